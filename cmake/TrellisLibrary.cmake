@@ -1,0 +1,56 @@
+# The targets: Trellis::core (no Kokkos), Trellis::trellis (everything), Trellis::kernels.
+
+set(trellis_layers core spaces policies)
+
+# Backends whose sources are compiled: those that this Kokkos has, and the ones that need none.
+set(trellis_backends Simulated)
+foreach(backend Serial OpenMP Threads Cuda HIP SYCL)
+  string(TOUPPER ${backend} device)
+  if(Kokkos_ENABLE_${device})
+    list(APPEND trellis_backends ${backend})
+  endif()
+endforeach()
+
+set(core_globs core/src/*.cpp)
+set(trellis_globs spaces/src/*.cpp policies/src/*.cpp)
+foreach(backend ${trellis_backends})
+  list(APPEND trellis_globs spaces/${backend}/*.cpp)
+endforeach()
+
+# A static library must have a source, a young layer may have none.
+file(WRITE ${PROJECT_BINARY_DIR}/empty.cpp "")
+foreach(library core trellis)
+  file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${${library}_globs})
+  if(NOT sources)
+    set(sources ${PROJECT_BINARY_DIR}/empty.cpp)
+  endif()
+  add_library(trellis_${library} ${sources})
+  target_compile_features(trellis_${library} PUBLIC cxx_std_20)
+  target_link_libraries(trellis_${library} PUBLIC Threads::Threads
+    PRIVATE $<BUILD_INTERFACE:trellis_warnings> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  set_target_properties(trellis_${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endforeach()
+
+# The installed headers of all layers lie in one folder.
+function(trellis_include_layers target)
+  foreach(layer ${ARGN})
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${layer}>)
+  endforeach()
+  target_include_directories(${target} PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis>)
+endfunction()
+trellis_include_layers(trellis_core core)
+trellis_include_layers(trellis_trellis ${trellis_layers})
+target_link_libraries(trellis_trellis PUBLIC trellis_core Kokkos::kokkos)
+
+add_library(trellis_kernels INTERFACE)
+target_link_libraries(trellis_kernels INTERFACE trellis_trellis)
+if(Trellis_KERNELS_TARGET)
+  target_link_libraries(trellis_kernels INTERFACE ${Trellis_KERNELS_TARGET})
+endif()
+
+set_target_properties(trellis_core PROPERTIES EXPORT_NAME core)
+set_target_properties(trellis_trellis PROPERTIES EXPORT_NAME trellis OUTPUT_NAME trellis)
+set_target_properties(trellis_kernels PROPERTIES EXPORT_NAME kernels)
+add_library(Trellis::core ALIAS trellis_core)
+add_library(Trellis::trellis ALIAS trellis_trellis)
+add_library(Trellis::kernels ALIAS trellis_kernels)

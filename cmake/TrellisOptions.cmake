@@ -1,0 +1,38 @@
+# The options of a build, and what follows from them for every target.
+
+option(Trellis_ENABLE_TESTS "Build the tests (GoogleTest)" ${PROJECT_IS_TOP_LEVEL})
+option(Trellis_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(Trellis_ENABLE_BENCHMARKS "Build the benchmarks (Google Benchmark)" ${PROJECT_IS_TOP_LEVEL})
+option(Trellis_WARNINGS_AS_ERRORS "Let no compiler warning of Trellis's own code pass" OFF)
+option(Trellis_FETCH_KOKKOS "Download an upstream Kokkos release instead of finding one" OFF)
+set(Trellis_REQUIRE_SPACES "" CACHE STRING
+  "Execution spaces that Kokkos must have, e.g. \"Serial;OpenMP\"; the presets use it")
+set(Trellis_SANITIZE "" CACHE STRING
+  "Sanitizers of GCC and Clang to build with: \"address;undefined\" or \"thread\"")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF) # Kokkos asks for this
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+endif()
+
+if(Trellis_SANITIZE)
+  list(JOIN Trellis_SANITIZE "," names)
+  add_compile_options(-fsanitize=${names} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${names})
+endif()
+
+# Linked PRIVATE by every target of ours: warnings are no business of those who use Trellis.
+add_library(trellis_warnings INTERFACE)
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  target_compile_options(trellis_warnings INTERFACE -Wall -Wextra -Wshadow
+    $<$<BOOL:${Trellis_WARNINGS_AS_ERRORS}>:-Werror>)
+  if(Trellis_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # GCC warns that its thread sanitizer cannot see fences; the tests are the judge of that.
+    target_compile_options(trellis_warnings INTERFACE -Wno-tsan)
+  endif()
+endif()

@@ -1,0 +1,154 @@
+# Functions for unit_tests/. One ctest entry for each program, so that Kokkos starts once for each.
+#
+#   trellis_add_test(NAME SOURCES file... [SPACE_SOURCES file...] [LIBRARIES target...] [LABELS label...]
+#                    [TIMEOUT seconds] [PROCESSORS n] [ARGS argument...] [CORE] [OWN_MAIN])
+#       A GoogleTest program. Its main starts and ends Kokkos; with CORE it links Trellis::core alone and
+#       knows no Kokkos; with OWN_MAIN the sources have a main. A file in SPACE_SOURCES is compiled once
+#       for each execution space that this Kokkos has, with TRELLIS_TEST_SPACE (Kokkos::Serial) and
+#       TRELLIS_TEST_SPACE_NAME (Serial) defined. The label `concurrent` puts a test under the thread sanitizer.
+#
+#   trellis_add_compile_fail_test(NAME SOURCE file [EXPECT "sentence"] [LIBRARIES target...])
+#       The file must not compile, and the compiler must say the sentence; without EXPECT it stands in the
+#       file as `// EXPECT: sentence`. With -DTRELLIS_COMPILE_OK the same file must compile, so that
+#       it cannot fail for a wrong reason.
+#
+#   trellis_add_header_test()     every public header is compiled alone, and twice in one file
+#   trellis_add_install_tests()   Trellis is used as an installed package and as a subdirectory
+
+find_package(GTest 1.11 CONFIG QUIET)
+if(NOT GTest_FOUND)
+  message(FATAL_ERROR "The tests need GoogleTest >= 1.11 (Debian: libgtest-dev libgmock-dev), and CMake finds "
+    "none. Install it, or build without tests (-DTrellis_ENABLE_TESTS=OFF).")
+endif()
+
+# The sanitizer runs of .ci/run build and run these alone.
+add_custom_target(trellis_tests)
+add_custom_target(trellis_concurrent_tests)
+
+add_library(trellis_test_main OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/templates/test_main.cpp)
+target_link_libraries(trellis_test_main PRIVATE Kokkos::kokkos GTest::gmock)
+
+function(trellis_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN" "TIMEOUT;PROCESSORS"
+    "SOURCES;SPACE_SOURCES;LIBRARIES;LABELS;ARGS")
+  set(sources ${arg_SOURCES})
+  foreach(source ${arg_SPACE_SOURCES})
+    get_filename_component(source ${source} ABSOLUTE)
+    get_filename_component(stem ${source} NAME_WE)
+    foreach(space ${trellis_backends})
+      if(NOT space STREQUAL Simulated)
+        set(generated ${CMAKE_CURRENT_BINARY_DIR}/${stem}_${space}.cpp)
+        configure_file(${PROJECT_SOURCE_DIR}/cmake/templates/space_test.cpp.in ${generated} @ONLY)
+        list(APPEND sources ${generated})
+      endif()
+    endforeach()
+  endforeach()
+
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE trellis_warnings GTest::gmock nlohmann_json::nlohmann_json ${arg_LIBRARIES})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  if(arg_CORE)
+    target_link_libraries(${name} PRIVATE Trellis::core)
+  else()
+    target_link_libraries(${name} PRIVATE Trellis::trellis)
+  endif()
+  if(arg_CORE AND NOT arg_OWN_MAIN)
+    target_link_libraries(${name} PRIVATE GTest::gmock_main)
+  elseif(NOT arg_OWN_MAIN)
+    target_link_libraries(${name} PRIVATE trellis_test_main)
+  endif()
+  add_dependencies(trellis_tests ${name})
+  if(concurrent IN_LIST arg_LABELS)
+    add_dependencies(trellis_concurrent_tests ${name})
+  endif()
+
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  if(Trellis_SANITIZE)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 4")
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS} LABELS "${arg_LABELS}"
+    # Kokkos warns when this is unset; bound pools of several workers would share one core.
+    ENVIRONMENT "OMP_PROC_BIND=false")
+endfunction()
+
+function(trellis_add_compile_fail_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;EXPECT" "LIBRARIES")
+  if(Trellis_SANITIZE OR Kokkos_ENABLE_CUDA)
+    return() # says nothing new there, and nvcc's messages are its own
+  endif()
+  get_filename_component(source ${arg_SOURCE} ABSOLUTE)
+  # This target is never built: it only collects what the compiler must be told.
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(${name} PRIVATE Trellis::trellis ${arg_LIBRARIES})
+  set_target_properties(${name} PROPERTIES EXPORT_COMPILE_COMMANDS ON)
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DNAME=${name} -DSOURCE=${source} "-DEXPECT=${arg_EXPECT}"
+    -DCOMMANDS=${CMAKE_BINARY_DIR}/compile_commands.json -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS compile_fail)
+endfunction()
+
+function(trellis_add_header_test)
+  if(Trellis_SANITIZE)
+    return()
+  endif()
+  set(folders)
+  foreach(layer ${trellis_layers})
+    list(APPEND folders ${layer})
+  endforeach()
+  foreach(backend ${trellis_backends})
+    list(APPEND folders spaces/${backend})
+  endforeach()
+  foreach(folder ${folders})
+    file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.hpp)
+    foreach(header ${headers})
+      get_filename_component(stem ${header} NAME_WE)
+      set(generated ${PROJECT_BINARY_DIR}/headers/${stem}.cpp)
+      configure_file(${PROJECT_SOURCE_DIR}/cmake/templates/header_test.cpp.in ${generated} @ONLY)
+      if(folder STREQUAL core)
+        list(APPEND core_sources ${generated}) # these must do without Kokkos
+      else()
+        list(APPEND sources ${generated})
+      endif()
+    endforeach()
+  endforeach()
+  if(core_sources)
+    add_library(trellis_core_headers OBJECT ${core_sources})
+    target_link_libraries(trellis_core_headers PRIVATE Trellis::core trellis_warnings)
+    target_compile_options(trellis_core_headers PRIVATE -O0)
+  endif()
+  if(sources)
+    add_library(trellis_headers OBJECT ${sources})
+    target_link_libraries(trellis_headers PRIVATE Trellis::trellis trellis_warnings)
+    target_compile_options(trellis_headers PRIVATE -O0)
+  endif()
+endfunction()
+
+function(trellis_add_install_tests)
+  if(Trellis_SANITIZE OR NOT EXISTS ${PROJECT_SOURCE_DIR}/unit_tests/install)
+    return()
+  endif()
+  set(stage ${PROJECT_BINARY_DIR}/install_test/stage)
+  set(options -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DKokkos_DIR=${Kokkos_DIR})
+  add_test(NAME install.stage COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${stage})
+  set_tests_properties(install.stage PROPERTIES FIXTURES_SETUP trellis_stage LABELS install)
+  foreach(way package subdirectory)
+    if(way STREQUAL package)
+      set(where -DCMAKE_PREFIX_PATH=${stage})
+    else()
+      set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR})
+    endif()
+    add_test(NAME install.${way} COMMAND ${CMAKE_CTEST_COMMAND}
+      --build-and-test ${PROJECT_SOURCE_DIR}/unit_tests/install ${PROJECT_BINARY_DIR}/install_test/${way}
+      --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM}
+      --build-options ${options} ${where}
+      --test-command consumer)
+    set_tests_properties(install.${way} PROPERTIES TIMEOUT 600 LABELS install ENVIRONMENT "OMP_PROC_BIND=false")
+  endforeach()
+  set_tests_properties(install.package PROPERTIES FIXTURES_REQUIRED trellis_stage)
+endfunction()

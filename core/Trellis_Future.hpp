@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_FUTURE_HPP
+#define TRELLIS_FUTURE_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_Graph.hpp>
+#include <impl/Trellis_Failure.hpp>
+#include <impl/Trellis_Submission.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace trellis {
+
+namespace Impl {
+
+/// Where a task's body leaves its result. Written before the task is complete, read after.
+template <class T>
+struct FutureState {
+  std::optional<T> value;
+  TaskId task = 0;
+  std::string task_text;
+  FailurePtr failure;
+};
+
+struct FutureAccess;
+
+}  // namespace Impl
+
+/// The result of a task, to be had when it is complete. Copies share the result. Outlives its graph.
+template <class T>
+class Future {
+ public:
+  Future() = default;
+
+  /// False when default constructed.
+  [[nodiscard]] bool valid() const { return m_handle.valid(); }
+  /// Position of the task in the order of submission.
+  [[nodiscard]] TaskId id() const { return m_handle.id; }
+  [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
+
+  /// Returns when the task is complete; does not throw for its failure. Outside of tasks this thread runs tasks of the graph meanwhile;
+  /// inside a task it sleeps, and throws `Error` when the awaited task could never be complete before the waiting one.
+  void wait() const {
+    require_valid();
+    m_handle.wait();
+  }
+
+  /// The result. Waits as `wait()` does. When the task failed or was cancelled, throws an `Error` that names the task whose body
+  /// threw, and carries what it threw.
+  T const& get() const {
+    require_valid();
+    m_handle.wait();
+    if (m_state->failure) throw Impl::make_error(m_state->task, m_state->task_text, *m_state->failure);
+    return *m_state->value;
+  }
+
+ private:
+  friend struct Impl::FutureAccess;
+  void require_valid() const {
+    if (!valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
+  }
+  Impl::TaskHandle m_handle;
+  std::shared_ptr<Impl::FutureState<T>> m_state;
+};
+
+/// A task without a result. Costs nothing to make or drop.
+///
+/// Once the graph is gone `get()` no longer throws for a failed task: the graph's end has reported it.
+template <>
+class Future<void> {
+ public:
+  Future() = default;
+
+  [[nodiscard]] bool valid() const { return m_handle.valid(); }
+  [[nodiscard]] TaskId id() const { return m_handle.id; }
+  [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
+  void wait() const {
+    require_valid();
+    m_handle.wait();
+  }
+  void get() const {
+    require_valid();
+    m_handle.wait_and_rethrow();
+  }
+
+ private:
+  friend struct Impl::FutureAccess;
+  void require_valid() const {
+    if (!valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
+  }
+  Impl::TaskHandle m_handle;
+};
+
+namespace Impl {
+
+struct FutureAccess {
+  template <class T>
+  static TaskHandle handle(Future<T> const& future) {
+    return future.m_handle;
+  }
+  static Future<void> make(TaskHandle const& handle) {
+    Future<void> future;
+    future.m_handle = handle;
+    return future;
+  }
+  template <class T>
+  static Future<T> make(TaskHandle const& handle, std::shared_ptr<FutureState<T>> state) {
+    Future<T> future;
+    future.m_handle = handle;
+    future.m_state = std::move(state);
+    return future;
+  }
+};
+
+}  // namespace Impl
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_GRAPH_HPP
+#define TRELLIS_GRAPH_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+/// With this header a reader can look at what a `TaskGraph` did: its dependency graph, its scheduling graph
+/// and, with time stamps, its trace. All are plain values: copies taken at the moment of the call.
+/// They are complete only when the graph records (`TaskGraphOptions::record`).
+namespace trellis {
+
+/// Number of a task: its position in the order of submission, from 1. 0 is no task.
+using TaskId = std::uint64_t;
+
+enum class TaskState : std::uint8_t {
+  pending,    ///< has unfinished predecessors
+  ready,      ///< may run, waits for a worker
+  running,    ///< its body runs
+  done,       ///< its body returned
+  failed,     ///< its body threw
+  cancelled,  ///< never ran: a task that it depends on failed
+};
+[[nodiscard]] std::string_view to_string(TaskState state);
+
+/// Why an edge is there. The first three make up the dependency graph, schedulers add the rest.
+enum class EdgeReason : std::uint8_t {
+  access,         ///< two accesses conflict
+  after,          ///< asked for with `after(future)`
+  synchronizing,  ///< one of the two is a synchronizing task
+  exclusion,      ///< two exclusive tasks, in the order that the scheduler chose
+};
+[[nodiscard]] std::string_view to_string(EdgeReason reason);
+[[nodiscard]] constexpr bool is_dependency(EdgeReason reason) {
+  return reason != EdgeReason::exclusion;
+}
+
+/// One access of a recorded task, as text.
+struct AccessRecord {
+  std::string resource;  ///< label of the View or Token
+  std::string mode;      ///< "read", "write", ...
+  std::string area;      ///< bytes relative to the allocation, "whole" or e.g. "[0, 64) x 8 every 128"
+};
+
+/// One node of both graphs. Times are nanoseconds since the graph was made; 0: did not happen (yet).
+struct TaskRecord {
+  TaskId id = 0;
+  std::string label;
+  std::string pattern;  ///< "parallel_for", "host_task", ...
+  std::string space;    ///< name of the execution space it is meant for
+  std::string file;     ///< call site
+  unsigned line = 0;
+  int priority = 0;
+  bool main_thread = false;
+  bool synchronizing = false;
+  std::vector<AccessRecord> accesses;
+  TaskState state = TaskState::pending;
+  std::uint64_t submitted_ns = 0;
+  std::uint64_t ready_ns = 0;
+  std::uint64_t started_ns = 0;
+  std::uint64_t finished_ns = 0;
+  int row = -1;  ///< index into Trace::rows: the instance that ran it; -1: did not run
+};
+
+struct EdgeRecord {
+  TaskId from = 0;
+  TaskId to = 0;
+  EdgeReason reason = EdgeReason::access;
+  friend bool operator==(EdgeRecord const&, EdgeRecord const&) = default;
+};
+
+/// What both graphs share: nodes in order of submission, edges from earlier to later ones (exclusion edges
+/// may point either way).
+class Graph {
+ public:
+  Graph() = default;
+  /// Throws `Error` when two nodes share an id, or an edge names a task that is not among the nodes.
+  Graph(std::vector<TaskRecord> nodes, std::vector<EdgeRecord> edges);
+
+  [[nodiscard]] std::vector<TaskRecord> const& nodes() const& { return m_nodes; }
+  [[nodiscard]] std::vector<EdgeRecord> const& edges() const& { return m_edges; }
+  // By value from a temporary: `for (auto& edge : graph.dependency_graph().edges())` must not dangle.
+  [[nodiscard]] std::vector<TaskRecord> nodes() && { return std::move(m_nodes); }
+  [[nodiscard]] std::vector<EdgeRecord> edges() && { return std::move(m_edges); }
+  /// The node with this id; throws `Error` when there is none.
+  [[nodiscard]] TaskRecord const& node(TaskId id) const;
+  /// Ids of all nodes with this label, in order of submission.
+  [[nodiscard]] std::vector<TaskId> find(std::string_view label) const;
+  /// Tasks with an edge to this one, each once, by id; throws `Error` when there is no such task.
+  [[nodiscard]] std::vector<TaskId> predecessors(TaskId id) const;
+  /// Tasks that this one has an edge to, each once, by id; throws `Error` when there is no such task.
+  [[nodiscard]] std::vector<TaskId> successors(TaskId id) const;
+  /// True when a path of one or more edges leads from one to the other; linear in the size of the graph.
+  /// Throws `Error` when there is no such task.
+  [[nodiscard]] bool reaches(TaskId from, TaskId to) const;
+
+  /// Writes the graph in Graphviz's DOT language. Dependency edges are solid, edges added by a scheduler are
+  /// dashed and carry their reason.
+  void write_dot(std::ostream& out) const;
+
+ private:
+  // The neighbours of the node at position p are to[begin[p]] up to to[begin[p + 1]], as positions.
+  struct Adjacency {
+    std::vector<std::size_t> begin;
+    std::vector<std::size_t> to;
+  };
+
+  [[nodiscard]] std::size_t position(TaskId id) const;
+  [[nodiscard]] std::vector<TaskId> neighbours(Adjacency const& adjacency, TaskId id) const;
+
+  std::vector<TaskRecord> m_nodes;
+  std::vector<EdgeRecord> m_edges;
+  std::unordered_map<TaskId, std::size_t> m_position;
+  Adjacency m_in;
+  Adjacency m_out;
+};
+
+/// Derived from accesses and submission order alone.
+class DependencyGraph : public Graph {
+  using Graph::Graph;
+};
+
+/// The same nodes, every dependency edge, and what scheduling added.
+class SchedulingGraph : public Graph {
+  using Graph::Graph;
+};
+
+/// A scheduling graph together with the rows (instances) that its tasks ran on.
+struct Trace {
+  SchedulingGraph graph;
+  std::vector<std::string> rows;  ///< e.g. "worker 0", "main thread", "Cuda stream 3"
+
+  /// Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow arrows for edges.
+  void write_chrome_json(std::ostream& out) const;
+  /// A self-contained SVG picture of the timeline: one row per instance, one box per task, coloured by label.
+  void write_svg(std::ostream& out) const;
+};
+
+}  // namespace trellis
+
+#endif

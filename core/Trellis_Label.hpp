@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_LABEL_HPP
+#define TRELLIS_LABEL_HPP
+
+#include <cstddef>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace trellis {
+
+/// The name of a task and the place in the source that submitted it. Made implicitly from a string literal, which is
+/// kept by address, or from a `std::string`, which is moved in; the call site comes with it.
+class Label {
+ public:
+  template <std::size_t N>
+  consteval Label(char const (&literal)[N], std::source_location site = std::source_location::current())
+      : m_literal(literal), m_size(N - 1), m_site(site) {}
+
+  Label(std::string text, std::source_location site = std::source_location::current())
+      : m_text(new std::string(std::move(text))), m_site(site) {}
+
+  constexpr Label() = default;
+  Label(Label const& other) : Label(other, other.m_text == nullptr ? nullptr : new std::string(*other.m_text)) {}
+  Label(Label&& other) noexcept : Label(other, std::exchange(other.m_text, nullptr)) {}
+  Label& operator=(Label other) noexcept {
+    m_literal = other.m_literal;
+    m_size = other.m_size;
+    std::swap(m_text, other.m_text);
+    m_site = other.m_site;
+    return *this;
+  }
+  constexpr ~Label() { delete m_text; }
+
+  [[nodiscard]] std::string_view view() const noexcept {
+    return m_text != nullptr ? std::string_view(*m_text) : std::string_view(m_literal, m_size);
+  }
+  [[nodiscard]] std::string string() const { return std::string(view()); }
+  [[nodiscard]] std::source_location const& site() const noexcept { return m_site; }
+
+ private:
+  Label(Label const& other, std::string* text) noexcept
+      : m_literal(other.m_literal), m_size(other.m_size), m_text(text), m_site(other.m_site) {}
+
+  // A bare pointer, because a constant expression cannot hold a std::string: this is what makes a literal free.
+  char const* m_literal = "";
+  std::size_t m_size = 0;
+  std::string* m_text = nullptr;
+  std::source_location m_site;
+};
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TASKGRAPH_HPP
+#define TRELLIS_TASKGRAPH_HPP
+
+#include <Trellis_Graph.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace trellis {
+
+namespace Impl {
+class Engine;
+struct GraphControl;
+struct GraphAccess;
+}  // namespace Impl
+
+/// How a graph runs. What is not set here is taken from the environment, else from the default.
+struct TaskGraphOptions {
+  /// For messages.
+  std::string name = "TaskGraph";
+  /// Threads that run tasks at the same time. `TRELLIS_WORKERS`; default: the hardware threads this process may use
+  /// (or Kokkos' concurrency, if smaller), divided by `threads_per_worker`.
+  std::optional<int> workers;
+  /// Threads of each worker's instance. `TRELLIS_THREADS_PER_WORKER`; default 1.
+  std::optional<int> threads_per_worker;
+  /// Tasks that may be submitted and not complete; a thread that submits more runs tasks itself until there is room.
+  /// Tasks submitted from inside a task may exceed it. `TRELLIS_IN_FLIGHT`; default 16384.
+  std::optional<std::size_t> in_flight;
+  /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (0 or 1); default no.
+  std::optional<bool> record;
+  /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "shake" or "shake:SEED".
+  std::shared_ptr<SchedulingPolicy> policy;
+};
+
+/// A sequence of tasks, and the threads that run them as soon as their accesses allow. Tasks are added by
+/// `parallel_for` and its like, in any thread, also inside tasks; the order of the calls defines what each task sees.
+///
+/// With the environment variable `TRELLIS_SERIAL=1` every graph runs each task inside the call that submits it.
+class TaskGraph {
+ public:
+  /// Requires that Kokkos is initialised. Threads are started when there is work for them. The calling thread is
+  /// the graph's main thread. Throws `Error` for options that cannot be used.
+  explicit TaskGraph(TaskGraphOptions const& options = {});
+  TaskGraph(TaskGraph const&) = delete;
+  TaskGraph& operator=(TaskGraph const&) = delete;
+  /// Waits. A failure that neither `wait()` nor `get()` has reported is printed to the standard error stream.
+  ~TaskGraph();
+
+  /// Returns when every task is complete; this thread runs tasks meanwhile. If a task's body threw since the last
+  /// `wait()`, throws an `Error` that names the first such task and carries what it threw; the graph is usable again.
+  void wait();
+
+  /// The options in force, with defaults and environment filled in.
+  [[nodiscard]] TaskGraphOptions const& options() const;
+  [[nodiscard]] int workers() const;
+  [[nodiscard]] int threads_per_worker() const;
+  /// Number of tasks submitted so far, and of edges to unfinished tasks that they got.
+  [[nodiscard]] std::uint64_t submitted() const;
+  [[nodiscard]] std::uint64_t edges() const;
+  /// Tasks submitted and not complete.
+  [[nodiscard]] std::uint64_t in_flight() const;
+  /// Bytes held for tasks: follows the largest number in flight, not the number submitted.
+  [[nodiscard]] std::size_t task_memory() const;
+
+  /// What was recorded so far. All three throw `Error` when the graph does not record.
+  [[nodiscard]] DependencyGraph dependency_graph() const;
+  [[nodiscard]] SchedulingGraph scheduling_graph() const;
+  [[nodiscard]] Trace trace() const;
+
+ private:
+  friend struct Impl::GraphAccess;
+  [[nodiscard]] Impl::Engine& engine() const;
+
+  Impl::GraphControl* m_control;
+  std::uint64_t m_generation;
+  TaskGraphOptions m_options;
+};
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_ACCESSTABLE_HPP
+#define TRELLIS_IMPL_ACCESSTABLE_HPP
+
+#include <Trellis_Access.hpp>
+#include <Trellis_Area.hpp>
+#include <Trellis_Graph.hpp>
+#include <impl/Trellis_AreaIndex.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+struct Task;
+class TaskSlab;
+class FailureLog;
+
+/// What is asked of a resource only when an area of it is met for the first time.
+struct ResourceInfo {
+  std::string label;
+  std::uintptr_t begin = 0;  ///< the allocation
+  std::uintptr_t end = 0;
+};
+
+/// One access as the typed fronts hand it in. `describe(subject, info)` is called at most once, during submission.
+struct AccessRequest {
+  Area area;
+  Mode mode;
+  void const* subject;
+  void (*describe)(void const* subject, ResourceInfo& info);
+};
+
+struct AreaEntry;
+
+/// An allocation (or a Token): the areas of it that have been accessed. Areas are absolute addresses, so two resources
+/// never conflict and a View that aliases part of an allocation falls into its resource.
+struct Resource {
+  Resource(std::string name, std::uintptr_t first, std::uintptr_t past)
+      : label(std::move(name)), begin(first), end(past), index(first) {}
+
+  std::string label;
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  AreaIndex index;
+  std::vector<AreaEntry*> entries;
+};
+
+/// A task that accesses an area. The task is done when its `live_id` is no longer `id`.
+struct LiveAccess {
+  Task* task;
+  TaskId id;
+};
+
+/// The accesses to exactly one area, in two groups of one mode each.
+///
+/// INVARIANT. Members of a group are independent of each other (readers; atomic adds; or a single writer). Each member of
+/// `current` depends on each member of `previous`, and what was before `previous` is behind it. A new access that conflicts
+/// with `current` need only be ordered after `current`; one that does not has the same mode (two
+/// different modes always conflict), so it joins `current` and is ordered after `previous`.
+/// The same holds for a new access to another, overlapping area: what both share is ordered within this area.
+struct AreaEntry {
+  Area area;
+  Resource* resource = nullptr;
+  std::uint64_t hash = 0;
+  TaskId last_used = 0;
+  Mode mode = Mode::none;  ///< of `current`
+  std::vector<LiveAccess> current;
+  std::vector<LiveAccess> previous;
+
+  struct Overlap {
+    AreaEntry* entry;
+    bool covered;  ///< by this entry's area
+  };
+  std::vector<Overlap> overlaps;  ///< every other entry whose area shares a byte with this one
+};
+
+/// Derives dependencies from accesses. Used by one thread at a time, under the graph's submission lock.
+///
+/// An access to an area met before costs one hash look-up, the members of its groups, and those of the overlapping areas,
+/// which are known from the first time. A new area asks the resource's index for its neighbours. Entries that have not been
+/// used for long are forgotten, so memory follows the program's working set.
+class AccessTable {
+ public:
+  /// `keep_all`: finished tasks stay in the table, so that the edges do not depend on timing (recording).
+  AccessTable(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
+      : m_tasks(tasks), m_failures(failures), m_keep_all(keep_all), m_buckets(64) {}
+
+  /// The entry for an area; made when it is new. `submitted`: number of the newest task.
+  AreaEntry& find_or_make(AccessRequest const& request, TaskId submitted);
+
+  /// Enters an access of `task` and calls `order_after(LiveAccess)` for each access that it depends on. That returns false
+  /// when the other task is done and nobody need ever hear of it again.
+  template <class OrderAfter>
+  void enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
+
+  [[nodiscard]] std::size_t entry_count() const { return m_entries.size(); }
+
+ private:
+  template <class OrderAfter>
+  void visit(std::vector<LiveAccess>& group, Task& task, OrderAfter&& order_after) const;
+  template <class OrderAfter>
+  void order_behind(AreaEntry& other, Mode mode, Task& task, OrderAfter&& order_after) const;
+  /// Drops members that are done. Of those that failed one is kept: it stands for all.
+  void compact(std::vector<LiveAccess>& group) const;
+
+  Resource& resource_for(AccessRequest const& request, TaskId submitted);
+  void put_into_bucket(AreaEntry& entry);
+  /// Forgets the entries last used before `before` and resources that have none left.
+  void forget(TaskId before);
+  [[nodiscard]] TaskId oldest_live_task(TaskId submitted) const;
+
+  TaskSlab& m_tasks;
+  FailureLog const& m_failures;
+  bool m_keep_all;
+  std::vector<AreaEntry*> m_buckets;  ///< open addressing; the size is a power of two, at most half full
+  std::vector<std::unique_ptr<AreaEntry>> m_entries;
+  std::size_t m_collect_at = 1024;                                  ///< entries
+  std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+template <class OrderAfter>
+void AccessTable::visit(std::vector<LiveAccess>& group, Task& task, OrderAfter&& order_after) const {
+  std::size_t kept = 0;
+  for (LiveAccess const access : group)
+    if (access.task == &task || order_after(access) || m_keep_all) group[kept++] = access;
+  group.resize(kept);
+}
+
+template <class OrderAfter>
+void AccessTable::order_behind(AreaEntry& other, Mode mode, Task& task, OrderAfter&& order_after) const {
+  if (MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode))
+    visit(other.current, task, order_after);
+  else
+    visit(other.previous, task, order_after);
+}
+
+template <class OrderAfter>
+void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after) {
+  bool const writes = mode == Mode::write || mode == Mode::read_write;
+  entry.last_used = id;
+  for (auto const& [other, covered] : entry.overlaps) {
+    if (other->current.empty()) continue;
+    order_behind(*other, mode, task, order_after);
+    if (covered && writes) {  // whoever conflicts with what was there conflicts with this write, too
+      other->current.clear();
+      other->previous.clear();
+      other->mode = Mode::none;
+    }
+  }
+  order_behind(entry, mode, task, order_after);
+  if (mode == entry.mode && !writes) {
+    if (entry.current.size() == entry.current.capacity()) compact(entry.current);
+  } else {
+    std::swap(entry.previous, entry.current);
+    entry.current.clear();
+    entry.mode = mode;
+    if (writes) entry.previous.clear();  // no access joins a write, so nobody will ask
+  }
+  entry.current.push_back({&task, id});
+}
+
+}  // namespace trellis::Impl
+
+#endif

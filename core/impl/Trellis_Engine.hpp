@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_ENGINE_HPP
+#define TRELLIS_IMPL_ENGINE_HPP
+
+#include <Trellis_Graph.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <impl/Trellis_AccessTable.hpp>
+#include <impl/Trellis_AsyncStreams.hpp>
+#include <impl/Trellis_Exclusion.hpp>
+#include <impl/Trellis_Failure.hpp>
+#include <impl/Trellis_Recorder.hpp>
+#include <impl/Trellis_Submission.hpp>
+#include <impl/Trellis_Task.hpp>
+#include <impl/Trellis_Workers.hpp>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling policy, runs them on
+/// the threads of `Workers` (or launches them on the streams of an asynchronous space), and completes them.
+///
+/// Order of the locks (each may be taken while those before it are held): submission, task, then any one of: failure
+/// log, recorder, exclusion, queue, workers. No user code runs under a lock but the move of a functor into its task and a
+/// View's label, both under the submission lock.
+class Engine final : private TaskSource {
+ public:
+  explicit Engine(TaskGraphOptions const& options);
+  ~Engine();
+
+  /// Adds a task. May run other tasks first, when too many are in flight.
+  TaskHandle submit(TaskSpec&& spec);
+  void wait();
+  /// Waits for one task; does not throw when it failed.
+  void wait_for(TaskHandle const& handle);
+  [[nodiscard]] bool is_done(TaskHandle const& handle) const {
+    return handle.task->live_id.load(std::memory_order_acquire) != handle.id;
+  }
+  /// Throws the error of a task that is done, if it has one.
+  void rethrow(TaskHandle const& handle) const;
+  /// Finishes everything, stops the threads, and prints failures that nobody has asked for. No calls afterwards.
+  void close() noexcept;
+
+  [[nodiscard]] TaskGraphOptions const& options() const { return m_options; }
+  [[nodiscard]] std::uint64_t submitted() const { return m_submitted.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t completed() const { return m_workers.completed(); }
+  [[nodiscard]] std::uint64_t edges() const { return m_edges.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t task_memory() const { return m_slab.allocated() * sizeof(Task); }
+  [[nodiscard]] Recorder const& recorder() const;
+  [[nodiscard]] std::vector<std::string> rows() const;
+  [[nodiscard]] SchedulingPolicy const& policy() const { return *m_policy; }
+
+ private:
+  struct Frame;  ///< a task that the calling thread runs
+
+  // TaskSource
+  Task* pop(Slot& slot) override;
+  void run(Task* task, Slot& slot, Condition stop) override;
+  [[nodiscard]] bool has_ready(Slot const& slot) const override;
+  void idle(Slot& slot) override;
+
+  // Submission; the submission lock is held.
+  void make_room(std::unique_lock<SpinLock>& lock);
+  Task& new_task(TaskSpec& spec);
+  std::int32_t connect(Task& task, TaskSpec const& spec);  ///< returns the number of edges
+  bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
+  static void inherit(Task& task, FailurePtr const& failure);
+
+  // From ready to done.
+  void make_ready(Task& task, Slot* slot);
+  void push(Task& task, Slot* slot);
+  Task* run_one(Task& task, Slot& slot);
+  Task* complete(Task& task, Slot& slot, TaskState state, int row);
+  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
+  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
+  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
+  void give_back(Task& task, Slot& slot);
+  FailurePtr current_failure(Task const& task);
+
+  // Asynchronous spaces.
+  void launch(Task& task, Slot& slot);
+  bool poll(Slot& slot);
+
+  // Waiting.
+  Task* pop_main();
+  void wait_inside(Frame& frame, TaskHandle const& handle);
+  void check_no_cycle(Task& waiter, TaskHandle const& awaited);
+  bool leads_to(Task& task, TaskHandle const& awaited);
+  template <class F>
+  void for_each_held_up(LiveAccess from, F&& f);
+  template <class Found>
+  bool search(LiveAccess from, Found&& found);
+  [[nodiscard]] bool all_done() const { return completed() == submitted(); }
+
+  TaskGraphOptions const m_options;
+  std::shared_ptr<SchedulingPolicy> const m_policy;
+  bool const m_serial;
+  TaskSlab m_slab;
+  FailureLog m_failures;
+  std::unique_ptr<Recorder> const m_recorder;  ///< null: does not record
+  Exclusion m_exclusion;
+
+  alignas(64) SpinLock m_submission;
+  AccessTable m_table;               ///< guarded by m_submission
+  std::atomic<TaskId> m_submitted{0};  ///< written under m_submission
+  std::atomic<std::uint64_t> m_edges{0};  ///< written under m_submission
+  LiveAccess m_barrier{nullptr, 0};  ///< guarded by m_submission: the newest synchronizing task
+  std::uint64_t m_room_until = 0;     ///< guarded by m_submission: below this number there is room under the cap
+  std::vector<AreaEntry*> m_entries;  ///< guarded by m_submission: scratch
+
+  struct MainQueue {  ///< ready tasks bound to the main thread
+    SpinLock lock;
+    std::deque<Task*> tasks;
+    std::atomic<int> size{0};
+  };
+  MainQueue m_main;
+
+  struct Waiter {  ///< a task whose body waits for another
+    Task* task;
+    TaskId id;
+    LiveAccess awaited;
+  };
+  std::mutex m_waiters_mutex;
+  std::vector<Waiter> m_waiters;
+
+  AsyncStreams m_streams;
+  std::mutex m_serial_mutex;
+  Workers m_workers;  ///< last: its threads use everything above
+};
+
+}  // namespace trellis::Impl
+
+#endif

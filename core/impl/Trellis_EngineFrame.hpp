@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_ENGINEFRAME_HPP
+#define TRELLIS_IMPL_ENGINEFRAME_HPP
+
+#include <impl/Trellis_Engine.hpp>
+#include <impl/Trellis_SerialOrder.hpp>
+
+namespace trellis::Impl {
+
+/// A task whose body the calling thread runs. Frames nest when a thread that waits in one graph runs tasks of another.
+struct Engine::Frame {
+  Frame(Engine& in_engine, Slot& on_slot, Task& runs) : engine(in_engine), slot(on_slot), task(runs), outer(top) {
+    top = this;
+  }
+  Frame(Frame const&) = delete;
+  Frame& operator=(Frame const&) = delete;
+  ~Frame() { top = outer; }
+
+  /// The innermost frame of this engine on the calling thread, or null.
+  static Frame* of(Engine const& engine) {
+    Frame* frame = top;
+    while (frame != nullptr && &frame->engine != &engine) frame = frame->outer;
+    return frame;
+  }
+
+  Engine& engine;
+  Slot& slot;
+  Task& task;
+  Frame* const outer;
+  static thread_local Frame* top;
+};
+
+}  // namespace trellis::Impl
+
+#endif

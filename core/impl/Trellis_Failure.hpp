@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_FAILURE_HPP
+#define TRELLIS_IMPL_FAILURE_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_Graph.hpp>
+
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace trellis::Impl {
+
+/// Why a task did not end well: a body threw, here or in a task that this one depends on.
+struct Failure {
+  TaskId origin = 0;         ///< the task whose body threw
+  std::string origin_text;   ///< `task "name" (#id, file:line)` of that task and what it accessed
+  std::string what;          ///< what the body threw, as text
+  std::exception_ptr cause;  ///< what the body threw
+};
+using FailurePtr = std::shared_ptr<Failure const>;
+
+/// The failed and cancelled tasks of a graph by id, so that tasks submitted later and futures asked later learn of
+/// them though the task itself is long recycled. Keeps the newest `capacity`; what `wait()` has reported no longer cancels.
+class FailureLog {
+ public:
+  static constexpr std::size_t capacity = 1 << 16;
+
+  void add(TaskId task, FailurePtr failure);
+  /// The failure that makes a new task fail which depends on `task`, or null.
+  [[nodiscard]] FailurePtr poisons(TaskId task) const;
+  /// The failure of this task, reported or not, or null.
+  [[nodiscard]] FailurePtr find(TaskId task) const;
+  /// The first failure (by id of its origin) since the last call, null when there is none, and how many more
+  /// bodies threw. From now on no task up to `last` cancels later ones.
+  struct Report {
+    FailurePtr first;
+    std::size_t other_origins = 0;
+    std::size_t cancelled = 0;
+  };
+  Report report(TaskId last);
+  /// What `report` would return first, or null.
+  [[nodiscard]] FailurePtr unreported() const;
+  /// True when a failure has been added since the log was made. Cheap; checked for each finished predecessor.
+  [[nodiscard]] bool any() const noexcept { return m_any.load(std::memory_order_acquire); }
+
+ private:
+  mutable std::mutex m_mutex;
+  std::unordered_map<TaskId, FailurePtr> m_failures;
+  std::deque<TaskId> m_order;  ///< oldest first
+  TaskId m_reported = 0;
+  Report m_unreported;
+  std::atomic<bool> m_any{false};
+};
+
+/// `get()` on a task with this failure: failed itself, or cancelled.
+[[nodiscard]] Error make_error(TaskId task, std::string const& task_text, Failure const& failure);
+
+}  // namespace trellis::Impl
+
+#endif

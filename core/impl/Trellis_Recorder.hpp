@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_RECORDER_HPP
+#define TRELLIS_IMPL_RECORDER_HPP
+
+#include <Trellis_Graph.hpp>
+#include <impl/Trellis_Task.hpp>
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// Keeps what a graph that records has done. Everything is kept, so memory grows with the number of tasks; a graph that
+/// does not record has no recorder. Safe for use by several threads.
+class Recorder {
+ public:
+  [[nodiscard]] std::uint64_t now_ns() const {
+    using namespace std::chrono;
+    return static_cast<std::uint64_t>(duration_cast<nanoseconds>(steady_clock::now() - m_start).count());
+  }
+
+  /// A task that is being submitted (its accesses are known).
+  void submitted(Task const& task);
+  void edge(TaskId from, TaskId to, EdgeReason reason);
+  /// Ready, or running on this row.
+  void changed(Task const& task, TaskState state, int row = -1);
+  /// The task is over: done, failed or cancelled. `row`: the slot that ran it.
+  void finished(Task const& task, TaskState state, int row);
+
+  [[nodiscard]] std::vector<TaskRecord> nodes() const;
+  /// Sorted, without repetitions.
+  [[nodiscard]] std::vector<EdgeRecord> edges(bool dependencies_only) const;
+
+ private:
+  TaskRecord& record(TaskId id) { return m_nodes[static_cast<std::size_t>(id - 1)]; }
+
+  std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
+  mutable std::mutex m_mutex;
+  std::vector<TaskRecord> m_nodes;  ///< task `id` at position `id - 1`
+  std::vector<EdgeRecord> m_edges;
+};
+
+}  // namespace trellis::Impl
+
+#endif

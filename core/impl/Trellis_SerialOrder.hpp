@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SERIALORDER_HPP
+#define TRELLIS_IMPL_SERIALORDER_HPP
+
+#include <Trellis_SchedulingPolicy.hpp>
+#include <impl/Trellis_FunctionRef.hpp>
+
+#include <map>
+#include <mutex>
+
+namespace trellis::Impl {
+
+/// The policy of `TRELLIS_SERIAL=1`: always the task submitted first.
+class SerialOrder final : public SchedulingPolicy {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "serial"; }
+  void start(int) override {}
+  void push(ReadyTask task, int) override {
+    std::lock_guard const lock(m_mutex);
+    m_tasks.emplace(task.id(), task);
+  }
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+    for (ReadyTask const task : ready) push(task, slot);
+    return {};
+  }
+  ReadyTask pop(int) override {
+    return pop_first([](ReadyTask) { return true; });
+  }
+  /// The first task that `wanted` says yes to.
+  ReadyTask pop_first(FunctionRef<bool(ReadyTask)> wanted) {
+    std::lock_guard const lock(m_mutex);
+    for (auto next = m_tasks.begin(); next != m_tasks.end(); ++next)
+      if (wanted(next->second)) {
+        ReadyTask const task = next->second;
+        m_tasks.erase(next);
+        return task;
+      }
+    return {};
+  }
+  [[nodiscard]] bool empty() const override {
+    std::lock_guard const lock(m_mutex);
+    return m_tasks.empty();
+  }
+
+ private:
+  mutable std::mutex m_mutex;
+  std::map<std::uint64_t, ReadyTask> m_tasks;
+};
+
+}  // namespace trellis::Impl
+
+#endif

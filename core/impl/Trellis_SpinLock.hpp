@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SPINLOCK_HPP
+#define TRELLIS_IMPL_SPINLOCK_HPP
+
+#include <atomic>
+#include <thread>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace trellis::Impl {
+
+/// Tells the core that this thread spins.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// One byte. For sections of a few dozen instructions. After a short spin it yields, so that a holder that the
+/// kernel took off its core can finish.
+///
+/// Memory order: `lock` acquires what the last `unlock` released.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    for (int spins = 0; m_locked.exchange(true, std::memory_order_acquire); ++spins) {
+      while (m_locked.load(std::memory_order_relaxed)) {
+        if (++spins < 64)
+          cpu_relax();
+        else
+          std::this_thread::yield();
+      }
+    }
+  }
+  bool try_lock() noexcept {
+    return !m_locked.load(std::memory_order_relaxed) && !m_locked.exchange(true, std::memory_order_acquire);
+  }
+  void unlock() noexcept { m_locked.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> m_locked{false};
+};
+
+}  // namespace trellis::Impl
+
+#endif

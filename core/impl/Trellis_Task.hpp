@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_TASK_HPP
+#define TRELLIS_IMPL_TASK_HPP
+
+#include <Trellis_Access.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_Label.hpp>
+#include <Trellis_Space.hpp>
+#include <impl/Trellis_Failure.hpp>
+#include <impl/Trellis_SpinLock.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trellis::Impl {
+
+struct AreaEntry;
+
+/// What the typed fronts know of a task's body, as plain functions. A body lives in the task's storage.
+struct TaskOps {
+  std::string_view pattern;  ///< "parallel_for", ...
+  /// Runs the body on an instance of the task's space (null for a host task). May throw.
+  void (*run)(void* body, void* instance, Label const& label);
+  void (*destroy)(void* body) noexcept;
+  /// Tells the body's future, if it has one, that there will be no result.
+  void (*fail)(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
+};
+
+/// One access of a task in flight, for exclusion and for messages.
+struct TaskAccess {
+  AreaEntry* entry;
+  Mode mode;
+};
+
+/// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a task is never
+/// returned before its graph ends, so a stale pointer may always be read. `live_id` tells whether it is stale:
+///
+/// INVARIANT. `live_id == id` from submission until the task is complete, and never again (ids are not reused). It
+/// changes to 0 under `lock`, after the body's effects, with release order. Whoever reads another value than the id he
+/// knows, with acquire order, happens after the body: the slot's next owner is set up by a thread that took the slot
+/// from the free list, which itself happens after completion.
+/// Successors are only added under `lock` while `live_id == id`; after that the list belongs to the completing thread.
+///
+/// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`, which submission takes off at its
+/// end together with adding the number of edges, so it cannot reach 0 before. All decrements are acquire-release: the
+/// thread that brings it to 0 happens after every predecessor and after the submission.
+struct alignas(64) Task {
+  static constexpr std::int32_t being_submitted = 1 << 30;
+  static constexpr int inline_successors = 5;
+  static constexpr int inline_accesses = 5;
+  static constexpr std::size_t inline_body = 320;
+
+  // What other threads touch: one cache line.
+  std::atomic<TaskId> live_id{0};
+  std::atomic<std::int32_t> unfinished{0};
+  SpinLock lock;
+  bool launched = false;    ///< guarded by lock; asynchronous spaces only
+  bool has_waiter = false;  ///< guarded by lock: a thread sleeps until this task is complete
+  std::uint32_t successor_count = 0;
+  Task* successors[inline_successors];
+
+  std::vector<Task*> more_successors;  ///< beyond the inline ones; keeps its capacity
+  TaskOps const* ops = nullptr;
+  SpaceAdapter* space = nullptr;  ///< null: host task
+  void* body = nullptr;           ///< in `storage` or on the heap
+  std::size_t body_alignment = 0;  ///< of a body on the heap, else 0
+  Task* next = nullptr;            ///< free list
+  TaskId id = 0;
+  int priority = 0;
+  bool main_thread = false;
+  bool synchronizing = false;
+  bool exclusive = false;  ///< has an exclusive access
+  std::uint8_t access_count = 0;
+  std::atomic<TaskState> state{TaskState::pending};
+
+  TaskAccess accesses[inline_accesses];
+  std::vector<TaskAccess> more_accesses;
+  FailurePtr failure;  ///< guarded by lock while pending
+  Label label;
+
+  // Asynchronous spaces only.
+  struct DevicePredecessor {
+    Task* task;
+    TaskId id;
+  };
+  std::vector<DevicePredecessor> device_predecessors;
+  void* event = nullptr;
+  int stream = -1;
+
+  // Recording only.
+  std::uint64_t ready_ns = 0;
+  std::uint64_t started_ns = 0;
+
+  alignas(std::max_align_t) std::byte storage[inline_body];
+
+  template <class F>
+  void for_each_successor(F&& f) const {
+    for (std::uint32_t k = 0; k < successor_count; ++k)
+      f(k < inline_successors ? successors[k] : more_successors[k - inline_successors]);
+  }
+  template <class F>
+  void for_each_access(F&& f) const {
+    for (int k = 0; k < access_count; ++k) f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
+  }
+  [[nodiscard]] Task* last_successor() const {
+    if (successor_count == 0) return nullptr;
+    return successor_count <= inline_successors ? successors[successor_count - 1] : more_successors.back();
+  }
+  /// Requires: lock is held and the task is live.
+  void add_successor(Task* successor) {
+    if (successor_count < inline_successors)
+      successors[successor_count] = successor;
+    else
+      more_successors.push_back(successor);
+    ++successor_count;
+  }
+  void add_access(TaskAccess access) {
+    if (access_count < inline_accesses)
+      accesses[access_count] = access;
+    else
+      more_accesses.push_back(access);
+    ++access_count;
+  }
+};
+
+/// `task "name" (#id, file:line) [pattern; write "x", read "y"]`
+[[nodiscard]] std::string describe(Task const& task);
+
+/// Memory for tasks: grows by blocks, never shrinks, reuses the task freed last. `acquire` is called by one thread at a
+/// time (under the submission lock), `recycle_chain` by any.
+class TaskSlab {
+ public:
+  static constexpr int block_size = 64;
+
+  TaskSlab() = default;
+  TaskSlab(TaskSlab const&) = delete;
+  TaskSlab& operator=(TaskSlab const&) = delete;
+  ~TaskSlab();
+
+  [[nodiscard]] Task& acquire();
+  /// Gives back tasks linked by `next` from `first` to `last`.
+  void recycle_chain(Task* first, Task* last) noexcept;
+  /// Visits every task ever made, live or not. Requires the submission lock.
+  template <class F>
+  void for_each(F&& f) {
+    for (Task* block : m_blocks)
+      for (int k = 0; k < block_size; ++k) f(block[k]);
+  }
+  [[nodiscard]] std::size_t allocated() const { return m_blocks.size() * block_size; }
+
+ private:
+  Task* m_available = nullptr;            ///< for the submitting thread alone
+  alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole by one: no ABA
+  std::vector<Task*> m_blocks;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <impl/Trellis_AccessTable.hpp>
+#include <impl/Trellis_Failure.hpp>
+#include <impl/Trellis_Task.hpp>
+
+#include <algorithm>
+
+namespace trellis::Impl {
+
+AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submitted) {
+  std::uint64_t const hash = request.area.hash();
+  std::size_t const mask = m_buckets.size() - 1;
+  for (std::size_t k = hash & mask; m_buckets[k] != nullptr; k = (k + 1) & mask)
+    if (m_buckets[k]->hash == hash && m_buckets[k]->area == request.area) {
+      m_buckets[k]->last_used = submitted + 1;
+      return *m_buckets[k];
+    }
+
+  if (m_entries.size() >= m_collect_at && !m_keep_all) {
+    // A program that sweeps over N areas comes back to each after about N tasks: what is much older is gone.
+    TaskId const horizon = 4 * m_entries.size();
+    forget(std::min(oldest_live_task(submitted), submitted > horizon ? submitted - horizon : 0));
+    m_collect_at = std::max<std::size_t>(1024, 2 * m_entries.size());
+  }
+
+  auto made = std::make_unique<AreaEntry>();
+  AreaEntry& entry = *made;
+  entry.area = request.area;
+  entry.hash = hash;
+  entry.last_used = submitted + 1;
+  entry.resource = &resource_for(request, submitted);
+  entry.resource->index.for_each_candidate(entry.area, [&](void* item) {
+    AreaEntry& other = *static_cast<AreaEntry*>(item);
+    if (!overlaps(entry.area, other.area)) return;
+    entry.overlaps.push_back({&other, contains(entry.area, other.area)});
+    other.overlaps.push_back({&entry, contains(other.area, entry.area)});
+  });
+  entry.resource->index.insert(entry.area, &entry);
+  entry.resource->entries.push_back(&entry);
+  m_entries.push_back(std::move(made));
+  put_into_bucket(entry);
+  return entry;
+}
+
+void AccessTable::put_into_bucket(AreaEntry& entry) {
+  if (2 * m_entries.size() > m_buckets.size()) {
+    m_buckets.assign(2 * m_buckets.size(), nullptr);
+    for (auto const& each : m_entries)
+      if (each.get() != &entry) put_into_bucket(*each);
+  }
+  std::size_t const mask = m_buckets.size() - 1;
+  std::size_t k = entry.hash & mask;
+  while (m_buckets[k] != nullptr) k = (k + 1) & mask;
+  m_buckets[k] = &entry;
+}
+
+Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitted) {
+  ResourceInfo info;
+  request.describe(request.subject, info);
+  info.begin = std::min(info.begin, request.area.begin());
+  info.end = std::max(info.end, request.area.end());
+
+  // All resources that share an address with this allocation, in order of address.
+  auto const sharing = [&] {
+    std::vector<Resource*> found;
+    auto next = m_resources.upper_bound(info.begin);
+    if (next != m_resources.begin() && std::prev(next)->second->end > info.begin) --next;
+    for (; next != m_resources.end() && next->second->begin < info.end; ++next) found.push_back(next->second.get());
+    return found;
+  };
+  std::vector<Resource*> found = sharing();
+  bool const known = found.size() == 1 && found[0]->begin <= info.begin && info.end <= found[0]->end;
+  if (known && (found[0]->end != info.end || found[0]->begin != info.begin) && info.label.empty())
+    return *found[0];  // an unmanaged View into it
+  if (!found.empty() && !m_keep_all) {
+    // The address may have been freed and allocated anew since: forget what no task in flight uses.
+    TaskId const before = oldest_live_task(submitted);
+    bool any_idle = false;
+    for (Resource* resource : found)
+      any_idle = any_idle || std::all_of(resource->entries.begin(), resource->entries.end(),
+                                         [&](AreaEntry const* entry) { return entry->last_used < before; });
+    if (any_idle && !(known && found[0]->begin == info.begin && found[0]->end == info.end)) {
+      forget(before);
+      found = sharing();
+    }
+  }
+  if (found.size() == 1 && found[0]->begin <= info.begin && info.end <= found[0]->end) {
+    if (!info.label.empty()) found[0]->label = info.label;
+    return *found[0];
+  }
+
+  // New, or overlapping several: one resource for the union.
+  for (Resource const* part : found) {
+    info.begin = std::min(info.begin, part->begin);
+    info.end = std::max(info.end, part->end);
+    if (info.label.empty()) info.label = part->label;
+  }
+  auto merged = std::make_unique<Resource>(info.label.empty() ? "unlabeled" : info.label, info.begin, info.end);
+  for (Resource* part : found) {
+    for (AreaEntry* entry : part->entries) {
+      entry->resource = merged.get();
+      merged->entries.push_back(entry);
+      merged->index.insert(entry->area, entry);
+    }
+    m_resources.erase(part->begin);
+  }
+  return *m_resources.emplace(merged->begin, std::move(merged)).first->second;
+}
+
+TaskId AccessTable::oldest_live_task(TaskId submitted) const {
+  TaskId oldest = submitted + 1;  // the one being submitted
+  m_tasks.for_each([&](Task const& task) {
+    TaskId const id = task.live_id.load(std::memory_order_acquire);
+    if (id != 0) oldest = std::min(oldest, id);
+  });
+  return oldest;
+}
+
+void AccessTable::forget(TaskId before) {
+  auto const forgotten = [&](AreaEntry const& entry) {
+    if (entry.last_used >= before) return false;
+    // A failure that has not been reported yet still cancels whoever comes to this area.
+    auto const poisons = [&](LiveAccess const& access) { return m_failures.poisons(access.id) != nullptr; };
+    return !m_failures.any() || (std::none_of(entry.current.begin(), entry.current.end(), poisons) &&
+                                 std::none_of(entry.previous.begin(), entry.previous.end(), poisons));
+  };
+  std::vector<AreaEntry*> gone;
+  for (auto const& entry : m_entries)
+    if (forgotten(*entry)) gone.push_back(entry.get());
+  if (gone.empty()) return;
+
+  std::vector<AreaEntry*> neighbours;
+  std::vector<Resource*> touched;
+  for (AreaEntry* entry : gone) {
+    for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry);
+    entry->resource->index.erase(entry->area, entry);
+    touched.push_back(entry->resource);
+    entry->resource = nullptr;
+  }
+  auto const unique = [](auto& pointers) {
+    std::sort(pointers.begin(), pointers.end());
+    pointers.erase(std::unique(pointers.begin(), pointers.end()), pointers.end());
+  };
+  unique(neighbours);
+  unique(touched);
+  for (AreaEntry* entry : neighbours)
+    std::erase_if(entry->overlaps, [](auto const& overlap) { return overlap.entry->resource == nullptr; });
+  for (Resource* resource : touched) {
+    std::erase_if(resource->entries, [](AreaEntry const* entry) { return entry->resource == nullptr; });
+    if (resource->entries.empty()) m_resources.erase(resource->begin);
+  }
+  std::erase_if(m_entries, [](auto const& entry) { return entry->resource == nullptr; });
+
+  std::fill(m_buckets.begin(), m_buckets.end(), nullptr);
+  for (auto const& entry : m_entries) put_into_bucket(*entry);
+}
+
+void AccessTable::compact(std::vector<LiveAccess>& group) const {
+  if (m_keep_all) return;
+  bool failed_kept = false;
+  std::erase_if(group, [&](LiveAccess const& access) {
+    if (access.task->live_id.load(std::memory_order_acquire) == access.id) return false;
+    if (failed_kept || m_failures.poisons(access.id) == nullptr) return true;
+    failed_kept = true;
+    return false;
+  });
+  // Leave room, so that a group that stays large is not compacted for each new member.
+  if (2 * group.size() > group.capacity()) group.reserve(std::max<std::size_t>(8, 2 * group.capacity()));
+}
+
+}  // namespace trellis::Impl

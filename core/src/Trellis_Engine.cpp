@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <impl/Trellis_Engine.hpp>
+#include <impl/Trellis_EngineFrame.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <new>
+
+/// A task's way from ready to done. Submission and waiting are in files of their own.
+namespace trellis::Impl {
+
+thread_local Engine::Frame* Engine::Frame::top = nullptr;
+
+Engine::Engine(TaskGraphOptions const& options)
+    : m_options(options),
+      m_policy(options.policy),
+      m_serial(dynamic_cast<SerialOrder*>(options.policy.get()) != nullptr),
+      m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
+      m_table(m_slab, m_failures, *options.record),
+      m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
+  m_policy->start(Workers::max_slots);
+}
+
+Engine::~Engine() = default;
+
+void Engine::close() noexcept {
+  m_workers.work_until([&] { return all_done(); });
+  m_workers.stop();
+  if (auto const report = m_failures.report(submitted()); report.first)
+    std::cerr << "Trellis: " << m_options.name << " ends with an error that nobody asked for: "
+              << report.first->origin_text << " failed: " << report.first->what << std::endl;
+}
+
+Recorder const& Engine::recorder() const {
+  if (!m_recorder)
+    throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
+                                            " does not record its graphs; set TaskGraphOptions::record or the "
+                                            "environment variable TRELLIS_RECORD=1");
+  return *m_recorder;
+}
+
+std::vector<std::string> Engine::rows() const {
+  std::vector<std::string> rows;
+  for (int k = 0; k < m_workers.slot_count(); ++k) rows.push_back(m_workers.slot(k).name);
+  rows.resize(Workers::max_slots);
+  for (std::string& name : m_streams.names()) rows.push_back(std::move(name));
+  return rows;
+}
+
+// --- ready ---------------------------------------------------------------------------------------------------------
+
+// `slot` is null on a thread that runs no tasks of this graph.
+void Engine::make_ready(Task& task, Slot* slot) {
+  task.state.store(TaskState::ready, std::memory_order_relaxed);
+  if (m_recorder) m_recorder->changed(task, TaskState::ready);
+  bool const cancelled = task.failure != nullptr;
+  if (task.exclusive && !cancelled && !m_exclusion.acquire(task)) return;
+  push(task, slot);
+}
+
+void Engine::push(Task& task, Slot* slot) {
+  if (task.main_thread && !m_serial) {
+    {
+      std::lock_guard const lock(m_main.lock);
+      m_main.tasks.push_back(&task);
+      m_main.size.fetch_add(1, std::memory_order_seq_cst);
+    }
+    m_workers.main_ready_added();
+    return;
+  }
+  m_policy->push(ReadyTask(&task), slot != nullptr ? slot->number : -1);
+  m_workers.ready_added();
+}
+
+bool Engine::has_ready(Slot const& slot) const {
+  return !m_policy->empty() || (slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0) || m_streams.busy();
+}
+
+Task* Engine::pop_main() {
+  std::lock_guard const lock(m_main.lock);
+  if (m_main.tasks.empty()) return nullptr;
+  Task* const task = m_main.tasks.front();
+  m_main.tasks.pop_front();
+  m_main.size.fetch_sub(1, std::memory_order_seq_cst);
+  return task;
+}
+
+Task* Engine::pop(Slot& slot) {
+  if (slot.is_main && m_main.size.load(std::memory_order_relaxed) > 0)
+    if (Task* const task = pop_main()) return task;
+  if (Task* const task = m_policy->pop(slot.number).impl()) return task;
+  return m_streams.busy() && poll(slot) ? m_policy->pop(slot.number).impl() : nullptr;
+}
+
+void Engine::idle(Slot& slot) {
+  if (slot.freed_first == nullptr) return;
+  m_slab.recycle_chain(slot.freed_first, slot.freed_last);
+  slot.freed_first = slot.freed_last = nullptr;
+  slot.freed_count = 0;
+}
+
+// --- running ---------------------------------------------------------------------------------------------------------
+
+void Engine::run(Task* task, Slot& slot, Condition stop) {
+  while (task != nullptr) {
+    task = run_one(*task, slot);
+    if (task != nullptr && stop()) {
+      push(*task, &slot);
+      return;
+    }
+  }
+}
+
+Task* Engine::run_one(Task& task, Slot& slot) {
+  TaskState state = TaskState::cancelled;
+  if (task.failure == nullptr) {
+    if (task.space != nullptr && task.space->asynchronous()) {
+      launch(task, slot);
+      return nullptr;
+    }
+    state = TaskState::done;
+    task.state.store(TaskState::running, std::memory_order_relaxed);
+    if (m_recorder) m_recorder->changed(task, TaskState::running, slot.number);
+    Frame const frame(*this, slot, task);
+    try {
+      task.ops->run(task.body, task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr, task.label);
+    } catch (...) {
+      state = TaskState::failed;
+      task.failure = current_failure(task);
+    }
+  }
+  return complete(task, slot, state, slot.number);
+}
+
+FailurePtr Engine::current_failure(Task const& task) {
+  auto failure = std::make_shared<Failure>();
+  failure->origin = task.id;
+  failure->cause = std::current_exception();
+  try {
+    throw;
+  } catch (std::exception const& error) {
+    failure->what = error.what();
+  } catch (...) {
+    failure->what = "an exception that is no std::exception";
+  }
+  std::lock_guard const lock(m_submission);  // labels of resources
+  failure->origin_text = describe(task);
+  return failure;
+}
+
+// --- done ------------------------------------------------------------------------------------------------------------
+
+// A decrement that brings `unfinished` to 0 happens after all others, see Task.
+void Engine::trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready) {
+  if (failure != nullptr) inherit(successor, failure);
+  if (successor.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) ready.push_back(&successor);
+}
+
+// A task's failure is that of its first failed predecessor, in order of submission, whatever finished first.
+void Engine::inherit(Task& task, FailurePtr const& failure) {
+  std::lock_guard const lock(task.lock);
+  if (task.failure == nullptr || failure->origin < task.failure->origin) task.failure = failure;
+}
+
+Trigger Engine::trigger_between(Task const& before, Task const& after) {
+  bool const on_device = before.space != nullptr && after.space != nullptr && before.space->asynchronous() &&
+                         after.space->asynchronous() && after.space->can_wait_for(*before.space);
+  return on_device ? Trigger::launch : Trigger::completion;
+}
+
+/// Returns the task to run next on this slot, if the policy keeps one here.
+Task* Engine::complete(Task& task, Slot& slot, TaskState state, int row) {
+  std::vector<Task*>& ready = slot.ready;
+  ready.clear();
+  FailurePtr const failure = std::move(task.failure);
+  if (failure != nullptr) {
+    std::string text;
+    {
+      std::lock_guard const lock(m_submission);
+      text = describe(task);
+    }
+    m_failures.add(task.id, failure);
+    task.ops->fail(task.body, task.id, text, failure);
+  }
+  task.ops->destroy(task.body);  // before the successors go on: what a task captured is free once it is done
+  task.state.store(state, std::memory_order_relaxed);
+  if (m_recorder) m_recorder->finished(task, state, row);
+  if (task.exclusive) m_exclusion.release(task, ready, m_recorder.get());
+
+  task.lock.lock();
+  task.live_id.store(0, std::memory_order_release);
+  bool const has_waiter = task.has_waiter;
+  bool const launched = task.launched;
+  task.lock.unlock();
+
+  std::size_t const granted = ready.size();  // these have been made ready before
+  task.for_each_successor([&](Task* successor) {
+    if (!launched || trigger_between(task, *successor) == Trigger::completion) trigger(*successor, failure, ready);
+  });
+  give_back(task, slot);
+
+  Task* next = nullptr;
+  if (!ready.empty()) next = hand_over(ready, granted, slot);
+  slot.completed.store(slot.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (has_waiter) m_workers.wake_waiters();
+  return next;
+}
+
+/// Gives tasks that a completion made ready to the policy; the first `granted` ones have been ready already and just
+/// got their exclusive areas.
+Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot) {
+  std::size_t kept = granted;
+  for (std::size_t k = granted; k < ready.size(); ++k) {
+    Task& task = *ready[k];
+    task.state.store(TaskState::ready, std::memory_order_relaxed);
+    if (m_recorder) m_recorder->changed(task, TaskState::ready);
+    if (task.exclusive && task.failure == nullptr && !m_exclusion.acquire(task)) continue;
+    ready[kept++] = &task;
+  }
+  ready.resize(kept);
+  std::erase_if(ready, [&](Task* task) {
+    if (!task->main_thread || m_serial) return false;
+    push(*task, &slot);
+    return true;
+  });
+  if (ready.empty()) return nullptr;
+  static_assert(sizeof(ReadyTask) == sizeof(Task*));
+  ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
+  Task* const next = m_policy->finished({first, ready.size()}, slot.number).impl();
+  if (next == nullptr || ready.size() > 1) m_workers.ready_added();
+  return next;
+}
+
+void Engine::give_back(Task& task, Slot& slot) {
+  if (task.body_alignment != 0) {
+    ::operator delete(task.body, std::align_val_t(task.body_alignment));
+    task.body_alignment = 0;
+  }
+  task.next = slot.freed_first;
+  slot.freed_first = &task;
+  if (slot.freed_last == nullptr) slot.freed_last = &task;
+  if (++slot.freed_count == 32) idle(slot);
+}
+
+// --- asynchronous spaces ---------------------------------------------------------------------------------------------
+
+void Engine::launch(Task& task, Slot& slot) {
+  std::vector<Task*> ready;
+  try {
+    task.state.store(TaskState::running, std::memory_order_relaxed);
+    if (m_recorder) m_recorder->changed(task, TaskState::running);
+    Frame const frame(*this, slot, task);
+    // Successors that wait for the launch alone are collected before the task can retire and be reused.
+    m_streams.launch(
+        task, *m_options.threads_per_worker,
+        [&](void* instance) { task.ops->run(task.body, instance, task.label); },
+        [&] {
+          std::lock_guard const lock(task.lock);
+          task.launched = true;
+          task.for_each_successor([&](Task* successor) {
+            if (trigger_between(task, *successor) == Trigger::launch) trigger(*successor, nullptr, ready);
+          });
+        });
+  } catch (...) {
+    task.failure = current_failure(task);
+    if (Task* const next = complete(task, slot, TaskState::failed, slot.number)) push(*next, &slot);
+    return;
+  }
+  for (Task* successor : ready) make_ready(*successor, &slot);
+}
+
+bool Engine::poll(Slot& slot) {
+  std::vector<Task*> passed;
+  m_streams.retire(passed);
+  for (Task* task : passed)
+    if (Task* const next = complete(*task, slot, TaskState::done, Workers::max_slots + task->stream)) push(*next, &slot);
+  return !passed.empty();
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <impl/Trellis_Failure.hpp>
+
+namespace trellis::Impl {
+
+void FailureLog::add(TaskId task, FailurePtr failure) {
+  std::lock_guard const lock(m_mutex);
+  if (failure->origin == task) {
+    if (!m_unreported.first || task < m_unreported.first->origin) {
+      if (m_unreported.first) ++m_unreported.other_origins;
+      m_unreported.first = failure;
+    } else {
+      ++m_unreported.other_origins;
+    }
+  } else {
+    ++m_unreported.cancelled;
+  }
+  m_failures.emplace(task, std::move(failure));
+  m_order.push_back(task);
+  if (m_order.size() > capacity) {
+    m_failures.erase(m_order.front());
+    m_order.pop_front();
+  }
+  m_any.store(true, std::memory_order_release);
+}
+
+FailurePtr FailureLog::find(TaskId task) const {
+  if (!any()) return nullptr;
+  std::lock_guard const lock(m_mutex);
+  auto const found = m_failures.find(task);
+  return found == m_failures.end() ? nullptr : found->second;
+}
+
+FailurePtr FailureLog::poisons(TaskId task) const {
+  if (!any()) return nullptr;
+  std::lock_guard const lock(m_mutex);
+  if (task <= m_reported) return nullptr;
+  auto const found = m_failures.find(task);
+  return found == m_failures.end() ? nullptr : found->second;
+}
+
+FailureLog::Report FailureLog::report(TaskId last) {
+  if (!any()) return {};
+  std::lock_guard const lock(m_mutex);
+  m_reported = last;
+  return std::exchange(m_unreported, {});
+}
+
+FailurePtr FailureLog::unreported() const {
+  if (!any()) return nullptr;
+  std::lock_guard const lock(m_mutex);
+  return m_unreported.first;
+}
+
+Error make_error(TaskId task, std::string const& task_text, Failure const& failure) {
+  if (task == failure.origin)
+    return {Error::Kind::task_failed, failure.origin_text + " failed: " + failure.what, failure.cause};
+  return {Error::Kind::cancelled,
+          task_text + " was cancelled, because it depends on " + failure.origin_text + ", which failed: " + failure.what,
+          failure.cause};
+}
+
+}  // namespace trellis::Impl

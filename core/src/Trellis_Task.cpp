@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_SchedulingPolicy.hpp>
+#include <impl/Trellis_AccessTable.hpp>
+#include <impl/Trellis_Task.hpp>
+
+namespace trellis::Impl {
+
+std::string describe(Task const& task) {
+  std::string text = "task \"" + task.label.string() + "\" (#" + std::to_string(task.id) + ", " +
+                     task.label.site().file_name() + ":" + std::to_string(task.label.site().line()) + ") [" +
+                     std::string(task.ops->pattern);
+  char const* separator = "; ";
+  task.for_each_access([&](TaskAccess const& access) {
+    text += separator + std::string(to_string(access.mode)) + " \"" + access.entry->resource->label + '"';
+    separator = ", ";
+  });
+  return text + ']';
+}
+
+TaskSlab::~TaskSlab() {
+  for (Task* block : m_blocks) delete[] block;
+}
+
+Task& TaskSlab::acquire() {
+  if (m_available == nullptr) m_available = m_freed.exchange(nullptr, std::memory_order_acquire);
+  if (m_available == nullptr) {
+    m_blocks.reserve(m_blocks.size() + 1);
+    Task* const block = new Task[block_size];
+    m_blocks.push_back(block);
+    for (int k = 0; k < block_size; ++k) block[k].next = k + 1 < block_size ? &block[k + 1] : nullptr;
+    m_available = block;
+  }
+  Task& task = *m_available;
+  m_available = task.next;
+  return task;
+}
+
+void TaskSlab::recycle_chain(Task* first, Task* last) noexcept {
+  Task* head = m_freed.load(std::memory_order_relaxed);
+  do {
+    last->next = head;
+  } while (!m_freed.compare_exchange_weak(head, first, std::memory_order_release, std::memory_order_relaxed));
+}
+
+}  // namespace trellis::Impl
+
+namespace trellis {
+
+std::uint64_t ReadyTask::id() const { return m_task->id; }
+std::string_view ReadyTask::label() const { return m_task->label.view(); }
+int ReadyTask::priority() const { return m_task->priority; }
+
+}  // namespace trellis

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <impl/Trellis_Engine.hpp>
+#include <impl/Trellis_GraphAccess.hpp>
+#include <impl/Trellis_Runtime.hpp>
+#include <impl/Trellis_SerialOrder.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace trellis {
+
+namespace Impl {
+
+Runtime& runtime() {
+  static Runtime instance;
+  return instance;
+}
+
+namespace {
+
+/// All controls ever made, and which are free. Never destroyed: futures may outlive everything.
+struct Controls {
+  std::mutex mutex;
+  std::vector<GraphControl*> all;
+  std::vector<GraphControl*> free;
+  bool hooked = false;
+
+  static Controls& get() {
+    static Controls* const instance = new Controls;
+    return *instance;
+  }
+};
+
+/// The runtime goes away: finish what is under way and close every graph that is still there.
+void close_all() {
+  Controls& controls = Controls::get();
+  std::vector<GraphControl*> open;
+  {
+    std::lock_guard const lock(controls.mutex);
+    controls.hooked = false;
+    open = controls.all;
+  }
+  for (GraphControl* control : open)
+    if (Engine* const engine = control->engine.load()) {
+      std::cerr << "Trellis: " << engine->options().name
+                << " outlives Kokkos::finalize(); it is closed now and cannot be used any more" << std::endl;
+      engine->close();
+      control->engine.store(nullptr);
+      delete engine;
+    }
+}
+
+[[noreturn]] void bad_value(char const* variable, std::string_view value, char const* expected) {
+  throw Error(Error::Kind::bad_input, "Trellis: the environment variable " + std::string(variable) + " is \"" +
+                                          std::string(value) + "\", but must be " + expected);
+}
+
+template <class T>
+std::optional<T> number_from(char const* variable) {
+  char const* const text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  std::string_view const view(text);
+  T value{};
+  auto const [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
+  if (error != std::errc() || end != view.data() + view.size() || value < 0) bad_value(variable, view, "a whole number");
+  return value;
+}
+
+std::optional<bool> flag_from(char const* variable) {
+  std::optional<int> const value = number_from<int>(variable);
+  if (!value) return std::nullopt;
+  if (*value > 1) bad_value(variable, std::to_string(*value), "0 or 1");
+  return *value == 1;
+}
+
+std::shared_ptr<SchedulingPolicy> policy_from(char const* variable) {
+  char const* const text = std::getenv(variable);
+  std::string_view const name = text != nullptr ? text : "work_stealing";
+  if (name == "work_stealing") return make_work_stealing_policy();
+  if (name == "fifo") return make_fifo_policy();
+  if (name == "shake") return make_shake_policy(1);
+  if (name.starts_with("shake:")) {
+    std::uint64_t seed = 0;
+    auto const [end, error] = std::from_chars(name.data() + 6, name.data() + name.size(), seed);
+    if (error == std::errc() && end == name.data() + name.size()) return make_shake_policy(seed);
+  }
+  bad_value(variable, name, "work_stealing, fifo, shake or shake:SEED");
+}
+
+int default_workers(int threads_per_worker) {
+  int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (runtime().concurrency != nullptr) threads = std::min(threads, runtime().concurrency());
+  return std::max(1, threads / threads_per_worker);
+}
+
+template <class T>
+void require_positive(TaskGraphOptions const& options, char const* what, std::optional<T> const& value) {
+  if (*value >= 1) return;
+  throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have " + std::to_string(*value) + ' ' + what);
+}
+
+TaskGraphOptions resolve(TaskGraphOptions options) {
+  if (!options.threads_per_worker)
+    options.threads_per_worker = number_from<int>("TRELLIS_THREADS_PER_WORKER").value_or(1);
+  require_positive(options, "threads per worker", options.threads_per_worker);
+  if (!options.workers) options.workers = number_from<int>("TRELLIS_WORKERS");
+  if (!options.workers) options.workers = default_workers(*options.threads_per_worker);
+  require_positive(options, "workers", options.workers);
+  if (*options.workers > static_cast<int>(Workers::max_workers - Workers::max_blocked))
+    throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have more than " +
+                                            std::to_string(Workers::max_workers - Workers::max_blocked) + " workers");
+  if (!options.in_flight) options.in_flight = number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(16384);
+  require_positive(options, "tasks in flight", options.in_flight);
+  if (!options.record) options.record = flag_from("TRELLIS_RECORD").value_or(false);
+  if (flag_from("TRELLIS_SERIAL").value_or(false))
+    options.policy = std::make_shared<SerialOrder>();
+  else if (!options.policy)
+    options.policy = policy_from("TRELLIS_POLICY");
+  return options;
+}
+
+}  // namespace
+
+TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
+  for (TaskHandle const& before : spec.after)
+    if (before.control != graph.m_control || before.generation != graph.m_generation)
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.site().file_name() + ":" +
+                      std::to_string(spec.label.site().line()) +
+                      ") is to run after(...) a future of another graph, or one that no task belongs to");
+  TaskHandle handle = graph.engine().submit(std::move(spec));
+  handle.control = graph.m_control;
+  handle.generation = graph.m_generation;
+  return handle;
+}
+
+}  // namespace Impl
+
+using Impl::Controls;
+
+TaskGraph::TaskGraph(TaskGraphOptions const& options) : m_options(Impl::resolve(options)) {
+  if (Impl::runtime().is_usable != nullptr && !Impl::runtime().is_usable())
+    throw Error(Error::Kind::closed, "Trellis: " + m_options.name +
+                                         " is made before Kokkos::initialize() or after Kokkos::finalize()");
+  auto engine = std::make_unique<Impl::Engine>(m_options);
+  Controls& controls = Controls::get();
+  std::lock_guard const lock(controls.mutex);
+  if (!controls.hooked && Impl::runtime().at_finalize != nullptr) {
+    Impl::runtime().at_finalize(&Impl::close_all);
+    controls.hooked = true;
+  }
+  if (controls.free.empty()) {
+    controls.all.push_back(new Impl::GraphControl);
+    controls.free.push_back(controls.all.back());
+  }
+  m_control = controls.free.back();
+  controls.free.pop_back();
+  m_generation = m_control->generation.fetch_add(1) + 1;
+  m_control->engine.store(engine.release());
+}
+
+TaskGraph::~TaskGraph() {
+  if (Impl::Engine* const engine = m_control->engine.load()) {
+    engine->close();
+    m_control->engine.store(nullptr);
+    delete engine;
+  }
+  Controls& controls = Controls::get();
+  std::lock_guard const lock(controls.mutex);
+  controls.free.push_back(m_control);
+}
+
+Impl::Engine& TaskGraph::engine() const {
+  if (Impl::Engine* const engine = m_control->engine.load(std::memory_order_acquire)) return *engine;
+  throw Error(Error::Kind::closed, "Trellis: " + m_options.name + " is used after Kokkos::finalize()");
+}
+
+void TaskGraph::wait() { engine().wait(); }
+TaskGraphOptions const& TaskGraph::options() const { return m_options; }
+int TaskGraph::workers() const { return *m_options.workers; }
+int TaskGraph::threads_per_worker() const { return *m_options.threads_per_worker; }
+std::uint64_t TaskGraph::submitted() const { return engine().submitted(); }
+std::uint64_t TaskGraph::edges() const { return engine().edges(); }
+std::uint64_t TaskGraph::in_flight() const {
+  std::uint64_t const completed = engine().completed();  // first: the difference cannot be negative
+  return engine().submitted() - completed;
+}
+std::size_t TaskGraph::task_memory() const { return engine().task_memory(); }
+
+// Edges before nodes: what another thread submits meanwhile must not give an edge to a node that is missing.
+DependencyGraph TaskGraph::dependency_graph() const {
+  Impl::Recorder const& recorder = engine().recorder();
+  auto edges = recorder.edges(true);
+  return {recorder.nodes(), std::move(edges)};
+}
+
+SchedulingGraph TaskGraph::scheduling_graph() const {
+  Impl::Recorder const& recorder = engine().recorder();
+  auto edges = recorder.edges(false);
+  return {recorder.nodes(), std::move(edges)};
+}
+
+Trace TaskGraph::trace() const { return {scheduling_graph(), engine().rows()}; }
+
+}  // namespace trellis

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <impl/Trellis_Engine.hpp>
+#include <impl/Trellis_EngineFrame.hpp>
+
+#include <algorithm>
+#include <unordered_set>
+
+/// Threads that wait, outside of tasks and inside.
+namespace trellis::Impl {
+
+void Engine::wait() {
+  if (Frame const* const frame = Frame::of(*this)) {
+    std::string text;
+    {
+      std::lock_guard const lock(m_submission);
+      text = describe(frame->task);
+    }
+    throw Error(Error::Kind::deadlock, "Trellis: " + text + " waits for its own graph, and so for itself");
+  }
+  if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
+  m_workers.work_until([&] { return all_done(); });
+
+  FailureLog::Report const report = m_failures.report(submitted());
+  if (report.first == nullptr) return;
+  std::string text = report.first->origin_text + " failed: " + report.first->what;
+  if (report.other_origins > 0) text += "; " + std::to_string(report.other_origins) + " other tasks failed, too";
+  if (report.cancelled > 0)
+    text += "; " + std::to_string(report.cancelled) + " tasks that depend on failed ones were cancelled";
+  throw Error(Error::Kind::task_failed, text, report.first->cause);
+}
+
+void Engine::rethrow(TaskHandle const& handle) const {
+  if (FailurePtr const failure = m_failures.find(handle.id))
+    throw make_error(handle.id, "task #" + std::to_string(handle.id), *failure);
+}
+
+void Engine::wait_for(TaskHandle const& handle) {
+  if (is_done(handle)) return;
+  Task& task = *handle.task;
+  if (Frame* const frame = Frame::of(*this)) {
+    wait_inside(*frame, handle);
+    return;
+  }
+  {
+    std::lock_guard const lock(task.lock);
+    if (is_done(handle)) return;
+    task.has_waiter = true;
+  }
+  m_workers.work_until([&] { return is_done(handle); });
+}
+
+/// A task waits for another. Its thread cannot simply run other tasks meanwhile: one of these might wait for something
+/// that depends on the task beneath it. So it sleeps, and another thread takes its place; only tasks that no other
+/// thread may run, those bound to the main thread, are run here.
+void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
+  Waiter const waiter{&frame.task, frame.task.id, {handle.task, handle.id}};
+  {
+    std::lock_guard const lock(m_waiters_mutex);
+    check_no_cycle(frame.task, handle);
+    m_waiters.push_back(waiter);
+  }
+  struct Unregister {
+    Engine& engine;
+    Waiter const& waiter;
+    ~Unregister() {
+      std::lock_guard const lock(engine.m_waiters_mutex);
+      std::erase_if(engine.m_waiters,
+                    [&](Waiter const& other) { return other.task == waiter.task && other.awaited.id == waiter.awaited.id; });
+    }
+  } const unregister{*this, waiter};
+
+  {
+    std::lock_guard const lock(handle.task->lock);
+    if (is_done(handle)) return;
+    handle.task->has_waiter = true;
+  }
+  auto const done = [&] { return is_done(handle); };
+  if (m_serial) {
+    auto& order = static_cast<SerialOrder&>(*m_policy);
+    while (!done()) {
+      Task* const next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); }).impl();
+      if (next == nullptr)
+        throw Error(Error::Kind::deadlock, "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
+      run(next, frame.slot, done);
+    }
+    return;
+  }
+  while (!done()) {
+    auto const main_ready = [&] { return frame.slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0; };
+    auto const stop = [&] { return done() || main_ready(); };
+    m_workers.block_until(stop, frame.slot);
+    if (done() || !main_ready()) continue;
+    if (Task* const bound = pop_main()) {
+      // The waiting task cannot go on before the one above it on this stack is done.
+      {
+        std::lock_guard const lock(m_waiters_mutex);
+        m_waiters.push_back({&frame.task, frame.task.id, {bound, bound->id}});
+      }
+      TaskId const bound_id = bound->id;
+      run(bound, frame.slot, [] { return true; });
+      std::lock_guard const lock(m_waiters_mutex);
+      std::erase_if(m_waiters, [&](Waiter const& other) { return other.awaited.id == bound_id && other.task == &frame.task; });
+    }
+  }
+}
+
+/// Calls `f(task, id)` for each task that cannot be complete before `from` is. Requires m_waiters_mutex.
+template <class F>
+void Engine::for_each_held_up(LiveAccess from, F&& f) {
+  std::vector<Task*> next;
+  {
+    std::lock_guard const lock(from.task->lock);
+    if (from.task->live_id.load(std::memory_order_relaxed) != from.id) return;
+    from.task->for_each_successor([&](Task* successor) { next.push_back(successor); });
+  }
+  for (Task* successor : next)
+    if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0) f(LiveAccess{successor, id});
+  for (Waiter const& waiter : m_waiters)
+    if (waiter.awaited.task == from.task && waiter.awaited.id == from.id) f(LiveAccess{waiter.task, waiter.id});
+}
+
+template <class Found>
+bool Engine::search(LiveAccess from, Found&& found) {
+  std::unordered_set<TaskId> seen{from.id};
+  std::vector<LiveAccess> stack{from};
+  while (!stack.empty()) {
+    LiveAccess const here = stack.back();
+    stack.pop_back();
+    if (found(here)) return true;
+    for_each_held_up(here, [&](LiveAccess next) {
+      if (seen.insert(next.id).second) stack.push_back(next);
+    });
+  }
+  return false;
+}
+
+/// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by dependencies, by other tasks that
+/// wait, or because `waiter` holds an exclusive area that a task on the way needs.
+void Engine::check_no_cycle(Task& waiter, TaskHandle const& awaited) {
+  bool hopeless = search({&waiter, waiter.id}, [&](LiveAccess here) { return here.id == awaited.id; });
+  if (!hopeless && waiter.exclusive) {
+    std::vector<LiveAccess> behind;
+    m_exclusion.for_each_waiting_behind(waiter, [&](Task& task) { behind.push_back({&task, task.id}); });
+    for (LiveAccess const start : behind)
+      hopeless = hopeless || search(start, [&](LiveAccess here) { return here.id == awaited.id; });
+  }
+  if (!hopeless) return;
+  std::lock_guard const lock(m_submission);
+  std::string const target = is_done(awaited) ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
+  throw Error(Error::Kind::deadlock, "Trellis: " + describe(waiter) + " waits for " + target +
+                                         ", which cannot be complete before it is");
+}
+
+/// True when `awaited` cannot be complete before `task` is.
+bool Engine::leads_to(Task& task, TaskHandle const& awaited) {
+  std::lock_guard const lock(m_waiters_mutex);
+  return search({&task, task.id}, [&](LiveAccess here) { return here.id == awaited.id; });
+}
+
+bool TaskHandle::is_done() const {
+  Engine* const graph = engine();
+  return graph == nullptr || graph->is_done(*this);
+}
+
+void TaskHandle::wait() const {
+  if (Engine* const graph = engine()) graph->wait_for(*this);
+}
+
+void TaskHandle::wait_and_rethrow() const {
+  if (Engine* const graph = engine()) {
+    graph->wait_for(*this);
+    graph->rethrow(*this);
+  }
+}
+
+}  // namespace trellis::Impl

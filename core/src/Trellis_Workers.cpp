@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <impl/Trellis_Workers.hpp>
+
+#include <algorithm>
+
+namespace trellis::Impl {
+
+namespace {
+// How long a thread looks for work before it sleeps: about as long as putting it to sleep and waking it takes.
+constexpr int spins_before_yield = 200;
+constexpr int spins_before_sleep = 230;
+}  // namespace
+
+Workers::Workers(TaskSource& source, int permits, int threads_per_worker)
+    : m_source(source), m_permits(permits), m_threads_per_worker(threads_per_worker), m_spare(permits) {
+  Slot& main = new_slot("main thread");
+  main.is_main = true;
+}
+
+Workers::~Workers() { stop(); }
+
+void Workers::stop() {
+  {
+    std::lock_guard const lock(m_mutex);
+    m_stopping = true;
+    while (!m_sleeping.empty()) wake(*m_sleeping.back());
+  }
+  for (std::thread& thread : m_threads) thread.join();
+  m_threads.clear();
+  for (int k = 0; k < slot_count(); ++k) {
+    for (auto const& [space, instance] : m_slots[static_cast<std::size_t>(k)]->instances)
+      space->destroy_instance(instance);
+    m_slots[static_cast<std::size_t>(k)]->instances.clear();
+  }
+}
+
+std::uint64_t Workers::completed() const {
+  std::uint64_t sum = 0;
+  int const count = slot_count();
+  for (int k = 0; k < count; ++k) sum += slot(k).completed.load(std::memory_order_acquire);
+  return sum;
+}
+
+void* Workers::instance(Slot& slot, SpaceAdapter& space) {
+  for (auto const& [known, instance] : slot.instances)
+    if (known == &space) return instance;
+  return slot.instances.emplace_back(&space, space.make_instance(m_threads_per_worker)).second;
+}
+
+Slot& Workers::new_slot(std::string name) {
+  int const number = m_slot_count.load(std::memory_order_relaxed);
+  if (number == max_slots)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: more than " + std::to_string(max_slots) + " threads work on one graph at the same time");
+  auto slot = std::make_unique<Slot>();
+  slot->number = number;
+  slot->name = std::move(name);
+  m_slots[static_cast<std::size_t>(number)] = std::move(slot);
+  m_slot_count.store(number + 1, std::memory_order_release);
+  return *m_slots[static_cast<std::size_t>(number)];
+}
+
+void Workers::add_permit(int by) { m_spare.fetch_add(by, std::memory_order_seq_cst); }
+
+// The woken thread has its permit and counts as searching from here on, so that nobody wakes a second one for the
+// same task before this one is up.
+void Workers::wake(Slot& slot) {
+  std::erase(m_sleeping, &slot);
+  if (slot.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
+  add_permit(-1);
+  m_searching.fetch_add(1, std::memory_order_seq_cst);
+  slot.woken = true;
+  slot.wakeup.notify_one();
+}
+
+void Workers::wake_one() {
+  std::lock_guard const lock(m_mutex);
+  if (m_spare.load(std::memory_order_relaxed) <= 0 || m_stopping) return;
+  if (!m_sleeping.empty()) {
+    wake(*m_sleeping.back());
+    return;
+  }
+  if (slot_count() >= max_workers) return;
+  Slot& slot = new_slot("worker " + std::to_string(m_threads.size()));
+  add_permit(-1);
+  m_searching.fetch_add(1, std::memory_order_seq_cst);
+  m_threads.emplace_back([this, &slot] { background(slot); });
+}
+
+void Workers::main_ready_added() {
+  std::lock_guard const lock(m_mutex);
+  Slot& main = *m_slots[0];
+  if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end()) wake(main);
+  main.wakeup.notify_one();  // it may be blocked inside a task
+}
+
+void Workers::wake_waiters() {
+  std::lock_guard const lock(m_mutex);
+  wake_waiters_locked();
+}
+
+void Workers::wake_waiters_locked() {
+  for (std::size_t k = m_sleeping.size(); k-- > 0;)
+    if (Slot& slot = *m_sleeping[k]; slot.waits_for != nullptr && (*slot.waits_for)()) wake(slot);
+  for (Slot* slot : m_blocked)
+    if ((*slot->waits_for)()) slot->wakeup.notify_one();
+}
+
+void Workers::sleep(Slot& slot, Condition const* done) {
+  m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  std::unique_lock lock(m_mutex);
+  add_permit(1);
+  bool const may_run = done != nullptr || m_spare.load(std::memory_order_relaxed) > 0;
+  if (m_stopping || (may_run && m_source.has_ready(slot)) || (done != nullptr && (*done)())) {
+    add_permit(-1);
+    m_searching.fetch_add(1, std::memory_order_seq_cst);
+    return;
+  }
+  slot.woken = false;
+  slot.waits_for = done;
+  if (done != nullptr) m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
+  m_sleeping.push_back(&slot);
+  wake_waiters_locked();
+  slot.wakeup.wait(lock, [&] { return slot.woken; });
+  slot.waits_for = nullptr;
+}
+
+void Workers::work(Slot& slot, Condition const* done) {
+  // A worker stops when too many threads work; a thread in wait() has the right of way.
+  auto const should_stop = [&] { return done != nullptr ? (*done)() : oversubscribed(); };
+  bool searching = true;
+  for (int spins = 0;;) {
+    if (done != nullptr ? (*done)() : m_stopping.load()) break;
+    Task* const task = done == nullptr && oversubscribed() ? nullptr : m_source.pop(slot);
+    if (task != nullptr) {
+      spins = 0;
+      if (searching) {
+        searching = false;
+        // The last one to find something wakes the next one, as long as there is more.
+        if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(slot)) ready_added();
+      }
+      m_source.run(task, slot, should_stop);
+      continue;
+    }
+    if (!searching) {
+      searching = true;
+      m_searching.fetch_add(1, std::memory_order_seq_cst);
+    }
+    if (spins == 0) {
+      m_source.idle(slot);
+      if (m_asleep_waiting.load(std::memory_order_seq_cst) > 0) wake_waiters();
+    }
+    ++spins;
+    if (spins < spins_before_yield && !oversubscribed()) {
+      cpu_relax();
+    } else if (spins < spins_before_sleep && !oversubscribed()) {
+      std::this_thread::yield();
+    } else {
+      sleep(slot, done);
+      spins = 0;
+    }
+  }
+  if (searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Workers::background(Slot& slot) {
+  work(slot, nullptr);
+  m_source.idle(slot);
+  std::lock_guard const lock(m_mutex);
+  add_permit(1);
+}
+
+Slot& Workers::enter() {
+  std::lock_guard const lock(m_mutex);
+  Slot* slot = nullptr;
+  if (on_main_thread()) {
+    slot = m_slots[0].get();
+  } else {
+    for (int k = 1; k < slot_count() && slot == nullptr; ++k)
+      if (Slot& free = *m_slots[static_cast<std::size_t>(k)]; !free.in_use && free.name.starts_with("thread"))
+        slot = &free;
+    if (slot == nullptr) slot = &new_slot("thread " + std::to_string(slot_count()));
+  }
+  slot->in_use = true;
+  add_permit(-1);
+  m_searching.fetch_add(1, std::memory_order_seq_cst);
+  return *slot;
+}
+
+void Workers::leave(Slot& slot) {
+  m_source.idle(slot);
+  {
+    std::lock_guard const lock(m_mutex);
+    slot.in_use = false;
+    add_permit(1);
+    wake_waiters_locked();
+  }
+  if (m_source.has_ready(slot)) ready_added();
+}
+
+void Workers::work_until(Condition done) {
+  if (done()) return;
+  Slot& slot = enter();
+  work(slot, &done);
+  leave(slot);
+}
+
+void Workers::block_until(Condition done, Slot& slot) {
+  {
+    std::lock_guard const lock(m_mutex);
+    if (m_blocked.size() >= max_blocked)
+      throw Error(Error::Kind::deadlock,
+                  "Trellis: " + std::to_string(max_blocked) +
+                      " tasks of one graph wait inside their bodies; let tasks depend on each other through "
+                      "their accesses or after(...) instead");
+    add_permit(1);
+    slot.waits_for = &done;
+    m_blocked.push_back(&slot);
+  }
+  if (m_source.has_ready(slot)) ready_added();
+  std::unique_lock lock(m_mutex);
+  slot.wakeup.wait(lock, done);
+  std::erase(m_blocked, &slot);
+  slot.waits_for = nullptr;
+  add_permit(-1);
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_HPP
+#define TRELLIS_HPP
+
+/// All of Trellis: annotated parallel patterns on a task graph.
+#include <Trellis_Access.hpp>
+#include <Trellis_Annotations.hpp>
+#include <Trellis_DeepCopy.hpp>
+#include <Trellis_Error.hpp>
+#include <Trellis_Future.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_HostTask.hpp>
+#include <Trellis_ParallelFor.hpp>
+#include <Trellis_ParallelReduce.hpp>
+#include <Trellis_ParallelScan.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_Spaces.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <Trellis_Token.hpp>
+
+#endif

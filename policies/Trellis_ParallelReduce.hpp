@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_PARALLELREDUCE_HPP
+#define TRELLIS_PARALLELREDUCE_HPP
+
+#include <Trellis_ParallelFor.hpp>
+#include <impl/Trellis_LastArgument.hpp>
+
+#include <memory>
+#include <tuple>
+#include <type_traits>
+
+namespace trellis {
+
+/// A result of `parallel_reduce` that goes into the Future: `reduced<Kokkos::Max<double>>`.
+template <class Reducer>
+struct Reduced {
+  static_assert(Kokkos::is_reducer_v<Reducer>, "Trellis: reduced<...> takes a Kokkos reducer, e.g. Kokkos::Max<double>");
+  using reducer_type = Reducer;
+};
+template <class Reducer>
+inline constexpr Reduced<Reducer> reduced{};
+
+namespace Impl {
+
+template <class R>
+struct IsReduced : std::false_type {};
+template <class R>
+struct IsReduced<Reduced<R>> : std::true_type {};
+
+/// A result goes into a Future, into a View, or into the View that a Kokkos reducer was made with.
+template <class R>
+struct ResultTraits {
+  static_assert(IsReduced<R>::value || Kokkos::is_view_v<R> || Kokkos::is_reducer_v<R>,
+                "Trellis: parallel_reduce cannot write into a variable, which may be gone when the task runs; take the returned "
+                "Future, or give a View, a Kokkos reducer on a View, or reduced<Reducer>");
+};
+template <class R>
+struct ResultTraits<Reduced<R>> {
+  using value_type = typename R::value_type;
+};
+template <class R>
+  requires Kokkos::is_view_v<R>
+struct ResultTraits<R> {
+  static_assert(R::rank() == 0, "Trellis: parallel_reduce writes into a View of rank 0");
+  using value_type = typename R::non_const_value_type;
+  static auto access(R const& view) { return write(view); }
+};
+template <class R>
+  requires Kokkos::is_reducer_v<R>
+struct ResultTraits<R> {
+  using value_type = typename R::value_type;
+  static auto access(R const& reducer) { return write(reducer.view()); }
+};
+
+/// The access that goes with a result, as a tuple: none for one that goes into the Future.
+template <class R>
+auto result_access(R const& result) {
+  if constexpr (IsReduced<R>::value)
+    return std::tuple<>{};
+  else
+    return std::tuple<decltype(ResultTraits<R>::access(result))>(ResultTraits<R>::access(result));
+}
+
+template <class R>
+void require_lasting(Label const& label, R const& result) {
+  if constexpr (Kokkos::is_reducer_v<R>)
+    if (result.references_scalar())
+      throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() +
+                                              "\" reduces into a variable, which may be gone when it runs; make the reducer "
+                                              "on a View, or take reduced<Reducer> and the Future");
+}
+
+/// Values of all `Reduced` results: nothing, one, or a tuple.
+template <class... V>
+struct FutureValue {
+  using type = std::tuple<V...>;
+};
+template <>
+struct FutureValue<> {
+  using type = void;
+};
+template <class V>
+struct FutureValue<V> {
+  using type = V;
+};
+template <class R>
+using ReducedValues = std::conditional_t<IsReduced<R>::value, TypeList<typename ResultTraits<R>::value_type>, TypeList<>>;
+template <class List>
+struct FutureValueOf;
+template <class... V>
+struct FutureValueOf<TypeList<V...>> : FutureValue<V...> {};
+
+/// What Kokkos is given for each result: the View or reducer itself, or a reducer on a value that lives in this frame.
+template <class R>
+struct LiveResult {
+  R const& given;
+  R const& kokkos() { return given; }
+  std::tuple<> value() { return {}; }
+};
+template <class R>
+struct LiveResult<Reduced<R>> {
+  explicit LiveResult(Reduced<R> const&) {}
+  typename R::value_type m_value{};
+  R kokkos() { return R(m_value); }
+  auto value() { return std::tuple<typename R::value_type>(m_value); }
+};
+
+template <class Traits, class Base, class Functor, class Value, class... Results>
+struct ReduceBody {
+  static constexpr std::string_view pattern = "parallel_reduce";
+  Base base;
+  Functor functor;
+  std::tuple<Results...> results;
+  std::shared_ptr<FutureState<Value>> state;
+
+  void run(void* instance, Label const& label) {
+    using Space = typename Traits::execution_space;
+    auto const policy = Traits::rebind(base, *static_cast<Space const*>(instance));
+    std::apply(
+        [&](auto const&... result) {
+          std::tuple<LiveResult<std::remove_cvref_t<decltype(result)>>...> live{
+              LiveResult<std::remove_cvref_t<decltype(result)>>{result}...};
+          std::apply(
+              [&](auto&... each) {
+                Kokkos::parallel_reduce(kernel_name(label), policy, functor, each.kokkos()...);
+                auto values = std::tuple_cat(each.value()...);
+                if constexpr (std::tuple_size_v<decltype(values)> == 1)
+                  state->value.emplace(std::get<0>(std::move(values)));
+                else if constexpr (std::tuple_size_v<decltype(values)> > 1)
+                  state->value.emplace(std::move(values));
+              },
+              live);
+        },
+        results);
+  }
+};
+/// All results go into Views.
+template <class Traits, class Base, class Functor, class... Results>
+struct ReduceBody<Traits, Base, Functor, void, Results...> {
+  static constexpr std::string_view pattern = "parallel_reduce";
+  Base base;
+  Functor functor;
+  std::tuple<Results...> results;
+
+  void run(void* instance, Label const& label) {
+    using Space = typename Traits::execution_space;
+    auto const policy = Traits::rebind(base, *static_cast<Space const*>(instance));
+    std::apply([&](auto const&... result) { Kokkos::parallel_reduce(kernel_name(label), policy, functor, result...); },
+               results);
+  }
+};
+
+}  // namespace Impl
+
+/// Submits a task that runs `Kokkos::parallel_reduce` as soon as its accesses allow; returns at once. The functor is called as in
+/// `parallel_for`, with references to the values to reduce into at the end.
+///
+/// `results` are Views of rank 0 and Kokkos reducers made on Views (both count as `write` accesses), or `reduced<Reducer>`,
+/// whose value comes with the returned Future: a `Future<T>` for one such result, a `Future<std::tuple<...>>` for several.
+template <class Base, class... Annotations, class Functor, class First, class... Rest>
+auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor,
+                     First const& first, Rest const&... rest) {
+  static_assert(!std::is_same_v<Base, Impl::Once>, "Trellis: parallel_reduce needs a range: ResourcePolicy(graph, n, ...)");
+  using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
+  using Values = Impl::TypeList<typename Impl::ResultTraits<First>::value_type&,
+                                typename Impl::ResultTraits<Rest>::value_type&...>;
+  using Value = typename Impl::FutureValueOf<
+      typename Impl::Concat<Impl::ReducedValues<First>, Impl::ReducedValues<Rest>...>::type>::type;
+  constexpr bool one = sizeof...(Rest) == 0;
+  using Bound = std::conditional_t<one, typename Impl::ResultTraits<First>::value_type, void>;
+
+  Impl::require_valid(label, policy.base());
+  Impl::require_lasting(label, first);
+  (Impl::require_lasting(label, rest), ...);
+  auto prepared = Impl::prepare_functor<Bound, Traits, Values>(std::forward<Functor>(functor), policy);
+  using Body = Impl::ReduceBody<Traits, Base, decltype(prepared), Value, First, Rest...>;
+
+  auto const submit = [&](auto&& body) {
+    return std::apply(
+        [&](auto const&... access) {
+          return Impl::submit<typename Traits::execution_space>(std::move(label), policy, std::move(body), access...);
+        },
+        std::tuple_cat(Impl::result_access(first), Impl::result_access(rest)...));
+  };
+  if constexpr (std::is_void_v<Value>) {
+    return Impl::FutureAccess::make(submit(Body{policy.base(), std::move(prepared), {first, rest...}}));
+  } else {
+    auto state = std::make_shared<Impl::FutureState<Value>>();
+    Impl::TaskHandle const handle = submit(Body{policy.base(), std::move(prepared), {first, rest...}, state});
+    return Impl::FutureAccess::make<Value>(handle, std::move(state));
+  }
+}
+
+/// The sum, as a `Future<T>`; T is the type of the functor's last argument, or its member type `value_type`.
+template <class Base, class... Annotations, class Functor>
+auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor) {
+  using T = typename decltype(Impl::value_type_of<std::remove_cvref_t<Functor>, 0>())::type;
+  return parallel_reduce(std::move(label), policy, std::forward<Functor>(functor), reduced<Kokkos::Sum<T>>);
+}
+
+}  // namespace trellis
+
+#endif

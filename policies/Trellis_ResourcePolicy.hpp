@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_RESOURCEPOLICY_HPP
+#define TRELLIS_RESOURCEPOLICY_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_TaskGraph.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// With this header a user joins an execution policy, the graph that the task goes to, and what the task touches.
+namespace trellis {
+
+namespace Impl {
+
+/// A range `[0, n)` whose execution space is not fixed yet.
+struct Count {
+  std::int64_t n;
+};
+/// No range: the body runs once (host_task, space_task).
+struct Once {};
+
+template <class B>
+struct BaseOf {
+  static_assert(Kokkos::is_execution_policy_v<B>,
+                "Trellis: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos RangePolicy, "
+                "MDRangePolicy or TeamPolicy");
+  using type = B;
+};
+template <std::integral B>
+struct BaseOf<B> {
+  using type = Count;
+};
+
+}  // namespace Impl
+
+/// A Kokkos policy with the graph that the task goes to, its accesses and its properties, in any order:
+///
+///     ResourcePolicy(graph, n, read(x), write(y))
+///     ResourcePolicy(graph, Kokkos::MDRangePolicy({0, 0}, {n, m}), read_write(a), priority(1))
+///     ResourcePolicy(graph, write(result))           // for host_task and space_task
+///
+/// The policy's own execution space instance is replaced by that of the worker which runs the task. Views are referred to,
+/// see Trellis_Annotations.hpp: use it in the call that submits the task.
+template <class Base, class... Annotations>
+class ResourcePolicy {
+  static_assert((Impl::is_annotation_v<Annotations> && ...),
+                "Trellis: after the base policy come accesses (read, write, ...) and properties (priority, after, ...) only");
+
+ public:
+  using base_type = Base;
+
+  template <class B>
+    requires(!Impl::is_annotation_v<B>)
+  ResourcePolicy(TaskGraph& graph, B const& base, Annotations... annotations)
+      : m_graph(&graph), m_base(make_base(base)), m_annotations(std::move(annotations)...) {}
+
+  ResourcePolicy(TaskGraph& graph, Annotations... annotations)
+    requires std::same_as<Base, Impl::Once>
+      : m_graph(&graph), m_annotations(std::move(annotations)...) {}
+
+  [[nodiscard]] TaskGraph& graph() const { return *m_graph; }
+  [[nodiscard]] Base const& base() const { return m_base; }
+  [[nodiscard]] std::tuple<Annotations...> const& annotations() const { return m_annotations; }
+
+ private:
+  template <class B>
+  static Base make_base(B const& base) {
+    if constexpr (std::integral<B>)
+      return {static_cast<std::int64_t>(base)};
+    else
+      return base;
+  }
+
+  TaskGraph* m_graph;
+  Base m_base;
+  std::tuple<Annotations...> m_annotations;
+};
+
+template <class B, class... A>
+  requires(!Impl::is_annotation_v<B>)
+ResourcePolicy(TaskGraph&, B, A...) -> ResourcePolicy<typename Impl::BaseOf<B>::type, A...>;
+template <class... A>
+  requires(Impl::is_annotation_v<A> && ...)
+ResourcePolicy(TaskGraph&, A...) -> ResourcePolicy<Impl::Once, A...>;
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_BOUNDFUNCTOR_HPP
+#define TRELLIS_IMPL_BOUNDFUNCTOR_HPP
+
+#include <impl/Trellis_ViewAccess.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// Functors that take their annotated Views as arguments.
+namespace trellis::Impl {
+
+template <class... T>
+struct TypeList {};
+
+template <class T, class Sequence>
+struct Repeat;
+template <class T, std::size_t... K>
+struct Repeat<T, std::index_sequence<K...>> {
+  template <std::size_t>
+  using same = T;
+  using type = TypeList<same<K>...>;
+};
+
+template <class... Lists>
+struct Concat;
+template <class... A>
+struct Concat<TypeList<A...>> {
+  using type = TypeList<A...>;
+};
+template <class... A, class... B, class... Rest>
+struct Concat<TypeList<A...>, TypeList<B...>, Rest...> : Concat<TypeList<A..., B...>, Rest...> {};
+
+template <class F, class List>
+struct IsCallable;
+template <class F, class... A>
+struct IsCallable<F, TypeList<A...>> : std::is_invocable<F const&, A...> {};
+
+template <class T>
+using TagList = std::conditional_t<std::is_void_v<T>, TypeList<>, TypeList<T>>;
+
+/// Calls `functor(indices..., views..., values...)`. `values` are what Kokkos hands over beyond the indices: a reduction's
+/// values, a scan's value and flag. Kokkos copies it as it would copy the functor.
+template <class Functor, class Value, std::size_t index_count, class... Views>
+struct BoundFunctor {
+  using value_type = Value;
+  Functor functor;
+  std::tuple<Views...> views;
+
+  template <class... Args>
+  KOKKOS_FUNCTION void operator()(Args&&... args) const {
+    constexpr std::size_t values = sizeof...(Args) - index_count;
+    call(std::make_index_sequence<index_count>{}, std::index_sequence_for<Views...>{},
+         std::make_index_sequence<values>{}, std::tuple<Args&&...>(static_cast<Args&&>(args)...));
+  }
+
+  /// Scratch memory that the functor asks for, see Kokkos::TeamPolicy.
+  [[nodiscard]] std::size_t team_shmem_size(int team_size) const
+    requires requires(Functor const& f) { f.team_shmem_size(1); }
+  {
+    return functor.team_shmem_size(team_size);
+  }
+
+ private:
+  template <std::size_t... I, std::size_t... V, std::size_t... R, class Args>
+  KOKKOS_FUNCTION void call(std::index_sequence<I...>, std::index_sequence<V...>, std::index_sequence<R...>,
+                            Args&& args) const {
+    functor(static_cast<std::tuple_element_t<I, std::remove_reference_t<Args>>>(std::get<I>(args))...,
+            std::get<V>(views)...,
+            static_cast<std::tuple_element_t<index_count + R, std::remove_reference_t<Args>>>(
+                std::get<index_count + R>(args))...);
+  }
+};
+/// Without a value Kokkos must not see a `value_type`.
+template <class Functor, std::size_t index_count, class... Views>
+struct BoundFunctor<Functor, void, index_count, Views...> {
+  BoundFunctor<Functor, int, index_count, Views...> bound;
+  template <class... Args>
+  KOKKOS_FUNCTION void operator()(Args&&... args) const {
+    bound(static_cast<Args&&>(args)...);
+  }
+  [[nodiscard]] std::size_t team_shmem_size(int team_size) const
+    requires requires(Functor const& f) { f.team_shmem_size(1); }
+  {
+    return bound.team_shmem_size(team_size);
+  }
+};
+
+template <class Value, std::size_t index_count, class Functor, class... Views>
+auto bind_views(Functor&& functor, std::tuple<Views...>&& views) {
+  using F = std::remove_cvref_t<Functor>;
+  if constexpr (std::is_void_v<Value>)
+    return BoundFunctor<F, void, index_count, Views...>{{std::forward<Functor>(functor), std::move(views)}};
+  else
+    return BoundFunctor<F, Value, index_count, Views...>{std::forward<Functor>(functor), std::move(views)};
+}
+
+/// All annotated Views of a policy, typed by their access.
+template <class... Annotations>
+auto arguments_of(std::tuple<Annotations...> const& annotations) {
+  return std::apply([](auto const&... each) { return std::tuple_cat(ArgumentsOf<std::remove_cvref_t<decltype(each)>>::get(each)...); },
+                    annotations);
+}
+
+template <class Tuple>
+struct TupleToList;
+template <class... T>
+struct TupleToList<std::tuple<T...>> {
+  using type = TypeList<T const&...>;
+};
+
+/// The functor as Kokkos is to call it with `tag, indices..., values...`: as it is, or with its Views bound. The longer
+/// form goes first, so that a functor that can be called with anything gets its Views.
+template <class Value, class Traits, class Values, class Functor, class Policy>
+auto prepare_functor(Functor&& functor, Policy const& policy) {
+  using F = std::remove_cvref_t<Functor>;
+  using Tag = TagList<typename Traits::work_tag>;
+  using Indices = typename Repeat<typename Traits::index_type const&, std::make_index_sequence<Traits::index_count>>::type;
+  using Views = typename TupleToList<decltype(arguments_of(policy.annotations()))>::type;
+  using Short = typename Concat<Tag, Indices, Values>::type;
+  using Long = typename Concat<Tag, Indices, Views, Values>::type;
+  constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
+  static_assert(takes_views || IsCallable<F, Short>::value,
+                "Trellis: the functor can be called neither with the policy's indices nor with the indices followed by the "
+                "annotated Views in order (a View annotated with read comes with const elements, one with atomic_add or "
+                "atomic_mul with atomic ones; results and the work tag as in Kokkos; the call operator must be const)");
+  if constexpr (takes_views) {
+    constexpr std::size_t leading = Traits::index_count + (std::is_void_v<typename Traits::work_tag> ? 0 : 1);
+    return bind_views<Value, leading>(std::forward<Functor>(functor), arguments_of(policy.annotations()));
+  } else {
+    return F(std::forward<Functor>(functor));
+  }
+}
+
+}  // namespace trellis::Impl
+
+#endif

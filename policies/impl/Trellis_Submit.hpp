@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SUBMIT_HPP
+#define TRELLIS_IMPL_SUBMIT_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <Trellis_Spaces.hpp>
+#include <impl/Trellis_GraphAccess.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// The one way from the typed fronts into the engine.
+namespace trellis::Impl {
+
+/// A body has `run(void* instance, Label const&)`, a static `pattern`, and, when it has a result, `fail(...)`.
+template <class Body>
+struct OpsOf {
+  static void run(void* body, void* instance, Label const& label) { static_cast<Body*>(body)->run(instance, label); }
+  static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
+  static void fail(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept {
+    if constexpr (requires(Body& b) { b.state; }) {
+      auto& state = *static_cast<Body*>(body)->state;
+      state.task = id;
+      state.task_text = text;
+      state.failure = failure;
+    }
+  }
+  static constexpr TaskOps ops{Body::pattern, &run, &destroy, &fail};
+};
+
+/// The name under which Kokkos Tools sees a launch; nobody looks at it without a tool.
+inline std::string kernel_name(Label const& label) {
+  return Kokkos::Tools::profileLibraryLoaded() ? label.string() : std::string();
+}
+
+template <class A>
+struct PropertyTraits {
+  static constexpr std::size_t after_count = 0;
+};
+template <std::size_t N>
+struct PropertyTraits<After<N>> {
+  static constexpr std::size_t after_count = N;
+};
+
+/// The space given with `on<...>`, else void.
+template <class... Annotations>
+struct TargetSpace {
+  using type = void;
+};
+template <class Space, class... Rest>
+struct TargetSpace<On<Space>, Rest...> {
+  using type = Space;
+};
+template <class First, class... Rest>
+struct TargetSpace<First, Rest...> : TargetSpace<Rest...> {};
+
+/// Every View that a task accesses must be reachable from where the task runs.
+template <class Space, class A>
+constexpr void require_accessible() {
+  if constexpr (is_access_v<A>)
+    if constexpr (Kokkos::is_view_v<typename A::resource_type> && A::mode != Mode::none)
+      static_assert(Kokkos::SpaceAccessibility<Space, typename A::resource_type::memory_space>::accessible,
+                    "Trellis: the task's execution space cannot access the memory space of an annotated View");
+}
+
+/// `Space`: where the body runs, void for a host task. `more`: accesses that come from results.
+template <class Space, class Base, class... Annotations, class Body, class... More>
+TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& policy, Body&& body, More const&... more) {
+  using B = std::remove_cvref_t<Body>;
+  using Reached = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, Space>;
+  (require_accessible<Reached, Annotations>(), ...);
+  (require_accessible<Reached, More>(), ...);
+
+  constexpr std::size_t access_count = (std::size_t{is_access_v<Annotations>} + ... + sizeof...(More));
+  constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... + 0);
+  std::array<AccessRequest, access_count> accesses;
+  std::array<TaskHandle, after_count> before;
+  std::size_t accesses_done = 0;
+  std::size_t before_done = 0;
+
+  auto construct = [&](void* storage) { ::new (storage) B(std::forward<Body>(body)); };
+  TaskSpec spec(std::move(label), OpsOf<B>::ops, sizeof(B), alignof(B), construct);
+  if constexpr (!std::is_void_v<Space>) spec.space = &space_adapter<Space>();
+
+  auto const take = [&](auto const& annotation) {
+    using A = std::remove_cvref_t<decltype(annotation)>;
+    if constexpr (is_access_v<A>) {
+      accesses[accesses_done++] = request_of(annotation);
+    } else if constexpr (PropertyTraits<A>::after_count > 0) {
+      for (TaskHandle const& task : annotation.tasks) before[before_done++] = task;
+    } else if constexpr (std::is_same_v<A, priority>) {
+      spec.priority = annotation.value;
+    } else if constexpr (std::is_same_v<A, MainThread>) {
+      spec.main_thread = true;
+    } else if constexpr (std::is_same_v<A, Synchronizing>) {
+      spec.synchronizing = true;
+    }
+  };
+  std::apply([&](auto const&... annotation) { (take(annotation), ...); }, policy.annotations());
+  (take(more), ...);
+  spec.accesses = accesses;
+  spec.after = before;
+  return GraphAccess::submit(policy.graph(), std::move(spec));
+}
+
+/// What the base says at the time of the call.
+template <class Base>
+void require_valid(Label const& label, Base const& base) {
+  if constexpr (std::is_same_v<Base, Count>)
+    if (base.n < 0)
+      throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
+                                              std::to_string(label.site().line()) + ") has the negative range " +
+                                              std::to_string(base.n));
+}
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_VIEWACCESS_HPP
+#define TRELLIS_IMPL_VIEWACCESS_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Area.hpp>
+#include <impl/Trellis_AccessTable.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+
+/// From Views to what the engine compares: areas and resources.
+namespace trellis::Impl {
+
+template <class V>
+Area area_of(V const& view) {
+  using Value = typename V::value_type;
+  void const* const begin = const_cast<void const*>(static_cast<void const volatile*>(view.data()));
+  if constexpr (V::rank() == 0) {
+    return Area::contiguous(begin, begin == nullptr ? 0 : sizeof(Value));
+  } else {
+    if (view.span_is_contiguous()) return Area::contiguous(begin, view.span() * sizeof(Value));
+    std::uint64_t extents[V::rank()];
+    std::uint64_t strides[V::rank()];
+    for (std::size_t k = 0; k < V::rank(); ++k) {
+      extents[k] = view.extent(k);
+      strides[k] = view.stride(k);
+    }
+    return Area::strided(begin, sizeof(Value), static_cast<int>(V::rank()), extents, strides);
+  }
+}
+inline Area area_of(Token const& token) { return token.area(); }
+
+/// Label and allocation. An unmanaged View belongs to whatever allocation its addresses are in.
+template <class V>
+void describe_view(void const* subject, ResourceInfo& info) {
+  V const& view = *static_cast<V const*>(subject);
+  info.begin = std::numeric_limits<std::uintptr_t>::max();
+  if (view.impl_track().has_record()) {
+    auto const* const record = view.impl_track().template get_record<void>();
+    info.label = record->get_label();
+    info.begin = reinterpret_cast<std::uintptr_t>(record->data());
+    info.end = info.begin + record->size();
+  }
+}
+inline void describe_token(void const* subject, ResourceInfo& info) {
+  Token const& token = *static_cast<Token const*>(subject);
+  info.label = token.label();
+  info.begin = token.area().begin();
+  info.end = token.area().end();
+}
+
+template <Mode mode, class Held>
+AccessRequest request_of(Access<mode, Held> const& access) {
+  using Resource = typename Access<mode, Held>::resource_type;
+  if constexpr (IsToken<Resource>::value)
+    return {area_of(access.resource), mode, &access.resource, &describe_token};
+  else
+    return {area_of(access.resource), mode, &access.resource, &describe_view<Resource>};
+}
+
+template <class V, unsigned extra>
+using WithTrait =
+    Kokkos::View<typename V::data_type, typename V::array_layout, typename V::device_type,
+                 Kokkos::MemoryTraits<static_cast<unsigned>(V::memory_traits::impl_value) | extra>>;
+
+}  // namespace trellis::Impl
+
+namespace trellis {
+
+/// The type in which a functor takes a View annotated with `read`: its elements are const.
+template <class V>
+using read_view = typename V::const_type;
+/// The type in which a functor takes a View annotated with `atomic_add` or `atomic_mul`: its element operations are atomic.
+template <class V>
+using atomic_view = Impl::WithTrait<V, Kokkos::Atomic>;
+
+namespace Impl {
+
+/// The tuple of Views that a functor takes for one annotation: none for Tokens and properties.
+template <class A>
+struct ArgumentsOf {
+  static std::tuple<> get(A const&) { return {}; }
+};
+template <Mode mode, class Held>
+  requires Kokkos::is_view_v<std::remove_cvref_t<Held>>
+struct ArgumentsOf<Access<mode, Held>> {
+  using V = std::remove_cvref_t<Held>;
+  static constexpr bool is_atomic = mode == Mode::atomic_add || mode == Mode::atomic_mul;
+  using type = std::conditional_t<mode == Mode::read || mode == Mode::none, typename V::const_type,
+                                  typename std::conditional_t<is_atomic, std::type_identity<WithTrait<V, Kokkos::Atomic>>,
+                                                              std::type_identity<V>>::type>;
+  static std::tuple<type> get(Access<mode, Held> const& access) { return std::tuple<type>(type(access.resource)); }
+};
+
+}  // namespace Impl
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_SPACEOPENMP_HPP
+#define TRELLIS_SPACEOPENMP_HPP
+
+#include <Trellis_HostSpaceAdapter.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#ifdef KOKKOS_ENABLE_OPENMP
+
+namespace trellis::Impl {
+
+/// One OpenMP pool per worker, made on the worker's own thread: pools of different threads are independent.
+class OpenMPAdapter final : public HostSpaceAdapter<Kokkos::OpenMP> {
+ public:
+  void* make_instance(int threads) override;
+};
+
+template <>
+struct AdapterOf<Kokkos::OpenMP> {
+  static constexpr bool exists = true;
+  static SpaceAdapter& get() {
+    static OpenMPAdapter adapter;
+    return adapter;
+  }
+};
+
+}  // namespace trellis::Impl
+
+#endif
+
+#endif

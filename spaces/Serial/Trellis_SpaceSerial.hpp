@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_SPACESERIAL_HPP
+#define TRELLIS_SPACESERIAL_HPP
+
+#include <Trellis_HostSpaceAdapter.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#ifdef KOKKOS_ENABLE_SERIAL
+
+namespace trellis::Impl {
+
+/// One Serial instance per worker: two threads that share an instance wait for each other's launches.
+class SerialAdapter final : public HostSpaceAdapter<Kokkos::Serial> {
+ public:
+  void* make_instance(int /*threads*/) override { return new Kokkos::Serial(Kokkos::NewInstance{}); }
+};
+
+template <>
+struct AdapterOf<Kokkos::Serial> {
+  static constexpr bool exists = true;
+  static SpaceAdapter& get() {
+    static SerialAdapter adapter;
+    return adapter;
+  }
+};
+
+}  // namespace trellis::Impl
+
+#endif
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_HOSTSPACEADAPTER_HPP
+#define TRELLIS_HOSTSPACEADAPTER_HPP
+
+#include <Trellis_Space.hpp>
+
+#include <string_view>
+
+namespace trellis::Impl {
+
+/// What the adapters of host spaces share: launches are over when they return, so there are no events.
+template <class ExecutionSpace>
+class HostSpaceAdapter : public SpaceAdapter {
+ public:
+  [[nodiscard]] std::string_view name() const override { return ExecutionSpace::name(); }
+  void destroy_instance(void* instance) noexcept override { delete static_cast<ExecutionSpace*>(instance); }
+};
+
+/// Specialised by each backend: `static SpaceAdapter& get()`.
+template <class ExecutionSpace>
+struct AdapterOf {
+  static constexpr bool exists = false;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_SPACES_HPP
+#define TRELLIS_SPACES_HPP
+
+/// All execution spaces that this Kokkos has and Trellis can run tasks on.
+#include <OpenMP/Trellis_SpaceOpenMP.hpp>
+#include <Serial/Trellis_SpaceSerial.hpp>
+#include <Trellis_HostSpaceAdapter.hpp>
+
+namespace trellis::Impl {
+
+/// The adapter of an execution space, for the engine.
+template <class ExecutionSpace>
+SpaceAdapter& space_adapter() {
+  static_assert(AdapterOf<ExecutionSpace>::exists, "Trellis: there is no space adapter for this execution space");
+  return AdapterOf<ExecutionSpace>::get();
+}
+
+/// Tells core about Kokkos. Every program that includes this header does so before `main`.
+bool register_kokkos();
+inline bool const kokkos_is_registered = register_kokkos();
+
+}  // namespace trellis::Impl
+
+#endif
