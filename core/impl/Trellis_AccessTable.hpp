@@ -102,13 +102,14 @@ class AccessTable {
 
  private:
   template <class OrderAfter>
-  void visit(std::vector<LiveAccess>& group, Task& task, OrderAfter&& order_after) const;
+  void visit(std::vector<LiveAccess>& group, TaskId self, OrderAfter&& order_after) const;
   template <class OrderAfter>
-  void order_behind(AreaEntry& other, Mode mode, Task& task, OrderAfter&& order_after) const;
+  void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
   /// Drops members that are done. Of those that failed one is kept: it stands for all.
   void compact(std::vector<LiveAccess>& group) const;
 
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
+  [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
   void put_into_bucket(AreaEntry& entry);
   /// Forgets the entries last used before `before` and resources that have none left.
   void forget(TaskId before);
@@ -125,20 +126,21 @@ class AccessTable {
 
 // ---------------------------------------------------------------------------------------------------------------------
 
+// By id, not by address: a member may be a finished task whose memory the new one has now.
 template <class OrderAfter>
-void AccessTable::visit(std::vector<LiveAccess>& group, Task& task, OrderAfter&& order_after) const {
+void AccessTable::visit(std::vector<LiveAccess>& group, TaskId self, OrderAfter&& order_after) const {
   std::size_t kept = 0;
   for (LiveAccess const access : group)
-    if (access.task == &task || order_after(access) || m_keep_all) group[kept++] = access;
+    if (access.id == self || order_after(access) || m_keep_all) group[kept++] = access;
   group.resize(kept);
 }
 
 template <class OrderAfter>
-void AccessTable::order_behind(AreaEntry& other, Mode mode, Task& task, OrderAfter&& order_after) const {
+void AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const {
   if (MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode))
-    visit(other.current, task, order_after);
+    visit(other.current, self, order_after);
   else
-    visit(other.previous, task, order_after);
+    visit(other.previous, self, order_after);
 }
 
 template <class OrderAfter>
@@ -147,14 +149,14 @@ void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, Orde
   entry.last_used = id;
   for (auto const& [other, covered] : entry.overlaps) {
     if (other->current.empty()) continue;
-    order_behind(*other, mode, task, order_after);
+    order_behind(*other, mode, id, order_after);
     if (covered && writes) {  // whoever conflicts with what was there conflicts with this write, too
       other->current.clear();
       other->previous.clear();
       other->mode = Mode::none;
     }
   }
-  order_behind(entry, mode, task, order_after);
+  order_behind(entry, mode, id, order_after);
   if (mode == entry.mode && !writes) {
     if (entry.current.size() == entry.current.capacity()) compact(entry.current);
   } else {

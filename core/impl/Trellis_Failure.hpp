@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace trellis::Impl {
 
@@ -21,6 +22,7 @@ struct Failure {
   std::string origin_text;   ///< `task "name" (#id, file:line)` of that task and what it accessed
   std::string what;          ///< what the body threw, as text
   std::exception_ptr cause;  ///< what the body threw
+  mutable std::atomic<bool> observed{false};  ///< a `get()` has thrown it
 };
 using FailurePtr = std::shared_ptr<Failure const>;
 
@@ -35,15 +37,15 @@ class FailureLog {
   [[nodiscard]] FailurePtr poisons(TaskId task) const;
   /// The failure of this task, reported or not, or null.
   [[nodiscard]] FailurePtr find(TaskId task) const;
-  /// The first failure (by id of its origin) since the last call, null when there is none, and how many more
-  /// bodies threw. From now on no task up to `last` cancels later ones.
+  /// What has failed since the last call. From now on no task up to `last` cancels later ones.
   struct Report {
-    FailurePtr first;
-    std::size_t other_origins = 0;
-    std::size_t cancelled = 0;
+    static constexpr std::size_t max_origins = 64;
+    std::vector<FailurePtr> origins;  ///< in order of submission; the first `max_origins`
+    std::size_t origin_count = 0;     ///< how many bodies threw
+    std::size_t cancelled_count = 0;
   };
   Report report(TaskId last);
-  /// What `report` would return first, or null.
+  /// The first origin that `report` would return, or null.
   [[nodiscard]] FailurePtr unreported() const;
   /// True when a failure has been added since the log was made. Cheap; checked for each finished predecessor.
   [[nodiscard]] bool any() const noexcept { return m_any.load(std::memory_order_acquire); }

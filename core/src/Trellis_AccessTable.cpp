@@ -57,54 +57,56 @@ void AccessTable::put_into_bucket(AreaEntry& entry) {
 Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitted) {
   ResourceInfo info;
   request.describe(request.subject, info);
+  bool const is_allocation = info.begin < info.end;  // else the View is unmanaged, all we know is its area
   info.begin = std::min(info.begin, request.area.begin());
   info.end = std::max(info.end, request.area.end());
 
-  // All resources that share an address with this allocation, in order of address.
-  auto const sharing = [&] {
-    std::vector<Resource*> found;
-    auto next = m_resources.upper_bound(info.begin);
-    if (next != m_resources.begin() && std::prev(next)->second->end > info.begin) --next;
-    for (; next != m_resources.end() && next->second->begin < info.end; ++next) found.push_back(next->second.get());
-    return found;
-  };
-  std::vector<Resource*> found = sharing();
-  bool const known = found.size() == 1 && found[0]->begin <= info.begin && info.end <= found[0]->end;
-  if (known && (found[0]->end != info.end || found[0]->begin != info.begin) && info.label.empty())
-    return *found[0];  // an unmanaged View into it
-  if (!found.empty() && !m_keep_all) {
-    // The address may have been freed and allocated anew since: forget what no task in flight uses.
-    TaskId const before = oldest_live_task(submitted);
-    bool any_idle = false;
-    for (Resource* resource : found)
-      any_idle = any_idle || std::all_of(resource->entries.begin(), resource->entries.end(),
-                                         [&](AreaEntry const* entry) { return entry->last_used < before; });
-    if (any_idle && !(known && found[0]->begin == info.begin && found[0]->end == info.end)) {
-      forget(before);
-      found = sharing();
-    }
+  std::vector<Resource*> found = sharing_addresses(info);
+  auto const is_exact = [&](Resource const* other) { return other->begin == info.begin && other->end == info.end; };
+  if (is_allocation && !m_keep_all && !std::all_of(found.begin(), found.end(), is_exact)) {
+    // Two allocations cannot share addresses: what was here has been freed, or is a part met before. Forget what no task
+    // in flight uses.
+    forget(oldest_live_task(submitted));
+    found = sharing_addresses(info);
   }
-  if (found.size() == 1 && found[0]->begin <= info.begin && info.end <= found[0]->end) {
-    if (!info.label.empty()) found[0]->label = info.label;
-    return *found[0];
+  if (found.empty()) {
+    if (info.label.empty()) info.label = "unlabeled";
+    auto resource = std::make_unique<Resource>(info.label, info.begin, info.end);
+    return *m_resources.emplace(info.begin, std::move(resource)).first->second;
   }
 
-  // New, or overlapping several: one resource for the union.
-  for (Resource const* part : found) {
-    info.begin = std::min(info.begin, part->begin);
-    info.end = std::max(info.end, part->end);
-    if (info.label.empty()) info.label = part->label;
-  }
-  auto merged = std::make_unique<Resource>(info.label.empty() ? "unlabeled" : info.label, info.begin, info.end);
-  for (Resource* part : found) {
-    for (AreaEntry* entry : part->entries) {
-      entry->resource = merged.get();
-      merged->entries.push_back(entry);
-      merged->index.insert(entry->area, entry);
+  // The largest takes in the others and the new range.
+  Resource& resource = **std::max_element(found.begin(), found.end(), [](Resource const* a, Resource const* b) {
+    return a->entries.size() < b->entries.size();
+  });
+  if (is_allocation && !info.label.empty()) resource.label = info.label;
+  for (Resource* other : found) {
+    info.begin = std::min(info.begin, other->begin);
+    info.end = std::max(info.end, other->end);
+    if (other == &resource) continue;
+    for (AreaEntry* entry : other->entries) {
+      entry->resource = &resource;
+      resource.entries.push_back(entry);
+      resource.index.insert(entry->area, entry);
     }
-    m_resources.erase(part->begin);
+    m_resources.erase(other->begin);
   }
-  return *m_resources.emplace(merged->begin, std::move(merged)).first->second;
+  if (resource.begin != info.begin) {
+    auto node = m_resources.extract(resource.begin);
+    node.key() = resource.begin = info.begin;
+    m_resources.insert(std::move(node));
+  }
+  resource.end = info.end;
+  return resource;
+}
+
+/// In order of address.
+std::vector<Resource*> AccessTable::sharing_addresses(ResourceInfo const& info) const {
+  std::vector<Resource*> found;
+  auto next = m_resources.upper_bound(info.begin);
+  if (next != m_resources.begin() && std::prev(next)->second->end > info.begin) --next;
+  for (; next != m_resources.end() && next->second->begin < info.end; ++next) found.push_back(next->second.get());
+  return found;
 }
 
 TaskId AccessTable::oldest_live_task(TaskId submitted) const {

@@ -26,9 +26,10 @@ Engine::~Engine() = default;
 void Engine::close() noexcept {
   m_workers.work_until([&] { return all_done(); });
   m_workers.stop();
-  if (auto const report = m_failures.report(submitted()); report.first)
-    std::cerr << "Trellis: " << m_options.name << " ends with an error that nobody asked for: "
-              << report.first->origin_text << " failed: " << report.first->what << std::endl;
+  for (FailurePtr const& failure : m_failures.report(submitted()).origins)
+    if (!failure->observed.load(std::memory_order_relaxed))
+      std::cerr << "Trellis: " << m_options.name << " ends with an error that nobody asked for: " << failure->origin_text
+                << " failed: " << failure->what << std::endl;
 }
 
 Recorder const& Engine::recorder() const {

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <impl/Trellis_Failure.hpp>
 
+#include <algorithm>
+#include <utility>
+
 namespace trellis::Impl {
 
 void FailureLog::add(TaskId task, FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
   if (failure->origin == task) {
-    if (!m_unreported.first || task < m_unreported.first->origin) {
-      if (m_unreported.first) ++m_unreported.other_origins;
-      m_unreported.first = failure;
-    } else {
-      ++m_unreported.other_origins;
-    }
+    auto& origins = m_unreported.origins;
+    ++m_unreported.origin_count;
+    origins.insert(std::upper_bound(origins.begin(), origins.end(), failure,
+                                    [](auto const& a, auto const& b) { return a->origin < b->origin; }),
+                   failure);
+    if (origins.size() > Report::max_origins) origins.pop_back();
   } else {
-    ++m_unreported.cancelled;
+    ++m_unreported.cancelled_count;
   }
   m_failures.emplace(task, std::move(failure));
   m_order.push_back(task);
@@ -49,10 +52,11 @@ FailureLog::Report FailureLog::report(TaskId last) {
 FailurePtr FailureLog::unreported() const {
   if (!any()) return nullptr;
   std::lock_guard const lock(m_mutex);
-  return m_unreported.first;
+  return m_unreported.origins.empty() ? nullptr : m_unreported.origins.front();
 }
 
 Error make_error(TaskId task, std::string const& task_text, Failure const& failure) {
+  failure.observed.store(true, std::memory_order_relaxed);
   if (task == failure.origin)
     return {Error::Kind::task_failed, failure.origin_text + " failed: " + failure.what, failure.cause};
   return {Error::Kind::cancelled,

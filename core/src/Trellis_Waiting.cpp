@@ -21,12 +21,13 @@ void Engine::wait() {
   m_workers.work_until([&] { return all_done(); });
 
   FailureLog::Report const report = m_failures.report(submitted());
-  if (report.first == nullptr) return;
-  std::string text = report.first->origin_text + " failed: " + report.first->what;
-  if (report.other_origins > 0) text += "; " + std::to_string(report.other_origins) + " other tasks failed, too";
-  if (report.cancelled > 0)
-    text += "; " + std::to_string(report.cancelled) + " tasks that depend on failed ones were cancelled";
-  throw Error(Error::Kind::task_failed, text, report.first->cause);
+  if (report.origins.empty()) return;
+  Failure const& first = *report.origins.front();
+  std::string text = first.origin_text + " failed: " + first.what;
+  if (report.origin_count > 1) text += "; " + std::to_string(report.origin_count - 1) + " more failed";
+  if (report.cancelled_count > 0)
+    text += "; " + std::to_string(report.cancelled_count) + " that depend on them were cancelled";
+  throw Error(Error::Kind::task_failed, text, first.cause);
 }
 
 void Engine::rethrow(TaskHandle const& handle) const {
