@@ -7,6 +7,7 @@ set(trellis_package ${CMAKE_INSTALL_LIBDIR}/cmake/Trellis)
 set(seen)
 foreach(layer ${trellis_layers})
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/${layer} ${PROJECT_SOURCE_DIR}/${layer}/*.hpp)
+  list(FILTER headers EXCLUDE REGEX "^src/") # not installed
   foreach(header ${headers})
     if(header IN_LIST seen)
       message(FATAL_ERROR "Two layers have a header ${header}: they would be installed to the same place.")
