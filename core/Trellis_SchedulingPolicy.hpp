@@ -2,6 +2,7 @@
 #ifndef TRELLIS_SCHEDULINGPOLICY_HPP
 #define TRELLIS_SCHEDULINGPOLICY_HPP
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -12,7 +13,8 @@ namespace trellis {
 
 namespace Impl {
 struct Task;
-}
+class Engine;
+}  // namespace Impl
 
 /// A task that is ready to run, as a scheduling policy sees it. A handle: valid until the task has run.
 class ReadyTask {
@@ -30,7 +32,7 @@ class ReadyTask {
   Impl::Task* m_task = nullptr;
 };
 
-/// Orders the ready tasks of one graph. Every call may come from several threads at once. Tasks bound to the main thread,
+/// Orders the ready tasks of one graph at a time. Every call may come from several threads at once. Tasks bound to the main thread,
 /// and exclusion, are the engine's business; a policy sees only tasks that may run now, anywhere.
 ///
 /// A slot stands for a thread that runs tasks; slot -1 is a thread that does not (it only submits).
@@ -39,7 +41,7 @@ class SchedulingPolicy {
   virtual ~SchedulingPolicy() = default;
 
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Called once, before anything else. `slots`: slot numbers to come are below this.
+  /// Called once for each graph, before anything else, when the policy is empty. `slots`: slot numbers to come are below this.
   virtual void start(int slots) = 0;
   /// `task` became ready by its submission on this slot.
   virtual void push(ReadyTask task, int slot) = 0;
@@ -51,6 +53,10 @@ class SchedulingPolicy {
   /// True when no slot would get a task. The engine puts threads to sleep on this answer: a call that starts after a `push`
   /// has returned must see it, also across threads (sequentially consistent).
   [[nodiscard]] virtual bool empty() const = 0;
+
+ private:
+  friend class Impl::Engine;
+  std::atomic<bool> m_serves_a_graph{false};
 };
 
 /// The default. Each slot has its own double-ended queue: a finished task's first ready successor stays on its slot, the

@@ -27,12 +27,14 @@ struct ResourceInfo {
   std::uintptr_t end = 0;
 };
 
-/// One access as the typed fronts hand it in. `describe(subject, info)` is called at most once, during submission.
+/// One access as the typed fronts hand it in, with what the engine may ask of its subject (a View) during submission.
 struct AccessRequest {
   Area area;
   Mode mode;
   void const* subject;
   void (*describe)(void const* subject, ResourceInfo& info);
+  /// False when the subject has a label and it is not this one. Cheap. Null: a subject's label never changes.
+  bool (*may_have_label)(void const* subject, std::string const& label) = nullptr;
 };
 
 struct AreaEntry;
@@ -108,6 +110,7 @@ class AccessTable {
   /// Drops members that are done. Of those that failed one is kept: it stands for all.
   void compact(std::vector<LiveAccess>& group) const;
 
+  [[nodiscard]] bool has_other_label(AreaEntry const& entry, AccessRequest const& request) const;
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
   void put_into_bucket(AreaEntry& entry);

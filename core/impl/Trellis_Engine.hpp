@@ -89,6 +89,7 @@ class Engine final : private TaskSource {
 
   // Waiting.
   Task* pop_main();
+  Task* pop_main_needed_by(TaskHandle const& awaited);
   void wait_inside(Frame& frame, TaskHandle const& handle);
   void check_no_cycle(Task& waiter, TaskHandle const& awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);
@@ -118,6 +119,7 @@ class Engine final : private TaskSource {
     SpinLock lock;
     std::deque<Task*> tasks;
     std::atomic<int> size{0};
+    std::atomic<std::uint64_t> epoch{0};  ///< moves when a task waiting on the main thread should look at this queue
   };
   MainQueue m_main;
 
@@ -126,6 +128,8 @@ class Engine final : private TaskSource {
     TaskId id;
     LiveAccess awaited;
   };
+  void register_waiter(Waiter const& waiter);
+  void unregister_waiter(Waiter const& waiter);
   std::mutex m_waiters_mutex;
   std::vector<Waiter> m_waiters;
 

@@ -23,16 +23,10 @@ class Exclusion {
   /// The task is over: appends those that may run now. `recorder` may be null; else it gets the edges chosen here.
   void release(Task& task, std::vector<Task*>& ready, Recorder* recorder);
 
-  /// Calls `f` for each task that can only run after `holder`, should it hold an area, is over.
-  template <class F>
-  void for_each_waiting_behind(Task const& holder, F&& f) {
-    std::lock_guard const lock(m_mutex);
-    for (Task* task : m_waiting)
-      if (conflict(holder, *task)) f(*task);
-  }
+  /// True when the two have exclusive accesses to areas that overlap.
+  [[nodiscard]] static bool conflict(Task const& a, Task const& b);
 
  private:
-  [[nodiscard]] static bool conflict(Task const& a, Task const& b);
   [[nodiscard]] bool may_hold(Task const& task) const;
 
   std::mutex m_mutex;

@@ -32,11 +32,15 @@ class FailureLog {
  public:
   static constexpr std::size_t capacity = 1 << 16;
 
-  void add(TaskId task, FailurePtr failure);
+  void add(TaskId task, std::string task_text, FailurePtr failure);
   /// The failure that makes a new task fail which depends on `task`, or null.
   [[nodiscard]] FailurePtr poisons(TaskId task) const;
-  /// The failure of this task, reported or not, or null.
-  [[nodiscard]] FailurePtr find(TaskId task) const;
+  struct Entry {
+    FailurePtr failure;
+    std::string task_text;
+  };
+  /// The failure of this task, reported or not; null when it has none.
+  [[nodiscard]] Entry find(TaskId task) const;
   /// What has failed since the last call. From now on no task up to `last` cancels later ones.
   struct Report {
     static constexpr std::size_t max_origins = 64;
@@ -52,7 +56,7 @@ class FailureLog {
 
  private:
   mutable std::mutex m_mutex;
-  std::unordered_map<TaskId, FailurePtr> m_failures;
+  std::unordered_map<TaskId, Entry> m_failures;
   std::deque<TaskId> m_order;  ///< oldest first
   TaskId m_reported = 0;
   Report m_unreported;

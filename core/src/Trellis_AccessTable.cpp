@@ -11,9 +11,10 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
   std::uint64_t const hash = request.area.hash();
   std::size_t const mask = m_buckets.size() - 1;
   for (std::size_t k = hash & mask; m_buckets[k] != nullptr; k = (k + 1) & mask)
-    if (m_buckets[k]->hash == hash && m_buckets[k]->area == request.area) {
-      m_buckets[k]->last_used = submitted + 1;
-      return *m_buckets[k];
+    if (AreaEntry* const entry = m_buckets[k]; entry->hash == hash && entry->area == request.area) {
+      entry->last_used = submitted + 1;
+      if (has_other_label(*entry, request)) entry->resource = &resource_for(request, submitted);
+      return *entry;
     }
 
   if (m_entries.size() >= m_collect_at && !m_keep_all) {
@@ -40,6 +41,16 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
   m_entries.push_back(std::move(made));
   put_into_bucket(entry);
   return entry;
+}
+
+/// An allocation may have been freed and another one made at its address. Only when no task uses the old one any more, so an
+/// entry that is in use need not be looked at.
+bool AccessTable::has_other_label(AreaEntry const& entry, AccessRequest const& request) const {
+  if (!entry.current.empty()) {
+    LiveAccess const newest = entry.current.back();
+    if (newest.task->live_id.load(std::memory_order_acquire) == newest.id) return false;
+  }
+  return request.may_have_label != nullptr && !request.may_have_label(request.subject, entry.resource->label);
 }
 
 void AccessTable::put_into_bucket(AreaEntry& entry) {

@@ -18,10 +18,14 @@ Engine::Engine(TaskGraphOptions const& options)
       m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
       m_table(m_slab, m_failures, *options.record),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
+  if (m_policy->m_serves_a_graph.exchange(true))
+    throw Error(Error::Kind::bad_input, "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
+                                            "\" given to " + m_options.name +
+                                            " serves another graph; each graph needs a policy object of its own");
   m_policy->start(Workers::max_slots);
 }
 
-Engine::~Engine() = default;
+Engine::~Engine() { m_policy->m_serves_a_graph.store(false); }
 
 void Engine::close() noexcept {
   m_workers.work_until([&] { return all_done(); });
@@ -55,7 +59,7 @@ void Engine::make_ready(Task& task, Slot* slot) {
   task.state.store(TaskState::ready, std::memory_order_relaxed);
   if (m_recorder) m_recorder->changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
-  if (task.exclusive && !cancelled && !m_exclusion.acquire(task)) return;
+  if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
   push(task, slot);
 }
 
@@ -65,6 +69,7 @@ void Engine::push(Task& task, Slot* slot) {
       std::lock_guard const lock(m_main.lock);
       m_main.tasks.push_back(&task);
       m_main.size.fetch_add(1, std::memory_order_seq_cst);
+      m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
     }
     m_workers.main_ready_added();
     return;
@@ -180,7 +185,7 @@ Task* Engine::complete(Task& task, Slot& slot, TaskState state, int row) {
       std::lock_guard const lock(m_submission);
       text = describe(task);
     }
-    m_failures.add(task.id, failure);
+    m_failures.add(task.id, text, failure);
     task.ops->fail(task.body, task.id, text, failure);
   }
   task.ops->destroy(task.body);  // before the successors go on: what a task captured is free once it is done
@@ -215,7 +220,7 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     if (m_recorder) m_recorder->changed(task, TaskState::ready);
-    if (task.exclusive && task.failure == nullptr && !m_exclusion.acquire(task)) continue;
+    if (task.exclusive && task.failure == nullptr && !m_serial && !m_exclusion.acquire(task)) continue;
     ready[kept++] = &task;
   }
   ready.resize(kept);

@@ -6,7 +6,7 @@
 
 namespace trellis::Impl {
 
-void FailureLog::add(TaskId task, FailurePtr failure) {
+void FailureLog::add(TaskId task, std::string task_text, FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
   if (failure->origin == task) {
     auto& origins = m_unreported.origins;
@@ -18,7 +18,7 @@ void FailureLog::add(TaskId task, FailurePtr failure) {
   } else {
     ++m_unreported.cancelled_count;
   }
-  m_failures.emplace(task, std::move(failure));
+  m_failures.emplace(task, Entry{std::move(failure), std::move(task_text)});
   m_order.push_back(task);
   if (m_order.size() > capacity) {
     m_failures.erase(m_order.front());
@@ -27,11 +27,11 @@ void FailureLog::add(TaskId task, FailurePtr failure) {
   m_any.store(true, std::memory_order_release);
 }
 
-FailurePtr FailureLog::find(TaskId task) const {
-  if (!any()) return nullptr;
+FailureLog::Entry FailureLog::find(TaskId task) const {
+  if (!any()) return {};
   std::lock_guard const lock(m_mutex);
   auto const found = m_failures.find(task);
-  return found == m_failures.end() ? nullptr : found->second;
+  return found == m_failures.end() ? Entry{} : found->second;
 }
 
 FailurePtr FailureLog::poisons(TaskId task) const {
@@ -39,7 +39,7 @@ FailurePtr FailureLog::poisons(TaskId task) const {
   std::lock_guard const lock(m_mutex);
   if (task <= m_reported) return nullptr;
   auto const found = m_failures.find(task);
-  return found == m_failures.end() ? nullptr : found->second;
+  return found == m_failures.end() ? nullptr : found->second.failure;
 }
 
 FailureLog::Report FailureLog::report(TaskId last) {

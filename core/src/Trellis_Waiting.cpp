@@ -31,8 +31,8 @@ void Engine::wait() {
 }
 
 void Engine::rethrow(TaskHandle const& handle) const {
-  if (FailurePtr const failure = m_failures.find(handle.id))
-    throw make_error(handle.id, "task #" + std::to_string(handle.id), *failure);
+  if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
+    throw make_error(handle.id, found.task_text, *found.failure);
 }
 
 void Engine::wait_for(TaskHandle const& handle) {
@@ -60,14 +60,12 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     check_no_cycle(frame.task, handle);
     m_waiters.push_back(waiter);
   }
+  m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
+  m_workers.main_ready_added();
   struct Unregister {
     Engine& engine;
     Waiter const& waiter;
-    ~Unregister() {
-      std::lock_guard const lock(engine.m_waiters_mutex);
-      std::erase_if(engine.m_waiters,
-                    [&](Waiter const& other) { return other.task == waiter.task && other.awaited.id == waiter.awaited.id; });
-    }
+    ~Unregister() { engine.unregister_waiter(waiter); }
   } const unregister{*this, waiter};
 
   {
@@ -87,22 +85,53 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     return;
   }
   while (!done()) {
-    auto const main_ready = [&] { return frame.slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0; };
-    auto const stop = [&] { return done() || main_ready(); };
-    m_workers.block_until(stop, frame.slot);
-    if (done() || !main_ready()) continue;
-    if (Task* const bound = pop_main()) {
+    std::uint64_t const seen = m_main.epoch.load(std::memory_order_seq_cst);
+    if (Task* const bound = frame.slot.is_main ? pop_main_needed_by(handle) : nullptr) {
       // The waiting task cannot go on before the one above it on this stack is done.
-      {
-        std::lock_guard const lock(m_waiters_mutex);
-        m_waiters.push_back({&frame.task, frame.task.id, {bound, bound->id}});
-      }
-      TaskId const bound_id = bound->id;
+      Waiter const stacked{&frame.task, frame.task.id, {bound, bound->id}};
+      register_waiter(stacked);
       run(bound, frame.slot, [] { return true; });
-      std::lock_guard const lock(m_waiters_mutex);
-      std::erase_if(m_waiters, [&](Waiter const& other) { return other.awaited.id == bound_id && other.task == &frame.task; });
+      unregister_waiter(stacked);
+      continue;
     }
+    m_workers.block_until(
+        [&] { return done() || (frame.slot.is_main && m_main.epoch.load(std::memory_order_seq_cst) != seen); },
+        frame.slot);
   }
+}
+
+/// A task bound to the main thread that must run for `awaited` to become complete. Others wait: they might themselves wait
+/// for a task on this stack. Which ones are needed changes with each waiter, so those move the epoch, too.
+Task* Engine::pop_main_needed_by(TaskHandle const& awaited) {
+  std::vector<Task*> bound;
+  {
+    std::lock_guard const lock(m_main.lock);
+    bound.assign(m_main.tasks.begin(), m_main.tasks.end());
+  }
+  for (Task* task : bound)
+    if (leads_to(*task, awaited)) {
+      std::lock_guard const lock(m_main.lock);
+      std::erase(m_main.tasks, task);  // only this thread takes tasks out, so it is still there
+      m_main.size.fetch_sub(1, std::memory_order_seq_cst);
+      return task;
+    }
+  return nullptr;
+}
+
+void Engine::register_waiter(Waiter const& waiter) {
+  {
+    std::lock_guard const lock(m_waiters_mutex);
+    m_waiters.push_back(waiter);
+  }
+  m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
+  m_workers.main_ready_added();
+}
+
+void Engine::unregister_waiter(Waiter const& waiter) {
+  std::lock_guard const lock(m_waiters_mutex);
+  std::erase_if(m_waiters, [&](Waiter const& other) {
+    return other.task == waiter.task && other.id == waiter.id && other.awaited.id == waiter.awaited.id;
+  });
 }
 
 /// Calls `f(task, id)` for each task that cannot be complete before `from` is. Requires m_waiters_mutex.
@@ -118,6 +147,15 @@ void Engine::for_each_held_up(LiveAccess from, F&& f) {
     if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0) f(LiveAccess{successor, id});
   for (Waiter const& waiter : m_waiters)
     if (waiter.awaited.task == from.task && waiter.awaited.id == from.id) f(LiveAccess{waiter.task, waiter.id});
+  // A running task has its exclusive areas until it is complete, whoever else needs them.
+  if (from.task->state.load(std::memory_order_relaxed) != TaskState::running) return;
+  std::lock_guard const lock(m_submission);
+  if (from.task->live_id.load(std::memory_order_acquire) != from.id || !from.task->exclusive) return;
+  m_slab.for_each([&](Task& other) {
+    TaskId const id = other.live_id.load(std::memory_order_acquire);
+    if (id != 0 && id != from.id && other.exclusive && Exclusion::conflict(*from.task, other))
+      f(LiveAccess{&other, id});
+  });
 }
 
 template <class Found>
@@ -136,16 +174,9 @@ bool Engine::search(LiveAccess from, Found&& found) {
 }
 
 /// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by dependencies, by other tasks that
-/// wait, or because `waiter` holds an exclusive area that a task on the way needs.
+/// wait, or by exclusive areas.
 void Engine::check_no_cycle(Task& waiter, TaskHandle const& awaited) {
-  bool hopeless = search({&waiter, waiter.id}, [&](LiveAccess here) { return here.id == awaited.id; });
-  if (!hopeless && waiter.exclusive) {
-    std::vector<LiveAccess> behind;
-    m_exclusion.for_each_waiting_behind(waiter, [&](Task& task) { behind.push_back({&task, task.id}); });
-    for (LiveAccess const start : behind)
-      hopeless = hopeless || search(start, [&](LiveAccess here) { return here.id == awaited.id; });
-  }
-  if (!hopeless) return;
+  if (!search({&waiter, waiter.id}, [&](LiveAccess here) { return here.id == awaited.id; })) return;
   std::lock_guard const lock(m_submission);
   std::string const target = is_done(awaited) ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
   throw Error(Error::Kind::deadlock, "Trellis: " + describe(waiter) + " waits for " + target +

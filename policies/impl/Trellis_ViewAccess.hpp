@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 
@@ -47,20 +49,35 @@ void describe_view(void const* subject, ResourceInfo& info) {
     info.end = info.begin + record->size();
   }
 }
+template <class V>
+bool view_may_have_label(void const* subject, std::string const& label) {
+  V const& view = *static_cast<V const*>(subject);
+  if (!view.impl_track().has_record()) return true;
+  auto const* const record = view.impl_track().template get_record<void>();
+  if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible) {
+    std::string_view const start = record->head()->label();  // the whole label, unless that is very long
+    return start.empty() || (label.size() < 100 ? label == start : label.starts_with(start.substr(0, 100)));
+  } else {
+    return record->get_label() == label;
+  }
+}
 inline void describe_token(void const* subject, ResourceInfo& info) {
   Token const& token = *static_cast<Token const*>(subject);
   info.label = token.label();
   info.begin = token.area().begin();
   info.end = token.area().end();
 }
+inline bool token_may_have_label(void const* subject, std::string const& label) {
+  return static_cast<Token const*>(subject)->label() == label;
+}
 
 template <Mode mode, class Held>
 AccessRequest request_of(Access<mode, Held> const& access) {
   using Resource = typename Access<mode, Held>::resource_type;
   if constexpr (IsToken<Resource>::value)
-    return {area_of(access.resource), mode, &access.resource, &describe_token};
+    return {area_of(access.resource), mode, &access.resource, &describe_token, &token_may_have_label};
   else
-    return {area_of(access.resource), mode, &access.resource, &describe_view<Resource>};
+    return {area_of(access.resource), mode, &access.resource, &describe_view<Resource>, &view_may_have_label<Resource>};
 }
 
 template <class V, unsigned extra>
