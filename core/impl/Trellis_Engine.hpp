@@ -97,11 +97,17 @@ class Engine final : private TaskSource {
   void for_each_held_up(LiveAccess from, F&& f);
   template <class Found>
   bool search(LiveAccess from, Found&& found);
-  [[nodiscard]] bool all_done() const { return completed() == submitted(); }
+  // Completed first: a task submitted and completed between the two readings must not hide one that still runs.
+  [[nodiscard]] std::uint64_t in_flight() const {
+    std::uint64_t const done = completed();
+    return submitted() - done;
+  }
+  [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
   TaskGraphOptions const m_options;
   std::shared_ptr<SchedulingPolicy> const m_policy;
   bool const m_serial;
+  std::uint64_t const m_room_check;  ///< completions of a slot between two looks for a submitter that waits for room
   TaskSlab m_slab;
   FailureLog m_failures;
   std::unique_ptr<Recorder> const m_recorder;  ///< null: does not record

@@ -38,17 +38,18 @@ class FailureLog {
   struct Entry {
     FailurePtr failure;
     std::string task_text;
+    std::uint64_t report = 0;  ///< number of the report that it is, or will be, in
   };
   /// The failure of this task, reported or not; null when it has none.
   [[nodiscard]] Entry find(TaskId task) const;
-  /// What has failed since the last call. From now on no task up to `last` cancels later ones.
+  /// What has failed since the last call. From now on none of that cancels later tasks.
   struct Report {
     static constexpr std::size_t max_origins = 64;
     std::vector<FailurePtr> origins;  ///< in order of submission; the first `max_origins`
     std::size_t origin_count = 0;     ///< how many bodies threw
     std::size_t cancelled_count = 0;
   };
-  Report report(TaskId last);
+  Report report();
   /// The first origin that `report` would return, or null.
   [[nodiscard]] FailurePtr unreported() const;
   /// True when a failure has been added since the log was made. Cheap; checked for each finished predecessor.
@@ -58,7 +59,7 @@ class FailureLog {
   mutable std::mutex m_mutex;
   std::unordered_map<TaskId, Entry> m_failures;
   std::deque<TaskId> m_order;  ///< oldest first
-  TaskId m_reported = 0;
+  std::uint64_t m_reports = 0;  ///< made so far
   Report m_unreported;
   std::atomic<bool> m_any{false};
 };

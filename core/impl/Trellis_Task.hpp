@@ -50,8 +50,8 @@ struct TaskAccess {
 /// thread that brings it to 0 happens after every predecessor and after the submission.
 struct alignas(64) Task {
   static constexpr std::int32_t being_submitted = 1 << 30;
-  static constexpr int inline_successors = 5;
-  static constexpr int inline_accesses = 5;
+  static constexpr std::uint32_t inline_successors = 5;
+  static constexpr std::uint32_t inline_accesses = 5;
   static constexpr std::size_t inline_body = 320;
 
   // What other threads touch: one cache line.
@@ -74,7 +74,7 @@ struct alignas(64) Task {
   bool main_thread = false;
   bool synchronizing = false;
   bool exclusive = false;  ///< has an exclusive access
-  std::uint8_t access_count = 0;
+  std::uint32_t access_count = 0;
   std::atomic<TaskState> state{TaskState::pending};
 
   TaskAccess accesses[inline_accesses];
@@ -104,7 +104,7 @@ struct alignas(64) Task {
   }
   template <class F>
   void for_each_access(F&& f) const {
-    for (int k = 0; k < access_count; ++k) f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
+    for (std::uint32_t k = 0; k < access_count; ++k) f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
   }
   [[nodiscard]] Task* last_successor() const {
     if (successor_count == 0) return nullptr;

@@ -89,6 +89,8 @@ class Workers {
   void main_ready_added();
   /// Something happened that a sleeping thread in `wait()` may be waiting for.
   void wake_waiters();
+  /// True when a thread in `wait()`, or at the cap, sleeps.
+  [[nodiscard]] bool anyone_waits() const { return m_asleep_waiting.load(std::memory_order_relaxed) > 0; }
   /// True when a thread should stop running tasks for another to run them.
   [[nodiscard]] bool oversubscribed() const { return m_spare.load(std::memory_order_relaxed) < 0; }
 

@@ -15,6 +15,7 @@ Engine::Engine(TaskGraphOptions const& options)
     : m_options(options),
       m_policy(options.policy),
       m_serial(dynamic_cast<SerialOrder*>(options.policy.get()) != nullptr),
+      m_room_check(std::max<std::uint64_t>(1, *options.in_flight / 32)),
       m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
       m_table(m_slab, m_failures, *options.record),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
@@ -30,7 +31,7 @@ Engine::~Engine() { m_policy->m_serves_a_graph.store(false); }
 void Engine::close() noexcept {
   m_workers.work_until([&] { return all_done(); });
   m_workers.stop();
-  for (FailurePtr const& failure : m_failures.report(submitted()).origins)
+  for (FailurePtr const& failure : m_failures.report().origins)
     if (!failure->observed.load(std::memory_order_relaxed))
       std::cerr << "Trellis: " << m_options.name << " ends with an error that nobody asked for: " << failure->origin_text
                 << " failed: " << failure->what << std::endl;
@@ -207,8 +208,9 @@ Task* Engine::complete(Task& task, Slot& slot, TaskState state, int row) {
 
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, slot);
-  slot.completed.store(slot.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (has_waiter) m_workers.wake_waiters();
+  std::uint64_t const completed = slot.completed.load(std::memory_order_relaxed) + 1;
+  slot.completed.store(completed, std::memory_order_release);
+  if (has_waiter || (completed % m_room_check == 0 && m_workers.anyone_waits())) m_workers.wake_waiters();
   return next;
 }
 

@@ -18,7 +18,7 @@ void FailureLog::add(TaskId task, std::string task_text, FailurePtr failure) {
   } else {
     ++m_unreported.cancelled_count;
   }
-  m_failures.emplace(task, Entry{std::move(failure), std::move(task_text)});
+  m_failures.emplace(task, Entry{std::move(failure), std::move(task_text), m_reports});
   m_order.push_back(task);
   if (m_order.size() > capacity) {
     m_failures.erase(m_order.front());
@@ -37,15 +37,14 @@ FailureLog::Entry FailureLog::find(TaskId task) const {
 FailurePtr FailureLog::poisons(TaskId task) const {
   if (!any()) return nullptr;
   std::lock_guard const lock(m_mutex);
-  if (task <= m_reported) return nullptr;
   auto const found = m_failures.find(task);
-  return found == m_failures.end() ? nullptr : found->second.failure;
+  return found == m_failures.end() || found->second.report != m_reports ? nullptr : found->second.failure;
 }
 
-FailureLog::Report FailureLog::report(TaskId last) {
+FailureLog::Report FailureLog::report() {
   if (!any()) return {};
   std::lock_guard const lock(m_mutex);
-  m_reported = last;
+  ++m_reports;
   return std::exchange(m_unreported, {});
 }
 

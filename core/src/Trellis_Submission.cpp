@@ -40,7 +40,7 @@ void Engine::make_room(std::unique_lock<SpinLock>& lock) {
     m_room_until = completed() + cap;
     if (submitted() < m_room_until) return;
     lock.unlock();
-    m_workers.work_until([&] { return submitted() - completed() <= cap - (cap + 7) / 8; });
+    m_workers.work_until([&] { return in_flight() <= cap - (cap + 7) / 8; });
     lock.lock();
   }
 }
@@ -112,7 +112,7 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec) {
   if (task.synchronizing) {
     m_slab.for_each([&](Task& other) {
       TaskId const id = other.live_id.load(std::memory_order_acquire);
-      if (id != 0 && id != task.id) order_after({&other, id}, task, EdgeReason::synchronizing, edges);
+      if (id > m_barrier.id && id != task.id) order_after({&other, id}, task, EdgeReason::synchronizing, edges);
     });
     if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
     if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time

@@ -20,7 +20,7 @@ void Engine::wait() {
   if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
   m_workers.work_until([&] { return all_done(); });
 
-  FailureLog::Report const report = m_failures.report(submitted());
+  FailureLog::Report const report = m_failures.report();
   if (report.origins.empty()) return;
   Failure const& first = *report.origins.front();
   std::string text = first.origin_text + " failed: " + first.what;

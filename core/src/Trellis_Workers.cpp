@@ -139,6 +139,8 @@ void Workers::work(Slot& slot, Condition const* done) {
         searching = false;
         // The last one to find something wakes the next one, as long as there is more.
         if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(slot)) ready_added();
+      } else if (m_spare.load(std::memory_order_relaxed) > 0 && m_source.has_ready(slot)) {
+        ready_added();  // the policy may have moved tasks to where a thread that went to sleep did not see them
       }
       m_source.run(task, slot, should_stop);
       continue;
