@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,32 +55,37 @@ struct alignas(64) Task {
   static constexpr std::uint32_t inline_accesses = 5;
   static constexpr std::size_t inline_body = 320;
 
-  // What other threads touch: one cache line.
+  // First line: what the threads of predecessors and successors touch.
   std::atomic<TaskId> live_id{0};
   std::atomic<std::int32_t> unfinished{0};
   SpinLock lock;
   bool launched = false;    ///< guarded by lock; asynchronous spaces only
   bool has_waiter = false;  ///< guarded by lock: a thread sleeps until this task is complete
+  std::atomic<TaskState> state{TaskState::pending};
   std::uint32_t successor_count = 0;
   Task* successors[inline_successors];
 
-  std::vector<Task*> more_successors;  ///< beyond the inline ones; keeps its capacity
+  // Second line: what the thread that runs the task needs besides its body.
   TaskOps const* ops = nullptr;
   SpaceAdapter* space = nullptr;  ///< null: host task
   void* body = nullptr;           ///< in `storage` or on the heap
-  std::size_t body_alignment = 0;  ///< of a body on the heap, else 0
-  Task* next = nullptr;            ///< free list
+  Task* next = nullptr;           ///< free list
+  FailurePtr failure;             ///< guarded by lock while pending
   TaskId id = 0;
-  int priority = 0;
+  std::int32_t priority = 0;
   bool main_thread = false;
   bool synchronizing = false;
   bool exclusive = false;  ///< has an exclusive access
-  std::uint32_t access_count = 0;
-  std::atomic<TaskState> state{TaskState::pending};
+  bool body_on_heap = false;
 
+  alignas(64) std::byte storage[inline_body];
+
+  // The rest is for the submitting thread, for messages, and for rare cases.
+  std::vector<Task*> more_successors;  ///< beyond the inline ones; keeps its capacity
+  std::size_t body_alignment = 0;
+  std::uint32_t access_count = 0;
   TaskAccess accesses[inline_accesses];
   std::vector<TaskAccess> more_accesses;
-  FailurePtr failure;  ///< guarded by lock while pending
   Label label;
 
   // Asynchronous spaces only.
@@ -90,12 +96,6 @@ struct alignas(64) Task {
   std::vector<DevicePredecessor> device_predecessors;
   void* event = nullptr;
   int stream = -1;
-
-  // Recording only.
-  std::uint64_t ready_ns = 0;
-  std::uint64_t started_ns = 0;
-
-  alignas(std::max_align_t) std::byte storage[inline_body];
 
   template <class F>
   void for_each_successor(F&& f) const {
@@ -109,6 +109,11 @@ struct alignas(64) Task {
   [[nodiscard]] Task* last_successor() const {
     if (successor_count == 0) return nullptr;
     return successor_count <= inline_successors ? successors[successor_count - 1] : more_successors.back();
+  }
+  void free_body() noexcept {
+    if (!body_on_heap) return;
+    ::operator delete(body, std::align_val_t(body_alignment));
+    body_on_heap = false;
   }
   /// Requires: lock is held and the task is live.
   void add_successor(Task* successor) {

@@ -240,10 +240,7 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
 }
 
 void Engine::give_back(Task& task, Slot& slot) {
-  if (task.body_alignment != 0) {
-    ::operator delete(task.body, std::align_val_t(task.body_alignment));
-    task.body_alignment = 0;
-  }
+  task.free_body();
   task.next = slot.freed_first;
   slot.freed_first = &task;
   if (slot.freed_last == nullptr) slot.freed_last = &task;

@@ -55,17 +55,16 @@ Task& Engine::new_task(TaskSpec& spec) {
   }
   Task& task = m_slab.acquire();
   try {
-    if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(std::max_align_t)) {
+    if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
       task.body = task.storage;
-      task.body_alignment = 0;
     } else {
       task.body = ::operator new(spec.body_size, std::align_val_t(spec.body_alignment));
       task.body_alignment = spec.body_alignment;
+      task.body_on_heap = true;
     }
     spec.construct(task.body);
   } catch (...) {
-    if (task.body_alignment != 0) ::operator delete(task.body, std::align_val_t(task.body_alignment));
-    task.body_alignment = 0;
+    task.free_body();
     m_slab.recycle_chain(&task, &task);
     throw;
   }
