@@ -34,17 +34,17 @@ struct Access {
 
 template <Mode mode, class R>
 constexpr auto annotate(R&& resource) {
-  using Resource = std::remove_cvref_t<R>;
-  static_assert(Kokkos::is_view_v<Resource> || IsToken<Resource>::value,
+  using Named = std::remove_cvref_t<R>;
+  static_assert(Kokkos::is_view_v<Named> || IsToken<Named>::value,
                 "Trellis: an access names a Kokkos::View or a trellis::Token");
-  if constexpr (Kokkos::is_view_v<Resource>)
+  if constexpr (Kokkos::is_view_v<Named>)
     static_assert(mode == Mode::read || mode == Mode::none || mode == Mode::exclusive ||
-                      !std::is_const_v<typename Resource::value_type>,
+                      !std::is_const_v<typename Named::value_type>,
                   "Trellis: a View of const elements can only be read");
   if constexpr (std::is_lvalue_reference_v<R>)
-    return Access<mode, Resource const&>{resource};
+    return Access<mode, Named const&>{resource};
   else
-    return Access<mode, Resource>{std::forward<R>(resource)};
+    return Access<mode, Named>{std::forward<R>(resource)};
 }
 
 struct Property {};

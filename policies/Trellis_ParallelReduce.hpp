@@ -22,10 +22,17 @@ inline constexpr Reduced<Reducer> reduced{};
 
 namespace Impl {
 
+/// Reduced as the functor's own init, join and final say (a sum where it has none), into the Future.
+template <class T>
+struct ReducedByFunctor {};
+
+/// True for results that go into the Future.
 template <class R>
 struct IsReduced : std::false_type {};
 template <class R>
 struct IsReduced<Reduced<R>> : std::true_type {};
+template <class T>
+struct IsReduced<ReducedByFunctor<T>> : std::true_type {};
 
 /// A result goes into a Future, into a View, or into the View that a Kokkos reducer was made with.
 template <class R>
@@ -37,6 +44,10 @@ struct ResultTraits {
 template <class R>
 struct ResultTraits<Reduced<R>> {
   using value_type = typename R::value_type;
+};
+template <class T>
+struct ResultTraits<ReducedByFunctor<T>> {
+  using value_type = T;
 };
 template <class R>
   requires Kokkos::is_view_v<R>
@@ -66,7 +77,8 @@ void require_lasting(Label const& label, R const& result) {
   if constexpr (Kokkos::is_reducer_v<R>)
     if (result.references_scalar())
       throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() +
-                                              "\" reduces into a variable, which may be gone when it runs; make the reducer "
+                                              "\" (" + label.site().file_name() + ":" +
+                                              std::to_string(label.site().line()) + ") reduces into a variable, which may be gone when it runs; make the reducer "
                                               "on a View, or take reduced<Reducer> and the Future");
 }
 
@@ -103,6 +115,14 @@ struct LiveResult<Reduced<R>> {
   typename R::value_type m_value{};
   R kokkos() { return R(m_value); }
   auto value() { return std::tuple<typename R::value_type>(m_value); }
+};
+
+template <class T>
+struct LiveResult<ReducedByFunctor<T>> {
+  explicit LiveResult(ReducedByFunctor<T> const&) {}
+  T m_value{};
+  T& kokkos() { return m_value; }
+  auto value() { return std::tuple<T>(m_value); }
 };
 
 template <class Traits, class Base, class Functor, class Value, class... Results>
@@ -191,11 +211,13 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
   }
 }
 
-/// The sum, as a `Future<T>`; T is the type of the functor's last argument, or its member type `value_type`.
+/// The sum, or what the functor's own `init`, `join` and `final` make of it, as a `Future<T>`; T is the type of the functor's
+/// last argument, or its member type `value_type`.
 template <class Base, class... Annotations, class Functor>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor) {
   using T = typename decltype(Impl::value_type_of<std::remove_cvref_t<Functor>, 0>())::type;
-  return parallel_reduce(std::move(label), policy, std::forward<Functor>(functor), reduced<Kokkos::Sum<T>>);
+  return parallel_reduce(std::move(label), policy, std::forward<Functor>(functor),
+                         Impl::ReducedByFunctor<T>{});
 }
 
 }  // namespace trellis

@@ -70,6 +70,7 @@ struct AreaEntry {
   Resource* resource = nullptr;
   std::uint64_t hash = 0;
   TaskId last_used = 0;
+  bool reused = false;     ///< has been used by more than one task
   Mode mode = Mode::none;  ///< of `current`
   std::vector<LiveAccess> current;
   std::vector<LiveAccess> previous;
@@ -114,8 +115,9 @@ class AccessTable {
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
   void put_into_bucket(AreaEntry& entry);
-  /// Forgets the entries last used before `before` and resources that have none left.
-  void forget(TaskId before);
+  /// Forgets the entries last used before `before`, and of those that were used only once the ones from before
+  /// `before_once`; then resources that have none left.
+  void forget(TaskId before, TaskId before_once);
   [[nodiscard]] TaskId oldest_live_task(TaskId submitted) const;
 
   TaskSlab& m_tasks;

@@ -12,15 +12,19 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
   std::size_t const mask = m_buckets.size() - 1;
   for (std::size_t k = hash & mask; m_buckets[k] != nullptr; k = (k + 1) & mask)
     if (AreaEntry* const entry = m_buckets[k]; entry->hash == hash && entry->area == request.area) {
+      entry->reused = entry->reused || entry->last_used != submitted + 1;
       entry->last_used = submitted + 1;
       if (has_other_label(*entry, request)) entry->resource = &resource_for(request, submitted);
       return *entry;
     }
 
   if (m_entries.size() >= m_collect_at && !m_keep_all) {
-    // A program that sweeps over N areas comes back to each after about N tasks: what is much older is gone.
-    TaskId const horizon = 4 * m_entries.size();
-    forget(std::min(oldest_live_task(submitted), submitted > horizon ? submitted - horizon : 0));
+    // A program that sweeps over N areas comes back to each after about N tasks: what is much older is gone. Where each task
+    // brings an area of its own nothing ever looks old that way, so those that nobody came back to have a fixed time.
+    TaskId const oldest = oldest_live_task(submitted);
+    auto const older_than = [&](TaskId age) { return std::min(oldest, submitted > age ? submitted - age : 0); };
+    TaskId const sweep = 4 * m_entries.size();
+    forget(older_than(sweep), older_than(std::min<TaskId>(sweep, 16384)));
     m_collect_at = std::max<std::size_t>(1024, 2 * m_entries.size());
   }
 
@@ -77,7 +81,8 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   if (is_allocation && !m_keep_all && !std::all_of(found.begin(), found.end(), is_exact)) {
     // Two allocations cannot share addresses: what was here has been freed, or is a part met before. Forget what no task
     // in flight uses.
-    forget(oldest_live_task(submitted));
+    TaskId const oldest = oldest_live_task(submitted);
+    forget(oldest, oldest);
     found = sharing_addresses(info);
   }
   if (found.empty()) {
@@ -129,9 +134,9 @@ TaskId AccessTable::oldest_live_task(TaskId submitted) const {
   return oldest;
 }
 
-void AccessTable::forget(TaskId before) {
+void AccessTable::forget(TaskId before, TaskId before_once) {
   auto const forgotten = [&](AreaEntry const& entry) {
-    if (entry.last_used >= before) return false;
+    if (entry.last_used >= (entry.reused ? before : before_once)) return false;
     // A failure that has not been reported yet still cancels whoever comes to this area.
     auto const poisons = [&](LiveAccess const& access) { return m_failures.poisons(access.id) != nullptr; };
     return !m_failures.any() || (std::none_of(entry.current.begin(), entry.current.end(), poisons) &&

@@ -58,6 +58,23 @@ struct BoundFunctor {
          std::make_index_sequence<values>{}, std::tuple<Args&&...>(static_cast<Args&&>(args)...));
   }
 
+  // How the functor itself starts, joins and ends a reduction.
+  KOKKOS_FUNCTION void init(Value& value) const
+    requires requires(Functor const& f, Value& v) { f.init(v); }
+  {
+    functor.init(value);
+  }
+  KOKKOS_FUNCTION void join(Value& value, Value const& other) const
+    requires requires(Functor const& f, Value& v) { f.join(v, v); }
+  {
+    functor.join(value, other);
+  }
+  KOKKOS_FUNCTION void final(Value& value) const
+    requires requires(Functor const& f, Value& v) { f.final(v); }
+  {
+    functor.final(value);
+  }
+
   /// Scratch memory that the functor asks for, see Kokkos::TeamPolicy.
   [[nodiscard]] std::size_t team_shmem_size(int team_size) const
     requires requires(Functor const& f) { f.team_shmem_size(1); }

@@ -73,11 +73,11 @@ inline bool token_may_have_label(void const* subject, std::string const& label) 
 
 template <Mode mode, class Held>
 AccessRequest request_of(Access<mode, Held> const& access) {
-  using Resource = typename Access<mode, Held>::resource_type;
-  if constexpr (IsToken<Resource>::value)
+  using Named = typename Access<mode, Held>::resource_type;
+  if constexpr (IsToken<Named>::value)
     return {area_of(access.resource), mode, &access.resource, &describe_token, &token_may_have_label};
   else
-    return {area_of(access.resource), mode, &access.resource, &describe_view<Resource>, &view_may_have_label<Resource>};
+    return {area_of(access.resource), mode, &access.resource, &describe_view<Named>, &view_may_have_label<Named>};
 }
 
 template <class V, unsigned extra>
