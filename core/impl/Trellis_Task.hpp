@@ -75,7 +75,8 @@ struct alignas(64) Task {
   std::int32_t priority = 0;
   bool main_thread = false;
   bool synchronizing = false;
-  bool exclusive = false;  ///< has an exclusive access
+  bool exclusive = false;     ///< has an exclusive access
+  bool asynchronous = false;  ///< so is its space
   bool body_on_heap = false;
 
   alignas(64) std::byte storage[inline_body];

@@ -121,7 +121,7 @@ void Engine::run(Task* task, Slot& slot, Condition stop) {
 Task* Engine::run_one(Task& task, Slot& slot) {
   TaskState state = TaskState::cancelled;
   if (task.failure == nullptr) {
-    if (task.space != nullptr && task.space->asynchronous()) {
+    if (task.asynchronous) {
       launch(task, slot);
       return nullptr;
     }
@@ -170,8 +170,7 @@ void Engine::inherit(Task& task, FailurePtr const& failure) {
 }
 
 Trigger Engine::trigger_between(Task const& before, Task const& after) {
-  bool const on_device = before.space != nullptr && after.space != nullptr && before.space->asynchronous() &&
-                         after.space->asynchronous() && after.space->can_wait_for(*before.space);
+  bool const on_device = before.asynchronous && after.asynchronous && after.space->can_wait_for(*before.space);
   return on_device ? Trigger::launch : Trigger::completion;
 }
 

@@ -75,6 +75,7 @@ Task& Engine::new_task(TaskSpec& spec) {
   task.more_successors.clear();
   task.ops = spec.ops;
   task.space = spec.space;
+  task.asynchronous = spec.space != nullptr && spec.space->asynchronous();
   task.id = submitted + 1;
   task.priority = spec.priority;
   task.main_thread = spec.main_thread;
