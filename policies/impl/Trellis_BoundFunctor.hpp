@@ -17,13 +17,12 @@ namespace trellis::Impl {
 template <class... T>
 struct TypeList {};
 
-template <class T, class Sequence>
-struct Repeat;
-template <class T, std::size_t... K>
-struct Repeat<T, std::index_sequence<K...>> {
-  template <std::size_t>
-  using same = T;
-  using type = TypeList<same<K>...>;
+/// A list of `count` times T.
+template <class T, std::size_t count, class... Done>
+struct Repeat : Repeat<T, count - 1, T, Done...> {};
+template <class T, class... Done>
+struct Repeat<T, 0, Done...> {
+  using type = TypeList<Done...>;
 };
 
 template <class... Lists>
@@ -136,7 +135,7 @@ template <class Value, class Traits, class Values, class Functor, class Policy>
 auto prepare_functor(Functor&& functor, Policy const& policy) {
   using F = std::remove_cvref_t<Functor>;
   using Tag = TagList<typename Traits::work_tag>;
-  using Indices = typename Repeat<typename Traits::index_type const&, std::make_index_sequence<Traits::index_count>>::type;
+  using Indices = typename Repeat<typename Traits::index_type const&, Traits::index_count>::type;
   using Views = typename TupleToList<decltype(arguments_of(policy.annotations()))>::type;
   using Short = typename Concat<Tag, Indices, Values>::type;
   using Long = typename Concat<Tag, Indices, Views, Values>::type;
