@@ -17,15 +17,15 @@ namespace trellis {
 
 namespace Impl {
 
-template <class Traits, class Base, class Functor>
+template <class Traits, class Functor>
 struct ForBody {
   static constexpr std::string_view pattern = "parallel_for";
-  Base base;
+  typename Traits::Range range;
   Functor functor;
 
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
-    Kokkos::parallel_for(kernel_name(label), Traits::rebind(base, *static_cast<Space const*>(instance)), functor);
+    Kokkos::parallel_for(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)), functor);
   }
 };
 
@@ -43,7 +43,7 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
   Impl::require_valid(label, policy.base());
   auto prepared = Impl::prepare_functor<void, Traits, Impl::TypeList<>>(std::forward<Functor>(functor), policy);
   return Impl::FutureAccess::make(Impl::submit<typename Traits::execution_space>(
-      std::move(label), policy, Impl::ForBody<Traits, Base, decltype(prepared)>{policy.base(), std::move(prepared)}));
+      std::move(label), policy, Impl::ForBody<Traits, decltype(prepared)>{Traits::keep(policy.base()), std::move(prepared)}));
 }
 
 }  // namespace trellis

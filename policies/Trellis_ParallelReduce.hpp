@@ -125,17 +125,17 @@ struct LiveResult<ReducedByFunctor<T>> {
   auto value() { return std::tuple<T>(m_value); }
 };
 
-template <class Traits, class Base, class Functor, class Value, class... Results>
+template <class Traits, class Functor, class Value, class... Results>
 struct ReduceBody {
   static constexpr std::string_view pattern = "parallel_reduce";
-  Base base;
+  typename Traits::Range range;
   Functor functor;
   std::tuple<Results...> results;
   std::shared_ptr<FutureState<Value>> state;
 
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
-    auto const policy = Traits::rebind(base, *static_cast<Space const*>(instance));
+    auto const policy = Traits::on(range, *static_cast<Space const*>(instance));
     std::apply(
         [&](auto const&... result) {
           std::tuple<LiveResult<std::remove_cvref_t<decltype(result)>>...> live{
@@ -155,16 +155,16 @@ struct ReduceBody {
   }
 };
 /// All results go into Views.
-template <class Traits, class Base, class Functor, class... Results>
-struct ReduceBody<Traits, Base, Functor, void, Results...> {
+template <class Traits, class Functor, class... Results>
+struct ReduceBody<Traits, Functor, void, Results...> {
   static constexpr std::string_view pattern = "parallel_reduce";
-  Base base;
+  typename Traits::Range range;
   Functor functor;
   std::tuple<Results...> results;
 
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
-    auto const policy = Traits::rebind(base, *static_cast<Space const*>(instance));
+    auto const policy = Traits::on(range, *static_cast<Space const*>(instance));
     std::apply([&](auto const&... result) { Kokkos::parallel_reduce(kernel_name(label), policy, functor, result...); },
                results);
   }
@@ -193,7 +193,7 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
   Impl::require_lasting(label, first);
   (Impl::require_lasting(label, rest), ...);
   auto prepared = Impl::prepare_functor<Bound, Traits, Values>(std::forward<Functor>(functor), policy);
-  using Body = Impl::ReduceBody<Traits, Base, decltype(prepared), Value, First, Rest...>;
+  using Body = Impl::ReduceBody<Traits, decltype(prepared), Value, First, Rest...>;
 
   auto const submit = [&](auto&& body) {
     return std::apply(
@@ -203,10 +203,10 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
         std::tuple_cat(Impl::result_access(first), Impl::result_access(rest)...));
   };
   if constexpr (std::is_void_v<Value>) {
-    return Impl::FutureAccess::make(submit(Body{policy.base(), std::move(prepared), {first, rest...}}));
+    return Impl::FutureAccess::make(submit(Body{Traits::keep(policy.base()), std::move(prepared), {first, rest...}}));
   } else {
     auto state = std::make_shared<Impl::FutureState<Value>>();
-    Impl::TaskHandle const handle = submit(Body{policy.base(), std::move(prepared), {first, rest...}, state});
+    Impl::TaskHandle const handle = submit(Body{Traits::keep(policy.base()), std::move(prepared), {first, rest...}, state});
     return Impl::FutureAccess::make<Value>(handle, std::move(state));
   }
 }

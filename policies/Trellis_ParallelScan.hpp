@@ -11,17 +11,17 @@ namespace trellis {
 
 namespace Impl {
 
-template <class Traits, class Base, class Functor, class Value>
+template <class Traits, class Functor, class Value>
 struct ScanBody {
   static constexpr std::string_view pattern = "parallel_scan";
-  Base base;
+  typename Traits::Range range;
   Functor functor;
   std::shared_ptr<FutureState<Value>> state;
 
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
     Value total{};
-    Kokkos::parallel_scan(kernel_name(label), Traits::rebind(base, *static_cast<Space const*>(instance)), functor, total);
+    Kokkos::parallel_scan(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)), functor, total);
     state->value.emplace(std::move(total));
   }
 };
@@ -40,7 +40,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
   auto state = std::make_shared<Impl::FutureState<Value>>();
   Impl::TaskHandle const handle = Impl::submit<typename Traits::execution_space>(
       std::move(label), policy,
-      Impl::ScanBody<Traits, Base, decltype(prepared), Value>{policy.base(), std::move(prepared), state});
+      Impl::ScanBody<Traits, decltype(prepared), Value>{Traits::keep(policy.base()), std::move(prepared), state});
   return Impl::FutureAccess::make<Value>(handle, std::move(state));
 }
 

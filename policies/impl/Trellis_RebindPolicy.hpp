@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <type_traits>
 
-/// The same policy on another instance of its space, and what a functor is called with.
+/// What a task keeps of its policy, the same policy on a worker's instance, and what a functor is called with.
 namespace trellis::Impl {
 
-/// `execution_space`; `rebind(base, instance)`; `index_count` arguments of type `index_type` (after the work tag, if any).
+/// For a base policy and the space given with `on<...>` (or void): `execution_space`; `Range`, the policy without its instance
+/// (tasks of many threads should not share the count of the user's instance); `keep(base)`; `on(range, instance)`, the
+/// policy again; `index_count` arguments of type `index_type` that a functor takes (behind the work tag, if any).
 template <class Base, class Space>
 struct PolicyTraits;
 
@@ -23,7 +25,9 @@ struct PolicyTraits<Count, Space> {
   using work_tag = void;
   using index_type = typename policy_type::index_type;
   static constexpr std::size_t index_count = 1;
-  static policy_type rebind(Count const& base, execution_space const& instance) { return {instance, 0, base.n}; }
+  using Range = Count;
+  static Range keep(Count const& base) { return base; }
+  static policy_type on(Range const& range, execution_space const& instance) { return {instance, 0, range.n}; }
 };
 
 template <class... P, class Space>
@@ -33,8 +37,15 @@ struct PolicyTraits<Kokkos::RangePolicy<P...>, Space> {
   using work_tag = typename policy_type::work_tag;
   using index_type = typename policy_type::member_type;
   static constexpr std::size_t index_count = 1;
-  static policy_type rebind(policy_type const& base, execution_space const& instance) {
-    return {instance, base.begin(), base.end(), Kokkos::ChunkSize(static_cast<int>(base.chunk_size()))};
+  struct Range {
+    index_type begin, end;
+    int chunk_size;
+  };
+  static Range keep(policy_type const& base) {
+    return {base.begin(), base.end(), static_cast<int>(base.chunk_size())};
+  }
+  static policy_type on(Range const& range, execution_space const& instance) {
+    return {instance, range.begin, range.end, Kokkos::ChunkSize(range.chunk_size)};
   }
 };
 
@@ -45,8 +56,14 @@ struct PolicyTraits<Kokkos::MDRangePolicy<P...>, Space> {
   using work_tag = typename policy_type::work_tag;
   using index_type = typename policy_type::index_type;
   static constexpr std::size_t index_count = policy_type::rank;
-  static policy_type rebind(policy_type const& base, execution_space const& instance) {
-    return {instance, base.m_lower, base.m_upper, base.m_tile};
+  struct Range {
+    decltype(policy_type::m_lower) lower;
+    decltype(policy_type::m_upper) upper;
+    decltype(policy_type::m_tile) tile;
+  };
+  static Range keep(policy_type const& base) { return {base.m_lower, base.m_upper, base.m_tile}; }
+  static policy_type on(Range const& range, execution_space const& instance) {
+    return {instance, range.lower, range.upper, range.tile};
   }
 };
 
@@ -57,26 +74,43 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
   using work_tag = typename policy_type::work_tag;
   using index_type = typename policy_type::member_type;
   static constexpr std::size_t index_count = 1;
-  static policy_type rebind(policy_type const& base, execution_space const& instance) {
-    auto policy = make(base, instance);
-    policy.set_chunk_size(base.chunk_size());
+  struct Range {
+    int league_size;
+    int team_size;      // 0: Kokkos chooses
+    int vector_length;  // 0: Kokkos chooses
+    int chunk_size;
+    int scratch_per_team[2];
+    int scratch_per_thread[2];
+  };
+  static Range keep(policy_type const& base) {
+    Range range{static_cast<int>(base.league_size()),
+                base.impl_auto_team_size() ? 0 : static_cast<int>(base.team_size()),
+                base.impl_auto_vector_length() ? 0 : static_cast<int>(base.impl_vector_length()),
+                static_cast<int>(base.chunk_size()),
+                {},
+                {}};
     for (int const level : {0, 1}) {  // what a team of no threads asks for is per team
-      int const per_team = static_cast<int>(base.scratch_size(level, 0));
-      int const per_thread = static_cast<int>(base.scratch_size(level, 1)) - per_team;
-      policy.set_scratch_size(level, Kokkos::PerTeam(per_team), Kokkos::PerThread(per_thread));
+      range.scratch_per_team[level] = static_cast<int>(base.scratch_size(level, 0));
+      range.scratch_per_thread[level] = static_cast<int>(base.scratch_size(level, 1)) - range.scratch_per_team[level];
     }
+    return range;
+  }
+  static policy_type on(Range const& range, execution_space const& instance) {
+    policy_type policy = make(range, instance);
+    policy.set_chunk_size(range.chunk_size);
+    for (int const level : {0, 1})
+      policy.set_scratch_size(level, Kokkos::PerTeam(range.scratch_per_team[level]),
+                              Kokkos::PerThread(range.scratch_per_thread[level]));
     return policy;
   }
 
  private:
-  static policy_type make(policy_type const& base, execution_space const& instance) {
-    int const length = static_cast<int>(base.impl_vector_length());
-    if (base.impl_auto_team_size() && base.impl_auto_vector_length())
-      return policy_type(instance, base.league_size(), Kokkos::AUTO, Kokkos::AUTO);
-    if (base.impl_auto_team_size()) return policy_type(instance, base.league_size(), Kokkos::AUTO, length);
-    if (base.impl_auto_vector_length())
-      return policy_type(instance, base.league_size(), base.team_size(), Kokkos::AUTO);
-    return policy_type(instance, base.league_size(), base.team_size(), length);
+  static policy_type make(Range const& range, execution_space const& instance) {
+    if (range.team_size == 0 && range.vector_length == 0)
+      return policy_type(instance, range.league_size, Kokkos::AUTO, Kokkos::AUTO);
+    if (range.team_size == 0) return policy_type(instance, range.league_size, Kokkos::AUTO, range.vector_length);
+    if (range.vector_length == 0) return policy_type(instance, range.league_size, range.team_size, Kokkos::AUTO);
+    return policy_type(instance, range.league_size, range.team_size, range.vector_length);
   }
 };
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_HEAT_OPTIONS_HPP
+#define TRELLIS_EXAMPLE_HEAT_OPTIONS_HPP
+
+#include <cstddef>
+#include <filesystem>
+#include <vector>
+
+/// With this header a reader knows what can be asked of the program on its command line.
+namespace heat {
+
+struct Options {
+  int dimensions = 2;
+  int cells = 0;           ///< along each direction
+  std::vector<int> tiles;  ///< along each direction, slowest first
+  int steps = 100;
+  double time_step = 0;
+  int residual_every = 10;
+  int workers = 0;
+  int threads_per_worker = 1;
+  std::size_t in_flight = 0;  ///< most tasks submitted and not done
+  int repetitions = 3;
+  std::filesystem::path input;  ///< empty: the sine mode
+  std::filesystem::path output = "out/heat";
+  bool check = false;
+
+  [[nodiscard]] int tile_count() const;
+  [[nodiscard]] double stable_time_step() const;  ///< the largest one
+};
+
+/// Reads the command line and fills in whatever was left out. Throws `std::runtime_error` when values do not
+/// go together; ends the program after `--help` and after a malformed command line, as CLI11 does.
+[[nodiscard]] Options parse(int argc, char** argv);
+
+}  // namespace heat
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_HEAT_TRELLISSOLVER_HPP
+#define TRELLIS_EXAMPLE_HEAT_TRELLISSOLVER_HPP
+
+#include <Trellis.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "Stencil.hpp"
+
+/// With this header a reader has the solver as annotated tasks: a plain loop over steps and tiles. Nothing in
+/// it says what may overlap; a tile's next step runs as soon as the tiles around it are there, often while
+/// its cells are still in cache.
+namespace heat {
+
+/// Cuts the unknowns into boxes as equal as can be, last direction fastest.
+template <int Dim>
+std::vector<Box<Dim>> cut(int cells, std::vector<int> const& tiles) {
+  std::vector<Box<Dim>> boxes(1);
+  for (int k = 0; k < Dim; ++k) {
+    std::vector<Box<Dim>> finer;
+    for (Box<Dim> box : boxes)
+      for (int t = 0; t < tiles[static_cast<std::size_t>(k)]; ++t) {
+        auto const edge = [&](long tile) {
+          return static_cast<int>(1 + tile * cells / tiles[static_cast<std::size_t>(k)]);
+        };
+        box.begin[k] = edge(t);
+        box.end[k] = edge(t + 1);
+        finer.push_back(box);
+      }
+    boxes = std::move(finer);
+  }
+  return boxes;
+}
+
+/// The cells of a box, as a subview.
+template <int Dim>
+auto cells_of(Field<Dim> const& field, Box<Dim> const& box) {
+  auto const along = [&](int k) { return std::pair(box.begin[k], box.end[k]); };
+  if constexpr (Dim == 2)
+    return Kokkos::subview(field, along(0), along(1));
+  else
+    return Kokkos::subview(field, along(0), along(1), along(2));
+}
+
+/// The layer of cells just outside of a box, before its beginning or behind its end.
+template <int Dim>
+auto halo_before(Field<Dim> const& field, Box<Dim> box, int direction) {
+  box.end[direction] = box.begin[direction];
+  --box.begin[direction];
+  return cells_of<Dim>(field, box);
+}
+template <int Dim>
+auto halo_behind(Field<Dim> const& field, Box<Dim> box, int direction) {
+  box.begin[direction] = box.end[direction];
+  ++box.end[direction];
+  return cells_of<Dim>(field, box);
+}
+
+/// What a step of this tile touches: its own cells and the layer around them before, its own cells after; no
+/// corners.
+template <int Dim>
+auto tile_policy(trellis::TaskGraph& graph, Field<Dim> const& before, Field<Dim> const& after,
+                 Box<Dim> const& box) {
+  using trellis::read;
+  if constexpr (Dim == 2)
+    return trellis::ResourcePolicy(graph, policy_over(box), read(cells_of<2>(before, box)),
+                                   read(halo_before<2>(before, box, 0)), read(halo_behind<2>(before, box, 0)),
+                                   read(halo_before<2>(before, box, 1)), read(halo_behind<2>(before, box, 1)),
+                                   trellis::write(cells_of<2>(after, box)));
+  else
+    return trellis::ResourcePolicy(graph, policy_over(box), read(cells_of<3>(before, box)),
+                                   read(halo_before<3>(before, box, 0)), read(halo_behind<3>(before, box, 0)),
+                                   read(halo_before<3>(before, box, 1)), read(halo_behind<3>(before, box, 1)),
+                                   read(halo_before<3>(before, box, 2)), read(halo_behind<3>(before, box, 2)),
+                                   trellis::write(cells_of<3>(after, box)));
+}
+
+/// Adds up one row of the sums that the tiles left behind.
+struct AddUp {
+  Kokkos::View<double*, Space> sums;
+  KOKKOS_FUNCTION void operator()(int tile, double& sum) const { sum += sums(tile); }
+};
+
+/// Takes all steps in `graph`, waits, and returns the sums of squared changes, one per residual. Every
+/// residual has its own row of partial sums, one per tile, so no step waits for a residual.
+template <int Dim>
+std::vector<double> solve_trellis(trellis::TaskGraph& graph, Problem const& problem,
+                                  std::vector<Box<Dim>> const& tiles, DoubleBuffer<Dim> const& u) {
+  int const count = static_cast<int>(tiles.size());
+  Kokkos::View<double**, Kokkos::LayoutRight, Space> partial("partial sums", problem.residuals(), count);
+  std::vector<trellis::Future<double>> sums;
+
+  for (int step = 0; step < problem.steps; ++step) {
+    std::string const label = "step " + std::to_string(step + 1);
+    auto const before = u.before(step), after = u.after(step);
+    int const residual = problem.residual_of(step);
+    for (int t = 0; t < count; ++t) {
+      Step<Dim> const body{before, after, tiles[t], problem.ratio()};
+      if (residual < 0) {
+        trellis::parallel_for(label, tile_policy<Dim>(graph, before, after, tiles[t]), body);
+      } else {
+        trellis::parallel_reduce(label, tile_policy<Dim>(graph, before, after, tiles[t]), body,
+                                 Kokkos::subview(partial, residual, t));
+      }
+    }
+    if (residual >= 0) {
+      auto const row = Kokkos::subview(partial, residual, Kokkos::ALL);
+      sums.push_back(trellis::parallel_reduce(
+          "residual", trellis::ResourcePolicy(graph, count, trellis::read(row)), AddUp{row}));
+    }
+  }
+  graph.wait();
+
+  std::vector<double> result;
+  for (auto& sum : sums) result.push_back(sum.get());
+  return result;
+}
+
+}  // namespace heat
+
+#endif
