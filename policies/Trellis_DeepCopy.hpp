@@ -25,7 +25,8 @@ struct CopyBody {
   static constexpr std::string_view pattern = "deep_copy";
   Destination destination;
   Source source;
-  void run(void* instance, Label const&) {
+  void run(void* instance, Label const& label) {
+    ToolsRegion const region(label);
     Kokkos::deep_copy(*static_cast<Space const*>(instance), destination, source);
   }
 };

@@ -27,7 +27,10 @@ struct CallBody {
   Views views;
   std::shared_ptr<FutureState<Result>> state;
 
-  void run(void* instance, Label const&) { state->value.emplace(call(callable, views, instance)); }
+  void run(void* instance, Label const& label) {
+    ToolsRegion const region(label);
+    state->value.emplace(call(callable, views, instance));
+  }
 
   static decltype(auto) call(Callable& callable, Views& views, void* instance) {
     return std::apply(
@@ -46,7 +49,10 @@ struct CallBody<Space, void, Callable, Views> {
   Callable callable;
   Views views;
 
-  void run(void* instance, Label const&) { CallBody<Space, int, Callable, Views>::call(callable, views, instance); }
+  void run(void* instance, Label const& label) {
+    ToolsRegion const region(label);
+    CallBody<Space, int, Callable, Views>::call(callable, views, instance);
+  }
 };
 
 template <class Callable, class List>

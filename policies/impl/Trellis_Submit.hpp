@@ -43,6 +43,22 @@ inline std::string kernel_name(Label const& label) {
   return Kokkos::Tools::profileLibraryLoaded() ? label.string() : std::string();
 }
 
+/// Shows a task that launches no kernel under its own name as a region.
+class ToolsRegion {
+ public:
+  explicit ToolsRegion(Label const& label) : m_open(Kokkos::Tools::profileLibraryLoaded()) {
+    if (m_open) Kokkos::Profiling::pushRegion(label.string());
+  }
+  ToolsRegion(ToolsRegion const&) = delete;
+  ToolsRegion& operator=(ToolsRegion const&) = delete;
+  ~ToolsRegion() {
+    if (m_open) Kokkos::Profiling::popRegion();
+  }
+
+ private:
+  bool m_open;
+};
+
 template <class A>
 struct PropertyTraits {
   static constexpr std::size_t after_count = 0;
