@@ -155,7 +155,7 @@ class CombinedAccess {
 
  private:
   template <class F, std::size_t... K>
-  constexpr bool all(F f, CombinedAccess const& other, std::index_sequence<K...>) const {
+  constexpr bool all([[maybe_unused]] F f, CombinedAccess const& other, std::index_sequence<K...>) const {
     return (f(std::get<K>(m_parts), std::get<K>(other.m_parts)) && ...);
   }
   std::tuple<Parts...> m_parts;

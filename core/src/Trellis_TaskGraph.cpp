@@ -108,6 +108,9 @@ void require_positive(TaskGraphOptions const& options, char const* what, std::op
 }
 
 TaskGraphOptions resolve(TaskGraphOptions options) {
+  if (runtime().is_usable != nullptr && !runtime().is_usable())
+    throw Error(Error::Kind::closed,
+                "Trellis: " + options.name + " is made before Kokkos::initialize() or after Kokkos::finalize()");
   if (!options.threads_per_worker)
     options.threads_per_worker = number_from<int>("TRELLIS_THREADS_PER_WORKER").value_or(1);
   require_positive(options, "threads per worker", options.threads_per_worker);
@@ -147,9 +150,6 @@ TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
 using Impl::Controls;
 
 TaskGraph::TaskGraph(TaskGraphOptions const& options) : m_options(Impl::resolve(options)) {
-  if (Impl::runtime().is_usable != nullptr && !Impl::runtime().is_usable())
-    throw Error(Error::Kind::closed, "Trellis: " + m_options.name +
-                                         " is made before Kokkos::initialize() or after Kokkos::finalize()");
   auto engine = std::make_unique<Impl::Engine>(m_options);
   Controls& controls = Controls::get();
   std::lock_guard const lock(controls.mutex);

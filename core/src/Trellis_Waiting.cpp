@@ -84,6 +84,19 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     }
     return;
   }
+  struct SleepingHolder {  // lets others pass who would wait behind those that wait for this task
+    Engine& engine;
+    Frame& frame;
+    explicit SleepingHolder(Engine& in_engine, Frame& in_frame) : engine(in_engine), frame(in_frame) {
+      if (!frame.task.exclusive) return;
+      std::vector<Task*> ready;
+      engine.m_exclusion.sleep(frame.task, ready);
+      for (Task* task : ready) engine.push(*task, &frame.slot);
+    }
+    ~SleepingHolder() {
+      if (frame.task.exclusive) engine.m_exclusion.wake(frame.task);
+    }
+  } const sleeping_holder(*this, frame);
   while (!done()) {
     std::uint64_t const seen = m_main.epoch.load(std::memory_order_seq_cst);
     if (Task* const bound = frame.slot.is_main ? pop_main_needed_by(handle) : nullptr) {
@@ -147,10 +160,12 @@ void Engine::for_each_held_up(LiveAccess from, F&& f) {
     if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0) f(LiveAccess{successor, id});
   for (Waiter const& waiter : m_waiters)
     if (waiter.awaited.task == from.task && waiter.awaited.id == from.id) f(LiveAccess{waiter.task, waiter.id});
-  // A running task has its exclusive areas until it is complete, whoever else needs them.
-  if (from.task->state.load(std::memory_order_relaxed) != TaskState::running) return;
+  // A task has its exclusive areas until it is complete, whoever else needs them.
   std::lock_guard const lock(m_submission);
   if (from.task->live_id.load(std::memory_order_acquire) != from.id || !from.task->exclusive) return;
+  if (m_serial ? from.task->state.load(std::memory_order_relaxed) != TaskState::running
+               : !m_exclusion.holds(*from.task))
+    return;
   m_slab.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
     if (id != 0 && id != from.id && other.exclusive && Exclusion::conflict(*from.task, other))
