@@ -2,6 +2,7 @@
 #ifndef TRELLIS_LABEL_HPP
 #define TRELLIS_LABEL_HPP
 
+#include <concepts>
 #include <cstddef>
 #include <source_location>
 #include <string>
@@ -11,7 +12,7 @@
 namespace trellis {
 
 /// The name of a task and the place in the source that submitted it. Made implicitly from a string literal, which is
-/// kept by address, or from a `std::string`, which is moved in; the call site comes with it.
+/// kept by address, or from a `std::string` or a `char const*`, which are copied; the call site comes with it.
 class Label {
  public:
   template <std::size_t N>
@@ -20,6 +21,9 @@ class Label {
 
   Label(std::string text, std::source_location site = std::source_location::current())
       : m_text(new std::string(std::move(text))), m_site(site) {}
+
+  template <std::same_as<char const*> Pointer>
+  Label(Pointer text, std::source_location site = std::source_location::current()) : Label(std::string(text), site) {}
 
   constexpr Label() = default;
   Label(Label const& other) : Label(other, other.m_text == nullptr ? nullptr : new std::string(*other.m_text)) {}

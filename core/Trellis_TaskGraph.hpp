@@ -23,7 +23,8 @@ struct GraphAccess;
 struct TaskGraphOptions {
   /// For messages.
   std::string name = "TaskGraph";
-  /// Threads that run tasks at the same time. `TRELLIS_WORKERS`; default: the hardware threads this process may use
+  /// Threads that run tasks at the same time. A thread that enters `wait()` takes the place of a worker, which finishes its
+  /// current task first: for that long there is one more. To keep two tasks apart use a Token. `TRELLIS_WORKERS`; default: the hardware threads this process may use
   /// (or Kokkos' concurrency, if smaller), divided by `threads_per_worker`.
   std::optional<int> workers;
   /// Threads of each worker's instance. `TRELLIS_THREADS_PER_WORKER`; default 1.

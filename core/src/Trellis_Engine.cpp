@@ -3,6 +3,7 @@
 #include <impl/Trellis_EngineFrame.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <new>
 
@@ -29,6 +30,11 @@ Engine::Engine(TaskGraphOptions const& options)
 Engine::~Engine() { m_policy->m_serves_a_graph.store(false); }
 
 void Engine::close() noexcept {
+  if (Frame::of(*this) != nullptr) {
+    std::cerr << "Trellis: " << m_options.name << " is destroyed inside one of its own tasks, and would wait for itself"
+              << std::endl;
+    std::abort();
+  }
   m_workers.work_until([&] { return all_done(); });
   m_workers.stop();
   for (FailurePtr const& failure : m_failures.report().origins)
