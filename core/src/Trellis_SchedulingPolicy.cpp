@@ -132,7 +132,6 @@ class WorkStealing final : public SchedulingPolicy {
   }
 
   ReadyTask pop(int slot) override {
-    raise_highest(slot);
     if (ReadyTask const task = m_urgent.pop()) return task;
     if (ReadyTask const task = queue(slot).pop_back()) return task;
     // A batch keeps the shared queue's lock rare, and neighbours in submission order on one core.
@@ -144,7 +143,7 @@ class WorkStealing final : public SchedulingPolicy {
     }
     int const slots = m_highest.load(std::memory_order_relaxed) + 1;
     for (int k = 1; k < slots; ++k)
-      if (ReadyTask const task = queue((slot + k) % slots).pop_front()) return task;
+      if (ReadyTask const task = m_own[static_cast<std::size_t>((slot + k) % slots)].pop_front()) return task;
     return m_last.pop();
   }
 
@@ -156,11 +155,12 @@ class WorkStealing final : public SchedulingPolicy {
   }
 
  private:
-  TaskDeque& queue(int slot) { return slot < 0 ? m_shared : m_own[static_cast<std::size_t>(slot)]; }
-  // A slot pops before it can own anything, so all queues that ever held a task are up to here.
-  void raise_highest(int slot) {
+  /// The calling slot's own queue, or the shared one. From then on thieves and `empty` look at it.
+  TaskDeque& queue(int slot) {
+    if (slot < 0) return m_shared;
     int highest = m_highest.load(std::memory_order_relaxed);
     while (highest < slot && !m_highest.compare_exchange_weak(highest, slot, std::memory_order_seq_cst)) {}
+    return m_own[static_cast<std::size_t>(slot)];
   }
 
   std::vector<TaskDeque> m_own;
