@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-/// With this header a reader can describe how a task touches a resource, as states that know when two of them must run
-/// one after the other. The View annotations (`read`, `write`, ...) are built on these same types.
+/// With this header a reader can describe how a task touches a resource, as states that know when two of them
+/// must run one after the other. The View annotations (`read`, `write`, ...) are built on these same types.
 ///
 /// Source: resource register for plasma codes, sections 4.2 and 7.1 (access matrices, areas, demotion).
 namespace trellis {
@@ -69,7 +69,8 @@ class MatrixAccess {
   /// True when nothing depends on `other` that does not depend on this one.
   [[nodiscard]] constexpr bool is_superset_of(MatrixAccess other) const {
     for (std::size_t column = 0; column < Matrix::size; ++column)
-      if (!Matrix::dependent[index(m_entry)][column] && Matrix::dependent[index(other.m_entry)][column]) return false;
+      if (!Matrix::dependent[index(m_entry)][column] && Matrix::dependent[index(other.m_entry)][column])
+        return false;
     return true;
   }
   friend constexpr bool operator==(MatrixAccess, MatrixAccess) = default;
@@ -86,24 +87,26 @@ struct IOMatrix {
   static constexpr std::size_t size = 7;
   static constexpr bool dependent[size][size] = {
       // read   write  rw     aadd   amul   excl   none
-      {false, true, true, true, true, true, false},         // read
-      {true, true, true, true, true, true, false},          // write
-      {true, true, true, true, true, true, false},          // read_write
-      {true, true, true, false, true, true, false},         // atomic_add
-      {true, true, true, true, false, true, false},         // atomic_mul
-      {true, true, true, true, true, false, false},         // exclusive
-      {false, false, false, false, false, false, false},    // none
+      {false, true, true, true, true, true, false},       // read
+      {true, true, true, true, true, true, false},        // write
+      {true, true, true, true, true, true, false},        // read_write
+      {true, true, true, false, true, true, false},       // atomic_add
+      {true, true, true, true, false, true, false},       // atomic_mul
+      {true, true, true, true, true, false, false},       // exclusive
+      {false, false, false, false, false, false, false},  // none
   };
   static constexpr std::string_view to_string(Entry entry) {
-    constexpr std::array<std::string_view, size> names = {"read",       "write",     "read_write", "atomic_add",
-                                                          "atomic_mul", "exclusive", "none"};
+    constexpr std::array<std::string_view, size> names = {
+        "read", "write", "read_write", "atomic_add", "atomic_mul", "exclusive", "none"};
     return names[static_cast<std::size_t>(entry)];
   }
 };
 
 /// How a task touches a resource.
 using Mode = IOMatrix::Entry;
-[[nodiscard]] constexpr std::string_view to_string(Mode mode) { return IOMatrix::to_string(mode); }
+[[nodiscard]] constexpr std::string_view to_string(Mode mode) {
+  return IOMatrix::to_string(mode);
+}
 
 /// A box of closed intervals in user coordinates, for resources that are not Views.
 template <class T, std::size_t N>
@@ -117,13 +120,15 @@ class AreaAccess {
   [[nodiscard]] constexpr Intervals const& intervals() const { return m_intervals; }
   [[nodiscard]] constexpr bool is_dependent_of(AreaAccess const& other) const {
     for (std::size_t k = 0; k < N; ++k)
-      if (m_intervals[k].second < other.m_intervals[k].first || other.m_intervals[k].second < m_intervals[k].first)
+      if (m_intervals[k].second < other.m_intervals[k].first ||
+          other.m_intervals[k].second < m_intervals[k].first)
         return false;
     return true;
   }
   [[nodiscard]] constexpr bool is_superset_of(AreaAccess const& other) const {
     for (std::size_t k = 0; k < N; ++k)
-      if (other.m_intervals[k].first < m_intervals[k].first || m_intervals[k].second < other.m_intervals[k].second)
+      if (other.m_intervals[k].first < m_intervals[k].first ||
+          m_intervals[k].second < other.m_intervals[k].second)
         return false;
     return true;
   }
@@ -133,8 +138,8 @@ class AreaAccess {
   Intervals m_intervals;
 };
 
-/// Several states of one resource at once, e.g. how (a `MatrixAccess`) and where (an `AreaAccess`): dependent when all
-/// parts are, superset when all parts are.
+/// Several states of one resource at once, e.g. how (a `MatrixAccess`) and where (an `AreaAccess`): dependent
+/// when all parts are, superset when all parts are.
 template <AccessState... Parts>
 class CombinedAccess {
  public:

@@ -41,15 +41,16 @@ class Future {
   [[nodiscard]] TaskId id() const { return m_handle.id; }
   [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
 
-  /// Returns when the task is complete; does not throw for its failure. Outside of tasks this thread runs tasks of the graph meanwhile;
-  /// inside a task it sleeps, and throws `Error` when the awaited task could never be complete before the waiting one.
+  /// Returns when the task is complete; does not throw for its failure. Outside of tasks this thread runs
+  /// tasks of the graph meanwhile; inside a task it sleeps, and throws `Error` when the awaited task could
+  /// never be complete before the waiting one.
   void wait() const {
     require_valid();
     m_handle.wait();
   }
 
-  /// The result. Waits as `wait()` does. When the task failed or was cancelled, throws an `Error` that names the task whose body
-  /// threw, and carries what it threw.
+  /// The result. Waits as `wait()` does. When the task failed or was cancelled, throws an `Error` that names
+  /// the task whose body threw, and carries what it threw.
   T const& get() const {
     require_valid();
     m_handle.wait();

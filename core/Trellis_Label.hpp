@@ -11,8 +11,9 @@
 
 namespace trellis {
 
-/// The name of a task and the place in the source that submitted it. Made implicitly from a string literal, which is
-/// kept by address, or from a `std::string` or a `char const*`, which are copied; the call site comes with it.
+/// The name of a task and the place in the source that submitted it. Made implicitly from a string literal,
+/// which is kept by address, or from a `std::string` or a `char const*`, which are copied; the call site
+/// comes with it.
 class Label {
  public:
   template <std::size_t N>
@@ -23,10 +24,12 @@ class Label {
       : m_text(new std::string(std::move(text))), m_site(site) {}
 
   template <std::same_as<char const*> Pointer>
-  Label(Pointer text, std::source_location site = std::source_location::current()) : Label(std::string(text), site) {}
+  Label(Pointer text, std::source_location site = std::source_location::current())
+      : Label(std::string(text), site) {}
 
   constexpr Label() = default;
-  Label(Label const& other) : Label(other, other.m_text == nullptr ? nullptr : new std::string(*other.m_text)) {}
+  Label(Label const& other)
+      : Label(other, other.m_text == nullptr ? nullptr : new std::string(*other.m_text)) {}
   Label(Label&& other) noexcept : Label(other, std::exchange(other.m_text, nullptr)) {}
   Label& operator=(Label other) noexcept {
     m_literal = other.m_literal;
@@ -47,7 +50,8 @@ class Label {
   Label(Label const& other, std::string* text) noexcept
       : m_literal(other.m_literal), m_size(other.m_size), m_text(text), m_site(other.m_site) {}
 
-  // A bare pointer, because a constant expression cannot hold a std::string: this is what makes a literal free.
+  // A bare pointer, because a constant expression cannot hold a std::string: this is what makes a literal
+  // free.
   char const* m_literal = "";
   std::size_t m_size = 0;
   std::string* m_text = nullptr;

@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-/// What the engine knows of an execution space. A backend implements this once (`spaces/<Backend>/`); instances
-/// and events travel through the engine as opaque pointers.
+/// What the engine knows of an execution space. A backend implements this once (`spaces/<Backend>/`);
+/// instances and events travel through the engine as opaque pointers.
 namespace trellis {
 
 class SpaceAdapter {
@@ -22,8 +22,8 @@ class SpaceAdapter {
 
   /// True when a launch returns before the work is done. All below is for such spaces only.
   [[nodiscard]] virtual bool asynchronous() const { return false; }
-  /// True when an instance of this space can wait, on the device, for an event of `other`: an edge between the
-  /// two then triggers on launch.
+  /// True when an instance of this space can wait, on the device, for an event of `other`: an edge between
+  /// the two then triggers on launch.
   [[nodiscard]] virtual bool can_wait_for(SpaceAdapter const& /*other*/) const { return false; }
   /// An event that passes when everything launched on the instance so far is done.
   virtual void* record_event(void* /*instance*/) { return nullptr; }
@@ -32,8 +32,8 @@ class SpaceAdapter {
   virtual void release_event(void* /*event*/) noexcept {}
 };
 
-/// When the successor of an edge may go on: as soon as the predecessor has been launched (the device keeps the
-/// order), or when it is complete.
+/// When the successor of an edge may go on: as soon as the predecessor has been launched (the device keeps
+/// the order), or when it is complete.
 enum class Trigger : unsigned char { launch, completion };
 
 }  // namespace trellis

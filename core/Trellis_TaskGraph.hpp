@@ -23,37 +23,42 @@ struct GraphAccess;
 struct TaskGraphOptions {
   /// For messages.
   std::string name = "TaskGraph";
-  /// Threads that run tasks at the same time. A thread that enters `wait()` takes the place of a worker, which finishes its
-  /// current task first: for that long there is one more. To keep two tasks apart use a Token. `TRELLIS_WORKERS`; default: the hardware threads this process may use
-  /// (or Kokkos' concurrency, if smaller), divided by `threads_per_worker`.
+  /// Threads that run tasks at the same time. A thread that enters `wait()` takes the place of a worker,
+  /// which finishes its current task first: for that long there is one more. To keep two tasks apart use a
+  /// Token. `TRELLIS_WORKERS`; default: the hardware threads this process may use (or Kokkos' concurrency, if
+  /// smaller), divided by `threads_per_worker`.
   std::optional<int> workers;
   /// Threads of each worker's instance. `TRELLIS_THREADS_PER_WORKER`; default 1.
   std::optional<int> threads_per_worker;
-  /// Tasks that may be submitted and not complete; a thread that submits more runs tasks itself until there is room.
-  /// Tasks submitted from inside a task may exceed it. `TRELLIS_IN_FLIGHT`; default 16384.
+  /// Tasks that may be submitted and not complete; a thread that submits more runs tasks itself until there
+  /// is room. Tasks submitted from inside a task may exceed it. `TRELLIS_IN_FLIGHT`; default 16384.
   std::optional<std::size_t> in_flight;
-  /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (0 or 1); default no.
+  /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (0 or 1); default
+  /// no.
   std::optional<bool> record;
   /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "shake" or "shake:SEED".
   std::shared_ptr<SchedulingPolicy> policy;
 };
 
 /// A sequence of tasks, and the threads that run them as soon as their accesses allow. Tasks are added by
-/// `parallel_for` and its like, in any thread, also inside tasks; the order of the calls defines what each task sees.
+/// `parallel_for` and its like, in any thread, also inside tasks; the order of the calls defines what each
+/// task sees.
 ///
-/// With the environment variable `TRELLIS_SERIAL=1` every graph runs each task inside the call that submits it.
+/// With the environment variable `TRELLIS_SERIAL=1` every graph runs each task inside the call that submits
+/// it.
 class TaskGraph {
  public:
-  /// Requires that Kokkos is initialised. Threads are started when there is work for them. The calling thread is
-  /// the graph's main thread. Throws `Error` for options that cannot be used.
+  /// Requires that Kokkos is initialised. Threads are started when there is work for them. The calling thread
+  /// is the graph's main thread. Throws `Error` for options that cannot be used.
   explicit TaskGraph(TaskGraphOptions const& options = {});
   TaskGraph(TaskGraph const&) = delete;
   TaskGraph& operator=(TaskGraph const&) = delete;
   /// Waits. A failure that neither `wait()` nor `get()` has reported is printed to the standard error stream.
   ~TaskGraph();
 
-  /// Returns when every task is complete; this thread runs tasks meanwhile. If a task's body threw since the last
-  /// `wait()`, throws an `Error` that names the first such task and carries what it threw; the graph is usable again.
+  /// Returns when every task is complete; this thread runs tasks meanwhile. If a task's body threw since the
+  /// last `wait()`, throws an `Error` that names the first such task and carries what it threw; the graph is
+  /// usable again.
   void wait();
 
   /// The options in force, with defaults and environment filled in.

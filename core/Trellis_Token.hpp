@@ -11,8 +11,9 @@
 
 namespace trellis {
 
-/// A resource that is no memory: a communicator, a file, a random stream. Annotate tasks with `read(token)`, `write(token)` and
-/// so on; Trellis orders them, what the token stands for is the program's business. Copies are the same resource.
+/// A resource that is no memory: a communicator, a file, a random stream. Annotate tasks with `read(token)`,
+/// `write(token)` and so on; Trellis orders them, what the token stands for is the program's business. Copies
+/// are the same resource.
 class Token {
  public:
   explicit Token(std::string label) : m_label(std::make_shared<std::string>(std::move(label))) {}

@@ -12,11 +12,12 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a user says what a task touches and how: `read(x)`, `write(Kokkos::subview(y, ...))`, `exclusive(token)`, and
-/// which properties it has: `priority(2)`, `main_thread`, `after(future)`.
+/// With this header a user says what a task touches and how: `read(x)`, `write(Kokkos::subview(y, ...))`,
+/// `exclusive(token)`, and which properties it has: `priority(2)`, `main_thread`, `after(future)`.
 ///
-/// A View given by name is referred to, not copied: it must live until the call that submits the task returns. An unmanaged
-/// View's memory must live until the task is complete; a managed View that the functor captures lives as long by itself.
+/// A View given by name is referred to, not copied: it must live until the call that submits the task
+/// returns. An unmanaged View's memory must live until the task is complete; a managed View that the functor
+/// captures lives as long by itself.
 namespace trellis {
 
 namespace Impl {
@@ -104,7 +105,8 @@ inline constexpr Synchronizing synchronizing{};
 /// The execution space that the task runs on, where its policy does not say: `on<Kokkos::OpenMP>`.
 template <class ExecutionSpace>
 struct On : Impl::Property {
-  static_assert(Kokkos::is_execution_space_v<ExecutionSpace>, "Trellis: on<...> takes a Kokkos execution space");
+  static_assert(Kokkos::is_execution_space_v<ExecutionSpace>,
+                "Trellis: on<...> takes a Kokkos execution space");
   using execution_space = ExecutionSpace;
 };
 template <class ExecutionSpace>

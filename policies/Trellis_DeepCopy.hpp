@@ -18,7 +18,8 @@ namespace trellis {
 namespace Impl {
 
 template <class V>
-inline constexpr bool is_on_host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible;
+inline constexpr bool is_on_host =
+    Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible;
 
 template <class Space, class Destination, class Source>
 struct CopyBody {
@@ -33,12 +34,15 @@ struct CopyBody {
 
 }  // namespace Impl
 
-/// Submits a task that copies all elements, or fills with a value, as `Kokkos::deep_copy(instance, destination, source)`; returns at
-/// once. `source` is a View with the same extents, or a value. Throws `Error` when the extents differ.
+/// Submits a task that copies all elements, or fills with a value, as `Kokkos::deep_copy(instance,
+/// destination, source)`; returns at once. `source` is a View with the same extents, or a value. Throws
+/// `Error` when the extents differ.
 template <class Destination, class Source>
 Future<void> deep_copy(Label label, TaskGraph& graph, Destination const& destination, Source const& source) {
-  static_assert(Kokkos::is_view_v<Destination>, "Trellis: deep_copy(graph, destination, source) copies into a View");
-  static_assert(!std::is_const_v<typename Destination::value_type>, "Trellis: a View of const elements cannot be copied into");
+  static_assert(Kokkos::is_view_v<Destination>,
+                "Trellis: deep_copy(graph, destination, source) copies into a View");
+  static_assert(!std::is_const_v<typename Destination::value_type>,
+                "Trellis: a View of const elements cannot be copied into");
   if constexpr (Kokkos::is_view_v<Source>) {
     static_assert(Destination::rank() == Source::rank(), "Trellis: deep_copy needs Views of the same rank");
     for (std::size_t k = 0; k < Destination::rank(); ++k)
@@ -49,17 +53,19 @@ Future<void> deep_copy(Label label, TaskGraph& graph, Destination const& destina
                         destination.label() + "\", but their extents " + std::to_string(k) + " are " +
                         std::to_string(source.extent(k)) + " and " + std::to_string(destination.extent(k)));
     constexpr bool on_host = Impl::is_on_host<Destination> && Impl::is_on_host<Source>;
-    using Space = std::conditional_t<on_host, Kokkos::DefaultHostExecutionSpace, Kokkos::DefaultExecutionSpace>;
+    using Space =
+        std::conditional_t<on_host, Kokkos::DefaultHostExecutionSpace, Kokkos::DefaultExecutionSpace>;
     auto const policy = ResourcePolicy(graph, write(destination));
     using Body = Impl::CopyBody<Space, Destination, Source>;
-    return Impl::FutureAccess::make(Impl::submit<Space>(std::move(label), policy, Body{destination, source}, read(source)));
+    return Impl::FutureAccess::make(
+        Impl::submit<Space>(std::move(label), policy, Body{destination, source}, read(source)));
   } else {
     using Space = std::conditional_t<Impl::is_on_host<Destination>, Kokkos::DefaultHostExecutionSpace,
                                      Kokkos::DefaultExecutionSpace>;
     typename Destination::non_const_value_type const value(source);
     using Body = Impl::CopyBody<Space, Destination, std::remove_const_t<decltype(value)>>;
-    return Impl::FutureAccess::make(
-        Impl::submit<Space>(std::move(label), ResourcePolicy(graph, write(destination)), Body{destination, value}));
+    return Impl::FutureAccess::make(Impl::submit<Space>(
+        std::move(label), ResourcePolicy(graph, write(destination)), Body{destination, value}));
   }
 }
 

@@ -14,7 +14,8 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header any callable can be a task: plain host code, or a library call that takes an execution space instance.
+/// With this header any callable can be a task: plain host code, or a library call that takes an execution
+/// space instance.
 namespace trellis {
 
 namespace Impl {
@@ -75,11 +76,13 @@ template <class Space, class... Annotations, class Callable>
 auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& policy, Callable&& callable) {
   using F = std::remove_cvref_t<Callable>;
   using Views = decltype(arguments_of(policy.annotations()));
-  using Instance = std::conditional_t<std::is_void_v<Space>, TypeList<>, TypeList<std::add_lvalue_reference_t<Space const>>>;
+  using Instance = std::conditional_t<std::is_void_v<Space>, TypeList<>,
+                                      TypeList<std::add_lvalue_reference_t<Space const>>>;
   using Long = CallResult<F, typename Concat<Instance, typename MutableList<Views>::type>::type>;
   using Short = CallResult<F, Instance>;
   static_assert(Long::callable || Short::callable,
-                "Trellis: the callable of a host_task takes nothing or the annotated Views in order (a View annotated with read comes "
+                "Trellis: the callable of a host_task takes nothing or the annotated Views in order (a View "
+                "annotated with read comes "
                 "with const elements); that of a space_task takes the execution space instance before them");
   auto const submit_with = [&]<class Result>(std::type_identity<Result>, auto views) {
     using Body = CallBody<Space, Result, F, decltype(views)>;
@@ -88,8 +91,8 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
           submit<Space>(std::move(label), policy, Body{std::forward<Callable>(callable), std::move(views)}));
     } else {
       auto state = std::make_shared<FutureState<Result>>();
-      TaskHandle const handle =
-          submit<Space>(std::move(label), policy, Body{std::forward<Callable>(callable), std::move(views), state});
+      TaskHandle const handle = submit<Space>(
+          std::move(label), policy, Body{std::forward<Callable>(callable), std::move(views), state});
       return FutureAccess::make<Result>(handle, std::move(state));
     }
   };
@@ -101,16 +104,16 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
 
 }  // namespace Impl
 
-/// Submits a task that calls `callable()`, or `callable(views...)` with the annotated Views, on a host thread as soon as its
-/// accesses allow; returns at once. The Future holds what it returns.
+/// Submits a task that calls `callable()`, or `callable(views...)` with the annotated Views, on a host thread
+/// as soon as its accesses allow; returns at once. The Future holds what it returns.
 template <class... Annotations, class Callable>
 auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Callable&& callable) {
   return Impl::submit_call<void>(std::move(label), policy, std::forward<Callable>(callable));
 }
 
-/// Submits a task that calls `callable(instance)`, or `callable(instance, views...)`, with an execution space instance of its
-/// own, so that any library call that takes one (Kokkos Kernels, ...) can be a task. The space is the default execution space
-/// or the one given with `on<Space>`. The Future holds what it returns.
+/// Submits a task that calls `callable(instance)`, or `callable(instance, views...)`, with an execution space
+/// instance of its own, so that any library call that takes one (Kokkos Kernels, ...) can be a task. The
+/// space is the default execution space or the one given with `on<Space>`. The Future holds what it returns.
 template <class... Annotations, class Callable>
 auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Callable&& callable) {
   using Target = typename Impl::TargetSpace<Annotations...>::type;

@@ -25,25 +25,32 @@ struct ForBody {
 
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
-    Kokkos::parallel_for(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)), functor);
+    Kokkos::parallel_for(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)),
+                         functor);
   }
 };
 
 }  // namespace Impl
 
-/// Submits a task that runs `Kokkos::parallel_for` with the policy's base as soon as its accesses allow; returns at once.
+/// Submits a task that runs `Kokkos::parallel_for` with the policy's base as soon as its accesses allow;
+/// returns at once.
 ///
-/// The functor is called as Kokkos would (tag, indices), or with the annotated Views, in order, behind the indices: a View annotated
-/// with `read` as `read_view<V>`, one with `atomic_add` or `atomic_mul` as `atomic_view<V>`, others as they are.
-/// Throws `Error` for a negative range, `after(...)` of another graph, and after Kokkos::finalize().
+/// The functor is called as Kokkos would (tag, indices), or with the annotated Views, in order, behind the
+/// indices: a View annotated with `read` as `read_view<V>`, one with `atomic_add` or `atomic_mul` as
+/// `atomic_view<V>`, others as they are. Throws `Error` for a negative range, `after(...)` of another graph,
+/// and after Kokkos::finalize().
 template <class Base, class... Annotations, class Functor>
-Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor) {
-  static_assert(!std::is_same_v<Base, Impl::Once>, "Trellis: parallel_for needs a range: ResourcePolicy(graph, n, ...)");
+Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy,
+                          Functor&& functor) {
+  static_assert(!std::is_same_v<Base, Impl::Once>,
+                "Trellis: parallel_for needs a range: ResourcePolicy(graph, n, ...)");
   using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
   Impl::require_valid(label, policy.base());
-  auto prepared = Impl::prepare_functor<void, Traits, Impl::TypeList<>>(std::forward<Functor>(functor), policy);
+  auto prepared =
+      Impl::prepare_functor<void, Traits, Impl::TypeList<>>(std::forward<Functor>(functor), policy);
   return Impl::FutureAccess::make(Impl::submit<typename Traits::execution_space>(
-      std::move(label), policy, Impl::ForBody<Traits, decltype(prepared)>{Traits::keep(policy.base()), std::move(prepared)}));
+      std::move(label), policy,
+      Impl::ForBody<Traits, decltype(prepared)>{Traits::keep(policy.base()), std::move(prepared)}));
 }
 
 }  // namespace trellis

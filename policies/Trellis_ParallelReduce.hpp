@@ -14,7 +14,8 @@ namespace trellis {
 /// A result of `parallel_reduce` that goes into the Future: `reduced<Kokkos::Max<double>>`.
 template <class Reducer>
 struct Reduced {
-  static_assert(Kokkos::is_reducer_v<Reducer>, "Trellis: reduced<...> takes a Kokkos reducer, e.g. Kokkos::Max<double>");
+  static_assert(Kokkos::is_reducer_v<Reducer>,
+                "Trellis: reduced<...> takes a Kokkos reducer, e.g. Kokkos::Max<double>");
   using reducer_type = Reducer;
 };
 template <class Reducer>
@@ -38,7 +39,8 @@ struct IsReduced<ReducedByFunctor<T>> : std::true_type {};
 template <class R>
 struct ResultTraits {
   static_assert(IsReduced<R>::value || Kokkos::is_view_v<R> || Kokkos::is_reducer_v<R>,
-                "Trellis: parallel_reduce cannot write into a variable, which may be gone when the task runs; take the returned "
+                "Trellis: parallel_reduce cannot write into a variable, which may be gone when the task "
+                "runs; take the returned "
                 "Future, or give a View, a Kokkos reducer on a View, or reduced<Reducer>");
 };
 template <class R>
@@ -76,10 +78,11 @@ template <class R>
 void require_lasting(Label const& label, R const& result) {
   if constexpr (Kokkos::is_reducer_v<R>)
     if (result.references_scalar())
-      throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() +
-                                              "\" (" + label.site().file_name() + ":" +
-                                              std::to_string(label.site().line()) + ") reduces into a variable, which may be gone when it runs; make the reducer "
-                                              "on a View, or take reduced<Reducer> and the Future");
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
+                      std::to_string(label.site().line()) +
+                      ") reduces into a variable, which may be gone when it runs; make the reducer "
+                      "on a View, or take reduced<Reducer> and the Future");
 }
 
 /// Values of all `Reduced` results: nothing, one, or a tuple.
@@ -96,13 +99,15 @@ struct FutureValue<V> {
   using type = V;
 };
 template <class R>
-using ReducedValues = std::conditional_t<IsReduced<R>::value, TypeList<typename ResultTraits<R>::value_type>, TypeList<>>;
+using ReducedValues =
+    std::conditional_t<IsReduced<R>::value, TypeList<typename ResultTraits<R>::value_type>, TypeList<>>;
 template <class List>
 struct FutureValueOf;
 template <class... V>
 struct FutureValueOf<TypeList<V...>> : FutureValue<V...> {};
 
-/// What Kokkos is given for each result: the View or reducer itself, or a reducer on a value that lives in this frame.
+/// What Kokkos is given for each result: the View or reducer itself, or a reducer on a value that lives in
+/// this frame.
 template <class R>
 struct LiveResult {
   R const& given;
@@ -165,22 +170,27 @@ struct ReduceBody<Traits, Functor, void, Results...> {
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
     auto const policy = Traits::on(range, *static_cast<Space const*>(instance));
-    std::apply([&](auto const&... result) { Kokkos::parallel_reduce(kernel_name(label), policy, functor, result...); },
-               results);
+    std::apply(
+        [&](auto const&... result) {
+          Kokkos::parallel_reduce(kernel_name(label), policy, functor, result...);
+        },
+        results);
   }
 };
 
 }  // namespace Impl
 
-/// Submits a task that runs `Kokkos::parallel_reduce` as soon as its accesses allow; returns at once. The functor is called as in
-/// `parallel_for`, with references to the values to reduce into at the end.
+/// Submits a task that runs `Kokkos::parallel_reduce` as soon as its accesses allow; returns at once. The
+/// functor is called as in `parallel_for`, with references to the values to reduce into at the end.
 ///
-/// `results` are Views of rank 0 and Kokkos reducers made on Views (both count as `write` accesses), or `reduced<Reducer>`,
-/// whose value comes with the returned Future: a `Future<T>` for one such result, a `Future<std::tuple<...>>` for several.
+/// `results` are Views of rank 0 and Kokkos reducers made on Views (both count as `write` accesses), or
+/// `reduced<Reducer>`, whose value comes with the returned Future: a `Future<T>` for one such result, a
+/// `Future<std::tuple<...>>` for several.
 template <class Base, class... Annotations, class Functor, class First, class... Rest>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor,
                      First const& first, Rest const&... rest) {
-  static_assert(!std::is_same_v<Base, Impl::Once>, "Trellis: parallel_reduce needs a range: ResourcePolicy(graph, n, ...)");
+  static_assert(!std::is_same_v<Base, Impl::Once>,
+                "Trellis: parallel_reduce needs a range: ResourcePolicy(graph, n, ...)");
   using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
   using Values = Impl::TypeList<typename Impl::ResultTraits<First>::value_type&,
                                 typename Impl::ResultTraits<Rest>::value_type&...>;
@@ -198,21 +208,24 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
   auto const submit = [&](auto&& body) {
     return std::apply(
         [&](auto const&... access) {
-          return Impl::submit<typename Traits::execution_space>(std::move(label), policy, std::move(body), access...);
+          return Impl::submit<typename Traits::execution_space>(std::move(label), policy, std::move(body),
+                                                                access...);
         },
         std::tuple_cat(Impl::result_access(first), Impl::result_access(rest)...));
   };
   if constexpr (std::is_void_v<Value>) {
-    return Impl::FutureAccess::make(submit(Body{Traits::keep(policy.base()), std::move(prepared), {first, rest...}}));
+    return Impl::FutureAccess::make(
+        submit(Body{Traits::keep(policy.base()), std::move(prepared), {first, rest...}}));
   } else {
     auto state = std::make_shared<Impl::FutureState<Value>>();
-    Impl::TaskHandle const handle = submit(Body{Traits::keep(policy.base()), std::move(prepared), {first, rest...}, state});
+    Impl::TaskHandle const handle =
+        submit(Body{Traits::keep(policy.base()), std::move(prepared), {first, rest...}, state});
     return Impl::FutureAccess::make<Value>(handle, std::move(state));
   }
 }
 
-/// The sum, or what the functor's own `init`, `join` and `final` make of it, as a `Future<T>`; T is the type of the functor's
-/// last argument, or its member type `value_type`.
+/// The sum, or what the functor's own `init`, `join` and `final` make of it, as a `Future<T>`; T is the type
+/// of the functor's last argument, or its member type `value_type`.
 template <class Base, class... Annotations, class Functor>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor) {
   using T = typename decltype(Impl::value_type_of<std::remove_cvref_t<Functor>, 0>())::type;

@@ -21,26 +21,31 @@ struct ScanBody {
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
     Value total{};
-    Kokkos::parallel_scan(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)), functor, total);
+    Kokkos::parallel_scan(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)),
+                          functor, total);
     state->value.emplace(std::move(total));
   }
 };
 
 }  // namespace Impl
 
-/// Submits a task that runs `Kokkos::parallel_scan` as soon as its accesses allow; returns at once. The functor is called with
+/// Submits a task that runs `Kokkos::parallel_scan` as soon as its accesses allow; returns at once. The
+/// functor is called with
 /// `(index, value&, is_final)`, or `(index, views..., value&, is_final)`. The Future holds the total.
 template <class Base, class... Annotations, class Functor>
 auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor) {
-  static_assert(!std::is_same_v<Base, Impl::Once>, "Trellis: parallel_scan needs a range: ResourcePolicy(graph, n, ...)");
+  static_assert(!std::is_same_v<Base, Impl::Once>,
+                "Trellis: parallel_scan needs a range: ResourcePolicy(graph, n, ...)");
   using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
   using Value = typename decltype(Impl::value_type_of<std::remove_cvref_t<Functor>, 1>())::type;
   Impl::require_valid(label, policy.base());
-  auto prepared = Impl::prepare_functor<Value, Traits, Impl::TypeList<Value&, bool>>(std::forward<Functor>(functor), policy);
+  auto prepared = Impl::prepare_functor<Value, Traits, Impl::TypeList<Value&, bool>>(
+      std::forward<Functor>(functor), policy);
   auto state = std::make_shared<Impl::FutureState<Value>>();
   Impl::TaskHandle const handle = Impl::submit<typename Traits::execution_space>(
       std::move(label), policy,
-      Impl::ScanBody<Traits, decltype(prepared), Value>{Traits::keep(policy.base()), std::move(prepared), state});
+      Impl::ScanBody<Traits, decltype(prepared), Value>{Traits::keep(policy.base()), std::move(prepared),
+                                                        state});
   return Impl::FutureAccess::make<Value>(handle, std::move(state));
 }
 

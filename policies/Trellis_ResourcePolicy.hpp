@@ -13,7 +13,8 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a user joins an execution policy, the graph that the task goes to, and what the task touches.
+/// With this header a user joins an execution policy, the graph that the task goes to, and what the task
+/// touches.
 namespace trellis {
 
 namespace Impl {
@@ -28,7 +29,8 @@ struct Once {};
 template <class B>
 struct BaseOf {
   static_assert(Kokkos::is_execution_policy_v<B>,
-                "Trellis: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos RangePolicy, "
+                "Trellis: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos "
+                "RangePolicy, "
                 "MDRangePolicy or TeamPolicy");
   using type = B;
 };
@@ -45,12 +47,13 @@ struct BaseOf<B> {
 ///     ResourcePolicy(graph, Kokkos::MDRangePolicy({0, 0}, {n, m}), read_write(a), priority(1))
 ///     ResourcePolicy(graph, write(result))           // for host_task and space_task
 ///
-/// The policy's own execution space instance is replaced by that of the worker which runs the task. Views are referred to,
-/// see Trellis_Annotations.hpp: use it in the call that submits the task.
+/// The policy's own execution space instance is replaced by that of the worker which runs the task. Views are
+/// referred to, see Trellis_Annotations.hpp: use it in the call that submits the task.
 template <class Base, class... Annotations>
 class ResourcePolicy {
   static_assert((Impl::is_annotation_v<Annotations> && ...),
-                "Trellis: after the base policy come accesses (read, write, ...) and properties (priority, after, ...) only");
+                "Trellis: after the base policy come accesses (read, write, ...) and properties (priority, "
+                "after, ...) only");
 
  public:
   using base_type = Base;

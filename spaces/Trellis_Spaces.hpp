@@ -12,7 +12,8 @@ namespace trellis::Impl {
 /// The adapter of an execution space, for the engine.
 template <class ExecutionSpace>
 SpaceAdapter& space_adapter() {
-  static_assert(AdapterOf<ExecutionSpace>::exists, "Trellis: there is no space adapter for this execution space");
+  static_assert(AdapterOf<ExecutionSpace>::exists,
+                "Trellis: there is no space adapter for this execution space");
   return AdapterOf<ExecutionSpace>::get();
 }
 

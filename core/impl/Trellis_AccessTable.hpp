@@ -27,7 +27,8 @@ struct ResourceInfo {
   std::uintptr_t end = 0;
 };
 
-/// One access as the typed fronts hand it in, with what the engine may ask of its subject (a View) during submission.
+/// One access as the typed fronts hand it in, with what the engine may ask of its subject (a View) during
+/// submission.
 struct AccessRequest {
   Area area;
   Mode mode;
@@ -39,8 +40,8 @@ struct AccessRequest {
 
 struct AreaEntry;
 
-/// An allocation (or a Token): the areas of it that have been accessed. Areas are absolute addresses, so two resources
-/// never conflict and a View that aliases part of an allocation falls into its resource.
+/// An allocation (or a Token): the areas of it that have been accessed. Areas are absolute addresses, so two
+/// resources never conflict and a View that aliases part of an allocation falls into its resource.
 struct Resource {
   Resource(std::string name, std::uintptr_t first, std::uintptr_t past)
       : label(std::move(name)), begin(first), end(past), index(first) {}
@@ -60,11 +61,12 @@ struct LiveAccess {
 
 /// The accesses to exactly one area, in two groups of one mode each.
 ///
-/// INVARIANT. Members of a group are independent of each other (readers; atomic adds; or a single writer). Each member of
-/// `current` depends on each member of `previous`, and what was before `previous` is behind it. A new access that conflicts
-/// with `current` need only be ordered after `current`; one that does not has the same mode (two
-/// different modes always conflict), so it joins `current` and is ordered after `previous`.
-/// The same holds for a new access to another, overlapping area: what both share is ordered within this area.
+/// INVARIANT. Members of a group are independent of each other (readers; atomic adds; or a single writer).
+/// Each member of `current` depends on each member of `previous`, and what was before `previous` is behind
+/// it. A new access that conflicts with `current` need only be ordered after `current`; one that does not has
+/// the same mode (two different modes always conflict), so it joins `current` and is ordered after
+/// `previous`. The same holds for a new access to another, overlapping area: what both share is ordered
+/// within this area.
 struct AreaEntry {
   Area area;
   Resource* resource = nullptr;
@@ -84,9 +86,10 @@ struct AreaEntry {
 
 /// Derives dependencies from accesses. Used by one thread at a time, under the graph's submission lock.
 ///
-/// An access to an area met before costs one hash look-up, the members of its groups, and those of the overlapping areas,
-/// which are known from the first time. A new area asks the resource's index for its neighbours. Entries that have not been
-/// used for long are forgotten, so memory follows the program's working set.
+/// An access to an area met before costs one hash look-up, the members of its groups, and those of the
+/// overlapping areas, which are known from the first time. A new area asks the resource's index for its
+/// neighbours. Entries that have not been used for long are forgotten, so memory follows the program's
+/// working set.
 class AccessTable {
  public:
   /// `keep_all`: finished tasks stay in the table, so that the edges do not depend on timing (recording).
@@ -96,8 +99,8 @@ class AccessTable {
   /// The entry for an area; made when it is new. `submitted`: number of the newest task.
   AreaEntry& find_or_make(AccessRequest const& request, TaskId submitted);
 
-  /// Enters an access of `task` and calls `order_after(LiveAccess)` for each access that it depends on. That returns false
-  /// when the other task is done and nobody need ever hear of it again.
+  /// Enters an access of `task` and calls `order_after(LiveAccess)` for each access that it depends on. That
+  /// returns false when the other task is done and nobody need ever hear of it again.
   template <class OrderAfter>
   void enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
 
@@ -115,8 +118,8 @@ class AccessTable {
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
   void put_into_bucket(AreaEntry& entry);
-  /// Forgets the entries last used before `before`, and of those that were used only once the ones from before
-  /// `before_once`; then resources that have none left.
+  /// Forgets the entries last used before `before`, and of those that were used only once the ones from
+  /// before `before_once`; then resources that have none left.
   void forget(TaskId before, TaskId before_once);
   [[nodiscard]] TaskId oldest_live_task(TaskId submitted) const;
 

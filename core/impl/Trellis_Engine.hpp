@@ -23,12 +23,13 @@
 
 namespace trellis::Impl {
 
-/// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling policy, runs them on
-/// the threads of `Workers` (or launches them on the streams of an asynchronous space), and completes them.
+/// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling policy, runs
+/// them on the threads of `Workers` (or launches them on the streams of an asynchronous space), and completes
+/// them.
 ///
-/// Order of the locks (each may be taken while those before it are held): submission, task, then any one of: failure
-/// log, recorder, exclusion, queue, workers. No user code runs under a lock but the move of a functor into its task and a
-/// View's label, both under the submission lock.
+/// Order of the locks (each may be taken while those before it are held): submission, task, then any one of:
+/// failure log, recorder, exclusion, queue, workers. No user code runs under a lock but the move of a functor
+/// into its task and a View's label, both under the submission lock.
 class Engine final : private TaskSource {
  public:
   explicit Engine(TaskGraphOptions const& options);
@@ -44,7 +45,8 @@ class Engine final : private TaskSource {
   }
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
-  /// Finishes everything, stops the threads, and prints failures that nobody has asked for. No calls afterwards.
+  /// Finishes everything, stops the threads, and prints failures that nobody has asked for. No calls
+  /// afterwards.
   void close() noexcept;
 
   [[nodiscard]] TaskGraphOptions const& options() const { return m_options; }
@@ -97,7 +99,8 @@ class Engine final : private TaskSource {
   void for_each_held_up(LiveAccess from, F&& f);
   template <class Found>
   bool search(LiveAccess from, Found&& found);
-  // Completed first: a task submitted and completed between the two readings must not hide one that still runs.
+  // Completed first: a task submitted and completed between the two readings must not hide one that still
+  // runs.
   [[nodiscard]] std::uint64_t in_flight() const {
     std::uint64_t const done = completed();
     return submitted() - done;
@@ -107,25 +110,27 @@ class Engine final : private TaskSource {
   TaskGraphOptions const m_options;
   std::shared_ptr<SchedulingPolicy> const m_policy;
   bool const m_serial;
-  std::uint64_t const m_room_check;  ///< completions of a slot between two looks for a submitter that waits for room
+  std::uint64_t const
+      m_room_check;  ///< completions of a slot between two looks for a submitter that waits for room
   TaskSlab m_slab;
   FailureLog m_failures;
   std::unique_ptr<Recorder> const m_recorder;  ///< null: does not record
   Exclusion m_exclusion;
 
   alignas(64) SpinLock m_submission;
-  AccessTable m_table;               ///< guarded by m_submission
-  std::atomic<TaskId> m_submitted{0};  ///< written under m_submission
+  AccessTable m_table;                    ///< guarded by m_submission
+  std::atomic<TaskId> m_submitted{0};     ///< written under m_submission
   std::atomic<std::uint64_t> m_edges{0};  ///< written under m_submission
-  LiveAccess m_barrier{nullptr, 0};  ///< guarded by m_submission: the newest synchronizing task
-  std::uint64_t m_room_until = 0;     ///< guarded by m_submission: below this number there is room under the cap
+  LiveAccess m_barrier{nullptr, 0};       ///< guarded by m_submission: the newest synchronizing task
+  std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room under the cap
   std::vector<AreaEntry*> m_entries;  ///< guarded by m_submission: scratch
 
   struct MainQueue {  ///< ready tasks bound to the main thread
     SpinLock lock;
     std::deque<Task*> tasks;
     std::atomic<int> size{0};
-    std::atomic<std::uint64_t> epoch{0};  ///< moves when a task waiting on the main thread should look at this queue
+    std::atomic<std::uint64_t> epoch{
+        0};  ///< moves when a task waiting on the main thread should look at this queue
   };
   MainQueue m_main;
 

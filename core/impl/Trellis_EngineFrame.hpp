@@ -7,9 +7,11 @@
 
 namespace trellis::Impl {
 
-/// A task whose body the calling thread runs. Frames nest when a thread that waits in one graph runs tasks of another.
+/// A task whose body the calling thread runs. Frames nest when a thread that waits in one graph runs tasks of
+/// another.
 struct Engine::Frame {
-  Frame(Engine& in_engine, Slot& on_slot, Task& runs) : engine(in_engine), slot(on_slot), task(runs), outer(top) {
+  Frame(Engine& in_engine, Slot& on_slot, Task& runs)
+      : engine(in_engine), slot(on_slot), task(runs), outer(top) {
     top = this;
   }
   Frame(Frame const&) = delete;

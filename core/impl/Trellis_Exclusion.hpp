@@ -10,13 +10,15 @@
 
 namespace trellis::Impl {
 
-/// Keeps exclusive tasks on overlapping areas from running at the same time, in the order in which they become ready.
+/// Keeps exclusive tasks on overlapping areas from running at the same time, in the order in which they
+/// become ready.
 ///
-/// INVARIANT. Under the mutex: no two holders conflict, and a task waits only while it conflicts with a holder or is kept back
-/// by the task that has waited longest, the front. The front keeps back whoever conflicts with it, so that it gets its turn, but
-/// not while a holder in its way sleeps (its body waits for a task, which might be one of those). A task takes all its
-/// exclusive areas at once or none, so there is no deadlock among waiters, and the front does not starve.
-/// What a holder's body wrote is visible to the next one: `release` and `acquire` lock the same mutex.
+/// INVARIANT. Under the mutex: no two holders conflict, and a task waits only while it conflicts with a
+/// holder or is kept back by the task that has waited longest, the front. The front keeps back whoever
+/// conflicts with it, so that it gets its turn, but not while a holder in its way sleeps (its body waits for
+/// a task, which might be one of those). A task takes all its exclusive areas at once or none, so there is no
+/// deadlock among waiters, and the front does not starve. What a holder's body wrote is visible to the next
+/// one: `release` and `acquire` lock the same mutex.
 class Exclusion {
  public:
   /// True when the task may run now; else it is returned by a later `release`.
@@ -26,7 +28,8 @@ class Exclusion {
   void wake(Task& task);
   /// True when the task has its exclusive areas.
   [[nodiscard]] bool holds(Task const& task);
-  /// The task is over: appends those that may run now. `recorder` may be null; else it gets the edges chosen here.
+  /// The task is over: appends those that may run now. `recorder` may be null; else it gets the edges chosen
+  /// here.
   void release(Task& task, std::vector<Task*>& ready, Recorder* recorder);
 
   /// True when the two have exclusive accesses to areas that overlap.
@@ -40,7 +43,7 @@ class Exclusion {
   std::mutex m_mutex;
   std::vector<Task*> m_holding;
   std::vector<Task*> m_sleeping;  ///< of those
-  std::vector<Task*> m_waiting;  ///< longest waiting first
+  std::vector<Task*> m_waiting;   ///< longest waiting first
 };
 
 }  // namespace trellis::Impl

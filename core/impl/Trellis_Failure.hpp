@@ -26,8 +26,9 @@ struct Failure {
 };
 using FailurePtr = std::shared_ptr<Failure const>;
 
-/// The failed and cancelled tasks of a graph by id, so that tasks submitted later and futures asked later learn of
-/// them though the task itself is long recycled. Keeps the newest `capacity`; what `wait()` has reported no longer cancels.
+/// The failed and cancelled tasks of a graph by id, so that tasks submitted later and futures asked later
+/// learn of them though the task itself is long recycled. Keeps the newest `capacity`; what `wait()` has
+/// reported no longer cancels.
 class FailureLog {
  public:
   static constexpr std::size_t capacity = 1 << 16;
@@ -58,7 +59,7 @@ class FailureLog {
  private:
   mutable std::mutex m_mutex;
   std::unordered_map<TaskId, Entry> m_failures;
-  std::deque<TaskId> m_order;  ///< oldest first
+  std::deque<TaskId> m_order;   ///< oldest first
   std::uint64_t m_reports = 0;  ///< made so far
   Report m_unreported;
   std::atomic<bool> m_any{false};

@@ -12,8 +12,8 @@
 
 namespace trellis::Impl {
 
-/// Keeps what a graph that records has done. Everything is kept, so memory grows with the number of tasks; a graph that
-/// does not record has no recorder. Safe for use by several threads.
+/// Keeps what a graph that records has done. Everything is kept, so memory grows with the number of tasks; a
+/// graph that does not record has no recorder. Safe for use by several threads.
 class Recorder {
  public:
   [[nodiscard]] std::uint64_t now_ns() const {

@@ -6,8 +6,8 @@
 
 namespace trellis::Impl {
 
-/// What core asks of the library that the tasks run on. `spaces/` sets it for Kokkos; without it (core alone) a graph may
-/// always be made.
+/// What core asks of the library that the tasks run on. `spaces/` sets it for Kokkos; without it (core alone)
+/// a graph may always be made.
 struct Runtime {
   bool (*is_usable)() = nullptr;                         ///< initialised and not finalised
   int (*concurrency)() = nullptr;                        ///< threads of the host space

@@ -20,8 +20,8 @@ inline void cpu_relax() noexcept {
 #endif
 }
 
-/// One byte. For sections of a few dozen instructions. After a short spin it yields, so that a holder that the
-/// kernel took off its core can finish.
+/// One byte. For sections of a few dozen instructions. After a short spin it yields, so that a holder that
+/// the kernel took off its core can finish.
 ///
 /// Memory order: `lock` acquires what the last `unlock` released.
 class SpinLock {

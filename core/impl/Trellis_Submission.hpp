@@ -18,8 +18,8 @@ namespace trellis::Impl {
 
 class Engine;
 
-/// Where a graph's engine is to be found. Never freed but reused for later graphs, so that a future may ask whether
-/// its graph is still there: `generation` counts the graphs that have used it.
+/// Where a graph's engine is to be found. Never freed but reused for later graphs, so that a future may ask
+/// whether its graph is still there: `generation` counts the graphs that have used it.
 struct GraphControl {
   std::atomic<Engine*> engine{nullptr};  ///< null: no graph, or it is closed
   std::atomic<std::uint64_t> generation{0};
@@ -35,11 +35,12 @@ struct TaskHandle {
   [[nodiscard]] bool valid() const { return control != nullptr; }
   /// The engine, or null when the graph is gone, and with it every doubt that the task is complete.
   [[nodiscard]] Engine* engine() const {
-    if (control == nullptr || control->generation.load(std::memory_order_acquire) != generation) return nullptr;
+    if (control == nullptr || control->generation.load(std::memory_order_acquire) != generation)
+      return nullptr;
     return control->engine.load(std::memory_order_acquire);
   }
   [[nodiscard]] bool is_done() const;
-  void wait() const;           ///< returns when complete, also when failed
+  void wait() const;  ///< returns when complete, also when failed
   void wait_and_rethrow() const;
 };
 

@@ -37,18 +37,20 @@ struct TaskAccess {
   Mode mode;
 };
 
-/// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a task is never
-/// returned before its graph ends, so a stale pointer may always be read. `live_id` tells whether it is stale:
+/// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a task is
+/// never returned before its graph ends, so a stale pointer may always be read. `live_id` tells whether it is
+/// stale:
 ///
-/// INVARIANT. `live_id == id` from submission until the task is complete, and never again (ids are not reused). It
-/// changes to 0 under `lock`, after the body's effects, with release order. Whoever reads another value than the id he
-/// knows, with acquire order, happens after the body: the slot's next owner is set up by a thread that took the slot
-/// from the free list, which itself happens after completion.
-/// Successors are only added under `lock` while `live_id == id`; after that the list belongs to the completing thread.
+/// INVARIANT. `live_id == id` from submission until the task is complete, and never again (ids are not
+/// reused). It changes to 0 under `lock`, after the body's effects, with release order. Whoever reads another
+/// value than the id he knows, with acquire order, happens after the body: the slot's next owner is set up by
+/// a thread that took the slot from the free list, which itself happens after completion. Successors are only
+/// added under `lock` while `live_id == id`; after that the list belongs to the completing thread.
 ///
-/// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`, which submission takes off at its
-/// end together with adding the number of edges, so it cannot reach 0 before. All decrements are acquire-release: the
-/// thread that brings it to 0 happens after every predecessor and after the submission.
+/// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`, which submission
+/// takes off at its end together with adding the number of edges, so it cannot reach 0 before. All decrements
+/// are acquire-release: the thread that brings it to 0 happens after every predecessor and after the
+/// submission.
 struct alignas(64) Task {
   static constexpr std::int32_t being_submitted = 1 << 30;
   static constexpr std::uint32_t inline_successors = 5;
@@ -105,7 +107,8 @@ struct alignas(64) Task {
   }
   template <class F>
   void for_each_access(F&& f) const {
-    for (std::uint32_t k = 0; k < access_count; ++k) f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
+    for (std::uint32_t k = 0; k < access_count; ++k)
+      f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
   }
   [[nodiscard]] Task* last_successor() const {
     if (successor_count == 0) return nullptr;
@@ -136,8 +139,8 @@ struct alignas(64) Task {
 /// `task "name" (#id, file:line) [pattern; write "x", read "y"]`
 [[nodiscard]] std::string describe(Task const& task);
 
-/// Memory for tasks: grows by blocks, never shrinks, reuses the task freed last. `acquire` is called by one thread at a
-/// time (under the submission lock), `recycle_chain` by any.
+/// Memory for tasks: grows by blocks, never shrinks, reuses the task freed last. `acquire` is called by one
+/// thread at a time (under the submission lock), `recycle_chain` by any.
 class TaskSlab {
  public:
   static constexpr int block_size = 64;
@@ -159,7 +162,7 @@ class TaskSlab {
   [[nodiscard]] std::size_t allocated() const { return m_blocks.size() * block_size; }
 
  private:
-  Task* m_available = nullptr;            ///< for the submitting thread alone
+  Task* m_available = nullptr;                      ///< for the submitting thread alone
   alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole by one: no ABA
   std::vector<Task*> m_blocks;
 };

@@ -57,16 +57,17 @@ class TaskSource {
 
 /// The threads of one graph, and who of them sleeps.
 ///
-/// At most `permits` threads run tasks or look for some; a thread in `wait()` is one of them, and takes the place of a
-/// worker, which goes to sleep after its current task. A thread that waits inside a task gives its permit to another,
-/// which is started if need be. Workers are started when there is work for them.
+/// At most `permits` threads run tasks or look for some; a thread in `wait()` is one of them, and takes the
+/// place of a worker, which goes to sleep after its current task. A thread that waits inside a task gives its
+/// permit to another, which is started if need be. Workers are started when there is work for them.
 ///
-/// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads `m_searching` and `m_spare`;
-/// a thread that goes to sleep first takes itself off `m_searching`, then adds its permit to `m_spare`, then asks
-/// `has_ready` once more. All six are sequentially consistent, so in their single order either the first one sees the
-/// permit, and wakes, or the second one sees the task, and stays awake. Whoever saw another thread searching may rely
-/// on that thread to ask once more. `waits_for` conditions are evaluated under the mutex by every thread that goes
-/// to sleep or leaves, after its own completions, so the last one to finish finds who waits for that.
+/// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads `m_searching`
+/// and `m_spare`; a thread that goes to sleep first takes itself off `m_searching`, then adds its permit to
+/// `m_spare`, then asks `has_ready` once more. All six are sequentially consistent, so in their single order
+/// either the first one sees the permit, and wakes, or the second one sees the task, and stays awake. Whoever
+/// saw another thread searching may rely on that thread to ask once more. `waits_for` conditions are
+/// evaluated under the mutex by every thread that goes to sleep or leaves, after its own completions, so the
+/// last one to finish finds who waits for that.
 class Workers {
  public:
   static constexpr int max_slots = 256;    ///< threads that ever run tasks of one graph
@@ -83,7 +84,8 @@ class Workers {
 
   /// A task has been pushed: wakes or starts a worker when that helps.
   void ready_added() {
-    if (m_searching.load(std::memory_order_seq_cst) == 0 && m_spare.load(std::memory_order_seq_cst) > 0) wake_one();
+    if (m_searching.load(std::memory_order_seq_cst) == 0 && m_spare.load(std::memory_order_seq_cst) > 0)
+      wake_one();
   }
   /// A task for the main thread has been pushed.
   void main_ready_added();
@@ -132,8 +134,8 @@ class Workers {
   std::atomic<int> m_slot_count{0};
 
   alignas(64) std::atomic<int> m_searching{0};  ///< threads that look for a task
-  std::atomic<int> m_spare{0};                  ///< permits that no thread has; negative: too many threads work
-  std::atomic<int> m_asleep_waiting{0};         ///< sleeping threads with a condition
+  std::atomic<int> m_spare{0};           ///< permits that no thread has; negative: too many threads work
+  std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
   alignas(64) std::mutex m_mutex;
   std::vector<Slot*> m_sleeping;  ///< may be woken for a task
   std::vector<Slot*> m_blocked;   ///< wait inside a task: only for their condition

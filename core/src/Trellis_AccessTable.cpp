@@ -19,10 +19,13 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
     }
 
   if (m_entries.size() >= m_collect_at && !m_keep_all) {
-    // A program that sweeps over N areas comes back to each after about N tasks: what is much older is gone. Where each task
-    // brings an area of its own nothing ever looks old that way, so those that nobody came back to have a fixed time.
+    // A program that sweeps over N areas comes back to each after about N tasks: what is much older is gone.
+    // Where each task brings an area of its own nothing ever looks old that way, so those that nobody came
+    // back to have a fixed time.
     TaskId const oldest = oldest_live_task(submitted);
-    auto const older_than = [&](TaskId age) { return std::min(oldest, submitted > age ? submitted - age : 0); };
+    auto const older_than = [&](TaskId age) {
+      return std::min(oldest, submitted > age ? submitted - age : 0);
+    };
     TaskId const sweep = 4 * m_entries.size();
     forget(older_than(sweep), older_than(std::min<TaskId>(sweep, 16384)));
     m_collect_at = std::max<std::size_t>(1024, 2 * m_entries.size());
@@ -47,8 +50,8 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
   return entry;
 }
 
-/// An allocation may have been freed and another one made at its address. Only when no task uses the old one any more, so an
-/// entry that is in use need not be looked at.
+/// An allocation may have been freed and another one made at its address. Only when no task uses the old one
+/// any more, so an entry that is in use need not be looked at.
 bool AccessTable::has_other_label(AreaEntry const& entry, AccessRequest const& request) const {
   if (!entry.current.empty()) {
     LiveAccess const newest = entry.current.back();
@@ -77,10 +80,12 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   info.end = std::max(info.end, request.area.end());
 
   std::vector<Resource*> found = sharing_addresses(info);
-  auto const is_exact = [&](Resource const* other) { return other->begin == info.begin && other->end == info.end; };
+  auto const is_exact = [&](Resource const* other) {
+    return other->begin == info.begin && other->end == info.end;
+  };
   if (is_allocation && !m_keep_all && !std::all_of(found.begin(), found.end(), is_exact)) {
-    // Two allocations cannot share addresses: what was here has been freed, or is a part met before. Forget what no task
-    // in flight uses.
+    // Two allocations cannot share addresses: what was here has been freed, or is a part met before. Forget
+    // what no task in flight uses.
     TaskId const oldest = oldest_live_task(submitted);
     forget(oldest, oldest);
     found = sharing_addresses(info);
@@ -92,9 +97,9 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   }
 
   // The largest takes in the others and the new range.
-  Resource& resource = **std::max_element(found.begin(), found.end(), [](Resource const* a, Resource const* b) {
-    return a->entries.size() < b->entries.size();
-  });
+  Resource& resource = **std::max_element(
+      found.begin(), found.end(),
+      [](Resource const* a, Resource const* b) { return a->entries.size() < b->entries.size(); });
   if (is_allocation && !info.label.empty()) resource.label = info.label;
   for (Resource* other : found) {
     info.begin = std::min(info.begin, other->begin);
@@ -121,7 +126,8 @@ std::vector<Resource*> AccessTable::sharing_addresses(ResourceInfo const& info) 
   std::vector<Resource*> found;
   auto next = m_resources.upper_bound(info.begin);
   if (next != m_resources.begin() && std::prev(next)->second->end > info.begin) --next;
-  for (; next != m_resources.end() && next->second->begin < info.end; ++next) found.push_back(next->second.get());
+  for (; next != m_resources.end() && next->second->begin < info.end; ++next)
+    found.push_back(next->second.get());
   return found;
 }
 

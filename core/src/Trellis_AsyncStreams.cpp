@@ -14,7 +14,8 @@ AsyncStreams::Stream& AsyncStreams::choose(Task const& task, int threads_per_wor
   for (auto const& [before, id] : task.device_predecessors)
     if (before->live_id.load(std::memory_order_acquire) == id && before->stream >= 0) {
       Stream& stream = *m_streams[static_cast<std::size_t>(before->stream)];
-      if (stream.space == task.space && !stream.launched.empty() && stream.launched.back() == before) return stream;
+      if (stream.space == task.space && !stream.launched.empty() && stream.launched.back() == before)
+        return stream;
     }
   std::vector<Stream*> own;
   for (auto const& stream : m_streams)
@@ -23,14 +24,15 @@ AsyncStreams::Stream& AsyncStreams::choose(Task const& task, int threads_per_wor
       own.push_back(stream.get());
     }
   if (own.size() < streams_per_space) {
-    m_streams.push_back(std::make_unique<Stream>(
-        Stream{task.space, task.space->make_instance(threads_per_worker), static_cast<int>(m_streams.size()), {}}));
+    m_streams.push_back(std::make_unique<Stream>(Stream{
+        task.space, task.space->make_instance(threads_per_worker), static_cast<int>(m_streams.size()), {}}));
     return *m_streams.back();
   }
   return *own[m_next++ % own.size()];
 }
 
-void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(void*)> run, FunctionRef<void()> launched) {
+void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(void*)> run,
+                          FunctionRef<void()> launched) {
   std::lock_guard const lock(m_mutex);
   Stream& stream = choose(task, threads_per_worker);
   for (auto const& [before, id] : task.device_predecessors)

@@ -21,33 +21,37 @@ Engine::Engine(TaskGraphOptions const& options)
       m_table(m_slab, m_failures, *options.record),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (m_policy->m_serves_a_graph.exchange(true))
-    throw Error(Error::Kind::bad_input, "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
-                                            "\" given to " + m_options.name +
-                                            " serves another graph; each graph needs a policy object of its own");
+    throw Error(Error::Kind::bad_input,
+                "Trellis: the scheduling policy \"" + std::string(m_policy->name()) + "\" given to " +
+                    m_options.name + " serves another graph; each graph needs a policy object of its own");
   m_policy->start(Workers::max_slots);
 }
 
-Engine::~Engine() { m_policy->m_serves_a_graph.store(false); }
+Engine::~Engine() {
+  m_policy->m_serves_a_graph.store(false);
+}
 
 void Engine::close() noexcept {
   if (Frame::of(*this) != nullptr) {
-    std::cerr << "Trellis: " << m_options.name << " is destroyed inside one of its own tasks, and would wait for itself"
-              << std::endl;
+    std::cerr << "Trellis: " << m_options.name
+              << " is destroyed inside one of its own tasks, and would wait for itself" << std::endl;
     std::abort();
   }
   m_workers.work_until([&] { return all_done(); });
   m_workers.stop();
   for (FailurePtr const& failure : m_failures.report().origins)
     if (!failure->observed.load(std::memory_order_relaxed))
-      std::cerr << "Trellis: " << m_options.name << " ends with an error that nobody asked for: " << failure->origin_text
+      std::cerr << "Trellis: " << m_options.name
+                << " ends with an error that nobody asked for: " << failure->origin_text
                 << " failed: " << failure->what << std::endl;
 }
 
 Recorder const& Engine::recorder() const {
   if (!m_recorder)
-    throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
-                                            " does not record its graphs; set TaskGraphOptions::record or the "
-                                            "environment variable TRELLIS_RECORD=1");
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + m_options.name +
+                    " does not record its graphs; set TaskGraphOptions::record or the "
+                    "environment variable TRELLIS_RECORD=1");
   return *m_recorder;
 }
 
@@ -59,7 +63,8 @@ std::vector<std::string> Engine::rows() const {
   return rows;
 }
 
-// --- ready ---------------------------------------------------------------------------------------------------------
+// --- ready
+// ---------------------------------------------------------------------------------------------------------
 
 // `slot` is null on a thread that runs no tasks of this graph.
 void Engine::make_ready(Task& task, Slot* slot) {
@@ -86,7 +91,8 @@ void Engine::push(Task& task, Slot* slot) {
 }
 
 bool Engine::has_ready(Slot const& slot) const {
-  return !m_policy->empty() || (slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0) || m_streams.busy();
+  return !m_policy->empty() || (slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0) ||
+         m_streams.busy();
 }
 
 Task* Engine::pop_main() {
@@ -112,7 +118,8 @@ void Engine::idle(Slot& slot) {
   slot.freed_count = 0;
 }
 
-// --- running ---------------------------------------------------------------------------------------------------------
+// --- running
+// ---------------------------------------------------------------------------------------------------------
 
 void Engine::run(Task* task, Slot& slot, Condition stop) {
   while (task != nullptr) {
@@ -136,7 +143,8 @@ Task* Engine::run_one(Task& task, Slot& slot) {
     if (m_recorder) m_recorder->changed(task, TaskState::running, slot.number);
     Frame const frame(*this, slot, task);
     try {
-      task.ops->run(task.body, task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr, task.label);
+      task.ops->run(task.body, task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr,
+                    task.label);
     } catch (...) {
       state = TaskState::failed;
       task.failure = current_failure(task);
@@ -161,7 +169,8 @@ FailurePtr Engine::current_failure(Task const& task) {
   return failure;
 }
 
-// --- done ------------------------------------------------------------------------------------------------------------
+// --- done
+// ------------------------------------------------------------------------------------------------------------
 
 // A decrement that brings `unfinished` to 0 happens after all others, see Task.
 void Engine::trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready) {
@@ -176,7 +185,8 @@ void Engine::inherit(Task& task, FailurePtr const& failure) {
 }
 
 Trigger Engine::trigger_between(Task const& before, Task const& after) {
-  bool const on_device = before.asynchronous && after.asynchronous && after.space->can_wait_for(*before.space);
+  bool const on_device =
+      before.asynchronous && after.asynchronous && after.space->can_wait_for(*before.space);
   return on_device ? Trigger::launch : Trigger::completion;
 }
 
@@ -207,7 +217,8 @@ Task* Engine::complete(Task& task, Slot& slot, TaskState state, int row) {
 
   std::size_t const granted = ready.size();  // these have been made ready before
   task.for_each_successor([&](Task* successor) {
-    if (!launched || trigger_between(task, *successor) == Trigger::completion) trigger(*successor, failure, ready);
+    if (!launched || trigger_between(task, *successor) == Trigger::completion)
+      trigger(*successor, failure, ready);
   });
   give_back(task, slot);
 
@@ -219,8 +230,8 @@ Task* Engine::complete(Task& task, Slot& slot, TaskState state, int row) {
   return next;
 }
 
-/// Gives tasks that a completion made ready to the policy; the first `granted` ones have been ready already and just
-/// got their exclusive areas.
+/// Gives tasks that a completion made ready to the policy; the first `granted` ones have been ready already
+/// and just got their exclusive areas.
 Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot) {
   std::size_t kept = granted;
   for (std::size_t k = granted; k < ready.size(); ++k) {
@@ -252,7 +263,8 @@ void Engine::give_back(Task& task, Slot& slot) {
   if (++slot.freed_count == 32) idle(slot);
 }
 
-// --- asynchronous spaces ---------------------------------------------------------------------------------------------
+// --- asynchronous spaces
+// ---------------------------------------------------------------------------------------------
 
 void Engine::launch(Task& task, Slot& slot) {
   std::vector<Task*> ready;
@@ -283,7 +295,8 @@ bool Engine::poll(Slot& slot) {
   std::vector<Task*> passed;
   m_streams.retire(passed);
   for (Task* task : passed)
-    if (Task* const next = complete(*task, slot, TaskState::done, Workers::max_slots + task->stream)) push(*next, &slot);
+    if (Task* const next = complete(*task, slot, TaskState::done, Workers::max_slots + task->stream))
+      push(*next, &slot);
   return !passed.empty();
 }
 

@@ -18,7 +18,8 @@ bool Exclusion::conflict(Task const& a, Task const& b) {
 }
 
 bool Exclusion::may_hold(Task const& task) const {
-  return std::none_of(m_holding.begin(), m_holding.end(), [&](Task const* holder) { return conflict(*holder, task); });
+  return std::none_of(m_holding.begin(), m_holding.end(),
+                      [&](Task const* holder) { return conflict(*holder, task); });
 }
 
 bool Exclusion::front_keeps_back(Task const& task) const {

@@ -59,7 +59,8 @@ Error make_error(TaskId task, std::string const& task_text, Failure const& failu
   if (task == failure.origin)
     return {Error::Kind::task_failed, failure.origin_text + " failed: " + failure.what, failure.cause};
   return {Error::Kind::cancelled,
-          task_text + " was cancelled, because it depends on " + failure.origin_text + ", which failed: " + failure.what,
+          task_text + " was cancelled, because it depends on " + failure.origin_text +
+              ", which failed: " + failure.what,
           failure.cause};
 }
 

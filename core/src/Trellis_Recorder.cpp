@@ -64,7 +64,8 @@ std::vector<EdgeRecord> Recorder::edges(bool dependencies_only) const {
     std::lock_guard const lock(m_mutex);
     edges = m_edges;
   }
-  if (dependencies_only) std::erase_if(edges, [](EdgeRecord const& edge) { return !is_dependency(edge.reason); });
+  if (dependencies_only)
+    std::erase_if(edges, [](EdgeRecord const& edge) { return !is_dependency(edge.reason); });
   auto const key = [](EdgeRecord const& edge) { return std::tuple(edge.to, edge.from, edge.reason); };
   std::sort(edges.begin(), edges.end(), [&](auto const& a, auto const& b) { return key(a) < key(b); });
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());

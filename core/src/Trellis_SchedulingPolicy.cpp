@@ -111,7 +111,8 @@ class WorkStealing final : public SchedulingPolicy {
 
   ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
     if (ready.size() == 1 && ready[0].priority() == 0 && m_urgent.empty()) return ready[0];
-    // Last in first out: the first successor is to be on top. Few fit into a short array, the rest go one by one.
+    // Last in first out: the first successor is to be on top. Few fit into a short array, the rest go one by
+    // one.
     ReadyTask reversed[16];
     std::size_t count = 0;
     for (std::size_t k = ready.size(); k-- > 0;) {
@@ -159,7 +160,8 @@ class WorkStealing final : public SchedulingPolicy {
   TaskDeque& queue(int slot) {
     if (slot < 0) return m_shared;
     int highest = m_highest.load(std::memory_order_relaxed);
-    while (highest < slot && !m_highest.compare_exchange_weak(highest, slot, std::memory_order_seq_cst)) {}
+    while (highest < slot && !m_highest.compare_exchange_weak(highest, slot, std::memory_order_seq_cst)) {
+    }
     return m_own[static_cast<std::size_t>(slot)];
   }
 
@@ -235,8 +237,14 @@ class Shake final : public SchedulingPolicy {
 
 }  // namespace
 
-std::shared_ptr<SchedulingPolicy> make_work_stealing_policy() { return std::make_shared<WorkStealing>(); }
-std::shared_ptr<SchedulingPolicy> make_fifo_policy() { return std::make_shared<Fifo>(); }
-std::shared_ptr<SchedulingPolicy> make_shake_policy(std::uint64_t seed) { return std::make_shared<Shake>(seed); }
+std::shared_ptr<SchedulingPolicy> make_work_stealing_policy() {
+  return std::make_shared<WorkStealing>();
+}
+std::shared_ptr<SchedulingPolicy> make_fifo_policy() {
+  return std::make_shared<Fifo>();
+}
+std::shared_ptr<SchedulingPolicy> make_shake_policy(std::uint64_t seed) {
+  return std::make_shared<Shake>(seed);
+}
 
 }  // namespace trellis

@@ -32,8 +32,8 @@ TaskHandle Engine::submit(TaskSpec&& spec) {
   return handle;
 }
 
-/// Returns with the lock held and fewer tasks in flight than the cap. With an eighth of it free, so that a thread that is
-/// at the cap all the time does not change between submitting and running for each task.
+/// Returns with the lock held and fewer tasks in flight than the cap. With an eighth of it free, so that a
+/// thread that is at the cap all the time does not change between submitting and running for each task.
 void Engine::make_room(std::unique_lock<SpinLock>& lock) {
   std::uint64_t const cap = *m_options.in_flight;
   while (submitted() >= m_room_until) {
@@ -103,20 +103,25 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec) {
   if (m_recorder) m_recorder->submitted(task);
 
   std::int32_t edges = 0;
-  auto const after_access = [&](LiveAccess before) { return order_after(before, task, EdgeReason::access, edges); };
+  auto const after_access = [&](LiveAccess before) {
+    return order_after(before, task, EdgeReason::access, edges);
+  };
   for (std::size_t k = 0; k < spec.accesses.size(); ++k)
-    if (m_entries[k] != nullptr) m_table.enter(*m_entries[k], spec.accesses[k].mode, task, task.id, after_access);
+    if (m_entries[k] != nullptr)
+      m_table.enter(*m_entries[k], spec.accesses[k].mode, task, task.id, after_access);
   for (TaskHandle const& before : spec.after)
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
 
   if (task.synchronizing) {
     m_slab.for_each([&](Task& other) {
       TaskId const id = other.live_id.load(std::memory_order_acquire);
-      if (id > m_barrier.id && id != task.id) order_after({&other, id}, task, EdgeReason::synchronizing, edges);
+      if (id > m_barrier.id && id != task.id)
+        order_after({&other, id}, task, EdgeReason::synchronizing, edges);
     });
     if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
     if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time
-      for (TaskId id = m_barrier.id + 1; id < task.id; ++id) m_recorder->edge(id, task.id, EdgeReason::synchronizing);
+      for (TaskId id = m_barrier.id + 1; id < task.id; ++id)
+        m_recorder->edge(id, task.id, EdgeReason::synchronizing);
   }
   if (m_barrier.task != nullptr) {
     bool const kept = order_after(m_barrier, task, EdgeReason::synchronizing, edges);
@@ -128,8 +133,8 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec) {
 
 /// Makes `task` wait for another one. False when that is done and nobody need be ordered after it any more.
 ///
-/// Memory order: that the other is done is read with acquire order or under its lock, so `task`, published after this, happens
-/// after the other's body. Else the edge's decrement of `unfinished` orders the two.
+/// Memory order: that the other is done is read with acquire order or under its lock, so `task`, published
+/// after this, happens after the other's body. Else the edge's decrement of `unfinished` orders the two.
 bool Engine::order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges) {
   assert(before.id < task.id);
   if (m_recorder) m_recorder->edge(before.id, task.id, reason);

@@ -46,8 +46,14 @@ void TaskSlab::recycle_chain(Task* first, Task* last) noexcept {
 
 namespace trellis {
 
-std::uint64_t ReadyTask::id() const { return m_task->id; }
-std::string_view ReadyTask::label() const { return m_task->label.view(); }
-int ReadyTask::priority() const { return m_task->priority; }
+std::uint64_t ReadyTask::id() const {
+  return m_task->id;
+}
+std::string_view ReadyTask::label() const {
+  return m_task->label.view();
+}
+int ReadyTask::priority() const {
+  return m_task->priority;
+}
 
 }  // namespace trellis

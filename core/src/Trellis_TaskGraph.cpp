@@ -59,8 +59,8 @@ void close_all() {
 }
 
 [[noreturn]] void bad_value(char const* variable, std::string_view value, char const* expected) {
-  throw Error(Error::Kind::bad_input, "Trellis: the environment variable " + std::string(variable) + " is \"" +
-                                          std::string(value) + "\", but must be " + expected);
+  throw Error(Error::Kind::bad_input, "Trellis: the environment variable " + std::string(variable) +
+                                          " is \"" + std::string(value) + "\", but must be " + expected);
 }
 
 template <class T>
@@ -70,7 +70,8 @@ std::optional<T> number_from(char const* variable) {
   std::string_view const view(text);
   T value{};
   auto const [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
-  if (error != std::errc() || end != view.data() + view.size() || value < 0) bad_value(variable, view, "a whole number");
+  if (error != std::errc() || end != view.data() + view.size() || value < 0)
+    bad_value(variable, view, "a whole number");
   return value;
 }
 
@@ -104,13 +105,14 @@ int default_workers(int threads_per_worker) {
 template <class T>
 void require_positive(TaskGraphOptions const& options, char const* what, std::optional<T> const& value) {
   if (*value >= 1) return;
-  throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have " + std::to_string(*value) + ' ' + what);
+  throw Error(Error::Kind::bad_input,
+              "Trellis: " + options.name + " cannot have " + std::to_string(*value) + ' ' + what);
 }
 
 TaskGraphOptions resolve(TaskGraphOptions options) {
   if (runtime().is_usable != nullptr && !runtime().is_usable())
-    throw Error(Error::Kind::closed,
-                "Trellis: " + options.name + " is made before Kokkos::initialize() or after Kokkos::finalize()");
+    throw Error(Error::Kind::closed, "Trellis: " + options.name +
+                                         " is made before Kokkos::initialize() or after Kokkos::finalize()");
   if (!options.threads_per_worker)
     options.threads_per_worker = number_from<int>("TRELLIS_THREADS_PER_WORKER").value_or(1);
   require_positive(options, "threads per worker", options.threads_per_worker);
@@ -119,7 +121,8 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
   require_positive(options, "workers", options.workers);
   if (*options.workers > static_cast<int>(Workers::max_workers - Workers::max_blocked))
     throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have more than " +
-                                            std::to_string(Workers::max_workers - Workers::max_blocked) + " workers");
+                                            std::to_string(Workers::max_workers - Workers::max_blocked) +
+                                            " workers");
   if (!options.in_flight) options.in_flight = number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(16384);
   require_positive(options, "tasks in flight", options.in_flight);
   if (!options.record) options.record = flag_from("TRELLIS_RECORD").value_or(false);
@@ -183,17 +186,31 @@ Impl::Engine& TaskGraph::engine() const {
   throw Error(Error::Kind::closed, "Trellis: " + m_options.name + " is used after Kokkos::finalize()");
 }
 
-void TaskGraph::wait() { engine().wait(); }
-TaskGraphOptions const& TaskGraph::options() const { return m_options; }
-int TaskGraph::workers() const { return *m_options.workers; }
-int TaskGraph::threads_per_worker() const { return *m_options.threads_per_worker; }
-std::uint64_t TaskGraph::submitted() const { return engine().submitted(); }
-std::uint64_t TaskGraph::edges() const { return engine().edges(); }
+void TaskGraph::wait() {
+  engine().wait();
+}
+TaskGraphOptions const& TaskGraph::options() const {
+  return m_options;
+}
+int TaskGraph::workers() const {
+  return *m_options.workers;
+}
+int TaskGraph::threads_per_worker() const {
+  return *m_options.threads_per_worker;
+}
+std::uint64_t TaskGraph::submitted() const {
+  return engine().submitted();
+}
+std::uint64_t TaskGraph::edges() const {
+  return engine().edges();
+}
 std::uint64_t TaskGraph::in_flight() const {
   std::uint64_t const completed = engine().completed();  // first: the difference cannot be negative
   return engine().submitted() - completed;
 }
-std::size_t TaskGraph::task_memory() const { return engine().task_memory(); }
+std::size_t TaskGraph::task_memory() const {
+  return engine().task_memory();
+}
 
 // Edges before nodes: what another thread submits meanwhile must not give an edge to a node that is missing.
 DependencyGraph TaskGraph::dependency_graph() const {
@@ -208,6 +225,8 @@ SchedulingGraph TaskGraph::scheduling_graph() const {
   return {recorder.nodes(), std::move(edges)};
 }
 
-Trace TaskGraph::trace() const { return {scheduling_graph(), engine().rows()}; }
+Trace TaskGraph::trace() const {
+  return {scheduling_graph(), engine().rows()};
+}
 
 }  // namespace trellis

@@ -50,9 +50,9 @@ void Engine::wait_for(TaskHandle const& handle) {
   m_workers.work_until([&] { return is_done(handle); });
 }
 
-/// A task waits for another. Its thread cannot simply run other tasks meanwhile: one of these might wait for something
-/// that depends on the task beneath it. So it sleeps, and another thread takes its place; only tasks that no other
-/// thread may run, those bound to the main thread, are run here.
+/// A task waits for another. Its thread cannot simply run other tasks meanwhile: one of these might wait for
+/// something that depends on the task beneath it. So it sleeps, and another thread takes its place; only
+/// tasks that no other thread may run, those bound to the main thread, are run here.
 void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
   Waiter const waiter{&frame.task, frame.task.id, {handle.task, handle.id}};
   {
@@ -77,9 +77,11 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
   if (m_serial) {
     auto& order = static_cast<SerialOrder&>(*m_policy);
     while (!done()) {
-      Task* const next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); }).impl();
+      Task* const next =
+          order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); }).impl();
       if (next == nullptr)
-        throw Error(Error::Kind::deadlock, "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
+        throw Error(Error::Kind::deadlock,
+                    "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
       run(next, frame.slot, done);
     }
     return;
@@ -108,13 +110,16 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
       continue;
     }
     m_workers.block_until(
-        [&] { return done() || (frame.slot.is_main && m_main.epoch.load(std::memory_order_seq_cst) != seen); },
+        [&] {
+          return done() || (frame.slot.is_main && m_main.epoch.load(std::memory_order_seq_cst) != seen);
+        },
         frame.slot);
   }
 }
 
-/// A task bound to the main thread that must run for `awaited` to become complete. Others wait: they might themselves wait
-/// for a task on this stack. Which ones are needed changes with each waiter, so those move the epoch, too.
+/// A task bound to the main thread that must run for `awaited` to become complete. Others wait: they might
+/// themselves wait for a task on this stack. Which ones are needed changes with each waiter, so those move
+/// the epoch, too.
 Task* Engine::pop_main_needed_by(TaskHandle const& awaited) {
   std::vector<Task*> bound;
   {
@@ -157,9 +162,11 @@ void Engine::for_each_held_up(LiveAccess from, F&& f) {
     from.task->for_each_successor([&](Task* successor) { next.push_back(successor); });
   }
   for (Task* successor : next)
-    if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0) f(LiveAccess{successor, id});
+    if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)
+      f(LiveAccess{successor, id});
   for (Waiter const& waiter : m_waiters)
-    if (waiter.awaited.task == from.task && waiter.awaited.id == from.id) f(LiveAccess{waiter.task, waiter.id});
+    if (waiter.awaited.task == from.task && waiter.awaited.id == from.id)
+      f(LiveAccess{waiter.task, waiter.id});
   // A task has its exclusive areas until it is complete, whoever else needs them.
   std::lock_guard const lock(m_submission);
   if (from.task->live_id.load(std::memory_order_acquire) != from.id || !from.task->exclusive) return;
@@ -188,12 +195,13 @@ bool Engine::search(LiveAccess from, Found&& found) {
   return false;
 }
 
-/// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by dependencies, by other tasks that
-/// wait, or by exclusive areas.
+/// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by dependencies, by other
+/// tasks that wait, or by exclusive areas.
 void Engine::check_no_cycle(Task& waiter, TaskHandle const& awaited) {
   if (!search({&waiter, waiter.id}, [&](LiveAccess here) { return here.id == awaited.id; })) return;
   std::lock_guard const lock(m_submission);
-  std::string const target = is_done(awaited) ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
+  std::string const target =
+      is_done(awaited) ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
   throw Error(Error::Kind::deadlock, "Trellis: " + describe(waiter) + " waits for " + target +
                                          ", which cannot be complete before it is");
 }

@@ -7,7 +7,8 @@
 namespace trellis::Impl {
 
 namespace {
-// How long a thread looks for work before it sleeps: about as long as putting it to sleep and waking it takes.
+// How long a thread looks for work before it sleeps: about as long as putting it to sleep and waking it
+// takes.
 constexpr int spins_before_yield = 200;
 constexpr int spins_before_sleep = 230;
 }  // namespace
@@ -18,7 +19,9 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker)
   main.is_main = true;
 }
 
-Workers::~Workers() { stop(); }
+Workers::~Workers() {
+  stop();
+}
 
 void Workers::stop() {
   {
@@ -51,8 +54,8 @@ void* Workers::instance(Slot& slot, SpaceAdapter& space) {
 Slot& Workers::new_slot(std::string name) {
   int const number = m_slot_count.load(std::memory_order_relaxed);
   if (number == max_slots)
-    throw Error(Error::Kind::bad_input,
-                "Trellis: more than " + std::to_string(max_slots) + " threads work on one graph at the same time");
+    throw Error(Error::Kind::bad_input, "Trellis: more than " + std::to_string(max_slots) +
+                                            " threads work on one graph at the same time");
   auto slot = std::make_unique<Slot>();
   slot->number = number;
   slot->name = std::move(name);
@@ -61,10 +64,12 @@ Slot& Workers::new_slot(std::string name) {
   return *m_slots[static_cast<std::size_t>(number)];
 }
 
-void Workers::add_permit(int by) { m_spare.fetch_add(by, std::memory_order_seq_cst); }
+void Workers::add_permit(int by) {
+  m_spare.fetch_add(by, std::memory_order_seq_cst);
+}
 
-// The woken thread has its permit and counts as searching from here on, so that nobody wakes a second one for the
-// same task before this one is up.
+// The woken thread has its permit and counts as searching from here on, so that nobody wakes a second one for
+// the same task before this one is up.
 void Workers::wake(Slot& slot) {
   std::erase(m_sleeping, &slot);
   if (slot.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
@@ -138,9 +143,11 @@ void Workers::work(Slot& slot, Condition const* done) {
       if (searching) {
         searching = false;
         // The last one to find something wakes the next one, as long as there is more.
-        if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(slot)) ready_added();
+        if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(slot))
+          ready_added();
       } else if (m_spare.load(std::memory_order_relaxed) > 0 && m_source.has_ready(slot)) {
-        ready_added();  // the policy may have moved tasks to where a thread that went to sleep did not see them
+        ready_added();  // the policy may have moved tasks to where a thread that went to sleep did not see
+                        // them
       }
       m_source.run(task, slot, should_stop);
       continue;

@@ -42,8 +42,8 @@ struct IsCallable<F, TypeList<A...>> : std::is_invocable<F const&, A...> {};
 template <class T>
 using TagList = std::conditional_t<std::is_void_v<T>, TypeList<>, TypeList<T>>;
 
-/// Calls `functor(indices..., views..., values...)`. `values` are what Kokkos hands over beyond the indices: a reduction's
-/// values, a scan's value and flag. Kokkos copies it as it would copy the functor.
+/// Calls `functor(indices..., views..., values...)`. `values` are what Kokkos hands over beyond the indices:
+/// a reduction's values, a scan's value and flag. Kokkos copies it as it would copy the functor.
 template <class Functor, class Value, std::size_t index_count, class... Views>
 struct BoundFunctor {
   using value_type = Value;
@@ -118,8 +118,11 @@ auto bind_views(Functor&& functor, std::tuple<Views...>&& views) {
 /// All annotated Views of a policy, typed by their access.
 template <class... Annotations>
 auto arguments_of(std::tuple<Annotations...> const& annotations) {
-  return std::apply([](auto const&... each) { return std::tuple_cat(ArgumentsOf<std::remove_cvref_t<decltype(each)>>::get(each)...); },
-                    annotations);
+  return std::apply(
+      [](auto const&... each) {
+        return std::tuple_cat(ArgumentsOf<std::remove_cvref_t<decltype(each)>>::get(each)...);
+      },
+      annotations);
 }
 
 template <class Tuple>
@@ -129,8 +132,8 @@ struct TupleToList<std::tuple<T...>> {
   using type = TypeList<T const&...>;
 };
 
-/// The functor as Kokkos is to call it with `tag, indices..., values...`: as it is, or with its Views bound. The longer
-/// form goes first, so that a functor that can be called with anything gets its Views.
+/// The functor as Kokkos is to call it with `tag, indices..., values...`: as it is, or with its Views bound.
+/// The longer form goes first, so that a functor that can be called with anything gets its Views.
 template <class Value, class Traits, class Values, class Functor, class Policy>
 auto prepare_functor(Functor&& functor, Policy const& policy) {
   using F = std::remove_cvref_t<Functor>;
@@ -140,10 +143,13 @@ auto prepare_functor(Functor&& functor, Policy const& policy) {
   using Short = typename Concat<Tag, Indices, Values>::type;
   using Long = typename Concat<Tag, Indices, Views, Values>::type;
   constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
-  static_assert(takes_views || IsCallable<F, Short>::value,
-                "Trellis: the functor can be called neither with the policy's indices nor with the indices followed by the "
-                "annotated Views in order (a View annotated with read comes with const elements, one with atomic_add or "
-                "atomic_mul with atomic ones; results and the work tag as in Kokkos; the call operator must be const)");
+  static_assert(
+      takes_views || IsCallable<F, Short>::value,
+      "Trellis: the functor can be called neither with the policy's indices nor with the indices followed by "
+      "the "
+      "annotated Views in order (a View annotated with read comes with const elements, one with atomic_add "
+      "or "
+      "atomic_mul with atomic ones; results and the work tag as in Kokkos; the call operator must be const)");
   if constexpr (takes_views) {
     constexpr std::size_t leading = Traits::index_count + (std::is_void_v<typename Traits::work_tag> ? 0 : 1);
     return bind_views<Value, leading>(std::forward<Functor>(functor), arguments_of(policy.annotations()));

@@ -17,7 +17,8 @@ struct ArgumentFromEnd<R (C::*)(A...) const, from_end> {
   using type = std::remove_cvref_t<std::tuple_element_t<sizeof...(A) - 1 - from_end, std::tuple<A...>>>;
 };
 template <class R, class C, class... A, std::size_t from_end>
-struct ArgumentFromEnd<R (C::*)(A...) const noexcept, from_end> : ArgumentFromEnd<R (C::*)(A...) const, from_end> {};
+struct ArgumentFromEnd<R (C::*)(A...) const noexcept, from_end>
+    : ArgumentFromEnd<R (C::*)(A...) const, from_end> {};
 
 template <class F, std::size_t from_end>
 consteval auto value_type_of() {
@@ -26,8 +27,10 @@ consteval auto value_type_of() {
   else if constexpr (requires { &F::operator(); })
     return typename std::type_identity<typename ArgumentFromEnd<decltype(&F::operator()), from_end>::type>{};
   else
-    static_assert(!sizeof(F*), "Trellis: the value type cannot be read off a functor with several or templated call operators; "
-                               "give it a member type value_type");
+    static_assert(
+        !sizeof(F*),
+        "Trellis: the value type cannot be read off a functor with several or templated call operators; "
+        "give it a member type value_type");
 }
 
 }  // namespace trellis::Impl

@@ -9,12 +9,14 @@
 #include <cstddef>
 #include <type_traits>
 
-/// What a task keeps of its policy, the same policy on a worker's instance, and what a functor is called with.
+/// What a task keeps of its policy, the same policy on a worker's instance, and what a functor is called
+/// with.
 namespace trellis::Impl {
 
-/// For a base policy and the space given with `on<...>` (or void): `execution_space`; `Range`, the policy without its instance
-/// (tasks of many threads should not share the count of the user's instance); `keep(base)`; `on(range, instance)`, the
-/// policy again; `index_count` arguments of type `index_type` that a functor takes (behind the work tag, if any).
+/// For a base policy and the space given with `on<...>` (or void): `execution_space`; `Range`, the policy
+/// without its instance (tasks of many threads should not share the count of the user's instance);
+/// `keep(base)`; `on(range, instance)`, the policy again; `index_count` arguments of type `index_type` that a
+/// functor takes (behind the work tag, if any).
 template <class Base, class Space>
 struct PolicyTraits;
 
@@ -27,7 +29,9 @@ struct PolicyTraits<Count, Space> {
   static constexpr std::size_t index_count = 1;
   using Range = Count;
   static Range keep(Count const& base) { return base; }
-  static policy_type on(Range const& range, execution_space const& instance) { return {instance, 0, range.n}; }
+  static policy_type on(Range const& range, execution_space const& instance) {
+    return {instance, 0, range.n};
+  }
 };
 
 template <class... P, class Space>
@@ -91,7 +95,8 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
                 {}};
     for (int const level : {0, 1}) {  // what a team of no threads asks for is per team
       range.scratch_per_team[level] = static_cast<int>(base.scratch_size(level, 0));
-      range.scratch_per_thread[level] = static_cast<int>(base.scratch_size(level, 1)) - range.scratch_per_team[level];
+      range.scratch_per_thread[level] =
+          static_cast<int>(base.scratch_size(level, 1)) - range.scratch_per_team[level];
     }
     return range;
   }
@@ -108,8 +113,10 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
   static policy_type make(Range const& range, execution_space const& instance) {
     if (range.team_size == 0 && range.vector_length == 0)
       return policy_type(instance, range.league_size, Kokkos::AUTO, Kokkos::AUTO);
-    if (range.team_size == 0) return policy_type(instance, range.league_size, Kokkos::AUTO, range.vector_length);
-    if (range.vector_length == 0) return policy_type(instance, range.league_size, range.team_size, Kokkos::AUTO);
+    if (range.team_size == 0)
+      return policy_type(instance, range.league_size, Kokkos::AUTO, range.vector_length);
+    if (range.vector_length == 0)
+      return policy_type(instance, range.league_size, range.team_size, Kokkos::AUTO);
     return policy_type(instance, range.league_size, range.team_size, range.vector_length);
   }
 };

@@ -22,10 +22,13 @@
 /// The one way from the typed fronts into the engine.
 namespace trellis::Impl {
 
-/// A body has `run(void* instance, Label const&)`, a static `pattern`, and, when it has a result, `fail(...)`.
+/// A body has `run(void* instance, Label const&)`, a static `pattern`, and, when it has a result,
+/// `fail(...)`.
 template <class Body>
 struct OpsOf {
-  static void run(void* body, void* instance, Label const& label) { static_cast<Body*>(body)->run(instance, label); }
+  static void run(void* body, void* instance, Label const& label) {
+    static_cast<Body*>(body)->run(instance, label);
+  }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void fail(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept {
     if constexpr (requires(Body& b) { b.state; }) {
@@ -85,13 +88,15 @@ template <class Space, class A>
 constexpr void require_accessible() {
   if constexpr (is_access_v<A>)
     if constexpr (Kokkos::is_view_v<typename A::resource_type> && A::mode != Mode::none)
-      static_assert(Kokkos::SpaceAccessibility<Space, typename A::resource_type::memory_space>::accessible,
-                    "Trellis: the task's execution space cannot access the memory space of an annotated View");
+      static_assert(
+          Kokkos::SpaceAccessibility<Space, typename A::resource_type::memory_space>::accessible,
+          "Trellis: the task's execution space cannot access the memory space of an annotated View");
 }
 
 /// `Space`: where the body runs, void for a host task. `more`: accesses that come from results.
 template <class Space, class Base, class... Annotations, class Body, class... More>
-TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& policy, Body&& body, More const&... more) {
+TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& policy, Body&& body,
+                  More const&... more) {
   using B = std::remove_cvref_t<Body>;
   using Reached = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, Space>;
   (require_accessible<Reached, Annotations>(), ...);
@@ -134,9 +139,10 @@ template <class Base>
 void require_valid(Label const& label, Base const& base) {
   if constexpr (std::is_same_v<Base, Count>)
     if (base.n < 0)
-      throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
-                                              std::to_string(label.site().line()) + ") has the negative range " +
-                                              std::to_string(base.n));
+      throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() + "\" (" +
+                                              label.site().file_name() + ":" +
+                                              std::to_string(label.site().line()) +
+                                              ") has the negative range " + std::to_string(base.n));
 }
 
 }  // namespace trellis::Impl

@@ -35,7 +35,9 @@ Area area_of(V const& view) {
     return Area::strided(begin, sizeof(Value), static_cast<int>(V::rank()), extents, strides);
   }
 }
-inline Area area_of(Token const& token) { return token.area(); }
+inline Area area_of(Token const& token) {
+  return token.area();
+}
 
 /// Label and allocation. An unmanaged View belongs to whatever allocation its addresses are in.
 template <class V>
@@ -77,7 +79,8 @@ AccessRequest request_of(Access<mode, Held> const& access) {
   if constexpr (IsToken<Named>::value)
     return {area_of(access.resource), mode, &access.resource, &describe_token, &token_may_have_label};
   else
-    return {area_of(access.resource), mode, &access.resource, &describe_view<Named>, &view_may_have_label<Named>};
+    return {area_of(access.resource), mode, &access.resource, &describe_view<Named>,
+            &view_may_have_label<Named>};
 }
 
 template <class V, unsigned extra>
@@ -92,7 +95,8 @@ namespace trellis {
 /// The type in which a functor takes a View annotated with `read`: its elements are const.
 template <class V>
 using read_view = typename V::const_type;
-/// The type in which a functor takes a View annotated with `atomic_add` or `atomic_mul`: its element operations are atomic.
+/// The type in which a functor takes a View annotated with `atomic_add` or `atomic_mul`: its element
+/// operations are atomic.
 template <class V>
 using atomic_view = Impl::WithTrait<V, Kokkos::Atomic>;
 
@@ -108,10 +112,13 @@ template <Mode mode, class Held>
 struct ArgumentsOf<Access<mode, Held>> {
   using V = std::remove_cvref_t<Held>;
   static constexpr bool is_atomic = mode == Mode::atomic_add || mode == Mode::atomic_mul;
-  using type = std::conditional_t<mode == Mode::read || mode == Mode::none, typename V::const_type,
-                                  typename std::conditional_t<is_atomic, std::type_identity<WithTrait<V, Kokkos::Atomic>>,
-                                                              std::type_identity<V>>::type>;
-  static std::tuple<type> get(Access<mode, Held> const& access) { return std::tuple<type>(type(access.resource)); }
+  using type = std::conditional_t<
+      mode == Mode::read || mode == Mode::none, typename V::const_type,
+      typename std::conditional_t<is_atomic, std::type_identity<WithTrait<V, Kokkos::Atomic>>,
+                                  std::type_identity<V>>::type>;
+  static std::tuple<type> get(Access<mode, Held> const& access) {
+    return std::tuple<type>(type(access.resource));
+  }
 };
 
 }  // namespace Impl

@@ -11,8 +11,8 @@ bool register_kokkos() {
   Runtime& kokkos = runtime();
   kokkos.is_usable = [] { return Kokkos::is_initialized() && !Kokkos::is_finalized(); };
   kokkos.at_finalize = [](std::function<void()> hook) { Kokkos::push_finalize_hook(std::move(hook)); };
-  // A parallel host space knows how many threads the user wants. Serial does not: any number of workers may have an
-  // instance of it.
+  // A parallel host space knows how many threads the user wants. Serial does not: any number of workers may
+  // have an instance of it.
   using Host = Kokkos::DefaultHostExecutionSpace;
   if (std::string_view(Host::name()) != "Serial") kokkos.concurrency = [] { return Host().concurrency(); };
   return true;

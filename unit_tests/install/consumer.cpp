@@ -11,10 +11,11 @@ int main(int argc, char** argv) {
   {
     trellis::TaskGraph graph;
     Kokkos::View<double*> x("x", n);
-    trellis::parallel_for("fill", trellis::ResourcePolicy(graph, n, trellis::write(x)),
-                          KOKKOS_LAMBDA(int i) { x(i) = i; });
-    auto sum = trellis::parallel_reduce("sum", trellis::ResourcePolicy(graph, n, trellis::read(x)),
-                                        KOKKOS_LAMBDA(int i, double& s) { s += x(i); });
+    trellis::parallel_for(
+        "fill", trellis::ResourcePolicy(graph, n, trellis::write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
+    auto sum = trellis::parallel_reduce(
+        "sum", trellis::ResourcePolicy(graph, n, trellis::read(x)),
+        KOKKOS_LAMBDA(int i, double& s) { s += x(i); });
     result = sum.get();
   }
   std::printf("the sum is %g\n", result);

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Asynchronous spaces: edges on the device trigger on launch, all others on completion.
+#include "../features/BareTask.hpp"
+#include "../features/Memory.hpp"
+#include "../features/Timing.hpp"
+#include "FakeDevice.hpp"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+namespace trellis {
+namespace {
+
+using namespace Bare;
+using namespace Test;
+using testing::HasSubstr;
+
+class Async : public Timed {
+ protected:
+  /// A device task; `launched` is called in the launch, `kernel` later on the device.
+  template <class Kernel>
+  Future<void> kernel(
+      TaskGraph& graph, Label label, std::vector<Touch> const& touches, Kernel work,
+      std::function<void()> launched = [] {}, Properties properties = {}) {
+    properties.space = &device;
+    return task(
+        graph, std::move(label), touches,
+        [work, launched](void* instance) {
+          launched();
+          on_stream(work)(instance);
+        },
+        properties);
+  }
+  FakeDevice device;
+};
+
+TEST_F(Async, ADeviceTaskIsLaunchedBeforeItsPredecessorOnTheDeviceIsComplete) {
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  Gate gate, second_launched;
+  kernel(graph, "first", {writes(x)}, [&] {
+    gate.pass();
+    x[0] = 1;
+  });
+  kernel(graph, "second", {updates(x)}, [&] { x[0] = 10 * x[0] + 2; }, [&] { second_launched.open(); });
+  EXPECT_TRUE(second_launched.pass()) << "the edge waits for completion";
+  EXPECT_EQ(graph.in_flight(), 2u);
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(x[0], 12) << "the device kept the order";
+  EXPECT_EQ(device.waits, 0) << "on one stream no event is needed";
+  EXPECT_EQ(device.streams, 1);
+}
+
+TEST_F(Async, AChainIsEnqueuedAtTheSubmittingThreadsSpeed) {
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  Gate gate, last_launched;
+  int const length = 1000;
+  kernel(graph, "gate", {writes(x)}, [&] { gate.pass(); });
+  for (int k = 1; k < length; ++k) kernel(graph, "link", {updates(x)}, [&] { ++x[0]; });
+  kernel(graph, "last", {updates(x)}, [] {}, [&] { last_launched.open(); });
+  EXPECT_TRUE(last_launched.pass());
+  EXPECT_EQ(graph.in_flight(), static_cast<std::uint64_t>(length + 1));
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(x[0], length - 1);
+}
+
+TEST_F(Async, AJoinWaitsForTheEventsOfOtherStreams) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y"), z("z");
+  Gate gate, joined;
+  kernel(graph, "x", {writes(x)}, [&] {
+    gate.pass();
+    x[0] = 1;
+  });
+  kernel(graph, "y", {writes(y)}, [&] {
+    gate.pass();
+    y[0] = 2;
+  });
+  kernel(graph, "join", {reads(x), reads(y), writes(z)}, [&] { z[0] = x[0] + y[0]; }, [&] { joined.open(); });
+  EXPECT_TRUE(joined.pass());
+  EXPECT_EQ(device.waits, 1) << "it stays on the stream of one and waits for the other's event";
+  EXPECT_EQ(device.streams, 2);
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(z[0], 3);
+}
+
+TEST_F(Async, IndependentTasksGoToDifferentStreams) {
+  TaskGraph graph(with_workers(1));
+  Rendezvous all(4);
+  std::atomic<int> met{0};
+  for (int k = 0; k < 4; ++k) kernel(graph, "independent", {}, [&] { met += all.meet(); });
+  graph.wait();
+  EXPECT_EQ(met, 4);
+  EXPECT_EQ(device.streams, 4);
+  for (int k = 0; k < 20; ++k) kernel(graph, "more", {}, [] {});
+  graph.wait();
+  EXPECT_EQ(device.streams, 4) << "streams are reused";
+}
+
+TEST_F(Async, AHostTaskWaitsForTheCompletionOfADeviceTask) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  Gate gate;
+  std::atomic<bool> host_ran{false};
+  kernel(graph, "kernel", {writes(x)}, [&] {
+    gate.pass();
+    x[0] = 5;
+  });
+  auto const host = task(graph, "host", {reads(x)}, [&] {
+    host_ran = true;
+    return x[0];
+  });
+  std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE(host_ran);
+  gate.open();
+  EXPECT_EQ(host.get(), 5);
+}
+
+TEST_F(Async, ADeviceTaskIsLaunchedWhenAHostTaskIsComplete) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  Gate gate;
+  std::atomic<bool> launched{false};
+  task(graph, "host", {writes(x)}, [&] {
+    gate.pass();
+    x[0] = 5;
+  });
+  kernel(graph, "kernel", {updates(x)}, [&] { x[0] *= 2; }, [&] { launched = true; });
+  std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE(launched);
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(x[0], 10);
+}
+
+TEST_F(Async, DevicesThatCannotWaitForEachOtherGoByCompletion) {
+  FakeDevice other("Other");
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  Gate gate;
+  std::atomic<bool> launched{false};
+  kernel(graph, "here", {writes(x)}, [&] {
+    gate.pass();
+    x[0] = 1;
+  });
+  task(graph, "there", {updates(x)},
+       [&](void* instance) {
+         launched = true;
+         on_stream([&] { x[0] += 10; })(instance);
+       },
+       {.space = &other});
+  std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE(launched);
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(x[0], 11);
+  EXPECT_EQ(device.waits + other.waits, 0);
+}
+
+TEST_F(Async, AfterHoldsOnTheDeviceToo) {
+  TaskGraph graph(with_workers(1));
+  Gate gate, launched;
+  std::atomic<int> order{0};
+  int first = 0, second = 0;
+  auto const before = kernel(graph, "before", {}, [&] {
+    gate.pass();
+    first = ++order;
+  });
+  kernel(
+      graph, "behind", {}, [&] { second = ++order; }, [&] { launched.open(); }, {.after = handles(before)});
+  EXPECT_TRUE(launched.pass());
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(second, 2);
+}
+
+TEST_F(Async, ASynchronizingHostTaskSeesTheDeviceIdle) {
+  TaskGraph graph(with_workers(2));
+  std::atomic<int> done{0};
+  for (int k = 0; k < 6; ++k)
+    kernel(graph, "kernel", {}, [&] {
+      std::this_thread::sleep_for(1ms);
+      ++done;
+    });
+  task(graph, "all", {}, [&] { EXPECT_EQ(done, 6); }, {.synchronizing = true});
+  std::atomic<int> late{0};
+  kernel(graph, "late", {}, [&] { late = done.load(); });
+  graph.wait();
+  EXPECT_EQ(late, 6);
+}
+
+TEST_F(Async, AFutureIsDoneWhenTheDeviceIs) {
+  TaskGraph graph(with_workers(1));
+  Gate gate, launched;
+  auto const future = kernel(graph, "kernel", {}, [&] { gate.pass(); }, [&] { launched.open(); });
+  launched.pass();
+  std::this_thread::sleep_for(2ms);
+  EXPECT_FALSE(future.is_done());
+  gate.open();
+  future.get();
+  EXPECT_TRUE(future.is_done());
+}
+
+TEST_F(Async, AHostTaskMayWaitForADeviceTask) {
+  for (int workers : {1, 2}) {
+    TaskGraph graph(with_workers(workers));
+    Block x("x");
+    auto const sum = task(graph, "host", {}, [&] {
+      long total = 0;
+      for (int k = 0; k < 10; ++k) {
+        kernel(graph, "kernel", {updates(x)}, [&] { ++x[0]; }).get();
+        total += x[0];
+      }
+      return total;
+    });
+    EXPECT_EQ(sum.get(), 55) << workers << " workers";
+  }
+}
+
+TEST_F(Async, WaitingForADeviceTaskThatDependsOnTheWaiterIsAnError) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  task(graph, "host", {writes(x)}, [&] {
+    auto const future = kernel(graph, "kernel", {reads(x)}, [] {});
+    EXPECT_EQ(error_of([&] { future.wait(); }).kind(), Error::Kind::deadlock);
+  });
+  EXPECT_NO_THROW(graph.wait());
+}
+
+TEST_F(Async, ABodyLivesUntilTheDeviceIsDone) {
+  TaskGraph graph(with_workers(1));
+  Gate gate, launched;
+  auto const data = std::make_shared<int>(1);
+  auto const future = task(graph, "kernel", {},
+                           [&gate, &launched, data](void* instance) {
+                             on_stream([&gate, raw = data.get()] {
+                               gate.pass();
+                               *raw = 2;  // only the task's body keeps it
+                             })(instance);
+                             launched.open();
+                           },
+                           {.space = &device});
+  launched.pass();
+  std::this_thread::sleep_for(2ms);
+  EXPECT_EQ(data.use_count(), 2);
+  gate.open();
+  future.get();
+  EXPECT_EQ(data.use_count(), 1);
+  EXPECT_EQ(*data, 2);
+}
+
+TEST_F(Async, AnErrorAtLaunchCancelsWhatDependsOnItAndNothingElse) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  std::atomic<int> ran{0};
+  auto const bad =
+      task(graph, "bad", {writes(x)}, [](void*) { throw std::runtime_error("no memory on the device"); },
+           {.space = &device});
+  auto const on_device = kernel(graph, "on device", {reads(x)}, [&] { ++ran; });
+  auto const on_host = task(graph, "on host", {reads(x)}, [&] { ++ran; });
+  auto const beside = kernel(graph, "beside", {writes(y)}, [&] { ++ran; });
+  EXPECT_NO_THROW(beside.get());
+  Error const error = error_of([&] { bad.get(); });
+  EXPECT_EQ(error.kind(), Error::Kind::task_failed);
+  EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"bad\""), HasSubstr("write \"x\""),
+                                           HasSubstr("no memory on the device")));
+  EXPECT_EQ(error_of([&] { on_device.get(); }).kind(), Error::Kind::cancelled);
+  EXPECT_EQ(error_of([&] { on_host.get(); }).kind(), Error::Kind::cancelled);
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(ran, 1);
+  kernel(graph, "again", {writes(x)}, [&] { x[0] = 7; });
+  graph.wait();
+  EXPECT_EQ(x[0], 7);
+}
+
+TEST_F(Async, AnErrorAtLaunchBehindALaunchedTaskWaitsForNobodysData) {
+  // `bad` is launched, and fails, while its predecessor still runs on the device; what comes later must not
+  // overtake that.
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  Gate gate;
+  kernel(graph, "slow", {writes(x)}, [&] {
+    gate.pass();
+    x[0] = 1;
+  });
+  auto const bad =
+      task(graph, "bad", {updates(x)}, [](void*) { throw std::runtime_error("boom"); }, {.space = &device});
+  bad.wait();
+  auto const reader = task(graph, "reader", {reads(x)}, [&] { return x[0]; });
+  EXPECT_EQ(error_of([&] { reader.get(); }).kind(), Error::Kind::cancelled);
+  gate.open();
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(task(graph, "reader", {reads(x)}, [&] { return x[0]; }).get(), 1);
+}
+
+TEST_F(Async, ExclusiveTasksNeverOverlapOnTheDevice) {
+  TaskGraph graph(with_workers(2));
+  Block box("box");
+  Occupancy occupancy;
+  for (int k = 0; k < 40; ++k) {
+    auto const stay = [&] {
+      Occupancy::Stay const here(occupancy);
+      std::this_thread::sleep_for(100us);
+      ++box[0];
+    };
+    if (k % 4 == 0)
+      task(graph, "host", {excludes(box)}, stay);
+    else
+      kernel(graph, "kernel", {excludes(box)}, stay);
+  }
+  graph.wait();
+  EXPECT_EQ(occupancy.most(), 1);
+  EXPECT_EQ(box[0], 40);
+}
+
+TEST_F(Async, TasksThatAddAtomicallyOverlapOnTheDevice) {
+  TaskGraph graph(with_workers(1));
+  Block sum("sum");
+  Rendezvous both(2);
+  std::atomic<int> met{0};
+  for (int k = 0; k < 2; ++k) kernel(graph, "add", {adds(sum)}, [&] { met += both.meet(); });
+  graph.wait();
+  EXPECT_EQ(met, 2);
+}
+
+TEST_F(Async, EventsAndStreamsAreGivenBack) {
+  {
+    TaskGraph graph(with_workers(2));
+    Block x("x", 4);
+    for (int k = 0; k < 200; ++k) {
+      auto const at = static_cast<std::size_t>(k % 4);
+      kernel(graph, "kernel", {updates(x(at, 1)), reads(x((at + 1) % 4, 1))}, [] {});
+    }
+    graph.wait();
+    EXPECT_EQ(device.events, 0);
+    EXPECT_GT(device.streams, 0);
+  }
+  EXPECT_EQ(device.streams, 0);
+}
+
+TEST_F(Async, TheGraphsEndWaitsForTheDevice) {
+  std::atomic<int> ran{0};
+  {
+    TaskGraph graph(with_workers(1));
+    for (int k = 0; k < 8; ++k)
+      kernel(graph, "kernel", {}, [&] {
+        std::this_thread::sleep_for(1ms);
+        ++ran;
+      });
+  }
+  EXPECT_EQ(ran, 8);
+}
+
+TEST_F(Async, TheCapHoldsForTheDeviceToo) {
+  TaskGraphOptions options = with_workers(1);
+  options.in_flight = 8;
+  TaskGraph graph(options);
+  Block x("x");
+  for (int k = 0; k < 500; ++k) {
+    kernel(graph, "kernel", {updates(x)}, [&] { ++x[0]; });
+    EXPECT_LE(graph.in_flight(), 8u);
+  }
+  graph.wait();
+  EXPECT_EQ(x[0], 500);
+}
+
+TEST_F(Async, ManyTasksCostNoMemoryForEver) {
+  TaskGraphOptions options = with_workers(1);
+  options.in_flight = 64;
+  TaskGraph graph(options);
+  Block x("x", 3);
+  int const count = sanitized ? 2'000 : 30'000;
+  std::size_t resident = 0;
+  for (int k = 0; k < count; ++k) {
+    auto const at = static_cast<std::size_t>(k % 3);
+    kernel(graph, "kernel", {updates(x(at, 1)), reads(x((at + 1) % 3, 1))}, [] {});
+    if (k == count / 10) resident = resident_bytes();
+  }
+  graph.wait();
+  EXPECT_LT(resident_bytes(), resident + (std::size_t{4} << 20));
+}
+
+TEST_F(Async, RowsAreTheStreams) {
+  TaskGraph graph(recorded(1));
+  Block x("x");
+  kernel(graph, "kernel", {writes(x)}, [] { std::this_thread::sleep_for(1ms); });
+  task(graph, "host", {reads(x)}, [] {});
+  graph.wait();
+  auto const trace = graph.trace();
+  TaskRecord const& node = trace.graph.node(1);
+  EXPECT_EQ(node.space, "Fake");
+  EXPECT_EQ(node.state, TaskState::done);
+  EXPECT_EQ(trace.rows.at(static_cast<std::size_t>(node.row)), "Fake stream 0");
+  EXPECT_GE(node.finished_ns, node.started_ns + 900'000) << "the end is that of the work, not of the launch";
+  std::ostringstream json, svg;
+  trace.write_chrome_json(json);
+  trace.write_svg(svg);
+  EXPECT_THAT(json.str(), HasSubstr("Fake stream 0"));
+  EXPECT_THAT(svg.str(), HasSubstr("Fake stream 0"));
+}
+
+TEST_F(Async, TheSerialOracleRunsOneAfterTheOther) {
+  Environment const serial("TRELLIS_SERIAL", "1");
+  TaskGraph graph;
+  Block x("x");
+  for (int k = 0; k < 10; ++k) {
+    auto const future = kernel(graph, "kernel", {updates(x)}, [&] { ++x[0]; });
+    EXPECT_TRUE(future.is_done());
+    EXPECT_EQ(x[0], k + 1);
+  }
+}
+
+// Random chains over host and device against the same steps in order.
+TEST_F(Async, RandomProgramsGiveWhatTheSerialOrderGives) {
+  FakeDevice other("Other");
+  for (std::uint64_t seed = 1; seed <= (sanitized ? 15u : 60u); ++seed) {
+    std::mt19937_64 random(seed);
+    TaskGraphOptions options = with_workers(1 + static_cast<int>(seed % 3));
+    if (seed % 2 == 0) options.policy = make_shake_policy(seed);
+    options.in_flight = seed % 5 == 0 ? 4 : 1000;
+    TaskGraph graph(options);
+    std::size_t const size = 12;
+    Block x("x", size);
+    std::vector<long> expected(size, 0);
+    for (int k = 0; k < 150; ++k) {
+      std::size_t const first = random() % size, count = 1 + random() % (size - first);
+      std::size_t const from = random() % size;
+      auto const step = [=](auto& values) {
+        long const add = values[from];
+        for (std::size_t n = first; n < first + count; ++n) values[n] = (values[n] * 3 + add + k) % 1'000'003;
+      };
+      step(expected);
+      std::vector<Touch> const touches = {reads(x(from, 1)), updates(x(first, count))};
+      auto const body = [&x, step] { step(x); };
+      switch (random() % 4) {
+        case 0:
+          task(graph, "host", touches, body);
+          break;
+        case 1:
+          task(graph, "other", touches, on_stream(body), {.space = &other});
+          break;
+        default:
+          kernel(graph, "kernel", touches, body);
+      }
+      if (random() % 50 == 0) graph.wait();
+    }
+    graph.wait();
+    for (std::size_t n = 0; n < size; ++n) ASSERT_EQ(x[n], expected[n]) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace trellis

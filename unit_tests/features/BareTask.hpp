@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TEST_BARETASK_HPP
+#define TRELLIS_TEST_BARETASK_HPP
+
+#include <Trellis_Future.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <impl/Trellis_GraphAccess.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// Tasks for tests of core/ alone: what `host_task` is, without Kokkos. Resources are blocks of labelled
+/// memory.
+namespace trellis::Bare {
+
+/// Some bytes of a resource.
+struct Place {
+  Area area;
+  std::string label;
+  std::uintptr_t begin;
+  std::uintptr_t end;
+};
+
+/// Labelled memory, zero at first.
+class Block {
+ public:
+  explicit Block(std::string label, std::size_t size = 1) : m_label(std::move(label)), m_values(size, 0) {}
+
+  [[nodiscard]] long& operator[](std::size_t k) { return m_values[k]; }
+  [[nodiscard]] Place operator()(std::size_t first, std::size_t count) const {
+    auto const begin = reinterpret_cast<std::uintptr_t>(m_values.data());
+    return {Area::contiguous(m_values.data() + first, count * sizeof(long)), m_label, begin,
+            begin + m_values.size() * sizeof(long)};
+  }
+  operator Place() const { return (*this)(0, m_values.size()); }
+
+ private:
+  std::string m_label;
+  std::vector<long> m_values;
+};
+
+struct Touch {
+  Mode mode;
+  Place place;
+};
+inline Touch reads(Place place) {
+  return {Mode::read, std::move(place)};
+}
+inline Touch writes(Place place) {
+  return {Mode::write, std::move(place)};
+}
+inline Touch updates(Place place) {
+  return {Mode::read_write, std::move(place)};
+}
+inline Touch adds(Place place) {
+  return {Mode::atomic_add, std::move(place)};
+}
+inline Touch multiplies(Place place) {
+  return {Mode::atomic_mul, std::move(place)};
+}
+inline Touch excludes(Place place) {
+  return {Mode::exclusive, std::move(place)};
+}
+
+struct Properties {
+  int priority = 0;
+  bool main_thread = false;
+  bool synchronizing = false;
+  std::vector<Impl::TaskHandle> after{};
+  SpaceAdapter* space = nullptr;
+};
+template <class... T>
+std::vector<Impl::TaskHandle> handles(Future<T> const&... futures) {
+  return {Impl::FutureAccess::handle(futures)...};
+}
+
+template <class F, class Result>
+struct Body {
+  F f;
+  std::shared_ptr<Impl::FutureState<Result>> state;
+
+  decltype(auto) call(void* instance) {
+    if constexpr (std::is_invocable_v<F&, void*>)
+      return f(instance);
+    else
+      return f();
+  }
+  static void run(void* body, void* instance, Label const&) {
+    Body& self = *static_cast<Body*>(body);
+    if constexpr (std::is_void_v<Result>)
+      self.call(instance);
+    else
+      self.state->value.emplace(self.call(instance));
+  }
+  static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
+  static void fail(void* body, TaskId id, std::string const& text, Impl::FailurePtr const& failure) noexcept {
+    if constexpr (!std::is_void_v<Result>) {
+      auto& state = *static_cast<Body*>(body)->state;
+      state.task = id;
+      state.task_text = text;
+      state.failure = failure;
+    }
+  }
+  static constexpr Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
+};
+template <class F>
+auto result_of(F&) {
+  if constexpr (std::is_invocable_v<F&, void*>)
+    return std::type_identity<std::invoke_result_t<F&, void*>>{};
+  else
+    return std::type_identity<std::invoke_result_t<F&>>{};
+}
+
+inline void describe(void const* subject, Impl::ResourceInfo& info) {
+  auto const& place = *static_cast<Place const*>(subject);
+  info = {place.label, place.begin, place.end};
+}
+inline bool may_have_label(void const* subject, std::string const& label) {
+  return static_cast<Place const*>(subject)->label == label;
+}
+
+/// Submits `f`, which is called without arguments, or with the instance of a task on `properties.space`.
+template <class F>
+auto task(TaskGraph& graph, Label label, std::vector<Touch> const& touches, F f,
+          Properties const& properties = {}) {
+  using Result = typename decltype(result_of(f))::type;
+  using B = Body<F, Result>;
+  std::vector<Impl::AccessRequest> accesses;
+  for (Touch const& touch : touches)
+    accesses.push_back({touch.place.area, touch.mode, &touch.place, &describe, &may_have_label});
+  std::shared_ptr<Impl::FutureState<Result>> state;
+  if constexpr (!std::is_void_v<Result>) state = std::make_shared<Impl::FutureState<Result>>();
+  auto const construct = [&](void* storage) { ::new (storage) B{std::move(f), state}; };
+  Impl::TaskSpec spec(std::move(label), B::ops, sizeof(B), alignof(B), construct);
+  spec.space = properties.space;
+  spec.accesses = accesses;
+  spec.after = properties.after;
+  spec.priority = properties.priority;
+  spec.main_thread = properties.main_thread;
+  spec.synchronizing = properties.synchronizing;
+  Impl::TaskHandle const handle = Impl::GraphAccess::submit(graph, std::move(spec));
+  if constexpr (std::is_void_v<Result>)
+    return Impl::FutureAccess::make(handle);
+  else
+    return Impl::FutureAccess::make<Result>(handle, std::move(state));
+}
+
+inline TaskGraphOptions with_workers(int workers) {
+  TaskGraphOptions options;
+  options.workers = workers;
+  return options;
+}
+inline TaskGraphOptions recorded(int workers) {
+  TaskGraphOptions options = with_workers(workers);
+  options.record = true;
+  return options;
+}
+
+}  // namespace trellis::Bare
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TEST_MEMORY_HPP
+#define TRELLIS_TEST_MEMORY_HPP
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <unistd.h>
+
+/// What the operating system says about this process (Linux).
+namespace trellis::Test {
+
+/// 0 under the sanitizers, which keep freed memory.
+inline std::size_t resident_bytes() {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  return 0;
+#endif
+  std::size_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+inline int thread_count() {
+  using Entries = std::filesystem::directory_iterator;
+  return static_cast<int>(std::distance(Entries("/proc/self/task"), Entries()));
+}
+
+}  // namespace trellis::Test
+
+#endif

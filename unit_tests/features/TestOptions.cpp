@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Options: from the program, from the environment, by default; and the serial oracle.
+#include "BareTask.hpp"
+#include "Timing.hpp"
+
+#include <gmock/gmock.h>
+
+namespace trellis {
+namespace {
+
+using namespace Bare;
+using namespace Test;
+using testing::HasSubstr;
+
+TEST(Options, DefaultsCanBeUsed) {
+  TaskGraph const graph;
+  EXPECT_GE(graph.workers(), 1);
+  EXPECT_EQ(graph.threads_per_worker(), 1);
+  EXPECT_EQ(*graph.options().in_flight, 16384u);
+  EXPECT_EQ(*graph.options().record, false);
+  EXPECT_EQ(graph.options().policy->name(), "work_stealing");
+}
+
+TEST(Options, AreTakenFromTheEnvironment) {
+  Environment const workers("TRELLIS_WORKERS", "3"), threads("TRELLIS_THREADS_PER_WORKER", "2"),
+      cap("TRELLIS_IN_FLIGHT", "17"), record("TRELLIS_RECORD", "1"), policy("TRELLIS_POLICY", "fifo");
+  TaskGraph const graph;
+  EXPECT_EQ(graph.workers(), 3);
+  EXPECT_EQ(graph.threads_per_worker(), 2);
+  EXPECT_EQ(*graph.options().in_flight, 17u);
+  EXPECT_NO_THROW((void)graph.dependency_graph());
+  EXPECT_EQ(graph.options().policy->name(), "fifo");
+}
+
+TEST(Options, OfTheProgramGoBeforeTheEnvironment) {
+  Environment const workers("TRELLIS_WORKERS", "3"), threads("TRELLIS_THREADS_PER_WORKER", "2"),
+      cap("TRELLIS_IN_FLIGHT", "17"), record("TRELLIS_RECORD", "1"), policy("TRELLIS_POLICY", "fifo");
+  TaskGraphOptions options;
+  options.workers = 1;
+  options.threads_per_worker = 1;
+  options.in_flight = 5;
+  options.record = false;
+  options.policy = make_shake_policy(1);
+  TaskGraph const graph(options);
+  EXPECT_EQ(graph.workers(), 1);
+  EXPECT_EQ(graph.threads_per_worker(), 1);
+  EXPECT_EQ(*graph.options().in_flight, 5u);
+  EXPECT_THROW((void)graph.dependency_graph(), Error);
+  EXPECT_EQ(graph.options().policy->name(), "shake");
+}
+
+TEST(Options, PoliciesHaveNamesInTheEnvironment) {
+  for (auto const& [value, name] : {std::pair{"work_stealing", "work_stealing"},
+                                    {"fifo", "fifo"},
+                                    {"shake", "shake"},
+                                    {"shake:42", "shake"}}) {
+    Environment const policy("TRELLIS_POLICY", value);
+    EXPECT_EQ(TaskGraph().options().policy->name(), name);
+  }
+}
+
+TEST(Options, OfTheEnvironmentThatCannotBeUsedAreNamedWithTheirValue) {
+  struct Case {
+    char const *variable, *value, *expected;
+  };
+  for (Case const& c :
+       {Case{"TRELLIS_WORKERS", "two", "a whole number"}, Case{"TRELLIS_WORKERS", "", "a whole number"},
+        Case{"TRELLIS_WORKERS", "2x", "a whole number"}, Case{"TRELLIS_WORKERS", "-1", "a whole number"},
+        Case{"TRELLIS_WORKERS", "99999999999999", "a whole number"},
+        Case{"TRELLIS_THREADS_PER_WORKER", "1.5", "a whole number"},
+        Case{"TRELLIS_IN_FLIGHT", "many", "a whole number"}, Case{"TRELLIS_RECORD", "yes", "a whole number"},
+        Case{"TRELLIS_RECORD", "2", "0 or 1"}, Case{"TRELLIS_SERIAL", "7", "0 or 1"},
+        Case{"TRELLIS_POLICY", "best", "shake:SEED"}, Case{"TRELLIS_POLICY", "shake:x", "shake:SEED"}}) {
+    Environment const environment(c.variable, c.value);
+    Error const error = error_of([] { TaskGraph graph; });
+    EXPECT_EQ(error.kind(), Error::Kind::bad_input);
+    EXPECT_THAT(error.what(),
+                testing::AllOf(HasSubstr(c.variable), HasSubstr('"' + std::string(c.value) + '"'),
+                               HasSubstr(c.expected)));
+  }
+}
+
+TEST(Options, WithoutWorkersThreadsOrTasksInFlightAreRefused) {
+  auto const text_with = [](auto member, auto value) {
+    return std::string(error_of([&] {
+                         TaskGraphOptions options;
+                         options.name = "pump";
+                         options.*member = value;
+                         TaskGraph graph(options);
+                       }).what());
+  };
+  EXPECT_THAT(text_with(&TaskGraphOptions::workers, 0), HasSubstr("pump cannot have 0 workers"));
+  EXPECT_THAT(text_with(&TaskGraphOptions::workers, -3), HasSubstr("pump cannot have -3 workers"));
+  EXPECT_THAT(text_with(&TaskGraphOptions::workers, 65), HasSubstr("pump cannot have more than 64 workers"));
+  EXPECT_THAT(text_with(&TaskGraphOptions::threads_per_worker, 0), HasSubstr("0 threads per worker"));
+  EXPECT_THAT(text_with(&TaskGraphOptions::in_flight, 0), HasSubstr("0 tasks in flight"));
+}
+
+TEST(Options, ZeroWorkersOfTheEnvironmentAreRefused) {
+  Environment const environment("TRELLIS_WORKERS", "0");
+  EXPECT_THAT(error_of([] { TaskGraph graph; }).what(), HasSubstr("0 workers"));
+}
+
+TEST(Options, TheLargestNumberOfWorkersRuns) {
+  TaskGraph graph(with_workers(64));
+  std::atomic<int> ran{0};
+  for (int k = 0; k < 500; ++k) task(graph, "task", {}, [&] { ++ran; });
+  graph.wait();
+  EXPECT_EQ(ran, 500);
+}
+
+class Serial : public Timed {
+  Environment m_serial{"TRELLIS_SERIAL", "1"};
+};
+
+TEST_F(Serial, RunsEachTaskInTheCallThatSubmitsIt) {
+  TaskGraph graph(with_workers(4));
+  auto const here = std::this_thread::get_id();
+  std::vector<int> order;
+  for (int k = 0; k < 20; ++k) {
+    auto const future = task(graph, "task", {},
+                             [&order, k, here] {
+                               EXPECT_EQ(std::this_thread::get_id(), here);
+                               order.push_back(k);
+                             },
+                             {.priority = k, .main_thread = k % 3 == 0, .synchronizing = k % 5 == 0});
+    EXPECT_TRUE(future.is_done());
+    EXPECT_EQ(order.size(), static_cast<std::size_t>(k + 1));
+  }
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_F(Serial, GoesBeforeThePolicyOfTheProgram) {
+  TaskGraphOptions options = with_workers(2);
+  options.policy = make_shake_policy(3);
+  TaskGraph graph(options);
+  bool ran = false;
+  task(graph, "task", {}, [&] { ran = true; });
+  EXPECT_TRUE(ran);
+}
+
+TEST_F(Serial, ZeroIsOff) {
+  Environment const off("TRELLIS_SERIAL", "0");
+  TaskGraph graph(with_workers(1));
+  auto const here = std::this_thread::get_id();
+  EXPECT_NE(task(graph, "task", {}, [] { return std::this_thread::get_id(); }, {}).get(), std::thread::id());
+  Gate ran;
+  task(graph, "task", {}, [&] {
+    EXPECT_NE(std::this_thread::get_id(), here);
+    ran.open();
+  });
+  EXPECT_TRUE(ran.pass());
+}
+
+TEST_F(Serial, RunsTasksSubmittedInsideATaskBehindItInOrder) {
+  TaskGraph graph;
+  std::string order;
+  task(graph, "parent", {}, [&] {
+    order += '(';
+    for (char const name : {'a', 'b', 'c'}) task(graph, "child", {}, [&order, name] { order += name; });
+    order += ')';
+  });
+  EXPECT_EQ(order, "()abc");
+}
+
+TEST_F(Serial, SeveralThreadsTakeTurns) {
+  TaskGraph graph;
+  Occupancy occupancy;
+  std::vector<std::thread> threads;
+  long sum = 0;  // not atomic: one at a time
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      for (int k = 0; k < 100; ++k)
+        task(graph, "task", {}, [&] {
+          Occupancy::Stay const stay(occupancy);
+          ++sum;
+        });
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sum, 300);
+  EXPECT_EQ(occupancy.most(), 1);
+}
+
+TEST_F(Serial, RecordsTheSameDependencies) {
+  auto const edges = [] {
+    TaskGraph graph(recorded(2));
+    Block x("x"), y("y");
+    task(graph, "a", {writes(x)}, [] {});
+    task(graph, "b", {reads(x), writes(y)}, [] {});
+    task(graph, "c", {reads(x)}, [] {});
+    task(graph, "d", {updates(x), reads(y)}, [] {});
+    graph.wait();
+    return graph.dependency_graph().edges();
+  };
+  auto const serial = edges();
+  Environment const off("TRELLIS_SERIAL", "0");
+  EXPECT_EQ(serial, edges());
+  EXPECT_EQ(serial.size(), 4u);
+}
+
+}  // namespace
+}  // namespace trellis

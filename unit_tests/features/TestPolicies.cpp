@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// ResourcePolicy over each kind of base policy: what the user asked for arrives at Kokkos, on the worker's
+// instance.
+#include <Trellis.hpp>
+
+#include "Timing.hpp"
+
+#include <Kokkos_Core.hpp>
+#include <gmock/gmock.h>
+
+namespace trellis {
+namespace {
+
+using testing::HasSubstr;
+using Space = TRELLIS_TEST_SPACE;
+using Memory = Space::memory_space;
+template <class T>
+using View = Kokkos::View<T, Memory>;
+
+#define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
+#define TRELLIS_JOIN_(a, b) a##b
+#define SPACE_TEST(suite, name) TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
+
+template <class T>
+std::vector<std::remove_const_t<typename T::value_type>> values_of(T const& view) {
+  auto const copy = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  return {copy.data(), copy.data() + copy.size()};
+}
+
+/// The policy as it is when a task has kept it and a worker runs it on its own instance.
+template <class Policy>
+Policy moved_to(Space const& instance, Policy const& base) {
+  using Traits = Impl::PolicyTraits<Policy, void>;
+  return Traits::on(Traits::keep(base), instance);
+}
+
+// ---- ranges
+// ---------------------------------------------------------------------------------------------------------
+
+SPACE_TEST(Range, OverAnInteger) {
+  TaskGraph graph;
+  View<int*> x("x", 5);
+  auto const run = [&](auto n, std::vector<int> const& expected) {
+    trellis::deep_copy(graph, x, 0);
+    parallel_for(
+        "count", ResourcePolicy(graph, n, read_write(x), on<Space>), KOKKOS_LAMBDA(int i) { x(i) += i + 1; });
+    graph.wait();
+    EXPECT_EQ(values_of(x), expected);
+  };
+  run(5, {1, 2, 3, 4, 5});
+  run(std::size_t{3}, {1, 2, 3, 0, 0});
+  run(short{1}, {1, 0, 0, 0, 0});
+  run(0u, {0, 0, 0, 0, 0});
+}
+
+SPACE_TEST(Range, ANegativeIntegerIsAnErrorThatNamesTheTask) {
+  TaskGraph graph;
+  View<int*> x("x", 5);
+  auto const body = KOKKOS_LAMBDA(int i) {
+    x(i) = 1;
+  };
+  auto const sum = KOKKOS_LAMBDA(int, int& s) {
+    s += 1;
+  };
+  auto const scan = KOKKOS_LAMBDA(int, int& s, bool) {
+    s += 1;
+  };
+  int const n = -2;
+  unsigned const line = __LINE__ + 1;
+  Error const error =
+      trellis::Test::error_of([&] { parallel_for("negative", ResourcePolicy(graph, n, write(x)), body); });
+  EXPECT_EQ(error.kind(), Error::Kind::bad_input);
+  EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"negative\""), HasSubstr("negative range -2"),
+                                           HasSubstr(std::string(__FILE__) + ":" + std::to_string(line))));
+  EXPECT_THROW(parallel_reduce("negative", ResourcePolicy(graph, n), sum), Error);
+  EXPECT_THROW(parallel_scan("negative", ResourcePolicy(graph, n), scan), Error);
+  EXPECT_EQ(graph.submitted(), 0u);
+}
+
+SPACE_TEST(Range, FromBeginToEnd) {
+  TaskGraph graph;
+  View<int*> x("x", 6);
+  parallel_for(
+      "middle", ResourcePolicy(graph, Kokkos::RangePolicy<Space>(2, 5), write(x)),
+      KOKKOS_LAMBDA(int i) { x(i) = i; });
+  graph.wait();
+  EXPECT_EQ(values_of(x), (std::vector{0, 0, 2, 3, 4, 0}));
+}
+
+SPACE_TEST(Range, WithAnotherIndexTypeAndASchedule) {
+  TaskGraph graph;
+  View<int*> x("x", 100);
+  using Policy = Kokkos::RangePolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<short>>;
+  parallel_for(
+      "dynamic", ResourcePolicy(graph, Policy(0, 100), write(x)), KOKKOS_LAMBDA(short i) { x(i) = i; });
+  auto const sum = parallel_reduce(
+      "sum", ResourcePolicy(graph, Policy(0, 100), read(x)), KOKKOS_LAMBDA(short i, int& s) { s += x(i); });
+  EXPECT_EQ(sum.get(), 4950);
+}
+
+struct Twice {};
+struct Thrice {};
+struct Tagged {
+  View<int*> x;
+  KOKKOS_FUNCTION void operator()(Twice, int i) const { x(i) = 2 * i; }
+  KOKKOS_FUNCTION void operator()(Thrice, int i) const { x(i) = 3 * i; }
+};
+
+SPACE_TEST(Range, KeepsWorkTags) {
+  TaskGraph graph;
+  View<int*> x("x", 4);
+  parallel_for("twice", ResourcePolicy(graph, Kokkos::RangePolicy<Space, Twice>(0, 2), write(x)), Tagged{x});
+  parallel_for("thrice", ResourcePolicy(graph, Kokkos::RangePolicy<Space, Thrice>(2, 4), write(x)),
+               Tagged{x});
+  graph.wait();
+  EXPECT_EQ(values_of(x), (std::vector{0, 2, 6, 9}));
+}
+
+SPACE_TEST(Range, KeepsTheChunkSizeAndTheBoundsWhenItMovesToAWorkersInstance) {
+  using Policy = Kokkos::RangePolicy<Space>;
+  Space const instance{};
+  for (int chunk : {1, 3, 7, 64, 100}) {
+    Policy const base(Space(), 5, 500, Kokkos::ChunkSize(chunk));
+    Policy const moved = moved_to(instance, base);
+    EXPECT_EQ(moved.begin(), 5);
+    EXPECT_EQ(moved.end(), 500);
+    EXPECT_EQ(moved.chunk_size(), base.chunk_size());
+    EXPECT_TRUE(moved.space() == instance);
+  }
+}
+
+SPACE_TEST(Range, RunsOnTheWorkersOwnInstanceAndNotOnThePolicys) {
+  TaskGraphOptions options;
+  options.workers = 1;
+  TaskGraph graph(options);
+  Space const* used = nullptr;
+  space_task("look", ResourcePolicy(graph, on<Space>), [&](Space const& space) { used = new Space(space); });
+  graph.wait();
+  ASSERT_NE(used, nullptr);
+  EXPECT_FALSE(*used == Space()) << "not the default instance, which others may use";
+  delete used;
+}
+
+// ---- MDRange
+// --------------------------------------------------------------------------------------------------------
+
+SPACE_TEST(MDRange, OfRank2WithBounds) {
+  TaskGraph graph;
+  View<int**> x("x", 4, 5);
+  using Policy = Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>;
+  parallel_for(
+      "inner", ResourcePolicy(graph, Policy({1, 2}, {3, 5}), write(x)),
+      KOKKOS_LAMBDA(int i, int j) { x(i, j) = 10 * i + j; });
+  graph.wait();
+  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 5; ++j) EXPECT_EQ(host(i, j), i >= 1 && i < 3 && j >= 2 ? 10 * i + j : 0);
+}
+
+SPACE_TEST(MDRange, OfRank3And4) {
+  TaskGraph graph;
+  View<int***> x("x", 3, 4, 5);
+  parallel_for(
+      "3",
+      ResourcePolicy(graph, Kokkos::MDRangePolicy<Space, Kokkos::Rank<3>>({0, 0, 0}, {3, 4, 5}), write(x)),
+      KOKKOS_LAMBDA(int i, int j, int k) { x(i, j, k) = 100 * i + 10 * j + k; });
+  auto const sum3 = parallel_reduce(
+      "sum 3",
+      ResourcePolicy(graph, Kokkos::MDRangePolicy<Space, Kokkos::Rank<3>>({0, 0, 0}, {3, 4, 5}), read(x)),
+      KOKKOS_LAMBDA(int i, int j, int k, int& s) { s += x(i, j, k); });
+  EXPECT_EQ(sum3.get(), 20 * 300 + 15 * 60 + 12 * 10);
+
+  View<int****> y("y", 2, 3, 4, 5);
+  using Policy = Kokkos::MDRangePolicy<Space, Kokkos::Rank<4>>;
+  parallel_for(
+      "4", ResourcePolicy(graph, Policy({0, 0, 0, 0}, {2, 3, 4, 5}), write(y)),
+      KOKKOS_LAMBDA(int i, int j, int k, int l) { y(i, j, k, l) = 1000 * i + 100 * j + 10 * k + l; });
+  graph.wait();
+  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y);
+  EXPECT_EQ(host(1, 2, 3, 4), 1234);
+  EXPECT_EQ(host(0, 0, 0, 0), 0);
+  EXPECT_EQ(host(1, 0, 2, 0), 1020);
+}
+
+struct TaggedPlane {
+  View<int**> x;
+  KOKKOS_FUNCTION void operator()(Twice, int i, int j) const { x(i, j) = 2 * i + j; }
+};
+
+SPACE_TEST(MDRange, KeepsTilesTagsAndIterationPatterns) {
+  using Policy =
+      Kokkos::MDRangePolicy<Space, Kokkos::Rank<2, Kokkos::Iterate::Right, Kokkos::Iterate::Left>, Twice>;
+  Policy const base({1, 0}, {9, 8}, {2, 4});
+  Policy const moved = moved_to(Space(), base);
+  for (int k = 0; k < 2; ++k) {
+    EXPECT_EQ(moved.m_tile[k], base.m_tile[k]);
+    EXPECT_EQ(moved.m_lower[k], base.m_lower[k]);
+    EXPECT_EQ(moved.m_upper[k], base.m_upper[k]);
+  }
+  TaskGraph graph;
+  View<int**> x("x", 9, 8);
+  parallel_for("tagged", ResourcePolicy(graph, base, write(x)), TaggedPlane{x});
+  graph.wait();
+  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+  EXPECT_EQ(host(0, 7), 0);
+  EXPECT_EQ(host(8, 7), 23);
+}
+
+SPACE_TEST(MDRange, IsEmptyWhereAnExtentIs) {
+  TaskGraph graph;
+  View<int**> x("x", 3, 3);
+  parallel_for(
+      "nothing",
+      ResourcePolicy(graph, Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>({0, 0}, {3, 0}), write(x)),
+      KOKKOS_LAMBDA(int i, int j) { x(i, j) = 1; });
+  graph.wait();
+  EXPECT_EQ(values_of(x), std::vector<int>(9, 0));
+}
+
+// ---- teams
+// ----------------------------------------------------------------------------------------------------------
+
+using Teams = Kokkos::TeamPolicy<Space>;
+using Member = Teams::member_type;
+
+SPACE_TEST(Team, GetsTheLeagueAndSizeItAskedFor) {
+  TaskGraph graph;
+  View<int**> x("x", 6, 2);
+  parallel_for(
+      "teams", ResourcePolicy(graph, Teams(6, 1), write(x)), KOKKOS_LAMBDA(Member const& team) {
+        x(team.league_rank(), 0) = team.league_size();
+        x(team.league_rank(), 1) = team.team_size();
+      });
+  graph.wait();
+  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+  for (int k = 0; k < 6; ++k) {
+    EXPECT_EQ(host(k, 0), 6);
+    EXPECT_EQ(host(k, 1), 1);
+  }
+}
+
+SPACE_TEST(Team, OfAutomaticSizeWorksInParallelInside) {
+  TaskGraph graph;
+  View<long**> x("x", 10, 100);
+  parallel_for(
+      "fill", ResourcePolicy(graph, Teams(10, Kokkos::AUTO), write(x)), KOKKOS_LAMBDA(Member const& team) {
+        int const i = team.league_rank();
+        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 100), [&](int j) { x(i, j) = i * j; });
+      });
+  auto const sum = parallel_reduce(
+      "sum", ResourcePolicy(graph, Teams(10, Kokkos::AUTO, Kokkos::AUTO), read(x)),
+      KOKKOS_LAMBDA(Member const& team, long& s) {
+        long row = 0;
+        int const i = team.league_rank();
+        Kokkos::parallel_reduce(
+            Kokkos::TeamVectorRange(team, 100), [&](int j, long& r) { r += x(i, j); }, row);
+        Kokkos::single(Kokkos::PerTeam(team), [&] { s += row; });
+      });
+  EXPECT_EQ(sum.get(), 45L * 4950);
+}
+
+SPACE_TEST(Team, HasTheScratchMemoryItAskedForOnBothLevels) {
+  using Scratch = Kokkos::View<int*, Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  TaskGraph graph;
+  View<int*> bad("bad", 1);
+  int const n0 = 40, n1 = 3000;
+  Teams const base = Teams(20, 1)
+                         .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n0))),
+                                           Kokkos::PerThread(static_cast<int>(Scratch::shmem_size(n0))))
+                         .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n1))));
+  parallel_for(
+      "scratch", ResourcePolicy(graph, base, write(bad)), KOKKOS_LAMBDA(Member const& team) {
+        Scratch const a(team.team_scratch(0), n0), b(team.thread_scratch(0), n0), c(team.team_scratch(1), n1);
+        if (a.data() == nullptr || b.data() == nullptr || c.data() == nullptr) {
+          Kokkos::atomic_inc(&bad(0));
+          return;
+        }
+        int const mark = team.league_rank();
+        for (int k = 0; k < n0; ++k) a(k) = mark, b(k) = -mark;
+        for (int k = 0; k < n1; ++k) c(k) = 2 * mark;
+        team.team_barrier();
+        for (int k = 0; k < n0; ++k)
+          if (a(k) != mark || b(k) != -mark) Kokkos::atomic_inc(&bad(0));
+        for (int k = 0; k < n1; ++k)
+          if (c(k) != 2 * mark) Kokkos::atomic_inc(&bad(0));
+      });
+  graph.wait();
+  EXPECT_EQ(values_of(bad), std::vector{0});
+}
+
+SPACE_TEST(Team, KeepsScratchSizesChunkAndLengthsWhenItMovesToAWorkersInstance) {
+  Teams const base = Teams(17, 1, 1)
+                         .set_scratch_size(0, Kokkos::PerTeam(1000), Kokkos::PerThread(24))
+                         .set_scratch_size(1, Kokkos::PerTeam(70000), Kokkos::PerThread(0))
+                         .set_chunk_size(4);
+  Teams const moved = moved_to(Space(), base);
+  EXPECT_EQ(moved.league_size(), 17);
+  EXPECT_EQ(moved.team_size(), 1);
+  EXPECT_EQ(moved.chunk_size(), 4);
+  for (int level : {0, 1})
+    for (int team_size : {0, 1, 3})
+      EXPECT_EQ(moved.scratch_size(level, team_size), base.scratch_size(level, team_size))
+          << level << ' ' << team_size;
+  Teams const automatic(17, Kokkos::AUTO);
+  EXPECT_EQ(moved_to(Space(), automatic).impl_auto_team_size(), automatic.impl_auto_team_size());
+}
+
+struct TaggedTeam {
+  View<int*> x;
+  KOKKOS_FUNCTION void operator()(Thrice, Kokkos::TeamPolicy<Space, Thrice>::member_type const& team) const {
+    x(team.league_rank()) = 3;
+  }
+};
+
+SPACE_TEST(Team, KeepsWorkTags) {
+  TaskGraph graph;
+  View<int*> x("x", 2);
+  parallel_for("tagged", ResourcePolicy(graph, Kokkos::TeamPolicy<Space, Thrice>(2, 1), write(x)),
+               TaggedTeam{x});
+  graph.wait();
+  EXPECT_EQ(values_of(x), (std::vector{3, 3}));
+}
+
+SPACE_TEST(Team, RunsOnWorkersWithSeveralThreads) {
+  TaskGraphOptions options;
+  options.workers = 1;
+  options.threads_per_worker = 2;
+  TaskGraph graph(options);
+  View<int*> x("x", 1);
+  parallel_for(
+      "teams", ResourcePolicy(graph, Teams(50, Kokkos::AUTO), atomic_add(x)),
+      KOKKOS_LAMBDA(Member const& team) {
+        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 10), [&](int) { Kokkos::atomic_inc(&x(0)); });
+      });
+  int concurrency = 0;
+  space_task("look", ResourcePolicy(graph, on<Space>),
+             [&](Space const& space) { concurrency = space.concurrency(); });
+  graph.wait();
+  EXPECT_EQ(values_of(x), std::vector{500});
+  EXPECT_EQ(concurrency, std::string_view(Space::name()) == "Serial" ? 1 : 2);
+}
+
+}  // namespace
+}  // namespace trellis

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Scheduling policies: the shipped ones keep their word, a user's own one is obeyed.
+#include "BareTask.hpp"
+#include "Timing.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <random>
+
+namespace trellis {
+namespace {
+
+using namespace Bare;
+using namespace Test;
+
+class Scheduling : public Timed {};
+
+/// A user's policy: the newest task first.
+class Lifo : public SchedulingPolicy {
+ public:
+  std::string_view name() const override { return "lifo"; }
+  void start(int slots) override { m_slots = slots; }
+  void push(ReadyTask task, int slot) override {
+    std::lock_guard const lock(m_mutex);
+    check(slot);
+    m_tasks.push_back(task);
+    m_labels += task.label();
+  }
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+    EXPECT_FALSE(ready.empty());
+    EXPECT_TRUE(std::is_sorted(ready.begin(), ready.end(), [](auto a, auto b) { return a.id() < b.id(); }));
+    EXPECT_GE(slot, 0);
+    for (ReadyTask const task : ready) push(task, slot);
+    return {};
+  }
+  ReadyTask pop(int slot) override {
+    std::lock_guard const lock(m_mutex);
+    check(slot);
+    EXPECT_GE(slot, 0);
+    if (m_tasks.empty()) return {};
+    ReadyTask const task = m_tasks.back();
+    m_tasks.pop_back();
+    return task;
+  }
+  bool empty() const override {
+    std::lock_guard const lock(m_mutex);
+    return m_tasks.empty();
+  }
+  std::string labels() const {
+    std::lock_guard const lock(m_mutex);
+    return m_labels;
+  }
+
+ private:
+  void check(int slot) const {
+    EXPECT_GE(slot, -1);
+    EXPECT_LT(slot, m_slots) << "start() comes first and names a bound";
+  }
+  mutable std::mutex m_mutex;
+  std::vector<ReadyTask> m_tasks;
+  std::string m_labels;
+  int m_slots = 0;
+};
+
+// Not wait(), in which this thread would run tasks beside the worker.
+void let_the_workers_finish(TaskGraph const& graph) {
+  while (graph.in_flight() > 0) std::this_thread::sleep_for(100us);
+}
+
+// The order in which one worker runs tasks that are all ready when it gets to them.
+std::vector<int> order_of(std::shared_ptr<SchedulingPolicy> policy, std::vector<int> const& priorities) {
+  TaskGraphOptions options = with_workers(1);
+  options.policy = std::move(policy);
+  TaskGraph graph(options);
+  Gate blocked, submitted;
+  std::vector<int> order;  // guarded by there being one worker
+  task(graph, "b", {}, [&] {
+    blocked.open();
+    submitted.pass();
+  });
+  blocked.pass();
+  for (std::size_t k = 0; k < priorities.size(); ++k)
+    task(graph, "t", {}, [&order, k] { order.push_back(static_cast<int>(k)); }, {.priority = priorities[k]});
+  submitted.open();
+  let_the_workers_finish(graph);
+  return order;
+}
+
+TEST_F(Scheduling, AUsersPolicyIsObeyed) {
+  auto const lifo = std::make_shared<Lifo>();
+  EXPECT_EQ(order_of(lifo, {0, 0, 0, 0}), (std::vector{3, 2, 1, 0}));
+  EXPECT_EQ(lifo->labels(), "btttt");
+}
+
+TEST_F(Scheduling, AUsersPolicySeesSuccessorsAndRunsLargeGraphs) {
+  TaskGraphOptions options = with_workers(3);
+  options.policy = std::make_shared<Lifo>();
+  TaskGraph graph(options);
+  Block x("x", 8);
+  for (int k = 0; k < 4000; ++k) {
+    auto const at = static_cast<std::size_t>(k % 8);
+    task(graph, "t", {updates(x(at, 1)), reads(x((at + 3) % 8, 1))}, [&x, at] { ++x[at]; });
+  }
+  graph.wait();
+  for (std::size_t k = 0; k < 8; ++k) EXPECT_EQ(x[k], 500);
+}
+
+TEST_F(Scheduling, AUsersPolicyNeverSeesTasksOfTheMainThread) {
+  TaskGraphOptions options = with_workers(1);
+  auto const lifo = std::make_shared<Lifo>();
+  options.policy = lifo;
+  TaskGraph graph(options);
+  task(graph, "m", {}, [] {}, {.main_thread = true});
+  task(graph, "f", {}, [] {});
+  graph.wait();
+  EXPECT_EQ(lifo->labels(), "f");
+}
+
+TEST_F(Scheduling, FifoKeepsTheOrderOfSubmissionWhateverThePriorities) {
+  std::vector<int> const priorities = {0, 3, -1, 0, 7, 0, 0, 1};
+  std::vector<int> expected(priorities.size());
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(order_of(make_fifo_policy(), priorities), expected);
+}
+
+TEST_F(Scheduling, TheDefaultRunsHigherPrioritiesFirstAndNegativeOnesLast) {
+  EXPECT_EQ(order_of(make_work_stealing_policy(), {0, 2, -1, 5, 0, 2, -3}),
+            (std::vector{3, 1, 5, 0, 4, 2, 6}));
+}
+
+TEST_F(Scheduling, APriorityIsHonouredAmongSuccessorsToo) {
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  std::vector<int> order;
+  Gate submitted;
+  task(graph, "root", {writes(x)}, [&] { submitted.pass(); });
+  for (int k = 0; k < 5; ++k)
+    task(graph, "reader", {reads(x)}, [&order, k] { order.push_back(k); },
+         {.priority = k == 3   ? 1
+                      : k == 1 ? -1
+                               : 0});
+  submitted.open();
+  let_the_workers_finish(graph);
+  EXPECT_EQ(order.front(), 3);
+  EXPECT_EQ(order.back(), 1);
+}
+
+TEST_F(Scheduling, TheDefaultKeepsTheFirstSuccessorOnItsWorker) {
+  TaskGraph graph(recorded(3));
+  int const chains = 3, length = 40;
+  std::vector<Block> blocks;
+  for (int c = 0; c < chains; ++c) blocks.emplace_back("block");
+  Rendezvous all(chains);  // so that each chain begins on a worker of its own
+  Gate submitted;
+  for (int c = 0; c < chains; ++c)
+    task(graph, "head", {writes(blocks[static_cast<std::size_t>(c)])}, [&] {
+      all.meet();
+      submitted.pass();
+    });
+  for (int k = 1; k < length; ++k)
+    for (int c = 0; c < chains; ++c)
+      task(graph, "link", {updates(blocks[static_cast<std::size_t>(c)])}, [] {});
+  submitted.open();
+  let_the_workers_finish(graph);
+  SchedulingGraph const recorded_graph = graph.scheduling_graph();
+  for (EdgeRecord const& edge : recorded_graph.edges())
+    EXPECT_EQ(recorded_graph.node(edge.from).row, recorded_graph.node(edge.to).row)
+        << edge.from << " -> " << edge.to;
+}
+
+TEST_F(Scheduling, FreeWorkersTakeTasksFromBusyOnes) {
+  // All tasks become ready on one worker, which then waits for another to run some of them.
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  Rendezvous both(2);
+  task(graph, "root", {writes(x)}, [] {});
+  for (int k = 0; k < 2; ++k) task(graph, "reader", {reads(x)}, [&] { EXPECT_TRUE(both.meet()); });
+  graph.wait();
+}
+
+TEST_F(Scheduling, ShakeRunsEverythingAndNotInOrder) {
+  bool any_out_of_order = false;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    auto order = order_of(make_shake_policy(seed), std::vector<int>(30, 0));
+    any_out_of_order = any_out_of_order || !std::is_sorted(order.begin(), order.end());
+    std::sort(order.begin(), order.end());
+    for (int k = 0; k < 30; ++k) EXPECT_EQ(order[static_cast<std::size_t>(k)], k);
+  }
+  EXPECT_TRUE(any_out_of_order);
+}
+
+TEST_F(Scheduling, EveryPolicyKeepsTheDependencies) {
+  std::mt19937 random(7);
+  for (int repeat = 0; repeat < 20; ++repeat)
+    for (auto const& policy : {make_work_stealing_policy(), make_fifo_policy(),
+                               make_shake_policy(static_cast<std::uint64_t>(repeat)),
+                               std::shared_ptr<SchedulingPolicy>(std::make_shared<Lifo>())}) {
+      TaskGraphOptions options = with_workers(3);
+      options.policy = policy;
+      TaskGraph graph(options);
+      Block x("x", 6);
+      std::vector<long> expected(6, 0);
+      for (int k = 0; k < 60; ++k) {
+        auto const from = random() % 6, to = random() % 6;
+        task(graph, "copy", {reads(x(from, 1)), updates(x(to, 1))},
+             [&x, from, to, k] { x[to] = x[to] % 1000 * 2 + x[from] + k; });
+        expected[to] = expected[to] % 1000 * 2 + expected[from] + k;
+      }
+      graph.wait();
+      for (std::size_t k = 0; k < 6; ++k) EXPECT_EQ(x[k], expected[k]) << policy->name();
+    }
+}
+
+TEST_F(Scheduling, APolicyServesOneGraphOnly) {
+  TaskGraphOptions options = with_workers(1);
+  options.policy = make_fifo_policy();
+  TaskGraph one(options);
+  EXPECT_EQ(error_of([&] { TaskGraph other(options); }).kind(), Error::Kind::bad_input)
+      << "tasks of one graph would run in the other";
+}
+
+}  // namespace
+}  // namespace trellis

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TEST_TIMING_HPP
+#define TRELLIS_TEST_TIMING_HPP
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <Trellis_Error.hpp>
+
+/// What tests of concurrency need: proofs that two bodies run at the same time, and an end for those that
+/// hang.
+namespace trellis::Test {
+
+using namespace std::chrono_literals;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+/// A place where `size` bodies meet: who arrives waits until all are there.
+class Rendezvous {
+ public:
+  explicit Rendezvous(int size) : m_missing(size) {}
+
+  /// True when all came in time.
+  bool meet(std::chrono::milliseconds patience = 20s) {
+    std::unique_lock lock(m_mutex);
+    if (--m_missing <= 0) m_all.notify_all();
+    return m_all.wait_for(lock, patience, [&] { return m_missing <= 0; });
+  }
+
+ private:
+  std::mutex m_mutex;
+  std::condition_variable m_all;
+  int m_missing;
+};
+
+/// A door that is closed until somebody opens it.
+class Gate {
+ public:
+  void open() {
+    std::lock_guard const lock(m_mutex);
+    m_open = true;
+    m_opened.notify_all();
+  }
+  /// True when it was opened in time.
+  bool pass(std::chrono::milliseconds patience = 20s) {
+    std::unique_lock lock(m_mutex);
+    return m_opened.wait_for(lock, patience, [&] { return m_open; });
+  }
+  [[nodiscard]] bool is_open() {
+    std::lock_guard const lock(m_mutex);
+    return m_open;
+  }
+
+ private:
+  std::mutex m_mutex;
+  std::condition_variable m_opened;
+  bool m_open = false;
+};
+
+/// Counts who is inside at the same time.
+class Occupancy {
+ public:
+  struct Stay {
+    explicit Stay(Occupancy& in) : occupancy(in) {
+      int const now = ++occupancy.m_now;
+      int most = occupancy.m_most;
+      while (most < now && !occupancy.m_most.compare_exchange_weak(most, now)) {
+      }
+    }
+    ~Stay() { --occupancy.m_now; }
+    Occupancy& occupancy;
+  };
+  [[nodiscard]] int most() const { return m_most; }
+
+ private:
+  std::atomic<int> m_now{0};
+  std::atomic<int> m_most{0};
+};
+
+/// Ends the program when a test hangs, and says which.
+class Watchdog {
+ public:
+  explicit Watchdog(std::chrono::seconds patience = sanitized ? 240s : 60s)
+      : m_thread([this, patience] {
+          std::unique_lock lock(m_mutex);
+          if (m_end.wait_for(lock, patience, [&] { return m_done; })) return;
+          auto const* const test = testing::UnitTest::GetInstance()->current_test_info();
+          std::fprintf(stderr, "%s.%s hangs\n", test->test_suite_name(), test->name());
+          std::abort();
+        }) {}
+  ~Watchdog() {
+    {
+      std::lock_guard const lock(m_mutex);
+      m_done = true;
+    }
+    m_end.notify_all();
+    m_thread.join();
+  }
+
+ private:
+  std::mutex m_mutex;
+  std::condition_variable m_end;
+  bool m_done = false;
+  std::thread m_thread;
+};
+
+class Timed : public testing::Test {
+  Watchdog m_watchdog;
+};
+
+/// The error that `f` throws; a test failure, and an empty one, when it throws none.
+inline Error error_of(std::function<void()> const& f) {
+  try {
+    f();
+  } catch (Error const& error) {
+    return error;
+  }
+  ADD_FAILURE() << "no trellis::Error was thrown";
+  return {Error::Kind::bad_input, ""};
+}
+
+/// Sets an environment variable for a while.
+class Environment {
+ public:
+  Environment(char const* name, char const* value) : m_name(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(m_name); }
+
+ private:
+  char const* m_name;
+};
+
+}  // namespace trellis::Test
+
+#endif

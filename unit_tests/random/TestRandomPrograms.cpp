@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "EngineRun.hpp"
+#include "RandomProgram.hpp"
+#include "Seeds.hpp"
+
+#include <gtest/gtest.h>
+
+/// Random programs on the engine, without Kokkos: what happens must be what the oracle says.
+namespace {
+
+using namespace random_program;
+
+void run_seeds(Ingredients const& ingredients, int share) {
+  for (std::uint64_t const seed : seeds(share)) {
+    Program const program = make_program(seed, ingredients);
+    std::string const problems = run_on_engine(program);
+    if (problems.empty()) continue;
+    Program const small = shrink(program, std::chrono::seconds(20));
+    FAIL() << problems << "\n"
+           << to_string(program) << "\nshrunk:\n"
+           << to_string(small) << "\n"
+           << run_on_engine(small);
+  }
+}
+
+TEST(RandomPrograms, submitted_by_one_thread_equal_the_oracle) {
+  run_seeds({.max_tasks = 150}, 4);
+}
+
+TEST(RandomPrograms, under_serial_order_run_in_order_of_submission) {
+  run_seeds({.failures = true, .serial = true}, 1);
+}
+
+TEST(RandomPrograms, with_nested_submission_equal_the_oracle) {
+  run_seeds({.nested = true}, 2);
+}
+
+TEST(RandomPrograms, with_nested_submission_under_serial_order_run_in_order_of_submission) {
+  run_seeds({.nested = true, .failures = true, .serial = true}, 1);
+}
+
+TEST(RandomPrograms, with_waits_in_tasks_end_and_equal_the_oracle) {
+  run_seeds({.max_tasks = 60, .nested = true, .waits = true}, 2);
+}
+
+TEST(RandomPrograms, with_waits_in_tasks_under_serial_order_end_and_equal_the_oracle) {
+  run_seeds({.max_tasks = 60, .nested = true, .waits = true, .serial = true}, 1);
+}
+
+TEST(RandomPrograms, with_hopeless_waits_say_so_and_end) {
+  run_seeds({.max_tasks = 60, .nested = true, .waits = true, .wild_waits = true}, 2);
+}
+
+TEST(RandomPrograms, with_failures_cancel_what_depends_on_them_and_nothing_else) {
+  run_seeds({.failures = true}, 3);
+}
+
+TEST(RandomPrograms, with_failures_and_nested_tasks_cancel_what_depends_on_them_and_nothing_else) {
+  run_seeds({.nested = true, .waits = true, .failures = true}, 2);
+}
+
+TEST(RandomPrograms, submitted_by_several_threads_equal_the_oracle_in_order_of_arrival) {
+  run_seeds({.max_tasks = 150, .nested = true, .threads = true}, 2);
+}
+
+TEST(RandomPrograms, submitted_by_several_threads_with_failures_equal_the_oracle_in_order_of_arrival) {
+  run_seeds({.nested = true, .waits = true, .failures = true, .threads = true}, 2);
+}
+
+TEST(RandomPrograms, submitted_by_several_threads_under_serial_order_equal_the_oracle) {
+  run_seeds({.nested = true, .failures = true, .threads = true, .serial = true}, 1);
+}
+
+}  // namespace
