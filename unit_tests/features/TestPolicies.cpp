@@ -66,7 +66,7 @@ SPACE_TEST(Range, ANegativeIntegerIsAnErrorThatNamesTheTask) {
     s += 1;
   };
   int const n = -2;
-  unsigned const line = __LINE__ + 1;
+  unsigned const line = __LINE__ + 2;  // where the label stands
   Error const error =
       trellis::Test::error_of([&] { parallel_for("negative", ResourcePolicy(graph, n, write(x)), body); });
   EXPECT_EQ(error.kind(), Error::Kind::bad_input);

@@ -284,16 +284,17 @@ TEST(Views, AFreshOneInEachOfAMillionTasksTakesConstantMemory) {
   TaskGraph graph(options);
   int const count = sanitized ? 10'000 : 1'000'000;
   Kokkos::View<long, Host> sum("sum");
-  std::size_t resident = 0, task_memory = 0;
+  std::size_t resident = 0;
   for (int k = 0; k < count; ++k) {
     Kokkos::View<int, Host> x(Kokkos::view_alloc(Kokkos::WithoutInitializing, "x"));
     host_task("fresh", ResourcePolicy(graph, write(x)), [x] { x() = 1; });
     if (k % 16 == 0)
       host_task("sum", ResourcePolicy(graph, read(x), read_write(sum)), [x, sum] { sum() += x(); });
-    if (k == count / 10) resident = resident_bytes(), task_memory = graph.task_memory();
+    if (k == count / 10) resident = resident_bytes();
   }
   EXPECT_LT(resident_bytes(), resident + (std::size_t{16} << 20)) << "16 bytes for each task";
-  EXPECT_LE(graph.task_memory(), 2 * task_memory);
+  EXPECT_LE(graph.task_memory(), std::size_t{1} << 20)
+      << "256 in flight at most, and what each thread keeps for reuse";
   graph.wait();
   EXPECT_EQ(sum(), count / 16);
 }
