@@ -27,9 +27,10 @@ namespace trellis::Impl {
 /// them on the threads of `Workers` (or launches them on the streams of an asynchronous space), and completes
 /// them.
 ///
-/// Order of the locks (each may be taken while those before it are held): submission, task, then any one of:
-/// failure log, recorder, exclusion, queue, workers. No user code runs under a lock but the move of a functor
-/// into its task and a View's label, both under the submission lock.
+/// Order of the locks (each may be taken while those before it are held): waiting tasks, submission, streams,
+/// task, then exclusion, then any one of: failure log, recorder, queue, workers. User code runs under a lock
+/// in three places only: the move of a functor into its task and a View's label (submission), and the launch
+/// of an asynchronous task (streams).
 class Engine final : private TaskSource {
  public:
   explicit Engine(TaskGraphOptions const& options);
@@ -110,8 +111,8 @@ class Engine final : private TaskSource {
   TaskGraphOptions const m_options;
   std::shared_ptr<SchedulingPolicy> const m_policy;
   bool const m_serial;
-  std::uint64_t const
-      m_room_check;  ///< completions of a slot between two looks for a submitter that waits for room
+  /// Completions of a slot between two looks for a submitter that waits for room.
+  std::uint64_t const m_room_check;
   TaskSlab m_slab;
   FailureLog m_failures;
   std::unique_ptr<Recorder> const m_recorder;  ///< null: does not record
@@ -129,8 +130,8 @@ class Engine final : private TaskSource {
     SpinLock lock;
     std::deque<Task*> tasks;
     std::atomic<int> size{0};
-    std::atomic<std::uint64_t> epoch{
-        0};  ///< moves when a task waiting on the main thread should look at this queue
+    /// Moves when a task that waits on the main thread should look at this queue.
+    std::atomic<std::uint64_t> epoch{0};
   };
   MainQueue m_main;
 
