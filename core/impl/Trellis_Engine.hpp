@@ -27,10 +27,10 @@ namespace trellis::Impl {
 /// them on the threads of `Workers` (or launches them on the streams of an asynchronous space), and completes
 /// them.
 ///
-/// Order of the locks (each may be taken while those before it are held): waiting tasks, submission, streams,
-/// task, then exclusion, then any one of: failure log, recorder, queue, workers. User code runs under a lock
-/// in three places only: the move of a functor into its task and a View's label (submission), and the launch
-/// of an asynchronous task (streams).
+/// Order of the locks (each may be taken while those before it are held): waiting tasks, streams, submission,
+/// task, exclusion, then any one of: failure log, recorder, queue, workers. User code runs under a lock in
+/// three places only: the move of a functor into its task and a View's label (submission), and the launch of
+/// an asynchronous task (streams).
 class Engine final : private TaskSource {
  public:
   explicit Engine(TaskGraphOptions const& options);

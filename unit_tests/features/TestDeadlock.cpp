@@ -293,6 +293,23 @@ TEST_F(NestedWait, ForADoneTaskReturnsAtOnce) {
   EXPECT_EQ(task(graph, "same", {}, [=] { return number.get(); }).get(), 5);
 }
 
+TEST_F(NestedWait, GoesOnAsSoonAsTheOtherTaskIsDone) {
+  TaskGraph graph(with_workers(1));
+  int const others = 200;
+  std::atomic<int> done{0};
+  auto const outer = task(graph, "outer", {}, [&] {
+    auto const inner = task(graph, "inner", {}, [] {});
+    for (int k = 0; k < others; ++k)
+      task(graph, "other", {}, [&] {
+        std::this_thread::sleep_for(500us);
+        ++done;
+      });
+    inner.wait();
+    return done.load();
+  });
+  EXPECT_LT(outer.get(), others / 2) << "and not when everything else is";
+}
+
 TEST_F(NestedWait, ForATaskBoundToTheMainThreadEndsWhereverItWaits) {
   for (int workers : {1, 2}) {
     TaskGraph graph(with_workers(workers));
