@@ -68,7 +68,8 @@ class TaskGraph {
   /// Number of tasks submitted so far, and of edges to unfinished tasks that they got.
   [[nodiscard]] std::uint64_t submitted() const;
   [[nodiscard]] std::uint64_t edges() const;
-  /// Tasks submitted and not complete.
+  /// Tasks submitted and not complete. While other threads submit and run tasks it may be less, but never
+  /// more, than there were when the call began.
   [[nodiscard]] std::uint64_t in_flight() const;
   /// Bytes held for tasks: follows the largest number in flight, not the number submitted.
   [[nodiscard]] std::size_t task_memory() const;

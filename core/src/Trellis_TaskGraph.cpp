@@ -205,8 +205,10 @@ std::uint64_t TaskGraph::edges() const {
   return engine().edges();
 }
 std::uint64_t TaskGraph::in_flight() const {
-  std::uint64_t const completed = engine().completed();  // first: the difference cannot be negative
-  return engine().submitted() - completed;
+  // In this order the result is never more than there were at the first reading, though it may be less.
+  std::uint64_t const submitted = engine().submitted();
+  std::uint64_t const completed = engine().completed();
+  return submitted > completed ? submitted - completed : 0;
 }
 std::size_t TaskGraph::task_memory() const {
   return engine().task_memory();
