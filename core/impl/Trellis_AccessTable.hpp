@@ -104,8 +104,6 @@ class AccessTable {
   template <class OrderAfter>
   void enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
 
-  [[nodiscard]] std::size_t entry_count() const { return m_entries.size(); }
-
  private:
   template <class OrderAfter>
   void visit(std::vector<LiveAccess>& group, TaskId self, OrderAfter&& order_after) const;

@@ -57,7 +57,6 @@ class Engine final : private TaskSource {
   [[nodiscard]] std::size_t task_memory() const { return m_slab.allocated() * sizeof(Task); }
   [[nodiscard]] Recorder const& recorder() const;
   [[nodiscard]] std::vector<std::string> rows() const;
-  [[nodiscard]] SchedulingPolicy const& policy() const { return *m_policy; }
 
  private:
   struct Frame;  ///< a task that the calling thread runs
