@@ -27,7 +27,7 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
       return std::min(oldest, submitted > age ? submitted - age : 0);
     };
     TaskId const sweep = 4 * m_entries.size();
-    forget(older_than(sweep), older_than(std::min<TaskId>(sweep, 16384)));
+    forget(older_than(sweep), older_than(std::min<TaskId>(sweep, 2048)));
     m_collect_at = std::max<std::size_t>(1024, 2 * m_entries.size());
   }
 
