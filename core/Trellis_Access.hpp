@@ -6,26 +6,39 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
-/// With this header a reader can describe how a task touches a resource, as states that know when two of them
-/// must run one after the other. The View annotations (`read`, `write`, ...) are built on these same types.
+/// With this header a user describes how a task touches a resource, as states that know when two of them must
+/// run one after the other. The View annotations (`read`, `write`, ...) are built on these same types; a
+/// state of the user's own goes into `access(resource, state)`.
 ///
 /// Source: resource register for plasma codes, sections 4.2 and 7.1 (access matrices, areas, demotion).
 namespace trellis {
 
 /// An access state. `a.is_dependent_of(b)`: tasks with these states must not run at the same time, and keep
-/// their order. `a.is_superset_of(b)`: a task that holds `a` may go on with `b`, no new dependency arises.
+/// their order; the same as `b.is_dependent_of(a)`. `a.is_superset_of(b)`: a task that holds `a` may go on
+/// with `b`, no new dependency arises: whatever depends on `b` depends on `a`. Neither may throw.
+///
+/// Optional: `a.excludes(b)`: tasks with these states must not run at the same time, but in any order (asked
+/// only when they are not dependent); `to_string(a)`, found where `A` is, for graphs and messages.
 template <class A>
 concept AccessState = std::copyable<A> && requires(A const& a, A const& b) {
   { a.is_dependent_of(b) } -> std::convertible_to<bool>;
   { a.is_superset_of(b) } -> std::convertible_to<bool>;
 };
 
+template <class A>
+concept ExcludingState = AccessState<A> && requires(A const& a, A const& b) {
+  { a.excludes(b) } -> std::convertible_to<bool>;
+};
+
 /// A truth table over named states: `Entry`, an enumeration that counts from 0 and has an entry `none`;
-/// `size`, how many there are; `dependent[row][column]`; `to_string(Entry)`.
+/// `size`, how many there are; `dependent[row][column]`; `to_string(Entry)`. Optional:
+/// `exclusive[row][column]`, true for states that must not run at the same time but in any order.
 template <class M>
 concept AccessMatrix = requires(typename M::Entry entry) {
   { M::size } -> std::convertible_to<std::size_t>;
@@ -35,17 +48,32 @@ concept AccessMatrix = requires(typename M::Entry entry) {
 };
 
 namespace Impl {
+template <class M>
+concept HasExclusive = requires {
+  { M::exclusive[0][0] } -> std::convertible_to<bool>;
+};
+/// Not dependent, but exclusive.
+template <class M>
+constexpr bool excludes(std::size_t row, std::size_t column) {
+  if constexpr (HasExclusive<M>)
+    return !M::dependent[row][column] && M::exclusive[row][column];
+  else
+    return false;
+}
 template <AccessMatrix M>
 consteval bool is_symmetric() {
   for (std::size_t row = 0; row < M::size; ++row)
     for (std::size_t column = 0; column < M::size; ++column)
-      if (M::dependent[row][column] != M::dependent[column][row]) return false;
+      if (M::dependent[row][column] != M::dependent[column][row] ||
+          excludes<M>(row, column) != excludes<M>(column, row))
+        return false;
   return true;
 }
 template <AccessMatrix M>
 consteval bool is_none_free() {
+  constexpr auto none = static_cast<std::size_t>(M::Entry::none);
   for (std::size_t column = 0; column < M::size; ++column)
-    if (M::dependent[static_cast<std::size_t>(M::Entry::none)][column]) return false;
+    if (M::dependent[none][column] || excludes<M>(none, column)) return false;
   return true;
 }
 }  // namespace Impl
@@ -66,13 +94,22 @@ class MatrixAccess {
   [[nodiscard]] constexpr bool is_dependent_of(MatrixAccess other) const {
     return Matrix::dependent[index(m_entry)][index(other.m_entry)];
   }
-  /// True when nothing depends on `other` that does not depend on this one.
+  [[nodiscard]] constexpr bool excludes(MatrixAccess other) const {
+    return Impl::excludes<Matrix>(index(m_entry), index(other.m_entry));
+  }
+  /// True when nothing depends on `other` that does not depend on this one, and nothing that `other` excludes
+  /// could run beside this one.
   [[nodiscard]] constexpr bool is_superset_of(MatrixAccess other) const {
-    for (std::size_t column = 0; column < Matrix::size; ++column)
-      if (!Matrix::dependent[index(m_entry)][column] && Matrix::dependent[index(other.m_entry)][column])
+    for (std::size_t column = 0; column < Matrix::size; ++column) {
+      bool const depends = Matrix::dependent[index(m_entry)][column];
+      if (!depends && Matrix::dependent[index(other.m_entry)][column]) return false;
+      if (!depends && !Impl::excludes<Matrix>(index(m_entry), column) &&
+          Impl::excludes<Matrix>(index(other.m_entry), column))
         return false;
+    }
     return true;
   }
+  friend std::string to_string(MatrixAccess state) { return std::string(Matrix::to_string(state.m_entry)); }
   friend constexpr bool operator==(MatrixAccess, MatrixAccess) = default;
 
  private:
@@ -81,7 +118,7 @@ class MatrixAccess {
 };
 
 /// The matrix behind the View annotations. `exclusive` tasks never run at the same time, but their order is
-/// the scheduler's to choose, so among themselves they are independent here.
+/// the scheduler's to choose, so among themselves they are not dependent.
 struct IOMatrix {
   enum class Entry : std::uint8_t { read, write, read_write, atomic_add, atomic_mul, exclusive, none };
   static constexpr std::size_t size = 7;
@@ -94,6 +131,9 @@ struct IOMatrix {
       {true, true, true, true, false, true, false},       // atomic_mul
       {true, true, true, true, true, false, false},       // exclusive
       {false, false, false, false, false, false, false},  // none
+  };
+  static constexpr bool exclusive[size][size] = {
+      {}, {}, {}, {}, {}, {false, false, false, false, false, true, false}, {},
   };
   static constexpr std::string_view to_string(Entry entry) {
     constexpr std::array<std::string_view, size> names = {
@@ -133,13 +173,39 @@ class AreaAccess {
     return true;
   }
   friend constexpr bool operator==(AreaAccess const&, AreaAccess const&) = default;
+  /// "[0, 2] x [1, 2]", for coordinates that std::to_string knows.
+  friend std::string to_string(AreaAccess const& area)
+    requires std::is_arithmetic_v<T>
+  {
+    std::string text;
+    for (auto const& [first, last] : area.m_intervals)
+      text += (text.empty() ? "[" : " x [") + std::to_string(first) + ", " + std::to_string(last) + ']';
+    return text;
+  }
 
  private:
   Intervals m_intervals;
 };
 
+namespace Impl {
+template <AccessState A>
+constexpr bool excludes_state(A const& a, A const& b) {
+  if constexpr (ExcludingState<A>)
+    return a.excludes(b);
+  else
+    return false;
+}
+template <class A>
+std::string text_of_state(A const& state) {
+  if constexpr (requires { std::string(to_string(state)); })
+    return std::string(to_string(state));
+  else
+    return "user-defined";
+}
+}  // namespace Impl
+
 /// Several states of one resource at once, e.g. how (a `MatrixAccess`) and where (an `AreaAccess`): dependent
-/// when all parts are, superset when all parts are.
+/// when all parts are, superset when all parts are; exclusive when each part is one or the other.
 template <AccessState... Parts>
 class CombinedAccess {
  public:
@@ -156,6 +222,21 @@ class CombinedAccess {
   [[nodiscard]] constexpr bool is_superset_of(CombinedAccess const& other) const {
     return all([](auto const& a, auto const& b) { return a.is_superset_of(b); }, other,
                std::index_sequence_for<Parts...>{});
+  }
+  [[nodiscard]] constexpr bool excludes(CombinedAccess const& other) const {
+    return !is_dependent_of(other) &&
+           all([](auto const& a,
+                  auto const& b) { return a.is_dependent_of(b) || Impl::excludes_state(a, b); },
+               other, std::index_sequence_for<Parts...>{});
+  }
+  friend std::string to_string(CombinedAccess const& state) {
+    return std::apply(
+        [](auto const&... part) {
+          std::string text;
+          ((text += (text.empty() ? "" : " ") + Impl::text_of_state(part)), ...);
+          return text;
+        },
+        state.m_parts);
   }
 
  private:

@@ -29,16 +29,18 @@ enum class TaskState : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(TaskState state);
 
-/// Why an edge is there. The first three make up the dependency graph, schedulers add the rest.
+/// Why an edge is there. The first three make up the dependency graph; the rest is added to it in the
+/// scheduling graph.
 enum class EdgeReason : std::uint8_t {
   access,         ///< two accesses conflict
   after,          ///< asked for with `after(future)`
   synchronizing,  ///< one of the two is a synchronizing task
   exclusion,      ///< two exclusive tasks, in the order that the scheduler chose
+  rule,           ///< a rule of the user's keeps the order of two tasks with these tags
 };
 [[nodiscard]] std::string_view to_string(EdgeReason reason);
 [[nodiscard]] constexpr bool is_dependency(EdgeReason reason) {
-  return reason != EdgeReason::exclusion;
+  return reason != EdgeReason::exclusion && reason != EdgeReason::rule;
 }
 
 /// One access of a recorded task, as text.
@@ -46,6 +48,12 @@ struct AccessRecord {
   std::string resource;  ///< label of the View or Token
   std::string mode;      ///< "read", "write", ...
   std::string area;      ///< bytes relative to the allocation, "whole" or e.g. "[0, 64) x 8 every 128"
+};
+
+/// A task gave up some of its accesses while it ran.
+struct DemotionRecord {
+  std::uint64_t time_ns = 0;
+  std::vector<AccessRecord> accesses;  ///< what it still had afterwards
 };
 
 /// One node of both graphs. Times are nanoseconds since the graph was made; 0: did not happen (yet).
@@ -59,11 +67,14 @@ struct TaskRecord {
   int priority = 0;
   bool main_thread = false;
   bool synchronizing = false;
+  TaskId parent = 0;  ///< the task that this one is a part of; 0: of none
   std::vector<AccessRecord> accesses;
+  std::vector<DemotionRecord> demotions;
   TaskState state = TaskState::pending;
   std::uint64_t submitted_ns = 0;
   std::uint64_t ready_ns = 0;
   std::uint64_t started_ns = 0;
+  std::uint64_t returned_ns = 0;  ///< its body was over, but not yet its parts; 0: it has no parts
   std::uint64_t finished_ns = 0;
   int row = -1;  ///< index into Trace::rows: the instance that ran it; -1: did not run
 };
@@ -72,6 +83,8 @@ struct EdgeRecord {
   TaskId from = 0;
   TaskId to = 0;
   EdgeReason reason = EdgeReason::access;
+  bool released =
+      false;  ///< by a demotion: the later task did not have to wait for the end of the earlier one
   friend bool operator==(EdgeRecord const&, EdgeRecord const&) = default;
 };
 
@@ -90,6 +103,8 @@ class Graph {
   [[nodiscard]] std::vector<EdgeRecord> edges() && { return std::move(m_edges); }
   /// The node with this id; throws `Error` when there is none.
   [[nodiscard]] TaskRecord const& node(TaskId id) const;
+  /// The tasks that this one was split into, in order of submission; those of 0 are parts of no task.
+  [[nodiscard]] std::vector<TaskId> parts(TaskId id) const;
   /// Ids of all nodes with this label, in order of submission.
   [[nodiscard]] std::vector<TaskId> find(std::string_view label) const;
   /// Tasks with an edge to this one, each once, by id; throws `Error` when there is no such task.

@@ -2,11 +2,14 @@
 #ifndef TRELLIS_SCHEDULINGPOLICY_HPP
 #define TRELLIS_SCHEDULINGPOLICY_HPP
 
+#include <Trellis_Tag.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <typeindex>
 
 /// With this header a user picks, or writes, the object that orders ready tasks and chooses which worker runs
 /// them.
@@ -27,9 +30,16 @@ class ReadyTask {
   [[nodiscard]] std::uint64_t id() const;  ///< position in the order of submission
   [[nodiscard]] std::string_view label() const;
   [[nodiscard]] int priority() const;  ///< larger is more urgent, 0 by default
+  /// The task's tag of this type, `T{}` when it has none.
+  template <TagValue T>
+  [[nodiscard]] T tag() const {
+    Impl::AnyTag const* const found = find_tag(typeid(T));
+    return found != nullptr ? static_cast<Impl::TagOf<T> const*>(found)->value : T{};
+  }
   [[nodiscard]] Impl::Task* impl() const { return m_task; }
 
  private:
+  [[nodiscard]] Impl::AnyTag const* find_tag(std::type_index type) const;
   Impl::Task* m_task = nullptr;
 };
 

@@ -3,13 +3,16 @@
 #define TRELLIS_TASKGRAPH_HPP
 
 #include <Trellis_Graph.hpp>
+#include <Trellis_Observer.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_Tag.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace trellis {
 
@@ -36,6 +39,11 @@ struct TaskGraphOptions {
   /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (0 or 1); default
   /// no.
   std::optional<bool> record;
+  /// Called at every change of a task's state.
+  TaskObserver observer = nullptr;
+  /// Where to write a line for every change of a task's state, as in `make_state_log`; empty: nowhere.
+  /// `TRELLIS_LOG`; default nowhere.
+  std::optional<std::string> log;
   /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "shake" or "shake:SEED".
   std::shared_ptr<SchedulingPolicy> policy;
 };
@@ -55,6 +63,17 @@ class TaskGraph {
   TaskGraph& operator=(TaskGraph const&) = delete;
   /// Waits. A failure that neither `wait()` nor `get()` has reported is printed to the standard error stream.
   ~TaskGraph();
+
+  /// From now on `rule(earlier, later)`, with the `T` tags of two tasks in the order of their submission,
+  /// says whether the constraint holds between them. A task without a tag of this type has `T{}`. Only tasks
+  /// of one (sub-)graph are compared. The edges that follow from it are in the scheduling graph. It must not
+  /// throw. Throws `Error` when the graph already has tasks.
+  ///
+  /// Cost: for each task and rule one comparison with each value of the tag that tasks in flight have.
+  template <TagValue T, class Rule>
+  void add_rule(std::string name, Constraint constraint, Rule rule) {
+    add(Impl::make_rule<T>(std::move(name), constraint, std::move(rule)));
+  }
 
   /// Returns when every task is complete; this thread runs tasks meanwhile. If a task's body threw since the
   /// last `wait()`, throws an `Error` that names the first such task and carries what it threw; the graph is
@@ -82,6 +101,7 @@ class TaskGraph {
  private:
   friend struct Impl::GraphAccess;
   [[nodiscard]] Impl::Engine& engine() const;
+  void add(Impl::TagRule&& rule);
 
   Impl::GraphControl* m_control;
   std::uint64_t m_generation;

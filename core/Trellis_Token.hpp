@@ -3,28 +3,65 @@
 #define TRELLIS_TOKEN_HPP
 
 #include <Trellis_Area.hpp>
+#include <Trellis_Error.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace trellis {
 
-/// A resource that is no memory: a communicator, a file, a random stream. Annotate tasks with `read(token)`,
-/// `write(token)` and so on; Trellis orders them, what the token stands for is the program's business. Copies
-/// are the same resource.
+/// A resource that is no memory: a communicator, a file, a device, a random stream. Annotate tasks with
+/// `read(token)`, `write(token)` and so on; Trellis orders them, what the token stands for is the program's
+/// business. Copies are the same resource.
+///
+/// A token may have parts, e.g. the two halves of a double buffer: `Token halves("halves", 2)`. The parts are
+/// independent of each other, and each conflicts with the whole.
 class Token {
  public:
-  explicit Token(std::string label) : m_label(std::make_shared<std::string>(std::move(label))) {}
+  explicit Token(std::string label, std::size_t parts = 1)
+      : m_whole(std::make_shared<Whole>(std::move(label), parts)), m_count(parts) {
+    if (parts == 0)
+      throw Error(Error::Kind::bad_input, "Trellis: token \"" + this->label() + "\" has no parts");
+  }
 
-  [[nodiscard]] std::string const& label() const { return *m_label; }
-  /// The token's place in the address space, which nothing else can have while the token lives.
-  [[nodiscard]] Area area() const { return Area::contiguous(m_label.get(), sizeof(std::string)); }
+  [[nodiscard]] std::string const& label() const { return m_whole->label; }
+  /// How many parts this one has.
+  [[nodiscard]] std::size_t parts() const { return m_count; }
+  /// The part with this number, from 0. Throws `Error` when there is none.
+  [[nodiscard]] Token part(std::size_t k) const { return part(k, k + 1); }
+  /// The parts from `first` up to, but not including, `last`.
+  [[nodiscard]] Token part(std::size_t first, std::size_t last) const {
+    if (first >= last || last > m_count)
+      throw Error(Error::Kind::bad_input, "Trellis: token \"" + label() + "\" has " +
+                                              std::to_string(m_count) + " parts; there are no parts from " +
+                                              std::to_string(first) + " to before " + std::to_string(last));
+    Token part = *this;
+    part.m_first += first;
+    part.m_count = last - first;
+    return part;
+  }
+
+  /// The token's place in the address space, which nothing else can have while the token lives: a byte for
+  /// each part.
+  [[nodiscard]] Area area() const { return Area::contiguous(m_whole->places.data() + m_first, m_count); }
+  /// The place of the token that this one is a part of.
+  [[nodiscard]] Area whole() const {
+    return Area::contiguous(m_whole->places.data(), m_whole->places.size());
+  }
   friend bool operator==(Token const&, Token const&) = default;
 
  private:
-  std::shared_ptr<std::string> m_label;
+  struct Whole {
+    Whole(std::string name, std::size_t parts) : label(std::move(name)), places(parts) {}
+    std::string label;
+    std::vector<char> places;
+  };
+  std::shared_ptr<Whole> m_whole;
+  std::size_t m_first = 0;
+  std::size_t m_count;
 };
 
 }  // namespace trellis

@@ -10,13 +10,16 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_Graph.hpp>
 #include <Trellis_HostTask.hpp>
+#include <Trellis_Observer.hpp>
 #include <Trellis_ParallelFor.hpp>
 #include <Trellis_ParallelReduce.hpp>
 #include <Trellis_ParallelScan.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Spaces.hpp>
+#include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>
+#include <Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>
 
 #endif

@@ -4,16 +4,21 @@
 
 #include <Trellis_Access.hpp>
 #include <Trellis_Future.hpp>
+#include <Trellis_Tag.hpp>
 #include <Trellis_Token.hpp>
+#include <impl/Trellis_AnyState.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <array>
+#include <memory>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
 /// With this header a user says what a task touches and how: `read(x)`, `write(Kokkos::subview(y, ...))`,
-/// `exclusive(token)`, and which properties it has: `priority(2)`, `main_thread`, `after(future)`.
+/// `exclusive(token)`, `access(token, state)`, and which properties it has: `priority(2)`, `main_thread`,
+/// `after(future)`, `tag(value)`.
 ///
 /// A View given by name is referred to, not copied: it must live until the call that submits the task
 /// returns. An unmanaged View's memory must live until the task is complete; a managed View that the functor
@@ -25,6 +30,27 @@ namespace Impl {
 template <class T>
 struct IsToken : std::is_same<std::remove_cvref_t<T>, Token> {};
 
+template <class... Held>
+struct Group;
+template <class T>
+struct IsGroup : std::false_type {};
+template <class... Held>
+struct IsGroup<Group<Held...>> : std::true_type {};
+
+/// May an annotation name it?
+template <class T>
+inline constexpr bool is_resource_v =
+    Kokkos::is_view_v<std::remove_cvref_t<T>> || IsToken<T>::value || IsGroup<std::remove_cvref_t<T>>::value;
+
+template <class T>
+struct IsConstView : std::false_type {};
+template <class T>
+  requires Kokkos::is_view_v<T>
+struct IsConstView<T> : std::is_const<typename T::value_type> {};
+template <class... Held>
+struct IsConstView<Group<Held...>>
+    : std::bool_constant<(IsConstView<std::remove_cvref_t<Held>>::value || ...)> {};
+
 /// An access as annotated. `Held` is `R const&` for a resource given by name, `R` for a temporary.
 template <Mode mode_, class Held>
 struct Access {
@@ -33,15 +59,34 @@ struct Access {
   Held resource;
 };
 
+/// An access in a state of the user's, or in a mode that is only known at run time.
+template <class Held>
+struct StateAccess {
+  using resource_type = std::remove_cvref_t<Held>;
+  static constexpr Mode mode = Mode::write;  ///< as far as the types know
+  Held resource;
+  Mode mode_now;
+  StatePtr state;  ///< null: `mode_now` says it all
+};
+
+/// Several resources that are named as one.
+template <class... Held>
+struct Group {
+  std::tuple<Held...> members;
+};
+
+template <class State>
+struct IsMatrixAccess : std::false_type {};
+template <class Matrix>
+struct IsMatrixAccess<MatrixAccess<Matrix>> : std::true_type {};
+
 template <Mode mode, class R>
 constexpr auto annotate(R&& resource) {
   using Named = std::remove_cvref_t<R>;
-  static_assert(Kokkos::is_view_v<Named> || IsToken<Named>::value,
-                "Trellis: an access names a Kokkos::View or a trellis::Token");
-  if constexpr (Kokkos::is_view_v<Named>)
-    static_assert(mode == Mode::read || mode == Mode::none || mode == Mode::exclusive ||
-                      !std::is_const_v<typename Named::value_type>,
-                  "Trellis: a View of const elements can only be read");
+  static_assert(is_resource_v<Named>, "Trellis: an access names a Kokkos::View or a trellis::Token");
+  static_assert(
+      mode == Mode::read || mode == Mode::none || mode == Mode::exclusive || !IsConstView<Named>::value,
+      "Trellis: a View of const elements can only be read");
   if constexpr (std::is_lvalue_reference_v<R>)
     return Access<mode, Named const&>{resource};
   else
@@ -88,6 +133,46 @@ constexpr auto none(R&& resource) {
   return Impl::annotate<Mode::none>(std::forward<R>(resource));
 }
 
+/// The task accesses the resource in this state: a `MatrixAccess` with a matrix of the user's own, an
+/// `AreaAccess` in his coordinates, several of these as a `CombinedAccess`, or any other type with
+/// `is_dependent_of` and `is_superset_of`. States of different types, and the modes above, know nothing of
+/// each other: all tasks that touch one area of a resource should use one type, or they are ordered one by
+/// one. A `MatrixAccess<IOMatrix>` is the same as the mode.
+///
+/// Throws `Error` from the call that submits the task when two states disagree on whether they depend on each
+/// other.
+template <class R, AccessState State>
+auto access(R&& resource, State const& state) {
+  using Named = std::remove_cvref_t<R>;
+  static_assert(Kokkos::is_view_v<Named> || Impl::IsToken<Named>::value,
+                "Trellis: an access names a Kokkos::View or a trellis::Token");
+  using Held = std::conditional_t<std::is_lvalue_reference_v<R>, Named const&, Named>;
+  if constexpr (std::is_same_v<State, MatrixAccess<IOMatrix>>) {
+    return Impl::StateAccess<Held>{std::forward<R>(resource), state.entry(), nullptr};
+  } else {
+    Mode mode = Mode::write;
+    if constexpr (Impl::IsMatrixAccess<State>::value)
+      if (state == State()) mode = Mode::none;
+    return Impl::StateAccess<Held>{std::forward<R>(resource), mode,
+                                   std::make_shared<Impl::StateOf<State>>(state)};
+  }
+}
+/// The task accesses the resource in this mode, chosen at run time.
+template <class R>
+auto access(R&& resource, Mode mode) {
+  return access(std::forward<R>(resource), MatrixAccess<IOMatrix>(mode));
+}
+
+/// Several Views and Tokens as one resource, of which they are the parts, e.g. the two arrays of a double
+/// buffer: `write(group(front, back))` conflicts with `read(front)`.
+template <class... R>
+constexpr auto group(R&&... resources) {
+  static_assert(sizeof...(R) > 0 && (Impl::is_resource_v<R> && ...),
+                "Trellis: a group is made of Views, Tokens and groups");
+  return Impl::Group<std::conditional_t<std::is_lvalue_reference_v<R>, std::remove_cvref_t<R> const&,
+                                        std::remove_cvref_t<R>>...>{{std::forward<R>(resources)...}};
+}
+
 /// Larger is more urgent; 0 by default. A hint to the scheduling policy.
 struct priority : Impl::Property {
   explicit constexpr priority(int value_) : value(value_) {}
@@ -123,10 +208,22 @@ After<sizeof...(T)> after(Future<T> const&... futures) {
   return {{}, {Impl::FutureAccess::handle(futures)...}};
 }
 
+/// A property of the user's own, see `TaskGraph::add_rule`.
+template <TagValue T>
+struct Tagged : Impl::Property {
+  T value;
+};
+template <TagValue T>
+Tagged<T> tag(T value) {
+  return {{}, std::move(value)};
+}
+
 namespace Impl {
 
 template <class T>
 struct IsAccess : std::false_type {};
+template <class Held>
+struct IsAccess<StateAccess<Held>> : std::true_type {};
 template <Mode mode, class Held>
 struct IsAccess<Access<mode, Held>> : std::true_type {};
 template <class T>

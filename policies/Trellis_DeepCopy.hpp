@@ -21,6 +21,10 @@ template <class V>
 inline constexpr bool is_on_host =
     Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible;
 
+/// A TaskGraph, or the TaskScope of a running task.
+template <class T>
+inline constexpr bool is_target_v = std::is_same_v<T, TaskGraph> || std::is_same_v<T, TaskScope>;
+
 template <class Space, class Destination, class Source>
 struct CopyBody {
   static constexpr std::string_view pattern = "deep_copy";
@@ -35,10 +39,11 @@ struct CopyBody {
 }  // namespace Impl
 
 /// Submits a task that copies all elements, or fills with a value, as `Kokkos::deep_copy(instance,
-/// destination, source)`; returns at once. `source` is a View with the same extents, or a value. Throws
-/// `Error` when the extents differ.
-template <class Destination, class Source>
-Future<void> deep_copy(Label label, TaskGraph& graph, Destination const& destination, Source const& source) {
+/// destination, source)`; returns at once. `target` is a TaskGraph, or the TaskScope of a running task.
+/// `source` is a View with the same extents, or a value. Throws `Error` when the extents differ.
+template <class Target, class Destination, class Source>
+  requires Impl::is_target_v<Target>
+Future<void> deep_copy(Label label, Target& target, Destination const& destination, Source const& source) {
   static_assert(Kokkos::is_view_v<Destination>,
                 "Trellis: deep_copy(graph, destination, source) copies into a View");
   static_assert(!std::is_const_v<typename Destination::value_type>,
@@ -55,7 +60,7 @@ Future<void> deep_copy(Label label, TaskGraph& graph, Destination const& destina
     constexpr bool on_host = Impl::is_on_host<Destination> && Impl::is_on_host<Source>;
     using Space =
         std::conditional_t<on_host, Kokkos::DefaultHostExecutionSpace, Kokkos::DefaultExecutionSpace>;
-    auto const policy = ResourcePolicy(graph, write(destination));
+    auto const policy = ResourcePolicy(target, write(destination));
     using Body = Impl::CopyBody<Space, Destination, Source>;
     return Impl::FutureAccess::make(
         Impl::submit<Space>(std::move(label), policy, Body{destination, source}, read(source)));
@@ -65,15 +70,16 @@ Future<void> deep_copy(Label label, TaskGraph& graph, Destination const& destina
     typename Destination::non_const_value_type const value(source);
     using Body = Impl::CopyBody<Space, Destination, std::remove_const_t<decltype(value)>>;
     return Impl::FutureAccess::make(Impl::submit<Space>(
-        std::move(label), ResourcePolicy(graph, write(destination)), Body{destination, value}));
+        std::move(label), ResourcePolicy(target, write(destination)), Body{destination, value}));
   }
 }
 
 /// The same, labelled "deep_copy".
-template <class Destination, class Source>
-Future<void> deep_copy(TaskGraph& graph, Destination const& destination, Source const& source,
+template <class Target, class Destination, class Source>
+  requires Impl::is_target_v<Target>
+Future<void> deep_copy(Target& target, Destination const& destination, Source const& source,
                        std::source_location site = std::source_location::current()) {
-  return deep_copy(Label(std::string("deep_copy"), site), graph, destination, source);
+  return deep_copy(Label(std::string("deep_copy"), site), target, destination, source);
 }
 
 }  // namespace trellis

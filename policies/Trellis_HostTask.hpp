@@ -20,10 +20,15 @@ namespace trellis {
 
 namespace Impl {
 
+/// Stands for the space of a host task whose callable takes a TaskScope.
+struct Scoped {};
+template <class Space>
+inline constexpr bool is_host_v = std::is_void_v<Space> || std::is_same_v<Space, Scoped>;
+
 /// Calls `callable(arguments..., views...)` and keeps the result.
 template <class Space, class Result, class Callable, class Views>
 struct CallBody {
-  static constexpr std::string_view pattern = std::is_void_v<Space> ? "host_task" : "space_task";
+  static constexpr std::string_view pattern = is_host_v<Space> ? "host_task" : "space_task";
   Callable callable;
   Views views;
   std::shared_ptr<FutureState<Result>> state;
@@ -36,17 +41,21 @@ struct CallBody {
   static decltype(auto) call(Callable& callable, Views& views, void* instance) {
     return std::apply(
         [&](auto&... view) -> decltype(auto) {
-          if constexpr (std::is_void_v<Space>)
+          if constexpr (std::is_void_v<Space>) {
             return std::invoke(callable, view...);
-          else
+          } else if constexpr (std::is_same_v<Space, Scoped>) {
+            TaskScope self = ScopeAccess::running();
+            return std::invoke(callable, self, view...);
+          } else {
             return std::invoke(callable, *static_cast<Space const*>(instance), view...);
+          }
         },
         views);
   }
 };
 template <class Space, class Callable, class Views>
 struct CallBody<Space, void, Callable, Views> {
-  static constexpr std::string_view pattern = std::is_void_v<Space> ? "host_task" : "space_task";
+  static constexpr std::string_view pattern = is_host_v<Space> ? "host_task" : "space_task";
   Callable callable;
   Views views;
 
@@ -80,12 +89,12 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
                                       TypeList<std::add_lvalue_reference_t<Space const>>>;
   using Long = CallResult<F, typename Concat<Instance, typename MutableList<Views>::type>::type>;
   using Short = CallResult<F, Instance>;
-  static_assert(Long::callable || Short::callable,
-                "Trellis: the callable of a host_task takes nothing or the annotated Views in order (a View "
-                "annotated with read comes "
-                "with const elements); that of a space_task takes the execution space instance before them");
-  auto const submit_with = [&]<class Result>(std::type_identity<Result>, auto views) {
-    using Body = CallBody<Space, Result, F, decltype(views)>;
+  using WithScope = TypeList<TaskScope&>;
+  using ScopedLong = CallResult<F, typename Concat<WithScope, typename MutableList<Views>::type>::type>;
+  using ScopedShort = CallResult<F, WithScope>;
+  auto const submit_with = [&]<class How, class Result>(std::type_identity<How>, std::type_identity<Result>,
+                                                        auto views) {
+    using Body = CallBody<How, Result, F, decltype(views)>;
     if constexpr (std::is_void_v<Result>) {
       return FutureAccess::make(
           submit<Space>(std::move(label), policy, Body{std::forward<Callable>(callable), std::move(views)}));
@@ -96,16 +105,34 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
       return FutureAccess::make<Result>(handle, std::move(state));
     }
   };
-  if constexpr (Long::callable)
-    return submit_with(Long::type(), arguments_of(policy.annotations()));
-  else
-    return submit_with(Short::type(), std::tuple<>{});
+  constexpr std::type_identity<Space> plain;
+  constexpr std::type_identity<Scoped> scoped;
+  // Only asked when the forms before do not fit: a generic callable may not compile with a TaskScope.
+  if constexpr (Long::callable) {
+    return submit_with(plain, Long::type(), arguments_of(policy.annotations()));
+  } else if constexpr (Short::callable) {
+    return submit_with(plain, Short::type(), std::tuple<>{});
+  } else {
+    static_assert(
+        std::is_void_v<Space> && (ScopedLong::callable || ScopedShort::callable),
+        "Trellis: the callable of a host_task takes nothing or the annotated Views in order (a View "
+        "annotated with read comes "
+        "with const elements), and before them a TaskScope& if it likes; that of a space_task takes "
+        "the execution space instance before them");
+    if constexpr (ScopedLong::callable)
+      return submit_with(scoped, ScopedLong::type(), arguments_of(policy.annotations()));
+    else if constexpr (ScopedShort::callable)
+      return submit_with(scoped, ScopedShort::type(), std::tuple<>{});
+  }
 }
 
 }  // namespace Impl
 
 /// Submits a task that calls `callable()`, or `callable(views...)` with the annotated Views, on a host thread
 /// as soon as its accesses allow; returns at once. The Future holds what it returns.
+///
+/// A callable whose first parameter is a `TaskScope&` can split the task into parts and give up accesses, see
+/// Trellis_TaskScope.hpp.
 template <class... Annotations, class Callable>
 auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Callable&& callable) {
   return Impl::submit_call<void>(std::move(label), policy, std::forward<Callable>(callable));

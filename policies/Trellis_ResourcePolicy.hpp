@@ -17,7 +17,22 @@
 /// touches.
 namespace trellis {
 
+class TaskScope;
+
 namespace Impl {
+
+/// Where a task goes: to a graph, or to the parts of a running task.
+class Target {
+ public:
+  Target(TaskGraph& graph) : m_graph(&graph) {}
+  Target(TaskScope& scope) : m_scope(&scope) {}
+  [[nodiscard]] TaskGraph* graph() const { return m_graph; }  ///< or null
+  [[nodiscard]] TaskScope* scope() const { return m_scope; }  ///< or null
+
+ private:
+  TaskGraph* m_graph = nullptr;
+  TaskScope* m_scope = nullptr;
+};
 
 /// A range `[0, n)` whose execution space is not fixed yet.
 struct Count {
@@ -47,6 +62,9 @@ struct BaseOf<B> {
 ///     ResourcePolicy(graph, Kokkos::MDRangePolicy({0, 0}, {n, m}), read_write(a), priority(1))
 ///     ResourcePolicy(graph, write(result))           // for host_task and space_task
 ///
+/// Inside of a task that has been given a `TaskScope& self`, `self` in place of the graph makes the new task
+/// a part of that one.
+///
 /// The policy's own execution space instance is replaced by that of the worker which runs the task. Views are
 /// referred to, see Trellis_Annotations.hpp: use it in the call that submits the task.
 template <class Base, class... Annotations>
@@ -60,14 +78,14 @@ class ResourcePolicy {
 
   template <class B>
     requires(!Impl::is_annotation_v<B>)
-  ResourcePolicy(TaskGraph& graph, B const& base, Annotations... annotations)
-      : m_graph(&graph), m_base(make_base(base)), m_annotations(std::move(annotations)...) {}
+  ResourcePolicy(Impl::Target target, B const& base, Annotations... annotations)
+      : m_target(target), m_base(make_base(base)), m_annotations(std::move(annotations)...) {}
 
-  ResourcePolicy(TaskGraph& graph, Annotations... annotations)
+  ResourcePolicy(Impl::Target target, Annotations... annotations)
     requires std::same_as<Base, Impl::Once>
-      : m_graph(&graph), m_annotations(std::move(annotations)...) {}
+      : m_target(target), m_annotations(std::move(annotations)...) {}
 
-  [[nodiscard]] TaskGraph& graph() const { return *m_graph; }
+  [[nodiscard]] Impl::Target target() const { return m_target; }
   [[nodiscard]] Base const& base() const { return m_base; }
   [[nodiscard]] std::tuple<Annotations...> const& annotations() const { return m_annotations; }
 
@@ -80,17 +98,17 @@ class ResourcePolicy {
       return base;
   }
 
-  TaskGraph* m_graph;
+  Impl::Target m_target;
   Base m_base;
   std::tuple<Annotations...> m_annotations;
 };
 
 template <class B, class... A>
   requires(!Impl::is_annotation_v<B>)
-ResourcePolicy(TaskGraph&, B, A...) -> ResourcePolicy<typename Impl::BaseOf<B>::type, A...>;
+ResourcePolicy(Impl::Target, B, A...) -> ResourcePolicy<typename Impl::BaseOf<B>::type, A...>;
 template <class... A>
   requires(Impl::is_annotation_v<A> && ...)
-ResourcePolicy(TaskGraph&, A...) -> ResourcePolicy<Impl::Once, A...>;
+ResourcePolicy(Impl::Target, A...) -> ResourcePolicy<Impl::Once, A...>;
 
 }  // namespace trellis
 

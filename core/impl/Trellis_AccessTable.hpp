@@ -5,7 +5,9 @@
 #include <Trellis_Access.hpp>
 #include <Trellis_Area.hpp>
 #include <Trellis_Graph.hpp>
+#include <impl/Trellis_AnyState.hpp>
 #include <impl/Trellis_AreaIndex.hpp>
+#include <impl/Trellis_FunctionRef.hpp>
 
 #include <cstdint>
 #include <map>
@@ -36,6 +38,11 @@ struct AccessRequest {
   void (*describe)(void const* subject, ResourceInfo& info);
   /// False when the subject has a label and it is not this one. Cheap. Null: a subject's label never changes.
   bool (*may_have_label)(void const* subject, std::string const& label) = nullptr;
+  /// A state of the user's, or null; then `mode` is `write`. Lives during the call.
+  StatePtr const* state = nullptr;
+
+  [[nodiscard]] bool counts() const { return mode != Mode::none && !area.empty(); }
+  [[nodiscard]] Manner manner() const { return {mode, state != nullptr ? state->get() : nullptr}; }
 };
 
 struct AreaEntry;
@@ -53,7 +60,8 @@ struct Resource {
   std::vector<AreaEntry*> entries;
 };
 
-/// A task that accesses an area. The task is done when its `live_id` is no longer `id`.
+/// A task that accesses an area. The task is done when its `live_id` is no longer `id`. `task` is null in
+/// place of one that has demoted its accesses; that is only kept for the record.
 struct LiveAccess {
   Task* task;
   TaskId id;
@@ -67,13 +75,17 @@ struct LiveAccess {
 /// the same mode (two different modes always conflict), so it joins `current` and is ordered after
 /// `previous`. The same holds for a new access to another, overlapping area: what both share is ordered
 /// within this area.
+///
+/// That does not hold for states of the user's, nor for a task that has demoted its accesses: those are
+/// `loose`, and compared with each new access one by one.
 struct AreaEntry {
   Area area;
   Resource* resource = nullptr;
   std::uint64_t hash = 0;
   TaskId last_used = 0;
-  bool reused = false;     ///< has been used by more than one task
-  Mode mode = Mode::none;  ///< of `current`
+  bool reused = false;           ///< has been used by more than one task
+  Mode mode = Mode::none;        ///< of `current`
+  std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   std::vector<LiveAccess> current;
   std::vector<LiveAccess> previous;
 
@@ -82,6 +94,14 @@ struct AreaEntry {
     bool covered;  ///< by this entry's area
   };
   std::vector<Overlap> overlaps;  ///< every other entry whose area shares a byte with this one
+
+  struct Loose {
+    LiveAccess who;
+    Mode mode;
+    StatePtr state;
+    [[nodiscard]] Manner manner() const { return {mode, state.get()}; }
+  };
+  std::vector<Loose> loose;
 };
 
 /// Derives dependencies from accesses. Used by one thread at a time, under the graph's submission lock.
@@ -103,12 +123,34 @@ class AccessTable {
   /// returns false when the other task is done and nobody need ever hear of it again.
   template <class OrderAfter>
   void enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
+  /// The same for a state of the user's.
+  void enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
+             FunctionRef<bool(LiveAccess)> order_after);
+  /// Throws when the state of a request disagrees with one that is there.
+  void check_symmetric(AreaEntry const& entry, AccessRequest const& request) const;
+
+  /// The task has demoted: from now on it is compared one by one. Takes it out of an entry; then each access
+  /// that it still has is put in as a loose one.
+  void take_out(AreaEntry& entry, TaskId id);
+  /// Drops those that are done, as far as nobody need hear of them.
+  void drop_gone(std::vector<LiveAccess>& tasks) const {
+    std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
+  }
+  static void put_in(AreaEntry& entry, Manner manner, StatePtr const& state, Task& task, TaskId id) {
+    entry.loose.push_back({{&task, id}, manner.mode, state});
+  }
 
  private:
   template <class OrderAfter>
   void visit(std::vector<LiveAccess>& group, TaskId self, OrderAfter&& order_after) const;
   template <class OrderAfter>
   void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
+  /// Orders a new access after the loose ones that conflict with it, of this and of overlapping entries, but
+  /// not after those that one of them is ordered after; then drops what the new one covers.
+  void order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
+                          FunctionRef<bool(LiveAccess)> order_after);
+  /// Done, and nobody need ever hear of it again.
+  [[nodiscard]] bool is_gone(LiveAccess const& access) const;
   /// Drops members that are done. Of those that failed one is kept: it stands for all.
   void compact(std::vector<LiveAccess>& group) const;
 
@@ -124,6 +166,7 @@ class AccessTable {
   TaskSlab& m_tasks;
   FailureLog const& m_failures;
   bool m_keep_all;
+  bool m_any_loose = false;           ///< has there ever been a loose access?
   std::vector<AreaEntry*> m_buckets;  ///< open addressing; the size is a power of two, at most half full
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   std::size_t m_collect_at = 1024;                                  ///< entries
@@ -153,6 +196,7 @@ template <class OrderAfter>
 void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after) {
   bool const writes = mode == Mode::write || mode == Mode::read_write;
   entry.last_used = id;
+  if (m_any_loose) order_behind_loose(entry, {mode, nullptr}, id, order_after);
   for (auto const& [other, covered] : entry.overlaps) {
     if (other->current.empty()) continue;
     order_behind(*other, mode, id, order_after);
@@ -169,6 +213,7 @@ void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, Orde
     std::swap(entry.previous, entry.current);
     entry.current.clear();
     entry.mode = mode;
+    ++entry.generation;
     if (writes) entry.previous.clear();  // no access joins a write, so nobody will ask
   }
   entry.current.push_back({&task, id});

@@ -3,21 +3,27 @@
 #define TRELLIS_IMPL_ENGINE_HPP
 
 #include <Trellis_Graph.hpp>
+#include <Trellis_Observer.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <impl/Trellis_AccessTable.hpp>
 #include <impl/Trellis_AsyncStreams.hpp>
 #include <impl/Trellis_Exclusion.hpp>
 #include <impl/Trellis_Failure.hpp>
 #include <impl/Trellis_Recorder.hpp>
+#include <impl/Trellis_Scope.hpp>
 #include <impl/Trellis_Submission.hpp>
 #include <impl/Trellis_Task.hpp>
 #include <impl/Trellis_Workers.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,8 +35,8 @@ namespace trellis::Impl {
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams, submission,
 /// task, exclusion, then any one of: failure log, recorder, queue, workers. User code runs under a lock in
-/// three places only: the move of a functor into its task and a View's label (submission), and the launch of
-/// an asynchronous task (streams).
+/// few places only: the move of a functor into its task, a View's label, the comparison of access states and
+/// tags (submission, exclusion), and the launch of an asynchronous task (streams).
 class Engine final : private TaskSource {
  public:
   explicit Engine(TaskGraphOptions const& options);
@@ -38,6 +44,24 @@ class Engine final : private TaskSource {
 
   /// Adds a task. May run other tasks first, when too many are in flight.
   TaskHandle submit(TaskSpec&& spec);
+  /// Tells which graph this is, for the handles of its tasks. Called once, before anything else.
+  void bind(GraphControl& control, std::uint64_t generation) {
+    m_control = &control;
+    m_generation = generation;
+  }
+  /// Throws when a task has been submitted.
+  void add_rule(TagRule&& rule);
+
+  // For the body of a running task, see TaskScope.
+  /// The innermost task of any graph whose body the calling thread runs.
+  [[nodiscard]] static TaskHandle running();
+  void demote(TaskHandle const& self, std::span<AccessRequest const> to);
+  void release(TaskHandle const& self, std::span<AccessRequest const> what);
+  void add_local(TaskHandle const& self, AccessRequest const& what);
+  void wait_for_parts(TaskHandle const& self);
+  /// Replaces the body of a pending task by parts that `split` submits at once. False when it is not pending.
+  bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
+
   void wait();
   /// Waits for one task; does not throw when it failed.
   void wait_for(TaskHandle const& handle);
@@ -69,16 +93,42 @@ class Engine final : private TaskSource {
 
   // Submission; the submission lock is held.
   void make_room(std::unique_lock<SpinLock>& lock);
-  Task& new_task(TaskSpec& spec);
-  std::int32_t connect(Task& task, TaskSpec const& spec);  ///< returns the number of edges
+  Task& new_task(TaskSpec& spec, Scope& scope);
+  std::int32_t connect(Task& task, TaskSpec const& spec, Scope& scope);  ///< returns the number of edges
+  void synchronize(Task& task, Scope& scope, std::int32_t& edges);
+  void apply_rules(Task& task, Scope& scope, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
   static void inherit(Task& task, FailurePtr const& failure);
+
+  // Parts of tasks.
+  Task& require_live(TaskHandle const& self, char const* what) const;
+  Scope& scope_of(Task const& task) { return task.parent != nullptr ? *task.parent->scope : m_root; }
+  Scope& open_scope(Task& owner);
+  void add_part(Scope& scope, Task& part);
+  void check_within(Task const& owner, AccessRequest const& request, Label const& label) const;
+  void check_explicit(TaskSpec const& spec);
+  void start_parts(Task& owner, Slot& slot);
+  Task* body_over(Task& owner, Slot& slot, TaskState state);
+
+  // Demotion; the submission lock is held.
+  struct Demotion;
+  void apply(Task& task, Demotion& demotion, std::vector<Task*>& ready, std::vector<Task*>& granted);
+  [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
+  void let_go(Task& task, std::vector<Task*>& ready);
+  void demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan);
+
+  // What happens, for the recorder and the observer.
+  void changed(Task const& task, TaskState state, int row = -1) {
+    if (m_watched) watch(task, state, row);
+  }
+  void watch(Task const& task, TaskState state, int row);
 
   // From ready to done.
   void make_ready(Task& task, Slot* slot);
   void push(Task& task, Slot* slot);
   Task* run_one(Task& task, Slot& slot);
   Task* complete(Task& task, Slot& slot, TaskState state, int row);
+  Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
   static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
   [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
@@ -97,8 +147,7 @@ class Engine final : private TaskSource {
   bool leads_to(Task& task, TaskHandle const& awaited);
   template <class F>
   void for_each_held_up(LiveAccess from, F&& f);
-  template <class Found>
-  bool search(LiveAccess from, Found&& found);
+  bool search(LiveAccess from, TaskId awaited);
   // Completed first: a task submitted and completed between the two readings must not hide one that still
   // runs.
   [[nodiscard]] std::uint64_t in_flight() const {
@@ -107,6 +156,8 @@ class Engine final : private TaskSource {
   }
   [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
+  GraphControl* m_control = nullptr;
+  std::uint64_t m_generation = 0;
   TaskGraphOptions const m_options;
   std::shared_ptr<SchedulingPolicy> const m_policy;
   bool const m_serial;
@@ -115,13 +166,15 @@ class Engine final : private TaskSource {
   TaskSlab m_slab;
   FailureLog m_failures;
   std::unique_ptr<Recorder> const m_recorder;  ///< null: does not record
+  bool const m_watched;                        ///< records, or has an observer
+  std::chrono::steady_clock::time_point const m_start = std::chrono::steady_clock::now();
+  std::deque<TagRule> m_rules;  ///< does not change once there are tasks
   Exclusion m_exclusion;
 
   alignas(64) SpinLock m_submission;
-  AccessTable m_table;                    ///< guarded by m_submission
+  Scope m_root;                           ///< guarded by m_submission: the tasks that are parts of none
   std::atomic<TaskId> m_submitted{0};     ///< written under m_submission
   std::atomic<std::uint64_t> m_edges{0};  ///< written under m_submission
-  LiveAccess m_barrier{nullptr, 0};       ///< guarded by m_submission: the newest synchronizing task
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room under the cap
   std::vector<AreaEntry*> m_entries;  ///< guarded by m_submission: scratch
 

@@ -22,9 +22,17 @@ struct Failure {
   std::string origin_text;   ///< `task "name" (#id, file:line)` of that task and what it accessed
   std::string what;          ///< what the body threw, as text
   std::exception_ptr cause;  ///< what the body threw
+  std::shared_ptr<Failure const>
+      of_part;  ///< not null: this task's body did not throw, but a part of it failed
   mutable std::atomic<bool> observed{false};  ///< a `get()` has thrown it
 };
 using FailurePtr = std::shared_ptr<Failure const>;
+
+/// What a task throws that waits for its parts when one has failed. If it leaves the body, the part's failure
+/// stays the task's.
+class PartFailed final : public Error {
+  using Error::Error;
+};
 
 /// The failed and cancelled tasks of a graph by id, so that tasks submitted later and futures asked later
 /// learn of them though the task itself is long recycled. Keeps the newest `capacity`; what `wait()` has

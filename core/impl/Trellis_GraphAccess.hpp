@@ -3,7 +3,10 @@
 #define TRELLIS_IMPL_GRAPHACCESS_HPP
 
 #include <Trellis_TaskGraph.hpp>
+#include <impl/Trellis_FunctionRef.hpp>
 #include <impl/Trellis_Submission.hpp>
+
+#include <span>
 
 namespace trellis::Impl {
 
@@ -11,6 +14,15 @@ namespace trellis::Impl {
 struct GraphAccess {
   /// Throws `Error` when the graph is closed (its Kokkos has been finalised).
   static TaskHandle submit(TaskGraph& graph, TaskSpec&& spec);
+
+  // For running tasks, see Engine and TaskScope.
+  static TaskHandle running();
+  static TaskHandle submit_part(TaskHandle const& owner, TaskSpec&& spec);
+  static void demote(TaskHandle const& self, std::span<AccessRequest const> to);
+  static void release(TaskHandle const& self, std::span<AccessRequest const> what);
+  static void add_local(TaskHandle const& self, AccessRequest const& what);
+  static void wait_for_parts(TaskHandle const& self);
+  static bool refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split);
 };
 
 }  // namespace trellis::Impl

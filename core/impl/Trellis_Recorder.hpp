@@ -23,10 +23,18 @@ class Recorder {
 
   /// A task that is being submitted (its accesses are known).
   void submitted(Task const& task);
-  void edge(TaskId from, TaskId to, EdgeReason reason);
+  void edge(TaskId from, TaskId to, EdgeReason reason, bool released = false);
+  /// The edges by access between the two that are there now no longer count.
+  void release(TaskId from, TaskId to);
+  /// The task has given up accesses.
+  void demoted(Task const& task);
+  /// A pending task is refined: its body will not run, `pattern` says so.
+  void refined(Task const& task);
+  /// The body of a task with parts is over.
+  void returned(Task const& task);
   /// Ready, or running on this row.
   void changed(Task const& task, TaskState state, int row = -1);
-  /// The task is over: done, failed or cancelled. `row`: the slot that ran it.
+  /// The task is over: done, failed or cancelled. `row`: the slot that ran it, -1: none.
   void finished(Task const& task, TaskState state, int row);
 
   [[nodiscard]] std::vector<TaskRecord> nodes() const;
@@ -34,12 +42,19 @@ class Recorder {
   [[nodiscard]] std::vector<EdgeRecord> edges(bool dependencies_only) const;
 
  private:
+  [[nodiscard]] static std::vector<AccessRecord> accesses_of(Task const& task);
   TaskRecord& record(TaskId id) { return m_nodes[static_cast<std::size_t>(id - 1)]; }
 
   std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
   mutable std::mutex m_mutex;
   std::vector<TaskRecord> m_nodes;  ///< task `id` at position `id - 1`
   std::vector<EdgeRecord> m_edges;
+  struct Release {
+    TaskId from;
+    TaskId to;
+    std::size_t edges;  ///< how many there were: later ones count again
+  };
+  std::vector<Release> m_releases;
 };
 
 }  // namespace trellis::Impl

@@ -63,6 +63,8 @@ struct TaskSpec {
   SpaceAdapter* space = nullptr;  ///< null: host task
   std::span<AccessRequest const> accesses;
   std::span<TaskHandle const> after;
+  std::span<TagPtr const> tags;
+  TaskHandle parent{};  ///< a running task that the new one becomes a part of; null: it belongs to the graph
   int priority = 0;
   bool main_thread = false;
   bool synchronizing = false;

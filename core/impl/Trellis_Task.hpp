@@ -6,20 +6,25 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_Space.hpp>
+#include <Trellis_Tag.hpp>
+#include <impl/Trellis_AnyState.hpp>
 #include <impl/Trellis_Failure.hpp>
 #include <impl/Trellis_SpinLock.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <vector>
 
 namespace trellis::Impl {
 
 struct AreaEntry;
+struct Scope;
 
 /// What the typed fronts know of a task's body, as plain functions. A body lives in the task's storage.
 struct TaskOps {
@@ -35,6 +40,8 @@ struct TaskOps {
 struct TaskAccess {
   AreaEntry* entry;
   Mode mode;
+  std::int16_t state = -1;       ///< position in Task::states, or -1
+  std::uint32_t generation = 0;  ///< of the entry's group that it joined
 };
 
 /// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a task is
@@ -50,8 +57,13 @@ struct TaskAccess {
 /// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`, which submission
 /// takes off at its end together with adding the number of edges, so it cannot reach 0 before. All decrements
 /// are acquire-release: the thread that brings it to 0 happens after every predecessor and after the
-/// submission.
+/// submission. While it is not 0 the task cannot start, and another edge may be added under the submission
+/// lock by adding 1, if the count is known not to reach 0 meanwhile (or with a compare-and-swap that never
+/// starts from 0).
 struct alignas(64) Task {
+  Task();
+  ~Task();
+
   static constexpr std::int32_t being_submitted = 1 << 30;
   static constexpr std::uint32_t inline_successors = 5;
   static constexpr std::uint32_t inline_accesses = 5;
@@ -72,12 +84,12 @@ struct alignas(64) Task {
   SpaceAdapter* space = nullptr;  ///< null: host task
   void* body = nullptr;           ///< in `storage` or on the heap
   Task* next = nullptr;           ///< free list
-  FailurePtr failure;             ///< guarded by lock while pending
+  FailurePtr failure;             ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
   std::int32_t priority = 0;
   bool main_thread = false;
   bool synchronizing = false;
-  bool exclusive = false;     ///< has an exclusive access
+  bool exclusive = false;     ///< may exclude others: has an exclusive access, or a rule asks for it
   bool asynchronous = false;  ///< so is its space
   bool body_on_heap = false;
 
@@ -90,6 +102,13 @@ struct alignas(64) Task {
   TaskAccess accesses[inline_accesses];
   std::vector<TaskAccess> more_accesses;
   Label label;
+
+  // Parts and properties that most tasks have none of.
+  Task* parent = nullptr;        ///< the task that this one is a part of; it is live at least as long
+  std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
+  std::vector<StatePtr> states;
+  std::vector<TagPtr> tags;
+  std::vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
 
   // Asynchronous spaces only.
   struct DevicePredecessor {
@@ -127,6 +146,18 @@ struct alignas(64) Task {
       more_successors.push_back(successor);
     ++successor_count;
   }
+  [[nodiscard]] TaskAccess& access(std::uint32_t k) {
+    return k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses];
+  }
+  [[nodiscard]] Manner manner(TaskAccess const& access) const {
+    return {access.mode, access.state < 0 ? nullptr : states[static_cast<std::size_t>(access.state)].get()};
+  }
+  /// The task's tag of this type, or null.
+  [[nodiscard]] AnyTag const* tag(std::type_index type) const {
+    for (TagPtr const& tag : tags)
+      if (tag->type() == type) return tag.get();
+    return nullptr;
+  }
   void add_access(TaskAccess access) {
     if (access_count < inline_accesses)
       accesses[access_count] = access;
@@ -135,6 +166,9 @@ struct alignas(64) Task {
     ++access_count;
   }
 };
+
+/// Do accesses of the two make them dependent on each other? Requires the submission lock.
+[[nodiscard]] bool conflict(Task const& a, Task const& b);
 
 /// `task "name" (#id, file:line) [pattern; write "x", read "y"]`
 [[nodiscard]] std::string describe(Task const& task);

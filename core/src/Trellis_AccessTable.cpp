@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
 #include <impl/Trellis_AccessTable.hpp>
 #include <impl/Trellis_Failure.hpp>
 #include <impl/Trellis_Task.hpp>
@@ -55,7 +56,8 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
 bool AccessTable::has_other_label(AreaEntry const& entry, AccessRequest const& request) const {
   if (!entry.current.empty()) {
     LiveAccess const newest = entry.current.back();
-    if (newest.task->live_id.load(std::memory_order_acquire) == newest.id) return false;
+    if (newest.task != nullptr && newest.task->live_id.load(std::memory_order_acquire) == newest.id)
+      return false;
   }
   return request.may_have_label != nullptr && !request.may_have_label(request.subject, entry.resource->label);
 }
@@ -145,8 +147,10 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
     if (entry.last_used >= (entry.reused ? before : before_once)) return false;
     // A failure that has not been reported yet still cancels whoever comes to this area.
     auto const poisons = [&](LiveAccess const& access) { return m_failures.poisons(access.id) != nullptr; };
+    auto const poisons_loosely = [&](AreaEntry::Loose const& loose) { return poisons(loose.who); };
     return !m_failures.any() || (std::none_of(entry.current.begin(), entry.current.end(), poisons) &&
-                                 std::none_of(entry.previous.begin(), entry.previous.end(), poisons));
+                                 std::none_of(entry.previous.begin(), entry.previous.end(), poisons) &&
+                                 std::none_of(entry.loose.begin(), entry.loose.end(), poisons_loosely));
   };
   std::vector<AreaEntry*> gone;
   for (auto const& entry : m_entries)
@@ -177,6 +181,96 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
 
   std::fill(m_buckets.begin(), m_buckets.end(), nullptr);
   for (auto const& entry : m_entries) put_into_bucket(*entry);
+}
+
+// --- loose accesses
+// ---------------------------------------------------------------------------------------------------------
+
+bool AccessTable::is_gone(LiveAccess const& access) const {
+  return !m_keep_all && access.task->live_id.load(std::memory_order_acquire) != access.id &&
+         m_failures.poisons(access.id) == nullptr;
+}
+
+void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
+                                     FunctionRef<bool(LiveAccess)> order_after) {
+  struct Found {
+    AreaEntry const* entry;
+    AreaEntry::Loose loose;
+  };
+  std::vector<Found> found;
+  auto const collect = [&](AreaEntry& other) {
+    std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) {
+      if (loose.who.id == self) return false;
+      if (is_gone(loose.who)) return true;
+      if (manner.depends_on(loose.manner())) found.push_back({&other, loose});
+      return false;
+    });
+  };
+  collect(entry);
+  for (auto const& [other, covered] : entry.overlaps) collect(*other);
+
+  // Newest first. One that a chosen one conflicts with has been ordered before that, and still is: demotion
+  // takes away such an edge only when the two no longer conflict.
+  std::sort(found.begin(), found.end(),
+            [](Found const& a, Found const& b) { return a.loose.who.id > b.loose.who.id; });
+  std::vector<Found const*> chosen;
+  for (Found const& each : found) {
+    bool const behind = std::any_of(chosen.begin(), chosen.end(), [&](Found const* later) {
+      return later->loose.who.id == each.loose.who.id ||
+             (later->loose.manner().depends_on(each.loose.manner()) &&
+              (later->entry == each.entry || overlaps(later->entry->area, each.entry->area)));
+    });
+    if (behind) continue;
+    order_after(each.loose.who);
+    chosen.push_back(&each);
+  }
+
+  // Whoever conflicts with what is dropped conflicts with the new access, too, which is ordered after it.
+  auto const drop = [&](AreaEntry& other) {
+    std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) {
+      return loose.who.id != self && manner.depends_on(loose.manner()) && manner.covers(loose.manner());
+    });
+  };
+  drop(entry);
+  for (auto const& [other, covered] : entry.overlaps)
+    if (covered) drop(*other);
+}
+
+void AccessTable::enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
+                        FunctionRef<bool(LiveAccess)> order_after) {
+  entry.last_used = id;
+  m_any_loose = true;
+  order_behind_loose(entry, {Mode::write, state.get()}, id, order_after);
+  order_behind(entry, Mode::write, id, order_after);
+  for (auto const& [other, covered] : entry.overlaps) order_behind(*other, Mode::write, id, order_after);
+  entry.loose.push_back({{&task, id}, Mode::write, state});
+}
+
+void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& request) const {
+  AnyState const& state = **request.state;
+  auto const check = [&](AreaEntry const& other) {
+    for (AreaEntry::Loose const& loose : other.loose)
+      if (loose.state != nullptr &&
+          (state.disagrees_with(*loose.state) || loose.state->disagrees_with(state)))
+        throw Error(Error::Kind::bad_access, "\"" + entry.resource->label + "\" is accessed in the states " +
+                                                 state.text() + " and " + loose.state->text() +
+                                                 ", which do not agree on whether they depend on each other");
+  };
+  check(entry);
+  for (auto const& overlap : entry.overlaps) check(*overlap.entry);
+}
+
+void AccessTable::take_out(AreaEntry& entry, TaskId id) {
+  m_any_loose = true;
+  for (std::vector<LiveAccess>* group : {&entry.current, &entry.previous}) {
+    if (m_keep_all) {  // what comes later is still behind what was there before the task
+      for (LiveAccess& access : *group)
+        if (access.id == id) access.task = nullptr;
+    } else {
+      std::erase_if(*group, [&](LiveAccess const& access) { return access.id == id; });
+    }
+  }
+  std::erase_if(entry.loose, [&](AreaEntry::Loose const& loose) { return loose.who.id == id; });
 }
 
 void AccessTable::compact(std::vector<LiveAccess>& group) const {

@@ -4,6 +4,8 @@
 #include <Trellis_Graph.hpp>
 
 #include <ostream>
+#include <unordered_map>
+#include <vector>
 
 namespace trellis {
 namespace {
@@ -89,6 +91,8 @@ std::string_view style(EdgeReason reason) {
       return " [style=solid, color=\"#0072B2\", arrowhead=vee, tooltip=\"after\"]";
     case EdgeReason::synchronizing:
       return " [style=solid, color=\"#8A8A8A\", penwidth=2, tooltip=\"synchronizing\"]";
+    case EdgeReason::rule:
+      return " [style=dashed, color=\"#009E73\", fontcolor=\"#009E73\", label=\"rule\"]";
     // It must not decide on ranks: exclusion edges may point either way, and the layout is that of the
     // dependencies.
     case EdgeReason::exclusion:
@@ -97,6 +101,9 @@ std::string_view style(EdgeReason reason) {
   }
   return "";
 }
+
+constexpr std::string_view released_style =
+    " [style=dotted, color=\"#8A8A8A\", fontcolor=\"#8A8A8A\", label=\"released\"]";
 
 }  // namespace
 
@@ -112,13 +119,37 @@ void Graph::write_dot(std::ostream& out) const {
     text.clear();
   };
   if (m_nodes.empty()) text += "  label=\"no tasks recorded\";\n";
-  for (TaskRecord const& task : m_nodes) {
-    append_node(text, task);
-    if (text.size() > chunk) flush();
-  }
+  std::unordered_map<TaskId, std::vector<TaskRecord const*>> parts;
+  for (TaskRecord const& task : m_nodes)
+    if (task.parent != 0) parts[task.parent].push_back(&task);
+  // The parts of a task lie in a frame below it, to any depth: each task is written when its turn comes, and
+  // a null closes a frame.
+  std::vector<TaskRecord const*> stack;
+  auto const write_with_parts = [&](TaskRecord const& first) {
+    stack.assign(1, &first);
+    while (!stack.empty()) {
+      TaskRecord const* const task = stack.back();
+      stack.pop_back();
+      if (task == nullptr) {
+        text += "  }\n";
+        continue;
+      }
+      append_node(text, *task);
+      if (text.size() > chunk) flush();
+      auto const found = parts.find(task->id);
+      if (found == parts.end()) continue;
+      text += "  subgraph cluster_t" + std::to_string(task->id) + " {\n  style=\"rounded,dashed\"; label=\"";
+      append_dot(text, "parts of " + task->label);
+      text += "\";\n";
+      stack.push_back(nullptr);
+      stack.insert(stack.end(), found->second.rbegin(), found->second.rend());
+    }
+  };
+  for (TaskRecord const& task : m_nodes)
+    if (task.parent == 0 || !m_position.contains(task.parent)) write_with_parts(task);
   for (EdgeRecord const& edge : m_edges) {
     text += "  t" + std::to_string(edge.from) + " -> t" + std::to_string(edge.to);
-    text += style(edge.reason);
+    text += edge.released ? released_style : style(edge.reason);
     text += ";\n";
     if (text.size() > chunk) flush();
   }

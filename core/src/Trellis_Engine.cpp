@@ -18,7 +18,9 @@ Engine::Engine(TaskGraphOptions const& options)
       m_serial(dynamic_cast<SerialOrder*>(options.policy.get()) != nullptr),
       m_room_check(std::max<std::uint64_t>(1, *options.in_flight / 32)),
       m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
-      m_table(m_slab, m_failures, *options.record),
+      m_watched(*options.record || options.observer != nullptr),
+      m_exclusion(m_rules, m_recorder.get()),
+      m_root(m_slab, m_failures, *options.record),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (m_policy->m_serves_a_graph.exchange(true))
     throw Error(Error::Kind::bad_input,
@@ -46,6 +48,14 @@ void Engine::close() noexcept {
                 << " failed: " << failure->what << std::endl;
 }
 
+void Engine::add_rule(TagRule&& rule) {
+  std::lock_guard const lock(m_submission);
+  if (submitted() != 0)
+    throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name + " already has tasks, so the rule \"" +
+                                            rule.name + "\" comes too late");
+  m_rules.push_back(std::move(rule));
+}
+
 Recorder const& Engine::recorder() const {
   if (!m_recorder)
     throw Error(Error::Kind::bad_input,
@@ -63,13 +73,37 @@ std::vector<std::string> Engine::rows() const {
   return rows;
 }
 
+void Engine::watch(Task const& task, TaskState state, int row) {
+  if (m_recorder) {
+    if (state == TaskState::ready || state == TaskState::running)
+      m_recorder->changed(task, state, row);
+    else if (state != TaskState::pending)
+      m_recorder->finished(task, state, row);
+  }
+  if (m_options.observer == nullptr) return;
+  auto const since_start = std::chrono::steady_clock::now() - m_start;
+  TaskEvent const event{
+      task.id,
+      task.parent != nullptr ? task.parent->id : 0,
+      task.label.view(),
+      state,
+      row,
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count())};
+  try {
+    m_options.observer(event);
+  } catch (...) {
+    std::cerr << "Trellis: the observer of " << m_options.name << " threw an exception, which is ignored"
+              << std::endl;
+  }
+}
+
 // --- ready
 // ---------------------------------------------------------------------------------------------------------
 
 // `slot` is null on a thread that runs no tasks of this graph.
 void Engine::make_ready(Task& task, Slot* slot) {
   task.state.store(TaskState::ready, std::memory_order_relaxed);
-  if (m_recorder) m_recorder->changed(task, TaskState::ready);
+  changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
   push(task, slot);
@@ -133,6 +167,7 @@ void Engine::run(Task* task, Slot& slot, Condition stop) {
 
 Task* Engine::run_one(Task& task, Slot& slot) {
   TaskState state = TaskState::cancelled;
+  bool const refined = task.scope != nullptr;
   if (task.failure == nullptr) {
     if (task.asynchronous) {
       launch(task, slot);
@@ -140,17 +175,25 @@ Task* Engine::run_one(Task& task, Slot& slot) {
     }
     state = TaskState::done;
     task.state.store(TaskState::running, std::memory_order_relaxed);
-    if (m_recorder) m_recorder->changed(task, TaskState::running, slot.number);
-    Frame const frame(*this, slot, task);
-    try {
-      task.ops->run(task.body, task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr,
-                    task.label);
-    } catch (...) {
-      state = TaskState::failed;
-      task.failure = current_failure(task);
+    changed(task, TaskState::running, slot.number);
+    if (refined) {
+      start_parts(task, slot);
+    } else {
+      Frame const frame(*this, slot, task);
+      try {
+        task.ops->run(task.body, task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr,
+                      task.label);
+      } catch (PartFailed const&) {
+        state = TaskState::failed;  // the part has left its failure here
+      } catch (...) {
+        state = TaskState::failed;
+        inherit(task, current_failure(task));
+      }
     }
+  } else if (refined) {
+    start_parts(task, slot);
   }
-  return complete(task, slot, state, slot.number);
+  return task.scope != nullptr ? body_over(task, slot, state) : complete(task, slot, state, slot.number);
 }
 
 FailurePtr Engine::current_failure(Task const& task) {
@@ -190,8 +233,29 @@ Trigger Engine::trigger_between(Task const& before, Task const& after) {
   return on_device ? Trigger::launch : Trigger::completion;
 }
 
-/// Returns the task to run next on this slot, if the policy keeps one here.
+/// Returns the task to run next on this slot, if the policy keeps one here. Completes the task that this one
+/// is a part of, too, if nothing else of that is left.
 Task* Engine::complete(Task& task, Slot& slot, TaskState state, int row) {
+  Task* owner = task.parent;
+  if (owner != nullptr && task.failure != nullptr) inherit(*owner, task.failure);
+  Task* next = complete_one(task, slot, state, row);
+  while (owner != nullptr && owner->scope->open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Task& whole = *owner;
+    owner = whole.parent;
+    if (owner != nullptr && whole.failure != nullptr) inherit(*owner, whole.failure);
+    TaskState const body = whole.scope->owner_state;
+    state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
+    Task* const another = complete_one(whole, slot, state, whole.scope->owner_row);
+    if (another == nullptr) continue;
+    if (next == nullptr)
+      next = another;
+    else
+      push(*another, &slot);
+  }
+  return next;
+}
+
+Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   std::vector<Task*>& ready = slot.ready;
   ready.clear();
   FailurePtr const failure = std::move(task.failure);
@@ -201,13 +265,27 @@ Task* Engine::complete(Task& task, Slot& slot, TaskState state, int row) {
       std::lock_guard const lock(m_submission);
       text = describe(task);
     }
-    m_failures.add(task.id, text, failure);
-    task.ops->fail(task.body, task.id, text, failure);
+    FailurePtr own = failure;
+    if (state == TaskState::failed && failure->origin != task.id) {
+      auto of_part = std::make_shared<Failure>();
+      of_part->origin = failure->origin;
+      of_part->origin_text = failure->origin_text;
+      of_part->what = failure->what;
+      of_part->cause = failure->cause;
+      of_part->of_part = failure;
+      own = std::move(of_part);
+    }
+    m_failures.add(task.id, text, own);
+    task.ops->fail(task.body, task.id, text, own);
   }
   task.ops->destroy(task.body);  // before the successors go on: what a task captured is free once it is done
   task.state.store(state, std::memory_order_relaxed);
-  if (m_recorder) m_recorder->finished(task, state, row);
-  if (task.exclusive) m_exclusion.release(task, ready, m_recorder.get());
+  changed(task, state, row);
+  if (task.exclusive) m_exclusion.release(task, ready);
+  if (task.scope != nullptr) {
+    std::lock_guard const lock(m_submission);  // a search for circles of waits may be looking at it
+    task.scope.reset();
+  }
 
   task.lock.lock();
   task.live_id.store(0, std::memory_order_release);
@@ -237,7 +315,7 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
   for (std::size_t k = granted; k < ready.size(); ++k) {
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
-    if (m_recorder) m_recorder->changed(task, TaskState::ready);
+    changed(task, TaskState::ready);
     if (task.exclusive && task.failure == nullptr && !m_serial && !m_exclusion.acquire(task)) continue;
     ready[kept++] = &task;
   }
@@ -270,7 +348,7 @@ void Engine::launch(Task& task, Slot& slot) {
   std::vector<Task*> ready;
   try {
     task.state.store(TaskState::running, std::memory_order_relaxed);
-    if (m_recorder) m_recorder->changed(task, TaskState::running);
+    changed(task, TaskState::running);
     Frame const frame(*this, slot, task);
     // Successors that wait for the launch alone are collected before the task can retire and be reused.
     m_streams.launch(

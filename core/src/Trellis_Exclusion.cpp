@@ -6,16 +6,111 @@
 
 namespace trellis::Impl {
 
-bool Exclusion::conflict(Task const& a, Task const& b) {
+namespace {
+
+AnyTag const& tag_of(std::vector<TagPtr> const& tags, TagRule const& rule) {
+  for (TagPtr const& tag : tags)
+    if (tag->type() == rule.type) return *tag;
+  return *rule.by_default;
+}
+
+}  // namespace
+
+bool Exclusion::rules_exclude(TaskId a, std::vector<TagPtr> const& tags_a, TaskId b,
+                              std::vector<TagPtr> const& tags_b) const {
+  return std::any_of(m_rules.begin(), m_rules.end(), [&](TagRule const& rule) {
+    if (rule.constraint != Constraint::exclusive) return false;
+    AnyTag const& x = tag_of(tags_a, rule);
+    AnyTag const& y = tag_of(tags_b, rule);
+    return a < b ? rule.holds(x, y) : rule.holds(y, x);
+  });
+}
+
+bool Exclusion::conflict(Task const& a, Task const& b) const {
+  if (a.parent != b.parent) return false;
   bool found = false;
   a.for_each_access([&](TaskAccess const& x) {
-    if (found || x.mode != Mode::exclusive) return;
+    Manner const manner = a.manner(x);
+    if (found || !manner.can_exclude()) return;
     b.for_each_access([&](TaskAccess const& y) {
-      if (y.mode == Mode::exclusive) found = found || overlaps(x.entry->area, y.entry->area);
+      found = found || (manner.excludes(b.manner(y)) && overlaps(x.entry->area, y.entry->area));
     });
   });
+  return found || rules_exclude(a.id, a.tags, b.id, b.tags);
+}
+
+bool Exclusion::concerns(Task const& task) const {
+  bool found = std::any_of(m_rules.begin(), m_rules.end(),
+                           [](TagRule const& rule) { return rule.constraint == Constraint::exclusive; });
+  task.for_each_access([&](TaskAccess const& access) { found = found || task.manner(access).can_exclude(); });
   return found;
 }
+
+// --- the order, for the record
+// -------------------------------------------------------------------------------------------------
+
+Exclusion::Past Exclusion::past_of(Task const& task) {
+  Past past{task.id, task.parent != nullptr ? task.parent->id : 0, {}, task.tags};
+  task.for_each_access([&](TaskAccess const& access) {
+    if (task.manner(access).can_exclude())
+      past.claims.push_back({access.entry->area, access.mode,
+                             access.state < 0 ? nullptr : task.states[static_cast<std::size_t>(access.state)],
+                             access.generation});
+  });
+  return past;
+}
+
+/// Exclusive accesses to one area that were not in one group have a dependency between them: nothing to
+/// choose.
+bool Exclusion::chose_between(Past const& earlier, Past const& later) const {
+  if (earlier.parent != later.parent) return false;
+  bool excluded = rules_exclude(earlier.id, earlier.tags, later.id, later.tags);
+  for (Past::Claim const& x : earlier.claims)
+    for (Past::Claim const& y : later.claims) {
+      if (x.area == y.area && x.generation != y.generation) return false;
+      Manner const manner{x.mode, x.state.get()};
+      excluded = excluded || (manner.excludes({y.mode, y.state.get()}) && overlaps(x.area, y.area));
+    }
+  return excluded;
+}
+
+/// Edges from those that held before, but not from one that another of these has come after.
+void Exclusion::record_order(Task const& task) {
+  Past now = past_of(task);
+  std::vector<Past const*> chosen;
+  for (std::size_t k = m_past.size(); k-- > 0;) {
+    Past const& before = m_past[k];
+    if (!chose_between(before, now)) continue;
+    if (std::any_of(chosen.begin(), chosen.end(),
+                    [&](Past const* later) { return chose_between(before, *later); }))
+      continue;
+    m_recorder->edge(before.id, now.id, EdgeReason::exclusion);
+    chosen.push_back(&before);
+  }
+  // What lies within the new one's claims need not be looked at again.
+  bool const ruled = std::any_of(m_rules.begin(), m_rules.end(), [](TagRule const& rule) {
+    return rule.constraint == Constraint::exclusive;
+  });
+  if (!ruled)
+    std::erase_if(m_past, [&](Past const& before) {
+      return before.parent == now.parent &&
+             std::all_of(before.claims.begin(), before.claims.end(), [&](Past::Claim const& x) {
+               return std::any_of(now.claims.begin(), now.claims.end(), [&](Past::Claim const& y) {
+                 return x.mode == Mode::exclusive && y.mode == Mode::exclusive && x.state == nullptr &&
+                        y.state == nullptr && contains(y.area, x.area);
+               });
+             });
+    });
+  m_past.push_back(std::move(now));
+}
+
+void Exclusion::hold(Task& task) {
+  m_holding.push_back(&task);
+  if (m_recorder != nullptr) record_order(task);
+}
+
+// --- who may run
+// -----------------------------------------------------------------------------------------------------------
 
 bool Exclusion::may_hold(Task const& task) const {
   return std::none_of(m_holding.begin(), m_holding.end(),
@@ -31,7 +126,7 @@ bool Exclusion::front_keeps_back(Task const& task) const {
 bool Exclusion::acquire(Task& task) {
   std::lock_guard const lock(m_mutex);
   if (may_hold(task) && !front_keeps_back(task)) {
-    m_holding.push_back(&task);
+    hold(task);
     return true;
   }
   m_waiting.push_back(&task);
@@ -42,7 +137,7 @@ void Exclusion::grant(std::vector<Task*>& ready) {
   for (std::size_t k = 0; k < m_waiting.size();) {
     Task& waiter = *m_waiting[k];
     if (may_hold(waiter) && !front_keeps_back(waiter)) {
-      m_holding.push_back(&waiter);
+      hold(waiter);
       m_waiting.erase(m_waiting.begin() + static_cast<std::ptrdiff_t>(k));
       ready.push_back(&waiter);
     } else {
@@ -51,25 +146,34 @@ void Exclusion::grant(std::vector<Task*>& ready) {
   }
 }
 
-void Exclusion::release(Task& task, std::vector<Task*>& ready, Recorder* recorder) {
+void Exclusion::release(Task& task, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   std::erase(m_holding, &task);
-  std::size_t const before = ready.size();
   grant(ready);
-  if (recorder == nullptr) return;
-  for (std::size_t k = before; k < ready.size(); ++k)
-    if (conflict(task, *ready[k])) recorder->edge(task.id, ready[k]->id, EdgeReason::exclusion);
 }
 
-void Exclusion::sleep(Task& task, std::vector<Task*>& ready) {
+void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
+  apply();
+  bool const held = task.exclusive;
+  task.exclusive = concerns(task);
+  // It may only now become exclusive: what it had before kept everybody else away, so nobody is in its way.
+  if (task.exclusive && !held) hold(task);
+  if (!task.exclusive && held) std::erase(m_holding, &task);
+  grant(ready);
+}
+
+bool Exclusion::sleep(Task& task, std::vector<Task*>& ready) {
+  std::lock_guard const lock(m_mutex);
+  if (std::find(m_holding.begin(), m_holding.end(), &task) == m_holding.end()) return false;
   m_sleeping.push_back(&task);
   grant(ready);
+  return true;
 }
 
 void Exclusion::wake(Task& task) {
   std::lock_guard const lock(m_mutex);
-  std::erase(m_sleeping, &task);
+  m_sleeping.erase(std::find(m_sleeping.begin(), m_sleeping.end(), &task));
 }
 
 bool Exclusion::holds(Task const& task) {

@@ -15,7 +15,7 @@ void FailureLog::add(TaskId task, std::string task_text, FailurePtr failure) {
                                     [](auto const& a, auto const& b) { return a->origin < b->origin; }),
                    failure);
     if (origins.size() > Report::max_origins) origins.pop_back();
-  } else {
+  } else if (failure->of_part == nullptr) {
     ++m_unreported.cancelled_count;
   }
   m_failures.emplace(task, Entry{std::move(failure), std::move(task_text), m_reports});
@@ -56,6 +56,13 @@ FailurePtr FailureLog::unreported() const {
 
 Error make_error(TaskId task, std::string const& task_text, Failure const& failure) {
   failure.observed.store(true, std::memory_order_relaxed);
+  if (failure.of_part != nullptr) {
+    failure.of_part->observed.store(true, std::memory_order_relaxed);
+    return {Error::Kind::task_failed,
+            task_text + " failed, because a part of it failed: " + failure.origin_text +
+                " failed: " + failure.what,
+            failure.cause};
+  }
   if (task == failure.origin)
     return {Error::Kind::task_failed, failure.origin_text + " failed: " + failure.what, failure.cause};
   return {Error::Kind::cancelled,

@@ -36,6 +36,8 @@ std::string_view to_string(EdgeReason reason) {
       return "synchronizing";
     case EdgeReason::exclusion:
       return "exclusion";
+    case EdgeReason::rule:
+      return "rule";
   }
   return "unknown reason";
 }
@@ -109,6 +111,13 @@ std::vector<TaskId> Graph::neighbours(Adjacency const& adjacency, TaskId id) con
 
 TaskRecord const& Graph::node(TaskId id) const {
   return m_nodes[position(id)];
+}
+
+std::vector<TaskId> Graph::parts(TaskId id) const {
+  std::vector<TaskId> ids;
+  for (TaskRecord const& task : m_nodes)
+    if (task.parent == id) ids.push_back(task.id);
+  return ids;
 }
 
 std::vector<TaskId> Graph::find(std::string_view label) const {

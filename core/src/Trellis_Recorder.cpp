@@ -3,9 +3,23 @@
 #include <impl/Trellis_Recorder.hpp>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
+#include <utility>
 
 namespace trellis::Impl {
+
+std::vector<AccessRecord> Recorder::accesses_of(Task const& task) {
+  std::vector<AccessRecord> records;
+  task.for_each_access([&](TaskAccess const& access) {
+    Resource const& resource = *access.entry->resource;
+    Area const& area = access.entry->area;
+    bool const whole = area.begin() == resource.begin && area.end() == resource.end && area.rank() == 0;
+    records.push_back({resource.label, task.manner(access).text(),
+                       whole ? "whole" : trellis::to_string(area, resource.begin)});
+  });
+  return records;
+}
 
 void Recorder::submitted(Task const& task) {
   TaskRecord node;
@@ -18,21 +32,39 @@ void Recorder::submitted(Task const& task) {
   node.priority = task.priority;
   node.main_thread = task.main_thread;
   node.synchronizing = task.synchronizing;
-  task.for_each_access([&](TaskAccess const& access) {
-    Resource const& resource = *access.entry->resource;
-    Area const& area = access.entry->area;
-    bool const whole = area.begin() == resource.begin && area.end() == resource.end && area.rank() == 0;
-    node.accesses.push_back({resource.label, std::string(to_string(access.mode)),
-                             whole ? "whole" : trellis::to_string(area, resource.begin)});
-  });
+  node.parent = task.parent != nullptr ? task.parent->id : 0;
+  node.accesses = accesses_of(task);
   node.submitted_ns = now_ns();
   std::lock_guard const lock(m_mutex);
   m_nodes.push_back(std::move(node));
 }
 
-void Recorder::edge(TaskId from, TaskId to, EdgeReason reason) {
+void Recorder::edge(TaskId from, TaskId to, EdgeReason reason, bool released) {
   std::lock_guard const lock(m_mutex);
-  m_edges.push_back({from, to, reason});
+  m_edges.push_back({from, to, reason, released});
+}
+
+void Recorder::release(TaskId from, TaskId to) {
+  std::lock_guard const lock(m_mutex);
+  m_releases.push_back({from, to, m_edges.size()});
+}
+
+void Recorder::demoted(Task const& task) {
+  std::uint64_t const now = now_ns();
+  std::vector<AccessRecord> accesses = accesses_of(task);
+  std::lock_guard const lock(m_mutex);
+  record(task.id).demotions.push_back({now, std::move(accesses)});
+}
+
+void Recorder::refined(Task const& task) {
+  std::lock_guard const lock(m_mutex);
+  record(task.id).pattern = task.ops->pattern;
+}
+
+void Recorder::returned(Task const& task) {
+  std::uint64_t const now = now_ns();
+  std::lock_guard const lock(m_mutex);
+  record(task.id).returned_ns = now;
 }
 
 void Recorder::changed(Task const& task, TaskState state, int row) {
@@ -50,7 +82,7 @@ void Recorder::finished(Task const& task, TaskState state, int row) {
   TaskRecord& node = record(task.id);
   node.state = state;
   node.finished_ns = now;
-  if (state != TaskState::cancelled) node.row = row;
+  if (state != TaskState::cancelled && row >= 0) node.row = row;
 }
 
 std::vector<TaskRecord> Recorder::nodes() const {
@@ -60,15 +92,31 @@ std::vector<TaskRecord> Recorder::nodes() const {
 
 std::vector<EdgeRecord> Recorder::edges(bool dependencies_only) const {
   std::vector<EdgeRecord> edges;
+  std::vector<Release> releases;
   {
     std::lock_guard const lock(m_mutex);
     edges = m_edges;
+    releases = m_releases;
+  }
+  if (!releases.empty()) {
+    std::map<std::pair<TaskId, TaskId>, std::size_t> last;
+    for (Release const& release : releases) last[{release.from, release.to}] = release.edges;
+    for (std::size_t k = 0; k < edges.size(); ++k)
+      if (edges[k].reason == EdgeReason::access)
+        if (auto const found = last.find({edges[k].from, edges[k].to}); found != last.end())
+          edges[k].released = edges[k].released || k < found->second;
   }
   if (dependencies_only)
     std::erase_if(edges, [](EdgeRecord const& edge) { return !is_dependency(edge.reason); });
-  auto const key = [](EdgeRecord const& edge) { return std::tuple(edge.to, edge.from, edge.reason); };
+  // Of two that differ in nothing else the one that still counts comes first, and stays.
+  auto const key = [](EdgeRecord const& edge) {
+    return std::tuple(edge.to, edge.from, edge.reason, edge.released);
+  };
   std::sort(edges.begin(), edges.end(), [&](auto const& a, auto const& b) { return key(a) < key(b); });
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  auto const same = [](EdgeRecord const& a, EdgeRecord const& b) {
+    return a.to == b.to && a.from == b.from && a.reason == b.reason;
+  };
+  edges.erase(std::unique(edges.begin(), edges.end(), same), edges.end());
   return edges;
 }
 

@@ -10,25 +10,35 @@ namespace trellis::Impl {
 
 TaskHandle Engine::submit(TaskSpec&& spec) {
   Frame* const frame = Frame::of(*this);
+  bool const is_part = spec.parent.task != nullptr;
   std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
-  if (m_serial && frame == nullptr) serial_lock.lock();
+  if (m_serial && frame == nullptr && !is_part) serial_lock.lock();
+  if (is_part && !spec.after.empty()) check_explicit(spec);
 
-  TaskHandle handle;
-  Task* ready = nullptr;
+  TaskHandle handle{m_control, m_generation, nullptr, 0};
+  std::int32_t rest = Task::being_submitted;
   {
     std::unique_lock lock(m_submission);
-    if (frame == nullptr) make_room(lock);
-    Task& task = new_task(spec);
+    if (frame == nullptr && !is_part) make_room(lock);
+    Scope& scope = is_part ? open_scope(require_live(spec.parent, "gets a part")) : m_root;
+    Task& task = new_task(spec, scope);
     handle.task = &task;
     handle.id = task.id;
-    std::int32_t const edges = connect(task, spec);
+    std::int32_t const edges = connect(task, spec, scope);
     m_edges.store(m_edges.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
                   std::memory_order_relaxed);
-    std::int32_t const rest = Task::being_submitted - edges;
-    if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest) ready = &task;
+    rest -= edges;
+    if (is_part) {
+      add_part(scope, task);
+      if (scope.waits_for_owner) --rest;
+    }
   }
-  if (ready != nullptr) make_ready(*ready, frame != nullptr ? &frame->slot : nullptr);
-  if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
+  // It cannot start, nor its slot be reused, before this takes off what it began with.
+  Task& task = *handle.task;
+  changed(task, TaskState::pending);
+  if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
+    make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+  if (m_serial && frame == nullptr && !is_part) m_workers.work_until([&] { return all_done(); });
   return handle;
 }
 
@@ -45,13 +55,18 @@ void Engine::make_room(std::unique_lock<SpinLock>& lock) {
   }
 }
 
-Task& Engine::new_task(TaskSpec& spec) {
+Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
   // What can throw comes first: nothing is lost or half done when it does.
   TaskId const submitted = m_submitted.load(std::memory_order_relaxed);
   m_entries.clear();
   for (AccessRequest const& request : spec.accesses) {
-    bool const counts = !request.area.empty() && request.mode != Mode::none;
-    m_entries.push_back(counts ? &m_table.find_or_make(request, submitted) : nullptr);
+    if (!request.counts()) {
+      m_entries.push_back(nullptr);
+      continue;
+    }
+    if (spec.parent.task != nullptr) check_within(*spec.parent.task, request, spec.label);
+    m_entries.push_back(&scope.table.find_or_make(request, submitted));
+    if (request.state != nullptr) scope.table.check_symmetric(*m_entries.back(), request);
   }
   Task& task = m_slab.acquire();
   try {
@@ -86,6 +101,10 @@ Task& Engine::new_task(TaskSpec& spec) {
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   task.failure = nullptr;
   task.label = std::move(spec.label);
+  task.parent = spec.parent.task;
+  task.states.clear();
+  task.tags.assign(spec.tags.begin(), spec.tags.end());
+  task.after.clear();
   task.device_predecessors.clear();
   task.event = nullptr;
   task.stream = -1;
@@ -94,41 +113,106 @@ Task& Engine::new_task(TaskSpec& spec) {
   return task;
 }
 
-std::int32_t Engine::connect(Task& task, TaskSpec const& spec) {
-  for (std::size_t k = 0; k < spec.accesses.size(); ++k)
-    if (m_entries[k] != nullptr) {
-      task.add_access({m_entries[k], spec.accesses[k].mode});
-      if (spec.accesses[k].mode == Mode::exclusive) task.exclusive = true;
+std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (m_entries[k] == nullptr) continue;
+    AccessRequest const& request = spec.accesses[k];
+    TaskAccess access{m_entries[k], request.mode};
+    if (request.state != nullptr) {
+      access.state = static_cast<std::int16_t>(task.states.size());
+      task.states.push_back(*request.state);
     }
+    task.add_access(access);
+    if (request.manner().can_exclude()) task.exclusive = true;
+  }
   if (m_recorder) m_recorder->submitted(task);
 
   std::int32_t edges = 0;
   auto const after_access = [&](LiveAccess before) {
     return order_after(before, task, EdgeReason::access, edges);
   };
-  for (std::size_t k = 0; k < spec.accesses.size(); ++k)
-    if (m_entries[k] != nullptr)
-      m_table.enter(*m_entries[k], spec.accesses[k].mode, task, task.id, after_access);
-  for (TaskHandle const& before : spec.after)
+  std::uint32_t entered = 0;
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (m_entries[k] == nullptr) continue;
+    if (spec.accesses[k].state != nullptr)
+      scope.table.enter(*m_entries[k], *spec.accesses[k].state, task, task.id, after_access);
+    else
+      scope.table.enter(*m_entries[k], spec.accesses[k].mode, task, task.id, after_access);
+    task.access(entered++).generation = m_entries[k]->generation;
+  }
+  for (TaskHandle const& before : spec.after) {
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
-
-  if (task.synchronizing) {
-    m_slab.for_each([&](Task& other) {
-      TaskId const id = other.live_id.load(std::memory_order_acquire);
-      if (id > m_barrier.id && id != task.id)
-        order_after({&other, id}, task, EdgeReason::synchronizing, edges);
-    });
-    if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
-    if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time
-      for (TaskId id = m_barrier.id + 1; id < task.id; ++id)
-        m_recorder->edge(id, task.id, EdgeReason::synchronizing);
+    task.after.push_back(before.id);
   }
-  if (m_barrier.task != nullptr) {
-    bool const kept = order_after(m_barrier, task, EdgeReason::synchronizing, edges);
-    if (!kept && !m_recorder) m_barrier = {nullptr, m_barrier.id};
-  }
-  if (task.synchronizing) m_barrier = {&task, task.id};
+  if (!m_rules.empty()) apply_rules(task, scope, edges);
+  synchronize(task, scope, edges);
   return edges;
+}
+
+/// A synchronizing task comes after all that are there, and those to come come after it.
+void Engine::synchronize(Task& task, Scope& scope, std::int32_t& edges) {
+  LiveAccess& barrier = scope.barrier;
+  if (task.synchronizing) {
+    auto const order_after_live = [&](LiveAccess other) {
+      if (other.id > barrier.id && other.id != task.id)
+        order_after(other, task, EdgeReason::synchronizing, edges);
+    };
+    if (task.parent != nullptr) {
+      for (LiveAccess const part : scope.parts) order_after_live(part);
+    } else {
+      m_slab.for_each([&](Task& other) {
+        TaskId const id = other.live_id.load(std::memory_order_acquire);
+        if (id != 0 && other.parent == nullptr) order_after_live({&other, id});
+      });
+      if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
+    }
+    if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time
+      for (TaskId const id : scope.recorded) m_recorder->edge(id, task.id, EdgeReason::synchronizing);
+    scope.recorded.clear();
+  } else if (m_recorder) {
+    scope.recorded.push_back(task.id);
+  }
+  if (barrier.task != nullptr) {
+    bool const kept = order_after(barrier, task, EdgeReason::synchronizing, edges);
+    if (!kept && !m_recorder) barrier = {nullptr, barrier.id};
+  }
+  if (task.synchronizing) barrier = {&task, task.id};
+}
+
+/// Orders a task behind those whose tags ask for it. Tasks with one value of a tag are one class, so a rule
+/// is asked once for each value. A class whose members must keep their order is represented by its last one.
+void Engine::apply_rules(Task& task, Scope& scope, std::int32_t& edges) {
+  scope.classes.resize(m_rules.size());
+  for (std::size_t r = 0; r < m_rules.size(); ++r) {
+    TagRule const& rule = m_rules[r];
+    if (rule.constraint == Constraint::exclusive) {
+      task.exclusive = true;  // it may exclude a task whose tag nobody has seen yet
+      continue;
+    }
+    TagPtr value = rule.by_default;
+    for (TagPtr const& tag : task.tags)
+      if (tag->type() == rule.type) value = tag;
+    Scope::TagClass* own = nullptr;
+    std::vector<Scope::TagClass>& classes = scope.classes[r];
+    for (Scope::TagClass& other : classes) {
+      if (other.value->equals(*value)) own = &other;
+      if (!rule.holds(*other.value, *value)) continue;
+      std::erase_if(other.tasks, [&](LiveAccess const before) {
+        return !order_after(before, task, EdgeReason::rule, edges) && !m_recorder;
+      });
+    }
+    if (own == nullptr) {
+      if (classes.size() == classes.capacity() && !m_recorder)
+        std::erase_if(classes, [&](Scope::TagClass& other) {
+          scope.table.drop_gone(other.tasks);
+          return other.tasks.empty();
+        });
+      own = &classes.emplace_back(Scope::TagClass{value, {}});
+    }
+    if (rule.holds(*value, *value)) own->tasks.clear();
+    if (own->tasks.size() == own->tasks.capacity() && !m_recorder) scope.table.drop_gone(own->tasks);
+    own->tasks.push_back({&task, task.id});
+  }
 }
 
 /// Makes `task` wait for another one. False when that is done and nobody need be ordered after it any more.
@@ -137,6 +221,10 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec) {
 /// after this, happens after the other's body. Else the edge's decrement of `unfinished` orders the two.
 bool Engine::order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges) {
   assert(before.id < task.id);
+  if (before.task == nullptr) {  // it has demoted what the two had in common, only the record knows
+    if (m_recorder) m_recorder->edge(before.id, task.id, reason, true);
+    return true;
+  }
   if (m_recorder) m_recorder->edge(before.id, task.id, reason);
   Task& other = *before.task;
   if (other.live_id.load(std::memory_order_acquire) == before.id) {

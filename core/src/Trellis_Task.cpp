@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
 #include <impl/Trellis_AccessTable.hpp>
+#include <impl/Trellis_Scope.hpp>
 #include <impl/Trellis_Task.hpp>
 
 namespace trellis::Impl {
+
+Task::Task() = default;
+Task::~Task() = default;
+
+bool conflict(Task const& a, Task const& b) {
+  bool found = false;
+  a.for_each_access([&](TaskAccess const& x) {
+    if (!found)
+      b.for_each_access([&](TaskAccess const& y) {
+        found = found || (a.manner(x).depends_on(b.manner(y)) && overlaps(x.entry->area, y.entry->area));
+      });
+  });
+  return found;
+}
 
 std::string describe(Task const& task) {
   std::string text = "task \"" + task.label.string() + "\" (#" + std::to_string(task.id) + ", " +
@@ -11,7 +26,7 @@ std::string describe(Task const& task) {
                      std::string(task.ops->pattern);
   char const* separator = "; ";
   task.for_each_access([&](TaskAccess const& access) {
-    text += separator + std::string(to_string(access.mode)) + " \"" + access.entry->resource->label + '"';
+    text += separator + task.manner(access).text() + " \"" + access.entry->resource->label + '"';
     separator = ", ";
   });
   return text + ']';
@@ -54,6 +69,9 @@ std::string_view ReadyTask::label() const {
 }
 int ReadyTask::priority() const {
   return m_task->priority;
+}
+Impl::AnyTag const* ReadyTask::find_tag(std::type_index type) const {
+  return m_task->tag(type);
 }
 
 }  // namespace trellis

@@ -126,6 +126,19 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
   if (!options.in_flight) options.in_flight = number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(16384);
   require_positive(options, "tasks in flight", options.in_flight);
   if (!options.record) options.record = flag_from("TRELLIS_RECORD").value_or(false);
+  if (!options.log)
+    if (char const* const destination = std::getenv("TRELLIS_LOG")) options.log = destination;
+  if (options.log && !options.log->empty()) {
+    TaskObserver write = make_state_log(*options.log, options.name);
+    if (options.observer == nullptr)
+      options.observer = std::move(write);
+    else
+      options.observer = [first = std::move(options.observer),
+                          then = std::move(write)](TaskEvent const& event) {
+        first(event);
+        then(event);
+      };
+  }
   if (flag_from("TRELLIS_SERIAL").value_or(false))
     options.policy = std::make_shared<SerialOrder>();
   else if (!options.policy)
@@ -135,17 +148,53 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
 
 }  // namespace
 
-TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
+namespace {
+
+void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_t generation) {
   for (TaskHandle const& before : spec.after)
-    if (before.control != graph.m_control || before.generation != graph.m_generation)
+    if (before.control != control || before.generation != generation)
       throw Error(Error::Kind::bad_input,
                   "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.site().file_name() + ":" +
                       std::to_string(spec.label.site().line()) +
                       ") is to run after(...) a future of another graph, or one that no task belongs to");
-  TaskHandle handle = graph.engine().submit(std::move(spec));
-  handle.control = graph.m_control;
-  handle.generation = graph.m_generation;
-  return handle;
+}
+
+Engine& engine_of(TaskHandle const& task) {
+  if (!task.valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
+  if (Engine* const engine = task.engine()) return *engine;
+  throw Error(Error::Kind::closed,
+              "Trellis: the graph of task #" + std::to_string(task.id) + " is not there any more");
+}
+
+}  // namespace
+
+TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
+  check_after(spec, graph.m_control, graph.m_generation);
+  return graph.engine().submit(std::move(spec));
+}
+
+TaskHandle GraphAccess::running() {
+  return Engine::running();
+}
+TaskHandle GraphAccess::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
+  check_after(spec, owner.control, owner.generation);
+  spec.parent = owner;
+  return engine_of(owner).submit(std::move(spec));
+}
+void GraphAccess::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
+  engine_of(self).demote(self, to);
+}
+void GraphAccess::release(TaskHandle const& self, std::span<AccessRequest const> what) {
+  engine_of(self).release(self, what);
+}
+void GraphAccess::add_local(TaskHandle const& self, AccessRequest const& what) {
+  engine_of(self).add_local(self, what);
+}
+void GraphAccess::wait_for_parts(TaskHandle const& self) {
+  engine_of(self).wait_for_parts(self);
+}
+bool GraphAccess::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
+  return engine_of(task).refine(task, split);
 }
 
 }  // namespace Impl
@@ -167,6 +216,7 @@ TaskGraph::TaskGraph(TaskGraphOptions const& options) : m_options(Impl::resolve(
   m_control = controls.free.back();
   controls.free.pop_back();
   m_generation = m_control->generation.fetch_add(1) + 1;
+  engine->bind(*m_control, m_generation);
   m_control->engine.store(engine.release());
 }
 
@@ -186,6 +236,9 @@ Impl::Engine& TaskGraph::engine() const {
   throw Error(Error::Kind::closed, "Trellis: " + m_options.name + " is used after Kokkos::finalize()");
 }
 
+void TaskGraph::add(Impl::TagRule&& rule) {
+  engine().add_rule(std::move(rule));
+}
 void TaskGraph::wait() {
   engine().wait();
 }

@@ -47,12 +47,14 @@ struct TraceRows {
       // A task that still runs reaches up to the last thing known to have happened.
       end = std::max({end, task.submitted_ns, task.ready_ns, task.started_ns, task.finished_ns});
       if (!has_run(task)) continue;
-      slices.push_back({&task, task.started_ns, task.finished_ns, static_cast<std::size_t>(task.row), 0});
+      // What runs after its body are its parts.
+      std::uint64_t const until = task.returned_ns != 0 ? task.returned_ns : task.finished_ns;
+      slices.push_back({&task, task.started_ns, until, static_cast<std::size_t>(task.row), 0});
       any_running = any_running || task.state == TaskState::running;
     }
     std::uint64_t last = 0;
     for (Slice& slice : slices) {
-      if (slice.task->state == TaskState::running) slice.end = end;
+      if (slice.task->state == TaskState::running && slice.task->returned_ns == 0) slice.end = end;
       slice.end = std::max(slice.end, slice.begin);
       last = std::max(last, slice.end);
     }

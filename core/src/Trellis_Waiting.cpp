@@ -86,17 +86,20 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     }
     return;
   }
-  struct SleepingHolder {  // lets others pass who would wait behind those that wait for this task
+  /// Lets others pass who would wait behind those that wait for this task, or for one that it is a part of.
+  struct SleepingHolder {
     Engine& engine;
-    Frame& frame;
-    explicit SleepingHolder(Engine& in_engine, Frame& in_frame) : engine(in_engine), frame(in_frame) {
-      if (!frame.task.exclusive) return;
+    std::vector<Task*> holders;
+    explicit SleepingHolder(Engine& in_engine, Frame& frame) : engine(in_engine) {
       std::vector<Task*> ready;
-      engine.m_exclusion.sleep(frame.task, ready);
+      for (Task* task = &frame.task; task != nullptr; task = task->parent)
+        if (engine.m_exclusion.sleep(*task, ready)) holders.push_back(task);
       for (Task* task : ready) engine.push(*task, &frame.slot);
     }
+    SleepingHolder(SleepingHolder const&) = delete;
+    SleepingHolder& operator=(SleepingHolder const&) = delete;
     ~SleepingHolder() {
-      if (frame.task.exclusive) engine.m_exclusion.wake(frame.task);
+      for (Task* task : holders) engine.m_exclusion.wake(*task);
     }
   } const sleeping_holder(*this, frame);
   while (!done()) {
@@ -160,10 +163,26 @@ void Engine::for_each_held_up(LiveAccess from, F&& f) {
     std::lock_guard const lock(from.task->lock);
     if (from.task->live_id.load(std::memory_order_relaxed) != from.id) return;
     from.task->for_each_successor([&](Task* successor) { next.push_back(successor); });
+    // The task that this one is a part of; it is live as long as this one.
+    if (Task* const owner = from.task->parent) f(LiveAccess{owner, owner->id});
   }
   for (Task* successor : next)
     if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)
       f(LiveAccess{successor, id});
+  {
+    // A pending task that has been refined holds up its parts until it starts, whatever holds it up itself.
+    std::lock_guard const lock(m_submission);
+    for (std::size_t k = 0; k < next.size(); ++k) {
+      Scope const* const scope = next[k]->scope.get();
+      if (next[k]->live_id.load(std::memory_order_acquire) == 0 || scope == nullptr ||
+          !scope->waits_for_owner)
+        continue;
+      for (LiveAccess const part : scope->parts) {
+        f(part);
+        next.push_back(part.task);
+      }
+    }
+  }
   for (Waiter const& waiter : m_waiters)
     if (waiter.awaited.task == from.task && waiter.awaited.id == from.id)
       f(LiveAccess{waiter.task, waiter.id});
@@ -175,19 +194,20 @@ void Engine::for_each_held_up(LiveAccess from, F&& f) {
     return;
   m_slab.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
-    if (id != 0 && id != from.id && other.exclusive && Exclusion::conflict(*from.task, other))
+    if (id != 0 && id != from.id && other.exclusive && m_exclusion.conflict(*from.task, other))
       f(LiveAccess{&other, id});
   });
 }
 
-template <class Found>
-bool Engine::search(LiveAccess from, Found&& found) {
+/// True when the task with this id is `from`, or cannot be complete before `from` is. Requires
+/// m_waiters_mutex.
+bool Engine::search(LiveAccess from, TaskId awaited) {
   std::unordered_set<TaskId> seen{from.id};
   std::vector<LiveAccess> stack{from};
   while (!stack.empty()) {
     LiveAccess const here = stack.back();
     stack.pop_back();
-    if (found(here)) return true;
+    if (here.id == awaited) return true;
     for_each_held_up(here, [&](LiveAccess next) {
       if (seen.insert(next.id).second) stack.push_back(next);
     });
@@ -198,7 +218,7 @@ bool Engine::search(LiveAccess from, Found&& found) {
 /// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by dependencies, by other
 /// tasks that wait, or by exclusive areas.
 void Engine::check_no_cycle(Task& waiter, TaskHandle const& awaited) {
-  if (!search({&waiter, waiter.id}, [&](LiveAccess here) { return here.id == awaited.id; })) return;
+  if (!search({&waiter, waiter.id}, awaited.id)) return;
   std::lock_guard const lock(m_submission);
   std::string const target =
       is_done(awaited) ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
@@ -209,7 +229,7 @@ void Engine::check_no_cycle(Task& waiter, TaskHandle const& awaited) {
 /// True when `awaited` cannot be complete before `task` is.
 bool Engine::leads_to(Task& task, TaskHandle const& awaited) {
   std::lock_guard const lock(m_waiters_mutex);
-  return search({&task, task.id}, [&](LiveAccess here) { return here.id == awaited.id; });
+  return search({&task, task.id}, awaited.id);
 }
 
 bool TaskHandle::is_done() const {

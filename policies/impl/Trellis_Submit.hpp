@@ -5,6 +5,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
+#include <Trellis_TaskScope.hpp>
 #include <impl/Trellis_GraphAccess.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
@@ -65,10 +66,18 @@ class ToolsRegion {
 template <class A>
 struct PropertyTraits {
   static constexpr std::size_t after_count = 0;
+  static constexpr bool is_tag = false;
 };
 template <std::size_t N>
 struct PropertyTraits<After<N>> {
   static constexpr std::size_t after_count = N;
+  static constexpr bool is_tag = false;
+};
+template <class T>
+struct PropertyTraits<Tagged<T>> {
+  static constexpr std::size_t after_count = 0;
+  static constexpr bool is_tag = true;
+  static TagPtr make(Tagged<T> const& tagged) { return std::make_shared<TagOf<T>>(tagged.value); }
 };
 
 /// The space given with `on<...>`, else void.
@@ -83,13 +92,23 @@ struct TargetSpace<On<Space>, Rest...> {
 template <class First, class... Rest>
 struct TargetSpace<First, Rest...> : TargetSpace<Rest...> {};
 
+template <class Space, class R>
+struct IsReachable : std::true_type {};
+template <class Space, class R>
+  requires Kokkos::is_view_v<R>
+struct IsReachable<Space, R>
+    : std::bool_constant<Kokkos::SpaceAccessibility<Space, typename R::memory_space>::accessible> {};
+template <class Space, class... Held>
+struct IsReachable<Space, Group<Held...>>
+    : std::bool_constant<(IsReachable<Space, std::remove_cvref_t<Held>>::value && ...)> {};
+
 /// Every View that a task accesses must be reachable from where the task runs.
 template <class Space, class A>
 constexpr void require_accessible() {
   if constexpr (is_access_v<A>)
-    if constexpr (Kokkos::is_view_v<typename A::resource_type> && A::mode != Mode::none)
+    if constexpr (A::mode != Mode::none)
       static_assert(
-          Kokkos::SpaceAccessibility<Space, typename A::resource_type::memory_space>::accessible,
+          IsReachable<Space, typename A::resource_type>::value,
           "Trellis: the task's execution space cannot access the memory space of an annotated View");
 }
 
@@ -102,12 +121,16 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
   (require_accessible<Reached, Annotations>(), ...);
   (require_accessible<Reached, More>(), ...);
 
-  constexpr std::size_t access_count = (std::size_t{is_access_v<Annotations>} + ... + sizeof...(More));
+  constexpr std::size_t access_count =
+      (RequestCount<Annotations>::value + ... + (RequestCount<More>::value + ... + 0));
   constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... + 0);
+  constexpr std::size_t tag_count = (std::size_t{PropertyTraits<Annotations>::is_tag} + ... + 0);
   std::array<AccessRequest, access_count> accesses;
+  std::array<TagPtr, tag_count> tags;
   std::array<TaskHandle, after_count> before;
   std::size_t accesses_done = 0;
   std::size_t before_done = 0;
+  [[maybe_unused]] std::size_t tags_done = 0;
 
   auto construct = [&](void* storage) { ::new (storage) B(std::forward<Body>(body)); };
   TaskSpec spec(std::move(label), OpsOf<B>::ops, sizeof(B), alignof(B), construct);
@@ -116,7 +139,9 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
   auto const take = [&](auto const& annotation) {
     using A = std::remove_cvref_t<decltype(annotation)>;
     if constexpr (is_access_v<A>) {
-      accesses[accesses_done++] = request_of(annotation);
+      requests_of(annotation, [&](AccessRequest const& request) { accesses[accesses_done++] = request; });
+    } else if constexpr (PropertyTraits<A>::is_tag) {
+      tags[tags_done++] = PropertyTraits<A>::make(annotation);
     } else if constexpr (PropertyTraits<A>::after_count > 0) {
       for (TaskHandle const& task : annotation.tasks) before[before_done++] = task;
     } else if constexpr (std::is_same_v<A, priority>) {
@@ -131,7 +156,10 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
   (take(more), ...);
   spec.accesses = accesses;
   spec.after = before;
-  return GraphAccess::submit(policy.graph(), std::move(spec));
+  spec.tags = tags;
+  if (TaskScope* const scope = policy.target().scope())
+    return GraphAccess::submit_part(ScopeAccess::handle(*scope), std::move(spec));
+  return GraphAccess::submit(*policy.target().graph(), std::move(spec));
 }
 
 /// What the base says at the time of the call.

@@ -66,21 +66,52 @@ bool view_may_have_label(void const* subject, std::string const& label) {
 inline void describe_token(void const* subject, ResourceInfo& info) {
   Token const& token = *static_cast<Token const*>(subject);
   info.label = token.label();
-  info.begin = token.area().begin();
-  info.end = token.area().end();
+  info.begin = token.whole().begin();
+  info.end = token.whole().end();
 }
 inline bool token_may_have_label(void const* subject, std::string const& label) {
   return static_cast<Token const*>(subject)->label() == label;
 }
 
-template <Mode mode, class Held>
-AccessRequest request_of(Access<mode, Held> const& access) {
-  using Named = typename Access<mode, Held>::resource_type;
-  if constexpr (IsToken<Named>::value)
-    return {area_of(access.resource), mode, &access.resource, &describe_token, &token_may_have_label};
+template <class R>
+AccessRequest make_request(R const& resource, Mode mode) {
+  if constexpr (IsToken<R>::value)
+    return {area_of(resource), mode, &resource, &describe_token, &token_may_have_label};
   else
-    return {area_of(access.resource), mode, &access.resource, &describe_view<Named>,
-            &view_may_have_label<Named>};
+    return {area_of(resource), mode, &resource, &describe_view<R>, &view_may_have_label<R>};
+}
+
+/// How many resources are named.
+template <class R>
+struct ResourceCount : std::integral_constant<std::size_t, 1> {};
+template <class... Held>
+struct ResourceCount<Group<Held...>>
+    : std::integral_constant<std::size_t, (ResourceCount<std::remove_cvref_t<Held>>::value + ...)> {};
+/// How many requests an annotation makes: none when it is no access.
+template <class A>
+struct RequestCount : std::integral_constant<std::size_t, 0> {};
+template <Mode mode, class Held>
+struct RequestCount<Access<mode, Held>> : ResourceCount<std::remove_cvref_t<Held>> {};
+template <class Held>
+struct RequestCount<StateAccess<Held>> : std::integral_constant<std::size_t, 1> {};
+
+/// Calls `f(request)` for each resource.
+template <class R, class F>
+void for_each_request(R const& resource, Mode mode, F&& f) {
+  if constexpr (IsGroup<R>::value)
+    std::apply([&](auto const&... member) { (for_each_request(member, mode, f), ...); }, resource.members);
+  else
+    f(make_request(resource, mode));
+}
+template <Mode mode, class Held, class F>
+void requests_of(Access<mode, Held> const& access, F&& f) {
+  for_each_request(access.resource, mode, f);
+}
+template <class Held, class F>
+void requests_of(StateAccess<Held> const& access, F&& f) {
+  AccessRequest request = make_request(access.resource, access.mode_now);
+  if (access.state != nullptr) request.state = &access.state;
+  f(request);
 }
 
 template <class V, unsigned extra>
@@ -106,6 +137,25 @@ namespace Impl {
 template <class A>
 struct ArgumentsOf {
   static std::tuple<> get(A const&) { return {}; }
+};
+template <class Held>
+  requires Kokkos::is_view_v<std::remove_cvref_t<Held>>
+struct ArgumentsOf<StateAccess<Held>> {
+  static std::tuple<std::remove_cvref_t<Held>> get(StateAccess<Held> const& access) {
+    return {access.resource};
+  }
+};
+template <Mode mode, class Held>
+  requires IsGroup<std::remove_cvref_t<Held>>::value
+struct ArgumentsOf<Access<mode, Held>> {
+  static auto get(Access<mode, Held> const& access) {
+    return std::apply(
+        [](auto const&... member) {
+          return std::tuple_cat(
+              ArgumentsOf<Access<mode, std::remove_cvref_t<decltype(member)> const&>>::get({member})...);
+        },
+        access.resource.members);
+  }
 };
 template <Mode mode, class Held>
   requires Kokkos::is_view_v<std::remove_cvref_t<Held>>

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TAG_HPP
+#define TRELLIS_TAG_HPP
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <typeindex>
+#include <typeinfo>
+#include <utility>
+
+/// With this header a user gives tasks properties of his own, and graphs the rules that follow from them:
+///
+///     enum class Kind { other, input, output };                          // Kind{} is what a task has by
+///     default graph.add_rule<Kind>("input first", trellis::Constraint::ordered,
+///                          [](Kind earlier, Kind later) { return earlier == Kind::input && later ==
+///                          Kind::output; });
+///     trellis::host_task("read file", trellis::ResourcePolicy(graph, trellis::tag(Kind::input)), ...);
+namespace trellis {
+
+/// A property type of the user's: each task has a value of it, by default `T{}`, constant for the task's
+/// life.
+template <class T>
+concept TagValue = std::default_initializable<T> && std::copyable<T> && std::equality_comparable<T>;
+
+/// What a rule asks of two tasks for which it is true.
+enum class Constraint {
+  ordered,    ///< they keep the order in which they were submitted
+  exclusive,  ///< they never run at the same time; which one goes first is open
+};
+
+namespace Impl {
+
+class AnyTag {
+ public:
+  virtual ~AnyTag() = default;
+  [[nodiscard]] virtual std::type_index type() const = 0;
+  [[nodiscard]] virtual bool equals(AnyTag const& other) const = 0;  ///< both of one type
+};
+using TagPtr = std::shared_ptr<AnyTag const>;
+
+template <TagValue T>
+class TagOf final : public AnyTag {
+ public:
+  explicit TagOf(T tag) : value(std::move(tag)) {}
+  [[nodiscard]] std::type_index type() const override { return typeid(T); }
+  [[nodiscard]] bool equals(AnyTag const& other) const override {
+    return value == static_cast<TagOf const&>(other).value;
+  }
+  T const value;
+};
+
+/// Two tasks of one graph (or two parts of one task) are compared by it, the one submitted first on the left.
+struct TagRule {
+  std::string name;
+  Constraint constraint;
+  std::type_index type;
+  TagPtr by_default;
+  std::function<bool(AnyTag const&, AnyTag const&)> holds;
+};
+
+template <TagValue T, class F>
+TagRule make_rule(std::string name, Constraint constraint, F rule) {
+  static_assert(
+      std::is_invocable_r_v<bool, F&, T const&, T const&>,
+      "Trellis: a rule is a function of two values of the tag, the earlier task's and the later one's, "
+      "that returns bool");
+  return {std::move(name), constraint, typeid(T), std::make_shared<TagOf<T>>(T{}),
+          [rule = std::move(rule)](AnyTag const& a, AnyTag const& b) mutable -> bool {
+            return rule(static_cast<TagOf<T> const&>(a).value, static_cast<TagOf<T> const&>(b).value);
+          }};
+}
+
+}  // namespace Impl
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <impl/Trellis_Engine.hpp>
+#include <impl/Trellis_EngineFrame.hpp>
+
+#include <algorithm>
+#include <unordered_set>
+
+/// A running task gives up some of what it declared.
+///
+/// INVARIANT. For every task X submitted after T that conflicts with what T still has there is a path of
+/// edges from T to X, or T is done. It holds when X is submitted (see AreaEntry; a task that has demoted is
+/// among the loose accesses). A demotion takes away the edges from T to successors that no longer conflict
+/// with it. A task behind such a successor S may still conflict: S has not started, so neither has anything
+/// behind it, and walking from S along the edges the first one on each path that conflicts with T gets an
+/// edge from T. All this is under the submission lock, so no edge is added meanwhile, and before S is
+/// triggered, so nothing that is looked at can start: each has an unfinished predecessor, and adding 1 to its
+/// count is safe.
+namespace trellis::Impl {
+
+/// What a task will have afterwards.
+struct Engine::Demotion {
+  struct Kept {
+    TaskAccess access;  ///< with the old state, if any
+    StatePtr state;
+    [[nodiscard]] Manner manner() const { return {access.mode, state.get()}; }
+  };
+  std::vector<Kept> accesses;
+};
+
+namespace {
+
+std::string label_of(AccessRequest const& request) {
+  ResourceInfo info;
+  request.describe(request.subject, info);
+  return '"' + (info.label.empty() ? "unlabeled" : info.label) + '"';
+}
+
+}  // namespace
+
+void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan) {
+  std::vector<Task*> ready;
+  std::vector<Task*> granted;
+  {
+    std::lock_guard const lock(m_submission);
+    Task& task = require_live(self, "demotes its accesses");
+    if (task.state.load(std::memory_order_relaxed) != TaskState::running)
+      throw Error(Error::Kind::bad_access,
+                  "Trellis: " + describe(task) + " is not running, so it cannot demote its accesses");
+    Demotion demotion;
+    task.for_each_access([&](TaskAccess const& access) {
+      demotion.accesses.push_back(
+          {access, access.state < 0 ? nullptr : task.states[static_cast<std::size_t>(access.state)]});
+    });
+    plan(task, demotion);  // throws before anything has changed
+
+    // What the parts that still run have cannot be given up.
+    if (task.scope != nullptr)
+      for (LiveAccess const part : task.scope->parts) {
+        if (part.task->live_id.load(std::memory_order_acquire) != part.id) continue;
+        part.task->for_each_access([&](TaskAccess const& access) {
+          Area const& area = access.entry->area;
+          Manner const manner = part.task->manner(access);
+          bool const kept =
+              manner.mode == Mode::none ||
+              std::any_of(demotion.accesses.begin(), demotion.accesses.end(),
+                          [&](Demotion::Kept const& mine) {
+                            return contains(mine.access.entry->area, area) && mine.manner().covers(manner);
+                          }) ||
+              std::any_of(task.scope->local.begin(), task.scope->local.end(),
+                          [&](Area const& local) { return contains(local, area); });
+          if (!kept)
+            throw Error(Error::Kind::bad_access,
+                        "Trellis: " + describe(task) +
+                            " gives up what an unfinished part of it needs: " + describe(*part.task));
+        });
+      }
+    apply(task, demotion, ready, granted);
+  }
+  Frame* const frame = Frame::of(*this);
+  Slot* const slot = frame != nullptr ? &frame->slot : nullptr;
+  for (Task* other : granted) push(*other, slot);
+  for (Task* other : ready) make_ready(*other, slot);
+}
+
+void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
+  demote_to(self, [&](Task& task, Demotion& demotion) {
+    std::vector<Demotion::Kept>& accesses = demotion.accesses;
+    std::vector<bool> replaced(accesses.size(), false);
+    std::vector<Demotion::Kept> added;
+    for (AccessRequest const& request : to) {
+      if (request.area.empty()) continue;
+      Manner const manner = request.manner();
+      std::size_t holder = accesses.size();
+      std::string declared;
+      bool given_up = false;
+      bool elsewhere = false;
+      for (std::size_t k = 0; k < accesses.size(); ++k) {
+        Area const& area = accesses[k].access.entry->area;
+        if (!contains(area, request.area)) {
+          elsewhere = elsewhere || overlaps(area, request.area);
+        } else if (accesses[k].access.mode == Mode::none) {
+          given_up = true;
+        } else if (!accesses[k].manner().covers(manner)) {
+          declared += (declared.empty() ? "" : ", ") + accesses[k].manner().text();
+        } else if (holder == accesses.size() || area == request.area) {
+          holder = k;
+        }
+      }
+      if (holder == accesses.size()) {
+        std::string const start =
+            "Trellis: " + describe(task) + " cannot go on with " + manner.text() + ' ' + label_of(request);
+        throw Error(Error::Kind::bad_access,
+                    !declared.empty() ? start + ": from " + declared + " that is a promotion"
+                    : given_up        ? start + ": it has given that up before"
+                    : elsewhere       ? start + ": no single access of it contains that area"
+                                      : start + ", which it has never declared");
+      }
+      replaced[holder] = true;
+      Demotion::Kept kept{{&scope_of(task).table.find_or_make(request, submitted()), request.mode},
+                          request.state != nullptr ? *request.state : nullptr};
+      added.push_back(std::move(kept));
+    }
+    std::vector<Demotion::Kept> result;
+    for (std::size_t k = 0; k < accesses.size(); ++k)
+      if (!replaced[k]) result.push_back(std::move(accesses[k]));
+    for (Demotion::Kept& each : added) result.push_back(std::move(each));
+    accesses = std::move(result);
+  });
+}
+
+void Engine::release(TaskHandle const& self, std::span<AccessRequest const> what) {
+  demote_to(self, [&](Task& task, Demotion& demotion) {
+    for (AccessRequest const& request : what) {
+      if (request.area.empty()) continue;
+      bool any = false;
+      bool given_up = false;
+      bool larger = false;
+      for (Demotion::Kept& mine : demotion.accesses) {
+        Area const& area = mine.access.entry->area;
+        if (!contains(request.area, area)) {
+          larger = larger || (mine.access.mode != Mode::none && overlaps(request.area, area));
+        } else if (mine.access.mode == Mode::none) {
+          given_up = true;
+        } else {
+          mine.access.mode = Mode::none;
+          mine.state = nullptr;
+          any = true;
+        }
+      }
+      if (any) continue;
+      std::string const start = "Trellis: " + describe(task) + " cannot release " + label_of(request);
+      throw Error(Error::Kind::bad_access,
+                  larger     ? start + ": that is a part of what it declared; demote to what is to remain"
+                  : given_up ? start + " twice"
+                             : start + ", which it has never declared");
+    }
+  });
+}
+
+void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready, std::vector<Task*>& granted) {
+  AccessTable& table = scope_of(task).table;
+  task.for_each_access([&](TaskAccess const& access) { table.take_out(*access.entry, task.id); });
+  auto const change = [&] {
+    task.access_count = 0;
+    task.more_accesses.clear();
+    task.states.clear();
+    for (Demotion::Kept& kept : demotion.accesses) {
+      kept.access.state = -1;
+      if (kept.state != nullptr) {
+        kept.access.state = static_cast<std::int16_t>(task.states.size());
+        task.states.push_back(kept.state);
+      }
+      task.add_access(kept.access);
+    }
+  };
+  if (m_serial)
+    change();
+  else
+    m_exclusion.change(task, change, granted);
+  for (Demotion::Kept const& kept : demotion.accesses)
+    if (kept.access.mode != Mode::none)
+      AccessTable::put_in(*kept.access.entry, kept.manner(), kept.state, task, task.id);
+  if (m_recorder) m_recorder->demoted(task);
+  let_go(task, ready);
+}
+
+/// Must `after` still wait for the end of `before`, which has demoted its accesses?
+bool Engine::stays_ordered(Task const& before, Task const& after) const {
+  if (before.synchronizing || after.synchronizing) return true;
+  if (std::find(after.after.begin(), after.after.end(), before.id) != after.after.end()) return true;
+  if (std::any_of(m_rules.begin(), m_rules.end(), [&](TagRule const& rule) {
+        if (rule.constraint != Constraint::ordered || before.parent != after.parent) return false;
+        AnyTag const* const x = before.tag(rule.type);
+        AnyTag const* const y = after.tag(rule.type);
+        return rule.holds(x != nullptr ? *x : *rule.by_default, y != nullptr ? *y : *rule.by_default);
+      }))
+    return true;
+  return conflict(before, after);
+}
+
+void Engine::let_go(Task& task, std::vector<Task*>& ready) {
+  std::vector<Task*> successors;
+  std::vector<Task*> freed;
+  {
+    std::lock_guard const lock(task.lock);
+    task.for_each_successor([&](Task* successor) {
+      (stays_ordered(task, *successor) ? successors : freed).push_back(successor);
+      if (m_recorder && !conflict(task, *successor)) m_recorder->release(task.id, successor->id);
+    });
+  }
+  if (freed.empty()) return;
+
+  std::unordered_set<Task*> seen(successors.begin(), successors.end());
+  seen.insert(freed.begin(), freed.end());
+  std::vector<Task*> stack = freed;
+  while (!stack.empty()) {
+    Task& here = *stack.back();
+    stack.pop_back();
+    std::vector<Task*> behind;
+    {
+      std::lock_guard const lock(here.lock);
+      here.for_each_successor([&](Task* next) { behind.push_back(next); });
+    }
+    for (Task* next : behind) {
+      if (!seen.insert(next).second) continue;
+      if (!conflict(task, *next)) {
+        stack.push_back(next);
+        continue;
+      }
+      next->unfinished.fetch_add(1, std::memory_order_relaxed);
+      successors.push_back(next);
+      if (m_recorder) m_recorder->edge(task.id, next->id, EdgeReason::access);
+    }
+  }
+  {
+    std::lock_guard const lock(task.lock);
+    task.successor_count = 0;
+    task.more_successors.clear();
+    for (Task* successor : successors) task.add_successor(successor);
+  }
+  for (Task* successor : freed) trigger(*successor, nullptr, ready);
+}
+
+}  // namespace trellis::Impl
