@@ -232,6 +232,7 @@ void Engine::let_go(Task& task, std::vector<Task*>& ready) {
       if (m_recorder) m_recorder->edge(task.id, next->id, EdgeReason::access);
     }
   }
+  std::sort(successors.begin(), successors.end(), [](Task const* a, Task const* b) { return a->id < b->id; });
   {
     std::lock_guard const lock(task.lock);
     task.successor_count = 0;
