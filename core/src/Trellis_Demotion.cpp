@@ -116,9 +116,9 @@ void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
                                       : start + ", which it has never declared");
       }
       replaced[holder] = true;
-      Demotion::Kept kept{{&scope_of(task).table.find_or_make(request, submitted()), request.mode},
-                          request.state != nullptr ? *request.state : nullptr};
-      added.push_back(std::move(kept));
+      AreaEntry& entry = scope_of(task).table.find_or_make(request, submitted());
+      added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation},
+                       request.state != nullptr ? *request.state : nullptr});
     }
     std::vector<Demotion::Kept> result;
     for (std::size_t k = 0; k < accesses.size(); ++k)

@@ -67,7 +67,9 @@ bool Exclusion::chose_between(Past const& earlier, Past const& later) const {
   bool excluded = rules_exclude(earlier.id, earlier.tags, later.id, later.tags);
   for (Past::Claim const& x : earlier.claims)
     for (Past::Claim const& y : later.claims) {
-      if (x.area == y.area && x.generation != y.generation) return false;
+      bool const known =
+          x.generation != TaskAccess::any_generation && y.generation != TaskAccess::any_generation;
+      if (known && x.area == y.area && x.generation != y.generation) return false;
       Manner const manner{x.mode, x.state.get()};
       excluded = excluded || (manner.excludes({y.mode, y.state.get()}) && overlaps(x.area, y.area));
     }

@@ -15,6 +15,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -219,6 +220,12 @@ template <class Split>
 bool refine(Future<void> const& future, Split split) {
   return Impl::GraphAccess::refine(Impl::FutureAccess::handle(future),
                                    [&](Impl::TaskHandle const& owner) { split(owner); });
+}
+
+/// Waits without running tasks, as the caller may be what one of them waits for.
+template <class T>
+void until_done(Future<T> const& future) {
+  while (!future.is_done()) std::this_thread::yield();
 }
 
 /// The edges of a graph as "a>b", those of another reason than access with it; sorted.

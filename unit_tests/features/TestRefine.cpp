@@ -26,7 +26,7 @@ TEST_F(Refining, APendingTaskIsReplacedByItsParts) {
     gate.pass();
     x[0] = x[1] = 1;
   });
-  auto const alive = std::make_shared<int>();
+  auto alive = std::make_shared<int>();
   std::weak_ptr<int> const body = alive;
   Future<void> const pending =
       task(graph, "pending", {updates(x)}, [alive = std::move(alive)] { ADD_FAILURE() << "its body ran"; });
@@ -138,7 +138,8 @@ TEST_F(Refining, AFailedPartFailsTheTask) {
   });
   gate.open();
   EXPECT_EQ(error_of([&] { after.get(); }).kind(), Error::Kind::cancelled);
-  EXPECT_THAT(error_of([&] { pending.get(); }).what(), AllOf(HasSubstr("\"pending\""), HasSubstr("\"part\"")));
+  EXPECT_THAT(error_of([&] { pending.get(); }).what(),
+              AllOf(HasSubstr("\"pending\""), HasSubstr("\"part\"")));
   EXPECT_THROW(graph.wait(), Error);
 }
 

@@ -66,9 +66,8 @@ TEST_F(Splitting, PartsOfTwoTasksRunAtTheSameTime) {
   TaskGraph graph(with_workers(2));
   Rendezvous both(2);
   for (Block* block : {&x, &y})
-    task(graph, "owner", {updates(*block)}, [&, block] {
-      part("part", {updates(*block)}, [&] { EXPECT_TRUE(both.meet()); });
-    });
+    task(graph, "owner", {updates(*block)},
+         [&, block] { part("part", {updates(*block)}, [&] { EXPECT_TRUE(both.meet()); }); });
   graph.wait();
 }
 
@@ -172,10 +171,12 @@ TEST_F(Splitting, APartMustKeepToWhatItsOwnerDeclared) {
       EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bad\""), HasSubstr("\"owner\""), HasSubstr(".cpp:")));
       return std::string(error.what());
     };
-    EXPECT_THAT(refused({writes(x(0, 1))}), AllOf(HasSubstr("write \"x\""), HasSubstr("promotion: that has read")));
+    EXPECT_THAT(refused({writes(x(0, 1))}),
+                AllOf(HasSubstr("write \"x\""), HasSubstr("promotion: that has read")));
     EXPECT_THAT(refused({multiplies(x(2, 1))}), HasSubstr("promotion: that has atomic_add"));
     EXPECT_THAT(refused({reads(x)}), HasSubstr("an area that no single access"));
-    EXPECT_THAT(refused({reads(x(0, 1)), writes(y)}), AllOf(HasSubstr("write \"y\""), HasSubstr("does not access")));
+    EXPECT_THAT(refused({reads(x(0, 1)), writes(y)}),
+                AllOf(HasSubstr("write \"y\""), HasSubstr("does not access")));
     part("good", {reads(x(1, 1)), adds(x(3, 1)), nothing(y)}, [&] { ++others; });
   });
   task(graph, "other", {writes(x)}, [&] { ++others; });
@@ -192,9 +193,8 @@ TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsParts) {
     EXPECT_EQ(error_of([&] { part("early", {writes(*scratch)}, [] {}); }).kind(), Error::Kind::bad_access);
     make_local(*scratch);
     part("write", {writes(*scratch)}, [scratch] { (*scratch)[0] = 4; });
-    part("split", {updates(*scratch)}, [scratch] {
-      part("deeper", {updates(*scratch)}, [scratch] { (*scratch)[0] *= 2; });
-    });
+    part("split", {updates(*scratch)},
+         [scratch] { part("deeper", {updates(*scratch)}, [scratch] { (*scratch)[0] *= 2; }); });
     part("read", {reads(*scratch)}, [scratch, &result] { result = (*scratch)[0]; });
   });
   graph.wait();
@@ -291,14 +291,15 @@ TEST_F(Splitting, AFailedPartFailsItsOwnerAndCancelsWhatDependsOnEither) {
     Future<void> const next = task(graph, "next", {reads(x(1, 1))}, [] { ADD_FAILURE() << "it ran"; });
     Error const of_owner = error_of([&] { owner.get(); });
     EXPECT_EQ(of_owner.kind(), Error::Kind::task_failed);
-    EXPECT_THAT(of_owner.what(), AllOf(HasSubstr("\"owner\""), HasSubstr("part"), HasSubstr("\"bad\""),
-                                       HasSubstr("no luck")));
+    EXPECT_THAT(of_owner.what(),
+                AllOf(HasSubstr("\"owner\""), HasSubstr("part"), HasSubstr("\"bad\""), HasSubstr("no luck")));
     EXPECT_THROW(std::rethrow_exception(of_owner.cause()), std::runtime_error);
     EXPECT_EQ(error_of([&] { next.get(); }).kind(), Error::Kind::cancelled);
     EXPECT_EQ(error_of([&] { sibling.get(); }).kind(), Error::Kind::cancelled);
     EXPECT_TRUE(ran);
     Error const reported = error_of([&] { graph.wait(); });
-    EXPECT_THAT(reported.what(), AllOf(HasSubstr("task \"bad\""), HasSubstr("2 that depend on them were cancelled")));
+    EXPECT_THAT(reported.what(),
+                AllOf(HasSubstr("task \"bad\""), HasSubstr("2 that depend on them were cancelled")));
     DependencyGraph const recorded = graph.dependency_graph();
     EXPECT_EQ(recorded.node(owner.id()).state, TaskState::failed);
     EXPECT_EQ(recorded.node(next.id()).state, TaskState::cancelled);
@@ -344,7 +345,8 @@ TEST_F(Splitting, ABodyThatThrowsLeavesItsPartsRunning) {
   gate.open();
   EXPECT_THAT(error_of([&] { owner.get(); }).what(), HasSubstr("failed: first"));
   EXPECT_TRUE(ran);
-  EXPECT_THAT(error_of([&] { graph.wait(); }).what(), AllOf(HasSubstr("\"owner\""), HasSubstr("1 more failed")));
+  EXPECT_THAT(error_of([&] { graph.wait(); }).what(),
+              AllOf(HasSubstr("\"owner\""), HasSubstr("1 more failed")));
 }
 
 // --- everything at once

@@ -85,8 +85,8 @@ TEST_F(States, ModesAndAreasInCoordinates) {
   use("all", Mode::read_write, 0, 19);
   use("again", Mode::read, 3, 4);
   graph.wait();
-  EXPECT_THAT(edges_of(graph.dependency_graph()), ElementsAre("all>again", "far>all", "left>middle", "middle>all",
-                                                              "right>far", "right>middle"));
+  EXPECT_THAT(edges_of(graph.dependency_graph()),
+              ElementsAre("all>again", "far>all", "left>middle", "middle>all", "right>far", "right>middle"));
 }
 
 TEST_F(States, ExclusiveInAreasThatOverlap) {
@@ -94,11 +94,11 @@ TEST_F(States, ExclusiveInAreasThatOverlap) {
   TaskGraph graph(recorded(2));
   Gate held;
   auto const use = [&](char const* name, int first, int last, auto f) {
-    return task(graph, name, {touches(field, Field(Mode::exclusive, Where({{{first, last}}})))}, f);
+    task(graph, name, {touches(field, Field(Mode::exclusive, Where({{{first, last}}})))}, f);
   };
-  Future<void> const left = use("left", 0, 5, [&] { EXPECT_TRUE(held.pass()); });
-  Future<void> const middle = use("middle", 5, 6, [&] { EXPECT_TRUE(held.is_open()); });
-  Future<void> const right = use("right", 6, 9, [&] { held.open(); });
+  use("left", 0, 5, [&] { EXPECT_TRUE(held.pass()); });
+  use("right", 6, 9, [&] { held.open(); });
+  use("middle", 5, 6, [&] { EXPECT_TRUE(held.is_open()); });
   graph.wait();
   EXPECT_THAT(graph.dependency_graph().edges(), IsEmpty());
   EXPECT_EQ(graph.scheduling_graph().edges().size(), 2U);
@@ -113,8 +113,7 @@ TEST_F(States, OfTwoTypesAndModesAreOrderedOneByOne) {
   task(graph, "d", {reads(x)}, [] {});
   task(graph, "e", {nothing(x)}, [] {});
   graph.wait();
-  EXPECT_THAT(edges_of(graph.dependency_graph()),
-              testing::IsSupersetOf({"a>b", "b>c", "c>d"}));
+  EXPECT_THAT(edges_of(graph.dependency_graph()), testing::IsSupersetOf({"a>b", "b>c", "c>d"}));
   for (std::string const& edge : edges_of(graph.dependency_graph()))
     EXPECT_THAT(edge, testing::AnyOf("a>b", "b>c", "c>d", "a>c", "a>d"));
 }
@@ -140,7 +139,8 @@ TEST_F(States, CanBeDemotedAndSplit) {
     EXPECT_EQ(error_of([&] { part("bad", {touches(field, all(Mode::read, 2, 10))}, [] {}); }).kind(),
               Error::Kind::bad_access);
     wait_for_parts();
-    EXPECT_EQ(error_of([&] { demote({touches(field, all(Mode::read, 5, 12))}); }).kind(), Error::Kind::bad_access);
+    EXPECT_EQ(error_of([&] { demote({touches(field, all(Mode::read, 5, 12))}); }).kind(),
+              Error::Kind::bad_access);
     demote({touches(field, all(Mode::read, 0, 4)), touches(field, all(Mode::write, 5, 6))});
     EXPECT_TRUE(end.pass());
   });
@@ -161,8 +161,8 @@ TEST_F(States, ThatDisagreeAreAnErrorAndNothingIsLost) {
   TaskGraph graph(with_workers(2));
   int ran = 0;
   task(graph, "first", {touches(x, Quarrelsome{1})}, [&] { ++ran; });
-  Error const error =
-      error_of([&] { task(graph, "second", {touches(x, Quarrelsome{2})}, [] { ADD_FAILURE() << "it ran"; }); });
+  Error const error = error_of(
+      [&] { task(graph, "second", {touches(x, Quarrelsome{2})}, [] { ADD_FAILURE() << "it ran"; }); });
   EXPECT_EQ(error.kind(), Error::Kind::bad_access);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("\"x\""), HasSubstr("user-defined"), HasSubstr("do not agree")));
   task(graph, "third", {writes(x)}, [&] { ++ran; });
