@@ -38,7 +38,9 @@ FailurePtr FailureLog::poisons(TaskId task) const {
   if (!any()) return nullptr;
   std::lock_guard const lock(m_mutex);
   auto const found = m_failures.find(task);
-  return found == m_failures.end() || found->second.report != m_reports ? nullptr : found->second.failure;
+  if (found == m_failures.end() || found->second.report != m_reports) return nullptr;
+  FailurePtr const& failure = found->second.failure;
+  return failure->of_part != nullptr ? failure->of_part : failure;  // only the owner says how it came about
 }
 
 FailureLog::Report FailureLog::report() {
