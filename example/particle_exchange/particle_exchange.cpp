@@ -63,33 +63,43 @@ void send(trellis::TaskGraph& graph, Exchange& x, int slot, int first, int size)
                      });
 }
 
-/// The receiving side: knows nothing of what comes before it runs.
+/// A full chunk becomes part of the buffer on this side.
+void insert(trellis::TaskScope& receive, Exchange& x, int slot) {
+  Particles const from = x.slots[slot].particles;
+  Particles const to = x.inserted;
+  int const first = x.inserted_count;
+  int const size = x.slots[slot].size;
+  x.inserted_count += size;
+  trellis::parallel_for(
+      "insert",
+      ResourcePolicy(receive, size, trellis::on<Kokkos::DefaultHostExecutionSpace>,
+                     read(x.channel.part(slot)), write(x.inserted)),
+      KOKKOS_LAMBDA(int i) { to(first + i) = from(i); });
+}
+
+/// A partial chunk is put aside.
+void dump(trellis::TaskScope& receive, Exchange& x, int slot) {
+  trellis::host_task("dump", ResourcePolicy(receive, read(x.channel.part(slot)), write(x.dump)), [&x, slot] {
+    Chunk const& chunk = x.slots[slot];
+    for (int i = 0; i < chunk.size; ++i) x.dumped.push_back(chunk.particles(i));
+  });
+}
+
+/// The receiving side. Before it runs nobody knows what it will do, so it asks for all that it may need.
 void receive(trellis::TaskGraph& graph, Exchange& x, int slot, int full_size) {
-  trellis::Token const part = x.channel.part(slot);
-  trellis::host_task("receive", ResourcePolicy(graph, read(part), read_write(x.inserted), read_write(x.dump)),
-                     [&x, slot, part, full_size](trellis::TaskScope& self) {
-                       Chunk const& chunk = x.slots[slot];
-                       if (chunk.size == 0) return;
-                       if (chunk.size == full_size) {
-                         self.release(x.dump);
-                         Particles const from = chunk.particles;
-                         Particles const to = x.inserted;
-                         int const first = x.inserted_count;
-                         x.inserted_count += chunk.size;
-                         trellis::parallel_for(
-                             "insert",
-                             ResourcePolicy(self, chunk.size, trellis::on<Kokkos::DefaultHostExecutionSpace>,
-                                            read(part), write(x.inserted)),
-                             KOKKOS_LAMBDA(int i) { to(first + i) = from(i); });
-                       } else {
-                         self.release(x.inserted);
-                         trellis::host_task("dump", ResourcePolicy(self, read(part), write(x.dump)),
-                                            [&x, &chunk] {
-                                              int const* const begin = chunk.particles.data();
-                                              x.dumped.insert(x.dumped.end(), begin, begin + chunk.size);
-                                            });
-                       }
-                     });
+  trellis::host_task(
+      "receive",
+      ResourcePolicy(graph, read(x.channel.part(slot)), read_write(x.inserted), read_write(x.dump)),
+      [&x, slot, full_size](trellis::TaskScope& self) {
+        int const size = x.slots[slot].size;
+        if (size == full_size) {
+          self.release(x.dump);
+          insert(self, x, slot);
+        } else if (size > 0) {
+          self.release(x.inserted);
+          dump(self, x, slot);
+        }
+      });
 }
 
 bool arrived_once_each(Exchange const& x) {
