@@ -118,6 +118,9 @@ void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
       replaced[holder] = true;
       Demotion::Kept kept{{&scope_of(task).table.find_or_make(request, submitted()), request.mode},
                           request.state != nullptr ? *request.state : nullptr};
+      TaskAccess const& was = accesses[holder].access;
+      if (was.entry == kept.access.entry && was.mode == kept.access.mode)
+        kept.access.generation = was.generation;
       added.push_back(std::move(kept));
     }
     std::vector<Demotion::Kept> result;
@@ -173,10 +176,12 @@ void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready, st
       task.add_access(kept.access);
     }
   };
-  if (m_serial)
+  if (m_serial) {
     change();
-  else
+    task.exclusive = m_exclusion.concerns(task);  // asked when a task waits
+  } else {
     m_exclusion.change(task, change, granted);
+  }
   for (Demotion::Kept const& kept : demotion.accesses)
     if (kept.access.mode != Mode::none)
       AccessTable::put_in(*kept.access.entry, kept.manner(), kept.state, task, task.id);
