@@ -211,8 +211,12 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
 
   // Newest first. One that a chosen one conflicts with has been ordered before that, and still is: demotion
   // takes away such an edge only when the two no longer conflict.
-  std::sort(found.begin(), found.end(),
-            [](Found const& a, Found const& b) { return a.loose.who.id > b.loose.who.id; });
+  // What a task still has comes before what it has given up.
+  std::sort(found.begin(), found.end(), [](Found const& a, Found const& b) {
+    LiveAccess const& x = a.loose.who;
+    LiveAccess const& y = b.loose.who;
+    return x.id != y.id ? x.id > y.id : x.task != nullptr && y.task == nullptr;
+  });
   std::vector<Found const*> chosen;
   for (Found const& each : found) {
     bool const behind = std::any_of(chosen.begin(), chosen.end(), [&](Found const* later) {
@@ -270,7 +274,12 @@ void AccessTable::take_out(AreaEntry& entry, TaskId id) {
       std::erase_if(*group, [&](LiveAccess const& access) { return access.id == id; });
     }
   }
-  std::erase_if(entry.loose, [&](AreaEntry::Loose const& loose) { return loose.who.id == id; });
+  if (m_keep_all) {
+    for (AreaEntry::Loose& loose : entry.loose)
+      if (loose.who.id == id) loose.who.task = nullptr;
+  } else {
+    std::erase_if(entry.loose, [&](AreaEntry::Loose const& loose) { return loose.who.id == id; });
+  }
 }
 
 void AccessTable::compact(std::vector<LiveAccess>& group) const {
