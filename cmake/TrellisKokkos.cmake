@@ -1,4 +1,4 @@
-# Finds Kokkos (>= 4.5, any that CMake finds is used as it is), Threads, the JSON headers, Kokkos Kernels.
+# Finds Kokkos (>= 4.5, any that CMake finds is used as it is), Threads, the JSON headers, spdlog, Kokkos Kernels.
 
 find_package(Threads REQUIRED)
 
@@ -43,6 +43,13 @@ if(NOT nlohmann_json_FOUND)
     "finds none. Install them, or say where they are (-Dnlohmann_json_ROOT=/its/prefix).")
 endif()
 
+# Optional: the log of task states needs it.
+find_package(spdlog CONFIG QUIET)
+set(Trellis_HAS_SPDLOG OFF)
+if(TARGET spdlog::spdlog_header_only)
+  set(Trellis_HAS_SPDLOG ON)
+endif()
+
 include(${CMAKE_CURRENT_LIST_DIR}/TrellisKokkosKernels.cmake)
 message(STATUS "Trellis: Kokkos ${Kokkos_VERSION} (${Kokkos_DEVICES}), Kokkos Kernels "
-  "${Trellis_KERNELS_TARGET}, C++${CMAKE_CXX_STANDARD}")
+  "${Trellis_KERNELS_TARGET}, spdlog ${Trellis_HAS_SPDLOG}, C++${CMAKE_CXX_STANDARD}")

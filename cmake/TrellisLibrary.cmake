@@ -31,6 +31,18 @@ foreach(library core trellis)
   set_target_properties(trellis_${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endforeach()
 
+# spdlog, and the fmt that it may use, as headers alone, so that nobody who links Trellis needs either. They are not
+# linked, but what their targets say about headers is taken over: spdlog's would bring fmt's shared library.
+if(Trellis_HAS_SPDLOG)
+  target_compile_definitions(trellis_core PRIVATE TRELLIS_HAS_SPDLOG)
+  foreach(target spdlog::spdlog_header_only fmt::fmt-header-only)
+    if(TARGET ${target})
+      target_include_directories(trellis_core SYSTEM PRIVATE $<TARGET_PROPERTY:${target},INTERFACE_INCLUDE_DIRECTORIES>)
+      target_compile_definitions(trellis_core PRIVATE $<TARGET_PROPERTY:${target},INTERFACE_COMPILE_DEFINITIONS>)
+    endif()
+  endforeach()
+endif()
+
 # The installed headers of all layers lie in one folder.
 function(trellis_include_layers target)
   foreach(layer ${ARGN})

@@ -99,6 +99,9 @@ struct AreaEntry {
     LiveAccess who;
     Mode mode;
     StatePtr state;
+    /// A later task that was ordered after this access, or 0. Demotion ends that only when the two no longer
+    /// conflict, and then the access is entered anew.
+    TaskId behind = 0;
     [[nodiscard]] Manner manner() const { return {mode, state.get()}; }
   };
   std::vector<Loose> loose;
@@ -145,8 +148,8 @@ class AccessTable {
   void visit(std::vector<LiveAccess>& group, TaskId self, OrderAfter&& order_after) const;
   template <class OrderAfter>
   void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
-  /// Orders a new access after the loose ones that conflict with it, of this and of overlapping entries, but
-  /// not after those that one of them is ordered after; then drops what the new one covers.
+  /// Orders a new access after the loose ones that conflict with it, of this and of overlapping entries, as
+  /// far as no path is known to lead through another one; then drops what the new one covers.
   void order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
                           FunctionRef<bool(LiveAccess)> order_after);
   /// Done, and nobody need ever hear of it again.

@@ -38,6 +38,8 @@ struct TaskOps {
 
 /// One access of a task in flight, for exclusion and for messages.
 struct TaskAccess {
+  static constexpr std::uint32_t any_generation = ~std::uint32_t{0};
+
   AreaEntry* entry;
   Mode mode;
   std::int16_t state = -1;       ///< position in Task::states, or -1

@@ -5,6 +5,7 @@
 #include <impl/Trellis_Task.hpp>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace trellis::Impl {
 
@@ -193,40 +194,30 @@ bool AccessTable::is_gone(LiveAccess const& access) const {
 
 void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
                                      FunctionRef<bool(LiveAccess)> order_after) {
-  struct Found {
-    AreaEntry const* entry;
-    AreaEntry::Loose loose;
-  };
-  std::vector<Found> found;
+  std::vector<AreaEntry::Loose*> found;
   auto const collect = [&](AreaEntry& other) {
-    std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) {
-      if (loose.who.id == self) return false;
-      if (is_gone(loose.who)) return true;
-      if (manner.depends_on(loose.manner())) found.push_back({&other, loose});
-      return false;
-    });
+    std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) { return is_gone(loose.who); });
+    for (AreaEntry::Loose& loose : other.loose)
+      if (loose.who.id != self) found.push_back(&loose);
   };
   collect(entry);
   for (auto const& [other, covered] : entry.overlaps) collect(*other);
 
-  // Newest first. One that a chosen one conflicts with has been ordered before that, and still is: demotion
-  // takes away such an edge only when the two no longer conflict.
-  // What a task still has comes before what it has given up.
-  std::sort(found.begin(), found.end(), [](Found const& a, Found const& b) {
-    LiveAccess const& x = a.loose.who;
-    LiveAccess const& y = b.loose.who;
-    return x.id != y.id ? x.id > y.id : x.task != nullptr && y.task == nullptr;
+  // Newest first, so that whoever may lie between an access and the new one has been looked at before; what a
+  // task still has before what it has given up.
+  std::sort(found.begin(), found.end(), [](auto const* a, auto const* b) {
+    return a->who.id != b->who.id ? a->who.id > b->who.id : a->who.task != nullptr && b->who.task == nullptr;
   });
-  std::vector<Found const*> chosen;
-  for (Found const& each : found) {
-    bool const behind = std::any_of(chosen.begin(), chosen.end(), [&](Found const* later) {
-      return later->loose.who.id == each.loose.who.id ||
-             (later->loose.manner().depends_on(each.loose.manner()) &&
-              (later->entry == each.entry || overlaps(later->entry->area, each.entry->area)));
-    });
-    if (behind) continue;
-    order_after(each.loose.who);
-    chosen.push_back(&each);
+  std::unordered_set<TaskId> before_it;  // tasks with a path to the new one
+  for (AreaEntry::Loose* each : found) {
+    bool const depends = manner.depends_on(each->manner());
+    if (each->behind != 0 && before_it.contains(each->behind)) {
+      before_it.insert(each->who.id);
+    } else if (depends) {
+      if (!before_it.contains(each->who.id)) order_after(each->who);
+      before_it.insert(each->who.id);
+    }
+    if (depends && each->behind == 0) each->behind = self;
   }
 
   // Whoever conflicts with what is dropped conflicts with the new access, too, which is ordered after it.

@@ -116,12 +116,11 @@ void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
                                       : start + ", which it has never declared");
       }
       replaced[holder] = true;
-      Demotion::Kept kept{{&scope_of(task).table.find_or_make(request, submitted()), request.mode},
-                          request.state != nullptr ? *request.state : nullptr};
+      AreaEntry& entry = scope_of(task).table.find_or_make(request, submitted());
       TaskAccess const& was = accesses[holder].access;
-      if (was.entry == kept.access.entry && was.mode == kept.access.mode)
-        kept.access.generation = was.generation;
-      added.push_back(std::move(kept));
+      bool const same = was.entry == &entry && was.mode == request.mode;
+      added.push_back({{&entry, request.mode, -1, same ? was.generation : TaskAccess::any_generation},
+                       request.state != nullptr ? *request.state : nullptr});
     }
     std::vector<Demotion::Kept> result;
     for (std::size_t k = 0; k < accesses.size(); ++k)
@@ -237,6 +236,7 @@ void Engine::let_go(Task& task, std::vector<Task*>& ready) {
       if (m_recorder) m_recorder->edge(task.id, next->id, EdgeReason::access);
     }
   }
+  std::sort(successors.begin(), successors.end(), [](Task const* a, Task const* b) { return a->id < b->id; });
   {
     std::lock_guard const lock(task.lock);
     task.successor_count = 0;

@@ -62,7 +62,7 @@ Exclusion::Past Exclusion::past_of(Task const& task) {
 }
 
 /// Exclusive accesses to one area that were not in one group have a dependency between them: nothing to
-/// choose. (Generation 0: a demotion made it, no group is known.)
+/// choose.
 Exclusion::Chosen Exclusion::chosen_between(Past const& earlier, Past const& later) const {
   if (earlier.parent != later.parent) return Chosen::not_at_all;
   bool dependent = false;
@@ -70,8 +70,9 @@ Exclusion::Chosen Exclusion::chosen_between(Past const& earlier, Past const& lat
   auto const compare = [&](std::vector<Past::Claim> const& claims) {
     for (Past::Claim const& x : claims)
       for (Past::Claim const& y : later.claims) {
-        bool const groups = x.generation != 0 && y.generation != 0;
-        dependent = dependent || (groups && x.area == y.area && x.generation != y.generation);
+        bool const known =
+            x.generation != TaskAccess::any_generation && y.generation != TaskAccess::any_generation;
+        dependent = dependent || (known && x.area == y.area && x.generation != y.generation);
         Manner const manner{x.mode, x.state.get()};
         excluded = excluded || (manner.excludes({y.mode, y.state.get()}) && overlaps(x.area, y.area));
       }

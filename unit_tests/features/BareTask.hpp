@@ -6,6 +6,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <impl/Trellis_GraphAccess.hpp>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -51,7 +53,16 @@ class Block {
 struct Touch {
   Mode mode;
   Place place;
+  Impl::StatePtr state = nullptr;
 };
+/// In a state of the test's own.
+template <AccessState State>
+Touch touches(Place place, State const& state) {
+  return {Mode::write, std::move(place), std::make_shared<Impl::StateOf<State>>(state)};
+}
+inline Touch nothing(Place place) {
+  return {Mode::none, std::move(place)};
+}
 inline Touch reads(Place place) {
   return {Mode::read, std::move(place)};
 }
@@ -77,7 +88,15 @@ struct Properties {
   bool synchronizing = false;
   std::vector<Impl::TaskHandle> after{};
   SpaceAdapter* space = nullptr;
+  std::vector<Impl::TagPtr> tags{};
+  Impl::TaskHandle owner{};  ///< of a part
 };
+template <TagValue T>
+Properties tagged(T value) {
+  Properties properties;
+  properties.tags = {std::make_shared<Impl::TagOf<T>>(std::move(value))};
+  return properties;
+}
 template <class... T>
 std::vector<Impl::TaskHandle> handles(Future<T> const&... futures) {
   return {Impl::FutureAccess::handle(futures)...};
@@ -128,15 +147,21 @@ inline bool may_have_label(void const* subject, std::string const& label) {
   return static_cast<Place const*>(subject)->label == label;
 }
 
-/// Submits `f`, which is called without arguments, or with the instance of a task on `properties.space`.
-template <class F>
-auto task(TaskGraph& graph, Label label, std::vector<Touch> const& touches, F f,
-          Properties const& properties = {}) {
-  using Result = typename decltype(result_of(f))::type;
-  using B = Body<F, Result>;
+inline std::vector<Impl::AccessRequest> requests_of(std::vector<Touch> const& touches) {
   std::vector<Impl::AccessRequest> accesses;
   for (Touch const& touch : touches)
-    accesses.push_back({touch.place.area, touch.mode, &touch.place, &describe, &may_have_label});
+    accesses.push_back({touch.place.area, touch.mode, &touch.place, &describe, &may_have_label,
+                        touch.state != nullptr ? &touch.state : nullptr});
+  return accesses;
+}
+
+/// Submits `f`, which is called without arguments, or with the instance of a task on `properties.space`.
+template <class F, class Submit>
+auto submit_with(Submit submit, Label label, std::vector<Touch> const& touches, F f,
+                 Properties const& properties) {
+  using Result = typename decltype(result_of(f))::type;
+  using B = Body<F, Result>;
+  std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
   std::shared_ptr<Impl::FutureState<Result>> state;
   if constexpr (!std::is_void_v<Result>) state = std::make_shared<Impl::FutureState<Result>>();
   auto const construct = [&](void* storage) { ::new (storage) B{std::move(f), state}; };
@@ -147,11 +172,73 @@ auto task(TaskGraph& graph, Label label, std::vector<Touch> const& touches, F f,
   spec.priority = properties.priority;
   spec.main_thread = properties.main_thread;
   spec.synchronizing = properties.synchronizing;
-  Impl::TaskHandle const handle = Impl::GraphAccess::submit(graph, std::move(spec));
+  spec.tags = properties.tags;
+  Impl::TaskHandle const handle = submit(std::move(spec));
   if constexpr (std::is_void_v<Result>)
     return Impl::FutureAccess::make(handle);
   else
     return Impl::FutureAccess::make<Result>(handle, std::move(state));
+}
+
+/// To a graph.
+template <class F>
+auto task(TaskGraph& graph, Label label, std::vector<Touch> const& touches, F f,
+          Properties const& properties = {}) {
+  return submit_with([&](Impl::TaskSpec&& spec) { return Impl::GraphAccess::submit(graph, std::move(spec)); },
+                     std::move(label), touches, std::move(f), properties);
+}
+
+/// The task whose body calls this.
+inline Impl::TaskHandle self() {
+  return Impl::GraphAccess::running();
+}
+/// A part of the task whose body calls this.
+template <class F>
+auto part_of(Impl::TaskHandle const& owner, Label label, std::vector<Touch> const& touches, F f,
+             Properties const& properties = {}) {
+  return submit_with(
+      [&](Impl::TaskSpec&& spec) { return Impl::GraphAccess::submit_part(owner, std::move(spec)); },
+      std::move(label), touches, std::move(f), properties);
+}
+template <class F>
+auto part(Label label, std::vector<Touch> const& touches, F f, Properties const& properties = {}) {
+  return part_of(self(), std::move(label), touches, std::move(f), properties);
+}
+inline void wait_for_parts() {
+  Impl::GraphAccess::wait_for_parts(self());
+}
+inline void demote(std::vector<Touch> const& to) {
+  Impl::GraphAccess::demote(self(), requests_of(to));
+}
+inline void release(Place const& place) {
+  Impl::GraphAccess::release(self(), requests_of({nothing(place)}));
+}
+inline void make_local(Place const& place) {
+  Impl::GraphAccess::add_local(self(), requests_of({writes(place)}).front());
+}
+template <class Split>
+bool refine(Future<void> const& future, Split split) {
+  return Impl::GraphAccess::refine(Impl::FutureAccess::handle(future),
+                                   [&](Impl::TaskHandle const& owner) { split(owner); });
+}
+
+/// Waits without running tasks, as the caller may be what one of them waits for.
+template <class T>
+void until_done(Future<T> const& future) {
+  while (!future.is_done()) std::this_thread::yield();
+}
+
+/// The edges of a graph as "a>b", those of another reason than access with it; sorted.
+inline std::vector<std::string> edges_of(Graph const& graph) {
+  std::vector<std::string> texts;
+  for (EdgeRecord const& edge : graph.edges()) {
+    std::string text = graph.node(edge.from).label + '>' + graph.node(edge.to).label;
+    if (edge.reason != EdgeReason::access) text += ' ' + std::string(to_string(edge.reason));
+    if (edge.released) text += " released";
+    texts.push_back(text);
+  }
+  std::sort(texts.begin(), texts.end());
+  return texts;
 }
 
 inline TaskGraphOptions with_workers(int workers) {

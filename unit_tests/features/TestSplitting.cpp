@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tasks that split themselves into parts.
+#include "BareTask.hpp"
+#include "Timing.hpp"
+
+#include <gmock/gmock.h>
+
+#include <mutex>
+#include <stdexcept>
+
+namespace trellis {
+namespace {
+
+using namespace Bare;
+using namespace Test;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Splitting : public Timed {};
+
+/// The error that a task's body threw, as an Error.
+Error cause_of(Error const& error) {
+  try {
+    std::rethrow_exception(error.cause());
+  } catch (Error const& cause) {
+    return cause;
+  }
+}
+
+TEST_F(Splitting, PartsKeepTheirOrderAmongThemselvesAndTheOwnerEndsAfterThem) {
+  Block x("x", 2);
+  TaskGraph graph(recorded(2));
+  Gate submitted;
+  task(graph, "owner", {updates(x)}, [&] {
+    part("left", {updates(x(0, 1))}, [&] {
+      submitted.pass();
+      x[0] += 1;
+    });
+    part("right", {updates(x(1, 1))}, [&] { x[1] += 10; });
+    part("both", {updates(x)}, [&] {
+      x[0] *= 2;
+      x[1] *= 2;
+    });
+  });
+  long seen = -1;
+  Future<void> const next = task(graph, "next", {reads(x)}, [&] { seen = x[0] + x[1]; });
+  EXPECT_FALSE(next.is_done());
+  submitted.open();
+  graph.wait();
+  EXPECT_EQ(seen, 2 + 20);
+  DependencyGraph const recorded = graph.dependency_graph();
+  EXPECT_THAT(edges_of(recorded), ElementsAre("left>both", "owner>next", "right>both"));
+  TaskRecord const& owner = recorded.node(1);
+  EXPECT_EQ(recorded.parts(owner.id), (std::vector<TaskId>{3, 4, 5}));
+  EXPECT_EQ(recorded.parts(0), (std::vector<TaskId>{1, 2}));
+  EXPECT_EQ(owner.state, TaskState::done);
+  EXPECT_GE(owner.finished_ns, recorded.node(5).finished_ns);
+  EXPECT_LE(owner.returned_ns, owner.finished_ns);
+  EXPECT_GT(owner.returned_ns, 0U);
+}
+
+TEST_F(Splitting, PartsOfTwoTasksRunAtTheSameTime) {
+  Block x("x");
+  Block y("y");
+  TaskGraph graph(with_workers(2));
+  Rendezvous both(2);
+  for (Block* block : {&x, &y})
+    task(graph, "owner", {updates(*block)},
+         [&, block] { part("part", {updates(*block)}, [&] { EXPECT_TRUE(both.meet()); }); });
+  graph.wait();
+}
+
+TEST_F(Splitting, ToAnyDepth) {
+  constexpr int depth = 2000;
+  Block x("x");
+  TaskGraph graph(with_workers(2));
+  std::function<void(int)> split = [&](int level) {
+    x[0] += 1;
+    if (level > 0) part("part", {updates(x)}, [&split, level] { split(level - 1); });
+  };
+  task(graph, "owner", {updates(x)}, [&] { split(depth); });
+  long seen = 0;
+  task(graph, "next", {reads(x)}, [&] { seen = x[0]; });
+  graph.wait();
+  EXPECT_EQ(seen, depth + 1);
+}
+
+TEST_F(Splitting, AFutureHasItsValueWhenAllPartsAreDone) {
+  Block x("x");
+  TaskGraph graph(with_workers(2));
+  Gate gate;
+  Future<long> const result = task(graph, "owner", {updates(x)}, [&] {
+    part("part", {writes(x)}, [&] {
+      gate.pass();
+      x[0] = 7;
+    });
+    return 5L;
+  });
+  EXPECT_FALSE(result.is_done());
+  gate.open();
+  EXPECT_EQ(result.get(), 5);
+  EXPECT_EQ(x[0], 7);
+}
+
+TEST_F(Splitting, WaitReturnsWhenThePartsAreDone) {
+  Block x("x");
+  for (int workers : {1, 3}) {
+    TaskGraph graph(with_workers(workers));
+    task(graph, "owner", {updates(x)}, [&] {
+      x[0] = 1;
+      for (int k = 0; k < 20; ++k) part("part", {updates(x)}, [&] { x[0] *= 3; });
+      wait_for_parts();
+      EXPECT_EQ(x[0], 3486784401);
+      part("last", {writes(x)}, [&] { x[0] = 2; });
+      wait_for_parts();
+      wait_for_parts();
+      EXPECT_EQ(x[0], 2);
+    });
+    graph.wait();
+  }
+}
+
+TEST_F(Splitting, ASynchronizingPartIsABarrierForItsSiblingsAlone) {
+  Block x("x");
+  Block y("y");
+  TaskGraph graph(recorded(3));
+  Gate outside;
+  task(graph, "free", {updates(y)}, [&] { EXPECT_TRUE(outside.pass()); });
+  task(graph, "owner", {updates(x)}, [&] {
+    part("a", {}, [] {});
+    part("barrier", {}, [] {}, {.synchronizing = true});
+    part("b", {}, [&] { outside.open(); });
+  });
+  graph.wait();
+  EXPECT_THAT(edges_of(graph.dependency_graph()),
+              ElementsAre("a>barrier synchronizing", "barrier>b synchronizing"));
+}
+
+TEST_F(Splitting, ExclusivePartsExcludeEachOtherAndNotTheirOwner) {
+  Block x("x");
+  TaskGraph graph(with_workers(3));
+  Occupancy occupancy;
+  for (int k = 0; k < 4; ++k)
+    task(graph, "owner", {excludes(x)}, [&] {
+      for (int n = 0; n < 10; ++n)
+        part("part", {excludes(x)}, [&] {
+          Occupancy::Stay const stay(occupancy);
+          x[0] += 1;
+          part("part of a part", {excludes(x)}, [&] { x[0] += 1; });
+          wait_for_parts();
+        });
+    });
+  graph.wait();
+  EXPECT_EQ(x[0], 80);
+  EXPECT_EQ(occupancy.most(), 1);
+}
+
+// --- what is out of bounds
+// ----------------------------------------------------------------------------------------------
+
+TEST_F(Splitting, APartMustKeepToWhatItsOwnerDeclared) {
+  Block x("x", 4);
+  Block y("y");
+  TaskGraph graph(with_workers(2));
+  int others = 0;
+  task(graph, "owner", {reads(x(0, 2)), adds(x(2, 2))}, [&] {
+    auto const refused = [&](std::vector<Touch> const& touches) {
+      Error const error = error_of([&] { part("bad", touches, [] { ADD_FAILURE() << "it ran"; }); });
+      EXPECT_EQ(error.kind(), Error::Kind::bad_access);
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bad\""), HasSubstr("\"owner\""), HasSubstr(".cpp:")));
+      return std::string(error.what());
+    };
+    EXPECT_THAT(refused({writes(x(0, 1))}),
+                AllOf(HasSubstr("write \"x\""), HasSubstr("promotion: that has read")));
+    EXPECT_THAT(refused({multiplies(x(2, 1))}), HasSubstr("promotion: that has atomic_add"));
+    EXPECT_THAT(refused({reads(x)}), HasSubstr("an area that no single access"));
+    EXPECT_THAT(refused({reads(x(0, 1)), writes(y)}),
+                AllOf(HasSubstr("write \"y\""), HasSubstr("does not access")));
+    part("good", {reads(x(1, 1)), adds(x(3, 1)), nothing(y)}, [&] { ++others; });
+  });
+  task(graph, "other", {writes(x)}, [&] { ++others; });
+  graph.wait();
+  EXPECT_EQ(others, 2);
+}
+
+TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsParts) {
+  TaskGraph graph(with_workers(2));
+  long result = 0;
+  Block x("x");
+  task(graph, "owner", {}, [&] {
+    auto scratch = std::make_shared<Block>("scratch");
+    EXPECT_EQ(error_of([&] { part("early", {writes(*scratch)}, [] {}); }).kind(), Error::Kind::bad_access);
+    make_local(*scratch);
+    part("write", {writes(*scratch)}, [scratch] { (*scratch)[0] = 4; });
+    part("split", {updates(*scratch)},
+         [scratch] { part("deeper", {updates(*scratch)}, [scratch] { (*scratch)[0] *= 2; }); });
+    part("read", {reads(*scratch)}, [scratch, &result] { result = (*scratch)[0]; });
+  });
+  graph.wait();
+  EXPECT_EQ(result, 8);
+}
+
+TEST_F(Splitting, AScopeIsForTheTimeOfItsTask) {
+  TaskGraph graph(with_workers(2));
+  Impl::TaskHandle kept;
+  Block x("x");
+  task(graph, "owner", {updates(x)}, [&] { kept = self(); });
+  graph.wait();
+  EXPECT_EQ(error_of([&] { part_of(kept, "late", {}, [] {}); }).kind(), Error::Kind::closed);
+  EXPECT_EQ(error_of([&] { Impl::GraphAccess::demote(kept, requests_of({reads(x)})); }).kind(),
+            Error::Kind::closed);
+  EXPECT_EQ(error_of([&] { Impl::GraphAccess::wait_for_parts(kept); }).kind(), Error::Kind::bad_input);
+}
+
+// --- circles
+// ------------------------------------------------------------------------------------------------------------
+
+TEST_F(Splitting, APartThatWaitsForItsOwnerIsTold) {
+  TaskGraph graph(with_workers(2));
+  Gate known;
+  Future<void> owner;
+  owner = task(graph, "owner", {}, [&] {
+    part("part", {}, [&] {
+      known.pass();
+      owner.wait();
+    });
+  });
+  known.open();
+  Error const error = error_of([&] { graph.wait(); });
+  EXPECT_THAT(error.what(), HasSubstr("\"part\""));
+  EXPECT_EQ(cause_of(error).kind(), Error::Kind::deadlock);
+}
+
+TEST_F(Splitting, APartThatWaitsForWhatIsBehindItsOwnerIsTold) {
+  Block x("x");
+  TaskGraph graph(with_workers(2));
+  Gate known;
+  Future<void> behind;
+  task(graph, "owner", {updates(x)}, [&] {
+    part("part", {reads(x)}, [&] {
+      part("part of a part", {reads(x)}, [&] {
+        known.pass();
+        behind.wait();
+      });
+    });
+  });
+  behind = task(graph, "behind", {updates(x)}, [] { ADD_FAILURE() << "cancelled"; });
+  known.open();
+  Error const error = error_of([&] { graph.wait(); });
+  EXPECT_EQ(cause_of(error).kind(), Error::Kind::deadlock);
+  EXPECT_THAT(cause_of(error).what(), HasSubstr("\"behind\""));
+}
+
+TEST_F(Splitting, APartAfterWhatIsBehindItsOwnerIsRefused) {
+  Block x("x");
+  TaskGraph graph(with_workers(2));
+  Gate known;
+  Future<void> behind;
+  Future<void> owner;
+  owner = task(graph, "owner", {updates(x)}, [&] {
+    known.pass();
+    Error const error = error_of([&] { part("part", {}, [] {}, {.after = handles(behind)}); });
+    EXPECT_EQ(error.kind(), Error::Kind::deadlock);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"part\""), HasSubstr("circle")));
+    EXPECT_EQ(error_of([&] { part("part", {}, [] {}, {.after = handles(owner)}); }).kind(),
+              Error::Kind::deadlock);
+    Future<void> const first = part("first", {}, [] {});
+    part("second", {}, [&, first] { EXPECT_TRUE(first.is_done()); }, {.after = handles(first)});
+  });
+  behind = task(graph, "behind", {updates(x)}, [] {});
+  known.open();
+  graph.wait();
+}
+
+// --- failures
+// -----------------------------------------------------------------------------------------------------------
+
+TEST_F(Splitting, AFailedPartFailsItsOwnerAndCancelsWhatDependsOnEither) {
+  Block x("x", 2);
+  for (int workers : {1, 3}) {
+    TaskGraph graph(recorded(workers));
+    bool ran = false;
+    Future<void> sibling;
+    Future<long> const owner = task(graph, "owner", {updates(x)}, [&] {
+      part("bad", {updates(x(0, 1))}, [] { throw std::runtime_error("no luck"); });
+      sibling = part("behind it", {reads(x(0, 1))}, [] { ADD_FAILURE() << "it ran"; });
+      part("beside it", {updates(x(1, 1))}, [&] { ran = true; });
+      return 3L;
+    });
+    Future<void> const next = task(graph, "next", {reads(x(1, 1))}, [] { ADD_FAILURE() << "it ran"; });
+    Error const of_owner = error_of([&] { owner.get(); });
+    EXPECT_EQ(of_owner.kind(), Error::Kind::task_failed);
+    EXPECT_THAT(of_owner.what(),
+                AllOf(HasSubstr("\"owner\""), HasSubstr("part"), HasSubstr("\"bad\""), HasSubstr("no luck")));
+    EXPECT_THROW(std::rethrow_exception(of_owner.cause()), std::runtime_error);
+    EXPECT_EQ(error_of([&] { next.get(); }).kind(), Error::Kind::cancelled);
+    EXPECT_EQ(error_of([&] { sibling.get(); }).kind(), Error::Kind::cancelled);
+    EXPECT_TRUE(ran);
+    Error const reported = error_of([&] { graph.wait(); });
+    EXPECT_THAT(reported.what(),
+                AllOf(HasSubstr("task \"bad\""), HasSubstr("2 that depend on them were cancelled")));
+    DependencyGraph const recorded = graph.dependency_graph();
+    EXPECT_EQ(recorded.node(owner.id()).state, TaskState::failed);
+    EXPECT_EQ(recorded.node(next.id()).state, TaskState::cancelled);
+    task(graph, "again", {updates(x)}, [] {});
+    graph.wait();
+  }
+}
+
+TEST_F(Splitting, WaitThrowsTheFailureOfAPartWhichStaysTheOwnersFailure) {
+  TaskGraph graph(with_workers(2));
+  bool reached = false;
+  Future<void> const owner = task(graph, "owner", {}, [&] {
+    part("bad", {}, [] { throw std::runtime_error("no luck"); });
+    Error const error = error_of([] { wait_for_parts(); });
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bad\""), HasSubstr("no luck")));
+    reached = true;
+  });
+  EXPECT_THAT(error_of([&] { owner.get(); }).what(), AllOf(HasSubstr("\"owner\""), HasSubstr("\"bad\"")));
+  EXPECT_TRUE(reached);
+  EXPECT_THAT(error_of([&] { graph.wait(); }).what(), HasSubstr("task \"bad\""));
+
+  Future<void> const uncaught = task(graph, "owner", {}, [&] {
+    part("worse", {}, [] { throw std::runtime_error("no luck"); });
+    wait_for_parts();
+    ADD_FAILURE() << "not reached";
+  });
+  EXPECT_THAT(error_of([&] { uncaught.get(); }).what(), HasSubstr("\"worse\""));
+  EXPECT_THROW(std::rethrow_exception(error_of([&] { graph.wait(); }).cause()), std::runtime_error);
+}
+
+TEST_F(Splitting, ABodyThatThrowsLeavesItsPartsRunning) {
+  TaskGraph graph(with_workers(2));
+  bool ran = false;
+  Gate gate;
+  Future<void> const owner = task(graph, "owner", {}, [&] {
+    part("part", {}, [&] {
+      gate.pass();
+      ran = true;
+      throw std::runtime_error("later");
+    });
+    throw std::runtime_error("first");
+  });
+  gate.open();
+  EXPECT_THAT(error_of([&] { owner.get(); }).what(), HasSubstr("failed: first"));
+  EXPECT_TRUE(ran);
+  EXPECT_THAT(error_of([&] { graph.wait(); }).what(),
+              AllOf(HasSubstr("\"owner\""), HasSubstr("1 more failed")));
+}
+
+// --- everything at once
+// ------------------------------------------------------------------------------------------------
+
+long fibonacci(int n) {
+  return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+
+void fibonacci_task(int n, long& result) {
+  if (n < 2) {
+    result = n;
+    return;
+  }
+  auto const halves = std::make_shared<Block>("halves", 2);
+  make_local(*halves);
+  part("n - 1", {writes((*halves)(0, 1))}, [=] { fibonacci_task(n - 1, (*halves)[0]); });
+  part("n - 2", {writes((*halves)(1, 1))}, [=] { fibonacci_task(n - 2, (*halves)[1]); });
+  wait_for_parts();
+  result = (*halves)[0] + (*halves)[1];
+}
+
+TEST_F(Splitting, RecursionThatWaits) {
+  TaskGraph graph(with_workers(2));
+  long result = 0;
+  task(graph, "fibonacci", {}, [&] { fibonacci_task(9, result); });
+  graph.wait();
+  EXPECT_EQ(result, fibonacci(9));
+}
+
+TEST_F(Splitting, UnderTheSerialOracleItIsTheSame) {
+  Environment const serial("TRELLIS_SERIAL", "1");
+  Block x("x", 2);
+  TaskGraph graph;
+  std::string order;
+  task(graph, "owner", {updates(x)}, [&] {
+    order += 'o';
+    part("a", {updates(x(0, 1))}, [&] { order += 'a'; });
+    wait_for_parts();
+    part("b", {excludes(x)}, [&] {
+      order += 'b';
+      part("c", {excludes(x)}, [&] { order += 'c'; });
+    });
+    order += 'p';
+  });
+  task(graph, "next", {reads(x)}, [&] { order += 'n'; });
+  graph.wait();
+  EXPECT_EQ(order, "oapbcn");
+}
+
+TEST_F(Splitting, MemoryIsGivenBack) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  auto const round = [&] {
+    for (int k = 0; k < 200; ++k)
+      task(graph, "owner", {updates(x)}, [&] {
+        for (int n = 0; n < 10; ++n) part("part", {updates(x)}, [&] { x[0] += 1; });
+      });
+    graph.wait();
+  };
+  round();
+  std::size_t const before = graph.task_memory();
+  for (int k = 0; k < 10; ++k) round();
+  EXPECT_LE(graph.task_memory(), 2 * before);
+  EXPECT_EQ(x[0], 11 * 2000);
+}
+
+}  // namespace
+}  // namespace trellis
