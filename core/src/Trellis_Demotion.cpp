@@ -117,9 +117,7 @@ void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
       }
       replaced[holder] = true;
       AreaEntry& entry = scope_of(task).table.find_or_make(request, submitted());
-      TaskAccess const& was = accesses[holder].access;
-      bool const same = was.entry == &entry && was.mode == request.mode;
-      added.push_back({{&entry, request.mode, -1, same ? was.generation : TaskAccess::any_generation},
+      added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation},
                        request.state != nullptr ? *request.state : nullptr});
     }
     std::vector<Demotion::Kept> result;

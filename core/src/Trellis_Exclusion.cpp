@@ -116,16 +116,21 @@ void Exclusion::record_order(Task const& task) {
 }
 
 /// A running task has demoted. To what it newly has the dependencies have brought it, so nothing was chosen.
+/// From now on the groups say nothing of it: what made a later one depend on it may be gone.
 void Exclusion::record_change(Task const& task) {
   Past now = past_of(task);
   auto const past =
       std::find_if(m_past.rbegin(), m_past.rend(), [&](Past const& other) { return other.id == task.id; });
-  if (past == m_past.rend()) {
-    if (task.exclusive) m_past.push_back(std::move(now));
+  if (past != m_past.rend())
+    now.claims.insert(now.claims.end(), past->claims.begin(), past->claims.end());
+  else if (!task.exclusive)
     return;
-  }
-  past->claims.insert(past->claims.end(), now.claims.begin(), now.claims.end());
-  past->kept = std::move(now.kept);
+  for (std::vector<Past::Claim>* claims : {&now.claims, &now.kept})
+    for (Past::Claim& claim : *claims) claim.generation = TaskAccess::any_generation;
+  if (past != m_past.rend())
+    *past = std::move(now);
+  else
+    m_past.push_back(std::move(now));
 }
 
 void Exclusion::hold(Task& task) {
