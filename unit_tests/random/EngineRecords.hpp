@@ -71,6 +71,7 @@ class Checks {
   [[nodiscard]] Span held(int t, std::size_t stage) const;
   [[nodiscard]] bool excluded_at_once(int a, int b) const;
   [[nodiscard]] bool exclude(int first, int second) const;
+  [[nodiscard]] std::vector<std::uint64_t> place_of(int t) const;
   void order_of_events(std::vector<int> const& order);
   void graphs(std::vector<int> const& order);
   void nodes(std::vector<trellis::TaskRecord> const& nodes, std::vector<int> const& order);

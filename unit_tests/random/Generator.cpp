@@ -320,7 +320,7 @@ class Generator {
         int const first = below(extent);
         access.first += first * stride;
         extent = 1 + below(extent - first);
-        if (chance(4)) {
+        if (chance(4) && !m_program.is_token(access.array)) {
           stride *= 1 + below(2);
           extent = (extent + 1) / 2;
         }
