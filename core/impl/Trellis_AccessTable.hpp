@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -147,6 +148,8 @@ class AccessTable {
   template <class OrderAfter>
   void visit(std::vector<LiveAccess>& group, TaskId self, OrderAfter&& order_after) const;
   template <class OrderAfter>
+  void enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
+  template <class OrderAfter>
   void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
   /// Orders a new access after the loose ones that conflict with it, of this and of overlapping entries, as
   /// far as no path is known to lead through another one; then drops what the new one covers.
@@ -169,8 +172,9 @@ class AccessTable {
   TaskSlab& m_tasks;
   FailureLog const& m_failures;
   bool m_keep_all;
-  bool m_any_loose = false;           ///< has there ever been a loose access?
-  std::vector<AreaEntry*> m_buckets;  ///< open addressing; the size is a power of two, at most half full
+  bool m_any_loose = false;             ///< has there ever been a loose access?
+  std::unordered_set<TaskId> m_before;  ///< scratch: tasks with a path to the one that enters
+  std::vector<AreaEntry*> m_buckets;    ///< open addressing; the size is a power of two, at most half full
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   std::size_t m_collect_at = 1024;                                  ///< entries
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
@@ -197,9 +201,19 @@ void AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAf
 
 template <class OrderAfter>
 void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after) {
+  if (!m_any_loose) return enter_groups(entry, mode, task, id, order_after);
+  m_before.clear();
+  enter_groups(entry, mode, task, id, [&](LiveAccess before) {
+    m_before.insert(before.id);
+    return order_after(before);
+  });
+  order_behind_loose(entry, {mode, nullptr}, id, order_after);
+}
+
+template <class OrderAfter>
+void AccessTable::enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after) {
   bool const writes = mode == Mode::write || mode == Mode::read_write;
   entry.last_used = id;
-  if (m_any_loose) order_behind_loose(entry, {mode, nullptr}, id, order_after);
   for (auto const& [other, covered] : entry.overlaps) {
     if (other->current.empty()) continue;
     order_behind(*other, mode, id, order_after);

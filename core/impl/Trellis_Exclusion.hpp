@@ -79,14 +79,15 @@ class Exclusion {
   void hold(Task& task);
   [[nodiscard]] bool may_hold(Task const& task) const;
   [[nodiscard]] bool front_keeps_back(Task const& task) const;
-  void grant(std::vector<Task*>& ready);
+  [[nodiscard]] bool claims_no_less(Task const& more, Task const& less) const;
+  void grant(std::vector<Task*>& ready, Task const* gone);
 
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;
   std::mutex m_mutex;
   std::vector<Task*> m_holding;
   std::vector<Task*> m_sleeping;  ///< of those; once for each wait
-  std::vector<Task*> m_waiting;   ///< longest waiting first
+  std::deque<Task*> m_waiting;    ///< longest waiting first
   std::vector<Past> m_past;       ///< in the order in which they got hold; only with a recorder
 };
 

@@ -94,6 +94,9 @@ struct alignas(64) Task {
   bool exclusive = false;     ///< may exclude others: has an exclusive access, or a rule asks for it
   bool asynchronous = false;  ///< so is its space
   bool body_on_heap = false;
+  bool has_extras = false;       ///< states, tags or explicit dependencies
+  Task* parent = nullptr;        ///< the task that this one is a part of; it is live at least as long
+  std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
 
   alignas(64) std::byte storage[inline_body];
 
@@ -105,9 +108,7 @@ struct alignas(64) Task {
   std::vector<TaskAccess> more_accesses;
   Label label;
 
-  // Parts and properties that most tasks have none of.
-  Task* parent = nullptr;        ///< the task that this one is a part of; it is live at least as long
-  std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
+  // What most tasks have none of: only touched when `has_extras`.
   std::vector<StatePtr> states;
   std::vector<TagPtr> tags;
   std::vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
@@ -149,6 +150,9 @@ struct alignas(64) Task {
     ++successor_count;
   }
   [[nodiscard]] TaskAccess& access(std::uint32_t k) {
+    return k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses];
+  }
+  [[nodiscard]] TaskAccess const& access(std::uint32_t k) const {
     return k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses];
   }
   [[nodiscard]] Manner manner(TaskAccess const& access) const {

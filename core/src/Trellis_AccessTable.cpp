@@ -5,7 +5,6 @@
 #include <impl/Trellis_Task.hpp>
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace trellis::Impl {
 
@@ -203,19 +202,15 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
   collect(entry);
   for (auto const& [other, covered] : entry.overlaps) collect(*other);
 
-  // Newest first, so that whoever may lie between an access and the new one has been looked at before; what a
-  // task still has before what it has given up.
-  std::sort(found.begin(), found.end(), [](auto const* a, auto const* b) {
-    return a->who.id != b->who.id ? a->who.id > b->who.id : a->who.task != nullptr && b->who.task == nullptr;
-  });
-  std::unordered_set<TaskId> before_it;  // tasks with a path to the new one
+  // Newest first, so that whoever may lie between an access and the new one has been looked at before.
+  std::sort(found.begin(), found.end(), [](auto const* a, auto const* b) { return a->who.id > b->who.id; });
   for (AreaEntry::Loose* each : found) {
     bool const depends = manner.depends_on(each->manner());
-    if (each->behind != 0 && before_it.contains(each->behind)) {
-      before_it.insert(each->who.id);
+    if (each->behind != 0 && m_before.contains(each->behind)) {
+      m_before.insert(each->who.id);
     } else if (depends) {
-      if (!before_it.contains(each->who.id)) order_after(each->who);
-      before_it.insert(each->who.id);
+      if (!m_before.contains(each->who.id)) order_after(each->who);
+      m_before.insert(each->who.id);
     }
     if (depends && each->behind == 0) each->behind = self;
   }
@@ -235,9 +230,14 @@ void AccessTable::enter(AreaEntry& entry, StatePtr const& state, Task& task, Tas
                         FunctionRef<bool(LiveAccess)> order_after) {
   entry.last_used = id;
   m_any_loose = true;
+  m_before.clear();
+  auto const after_group = [&](LiveAccess before) {
+    m_before.insert(before.id);
+    return order_after(before);
+  };
+  order_behind(entry, Mode::write, id, after_group);
+  for (auto const& [other, covered] : entry.overlaps) order_behind(*other, Mode::write, id, after_group);
   order_behind_loose(entry, {Mode::write, state.get()}, id, order_after);
-  order_behind(entry, Mode::write, id, order_after);
-  for (auto const& [other, covered] : entry.overlaps) order_behind(*other, Mode::write, id, order_after);
   entry.loose.push_back({{&task, id}, Mode::write, state});
 }
 

@@ -169,6 +169,7 @@ void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready, st
       if (kept.state != nullptr) {
         kept.access.state = static_cast<std::int16_t>(task.states.size());
         task.states.push_back(kept.state);
+        task.has_extras = true;
       }
       task.add_access(kept.access);
     }

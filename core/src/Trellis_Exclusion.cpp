@@ -28,15 +28,17 @@ bool Exclusion::rules_exclude(TaskId a, std::vector<TagPtr> const& tags_a, TaskI
 
 bool Exclusion::conflict(Task const& a, Task const& b) const {
   if (a.parent != b.parent) return false;
-  bool found = false;
-  a.for_each_access([&](TaskAccess const& x) {
-    Manner const manner = a.manner(x);
-    if (found || !manner.can_exclude()) return;
-    b.for_each_access([&](TaskAccess const& y) {
-      found = found || (manner.excludes(b.manner(y)) && overlaps(x.entry->area, y.entry->area));
-    });
-  });
-  return found || rules_exclude(a.id, a.tags, b.id, b.tags);
+  for (std::uint32_t i = 0; i < a.access_count; ++i) {
+    TaskAccess const& x = a.access(i);
+    if (x.mode != Mode::exclusive && x.state < 0) continue;
+    for (std::uint32_t k = 0; k < b.access_count; ++k) {
+      TaskAccess const& y = b.access(k);
+      if (y.mode != Mode::exclusive && y.state < 0) continue;
+      if (!a.manner(x).excludes(b.manner(y))) continue;
+      if (x.entry == y.entry || overlaps(x.entry->area, y.entry->area)) return true;
+    }
+  }
+  return !m_rules.empty() && rules_exclude(a.id, a.tags, b.id, b.tags);
 }
 
 bool Exclusion::concerns(Task const& task) const {
@@ -162,13 +164,35 @@ bool Exclusion::acquire(Task& task) {
   return false;
 }
 
-void Exclusion::grant(std::vector<Task*>& ready) {
+/// Is whoever conflicts with `less` sure to conflict with `more`?
+bool Exclusion::claims_no_less(Task const& more, Task const& less) const {
+  if (more.parent != less.parent || !m_rules.empty()) return false;
+  for (std::uint32_t i = 0; i < less.access_count; ++i) {
+    TaskAccess const& x = less.access(i);
+    if (x.state >= 0) return false;
+    if (x.mode != Mode::exclusive) continue;
+    bool found = false;
+    for (std::uint32_t k = 0; k < more.access_count && !found; ++k) {
+      TaskAccess const& y = more.access(k);
+      found = y.mode == Mode::exclusive && y.state < 0 &&
+              (x.entry == y.entry || contains(y.entry->area, x.entry->area));
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
+/// `gone`: the holder that has just left, or null when something else has changed.
+void Exclusion::grant(std::vector<Task*>& ready, Task const* gone) {
   for (std::size_t k = 0; k < m_waiting.size();) {
     Task& waiter = *m_waiting[k];
     if (may_hold(waiter) && !front_keeps_back(waiter)) {
       hold(waiter);
       m_waiting.erase(m_waiting.begin() + static_cast<std::ptrdiff_t>(k));
       ready.push_back(&waiter);
+      // Whom the one that left was not in the way of could not run before, and cannot now; whom it was in the
+      // way of, this one is. So with many waiters for one resource a release does not look at all of them.
+      if (gone != nullptr && claims_no_less(waiter, *gone)) return;
     } else {
       ++k;
     }
@@ -178,7 +202,7 @@ void Exclusion::grant(std::vector<Task*>& ready) {
 void Exclusion::release(Task& task, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   std::erase(m_holding, &task);
-  grant(ready);
+  grant(ready, &task);
 }
 
 void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready) {
@@ -190,14 +214,14 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>
   if (task.exclusive && !held) m_holding.push_back(&task);
   if (m_recorder != nullptr) record_change(task);
   if (!task.exclusive && held) std::erase(m_holding, &task);
-  grant(ready);
+  grant(ready, nullptr);
 }
 
 bool Exclusion::sleep(Task& task, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   if (std::find(m_holding.begin(), m_holding.end(), &task) == m_holding.end()) return false;
   m_sleeping.push_back(&task);
-  grant(ready);
+  grant(ready, nullptr);
   return true;
 }
 

@@ -39,9 +39,8 @@ FailurePtr FailureLog::poisons(TaskId task) const {
   std::lock_guard const lock(m_mutex);
   auto const found = m_failures.find(task);
   if (found == m_failures.end() || found->second.report != m_reports) return nullptr;
-  // That a part of the task failed is the task's own affair; to others it is the part's failure.
   FailurePtr const& failure = found->second.failure;
-  return failure->of_part != nullptr ? failure->of_part : failure;
+  return failure->of_part != nullptr ? failure->of_part : failure;  // only the owner says how it came about
 }
 
 FailureLog::Report FailureLog::report() {

@@ -102,9 +102,16 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
   task.failure = nullptr;
   task.label = std::move(spec.label);
   task.parent = spec.parent.task;
-  task.states.clear();
-  task.tags.assign(spec.tags.begin(), spec.tags.end());
-  task.after.clear();
+  if (task.has_extras) {
+    task.states.clear();
+    task.tags.clear();
+    task.after.clear();
+    task.has_extras = false;
+  }
+  if (!spec.tags.empty()) {
+    task.tags.assign(spec.tags.begin(), spec.tags.end());
+    task.has_extras = true;
+  }
   task.device_predecessors.clear();
   task.event = nullptr;
   task.stream = -1;
@@ -114,13 +121,16 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
 }
 
 std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
-  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+  AccessRequest const* const requests = spec.accesses.data();
+  std::size_t const count = spec.accesses.size();
+  for (std::size_t k = 0; k < count; ++k) {
     if (m_entries[k] == nullptr) continue;
-    AccessRequest const& request = spec.accesses[k];
+    AccessRequest const& request = requests[k];
     TaskAccess access{m_entries[k], request.mode};
     if (request.state != nullptr) {
       access.state = static_cast<std::int16_t>(task.states.size());
       task.states.push_back(*request.state);
+      task.has_extras = true;
     }
     task.add_access(access);
     if (request.manner().can_exclude()) task.exclusive = true;
@@ -132,20 +142,24 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
     return order_after(before, task, EdgeReason::access, edges);
   };
   std::uint32_t entered = 0;
-  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+  for (std::size_t k = 0; k < count; ++k) {
     if (m_entries[k] == nullptr) continue;
-    if (spec.accesses[k].state != nullptr)
-      scope.table.enter(*m_entries[k], *spec.accesses[k].state, task, task.id, after_access);
+    if (requests[k].state != nullptr)
+      scope.table.enter(*m_entries[k], *requests[k].state, task, task.id, after_access);
     else
-      scope.table.enter(*m_entries[k], spec.accesses[k].mode, task, task.id, after_access);
-    task.access(entered++).generation = m_entries[k]->generation;
+      scope.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
+    if (requests[k].mode == Mode::exclusive) task.access(entered).generation = m_entries[k]->generation;
+    ++entered;
   }
-  for (TaskHandle const& before : spec.after) {
-    order_after({before.task, before.id}, task, EdgeReason::after, edges);
-    task.after.push_back(before.id);
+  if (!spec.after.empty()) {
+    task.has_extras = true;
+    for (TaskHandle const& before : spec.after) {
+      order_after({before.task, before.id}, task, EdgeReason::after, edges);
+      task.after.push_back(before.id);
+    }
   }
   if (!m_rules.empty()) apply_rules(task, scope, edges);
-  synchronize(task, scope, edges);
+  if (task.synchronizing || scope.barrier.task != nullptr || m_recorder) synchronize(task, scope, edges);
   return edges;
 }
 

@@ -193,6 +193,36 @@ TEST_F(Demotion, FromExclusiveLetsTheNextOneIn) {
   graph.wait();
 }
 
+TEST_F(Demotion, TheRecordedGraphDoesNotDependOnItsTime) {
+  for (Touch (*to)(Place) : {&reads, &writes, &updates, &adds, &excludes, &nothing}) {
+    std::vector<std::string> edges[2];
+    for (bool early : {false, true}) {
+      Block x("x");
+      TaskGraph graph(recorded(3));
+      Demoter demoter;
+      if (early) demoter.demote_now.open();
+      demoter.start(graph, {updates(x)}, [&] {
+        Touch const touch = to(x);
+        if (touch.mode == Mode::none)
+          release(x);
+        else
+          demote({touch});
+      });
+      if (early) EXPECT_TRUE(demoter.demoted.pass());
+      task(graph, "a", {reads(x)}, [] {});
+      task(graph, "b", {updates(x)}, [] {});
+      task(graph, "c", {excludes(x)}, [] {});
+      task(graph, "d", {reads(x)}, [] {});
+      demoter.demote_now.open();
+      EXPECT_TRUE(demoter.demoted.pass());
+      demoter.end.open();
+      graph.wait();
+      edges[early] = edges_of(graph.dependency_graph());
+    }
+    EXPECT_EQ(edges[0], edges[1]) << to_string(to(Block("x")).mode);
+  }
+}
+
 // --- bad input
 // ----------------------------------------------------------------------------------------------------------
 

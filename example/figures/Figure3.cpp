@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Figure 3: figure 1 in a loop. The graph grows at its end while functors at its beginning run and go.
+//
+// Look at: the facts. To have something to see, functor 1 of each loop waits until the next loop has been
+// added. At that time the loop before is already over.
+#include "Figures.hpp"
+
+#include <array>
+#include <future>
+
+namespace figures {
+
+using trellis::read, trellis::read_write, trellis::ResourcePolicy;
+
+Facts figure_3(trellis::TaskGraph& graph) {
+  trellis::Token const green("green");
+  constexpr int loops = 3;
+  std::array<std::promise<void>, loops + 1> next_loop_is_there;  // from 1, as the loops
+  std::array<trellis::Future<void>, loops + 1> last_functor;
+  bool loop_2_was_added = false;
+  bool loop_3_was_added = false;
+  bool loop_1_was_over = false;
+
+  for (int loop = 1; loop <= loops; ++loop) {
+    std::string const name = "loop " + std::to_string(loop);
+    trellis::host_task(name + " functor 1", ResourcePolicy(graph, read_write(green)), [&, loop] {
+      next_loop_is_there[loop].get_future().wait();
+      if (loop == 1) loop_2_was_added = graph.submitted() >= 8;
+      if (loop == 2) loop_3_was_added = graph.submitted() >= 12;
+      if (loop == 2) loop_1_was_over = last_functor[1].is_done();
+    });
+    trellis::host_task(name + " functor 2", ResourcePolicy(graph, read_write(green)), [] {});
+    trellis::host_task(name + " functor 3", ResourcePolicy(graph, read(green)), [] {});
+    last_functor[loop] = trellis::host_task(name + " functor 4", ResourcePolicy(graph, read(green)), [] {});
+    if (loop > 1) next_loop_is_there[loop - 1].set_value();
+  }
+  next_loop_is_there[loops].set_value();
+  graph.wait();
+  return {fact("loop 2 was added while functor 1 of loop 1 ran", loop_2_was_added),
+          fact("loop 3 was added while functor 1 of loop 2 ran", loop_3_was_added),
+          fact("loop 1 was over by then", loop_1_was_over)};
+}
+
+}  // namespace figures

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_FIGURES_FIGURES_HPP
+#define TRELLIS_EXAMPLE_FIGURES_FIGURES_HPP
+
+#include <Trellis.hpp>
+
+#include <string>
+#include <vector>
+
+/// The figures of the resource-register paper, one function in one file each. Every function takes a fresh
+/// graph that records, adds the functors of its figure and waits for them. The graphs can then be looked at.
+namespace figures {
+
+/// What a figure shows besides its graphs, in sentences like "functor 3 ran on the main thread: yes".
+using Facts = std::vector<std::string>;
+
+Facts figure_1(trellis::TaskGraph& graph);
+Facts figure_3(trellis::TaskGraph& graph);
+Facts figure_4(trellis::TaskGraph& graph);
+Facts figure_5(trellis::TaskGraph& graph);
+Facts figure_6(trellis::TaskGraph& graph);
+Facts figure_7(trellis::TaskGraph& graph);
+Facts figure_8(trellis::TaskGraph& graph);
+Facts figure_9(trellis::TaskGraph& graph);
+Facts figure_10_solution_1(trellis::TaskGraph& graph);
+Facts figure_10_solution_2(trellis::TaskGraph& graph);
+
+inline std::string fact(std::string const& sentence, bool holds) {
+  return sentence + (holds ? ": yes" : ": no");
+}
+
+/// The record of the only functor with this label.
+inline trellis::TaskRecord record_of(trellis::TaskGraph const& graph, std::string const& label) {
+  trellis::SchedulingGraph const recorded = graph.scheduling_graph();
+  return recorded.node(recorded.find(label).at(0));
+}
+
+/// By the recorded times: did the second functor start only when the first one was over?
+inline bool is_over_before(trellis::TaskGraph const& graph, std::string const& first,
+                           std::string const& second) {
+  return record_of(graph, first).finished_ns <= record_of(graph, second).started_ns;
+}
+
+/// By the recorded times: did one functor run from start to end while the other one was running?
+inline bool ran_during(trellis::TaskGraph const& graph, std::string const& one, std::string const& other) {
+  trellis::TaskRecord const inner = record_of(graph, one);
+  trellis::TaskRecord const outer = record_of(graph, other);
+  return outer.started_ns <= inner.started_ns && inner.finished_ns <= outer.finished_ns;
+}
+
+}  // namespace figures
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The figures of the resource-register paper, as example/figures has them: their exact edges, whatever the
+// policy and the number of workers.
+#include <Figures.hpp>
+#include <Trellis.hpp>
+
+#include "Timing.hpp"
+
+#include <gmock/gmock.h>
+
+#include <compare>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace trellis {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::EndsWith;
+using enum EdgeReason;
+
+class Figures : public Test::Timed {};
+
+/// By labels, of which "functor " is left out.
+struct Edge {
+  std::string from;
+  std::string to;
+  EdgeReason reason;
+  bool released = false;
+  friend auto operator<=>(Edge const&, Edge const&) = default;
+  friend std::ostream& operator<<(std::ostream& out, Edge const& edge) {
+    return out << edge.from << " -> " << edge.to << " (" << to_string(edge.reason)
+               << (edge.released ? ", released)" : ")");
+  }
+};
+using Edges = std::set<Edge>;
+constexpr bool released = true;
+
+std::string short_label(std::string label) {
+  std::string const word = "functor ";
+  if (auto const place = label.find(word); place != std::string::npos) label.erase(place, word.size());
+  return label;
+}
+
+Edges edges_of(Graph const& graph) {
+  Edges edges;
+  for (EdgeRecord const& edge : graph.edges()) {
+    bool const is_new = edges
+                            .insert({short_label(graph.node(edge.from).label),
+                                     short_label(graph.node(edge.to).label), edge.reason, edge.released})
+                            .second;
+    EXPECT_TRUE(is_new) << "an edge is there twice";
+  }
+  return edges;
+}
+
+/// Runs the figure again and again and expects these edges in the dependency graph, and beside them these in
+/// the scheduling graph.
+void expect(
+    figures::Facts (*figure)(TaskGraph&), Edges const& dependencies, Edges added = {},
+    std::function<void(TaskGraph const&)> const& more = [](TaskGraph const&) {}) {
+  char const* const serial = std::getenv("TRELLIS_SERIAL");
+  if (serial != nullptr && std::string(serial) == "1") GTEST_SKIP() << "tasks of figures wait for later ones";
+  added.insert(dependencies.begin(), dependencies.end());
+  static std::uint64_t seed = 0;
+  std::function<std::shared_ptr<SchedulingPolicy>()> const policies[] = {
+      [] { return make_work_stealing_policy(); }, [] { return make_fifo_policy(); },
+      [] { return make_shake_policy(++seed); }};
+  for (auto const& make_policy : policies)
+    for (int workers = 1; workers <= 3; ++workers)
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        TaskGraphOptions options;
+        options.workers = workers;
+        options.record = true;
+        options.policy = make_policy();
+        SCOPED_TRACE(std::string(options.policy->name()) + ", " + std::to_string(workers) +
+                     " workers, seed " + std::to_string(seed));
+        TaskGraph graph(options);
+        EXPECT_THAT(figure(graph), Each(EndsWith(": yes")));
+        EXPECT_EQ(edges_of(graph.dependency_graph()), dependencies);
+        EXPECT_EQ(edges_of(graph.scheduling_graph()), added);
+        more(graph);
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
+std::vector<std::string> demotions_of(TaskGraph const& graph, std::string const& label) {
+  std::vector<std::string> modes;
+  for (DemotionRecord const& demotion : figures::record_of(graph, label).demotions)
+    for (AccessRecord const& access : demotion.accesses) modes.push_back(access.mode + ' ' + access.resource);
+  return modes;
+}
+
+std::vector<std::string> parts_of(TaskGraph const& graph, std::string const& label) {
+  SchedulingGraph const recorded = graph.scheduling_graph();
+  std::vector<std::string> labels;
+  for (TaskId const part : recorded.parts(figures::record_of(graph, label).id))
+    labels.push_back(short_label(recorded.node(part).label));
+  return labels;
+}
+
+TEST_F(Figures, Figure1OrderOfTheCode) {
+  expect(figures::figure_1, {{"1", "2", access}, {"2", "3", access}, {"2", "4", access}});
+}
+
+TEST_F(Figures, Figure3LoopExtension) {
+  Edges edges;
+  for (int k = 1; k <= 3; ++k) {
+    std::string const loop = "loop " + std::to_string(k) + ' ';
+    std::string const next = "loop " + std::to_string(k + 1) + ' ';
+    edges.insert({loop + '1', loop + '2', access});
+    edges.insert({loop + '2', loop + '3', access});
+    edges.insert({loop + '2', loop + '4', access});
+    if (k == 3) break;
+    edges.insert({loop + '3', next + '1', access});
+    edges.insert({loop + '4', next + '1', access});
+  }
+  expect(figures::figure_3, edges);
+}
+
+TEST_F(Figures, Figure4Splitting) {
+  expect(figures::figure_4,
+         {{"1", "2", access},
+          {"2", "3", access},
+          {"2.1", "2.2", access},
+          {"2.1", "2.3", access},
+          {"3", "4", access}},
+         {}, [](TaskGraph const& graph) {
+           EXPECT_THAT(parts_of(graph, "functor 2"), ElementsAre("2.1", "2.2", "2.3"));
+           EXPECT_THAT(parts_of(graph, "functor 3"), ElementsAre("3.1", "3.2"));
+         });
+}
+
+TEST_F(Figures, Figure5Demotion) {
+  expect(figures::figure_5,
+         {{"1", "2", access},
+          {"2", "3", access},
+          {"2.1", "2.2", access, released},
+          {"2.2", "2.3", access, released}},
+         {}, [](TaskGraph const& graph) {
+           EXPECT_THAT(parts_of(graph, "functor 2"), ElementsAre("2.1", "2.2", "2.3"));
+           EXPECT_THAT(demotions_of(graph, "functor 2.1"), ElementsAre("none green"));
+           EXPECT_THAT(demotions_of(graph, "functor 2.2"), ElementsAre("read green"));
+         });
+}
+
+TEST_F(Figures, Figure6SeveralResources) {
+  expect(figures::figure_6, {{"1", "3", access}, {"2", "3", access}, {"2", "5", access}, {"3", "4", access}});
+}
+
+TEST_F(Figures, Figure7AddedEdgeBesideAUselessOne) {
+  expect(figures::figure_7, {{"1", "2", access}, {"2", "3", access}, {"2", "4", access}}, {{"3", "4", rule}});
+}
+
+TEST_F(Figures, Figure8MainThread) {
+  expect(figures::figure_8, {{"1", "2", access}, {"2", "3", access}, {"2", "4", access}}, {},
+         [](TaskGraph const& graph) {
+           EXPECT_TRUE(figures::record_of(graph, "functor 3").main_thread);
+           EXPECT_FALSE(figures::record_of(graph, "functor 4").main_thread);
+         });
+}
+
+TEST_F(Figures, Figure9Synchronizing) {
+  expect(figures::figure_9,
+         {{"1", "2", access},
+          {"1", "3", synchronizing},
+          {"2", "3", access},
+          {"2", "3", synchronizing},
+          {"2", "4", access},
+          {"3", "4", synchronizing}},
+         {}, [](TaskGraph const& graph) {
+           EXPECT_TRUE(figures::record_of(graph, "functor 3").synchronizing);
+           EXPECT_FALSE(figures::record_of(graph, "functor 4").synchronizing);
+         });
+}
+
+TEST_F(Figures, Figure10ExclusiveTwoSolutions) {
+  Edges const dependencies = {{"1", "3", access}, {"2", "4", access}};
+  expect(figures::figure_10_solution_1, dependencies, {{"3", "4", exclusion}});
+  expect(figures::figure_10_solution_2, dependencies, {{"4", "3", exclusion}});
+}
+
+}  // namespace
+}  // namespace trellis
