@@ -172,9 +172,12 @@ class AccessTable {
   TaskSlab& m_tasks;
   FailureLog const& m_failures;
   bool m_keep_all;
-  bool m_any_loose = false;             ///< has there ever been a loose access?
-  std::unordered_set<TaskId> m_before;  ///< scratch: tasks with a path to the one that enters
-  std::vector<AreaEntry*> m_buckets;    ///< open addressing; the size is a power of two, at most half full
+  bool m_any_loose = false;  ///< has there ever been a loose access?
+  // Scratch: tasks with a path to the one that enters; and those that it would have one from, had they not
+  // given up what the two had in common. Such a task has started, so whoever is before it is over.
+  std::unordered_set<TaskId> m_before;
+  std::unordered_set<TaskId> m_started_before;
+  std::vector<AreaEntry*> m_buckets;  ///< open addressing; the size is a power of two, at most half full
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   std::size_t m_collect_at = 1024;                                  ///< entries
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
@@ -203,8 +206,9 @@ template <class OrderAfter>
 void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after) {
   if (!m_any_loose) return enter_groups(entry, mode, task, id, order_after);
   m_before.clear();
+  m_started_before.clear();
   enter_groups(entry, mode, task, id, [&](LiveAccess before) {
-    m_before.insert(before.id);
+    (before.task != nullptr ? m_before : m_started_before).insert(before.id);
     return order_after(before);
   });
   order_behind_loose(entry, {mode, nullptr}, id, order_after);

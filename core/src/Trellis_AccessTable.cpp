@@ -206,11 +206,12 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
   std::sort(found.begin(), found.end(), [](auto const* a, auto const* b) { return a->who.id > b->who.id; });
   for (AreaEntry::Loose* each : found) {
     bool const depends = manner.depends_on(each->manner());
-    if (each->behind != 0 && m_before.contains(each->behind)) {
-      m_before.insert(each->who.id);
+    auto& with_a_path = each->who.task != nullptr ? m_before : m_started_before;
+    if (each->behind != 0 && (m_before.contains(each->behind) || m_started_before.contains(each->behind))) {
+      with_a_path.insert(each->who.id);
     } else if (depends) {
-      if (!m_before.contains(each->who.id)) order_after(each->who);
-      m_before.insert(each->who.id);
+      if (!with_a_path.contains(each->who.id)) order_after(each->who);
+      with_a_path.insert(each->who.id);
     }
     if (depends && each->behind == 0) each->behind = self;
   }
@@ -231,8 +232,9 @@ void AccessTable::enter(AreaEntry& entry, StatePtr const& state, Task& task, Tas
   entry.last_used = id;
   m_any_loose = true;
   m_before.clear();
+  m_started_before.clear();
   auto const after_group = [&](LiveAccess before) {
-    m_before.insert(before.id);
+    (before.task != nullptr ? m_before : m_started_before).insert(before.id);
     return order_after(before);
   };
   order_behind(entry, Mode::write, id, after_group);
