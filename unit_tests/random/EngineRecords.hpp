@@ -29,6 +29,7 @@ inline std::string name_of(int task) {
 /// that the thread sanitizer sees when the engine does not order these with what comes after.
 struct Record {
   trellis::Impl::TaskHandle handle;
+  trellis::Impl::TaskHandle self;  ///< the same, from its body
   bool ran = false;
   bool over = false;
   bool refined = false;

@@ -277,7 +277,7 @@ class Run {
           std::this_thread::sleep_for(std::chrono::microseconds(100));
           break;
         case Step::Kind::wait_for:
-          if (record(step.task).handle.valid()) wait_for(step.task, inside);
+          wait_for(step.task, inside);
           break;
         case Step::Kind::compute:
           compute(inside, stage);
@@ -336,15 +336,19 @@ class Run {
   }
 
   void wait_for(int awaited, int inside) {
+    // The thread that submits the owner may not have its handle yet.
+    bool const owner = inside >= 0 && task(inside).owner == awaited;
+    TaskHandle const& handle = owner ? record(awaited).self : record(awaited).handle;
+    if (!handle.valid()) return;  // its parent was cancelled
     try {
-      record(awaited).handle.wait();
+      handle.wait();
     } catch (trellis::Error const& error) {
       if (!m_program.settings.wild || inside < 0 || error.kind() != trellis::Error::Kind::deadlock)
         complain("waiting for ", name_of(awaited), inside < 0 ? " outside" : " inside " + name_of(inside),
                  " throws ", error.what());
       return;
     }
-    if (!record(awaited).handle.is_done()) complain("wait() returns before ", name_of(awaited), " is done");
+    if (!handle.is_done()) complain("wait() returns before ", name_of(awaited), " is done");
     if (record(awaited).ran && !record(awaited).over)
       complain("wait() returns while ", name_of(awaited), " runs");
   }
@@ -355,6 +359,7 @@ class Run {
 
   void run_body(int t) {
     Record& self = record(t);
+    self.self = GraphAccess::running();
     self.started = tick();
     if (self.ran) complain(name_of(t), " runs twice");
     self.ran = true;
