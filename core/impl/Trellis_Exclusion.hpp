@@ -60,14 +60,22 @@ class Exclusion {
     };
     TaskId id;
     TaskId parent;
-    std::vector<Claim> claims;
+    std::vector<Claim> claims;  ///< all that it ever had
+    std::vector<Claim> kept;    ///< what it has after its demotions
     std::vector<TagPtr> tags;
+  };
+  /// Of an order that was chosen between two tasks.
+  enum class Chosen {
+    not_at_all,
+    released,  ///< the earlier one gave up what was in the later one's way, and went on
+    complete,  ///< the later one waited for the end of the earlier one
   };
   [[nodiscard]] static Past past_of(Task const& task);
   [[nodiscard]] bool rules_exclude(TaskId a, std::vector<TagPtr> const& tags_a, TaskId b,
                                    std::vector<TagPtr> const& tags_b) const;
-  [[nodiscard]] bool chose_between(Past const& earlier, Past const& later) const;
+  [[nodiscard]] Chosen chosen_between(Past const& earlier, Past const& later) const;
   void record_order(Task const& task);
+  void record_change(Task const& task);
   void hold(Task& task);
   [[nodiscard]] bool may_hold(Task const& task) const;
   [[nodiscard]] bool front_keeps_back(Task const& task) const;

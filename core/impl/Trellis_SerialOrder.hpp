@@ -4,20 +4,25 @@
 
 #include <Trellis_SchedulingPolicy.hpp>
 #include <impl/Trellis_FunctionRef.hpp>
+#include <impl/Trellis_Task.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <vector>
 
 namespace trellis::Impl {
 
-/// The policy of `TRELLIS_SERIAL=1`: always the task submitted first.
+/// The policy of `TRELLIS_SERIAL=1`: always the task submitted first. The parts of a task come in its place:
+/// it is not over before they are, and whom it excludes must not come in between.
 class SerialOrder final : public SchedulingPolicy {
  public:
   [[nodiscard]] std::string_view name() const override { return "serial"; }
   void start(int) override {}
   void push(ReadyTask task, int) override {
     std::lock_guard const lock(m_mutex);
-    m_tasks.emplace(task.id(), task);
+    m_tasks.emplace(place_of(task), task);
   }
   ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
     for (ReadyTask const task : ready) push(task, slot);
@@ -43,8 +48,17 @@ class SerialOrder final : public SchedulingPolicy {
   }
 
  private:
+  /// The ids of the task and those that it is a part of, the whole first.
+  using Place = std::vector<std::uint64_t>;
+  static Place place_of(ReadyTask task) {
+    Place place;
+    for (Task const* each = task.impl(); each != nullptr; each = each->parent) place.push_back(each->id);
+    std::reverse(place.begin(), place.end());
+    return place;
+  }
+
   mutable std::mutex m_mutex;
-  std::map<std::uint64_t, ReadyTask> m_tasks;
+  std::map<Place, ReadyTask> m_tasks;
 };
 
 }  // namespace trellis::Impl

@@ -174,10 +174,12 @@ void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready, st
       task.add_access(kept.access);
     }
   };
-  if (m_serial)
+  if (m_serial) {
     change();
-  else
+    task.exclusive = m_exclusion.concerns(task);  // asked when a task waits
+  } else {
     m_exclusion.change(task, change, granted);
+  }
   if (m_recorder) m_recorder->demoted(task);
   let_go(task, ready);
   for (Demotion::Kept const& kept : demotion.accesses) {

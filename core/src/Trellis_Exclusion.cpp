@@ -52,30 +52,38 @@ bool Exclusion::concerns(Task const& task) const {
 // -------------------------------------------------------------------------------------------------
 
 Exclusion::Past Exclusion::past_of(Task const& task) {
-  Past past{task.id, task.parent != nullptr ? task.parent->id : 0, {}, task.tags};
+  Past past{task.id, task.parent != nullptr ? task.parent->id : 0, {}, {}, task.tags};
   task.for_each_access([&](TaskAccess const& access) {
     if (task.manner(access).can_exclude())
       past.claims.push_back({access.entry->area, access.mode,
                              access.state < 0 ? nullptr : task.states[static_cast<std::size_t>(access.state)],
                              access.generation});
   });
+  past.kept = past.claims;
   return past;
 }
 
 /// Exclusive accesses to one area that were not in one group have a dependency between them: nothing to
 /// choose.
-bool Exclusion::chose_between(Past const& earlier, Past const& later) const {
-  if (earlier.parent != later.parent) return false;
+Exclusion::Chosen Exclusion::chosen_between(Past const& earlier, Past const& later) const {
+  if (earlier.parent != later.parent) return Chosen::not_at_all;
+  bool dependent = false;
   bool excluded = rules_exclude(earlier.id, earlier.tags, later.id, later.tags);
-  for (Past::Claim const& x : earlier.claims)
-    for (Past::Claim const& y : later.claims) {
-      bool const known =
-          x.generation != TaskAccess::any_generation && y.generation != TaskAccess::any_generation;
-      if (known && x.area == y.area && x.generation != y.generation) return false;
-      Manner const manner{x.mode, x.state.get()};
-      excluded = excluded || (manner.excludes({y.mode, y.state.get()}) && overlaps(x.area, y.area));
-    }
-  return excluded;
+  auto const compare = [&](std::vector<Past::Claim> const& claims) {
+    for (Past::Claim const& x : claims)
+      for (Past::Claim const& y : later.claims) {
+        bool const known =
+            x.generation != TaskAccess::any_generation && y.generation != TaskAccess::any_generation;
+        dependent = dependent || (known && x.area == y.area && x.generation != y.generation);
+        Manner const manner{x.mode, x.state.get()};
+        excluded = excluded || (manner.excludes({y.mode, y.state.get()}) && overlaps(x.area, y.area));
+      }
+  };
+  compare(earlier.kept);
+  if (dependent) return Chosen::not_at_all;
+  if (excluded) return Chosen::complete;
+  compare(earlier.claims);
+  return excluded && !dependent ? Chosen::released : Chosen::not_at_all;
 }
 
 /// Edges from those that held before, but not from one that another of these has come after.
@@ -84,11 +92,12 @@ void Exclusion::record_order(Task const& task) {
   std::vector<Past const*> chosen;
   for (std::size_t k = m_past.size(); k-- > 0;) {
     Past const& before = m_past[k];
-    if (!chose_between(before, now)) continue;
+    Chosen const how = chosen_between(before, now);
+    if (how == Chosen::not_at_all) continue;
     if (std::any_of(chosen.begin(), chosen.end(),
-                    [&](Past const* later) { return chose_between(before, *later); }))
+                    [&](Past const* later) { return chosen_between(before, *later) >= how; }))
       continue;
-    m_recorder->edge(before.id, now.id, EdgeReason::exclusion);
+    m_recorder->edge(before.id, now.id, EdgeReason::exclusion, how == Chosen::released);
     chosen.push_back(&before);
   }
   // What lies within the new one's claims need not be looked at again.
@@ -106,6 +115,24 @@ void Exclusion::record_order(Task const& task) {
              });
     });
   m_past.push_back(std::move(now));
+}
+
+/// A running task has demoted. To what it newly has the dependencies have brought it, so nothing was chosen.
+/// From now on the groups say nothing of it: what made a later one depend on it may be gone.
+void Exclusion::record_change(Task const& task) {
+  Past now = past_of(task);
+  auto const past =
+      std::find_if(m_past.rbegin(), m_past.rend(), [&](Past const& other) { return other.id == task.id; });
+  if (past != m_past.rend())
+    now.claims.insert(now.claims.end(), past->claims.begin(), past->claims.end());
+  else if (!task.exclusive)
+    return;
+  for (std::vector<Past::Claim>* claims : {&now.claims, &now.kept})
+    for (Past::Claim& claim : *claims) claim.generation = TaskAccess::any_generation;
+  if (past != m_past.rend())
+    *past = std::move(now);
+  else
+    m_past.push_back(std::move(now));
 }
 
 void Exclusion::hold(Task& task) {
@@ -184,7 +211,8 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>
   bool const held = task.exclusive;
   task.exclusive = concerns(task);
   // It may only now become exclusive: what it had before kept everybody else away, so nobody is in its way.
-  if (task.exclusive && !held) hold(task);
+  if (task.exclusive && !held) m_holding.push_back(&task);
+  if (m_recorder != nullptr) record_change(task);
   if (!task.exclusive && held) std::erase(m_holding, &task);
   grant(ready, nullptr);
 }

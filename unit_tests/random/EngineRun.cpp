@@ -1,35 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "EngineRun.hpp"
+#include "EngineRecords.hpp"
 #include "Watchdog.hpp"
 
 #include <Trellis_Error.hpp>
-#include <Trellis_TaskGraph.hpp>
-#include <impl/Trellis_GraphAccess.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <new>
-#include <stdexcept>
 #include <thread>
 
 namespace random_program {
 
 namespace {
 
+using trellis::Impl::AccessRequest;
+using trellis::Impl::GraphAccess;
 using trellis::Impl::TaskHandle;
-
-/// What a body throws.
-struct Thrown : std::runtime_error {
-  explicit Thrown(int by) : std::runtime_error("thrown by " + std::to_string(by)), task(by) {}
-  int task;
-};
-
-std::string name_of(int task) {
-  return "t" + std::to_string(task);
-}
 
 /// A body as the typed fronts hand it to the engine.
 template <class F>
@@ -40,6 +32,30 @@ struct BodyOf {
   static constexpr trellis::Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
 };
 
+/// The states look, add, turn and make.
+struct OwnMatrix {
+  enum class Entry : std::uint8_t { none, look, add, turn, make };
+  static constexpr std::size_t size = 5;
+  static constexpr bool dependent[size][size] = {
+      {},
+      {false, false, true, true, true},
+      {false, true, false, false, true},
+      {false, true, false, false, true},
+      {false, true, true, true, true},
+  };
+  static constexpr bool exclusive[size][size] = {
+      {}, {}, {false, false, false, true, false}, {false, false, true, true, false}, {},
+  };
+  static constexpr std::string_view to_string(Entry entry) {
+    constexpr std::array<std::string_view, size> names = {"none", "look", "add", "turn", "make"};
+    return names[static_cast<std::size_t>(entry)];
+  }
+};
+using OwnAccess = trellis::MatrixAccess<OwnMatrix>;
+using TokenAccess = trellis::CombinedAccess<OwnAccess, trellis::AreaAccess<int, 1>>;
+
+enum class Tag : int {};
+
 class Run {
  public:
   explicit Run(Program const& program) : m_program(program), m_conflicts(program) {
@@ -47,12 +63,20 @@ class Run {
       auto const size = static_cast<std::size_t>(program.arrays[static_cast<std::size_t>(array)]);
       m_memory.emplace_back(size);
       for (std::size_t e = 0; e < size; ++e) m_memory.back()[e] = initial_value(array, static_cast<int>(e));
-      m_present.emplace_back(size);
     }
     m_records = std::vector<Record>(program.tasks.size());
-    for (std::size_t t = 0; t < program.tasks.size(); ++t)
-      for (Access const& access : program.tasks[t].accesses)
-        m_records[t].elements.push_back(access.elements());
+    m_present.resize(program.tasks.size() + 1);
+    for (std::size_t t = 0; t < program.tasks.size(); ++t) {
+      auto& scope = m_present[static_cast<std::size_t>(program.tasks[t].owner + 1)];
+      if (scope.empty())
+        for (int const size : program.arrays) scope.emplace_back(static_cast<std::size_t>(size));
+      auto& stages = m_elements.emplace_back();
+      for (std::size_t stage = 0; stage < m_conflicts.stage_count(static_cast<int>(t)); ++stage) {
+        auto& elements = stages.emplace_back();
+        for (Access const& access : m_conflicts.stage(static_cast<int>(t), stage))
+          elements.push_back(access.elements());
+      }
+    }
   }
 
   std::string operator()() {
@@ -70,7 +94,16 @@ class Run {
     unsetenv("TRELLIS_SERIAL");
     m_graph = &graph;
 
-    std::vector<int> order;
+    for (std::size_t r = 0; r < m_program.rules.size(); ++r) {
+      Rule const& rule = m_program.rules[r];
+      graph.add_rule<Tag>("rule " + std::to_string(r),
+                          rule.exclusive ? trellis::Constraint::exclusive : trellis::Constraint::ordered,
+                          [&rule](Tag earlier, Tag later) {
+                            return rule.holds[static_cast<int>(earlier)][static_cast<int>(later)];
+                          });
+    }
+
+    Checks checks(m_program, m_conflicts, graph, m_records, m_memory);
     for (std::size_t p = 0; p < m_program.phases.size(); ++p) {
       run_threads(m_program.phases[p]);
       std::string reported;
@@ -80,29 +113,16 @@ class Run {
         reported = error.what();
         if (error.kind() != trellis::Error::Kind::task_failed) complain("wait() throws ", reported);
       }
-      check_phase(static_cast<int>(p), reported);
+      checks.phase(static_cast<int>(p), reported);
       if (graph.in_flight() != 0) complain("tasks are in flight after wait()");
     }
-    check_order_of_events();
-    if (m_program.settings.record) check_graphs();
-    return std::move(m_problems);
+    checks.at_the_end();
+    return m_problems + checks.problems();
   }
 
  private:
-  /// Written by the task's body, or by the thread that submits it; no atomics, so that the thread sanitizer
-  /// sees when the engine does not order these with what comes after.
-  struct Record {
-    TaskHandle handle;
-    bool ran = false;
-    bool over = false;
-    std::uint64_t digest = 0;
-    std::uint64_t started = 0;
-    std::uint64_t finished = 0;
-    std::thread::id thread;
-    std::vector<std::vector<int>> elements;  ///< by access
-  };
-  /// How many tasks are at an element, by mode. Relaxed operations only: these must not order what the engine
-  /// does not.
+  /// How many tasks of one scope are at an element, by mode. Relaxed operations only: these must not order
+  /// what the engine does not.
   struct Present {
     std::atomic<int> tasks[how_count]{};
   };
@@ -118,53 +138,111 @@ class Run {
 
   // --- submission ---
 
-  void submit(int t) {
-    Task const& model = task(t);
-    std::vector<trellis::Impl::AccessRequest> requests;
+  struct Requests {
     struct Subject {
       Run* run;
       Access const* access;
     };
+    std::vector<AccessRequest> requests;
     std::vector<Subject> subjects;
-    subjects.reserve(model.accesses.size());
-    for (Access const& access : model.accesses) {
-      subjects.push_back({this, &access});
-      auto* const first = m_memory[static_cast<std::size_t>(access.array)].data() + access.first;
-      std::uint64_t extents[trellis::Area::max_rank];
-      std::uint64_t strides[trellis::Area::max_rank];
-      for (std::size_t k = 0; k < access.dimensions.size(); ++k) {
-        extents[k] = static_cast<std::uint64_t>(access.dimensions[k].extent);
-        strides[k] = static_cast<std::uint64_t>(access.dimensions[k].stride);
-      }
-      auto const area = trellis::Area::strided(first, sizeof(std::uint64_t),
-                                               static_cast<int>(access.dimensions.size()), extents, strides);
-      requests.push_back({area, static_cast<trellis::Mode>(access.how), &subjects.back(),
-                          [](void const* subject, trellis::Impl::ResourceInfo& info) {
-                            auto const& [run, described] = *static_cast<Subject const*>(subject);
-                            info.begin = std::numeric_limits<std::uintptr_t>::max();
-                            if (!described->tells_allocation) return;
-                            auto const& memory = run->m_memory[static_cast<std::size_t>(described->array)];
-                            info.label = "a" + std::to_string(described->array);
-                            info.begin = reinterpret_cast<std::uintptr_t>(memory.data());
-                            info.end = info.begin + memory.size() * sizeof(std::uint64_t);
-                          }});
+    std::vector<trellis::Impl::StatePtr> states;
+  };
+
+  static void describe(void const* subject, trellis::Impl::ResourceInfo& info) {
+    auto const& [run, described] = *static_cast<Requests::Subject const*>(subject);
+    info.begin = std::numeric_limits<std::uintptr_t>::max();
+    if (!described->tells_allocation) return;
+    auto const& memory = run->m_memory[static_cast<std::size_t>(described->array)];
+    info.label = "a" + std::to_string(described->array);
+    info.begin = reinterpret_cast<std::uintptr_t>(memory.data());
+    info.end = info.begin + memory.size() * sizeof(std::uint64_t);
+  }
+
+  trellis::Impl::StatePtr state_of(Access const& access) {
+    auto const entry =
+        static_cast<OwnMatrix::Entry>(static_cast<int>(access.how) - static_cast<int>(How::none));
+    if (!m_program.is_token(access.array))
+      return std::make_shared<trellis::Impl::StateOf<OwnAccess>>(OwnAccess(entry));
+    int const last = access.first + access.dimensions.at(0).extent - 1;
+    return std::make_shared<trellis::Impl::StateOf<TokenAccess>>(
+        TokenAccess(OwnAccess(entry), trellis::AreaAccess<int, 1>({{{access.first, last}}})));
+  }
+
+  trellis::Area area_of(Access const& access) {
+    auto& memory = m_memory[static_cast<std::size_t>(access.array)];
+    if (m_program.is_token(access.array))
+      return trellis::Area::contiguous(memory.data(), memory.size() * sizeof(std::uint64_t));
+    std::uint64_t extents[trellis::Area::max_rank];
+    std::uint64_t strides[trellis::Area::max_rank];
+    for (std::size_t k = 0; k < access.dimensions.size(); ++k) {
+      extents[k] = static_cast<std::uint64_t>(access.dimensions[k].extent);
+      strides[k] = static_cast<std::uint64_t>(access.dimensions[k].stride);
     }
+    return trellis::Area::strided(memory.data() + access.first, sizeof(std::uint64_t),
+                                  static_cast<int>(access.dimensions.size()), extents, strides);
+  }
+
+  /// For as long as the result and the accesses live.
+  Requests requests_of(std::vector<Access> const& accesses) {
+    Requests result;
+    result.subjects.reserve(accesses.size());
+    result.states.reserve(accesses.size());
+    for (Access const& access : accesses) {
+      result.subjects.push_back({this, &access});
+      auto const mode = is_state(access.how) ? trellis::Mode::write : static_cast<trellis::Mode>(access.how);
+      AccessRequest request{area_of(access), mode, &result.subjects.back(), &describe};
+      if (is_state(access.how)) {
+        result.states.push_back(state_of(access));
+        request.state = &result.states.back();
+      }
+      result.requests.push_back(request);
+    }
+    return result;
+  }
+
+  /// `owner`: null, or what it is to be a part of.
+  void submit(int t, TaskHandle const* owner) {
+    Task const& model = task(t);
+    Requests const requests = requests_of(model.accesses);
     std::vector<TaskHandle> after;
     for (int const before : model.after)
       if (record(before).handle.valid())
         after.push_back(record(before).handle);  // not when its parent was cancelled
+    std::vector<trellis::Impl::TagPtr> tags;
+    if (model.tag != 0) tags.push_back(std::make_shared<trellis::Impl::TagOf<Tag>>(Tag{model.tag}));
 
     auto body = [this, t] { run_body(t); };
     using Body = decltype(body);
     auto construct = [&](void* storage) { ::new (storage) Body(body); };
     trellis::Impl::TaskSpec spec(trellis::Label(name_of(t)), BodyOf<Body>::ops, sizeof(Body), alignof(Body),
                                  construct);
-    spec.accesses = requests;
+    spec.accesses = requests.requests;
     spec.after = after;
+    spec.tags = tags;
     spec.priority = model.priority;
     spec.main_thread = model.main_thread;
     spec.synchronizing = model.synchronizing;
-    record(t).handle = trellis::Impl::GraphAccess::submit(*m_graph, std::move(spec));
+    try {
+      record(t).handle = owner != nullptr ? GraphAccess::submit_part(*owner, std::move(spec))
+                                          : GraphAccess::submit(*m_graph, std::move(spec));
+    } catch (trellis::Error const& error) {
+      complain("submitting ", name_of(t), " throws ", error.what());
+    }
+  }
+
+  void refine(int t) {
+    if (!record(t).handle.valid()) return;
+    try {
+      record(t).refined = GraphAccess::refine(record(t).handle, [&](TaskHandle const& self) {
+        for (int const part : task(t).refinement) {
+          submit(part, &self);
+          if (!task(part).refinement.empty()) refine(part);
+        }
+      });
+    } catch (trellis::Error const& error) {
+      complain("refining ", name_of(t), " throws ", error.what());
+    }
+    ++(record(t).refined ? happened().refined : happened().not_refined);
   }
 
   void run_threads(std::vector<std::vector<Step>> const& threads) {
@@ -188,23 +266,89 @@ class Run {
 
   /// `inside`: the task that does this, or -1.
   void follow(std::vector<Step> const& steps, int inside) {
-    for (Step const& step : steps) {
-      if (step.kind == Step::Kind::submit) submit(step.task);
-      if (step.kind == Step::Kind::pause) std::this_thread::sleep_for(std::chrono::microseconds(100));
-      if (step.kind == Step::Kind::wait_for && record(step.task).handle.valid()) wait_for(step.task, inside);
+    std::size_t stage = 0;
+    for (Step const& step : steps) switch (step.kind) {
+        case Step::Kind::submit: {
+          TaskHandle const self = GraphAccess::running();
+          submit(step.task, task(step.task).owner >= 0 ? &self : nullptr);
+          break;
+        }
+        case Step::Kind::pause:
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+          break;
+        case Step::Kind::wait_for:
+          wait_for(step.task, inside);
+          break;
+        case Step::Kind::compute:
+          compute(inside, stage);
+          break;
+        case Step::Kind::wait_parts:
+          wait_parts(inside);
+          break;
+        case Step::Kind::demote:
+        case Step::Kind::release:
+          give_up(inside, stage++, step);
+          break;
+        case Step::Kind::local: {
+          Requests const requests = requests_of(step.accesses);
+          GraphAccess::add_local(GraphAccess::running(), requests.requests.at(0));
+          break;
+        }
+        case Step::Kind::refine:
+          refine(step.task);
+          break;
+      }
+  }
+
+  /// Lets out what says that a part has failed, unless the task catches it.
+  void wait_parts(int inside) {
+    try {
+      GraphAccess::wait_for_parts(GraphAccess::running());
+    } catch (trellis::Error const& error) {
+      if (error.kind() == trellis::Error::Kind::task_failed) {
+        if (!task(inside).catches) throw;
+        return;
+      }
+      if (!m_program.settings.wild || error.kind() != trellis::Error::Kind::deadlock)
+        complain("waiting for the parts of ", name_of(inside), " throws ", error.what());
+      return;
+    }
+    for (Step const& step : task(inside).steps)
+      if (step.kind == Step::Kind::submit && task(step.task).owner == inside &&
+          record(step.task).handle.valid() && !record(step.task).handle.is_done())
+        complain("the wait for the parts of ", name_of(inside), " returns before ", name_of(step.task),
+                 " is done");
+  }
+
+  void give_up(int t, std::size_t stage, Step const& step) {
+    Requests const requests = requests_of(step.accesses);
+    arrive(t, stage + 1);
+    leave(t, stage);
+    record(t).demoted.push_back(tick());
+    try {
+      if (step.kind == Step::Kind::demote)
+        GraphAccess::demote(GraphAccess::running(), requests.requests);
+      else
+        GraphAccess::release(GraphAccess::running(), requests.requests);
+    } catch (trellis::Error const& error) {
+      complain("demoting ", name_of(t), " throws ", error.what());
     }
   }
 
   void wait_for(int awaited, int inside) {
+    // The thread that submits the owner may not have its handle yet.
+    bool const owner = inside >= 0 && task(inside).owner == awaited;
+    TaskHandle const& handle = owner ? record(awaited).self : record(awaited).handle;
+    if (!handle.valid()) return;  // its parent was cancelled
     try {
-      record(awaited).handle.wait();
+      handle.wait();
     } catch (trellis::Error const& error) {
       if (!m_program.settings.wild || inside < 0 || error.kind() != trellis::Error::Kind::deadlock)
         complain("waiting for ", name_of(awaited), inside < 0 ? " outside" : " inside " + name_of(inside),
                  " throws ", error.what());
       return;
     }
-    if (!record(awaited).handle.is_done()) complain("wait() returns before ", name_of(awaited), " is done");
+    if (!handle.is_done()) complain("wait() returns before ", name_of(awaited), " is done");
     if (record(awaited).ran && !record(awaited).over)
       complain("wait() returns while ", name_of(awaited), " runs");
   }
@@ -215,43 +359,54 @@ class Run {
 
   void run_body(int t) {
     Record& self = record(t);
+    self.self = GraphAccess::running();
     self.started = tick();
     if (self.ran) complain(name_of(t), " runs twice");
     self.ran = true;
     self.thread = std::this_thread::get_id();
-    arrive(t);
-    if (task(t).steps_first) follow(task(t).steps, t);
-    compute(t);
-    if (!task(t).steps_first) follow(task(t).steps, t);
-    leave(t);
-    self.over = true;
-    self.finished = tick();
+    arrive(t, 0);
+    check_alone(t);
+    auto const end = [&] {
+      leave(t, self.demoted.size());
+      self.over = true;
+      self.finished = tick();
+    };
+    try {
+      follow(body_of(task(t)), t);
+    } catch (...) {
+      end();
+      throw;
+    }
+    end();
     if (task(t).throws) throw Thrown(t);
   }
 
   template <class F>
-  void for_each_element(int t, F&& f) {
-    for (std::size_t k = 0; k < task(t).accesses.size(); ++k) {
-      auto const array = static_cast<std::size_t>(task(t).accesses[k].array);
-      for (int const element : record(t).elements[k])
-        f(task(t).accesses[k], k, m_present[array][static_cast<std::size_t>(element)],
+  void for_each_element(int t, std::size_t stage, F&& f) {
+    auto const& accesses = m_conflicts.stage(t, stage);
+    auto& scope = m_present[static_cast<std::size_t>(task(t).owner + 1)];
+    for (std::size_t k = 0; k < accesses.size(); ++k) {
+      auto const array = static_cast<std::size_t>(accesses[k].array);
+      for (int const element : m_elements[static_cast<std::size_t>(t)][stage][k])
+        f(accesses[k], k, scope[array][static_cast<std::size_t>(element)],
           m_memory[array][static_cast<std::size_t>(element)], element);
     }
   }
 
-  void arrive(int t) {
-    for_each_element(t, [&](Access const& access, std::size_t, Present& present, std::uint64_t&, int) {
+  void arrive(int t, std::size_t stage) {
+    for_each_element(t, stage, [&](Access const& access, std::size_t, Present& present, std::uint64_t&, int) {
       present.tasks[static_cast<std::size_t>(access.how)].fetch_add(1, std::memory_order_relaxed);
     });
+  }
+
+  void check_alone(int t) {
     for_each_element(
-        t, [&](Access const& access, std::size_t, Present& present, std::uint64_t& value, int element) {
+        t, 0, [&](Access const& access, std::size_t, Present& present, std::uint64_t& value, int element) {
           for (int other = 0; other < how_count; ++other) {
             auto const how = static_cast<How>(other);
-            bool const apart =
-                conflict(access.how, how) || (access.how == How::exclusive && how == How::exclusive);
-            if (!apart) continue;
+            if (!conflict(access.how, how) && !exclude(access.how, how)) continue;
             int own = 0;
-            for_each_element(t, [&](Access const& mine, std::size_t, Present&, std::uint64_t& where, int) {
+            for_each_element(t, 0, [&](Access const& mine, std::size_t, Present&, std::uint64_t& where, int) {
               own += mine.how == how && &where == &value;
             });
             if (present.tasks[other].load(std::memory_order_relaxed) != own)
@@ -262,27 +417,30 @@ class Run {
         });
   }
 
-  void leave(int t) {
-    for_each_element(t, [&](Access const& access, std::size_t, Present& present, std::uint64_t&, int) {
+  void leave(int t, std::size_t stage) {
+    for_each_element(t, stage, [&](Access const& access, std::size_t, Present& present, std::uint64_t&, int) {
       present.tasks[static_cast<std::size_t>(access.how)].fetch_sub(1, std::memory_order_relaxed);
     });
   }
 
-  void compute(int t) {
-    std::uint64_t digest = 0;
-    for_each_element(t,
+  void compute(int t, std::size_t stage) {
+    std::uint64_t& digest = record(t).digest;
+    for_each_element(t, stage,
                      [&](Access const& access, std::size_t k, Present&, std::uint64_t& value, int element) {
-                       std::uint64_t const more = contribution(task(t), k, element);
+                       std::uint64_t const more = contribution(task(t), stage, k, element);
                        switch (access.how) {
                          case How::read:
+                         case How::look:
                            digest = mix(digest, value);
                            break;
                          case How::write:
                          case How::read_write:
+                         case How::make:
                            digest = mix(digest, value);
                            value = mix(value, more);
                            break;
                          case How::atomic_add:
+                         case How::add:
                            std::atomic_ref(value).fetch_add(more, std::memory_order_relaxed);
                            break;
                          case How::atomic_mul: {
@@ -293,167 +451,21 @@ class Run {
                            break;
                          }
                          case How::exclusive:  // not atomic: that is the point
+                         case How::turn:
                            value += more;
                            break;
                          case How::none:
                            break;
                        }
                      });
-    record(t).digest = digest;
-  }
-
-  // --- checks ---
-
-  /// All submitted tasks of the phases so far, in the order of their ids.
-  std::vector<int> arrival_order(int last_phase) {
-    std::vector<int> order;
-    for (int t = 0; t < static_cast<int>(m_program.tasks.size()); ++t)
-      if (task(t).phase <= last_phase && record(t).handle.valid()) order.push_back(t);
-    std::sort(order.begin(), order.end(),
-              [&](int a, int b) { return record(a).handle.id < record(b).handle.id; });
-    return order;
-  }
-
-  void check_phase(int phase, std::string const& reported) {
-    std::vector<int> const order = arrival_order(phase);
-    for (std::size_t n = 0; n < order.size(); ++n)
-      if (record(order[n]).handle.id != n + 1)
-        return complain(name_of(order[n]), " has number ", std::to_string(record(order[n]).handle.id));
-    Outcome const expected = run_serially(m_program, m_conflicts, order);
-    int first_failed = -1;
-    for (int const t : order) {
-      if (task(t).parent >= 0 && record(task(t).parent).handle.id >= record(t).handle.id)
-        complain(name_of(t), " comes before its parent");
-      Fate const fate = expected.fate[static_cast<std::size_t>(t)];
-      check_fate(t, fate, expected.origin[static_cast<std::size_t>(t)]);
-      if (record(t).ran && record(t).digest != expected.digest[static_cast<std::size_t>(t)])
-        complain(name_of(t), " (#", std::to_string(record(t).handle.id), ") reads what it should not");
-      if (fate == Fate::failed && task(t).phase == phase && first_failed < 0) first_failed = t;
-    }
-    for (int t = 0; t < static_cast<int>(m_program.tasks.size()); ++t) {
-      int const parent = task(t).parent;
-      if (task(t).phase != phase) continue;
-      if (!record(t).handle.valid() && (parent < 0 || record(parent).ran))
-        complain(name_of(t), " was not submitted");
-    }
-    for (std::size_t array = 0; array < m_memory.size(); ++array)
-      for (std::size_t e = 0; e < m_memory[array].size(); ++e)
-        if (m_memory[array][e] != expected.memory[array][e])
-          complain("element ", std::to_string(e), " of a", std::to_string(array), " is wrong after phase ",
-                   std::to_string(phase));
-    if (first_failed < 0 && !reported.empty()) complain("wait() throws ", reported);
-    if (first_failed >= 0 && reported.find('"' + name_of(first_failed) + '"') == std::string::npos)
-      complain("wait() should name ", name_of(first_failed), ", the first failure, but says: ", reported);
-  }
-
-  void check_fate(int t, Fate fate, int origin) {
-    bool const runs = fate == Fate::done || fate == Fate::failed;
-    if (record(t).ran != runs)
-      complain(name_of(t), " (#", std::to_string(record(t).handle.id), ") should be ", to_string(fate),
-               record(t).ran ? ", but ran" : ", but did not run");
-    if (!record(t).handle.is_done()) complain(name_of(t), " is not done after wait()");
-    if (runs && task(t).main_thread && m_program.settings.policy != "serial" &&
-        record(t).thread != std::this_thread::get_id())
-      complain(name_of(t), " is bound to the main thread, but ran on another");
-    auto got = Fate::done;
-    try {
-      record(t).handle.wait_and_rethrow();
-    } catch (trellis::Error const& error) {
-      got = error.kind() == trellis::Error::Kind::task_failed ? Fate::failed : Fate::cancelled;
-      try {
-        std::rethrow_exception(error.cause());
-      } catch (Thrown const& thrown) {
-        if (thrown.task != origin)
-          complain("get() of ", name_of(t), " says that ", name_of(thrown.task), " threw, but it was ",
-                   name_of(origin));
-      } catch (...) {
-        complain("get() of ", name_of(t), " does not carry what was thrown: ", error.what());
-      }
-    }
-    if (got != fate)
-      complain("get() says that ", name_of(t), " is ", to_string(got), ", but it is ", to_string(fate));
-  }
-
-  void check_order_of_events() {
-    std::vector<int> const order = arrival_order(std::numeric_limits<int>::max());
-    for (std::size_t b = 0; b < order.size(); ++b)
-      for (std::size_t a = 0; a < b; ++a) {
-        Record const& first = record(order[a]);
-        Record const& second = record(order[b]);
-        if (!first.ran || !second.ran) continue;
-        bool const wrong = m_conflicts.ordered(order[a], order[b]) && first.finished > second.started;
-        bool const overlap = m_conflicts.exclude(order[a], order[b]) && first.finished > second.started &&
-                             second.finished > first.started;
-        if (wrong || overlap)
-          complain(name_of(order[b]), wrong ? " starts before " : " runs beside ", name_of(order[a]),
-                   wrong ? " is over" : ", both exclusive");
-        if (m_program.settings.policy == "serial" && !m_program.has_waits_in_tasks() &&
-            !m_program.has_several_threads() && first.started > second.started)
-          complain(name_of(order[b]), " runs before ", name_of(order[a]), " with TRELLIS_SERIAL=1");
-      }
-  }
-
-  void check_graphs() {
-    trellis::DependencyGraph const dependencies = m_graph->dependency_graph();
-    trellis::SchedulingGraph const scheduling = m_graph->scheduling_graph();
-    std::vector<int> const order = arrival_order(std::numeric_limits<int>::max());
-    if (dependencies.nodes().size() != order.size() || scheduling.nodes().size() != order.size())
-      return complain("a graph has ", std::to_string(dependencies.nodes().size()), " nodes, not ",
-                      std::to_string(order.size()));
-    Outcome const expected = run_serially(m_program, m_conflicts, order);
-    for (std::size_t n = 0; n < order.size(); ++n) {
-      trellis::TaskRecord const& node = dependencies.nodes()[n];
-      if (node.id != n + 1 || node.label != name_of(order[n]))
-        complain("node ", std::to_string(n), " is ", node.label);
-      if (trellis::to_string(node.state) != to_string(expected.fate[static_cast<std::size_t>(order[n])]))
-        complain("node ", node.label, " is ", std::string(trellis::to_string(node.state)));
-    }
-    check_edges(dependencies, order);
-    for (trellis::EdgeRecord const& edge : dependencies.edges())
-      if (std::find(scheduling.edges().begin(), scheduling.edges().end(), edge) == scheduling.edges().end())
-        complain("the scheduling graph lacks a dependency edge to ", name_of(order[edge.to - 1]));
-    for (trellis::EdgeRecord const& edge : scheduling.edges()) {
-      int const from = order[edge.from - 1];
-      int const to = order[edge.to - 1];
-      if (trellis::is_dependency(edge.reason)) continue;
-      if (edge.reason != trellis::EdgeReason::exclusion || !m_conflicts.exclude(from, to))
-        complain("no reason for the scheduling edge from ", name_of(from), " to ", name_of(to));
-      if (record(from).ran && record(to).ran && record(from).finished > record(to).started)
-        complain("the scheduling edge from ", name_of(from), " to ", name_of(to), " was not kept");
-    }
-  }
-
-  /// Each edge has its reason, and the edges reach whatever must be ordered.
-  void check_edges(trellis::DependencyGraph const& graph, std::vector<int> const& order) {
-    std::size_t const n = order.size();
-    std::vector<std::vector<bool>> reached(n, std::vector<bool>(n));  // [to][from]
-    for (trellis::EdgeRecord const& edge : graph.edges()) {           // sorted by `to`
-      if (edge.from >= edge.to)
-        return complain("an edge leads from #", std::to_string(edge.from), " to #", std::to_string(edge.to));
-      int const from = order[edge.from - 1];
-      int const to = order[edge.to - 1];
-      bool const right = edge.reason == trellis::EdgeReason::access  ? m_conflicts.by_access(from, to)
-                         : edge.reason == trellis::EdgeReason::after ? m_conflicts.after(from, to)
-                                                                     : m_conflicts.synchronizing(from, to);
-      if (!right)
-        complain("no reason for the edge from ", name_of(from), " to ", name_of(to), ": ",
-                 std::string(trellis::to_string(edge.reason)));
-      auto& row = reached[edge.to - 1];
-      row[edge.from - 1] = true;
-      for (std::size_t k = 0; k < edge.from - 1; ++k) row[k] = row[k] || reached[edge.from - 1][k];
-    }
-    for (std::size_t b = 0; b < n; ++b)
-      for (std::size_t a = 0; a < b; ++a)
-        if (m_conflicts.ordered(order[a], order[b]) && !reached[b][a])
-          complain("no path leads from ", name_of(order[a]), " (#", std::to_string(a + 1), ") to ",
-                   name_of(order[b]), " (#", std::to_string(b + 1), ')');
   }
 
   Program const& m_program;
   Conflicts const m_conflicts;
   trellis::TaskGraph* m_graph = nullptr;
   std::vector<std::vector<std::uint64_t>> m_memory;
-  std::vector<std::vector<Present>> m_present;
+  std::vector<std::vector<std::vector<Present>>> m_present;  ///< by scope (0: the graph), array, element
+  std::vector<std::vector<std::vector<std::vector<int>>>> m_elements;  ///< by task, stage, access
   std::vector<Record> m_records;
   std::atomic<std::uint64_t> m_clock{0};
   std::mutex m_problems_mutex;
@@ -461,6 +473,11 @@ class Run {
 };
 
 }  // namespace
+
+Happened& happened() {
+  static Happened all;
+  return all;
+}
 
 std::string run_on_engine(Program const& program) {
   Watchdog const watchdog(to_string(program), std::chrono::seconds(60));

@@ -15,31 +15,65 @@
 /// program is a function of the order in which its tasks were submitted, whatever ran when.
 namespace random_program {
 
-enum class How : std::uint8_t { read, write, read_write, atomic_add, atomic_mul, exclusive, none };
-inline constexpr int how_count = 7;
+/// The built-in modes, in Trellis' order, then states of the test's own: `look` reads, `add` and `turn` add
+/// (two turns, or a turn and an add, not at the same time), `make` writes.
+enum class How : std::uint8_t {
+  read,
+  write,
+  read_write,
+  atomic_add,
+  atomic_mul,
+  exclusive,
+  none,
+  look,
+  add,
+  turn,
+  make
+};
+inline constexpr int how_count = 11;
 [[nodiscard]] char const* to_string(How how);
+[[nodiscard]] constexpr bool is_state(How how) {
+  return how > How::none;
+}
 /// Must two tasks that touch one element in these ways keep their order?
 [[nodiscard]] bool conflict(How a, How b);
+/// They may change places, but not run at the same time.
+[[nodiscard]] bool exclude(How a, How b);
+/// May a task that has the first go on with the second? (A part's access lies within its owner's.)
+[[nodiscard]] bool covers(How a, How b);
 
 /// Elements `first + sum of i_k * stride_k` of an array, `0 <= i_k < extent_k`.
 struct Access {
   struct Dimension {
     int extent;
     int stride;
+    friend bool operator==(Dimension const&, Dimension const&) = default;
   };
   int array = 0;
   How how = How::read;
   int first = 0;
   std::vector<Dimension> dimensions = {};
   bool tells_allocation = true;  ///< else it is an unmanaged View: nobody knows what it is a part of
+  friend bool operator==(Access const&, Access const&) = default;
 
   [[nodiscard]] std::vector<int> elements() const;  ///< sorted, each once
 };
 
 /// What a thread, or a task's body, does one after the other.
 struct Step {
-  enum class Kind : std::uint8_t { submit, wait_for, pause } kind;
+  enum class Kind : std::uint8_t {
+    submit,
+    wait_for,
+    pause,
+    compute,     ///< what the task still accesses (only in bodies that say so)
+    wait_parts,  ///< for the parts submitted so far
+    demote,      ///< to `accesses`
+    release,     ///< `accesses`
+    local,       ///< the body made the array of the access itself
+    refine,      ///< a task: in its place those of `refinement`, if it is still pending
+  } kind;
   int task = -1;
+  std::vector<Access> accesses = {};
 };
 
 struct Task {
@@ -52,9 +86,21 @@ struct Task {
   bool steps_first = true;  ///< before the arithmetic
   std::uint64_t salt = 0;
   std::vector<Step> steps = {};
+  bool says_when_to_compute = false;  ///< else `steps_first` does
+  bool catches = true;                ///< what a wait for its parts throws
+  int tag = 0;
+  std::vector<int> refinement = {};  ///< parts that do the same together
+  int owner = -1;                    ///< the task that it is a part of
   // Derived.
-  int parent = -1;  ///< the task whose body submits it
+  int parent = -1;  ///< the task whose body submits it, or that is refined to it
   int phase = 0;
+};
+
+/// Of two tasks of one scope, by their tags, the one submitted first on the left. No rule for tag 0.
+inline constexpr int tag_count = 4;
+struct Rule {
+  bool exclusive = false;  ///< else ordered
+  bool holds[tag_count][tag_count] = {};
 };
 
 struct Settings {
@@ -71,13 +117,30 @@ struct Program {
   std::uint64_t seed = 0;
   Settings settings;
   std::vector<int> arrays = {};  ///< number of elements
+  /// To these all accesses are by states, to one interval, and Trellis is told of it as a part of the state.
+  std::vector<int> tokens = {};
+  std::vector<Rule> rules = {};
   std::vector<Task> tasks = {};
   std::vector<std::vector<std::vector<Step>>> phases = {};
 
   [[nodiscard]] bool has_waits_in_tasks() const;
   [[nodiscard]] bool has_several_threads() const;
   [[nodiscard]] bool has_nested_tasks() const;
+  [[nodiscard]] bool is_token(int array) const;
+  [[nodiscard]] Task const& task(int t) const { return tasks[static_cast<std::size_t>(t)]; }
+  /// Where Trellis is told that the access is, as elements.
+  [[nodiscard]] std::vector<int> area(Access const& access) const;
+  /// Does the first lie within the second, or equal it?
+  [[nodiscard]] bool lies_within(Access const& inner, Access const& outer) const;
 };
+
+/// What a task that has these accesses has after a step.
+[[nodiscard]] std::vector<Access> after_step(Program const& program, std::vector<Access> const& has,
+                                             Step const& step);
+/// What the task has at first, and after each of its demotions.
+[[nodiscard]] std::vector<std::vector<Access>> stages_of(Program const& program, Task const& task);
+/// The steps of a body with all `compute`s.
+[[nodiscard]] std::vector<Step> body_of(Task const& task);
 
 /// What a generated program may contain.
 struct Ingredients {
@@ -90,6 +153,12 @@ struct Ingredients {
   bool failures = false;
   bool threads = false;  ///< several threads submit
   bool serial = false;
+  bool parts = false;
+  bool part_waits = false;  ///< bodies wait for their parts
+  bool demotion = false;
+  bool refine = false;
+  bool states = false;
+  bool rules = false;
 };
 [[nodiscard]] Program make_program(std::uint64_t seed, Ingredients const& ingredients);
 
@@ -108,33 +177,57 @@ struct Ingredients {
 [[nodiscard]] constexpr std::uint64_t initial_value(int array, int element) {
   return mix(static_cast<std::uint64_t>(array) + 1, static_cast<std::uint64_t>(element) + 1);
 }
-/// What a task puts into an element: odd, so that products keep all of it.
-[[nodiscard]] constexpr std::uint64_t contribution(Task const& task, std::size_t access, int element) {
-  return mix(task.salt + access, static_cast<std::uint64_t>(element)) | 1u;
+/// What a task puts into an element: odd, so that products keep all of it. `stage`: after how many demotions.
+[[nodiscard]] constexpr std::uint64_t contribution(Task const& task, std::size_t stage, std::size_t access,
+                                                   int element) {
+  return mix(task.salt + 64 * stage + access, static_cast<std::uint64_t>(element)) | 1u;
 }
 
-/// Which tasks must keep their order, by comparing all pairs of accesses element by element. A symmetric
-/// matrix.
+/// Which tasks must keep their order, by comparing all pairs of accesses element by element.
 class Conflicts {
  public:
   explicit Conflicts(Program const& program);
-  [[nodiscard]] bool by_access(int a, int b) const { return m_access[index(a, b)]; }
-  /// They may change places, but not run at the same time.
-  [[nodiscard]] bool exclude(int a, int b) const { return m_exclude[index(a, b)]; }
+  [[nodiscard]] bool same_scope(int a, int b) const {
+    return m_program.task(a).owner == m_program.task(b).owner;
+  }
+  /// By what the two have declared. Symmetric.
+  [[nodiscard]] bool by_access(int a, int b) const { return same_scope(a, b) && m_access[index(a, b)]; }
+  /// By what the first has after some demotions, and what the second has declared.
+  [[nodiscard]] bool by_access(int a, std::size_t stage, int b) const;
+  [[nodiscard]] bool exclude(int a, std::size_t stage_a, int b, std::size_t stage_b) const;
   [[nodiscard]] bool after(int first, int second) const;
   [[nodiscard]] bool synchronizing(int a, int b) const;
-  /// Must `second`, submitted later, run after `first` is complete?
-  [[nodiscard]] bool ordered(int first, int second) const {
-    return by_access(first, second) || after(first, second) || synchronizing(first, second);
+  [[nodiscard]] bool by_rule(int first, int second, bool exclusive) const;
+  /// Must `second`, submitted later, run after `first` is complete, apart from accesses?
+  [[nodiscard]] bool otherwise(int first, int second) const {
+    return after(first, second) || synchronizing(first, second) || by_rule(first, second, false);
+  }
+  /// The same with accesses, after some demotions of the first.
+  [[nodiscard]] bool ordered(int first, std::size_t stage, int second) const {
+    return by_access(first, stage, second) || otherwise(first, second);
+  }
+  [[nodiscard]] std::size_t stage_count(int task) const {
+    return m_touches[static_cast<std::size_t>(task)].size();
+  }
+  [[nodiscard]] std::vector<Access> const& stage(int task, std::size_t stage) const {
+    return m_stages[static_cast<std::size_t>(task)][stage];
   }
 
  private:
+  struct Touch {
+    int array;
+    int element;
+    How how;
+  };
   [[nodiscard]] std::size_t index(int a, int b) const {
     return static_cast<std::size_t>(a) * m_program.tasks.size() + static_cast<std::size_t>(b);
   }
+  template <class F>
+  [[nodiscard]] bool any(int a, std::size_t stage_a, int b, std::size_t stage_b, F&& f) const;
   Program const& m_program;
+  std::vector<std::vector<std::vector<Access>>> m_stages;  ///< by task
+  std::vector<std::vector<std::vector<Touch>>> m_touches;  ///< by task and stage, sorted
   std::vector<bool> m_access;
-  std::vector<bool> m_exclude;
 };
 
 enum class Fate : std::uint8_t { not_submitted, done, failed, cancelled };
@@ -145,10 +238,13 @@ struct Outcome {
   std::vector<Fate> fate;   ///< by task
   std::vector<int> origin;  ///< by task: which body's exception made it fail or be cancelled, -1: none
   std::vector<std::uint64_t> digest;  ///< by task: of what it read
+  std::vector<std::size_t> stage;     ///< by task: after how many demotions it ended
+  std::vector<std::size_t> steps;     ///< by task: how many of its body's were followed
 };
-/// Runs the tasks one by one in this order (of submission).
+/// Runs the tasks one by one in this order (of submission), parts in the place of their owner. `refined`: the
+/// tasks that were refined.
 [[nodiscard]] Outcome run_serially(Program const& program, Conflicts const& conflicts,
-                                   std::vector<int> const& order);
+                                   std::vector<int> const& order, std::vector<bool> const& refined);
 
 }  // namespace random_program
 

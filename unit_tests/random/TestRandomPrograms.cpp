@@ -71,4 +71,94 @@ TEST(RandomPrograms, submitted_by_several_threads_under_serial_order_equal_the_o
   run_seeds({.nested = true, .failures = true, .threads = true, .serial = true}, 1);
 }
 
+// --- tasks that change while they run
+// -------------------------------------------------------------------------------------------
+
+TEST(RandomPrograms, with_parts_equal_the_oracle) {
+  run_seeds({.parts = true}, 2);
+}
+
+TEST(RandomPrograms, with_parts_and_waits_end_and_equal_the_oracle) {
+  run_seeds({.nested = true, .waits = true, .parts = true, .part_waits = true}, 2);
+}
+
+TEST(RandomPrograms, with_parts_and_failures_cancel_what_depends_on_them_and_nothing_else) {
+  run_seeds({.nested = true, .waits = true, .failures = true, .parts = true, .part_waits = true}, 2);
+}
+
+TEST(RandomPrograms, with_parts_and_hopeless_waits_say_so_and_end) {
+  run_seeds({.max_tasks = 60,
+             .nested = true,
+             .waits = true,
+             .wild_waits = true,
+             .parts = true,
+             .part_waits = true,
+             .demotion = true,
+             .refine = true},
+            2);
+}
+
+TEST(RandomPrograms, with_demotion_equal_the_oracle) {
+  run_seeds({.demotion = true}, 3);
+  EXPECT_GT(happened().early_starts, 0u);
+}
+
+TEST(RandomPrograms, with_demotion_and_failures_cancel_what_still_depends_on_them) {
+  run_seeds({.failures = true, .demotion = true}, 2);
+}
+
+TEST(RandomPrograms, with_demotion_and_parts_and_nested_tasks_equal_the_oracle) {
+  run_seeds({.nested = true, .waits = true, .parts = true, .part_waits = true, .demotion = true}, 2);
+}
+
+TEST(RandomPrograms, with_refined_tasks_equal_the_oracle) {
+  run_seeds({.nested = true, .failures = true, .refine = true}, 2);
+  EXPECT_GT(happened().refined, 0u);
+  EXPECT_GT(happened().not_refined, 0u);
+}
+
+TEST(RandomPrograms, with_states_of_their_own_equal_the_oracle) {
+  run_seeds({.max_tasks = 150, .failures = true, .states = true}, 2);
+}
+
+TEST(RandomPrograms, with_states_and_demotion_and_parts_equal_the_oracle) {
+  run_seeds({.parts = true, .part_waits = true, .demotion = true, .states = true}, 2);
+}
+
+TEST(RandomPrograms, with_rules_equal_the_oracle) {
+  run_seeds({.nested = true, .waits = true, .failures = true, .rules = true}, 2);
+}
+
+constexpr Ingredients everything{.nested = true,
+                                 .waits = true,
+                                 .failures = true,
+                                 .parts = true,
+                                 .part_waits = true,
+                                 .demotion = true,
+                                 .refine = true,
+                                 .states = true,
+                                 .rules = true};
+
+TEST(RandomPrograms, with_everything_equal_the_oracle) {
+  run_seeds(everything, 4);
+}
+
+TEST(RandomPrograms, with_everything_submitted_by_several_threads_equal_the_oracle_in_order_of_arrival) {
+  Ingredients ingredients = everything;
+  ingredients.threads = true;
+  run_seeds(ingredients, 2);
+}
+
+TEST(RandomPrograms, with_everything_under_serial_order_equal_the_oracle) {
+  Ingredients ingredients = everything;
+  ingredients.serial = true;
+  run_seeds(ingredients, 1);
+}
+
+TEST(RandomPrograms, with_everything_and_hopeless_waits_say_so_and_end) {
+  Ingredients ingredients = everything;
+  ingredients.wild_waits = true;
+  run_seeds(ingredients, 2);
+}
+
 }  // namespace
