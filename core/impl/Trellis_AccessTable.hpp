@@ -136,12 +136,14 @@ class AccessTable {
   /// The task has demoted: from now on it is compared one by one. Takes it out of an entry; then each access
   /// that it still has is put in as a loose one.
   void take_out(AreaEntry& entry, TaskId id);
+  /// `behind`: as in AreaEntry::Loose.
+  static void put_in(AreaEntry& entry, Manner manner, StatePtr const& state, Task& task, TaskId id,
+                     TaskId behind) {
+    entry.loose.push_back({{&task, id}, manner.mode, state, behind});
+  }
   /// Drops those that are done, as far as nobody need hear of them.
   void drop_gone(std::vector<LiveAccess>& tasks) const {
     std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
-  }
-  static void put_in(AreaEntry& entry, Manner manner, StatePtr const& state, Task& task, TaskId id) {
-    entry.loose.push_back({{&task, id}, manner.mode, state});
   }
 
  private:
@@ -151,6 +153,19 @@ class AccessTable {
   void enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
   template <class OrderAfter>
   void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
+  void begin_path() {
+    m_before.clear();
+    m_let_go.clear();
+  }
+  template <class OrderAfter>
+  bool note(LiveAccess before, OrderAfter&& order_after) {
+    if (before.task == nullptr) {
+      m_let_go.push_back(before.id);
+      return true;
+    }
+    m_before.insert(before.id);
+    return order_after(before);
+  }
   /// Orders a new access after the loose ones that conflict with it, of this and of overlapping entries, as
   /// far as no path is known to lead through another one; then drops what the new one covers.
   void order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
@@ -172,12 +187,10 @@ class AccessTable {
   TaskSlab& m_tasks;
   FailureLog const& m_failures;
   bool m_keep_all;
-  bool m_any_loose = false;  ///< has there ever been a loose access?
-  // Scratch: tasks with a path to the one that enters; and those that it would have one from, had they not
-  // given up what the two had in common. Such a task has started, so whoever is before it is over.
-  std::unordered_set<TaskId> m_before;
-  std::unordered_set<TaskId> m_started_before;
-  std::vector<AreaEntry*> m_buckets;  ///< open addressing; the size is a power of two, at most half full
+  bool m_any_loose = false;             ///< has there ever been a loose access?
+  std::unordered_set<TaskId> m_before;  ///< scratch: tasks with a path to the one that enters
+  std::vector<TaskId> m_let_go;         ///< scratch: tasks that have demoted what conflicts with it
+  std::vector<AreaEntry*> m_buckets;    ///< open addressing; the size is a power of two, at most half full
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   std::size_t m_collect_at = 1024;                                  ///< entries
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
@@ -205,12 +218,8 @@ void AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAf
 template <class OrderAfter>
 void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after) {
   if (!m_any_loose) return enter_groups(entry, mode, task, id, order_after);
-  m_before.clear();
-  m_started_before.clear();
-  enter_groups(entry, mode, task, id, [&](LiveAccess before) {
-    (before.task != nullptr ? m_before : m_started_before).insert(before.id);
-    return order_after(before);
-  });
+  begin_path();
+  enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });
   order_behind_loose(entry, {mode, nullptr}, id, order_after);
 }
 

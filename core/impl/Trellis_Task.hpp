@@ -175,6 +175,8 @@ struct alignas(64) Task {
 
 /// Do accesses of the two make them dependent on each other? Requires the submission lock.
 [[nodiscard]] bool conflict(Task const& a, Task const& b);
+/// The same for one access of the first.
+[[nodiscard]] bool conflict(Task const& a, TaskAccess const& access, Task const& b);
 
 /// `task "name" (#id, file:line) [pattern; write "x", read "y"]`
 [[nodiscard]] std::string describe(Task const& task);

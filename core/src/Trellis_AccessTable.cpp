@@ -206,15 +206,19 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
   std::sort(found.begin(), found.end(), [](auto const* a, auto const* b) { return a->who.id > b->who.id; });
   for (AreaEntry::Loose* each : found) {
     bool const depends = manner.depends_on(each->manner());
-    auto& with_a_path = each->who.task != nullptr ? m_before : m_started_before;
-    if (each->behind != 0 && (m_before.contains(each->behind) || m_started_before.contains(each->behind))) {
-      with_a_path.insert(each->who.id);
-    } else if (depends) {
-      if (!with_a_path.contains(each->who.id)) order_after(each->who);
-      with_a_path.insert(each->who.id);
-    }
+    bool const counts = each->who.task != nullptr;  // else it is only kept for the record
+    bool const has_path = each->behind != 0 && m_before.contains(each->behind);
     if (depends && each->behind == 0) each->behind = self;
+    if (!counts) {
+      if (depends && !has_path) m_let_go.push_back(each->who.id);
+    } else if (has_path) {
+      m_before.insert(each->who.id);
+    } else if (depends && m_before.insert(each->who.id).second) {
+      order_after(each->who);
+    }
   }
+  for (TaskId const id : m_let_go)
+    if (!m_before.contains(id)) order_after({nullptr, id});
 
   // Whoever conflicts with what is dropped conflicts with the new access, too, which is ordered after it.
   auto const drop = [&](AreaEntry& other) {
@@ -231,12 +235,8 @@ void AccessTable::enter(AreaEntry& entry, StatePtr const& state, Task& task, Tas
                         FunctionRef<bool(LiveAccess)> order_after) {
   entry.last_used = id;
   m_any_loose = true;
-  m_before.clear();
-  m_started_before.clear();
-  auto const after_group = [&](LiveAccess before) {
-    (before.task != nullptr ? m_before : m_started_before).insert(before.id);
-    return order_after(before);
-  };
+  begin_path();
+  auto const after_group = [&](LiveAccess before) { return note(before, order_after); };
   order_behind(entry, Mode::write, id, after_group);
   for (auto const& [other, covered] : entry.overlaps) order_behind(*other, Mode::write, id, after_group);
   order_behind_loose(entry, {Mode::write, state.get()}, id, order_after);

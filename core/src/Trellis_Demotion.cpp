@@ -180,11 +180,16 @@ void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready, st
   } else {
     m_exclusion.change(task, change, granted);
   }
-  for (Demotion::Kept const& kept : demotion.accesses)
-    if (kept.access.mode != Mode::none)
-      AccessTable::put_in(*kept.access.entry, kept.manner(), kept.state, task, task.id);
   if (m_recorder) m_recorder->demoted(task);
   let_go(task, ready);
+  for (Demotion::Kept const& kept : demotion.accesses) {
+    if (kept.access.mode == Mode::none) continue;
+    TaskId behind = 0;  // successors are in order of submission
+    task.for_each_successor([&](Task* next) {
+      if (behind == 0 && conflict(task, kept.access, *next)) behind = next->id;
+    });
+    AccessTable::put_in(*kept.access.entry, kept.manner(), kept.state, task, task.id, behind);
+  }
 }
 
 /// Must `after` still wait for the end of `before`, which has demoted its accesses?

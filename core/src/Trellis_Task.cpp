@@ -9,14 +9,19 @@ namespace trellis::Impl {
 Task::Task() = default;
 Task::~Task() = default;
 
+bool conflict(Task const& a, TaskAccess const& access, Task const& b) {
+  Manner const manner = a.manner(access);
+  bool found = false;
+  b.for_each_access([&](TaskAccess const& other) {
+    found = found ||
+            (manner.depends_on(b.manner(other)) && overlaps(access.entry->area, other.entry->area));
+  });
+  return found;
+}
+
 bool conflict(Task const& a, Task const& b) {
   bool found = false;
-  a.for_each_access([&](TaskAccess const& x) {
-    if (!found)
-      b.for_each_access([&](TaskAccess const& y) {
-        found = found || (a.manner(x).depends_on(b.manner(y)) && overlaps(x.entry->area, y.entry->area));
-      });
-  });
+  a.for_each_access([&](TaskAccess const& access) { found = found || conflict(a, access, b); });
   return found;
 }
 

