@@ -85,10 +85,10 @@ void Engine::check_within(Task const& owner, AccessRequest const& request, Label
               start + ", which that does not access (what its body made itself is to be given to local())");
 }
 
-/// Explicit dependencies of a part lead out of its scope, so they could close a circle.
+/// Explicit dependencies of a part lead out of its scope, so they could close a circle. Requires
+/// m_waiters_mutex.
 void Engine::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
-  std::lock_guard const lock(m_waiters_mutex);
   for (TaskHandle const& before : spec.after) {
     if (is_done(before) || !search({&owner, spec.parent.id}, before.id)) continue;
     std::lock_guard const submission(m_submission);

@@ -13,7 +13,12 @@ TaskHandle Engine::submit(TaskSpec&& spec) {
   bool const is_part = spec.parent.task != nullptr;
   std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
   if (m_serial && frame == nullptr && !is_part) serial_lock.lock();
-  if (is_part && !spec.after.empty()) check_explicit(spec);
+  // Until its edges are there nobody may start to wait for what they would make hopeless.
+  std::unique_lock<std::mutex> waiters_lock(m_waiters_mutex, std::defer_lock);
+  if (is_part && !spec.after.empty()) {
+    waiters_lock.lock();
+    check_explicit(spec);
+  }
 
   TaskHandle handle{m_control, m_generation, nullptr, 0};
   std::int32_t rest = Task::being_submitted;
@@ -33,6 +38,7 @@ TaskHandle Engine::submit(TaskSpec&& spec) {
       if (scope.waits_for_owner) --rest;
     }
   }
+  if (waiters_lock.owns_lock()) waiters_lock.unlock();
   // It cannot start, nor its slot be reused, before this takes off what it began with.
   Task& task = *handle.task;
   changed(task, TaskState::pending);

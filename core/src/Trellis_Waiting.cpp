@@ -172,6 +172,7 @@ void Engine::for_each_held_up(LiveAccess from, F&& f) {
   {
     // A pending task that has been refined holds up its parts until it starts, whatever holds it up itself.
     std::lock_guard const lock(m_submission);
+    if (from.task->live_id.load(std::memory_order_acquire) == from.id) next.push_back(from.task);
     for (std::size_t k = 0; k < next.size(); ++k) {
       Scope const* const scope = next[k]->scope.get();
       if (next[k]->live_id.load(std::memory_order_acquire) == 0 || scope == nullptr ||

@@ -56,7 +56,7 @@ void Checks::phase(int phase, std::string const& reported) {
   }
   for (int t = 0; t < static_cast<int>(m_program.tasks.size()); ++t) {
     int const parent = task(t).parent;
-    if (task(t).phase != phase) continue;
+    if (task(t).phase != phase || record(t).refused) continue;
     bool submitted = parent < 0;
     if (parent >= 0 && record(parent).refined) {
       auto const& parts = task(parent).refinement;

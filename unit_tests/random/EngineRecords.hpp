@@ -33,6 +33,7 @@ struct Record {
   bool ran = false;
   bool over = false;
   bool refined = false;
+  bool refused = false;  ///< its submission threw: it would wait for its own owner
   std::uint64_t digest = 0;
   std::uint64_t started = 0;
   std::uint64_t finished = 0;               ///< its body

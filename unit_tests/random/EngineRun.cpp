@@ -226,7 +226,9 @@ class Run {
       record(t).handle = owner != nullptr ? GraphAccess::submit_part(*owner, std::move(spec))
                                           : GraphAccess::submit(*m_graph, std::move(spec));
     } catch (trellis::Error const& error) {
-      complain("submitting ", name_of(t), " throws ", error.what());
+      record(t).refused = true;
+      if (!m_program.settings.wild || error.kind() != trellis::Error::Kind::deadlock)
+        complain("submitting ", name_of(t), " throws ", error.what());
     }
   }
 

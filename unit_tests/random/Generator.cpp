@@ -388,13 +388,17 @@ class Generator {
     candidates.insert(candidates.end(), body.children.begin(), body.children.end());
     candidates.insert(candidates.end(), body.parts.begin(), body.parts.end());
     std::sort(candidates.begin(), candidates.end());
-    if (!candidates.empty()) add_refinement(steps, phase, candidates[index_of(candidates)]);
+    if (candidates.empty()) return;
+    int const target = candidates[index_of(candidates)];
+    if (!add_refinement(steps, phase, target) || !m_with.wild_waits || !chance(2)) return;
+    steps.push_back({Step::Kind::wait_for, m_program.task(target).refinement.back()});
   }
 
   /// Each task is refined in one place at most, and only when it does no more than compute.
-  void add_refinement(std::vector<Step>& steps, int phase, int target) {
-    if (!make_refinement(phase, target)) return;
+  bool add_refinement(std::vector<Step>& steps, int phase, int target) {
+    if (!make_refinement(phase, target)) return false;
     steps.push_back({Step::Kind::refine, target});
+    return true;
   }
 
   bool make_refinement(int phase, int target) {

@@ -161,4 +161,101 @@ TEST(FoundPrograms, a_main_thread_task_that_waits_for_its_child_ends_with_one_wo
   expect_well(program, 500);
 }
 
+// --- tasks that change while they run
+// -------------------------------------------------------------------------------------------
+
+/// A task submitted after the owner of a failed part is over learns of it another way than one before.
+TEST(FoundPrograms, what_comes_after_a_task_that_a_part_made_fail_is_cancelled) {
+  Program program;
+  program.arrays = {4};
+  program.tasks = {{.accesses = {all_of(How::write)}, .steps = {submit(1)}},
+                   {.throws = true, .owner = 0},
+                   {.accesses = {all_of(How::read)}}};
+  program.phases = {{{submit(0), pause_step, pause_step, submit(2)}}};
+  expect_well(program);
+}
+
+/// Task 0 has the first element exclusively from the start, and the last one from its demotion on.
+TEST(FoundPrograms, the_order_behind_an_exclusive_access_that_was_a_write_is_recorded) {
+  Program program;
+  program.settings.record = true;
+  program.arrays = {4};
+  Access const first{.how = How::exclusive, .dimensions = {{1, 1}}};
+  Access last{.how = How::write, .first = 3, .dimensions = {{1, 1}}};
+  Task demotes{.accesses = {first, last}};
+  last.how = How::exclusive;
+  demotes.steps = {{Step::Kind::demote, -1, {last}}, pause_step};
+  program.tasks = {demotes, {.accesses = {last}}, {.accesses = {first}}};
+  program.phases = {{{submit(0), submit(1), submit(2)}}};
+  expect_well(program);
+}
+
+TEST(FoundPrograms, the_order_behind_an_exclusive_access_that_was_released_is_recorded_as_that) {
+  Program program;
+  program.settings = {.workers = 3, .record = true};
+  program.arrays = {4};
+  program.tasks = {{.accesses = {all_of(How::exclusive)},
+                    .steps = {{Step::Kind::release, -1, {all_of(How::exclusive)}}, pause_step, pause_step}},
+                   {.accesses = {all_of(How::exclusive)}}};
+  for (Task& task : program.tasks) task.steps_first = false;
+  program.tasks[0].says_when_to_compute = true;
+  program.phases = {{{submit(0), submit(1)}}};
+  expect_well(program);
+}
+
+/// Task 1 covers what 0 does, and gives it up: 2 does not wait for 1, but is behind 0.
+TEST(FoundPrograms, a_path_leads_past_a_state_that_was_given_up) {
+  Program program;
+  program.settings.record = true;
+  program.arrays = {4};
+  program.tasks = {
+      {.accesses = {all_of(How::add)}},
+      {.accesses = {all_of(How::make)}, .steps = {{Step::Kind::release, -1, {all_of(How::make)}}}},
+      {.accesses = {all_of(How::make)}}};
+  program.tasks[1].steps_first = false;
+  program.phases = {{{submit(0), submit(1), submit(2)}}};
+  expect_well(program);
+}
+
+/// Task 1 has its exclusive access until its part 2 is over; 3 was submitted before that.
+TEST(FoundPrograms, in_serial_order_nobody_comes_between_an_exclusive_task_and_its_parts) {
+  Program program;
+  program.arrays = {4};
+  program.tasks = {{.steps = {submit(1), submit(3)}},
+                   {.accesses = {all_of(How::exclusive)}, .steps_first = false, .steps = {submit(2)}},
+                   {.accesses = {all_of(How::exclusive)}, .owner = 1},
+                   {.accesses = {all_of(How::exclusive)}}};
+  program.tasks[1].says_when_to_compute = true;
+  program.phases = {{{submit(0)}}};
+  expect_well(program);
+}
+
+/// Task 0 waits for what comes after its own end: through 1, whose part 2 comes after 0.
+TEST(FoundPrograms, a_wait_that_a_part_makes_hopeless_meanwhile_throws) {
+  Program program;
+  program.settings = {.workers = 4, .wild = true};
+  program.arrays = {4};
+  program.tasks = {{.steps = {submit(3), wait_for(3)}},
+                   {.accesses = {all_of(How::read)}, .steps = {submit(2)}},
+                   {.after = {0}, .owner = 1},
+                   {.accesses = {all_of(How::write)}}};
+  program.phases = {{{submit(0), submit(1)}}};
+  expect_well(program);
+}
+
+/// Task 1 is refined to 2, which cannot start before 0 is over.
+TEST(FoundPrograms, a_wait_for_a_part_of_a_pending_task_behind_ones_own_exclusive_area_throws) {
+  Program program;
+  program.settings = {.workers = 2, .wild = true};
+  program.arrays = {4};
+  program.tasks = {{.accesses = {all_of(How::exclusive)}, .steps = {pause_step, submit(3), submit(1)}},
+                   {.accesses = {all_of(How::exclusive)}, .after = {3}, .refinement = {2}},
+                   {.accesses = {all_of(How::exclusive)}, .owner = 1, .parent = 1},
+                   {.steps = {pause_step, pause_step}}};
+  program.tasks[0].steps.push_back({Step::Kind::refine, 1});
+  program.tasks[0].steps.push_back(wait_for(2));
+  program.phases = {{{submit(0)}}};
+  expect_well(program);
+}
+
 }  // namespace
