@@ -42,6 +42,7 @@ struct TaskGraphOptions {
   /// Called at every change of a task's state.
   TaskObserver observer = nullptr;
   /// Where to write a line for every change of a task's state, as in `make_state_log`; empty: nowhere.
+  /// The first graph of the process that writes to a file overwrites it, later ones append.
   /// `TRELLIS_LOG`; default nowhere.
   std::optional<std::string> log;
   /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "shake" or "shake:SEED".

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_Observer.hpp>
+#include <impl/Trellis_GraphLog.hpp>
 
 #include <string>
 
@@ -15,7 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -53,11 +57,19 @@ void append_time(std::string& line, std::uint64_t ns) {
   line += " us";
 }
 
-std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination) {
+/// Logs of one process that write to one file at the same time share it.
+std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination, bool overwrite) {
   if (destination == "stderr") return std::make_shared<spdlog::sinks::stderr_sink_mt>();
   if (destination == "stdout") return std::make_shared<spdlog::sinks::stdout_sink_mt>();
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<spdlog::sinks::sink>> open;
+  std::lock_guard const lock(mutex);
+  std::weak_ptr<spdlog::sinks::sink>& known = open[destination];
+  if (std::shared_ptr<spdlog::sinks::sink> sink = known.lock()) return sink;
   try {
-    return std::make_shared<spdlog::sinks::basic_file_sink_mt>(destination, true);
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(destination, overwrite);
+    known = sink;
+    return sink;
   } catch (spdlog::spdlog_ex const& error) {
     throw Error(Error::Kind::bad_input,
                 "Trellis: cannot log the states of tasks to \"" + destination + "\": " + error.what(),
@@ -69,8 +81,8 @@ std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination) {
 /// program may use spdlog for itself.
 class StateLog {
  public:
-  StateLog(std::string const& destination, std::string const& graph_name)
-      : m_logger(std::make_shared<spdlog::logger>("trellis", make_sink(destination))) {
+  StateLog(std::string const& destination, std::string const& graph_name, bool overwrite)
+      : m_logger(std::make_shared<spdlog::logger>("trellis", make_sink(destination, overwrite))) {
     if (!graph_name.empty()) {
       m_prefix = '[';
       append_escaped(m_prefix, graph_name);
@@ -104,7 +116,17 @@ class StateLog {
 }  // namespace
 
 TaskObserver make_state_log(std::string const& destination, std::string const& graph_name) {
-  return StateLog(destination, graph_name);
+  return StateLog(destination, graph_name, true);
+}
+
+TaskObserver Impl::make_graph_log(std::string const& destination, std::string const& graph_name) {
+  static std::mutex mutex;
+  static std::set<std::string> begun;
+  std::lock_guard const lock(mutex);
+  bool const overwrite = !begun.contains(destination);
+  StateLog log(destination, graph_name, overwrite);
+  begun.insert(destination);
+  return log;
 }
 
 }  // namespace trellis
@@ -116,6 +138,9 @@ namespace trellis {
 TaskObserver make_state_log(std::string const& destination, std::string const&) {
   throw Error(Error::Kind::bad_input, "Trellis: cannot log the states of tasks to \"" + destination +
                                           "\": this Trellis was built without spdlog");
+}
+TaskObserver Impl::make_graph_log(std::string const& destination, std::string const& graph_name) {
+  return make_state_log(destination, graph_name);
 }
 
 }  // namespace trellis

@@ -3,6 +3,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <impl/Trellis_Engine.hpp>
 #include <impl/Trellis_GraphAccess.hpp>
+#include <impl/Trellis_GraphLog.hpp>
 #include <impl/Trellis_Runtime.hpp>
 #include <impl/Trellis_SerialOrder.hpp>
 
@@ -129,7 +130,7 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
   if (!options.log)
     if (char const* const destination = std::getenv("TRELLIS_LOG")) options.log = destination;
   if (options.log && !options.log->empty()) {
-    TaskObserver write = make_state_log(*options.log, options.name);
+    TaskObserver write = make_graph_log(*options.log, options.name);
     if (options.observer == nullptr)
       options.observer = std::move(write);
     else

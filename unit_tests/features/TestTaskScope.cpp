@@ -230,15 +230,20 @@ TEST_F(Resources, TheEnvironmentAsksForALog) {
   std::string const path = testing::TempDir() + "trellis_states.log";
   Environment const log("TRELLIS_LOG", path.c_str());
   try {
-    TaskGraph graph;
-    host_task("logged", ResourcePolicy(graph), [] {});
+    for (char const* name : {"logged", "logged later"}) {
+      TaskGraph graph;
+      TaskGraph beside;
+      host_task(name, ResourcePolicy(graph), [] {});
+      host_task("beside", ResourcePolicy(beside), [] {});
+    }
   } catch (Error const& error) {
     GTEST_SKIP() << error.what();  // built without spdlog
   }
   std::ifstream file(path);
   std::string const text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   for (char const* state : {"pending", "ready", "running", "done"}) EXPECT_THAT(text, HasSubstr(state));
-  EXPECT_THAT(text, HasSubstr("\"logged\""));
+  for (char const* name : {"\"logged\"", "\"logged later\"", "\"beside\""}) EXPECT_THAT(text, HasSubstr(name));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2 * 2 * 4);
 }
 
 }  // namespace
