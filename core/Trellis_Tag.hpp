@@ -13,11 +13,12 @@
 
 /// With this header a user gives tasks properties of his own, and graphs the rules that follow from them:
 ///
-///     enum class Kind { other, input, output };                          // Kind{} is what a task has by
-///     default graph.add_rule<Kind>("input first", trellis::Constraint::ordered,
-///                          [](Kind earlier, Kind later) { return earlier == Kind::input && later ==
-///                          Kind::output; });
-///     trellis::host_task("read file", trellis::ResourcePolicy(graph, trellis::tag(Kind::input)), ...);
+///     enum class Kind { other, input, output };  // a task without a tag has Kind{}
+///
+///     graph.add_rule<Kind>("input first", trellis::Constraint::ordered, [](Kind earlier, Kind later) {
+///       return earlier == Kind::input && later == Kind::output;
+///     });
+///     trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::tag(Kind::input)), f);
 namespace trellis {
 
 /// A property type of the user's: each task has a value of it, by default `T{}`, constant for the task's

@@ -155,12 +155,13 @@ class AccessTable {
   void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
   void begin_path() {
     m_before.clear();
+    m_started_before.clear();
     m_let_go.clear();
   }
   template <class OrderAfter>
   bool note(LiveAccess before, OrderAfter&& order_after) {
     if (before.task == nullptr) {
-      m_let_go.push_back(before.id);
+      if (m_started_before.insert(before.id).second) m_let_go.push_back(before.id);
       return true;
     }
     m_before.insert(before.id);
@@ -187,10 +188,14 @@ class AccessTable {
   TaskSlab& m_tasks;
   FailureLog const& m_failures;
   bool m_keep_all;
-  bool m_any_loose = false;             ///< has there ever been a loose access?
-  std::unordered_set<TaskId> m_before;  ///< scratch: tasks with a path to the one that enters
-  std::vector<TaskId> m_let_go;         ///< scratch: tasks that have demoted what conflicts with it
-  std::vector<AreaEntry*> m_buckets;    ///< open addressing; the size is a power of two, at most half full
+  bool m_any_loose = false;  ///< has there ever been a loose access?
+  // Scratch of one entering: tasks with a path to the one that enters; those that it would have one from, had
+  // they not given up what the two had in common (such a task has started, so whoever is before it is over);
+  // and which of these are to be recorded, unless there turns out to be a path.
+  std::unordered_set<TaskId> m_before;
+  std::unordered_set<TaskId> m_started_before;
+  std::vector<TaskId> m_let_go;
+  std::vector<AreaEntry*> m_buckets;  ///< open addressing; the size is a power of two, at most half full
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   std::size_t m_collect_at = 1024;                                  ///< entries
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint

@@ -95,6 +95,7 @@ class Engine final : private TaskSource {
   void make_room(std::unique_lock<SpinLock>& lock);
   Task& new_task(TaskSpec& spec, Scope& scope);
   std::int32_t connect(Task& task, TaskSpec const& spec, Scope& scope);  ///< returns the number of edges
+  void note_special(Task& task, TaskSpec const& spec);
   void synchronize(Task& task, Scope& scope, std::int32_t& edges);
   void apply_rules(Task& task, Scope& scope, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
@@ -127,7 +128,11 @@ class Engine final : private TaskSource {
   void make_ready(Task& task, Slot* slot);
   void push(Task& task, Slot* slot);
   Task* run_one(Task& task, Slot& slot);
-  Task* complete(Task& task, Slot& slot, TaskState state, int row);
+  Task* complete(Task& task, Slot& slot, TaskState state, int row) {
+    return task.parent == nullptr ? complete_one(task, slot, state, row)
+                                  : complete_part(task, slot, state, row);
+  }
+  Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
   static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);

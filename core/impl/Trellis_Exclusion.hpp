@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace trellis::Impl {
@@ -71,8 +72,8 @@ class Exclusion {
     complete,  ///< the later one waited for the end of the earlier one
   };
   [[nodiscard]] static Past past_of(Task const& task);
-  [[nodiscard]] bool rules_exclude(TaskId a, std::vector<TagPtr> const& tags_a, TaskId b,
-                                   std::vector<TagPtr> const& tags_b) const;
+  [[nodiscard]] bool rules_exclude(TaskId a, std::span<TagPtr const> tags_a, TaskId b,
+                                   std::span<TagPtr const> tags_b) const;
   [[nodiscard]] Chosen chosen_between(Past const& earlier, Past const& later) const;
   void record_order(Task const& task);
   void record_change(Task const& task);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <typeindex>
@@ -44,6 +45,13 @@ struct TaskAccess {
   Mode mode;
   std::int16_t state = -1;       ///< position in Task::states, or -1
   std::uint32_t generation = 0;  ///< of the entry's group that it joined
+};
+
+/// What most tasks have none of.
+struct TaskExtras {
+  std::vector<StatePtr> states;  ///< of accesses
+  std::vector<TagPtr> tags;
+  std::vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
 };
 
 /// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a task is
@@ -94,9 +102,10 @@ struct alignas(64) Task {
   bool exclusive = false;     ///< may exclude others: has an exclusive access, or a rule asks for it
   bool asynchronous = false;  ///< so is its space
   bool body_on_heap = false;
-  bool has_extras = false;       ///< states, tags or explicit dependencies
+  bool has_extras = false;       ///< else `extras` is null or holds nothing of this task's
   Task* parent = nullptr;        ///< the task that this one is a part of; it is live at least as long
   std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
+  std::unique_ptr<TaskExtras> extras;
 
   alignas(64) std::byte storage[inline_body];
 
@@ -107,11 +116,6 @@ struct alignas(64) Task {
   TaskAccess accesses[inline_accesses];
   std::vector<TaskAccess> more_accesses;
   Label label;
-
-  // What most tasks have none of: only touched when `has_extras`.
-  std::vector<StatePtr> states;
-  std::vector<TagPtr> tags;
-  std::vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
 
   // Asynchronous spaces only.
   struct DevicePredecessor {
@@ -155,14 +159,38 @@ struct alignas(64) Task {
   [[nodiscard]] TaskAccess const& access(std::uint32_t k) const {
     return k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses];
   }
+  [[nodiscard]] StatePtr state_of(TaskAccess const& access) const {
+    return access.state < 0 ? nullptr : extras->states[static_cast<std::size_t>(access.state)];
+  }
   [[nodiscard]] Manner manner(TaskAccess const& access) const {
-    return {access.mode, access.state < 0 ? nullptr : states[static_cast<std::size_t>(access.state)].get()};
+    if (access.state < 0) return {access.mode, nullptr};
+    return {access.mode, extras->states[static_cast<std::size_t>(access.state)].get()};
+  }
+  [[nodiscard]] std::span<TagPtr const> tags() const {
+    return has_extras ? std::span<TagPtr const>(extras->tags) : std::span<TagPtr const>();
   }
   /// The task's tag of this type, or null.
   [[nodiscard]] AnyTag const* tag(std::type_index type) const {
-    for (TagPtr const& tag : tags)
+    for (TagPtr const& tag : tags())
       if (tag->type() == type) return tag.get();
     return nullptr;
+  }
+  TaskExtras& need_extras() {
+    if (extras == nullptr) extras = std::make_unique<TaskExtras>();
+    has_extras = true;
+    return *extras;
+  }
+  void clear_extras() {
+    if (!has_extras) return;
+    extras->states.clear();
+    extras->tags.clear();
+    extras->after.clear();
+    has_extras = false;
+  }
+  void set_state(std::uint32_t k, StatePtr const& to) {
+    std::vector<StatePtr>& states = need_extras().states;
+    access(k).state = static_cast<std::int16_t>(states.size());
+    states.push_back(to);
   }
   void add_access(TaskAccess access) {
     if (access_count < inline_accesses)

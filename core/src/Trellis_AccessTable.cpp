@@ -207,10 +207,14 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
   for (AreaEntry::Loose* each : found) {
     bool const depends = manner.depends_on(each->manner());
     bool const counts = each->who.task != nullptr;  // else it is only kept for the record
-    bool const has_path = each->behind != 0 && m_before.contains(each->behind);
+    bool const has_path =
+        each->behind != 0 && (m_before.contains(each->behind) || m_started_before.contains(each->behind));
     if (depends && each->behind == 0) each->behind = self;
     if (!counts) {
-      if (depends && !has_path) m_let_go.push_back(each->who.id);
+      if (has_path)
+        m_started_before.insert(each->who.id);
+      else if (depends && m_started_before.insert(each->who.id).second)
+        m_let_go.push_back(each->who.id);
     } else if (has_path) {
       m_before.insert(each->who.id);
     } else if (depends && m_before.insert(each->who.id).second) {

@@ -47,10 +47,8 @@ void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&
       throw Error(Error::Kind::bad_access,
                   "Trellis: " + describe(task) + " is not running, so it cannot demote its accesses");
     Demotion demotion;
-    task.for_each_access([&](TaskAccess const& access) {
-      demotion.accesses.push_back(
-          {access, access.state < 0 ? nullptr : task.states[static_cast<std::size_t>(access.state)]});
-    });
+    task.for_each_access(
+        [&](TaskAccess const& access) { demotion.accesses.push_back({access, task.state_of(access)}); });
     plan(task, demotion);  // throws before anything has changed
 
     // What the parts that still run have cannot be given up.
@@ -163,15 +161,13 @@ void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready, st
   auto const change = [&] {
     task.access_count = 0;
     task.more_accesses.clear();
-    task.states.clear();
+    if (task.has_extras) task.extras->states.clear();
     for (Demotion::Kept& kept : demotion.accesses) {
       kept.access.state = -1;
-      if (kept.state != nullptr) {
-        kept.access.state = static_cast<std::int16_t>(task.states.size());
-        task.states.push_back(kept.state);
-        task.has_extras = true;
-      }
       task.add_access(kept.access);
+      std::uint32_t const last = task.access_count - 1;
+      if (kept.state != nullptr) task.set_state(last, kept.state);
+      kept.access = task.access(last);
     }
   };
   if (m_serial) {
@@ -195,7 +191,10 @@ void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready, st
 /// Must `after` still wait for the end of `before`, which has demoted its accesses?
 bool Engine::stays_ordered(Task const& before, Task const& after) const {
   if (before.synchronizing || after.synchronizing) return true;
-  if (std::find(after.after.begin(), after.after.end(), before.id) != after.after.end()) return true;
+  if (after.has_extras)
+    if (std::vector<TaskId> const& ids = after.extras->after;
+        std::find(ids.begin(), ids.end(), before.id) != ids.end())
+      return true;
   if (std::any_of(m_rules.begin(), m_rules.end(), [&](TagRule const& rule) {
         if (rule.constraint != Constraint::ordered || before.parent != after.parent) return false;
         AnyTag const* const x = before.tag(rule.type);

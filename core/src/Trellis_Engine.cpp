@@ -233,11 +233,10 @@ Trigger Engine::trigger_between(Task const& before, Task const& after) {
   return on_device ? Trigger::launch : Trigger::completion;
 }
 
-/// Returns the task to run next on this slot, if the policy keeps one here. Completes the task that this one
-/// is a part of, too, if nothing else of that is left.
-Task* Engine::complete(Task& task, Slot& slot, TaskState state, int row) {
+/// Completes a part, and the task that it is a part of, if nothing else of that is left.
+Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
   Task* owner = task.parent;
-  if (owner != nullptr && task.failure != nullptr) inherit(*owner, task.failure);
+  if (task.failure != nullptr) inherit(*owner, task.failure);
   Task* next = complete_one(task, slot, state, row);
   while (owner != nullptr && owner->scope->open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Task& whole = *owner;
@@ -255,6 +254,7 @@ Task* Engine::complete(Task& task, Slot& slot, TaskState state, int row) {
   return next;
 }
 
+/// Returns the task to run next on this slot, if the policy keeps one here.
 Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   std::vector<Task*>& ready = slot.ready;
   ready.clear();

@@ -8,7 +8,7 @@ namespace trellis::Impl {
 
 namespace {
 
-AnyTag const& tag_of(std::vector<TagPtr> const& tags, TagRule const& rule) {
+AnyTag const& tag_of(std::span<TagPtr const> tags, TagRule const& rule) {
   for (TagPtr const& tag : tags)
     if (tag->type() == rule.type) return *tag;
   return *rule.by_default;
@@ -16,8 +16,8 @@ AnyTag const& tag_of(std::vector<TagPtr> const& tags, TagRule const& rule) {
 
 }  // namespace
 
-bool Exclusion::rules_exclude(TaskId a, std::vector<TagPtr> const& tags_a, TaskId b,
-                              std::vector<TagPtr> const& tags_b) const {
+bool Exclusion::rules_exclude(TaskId a, std::span<TagPtr const> tags_a, TaskId b,
+                              std::span<TagPtr const> tags_b) const {
   return std::any_of(m_rules.begin(), m_rules.end(), [&](TagRule const& rule) {
     if (rule.constraint != Constraint::exclusive) return false;
     AnyTag const& x = tag_of(tags_a, rule);
@@ -38,7 +38,7 @@ bool Exclusion::conflict(Task const& a, Task const& b) const {
       if (x.entry == y.entry || overlaps(x.entry->area, y.entry->area)) return true;
     }
   }
-  return !m_rules.empty() && rules_exclude(a.id, a.tags, b.id, b.tags);
+  return !m_rules.empty() && rules_exclude(a.id, a.tags(), b.id, b.tags());
 }
 
 bool Exclusion::concerns(Task const& task) const {
@@ -52,12 +52,14 @@ bool Exclusion::concerns(Task const& task) const {
 // -------------------------------------------------------------------------------------------------
 
 Exclusion::Past Exclusion::past_of(Task const& task) {
-  Past past{task.id, task.parent != nullptr ? task.parent->id : 0, {}, {}, task.tags};
+  Past past{task.id,
+            task.parent != nullptr ? task.parent->id : 0,
+            {},
+            {},
+            {task.tags().begin(), task.tags().end()}};
   task.for_each_access([&](TaskAccess const& access) {
     if (task.manner(access).can_exclude())
-      past.claims.push_back({access.entry->area, access.mode,
-                             access.state < 0 ? nullptr : task.states[static_cast<std::size_t>(access.state)],
-                             access.generation});
+      past.claims.push_back({access.entry->area, access.mode, task.state_of(access), access.generation});
   });
   past.kept = past.claims;
   return past;

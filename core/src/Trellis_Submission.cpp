@@ -108,16 +108,8 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
   task.failure = nullptr;
   task.label = std::move(spec.label);
   task.parent = spec.parent.task;
-  if (task.has_extras) {
-    task.states.clear();
-    task.tags.clear();
-    task.after.clear();
-    task.has_extras = false;
-  }
-  if (!spec.tags.empty()) {
-    task.tags.assign(spec.tags.begin(), spec.tags.end());
-    task.has_extras = true;
-  }
+  task.clear_extras();
+  if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
   task.device_predecessors.clear();
   task.event = nullptr;
   task.stream = -1;
@@ -129,44 +121,47 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
 std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
+  bool special = false;  // states of the user's, or exclusive
   for (std::size_t k = 0; k < count; ++k) {
     if (m_entries[k] == nullptr) continue;
-    AccessRequest const& request = requests[k];
-    TaskAccess access{m_entries[k], request.mode};
-    if (request.state != nullptr) {
-      access.state = static_cast<std::int16_t>(task.states.size());
-      task.states.push_back(*request.state);
-      task.has_extras = true;
-    }
-    task.add_access(access);
-    if (request.manner().can_exclude()) task.exclusive = true;
+    task.add_access({m_entries[k], requests[k].mode});
+    special = special || requests[k].state != nullptr || requests[k].mode == Mode::exclusive;
   }
+  if (special) note_special(task, spec);
   if (m_recorder) m_recorder->submitted(task);
 
   std::int32_t edges = 0;
   auto const after_access = [&](LiveAccess before) {
     return order_after(before, task, EdgeReason::access, edges);
   };
-  std::uint32_t entered = 0;
   for (std::size_t k = 0; k < count; ++k) {
     if (m_entries[k] == nullptr) continue;
     if (requests[k].state != nullptr)
       scope.table.enter(*m_entries[k], *requests[k].state, task, task.id, after_access);
     else
       scope.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
-    if (requests[k].mode == Mode::exclusive) task.access(entered).generation = m_entries[k]->generation;
-    ++entered;
   }
-  if (!spec.after.empty()) {
-    task.has_extras = true;
-    for (TaskHandle const& before : spec.after) {
-      order_after({before.task, before.id}, task, EdgeReason::after, edges);
-      task.after.push_back(before.id);
-    }
+  if (special)
+    for (std::uint32_t k = 0; k < task.access_count; ++k)
+      task.access(k).generation = task.access(k).entry->generation;
+  for (TaskHandle const& before : spec.after) {
+    order_after({before.task, before.id}, task, EdgeReason::after, edges);
+    task.need_extras().after.push_back(before.id);
   }
   if (!m_rules.empty()) apply_rules(task, scope, edges);
   if (task.synchronizing || scope.barrier.task != nullptr || m_recorder) synchronize(task, scope, edges);
   return edges;
+}
+
+/// States of accesses, and whether the task may exclude others.
+void Engine::note_special(Task& task, TaskSpec const& spec) {
+  std::uint32_t noted = 0;
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (m_entries[k] == nullptr) continue;
+    if (spec.accesses[k].state != nullptr) task.set_state(noted, *spec.accesses[k].state);
+    if (spec.accesses[k].manner().can_exclude()) task.exclusive = true;
+    ++noted;
+  }
 }
 
 /// A synchronizing task comes after all that are there, and those to come come after it.
@@ -210,7 +205,7 @@ void Engine::apply_rules(Task& task, Scope& scope, std::int32_t& edges) {
       continue;
     }
     TagPtr value = rule.by_default;
-    for (TagPtr const& tag : task.tags)
+    for (TagPtr const& tag : task.tags())
       if (tag->type() == rule.type) value = tag;
     Scope::TagClass* own = nullptr;
     std::vector<Scope::TagClass>& classes = scope.classes[r];

@@ -13,8 +13,7 @@ bool conflict(Task const& a, TaskAccess const& access, Task const& b) {
   Manner const manner = a.manner(access);
   bool found = false;
   b.for_each_access([&](TaskAccess const& other) {
-    found = found ||
-            (manner.depends_on(b.manner(other)) && overlaps(access.entry->area, other.entry->area));
+    found = found || (manner.depends_on(b.manner(other)) && overlaps(access.entry->area, other.entry->area));
   });
   return found;
 }

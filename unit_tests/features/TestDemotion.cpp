@@ -79,9 +79,8 @@ TEST_F(Demotion, TasksSubmittedAfterwardsSeeWhatIsLeft) {
   demoter.end.open();
   graph.wait();
   EXPECT_TRUE(both.is_done());
-  EXPECT_THAT(
-      edges_of(graph.dependency_graph()),
-      ElementsAre("demoter>left", "demoter>right released", "left>both", "right>both"));
+  EXPECT_THAT(edges_of(graph.dependency_graph()),
+              ElementsAre("demoter>left", "demoter>right released", "left>both", "right>both"));
 }
 
 TEST_F(Demotion, ReleaseLetsGoOfEverything) {
