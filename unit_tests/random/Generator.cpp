@@ -355,6 +355,7 @@ class Generator {
     std::vector<Access> rest = after_step(m_program, body.has, step);
     if (!parts_allow(body, rest)) return;
     body.has = std::move(rest);
+    if (chance(3)) steps.push_back({Step::Kind::pause});  // somebody may come to depend on it first
     steps.push_back(std::move(step));
   }
 

@@ -151,7 +151,6 @@ Program without(Program const& program, std::vector<bool> dropped) {
   for (std::size_t t = 0; t < program.tasks.size(); ++t) {  // parents come first
     int const parent = program.tasks[t].parent;
     if (parent >= 0 && dropped[static_cast<std::size_t>(parent)]) dropped[t] = true;
-    // A refinement does what its task does only as a whole; the oracle runs what is left of it.
     if (!dropped[t]) number[t] = next++;
   }
   auto const keep_tasks = [&](std::vector<int> const& tasks) {

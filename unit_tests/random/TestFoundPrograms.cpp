@@ -258,4 +258,54 @@ TEST(FoundPrograms, a_wait_for_a_part_of_a_pending_task_behind_ones_own_exclusiv
   expect_well(program);
 }
 
+// --- programs that a mutant of the engine gets wrong
+// -------------------------------------------------------------------------------------------
+
+/// Task 2 is behind 1 alone when 0 lets go of 1, but must still wait for 0.
+TEST(FoundPrograms, who_is_behind_a_task_that_a_demotion_lets_go_still_waits) {
+  Program program;
+  program.settings = {.workers = 3, .record = true};
+  program.arrays = {4};
+  Step const demote{Step::Kind::demote, -1, {all_of(How::read)}};
+  program.tasks = {{.accesses = {all_of(How::write)},
+                    .steps_first = false,
+                    .steps = {pause_step, pause_step, demote, pause_step, pause_step}},
+                   {.accesses = {all_of(How::read)}},
+                   {.accesses = {all_of(How::write)}}};
+  program.phases = {{{submit(0), submit(1), submit(2)}}};
+  expect_well(program);
+}
+
+/// Task 5 holds a0; 4 needs both and is first in the queue, 2 behind it needs a1 alone. Then 5 sleeps until 3
+/// is over, which comes after 2.
+TEST(FoundPrograms, a_task_that_falls_asleep_lets_those_pass_who_queue_behind_one_that_waits_for_it) {
+  Program program;
+  program.settings.workers = 4;
+  program.arrays = {4, 4};
+  program.tasks = {
+      {.steps = {pause_step, pause_step, pause_step}},
+      {.steps = {pause_step}},
+      {.accesses = {all_of(How::exclusive, 1)}, .after = {0}},
+      {.after = {2}},
+      {.accesses = {all_of(How::exclusive, 0), all_of(How::exclusive, 1)}, .after = {1}},
+      {.accesses = {all_of(How::exclusive, 0)},
+       .steps = {pause_step, pause_step, pause_step, pause_step, pause_step, pause_step, wait_for(3)}}};
+  program.phases = {{{submit(0), submit(1), submit(2), submit(3), submit(4), submit(5)}}};
+  expect_well(program);
+}
+
+/// Task 0 releases the area that 1 waits for, and then waits for 1.
+TEST(FoundPrograms, who_waits_for_an_exclusive_area_gets_it_when_it_is_released) {
+  Program program;
+  program.settings = {.workers = 2, .record = true};
+  program.arrays = {4};
+  program.tasks = {
+      {.accesses = {all_of(How::exclusive)},
+       .steps_first = false,
+       .steps = {submit(1), pause_step, {Step::Kind::release, -1, {all_of(How::exclusive)}}, wait_for(1)}},
+      {.accesses = {all_of(How::exclusive)}}};
+  program.phases = {{{submit(0)}}};
+  expect_well(program);
+}
+
 }  // namespace
