@@ -242,7 +242,8 @@ TEST_F(Resources, TheEnvironmentAsksForALog) {
   std::ifstream file(path);
   std::string const text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   for (char const* state : {"pending", "ready", "running", "done"}) EXPECT_THAT(text, HasSubstr(state));
-  for (char const* name : {"\"logged\"", "\"logged later\"", "\"beside\""}) EXPECT_THAT(text, HasSubstr(name));
+  for (char const* name : {"\"logged\"", "\"logged later\"", "\"beside\""})
+    EXPECT_THAT(text, HasSubstr(name));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2 * 2 * 4);
 }
 
