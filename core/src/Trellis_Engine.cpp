@@ -191,6 +191,7 @@ Task* Engine::run_one(Task& task, Slot& slot) {
       }
     }
   } else if (refined) {
+    if (task.failure->origin == task.id) state = TaskState::failed;  // what refined it threw
     start_parts(task, slot);
   }
   return task.scope != nullptr ? body_over(task, slot, state) : complete(task, slot, state, slot.number);

@@ -145,7 +145,7 @@ TEST_F(Refining, AFailedPartFailsTheTask) {
 
 TEST_F(Refining, WhatTheRefinementThrowsIsTheFailureOfTheTask) {
   Block x("x");
-  TaskGraph graph(with_workers(2));
+  TaskGraph graph(recorded(2));
   Gate gate;
   task(graph, "before", {writes(x)}, [&] { gate.pass(); });
   Future<void> const pending = task(graph, "pending", {updates(x)}, [] {});
@@ -156,6 +156,7 @@ TEST_F(Refining, WhatTheRefinementThrowsIsTheFailureOfTheTask) {
   gate.open();
   EXPECT_THAT(error_of([&] { pending.get(); }).what(), AllOf(HasSubstr("\"pending\""), HasSubstr("no luck")));
   EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(graph.dependency_graph().node(pending.id()).state, TaskState::failed);
 }
 
 TEST_F(Refining, ACircleThroughAPartThatWaitsToStartIsTold) {
