@@ -127,6 +127,9 @@ class AccessTable {
   /// returns false when the other task is done and nobody need ever hear of it again.
   template <class OrderAfter>
   void enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
+  /// The same where there may be loose accesses. Not inlined, so that others do not pay for its size.
+  void enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
+                          FunctionRef<bool(LiveAccess)> order_after);
   /// The same for a state of the user's.
   void enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
              FunctionRef<bool(LiveAccess)> order_after);
@@ -222,10 +225,10 @@ void AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAf
 
 template <class OrderAfter>
 void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after) {
-  if (!m_any_loose) return enter_groups(entry, mode, task, id, order_after);
-  begin_path();
-  enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });
-  order_behind_loose(entry, {mode, nullptr}, id, order_after);
+  if (m_any_loose)
+    enter_beside_loose(entry, mode, task, id, order_after);
+  else
+    enter_groups(entry, mode, task, id, order_after);
 }
 
 template <class OrderAfter>

@@ -92,10 +92,15 @@ class Engine final : private TaskSource {
   void idle(Slot& slot) override;
 
   // Submission; the submission lock is held.
+  TaskHandle submit_part(TaskSpec&& spec);
+  void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SpinLock>& lock);
   Task& new_task(TaskSpec& spec, Scope& scope);
   std::int32_t connect(Task& task, TaskSpec const& spec, Scope& scope);  ///< returns the number of edges
   void note_special(Task& task, TaskSpec const& spec);
+  void enter_special(Task& task, TaskSpec const& spec, Scope& scope,
+                     FunctionRef<bool(LiveAccess)> after_access);
+  bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Scope& scope, std::int32_t& edges);
   void apply_rules(Task& task, Scope& scope, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
@@ -103,7 +108,7 @@ class Engine final : private TaskSource {
 
   // Parts of tasks.
   Task& require_live(TaskHandle const& self, char const* what) const;
-  Scope& scope_of(Task const& task) { return task.parent != nullptr ? *task.parent->scope : m_root; }
+  Scope& scope_of(Task const& task) { return task.is_part ? *task.parent->scope : m_root; }
   Scope& open_scope(Task& owner);
   void add_part(Scope& scope, Task& part);
   void check_within(Task const& owner, AccessRequest const& request, Label const& label) const;
@@ -129,8 +134,7 @@ class Engine final : private TaskSource {
   void push(Task& task, Slot* slot);
   Task* run_one(Task& task, Slot& slot);
   Task* complete(Task& task, Slot& slot, TaskState state, int row) {
-    return task.parent == nullptr ? complete_one(task, slot, state, row)
-                                  : complete_part(task, slot, state, row);
+    return task.is_part ? complete_part(task, slot, state, row) : complete_one(task, slot, state, row);
   }
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
@@ -182,6 +186,7 @@ class Engine final : private TaskSource {
   std::atomic<std::uint64_t> m_edges{0};  ///< written under m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room under the cap
   std::vector<AreaEntry*> m_entries;  ///< guarded by m_submission: scratch
+  bool m_special = false;  ///< guarded by m_submission: the new task is exclusive or has states of the user's
 
   struct MainQueue {  ///< ready tasks bound to the main thread
     SpinLock lock;

@@ -87,6 +87,10 @@ struct alignas(64) Task {
   bool has_waiter = false;  ///< guarded by lock: a thread sleeps until this task is complete
   std::atomic<TaskState> state{TaskState::pending};
   std::uint32_t successor_count = 0;
+  bool is_part = false;     ///< `parent` is not null
+  bool is_split = false;    ///< `scope` is not null
+  bool has_extras = false;  ///< else `extras` is null or holds nothing of this task's
+  bool body_on_heap = false;
   Task* successors[inline_successors];
 
   // Second line: what the thread that runs the task needs besides its body.
@@ -101,8 +105,9 @@ struct alignas(64) Task {
   bool synchronizing = false;
   bool exclusive = false;     ///< may exclude others: has an exclusive access, or a rule asks for it
   bool asynchronous = false;  ///< so is its space
-  bool body_on_heap = false;
-  bool has_extras = false;       ///< else `extras` is null or holds nothing of this task's
+
+  // Third line: what most tasks neither read nor write. The flags in the first line tell whether there is
+  // anything: a line that is only looked at would still have to be fetched for each task.
   Task* parent = nullptr;        ///< the task that this one is a part of; it is live at least as long
   std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
   std::unique_ptr<TaskExtras> extras;

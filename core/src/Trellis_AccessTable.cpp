@@ -235,6 +235,13 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
     if (covered) drop(*other);
 }
 
+void AccessTable::enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
+                                     FunctionRef<bool(LiveAccess)> order_after) {
+  begin_path();
+  enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });
+  order_behind_loose(entry, {mode, nullptr}, id, order_after);
+}
+
 void AccessTable::enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
                         FunctionRef<bool(LiveAccess)> order_after) {
   entry.last_used = id;

@@ -84,7 +84,7 @@ void Engine::watch(Task const& task, TaskState state, int row) {
   auto const since_start = std::chrono::steady_clock::now() - m_start;
   TaskEvent const event{
       task.id,
-      task.parent != nullptr ? task.parent->id : 0,
+      task.is_part ? task.parent->id : 0,
       task.label.view(),
       state,
       row,
@@ -167,7 +167,7 @@ void Engine::run(Task* task, Slot& slot, Condition stop) {
 
 Task* Engine::run_one(Task& task, Slot& slot) {
   TaskState state = TaskState::cancelled;
-  bool const refined = task.scope != nullptr;
+  bool const refined = task.is_split;
   if (task.failure == nullptr) {
     if (task.asynchronous) {
       launch(task, slot);
@@ -194,7 +194,7 @@ Task* Engine::run_one(Task& task, Slot& slot) {
     if (task.failure->origin == task.id) state = TaskState::failed;  // what refined it threw
     start_parts(task, slot);
   }
-  return task.scope != nullptr ? body_over(task, slot, state) : complete(task, slot, state, slot.number);
+  return task.is_split ? body_over(task, slot, state) : complete(task, slot, state, slot.number);
 }
 
 FailurePtr Engine::current_failure(Task const& task) {
@@ -283,9 +283,10 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.scope != nullptr) {
+  if (task.is_split) {
     std::lock_guard const lock(m_submission);  // a search for circles of waits may be looking at it
     task.scope.reset();
+    task.is_split = false;
   }
 
   task.lock.lock();

@@ -40,8 +40,10 @@ Task& Engine::require_live(TaskHandle const& self, char const* what) const {
 // ----------------------------------------------------------------------------------------------------
 
 Scope& Engine::open_scope(Task& owner) {
-  if (owner.scope == nullptr)
+  if (owner.scope == nullptr) {
     owner.scope = std::make_unique<Scope>(m_slab, m_failures, m_recorder != nullptr);
+    owner.is_split = true;
+  }
   return *owner.scope;
 }
 

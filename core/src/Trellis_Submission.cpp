@@ -9,43 +9,55 @@
 namespace trellis::Impl {
 
 TaskHandle Engine::submit(TaskSpec&& spec) {
+  if (spec.parent.task != nullptr) return submit_part(std::move(spec));
   Frame* const frame = Frame::of(*this);
-  bool const is_part = spec.parent.task != nullptr;
   std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
-  if (m_serial && frame == nullptr && !is_part) serial_lock.lock();
+  if (m_serial && frame == nullptr) serial_lock.lock();
+
+  Task* task = nullptr;
+  TaskId id = 0;
+  std::int32_t rest = 0;
+  {
+    std::unique_lock lock(m_submission);
+    if (frame == nullptr) make_room(lock);
+    task = &new_task(spec, m_root);
+    id = task->id;
+    rest = Task::being_submitted - connect(*task, spec, m_root);
+  }
+  publish(*task, rest, frame);
+  if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
+  return {m_control, m_generation, task, id};
+}
+
+TaskHandle Engine::submit_part(TaskSpec&& spec) {
   // Until its edges are there nobody may start to wait for what they would make hopeless.
   std::unique_lock<std::mutex> waiters_lock(m_waiters_mutex, std::defer_lock);
-  if (is_part && !spec.after.empty()) {
+  if (!spec.after.empty()) {
     waiters_lock.lock();
     check_explicit(spec);
   }
-
-  TaskHandle handle{m_control, m_generation, nullptr, 0};
-  std::int32_t rest = Task::being_submitted;
+  Task* task = nullptr;
+  TaskId id = 0;
+  std::int32_t rest = 0;
   {
-    std::unique_lock lock(m_submission);
-    if (frame == nullptr && !is_part) make_room(lock);
-    Scope& scope = is_part ? open_scope(require_live(spec.parent, "gets a part")) : m_root;
-    Task& task = new_task(spec, scope);
-    handle.task = &task;
-    handle.id = task.id;
-    std::int32_t const edges = connect(task, spec, scope);
-    m_edges.store(m_edges.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
-                  std::memory_order_relaxed);
-    rest -= edges;
-    if (is_part) {
-      add_part(scope, task);
-      if (scope.waits_for_owner) --rest;
-    }
+    std::lock_guard const lock(m_submission);
+    Scope& scope = open_scope(require_live(spec.parent, "gets a part"));
+    task = &new_task(spec, scope);
+    id = task->id;
+    rest = Task::being_submitted - connect(*task, spec, scope);
+    add_part(scope, *task);
+    if (scope.waits_for_owner) --rest;
   }
   if (waiters_lock.owns_lock()) waiters_lock.unlock();
-  // It cannot start, nor its slot be reused, before this takes off what it began with.
-  Task& task = *handle.task;
+  publish(*task, rest, Frame::of(*this));
+  return {m_control, m_generation, task, id};
+}
+
+/// The task cannot start, nor its slot be reused, before this takes off what it began with.
+void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
   changed(task, TaskState::pending);
   if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
     make_ready(task, frame != nullptr ? &frame->slot : nullptr);
-  if (m_serial && frame == nullptr && !is_part) m_workers.work_until([&] { return all_done(); });
-  return handle;
 }
 
 /// Returns with the lock held and fewer tasks in flight than the cap. With an eighth of it free, so that a
@@ -65,6 +77,7 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
   // What can throw comes first: nothing is lost or half done when it does.
   TaskId const submitted = m_submitted.load(std::memory_order_relaxed);
   m_entries.clear();
+  m_special = false;
   for (AccessRequest const& request : spec.accesses) {
     if (!request.counts()) {
       m_entries.push_back(nullptr);
@@ -72,7 +85,11 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
     }
     if (spec.parent.task != nullptr) check_within(*spec.parent.task, request, spec.label);
     m_entries.push_back(&scope.table.find_or_make(request, submitted));
-    if (request.state != nullptr) scope.table.check_symmetric(*m_entries.back(), request);
+    if (request.mode == Mode::exclusive) m_special = true;
+    if (request.state != nullptr) {
+      m_special = true;
+      scope.table.check_symmetric(*m_entries.back(), request);
+    }
   }
   Task& task = m_slab.acquire();
   try {
@@ -107,7 +124,10 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   task.failure = nullptr;
   task.label = std::move(spec.label);
-  task.parent = spec.parent.task;
+  if (task.is_part || spec.parent.task != nullptr) {
+    task.parent = spec.parent.task;
+    task.is_part = spec.parent.task != nullptr;
+  }
   task.clear_extras();
   if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
   task.device_predecessors.clear();
@@ -121,35 +141,30 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
 std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
-  bool special = false;  // states of the user's, or exclusive
-  for (std::size_t k = 0; k < count; ++k) {
-    if (m_entries[k] == nullptr) continue;
-    task.add_access({m_entries[k], requests[k].mode});
-    special = special || requests[k].state != nullptr || requests[k].mode == Mode::exclusive;
-  }
-  if (special) note_special(task, spec);
+  for (std::size_t k = 0; k < count; ++k)
+    if (m_entries[k] != nullptr) task.add_access({m_entries[k], requests[k].mode});
+  if (m_special) note_special(task, spec);
   if (m_recorder) m_recorder->submitted(task);
 
   std::int32_t edges = 0;
   auto const after_access = [&](LiveAccess before) {
     return order_after(before, task, EdgeReason::access, edges);
   };
-  for (std::size_t k = 0; k < count; ++k) {
-    if (m_entries[k] == nullptr) continue;
-    if (requests[k].state != nullptr)
-      scope.table.enter(*m_entries[k], *requests[k].state, task, task.id, after_access);
-    else
-      scope.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
+  if (m_special) {
+    enter_special(task, spec, scope, after_access);
+  } else {
+    for (std::size_t k = 0; k < count; ++k)
+      if (m_entries[k] != nullptr)
+        scope.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
   }
-  if (special)
-    for (std::uint32_t k = 0; k < task.access_count; ++k)
-      task.access(k).generation = task.access(k).entry->generation;
   for (TaskHandle const& before : spec.after) {
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
     task.need_extras().after.push_back(before.id);
   }
   if (!m_rules.empty()) apply_rules(task, scope, edges);
   if (task.synchronizing || scope.barrier.task != nullptr || m_recorder) synchronize(task, scope, edges);
+  m_edges.store(m_edges.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
+                std::memory_order_relaxed);
   return edges;
 }
 
@@ -162,6 +177,19 @@ void Engine::note_special(Task& task, TaskSpec const& spec) {
     if (spec.accesses[k].manner().can_exclude()) task.exclusive = true;
     ++noted;
   }
+}
+
+void Engine::enter_special(Task& task, TaskSpec const& spec, Scope& scope,
+                           FunctionRef<bool(LiveAccess)> after_access) {
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (m_entries[k] == nullptr) continue;
+    if (spec.accesses[k].state != nullptr)
+      scope.table.enter(*m_entries[k], *spec.accesses[k].state, task, task.id, after_access);
+    else
+      scope.table.enter(*m_entries[k], spec.accesses[k].mode, task, task.id, after_access);
+  }
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    task.access(k).generation = task.access(k).entry->generation;
 }
 
 /// A synchronizing task comes after all that are there, and those to come come after it.
@@ -230,17 +258,19 @@ void Engine::apply_rules(Task& task, Scope& scope, std::int32_t& edges) {
   }
 }
 
+/// False when there is nobody to wait for: it has demoted what the two had in common, only the record knows.
+bool Engine::record_edge(LiveAccess before, Task const& task, EdgeReason reason) {
+  m_recorder->edge(before.id, task.id, reason, before.task == nullptr);
+  return before.task != nullptr;
+}
+
 /// Makes `task` wait for another one. False when that is done and nobody need be ordered after it any more.
 ///
 /// Memory order: that the other is done is read with acquire order or under its lock, so `task`, published
 /// after this, happens after the other's body. Else the edge's decrement of `unfinished` orders the two.
 bool Engine::order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges) {
   assert(before.id < task.id);
-  if (before.task == nullptr) {  // it has demoted what the two had in common, only the record knows
-    if (m_recorder) m_recorder->edge(before.id, task.id, reason, true);
-    return true;
-  }
-  if (m_recorder) m_recorder->edge(before.id, task.id, reason);
+  if (m_recorder && !record_edge(before, task, reason)) return true;
   Task& other = *before.task;
   if (other.live_id.load(std::memory_order_acquire) == before.id) {
     std::lock_guard const lock(other.lock);
