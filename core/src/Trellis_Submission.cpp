@@ -77,20 +77,22 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
   // What can throw comes first: nothing is lost or half done when it does.
   TaskId const submitted = m_submitted.load(std::memory_order_relaxed);
   m_entries.clear();
-  m_special = false;
+  bool const is_part = spec.parent.task != nullptr;
+  bool special = false;
   for (AccessRequest const& request : spec.accesses) {
     if (!request.counts()) {
       m_entries.push_back(nullptr);
       continue;
     }
-    if (spec.parent.task != nullptr) check_within(*spec.parent.task, request, spec.label);
+    if (is_part) check_within(*spec.parent.task, request, spec.label);
     m_entries.push_back(&scope.table.find_or_make(request, submitted));
-    if (request.mode == Mode::exclusive) m_special = true;
-    if (request.state != nullptr) {
-      m_special = true;
-      scope.table.check_symmetric(*m_entries.back(), request);
-    }
+    special = special || request.mode == Mode::exclusive || request.state != nullptr;
   }
+  m_special = special;
+  if (special)
+    for (std::size_t k = 0; k < spec.accesses.size(); ++k)
+      if (m_entries[k] != nullptr && spec.accesses[k].state != nullptr)
+        scope.table.check_symmetric(*m_entries[k], spec.accesses[k]);
   Task& task = m_slab.acquire();
   try {
     if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
