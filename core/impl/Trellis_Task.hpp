@@ -87,10 +87,7 @@ struct alignas(64) Task {
   bool has_waiter = false;  ///< guarded by lock: a thread sleeps until this task is complete
   std::atomic<TaskState> state{TaskState::pending};
   std::uint32_t successor_count = 0;
-  bool is_part = false;     ///< `parent` is not null
-  bool is_split = false;    ///< `scope` is not null
-  bool has_extras = false;  ///< else `extras` is null or holds nothing of this task's
-  bool body_on_heap = false;
+  std::int32_t priority = 0;
   Task* successors[inline_successors];
 
   // Second line: what the thread that runs the task needs besides its body.
@@ -100,13 +97,17 @@ struct alignas(64) Task {
   Task* next = nullptr;           ///< free list
   FailurePtr failure;             ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
-  std::int32_t priority = 0;
   bool main_thread = false;
   bool synchronizing = false;
   bool exclusive = false;     ///< may exclude others: has an exclusive access, or a rule asks for it
   bool asynchronous = false;  ///< so is its space
+  // Read when a task is reused, so in the line of `next`, which has been read by then.
+  bool is_part = false;     ///< `parent` is not null
+  bool is_split = false;    ///< `scope` is not null
+  bool has_extras = false;  ///< else `extras` is null or holds nothing of this task's
+  bool body_on_heap = false;
 
-  // Third line: what most tasks neither read nor write. The flags in the first line tell whether there is
+  // Third line: what most tasks neither read nor write. The flags in the second line tell whether there is
   // anything: a line that is only looked at would still have to be fetched for each task.
   Task* parent = nullptr;        ///< the task that this one is a part of; it is live at least as long
   std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
