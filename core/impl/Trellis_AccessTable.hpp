@@ -46,6 +46,9 @@ struct AccessRequest {
   [[nodiscard]] Manner manner() const { return {mode, state != nullptr ? state->get() : nullptr}; }
 };
 
+/// The label of the resource that is asked for, in quotation marks, for messages.
+[[nodiscard]] std::string name_of(AccessRequest const& request);
+
 struct AreaEntry;
 
 /// An allocation (or a Token): the areas of it that have been accessed. Areas are absolute addresses, so two

@@ -8,6 +8,12 @@
 
 namespace trellis::Impl {
 
+std::string name_of(AccessRequest const& request) {
+  ResourceInfo info;
+  request.describe(request.subject, info);
+  return '"' + (info.label.empty() ? "unlabeled" : info.label) + '"';
+}
+
 AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submitted) {
   std::uint64_t const hash = request.area.hash();
   std::size_t const mask = m_buckets.size() - 1;

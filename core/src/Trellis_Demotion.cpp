@@ -27,16 +27,6 @@ struct Engine::Demotion {
   std::vector<Kept> accesses;
 };
 
-namespace {
-
-std::string label_of(AccessRequest const& request) {
-  ResourceInfo info;
-  request.describe(request.subject, info);
-  return '"' + (info.label.empty() ? "unlabeled" : info.label) + '"';
-}
-
-}  // namespace
-
 void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan) {
   std::vector<Task*> ready;
   std::vector<Task*> granted;
@@ -106,7 +96,7 @@ void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
       }
       if (holder == accesses.size()) {
         std::string const start =
-            "Trellis: " + describe(task) + " cannot go on with " + manner.text() + ' ' + label_of(request);
+            "Trellis: " + describe(task) + " cannot go on with " + manner.text() + ' ' + name_of(request);
         throw Error(Error::Kind::bad_access,
                     !declared.empty() ? start + ": from " + declared + " that is a promotion"
                     : given_up        ? start + ": it has given that up before"
@@ -146,7 +136,7 @@ void Engine::release(TaskHandle const& self, std::span<AccessRequest const> what
         }
       }
       if (any) continue;
-      std::string const start = "Trellis: " + describe(task) + " cannot release " + label_of(request);
+      std::string const start = "Trellis: " + describe(task) + " cannot release " + name_of(request);
       throw Error(Error::Kind::bad_access,
                   larger     ? start + ": that is a part of what it declared; demote to what is to remain"
                   : given_up ? start + " twice"

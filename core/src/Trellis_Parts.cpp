@@ -14,12 +14,6 @@ std::string name_of(Label const& label) {
          std::to_string(label.site().line()) + ")";
 }
 
-std::string name_of(AccessRequest const& request) {
-  ResourceInfo info;
-  request.describe(request.subject, info);
-  return '"' + (info.label.empty() ? "unlabeled" : info.label) + '"';
-}
-
 }  // namespace
 
 TaskHandle Engine::running() {
