@@ -23,6 +23,13 @@ struct FutureState {
   TaskId task = 0;
   std::string task_text;
   FailurePtr failure;
+
+  /// May come again and again: a recorded task runs once in each round.
+  template <class V>
+  void set(V&& result) {
+    value.emplace(std::forward<V>(result));
+    failure = nullptr;
+  }
 };
 
 struct FutureAccess;
@@ -49,8 +56,9 @@ class Future {
     m_handle.wait();
   }
 
-  /// The result. Waits as `wait()` does. When the task failed or was cancelled, throws an `Error` that names
-  /// the task whose body threw, and carries what it threw.
+  /// The result. Waits as `wait()` does. That of a recorded task is replaced by the next replay. When the
+  /// task failed or was cancelled, throws an `Error` that names the task whose body threw, and carries what
+  /// it threw.
   T const& get() const {
     require_valid();
     m_handle.wait();

@@ -2,16 +2,22 @@
 #ifndef TRELLIS_TASKGRAPH_HPP
 #define TRELLIS_TASKGRAPH_HPP
 
+#include <Trellis_Future.hpp>
 #include <Trellis_Graph.hpp>
+#include <Trellis_Label.hpp>
 #include <Trellis_Observer.hpp>
+#include <Trellis_Plan.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
+#include <impl/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace trellis {
@@ -76,6 +82,28 @@ class TaskGraph {
     add(Impl::make_rule<T>(std::move(name), constraint, std::move(rule)));
   }
 
+  /// Calls `body()` at once; what it submits to this graph on this thread does not run but becomes a plan.
+  /// Dependencies are derived here, once. Futures that it gets hold the result of the newest replay.
+  ///
+  /// Throws what `body` throws, and `Error` when it waits for a task, or records on this thread again.
+  template <class Body>
+  [[nodiscard]] Plan record(Label label, Body&& body) {
+    return make_plan(std::move(label), body);
+  }
+  template <class Body>
+    requires(!std::is_convertible_v<Body, Label>)
+  [[nodiscard]] Plan record(Body&& body, std::source_location site = std::source_location::current()) {
+    return make_plan(Label(std::string("plan"), site), body);
+  }
+
+  /// Submits the tasks of a plan, `rounds` times one round after the other, without analysing them again;
+  /// returns at once. To the tasks before and after it is one task with the union of the plan's accesses; two
+  /// replays of one plan never run at the same time. In a recording it becomes a part of the new plan.
+  ///
+  /// A task that throws cancels what depends on it, in later rounds too, and the replay as a whole has
+  /// failed. Throws `Error` for a plan of another graph.
+  Future<void> replay(Plan const& plan, std::uint64_t rounds = 1);
+
   /// Returns when every task is complete; this thread runs tasks meanwhile. If a task's body threw since the
   /// last `wait()`, throws an `Error` that names the first such task and carries what it threw; the graph is
   /// usable again.
@@ -85,7 +113,7 @@ class TaskGraph {
   [[nodiscard]] TaskGraphOptions const& options() const;
   [[nodiscard]] int workers() const;
   [[nodiscard]] int threads_per_worker() const;
-  /// Number of tasks submitted so far, and of edges to unfinished tasks that they got.
+  /// Number of tasks submitted so far, and of edges to unfinished tasks that they got. A replay is one task.
   [[nodiscard]] std::uint64_t submitted() const;
   [[nodiscard]] std::uint64_t edges() const;
   /// Tasks submitted and not complete. While other threads submit and run tasks it may be less, but never
@@ -103,6 +131,7 @@ class TaskGraph {
   friend struct Impl::GraphAccess;
   [[nodiscard]] Impl::Engine& engine() const;
   void add(Impl::TagRule&& rule);
+  Plan make_plan(Label&& label, Impl::FunctionRef<void()> body);
 
   Impl::GraphControl* m_control;
   std::uint64_t m_generation;

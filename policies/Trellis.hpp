@@ -14,6 +14,7 @@
 #include <Trellis_ParallelFor.hpp>
 #include <Trellis_ParallelReduce.hpp>
 #include <Trellis_ParallelScan.hpp>
+#include <Trellis_Plan.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Spaces.hpp>

@@ -29,6 +29,9 @@
 
 namespace trellis::Impl {
 
+struct PlanRecording;
+struct PlanState;
+
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling policy, runs
 /// them on the threads of `Workers` (or launches them on the streams of an asynchronous space), and completes
 /// them.
@@ -49,6 +52,10 @@ class Engine final : private TaskSource {
     m_control = &control;
     m_generation = generation;
   }
+  /// What `body` submits on this thread becomes a plan, and does not run.
+  std::shared_ptr<PlanState> record(Label&& label, FunctionRef<void()> body);
+  TaskHandle replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
+  void dismantle(PlanState& plan);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
@@ -65,8 +72,11 @@ class Engine final : private TaskSource {
   void wait();
   /// Waits for one task; does not throw when it failed.
   void wait_for(TaskHandle const& handle);
+  /// A recorded task is done while no replay of its plan is under way.
   [[nodiscard]] bool is_done(TaskHandle const& handle) const {
-    return handle.task->live_id.load(std::memory_order_acquire) != handle.id;
+    if (handle.task->live_id.load(std::memory_order_acquire) != handle.id) return true;
+    return (handle.id & PlanNode::recorded) != 0 &&
+           handle.task->parent->unfinished.load(std::memory_order_acquire) == 0;
   }
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
@@ -96,15 +106,39 @@ class Engine final : private TaskSource {
   void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SpinLock>& lock);
   Task& new_task(TaskSpec& spec, Scope& scope);
+  void find_entries(TaskSpec const& spec, Scope& scope, TaskId last);
+  Task& make_task(TaskSpec& spec);
   std::int32_t connect(Task& task, TaskSpec const& spec, Scope& scope);  ///< returns the number of edges
   void note_special(Task& task, TaskSpec const& spec);
-  void enter_special(Task& task, TaskSpec const& spec, Scope& scope,
-                     FunctionRef<bool(LiveAccess)> after_access);
+  void enter_special(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> after_access);
+  static void enter(Task& task, TaskAccess const& access, TaskId id, Scope& scope,
+                    FunctionRef<bool(LiveAccess)> after_access);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Scope& scope, std::int32_t& edges);
-  void apply_rules(Task& task, Scope& scope, std::int32_t& edges);
+  void apply_rules(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> order_behind);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
   static void inherit(Task& task, FailurePtr const& failure);
+
+  // Plans. In those down to find_outer_accesses the submission lock is held.
+  [[nodiscard]] PlanRecording* recording_here() const {
+    return t_recording == nullptr ? nullptr : find_recording();
+  }
+  [[nodiscard]] PlanRecording* find_recording() const;
+  TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);  ///< takes the lock itself
+  static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
+  void finish(PlanRecording& recording);
+  static void find_outer_accesses(PlanState& plan);
+  [[nodiscard]] static Task* whole_of(Task const& task);
+  Task* run_plan(Task& whole, Slot& slot);
+  Task* start_replay(PlanState& plan, Slot& slot);
+  Task* start_rounds(PlanState& plan, Slot& slot);
+  void number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds);
+  Task* complete_run(Task& task, Slot& slot, TaskState state, int row);
+  Task* rounds_over(PlanState& plan, Slot& slot);
+  void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
+  void wait_for_replay(TaskHandle const& handle);
+  void rethrow_recorded(TaskHandle const& handle) const;
+  static thread_local PlanRecording* t_recording;
 
   // Parts of tasks.
   Task& require_live(TaskHandle const& self, char const* what) const;
@@ -134,7 +168,8 @@ class Engine final : private TaskSource {
   void push(Task& task, Slot* slot);
   Task* run_one(Task& task, Slot& slot);
   Task* complete(Task& task, Slot& slot, TaskState state, int row) {
-    return task.is_part ? complete_part(task, slot, state, row) : complete_one(task, slot, state, row);
+    if (!task.is_part) return complete_one(task, slot, state, row);
+    return task.is_recorded ? complete_run(task, slot, state, row) : complete_part(task, slot, state, row);
   }
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
@@ -180,13 +215,20 @@ class Engine final : private TaskSource {
   std::deque<TagRule> m_rules;  ///< does not change once there are tasks
   Exclusion m_exclusion;
 
-  alignas(64) SpinLock m_submission;
-  Scope m_root;                           ///< guarded by m_submission: the tasks that are parts of none
-  std::atomic<TaskId> m_submitted{0};     ///< written under m_submission
-  std::atomic<std::uint64_t> m_edges{0};  ///< written under m_submission
+  /// Runs of recorded tasks have ids of their own: somebody looks at them.
+  bool const m_numbers_runs;
+
+  alignas(64) mutable SpinLock m_submission;
+  Scope m_root;                               ///< guarded by m_submission: the tasks that are parts of none
+  std::atomic<std::uint64_t> m_submitted{0};  ///< written under m_submission
+  TaskId m_last_id = 0;                       ///< guarded by m_submission
+  std::atomic<std::uint64_t> m_edges{0};      ///< written under m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room under the cap
   std::vector<AreaEntry*> m_entries;  ///< guarded by m_submission: scratch
   bool m_special = false;  ///< guarded by m_submission: the new task is exclusive or has states of the user's
+
+  TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission
+  std::vector<PlanState*> m_plans;              ///< guarded by m_submission: all that there are
 
   struct MainQueue {  ///< ready tasks bound to the main thread
     SpinLock lock;

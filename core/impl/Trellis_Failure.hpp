@@ -19,6 +19,7 @@ namespace trellis::Impl {
 /// Why a task did not end well: a body threw, here or in a task that this one depends on.
 struct Failure {
   TaskId origin = 0;         ///< the task whose body threw
+  std::uint64_t place = 0;   ///< where in a replay, if that is the origin
   std::string origin_text;   ///< `task "name" (#id, file:line)` of that task and what it accessed
   std::string what;          ///< what the body threw, as text
   std::exception_ptr cause;  ///< what the body threw

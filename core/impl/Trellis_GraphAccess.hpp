@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_GRAPHACCESS_HPP
 #define TRELLIS_IMPL_GRAPHACCESS_HPP
 
+#include <Trellis_Plan.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <impl/Trellis_FunctionRef.hpp>
 #include <impl/Trellis_Submission.hpp>
@@ -14,6 +15,9 @@ namespace trellis::Impl {
 struct GraphAccess {
   /// Throws `Error` when the graph is closed (its Kokkos has been finalised).
   static TaskHandle submit(TaskGraph& graph, TaskSpec&& spec);
+
+  static Plan record(TaskGraph& graph, Label&& label, FunctionRef<void()> body);
+  static TaskHandle replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds);
 
   // For running tasks, see Engine and TaskScope.
   static TaskHandle running();

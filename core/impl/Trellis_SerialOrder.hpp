@@ -52,7 +52,8 @@ class SerialOrder final : public SchedulingPolicy {
   using Place = std::vector<std::uint64_t>;
   static Place place_of(ReadyTask task) {
     Place place;
-    for (Task const* each = task.impl(); each != nullptr; each = each->parent) place.push_back(each->id);
+    for (Task const* each = task.impl(); each != nullptr; each = each->parent)
+      place.push_back(each->public_id());
     std::reverse(place.begin(), place.end());
     return place;
   }

@@ -68,6 +68,7 @@ struct TaskSpec {
   int priority = 0;
   bool main_thread = false;
   bool synchronizing = false;
+  bool replays = false;  ///< the body is a plan
 };
 
 }  // namespace trellis::Impl

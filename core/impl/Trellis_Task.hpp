@@ -25,6 +25,7 @@
 namespace trellis::Impl {
 
 struct AreaEntry;
+struct PlanState;
 struct Scope;
 
 /// What the typed fronts know of a task's body, as plain functions. A body lives in the task's storage.
@@ -45,6 +46,22 @@ struct TaskAccess {
   Mode mode;
   std::int16_t state = -1;       ///< position in Task::states, or -1
   std::uint32_t generation = 0;  ///< of the entry's group that it joined
+};
+
+/// What a task has that is recorded in a plan, see PlanState. It is never done before its plan is gone: its
+/// `live_id` is what it was recorded with, and so is its `id`.
+struct PlanNode {
+  /// In the ids of recorded tasks, and in no others.
+  static constexpr TaskId recorded = TaskId{1} << 63;
+
+  PlanState* plan = nullptr;
+  std::int32_t first_edges = 0;  ///< edges to it within one round
+  std::int32_t edges = 0;        ///< with those from the round before
+  /// Of its successors, which have those of its own round first and those of the next round behind them.
+  std::uint32_t own_round = 0;
+  std::uint32_t index = 0;               ///< in the order of submission
+  std::uint64_t round : 63 = 0;          ///< how often it has run in this replay
+  std::uint64_t follows_itself : 1 = 0;  ///< each run depends on the one before
 };
 
 /// What most tasks have none of.
@@ -106,16 +123,20 @@ struct alignas(64) Task {
   bool is_split = false;    ///< `scope` is not null
   bool has_extras = false;  ///< else `extras` is null or holds nothing of this task's
   bool body_on_heap = false;
+  bool replays = false;      ///< its body is a plan
+  bool is_recorded = false;  ///< it belongs to a plan: it is a part as well, and `node` is used
 
   // Third line: what most tasks neither read nor write. The flags in the second line tell whether there is
   // anything: a line that is only looked at would still have to be fetched for each task.
   Task* parent = nullptr;        ///< the task that this one is a part of; it is live at least as long
   std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
   std::unique_ptr<TaskExtras> extras;
+  PlanNode node;
 
   alignas(64) std::byte storage[inline_body];
 
   // The rest is for the submitting thread, for messages, and for rare cases.
+  TaskId run_id = 0;                   ///< of a recorded task: of its next or current run
   std::vector<Task*> more_successors;  ///< beyond the inline ones; keeps its capacity
   std::size_t body_alignment = 0;
   std::uint32_t access_count = 0;
@@ -142,6 +163,8 @@ struct alignas(64) Task {
     for (std::uint32_t k = 0; k < access_count; ++k)
       f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
   }
+  /// What records and observers know the task by: each run of a recorded task is a task of its own to them.
+  [[nodiscard]] TaskId public_id() const { return is_recorded ? run_id : id; }
   [[nodiscard]] Task* last_successor() const {
     if (successor_count == 0) return nullptr;
     return successor_count <= inline_successors ? successors[successor_count - 1] : more_successors.back();

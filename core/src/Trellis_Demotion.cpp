@@ -39,7 +39,8 @@ void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&
     Demotion demotion;
     task.for_each_access(
         [&](TaskAccess const& access) { demotion.accesses.push_back({access, task.state_of(access)}); });
-    plan(task, demotion);  // throws before anything has changed
+    plan(task, demotion);          // throws before anything has changed
+    if (task.is_recorded) return;  // in a replay the order is that of the recording
 
     // What the parts that still run have cannot be given up.
     if (task.scope != nullptr)
@@ -104,7 +105,7 @@ void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
                                       : start + ", which it has never declared");
       }
       replaced[holder] = true;
-      AreaEntry& entry = scope_of(task).table.find_or_make(request, submitted());
+      AreaEntry& entry = scope_of(task).table.find_or_make(request, m_last_id);
       added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation},
                        request.state != nullptr ? *request.state : nullptr});
     }

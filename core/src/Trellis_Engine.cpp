@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <impl/Trellis_Engine.hpp>
 #include <impl/Trellis_EngineFrame.hpp>
+#include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <utility>
 
 /// A task's way from ready to done. Submission and waiting are in files of their own.
 namespace trellis::Impl {
@@ -20,6 +22,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
       m_watched(*options.record || options.observer != nullptr),
       m_exclusion(m_rules, m_recorder.get()),
+      m_numbers_runs(m_watched || m_serial),
       m_root(m_slab, m_failures, *options.record),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (m_policy->m_serves_a_graph.exchange(true))
@@ -41,6 +44,7 @@ void Engine::close() noexcept {
   }
   m_workers.work_until([&] { return all_done(); });
   m_workers.stop();
+  while (!m_plans.empty()) dismantle(*m_plans.back());
   for (FailurePtr const& failure : m_failures.report().origins)
     if (!failure->observed.load(std::memory_order_relaxed))
       std::cerr << "Trellis: " << m_options.name
@@ -83,8 +87,8 @@ void Engine::watch(Task const& task, TaskState state, int row) {
   if (m_options.observer == nullptr) return;
   auto const since_start = std::chrono::steady_clock::now() - m_start;
   TaskEvent const event{
-      task.id,
-      task.is_part ? task.parent->id : 0,
+      task.public_id(),
+      task.is_part ? task.parent->public_id() : 0,
       task.label.view(),
       state,
       row,
@@ -166,6 +170,7 @@ void Engine::run(Task* task, Slot& slot, Condition stop) {
 }
 
 Task* Engine::run_one(Task& task, Slot& slot) {
+  if (task.replays) return run_plan(task, slot);
   TaskState state = TaskState::cancelled;
   bool const refined = task.is_split;
   if (task.failure == nullptr) {
@@ -200,6 +205,13 @@ Task* Engine::run_one(Task& task, Slot& slot) {
 FailurePtr Engine::current_failure(Task const& task) {
   auto failure = std::make_shared<Failure>();
   failure->origin = task.id;
+  if (task.is_recorded) {  // to others it is the replay that fails
+    failure->place = task.node.round * task.node.plan->tasks.size() + task.node.index + 1;
+    for (Task const* whole = &task; whole->is_recorded;) {
+      whole = whole_of(*whole);
+      failure->origin = whole->id;
+    }
+  }
   failure->cause = std::current_exception();
   try {
     throw;
@@ -225,7 +237,8 @@ void Engine::trigger(Task& successor, FailurePtr const& failure, std::vector<Tas
 // A task's failure is that of its first failed predecessor, in order of submission, whatever finished first.
 void Engine::inherit(Task& task, FailurePtr const& failure) {
   std::lock_guard const lock(task.lock);
-  if (task.failure == nullptr || failure->origin < task.failure->origin) task.failure = failure;
+  auto const key = [](Failure const& each) { return std::pair(each.origin, each.place); };
+  if (task.failure == nullptr || key(*failure) < key(*task.failure)) task.failure = failure;
 }
 
 Trigger Engine::trigger_between(Task const& before, Task const& after) {
@@ -241,11 +254,13 @@ Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
   Task* next = complete_one(task, slot, state, row);
   while (owner != nullptr && owner->scope->open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Task& whole = *owner;
-    owner = whole.parent;
+    owner = whole.is_recorded ? nullptr : whole.parent;
     if (owner != nullptr && whole.failure != nullptr) inherit(*owner, whole.failure);
     TaskState const body = whole.scope->owner_state;
     state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
-    Task* const another = complete_one(whole, slot, state, whole.scope->owner_row);
+    int const owner_row = whole.scope->owner_row;
+    Task* const another = whole.is_recorded ? complete_run(whole, slot, state, owner_row)
+                                            : complete_one(whole, slot, state, owner_row);
     if (another == nullptr) continue;
     if (next == nullptr)
       next = another;
@@ -359,6 +374,7 @@ void Engine::launch(Task& task, Slot& slot) {
         [&] {
           std::lock_guard const lock(task.lock);
           task.launched = true;
+          if (task.is_recorded) return;  // all edges of a plan fire on completion
           task.for_each_successor([&](Task* successor) {
             if (trigger_between(task, *successor) == Trigger::launch) trigger(*successor, nullptr, ready);
           });

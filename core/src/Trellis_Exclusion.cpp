@@ -52,8 +52,8 @@ bool Exclusion::concerns(Task const& task) const {
 // -------------------------------------------------------------------------------------------------
 
 Exclusion::Past Exclusion::past_of(Task const& task) {
-  Past past{task.id,
-            task.parent != nullptr ? task.parent->id : 0,
+  Past past{task.public_id(),
+            task.parent != nullptr ? task.parent->public_id() : 0,
             {},
             {},
             {task.tags().begin(), task.tags().end()}};
@@ -123,8 +123,8 @@ void Exclusion::record_order(Task const& task) {
 /// From now on the groups say nothing of it: what made a later one depend on it may be gone.
 void Exclusion::record_change(Task const& task) {
   Past now = past_of(task);
-  auto const past =
-      std::find_if(m_past.rbegin(), m_past.rend(), [&](Past const& other) { return other.id == task.id; });
+  auto const past = std::find_if(m_past.rbegin(), m_past.rend(),
+                                 [&](Past const& other) { return other.id == task.public_id(); });
   if (past != m_past.rend())
     now.claims.insert(now.claims.end(), past->claims.begin(), past->claims.end());
   else if (!task.exclusive)

@@ -162,6 +162,9 @@ bool Engine::refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&
   TaskOps const* old_ops = nullptr;
   {
     std::lock_guard const lock(m_submission);
+    if (task.is_recorded)
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: " + describe(task) + " belongs to a plan and cannot be refined");
     if (is_done(handle)) return false;
     std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
     if (unfinished == 0) return false;

@@ -23,7 +23,7 @@ std::vector<AccessRecord> Recorder::accesses_of(Task const& task) {
 
 void Recorder::submitted(Task const& task) {
   TaskRecord node;
-  node.id = task.id;
+  node.id = task.public_id();
   node.label = task.label.string();
   node.pattern = task.ops->pattern;
   node.space = task.space ? std::string(task.space->name()) : "host";
@@ -32,7 +32,7 @@ void Recorder::submitted(Task const& task) {
   node.priority = task.priority;
   node.main_thread = task.main_thread;
   node.synchronizing = task.synchronizing;
-  node.parent = task.parent != nullptr ? task.parent->id : 0;
+  node.parent = task.parent != nullptr ? task.parent->public_id() : 0;
   node.accesses = accesses_of(task);
   node.submitted_ns = now_ns();
   std::lock_guard const lock(m_mutex);
@@ -53,24 +53,24 @@ void Recorder::demoted(Task const& task) {
   std::uint64_t const now = now_ns();
   std::vector<AccessRecord> accesses = accesses_of(task);
   std::lock_guard const lock(m_mutex);
-  record(task.id).demotions.push_back({now, std::move(accesses)});
+  record(task.public_id()).demotions.push_back({now, std::move(accesses)});
 }
 
 void Recorder::refined(Task const& task) {
   std::lock_guard const lock(m_mutex);
-  record(task.id).pattern = task.ops->pattern;
+  record(task.public_id()).pattern = task.ops->pattern;
 }
 
 void Recorder::returned(Task const& task) {
   std::uint64_t const now = now_ns();
   std::lock_guard const lock(m_mutex);
-  record(task.id).returned_ns = now;
+  record(task.public_id()).returned_ns = now;
 }
 
 void Recorder::changed(Task const& task, TaskState state, int row) {
   std::uint64_t const now = now_ns();
   std::lock_guard const lock(m_mutex);
-  TaskRecord& node = record(task.id);
+  TaskRecord& node = record(task.public_id());
   node.state = state;
   node.row = row;
   (state == TaskState::ready ? node.ready_ns : node.started_ns) = now;
@@ -79,7 +79,7 @@ void Recorder::changed(Task const& task, TaskState state, int row) {
 void Recorder::finished(Task const& task, TaskState state, int row) {
   std::uint64_t const now = now_ns();
   std::lock_guard const lock(m_mutex);
-  TaskRecord& node = record(task.id);
+  TaskRecord& node = record(task.public_id());
   node.state = state;
   node.finished_ns = now;
   if (state != TaskState::cancelled && row >= 0) node.row = row;

@@ -10,6 +10,7 @@ namespace trellis::Impl {
 
 TaskHandle Engine::submit(TaskSpec&& spec) {
   if (spec.parent.task != nullptr) return submit_part(std::move(spec));
+  if (PlanRecording* const recording = recording_here()) return submit_recorded(*recording, std::move(spec));
   Frame* const frame = Frame::of(*this);
   std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
   if (m_serial && frame == nullptr) serial_lock.lock();
@@ -75,7 +76,17 @@ void Engine::make_room(std::unique_lock<SpinLock>& lock) {
 
 Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
   // What can throw comes first: nothing is lost or half done when it does.
-  TaskId const submitted = m_submitted.load(std::memory_order_relaxed);
+  find_entries(spec, scope, m_last_id);
+  Task& task = make_task(spec);
+  task.id = ++m_last_id;
+  task.live_id.store(task.id, std::memory_order_release);
+  m_submitted.store(m_submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  return task;
+}
+
+/// Leaves the entries of the accesses in m_entries, with null for those that do not count. `last`: id of the
+/// newest task.
+void Engine::find_entries(TaskSpec const& spec, Scope& scope, TaskId last) {
   m_entries.clear();
   bool const is_part = spec.parent.task != nullptr;
   bool special = false;
@@ -85,7 +96,7 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
       continue;
     }
     if (is_part) check_within(*spec.parent.task, request, spec.label);
-    m_entries.push_back(&scope.table.find_or_make(request, submitted));
+    m_entries.push_back(&scope.table.find_or_make(request, last));
     special = special || request.mode == Mode::exclusive || request.state != nullptr;
   }
   m_special = special;
@@ -93,6 +104,10 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
     for (std::size_t k = 0; k < spec.accesses.size(); ++k)
       if (m_entries[k] != nullptr && spec.accesses[k].state != nullptr)
         scope.table.check_symmetric(*m_entries[k], spec.accesses[k]);
+}
+
+/// A task with its body and its properties, but without an id and accesses.
+Task& Engine::make_task(TaskSpec& spec) {
   Task& task = m_slab.acquire();
   try {
     if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
@@ -116,11 +131,11 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
   task.ops = spec.ops;
   task.space = spec.space;
   task.asynchronous = spec.space != nullptr && spec.space->asynchronous();
-  task.id = submitted + 1;
   task.priority = spec.priority;
   task.main_thread = spec.main_thread;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
+  task.replays = spec.replays;
   task.access_count = 0;
   task.more_accesses.clear();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
@@ -135,8 +150,6 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
   task.device_predecessors.clear();
   task.event = nullptr;
   task.stream = -1;
-  task.live_id.store(task.id, std::memory_order_release);
-  m_submitted.store(task.id, std::memory_order_release);
   return task;
 }
 
@@ -153,7 +166,7 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
     return order_after(before, task, EdgeReason::access, edges);
   };
   if (m_special) {
-    enter_special(task, spec, scope, after_access);
+    enter_special(task, scope, after_access);
   } else {
     for (std::size_t k = 0; k < count; ++k)
       if (m_entries[k] != nullptr)
@@ -163,7 +176,9 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
     task.need_extras().after.push_back(before.id);
   }
-  if (!m_rules.empty()) apply_rules(task, scope, edges);
+  if (!m_rules.empty())
+    apply_rules(task, scope,
+                [&](LiveAccess before) { return order_after(before, task, EdgeReason::rule, edges); });
   if (task.synchronizing || scope.barrier.task != nullptr || m_recorder) synchronize(task, scope, edges);
   m_edges.store(m_edges.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
                 std::memory_order_relaxed);
@@ -181,17 +196,19 @@ void Engine::note_special(Task& task, TaskSpec const& spec) {
   }
 }
 
-void Engine::enter_special(Task& task, TaskSpec const& spec, Scope& scope,
-                           FunctionRef<bool(LiveAccess)> after_access) {
-  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
-    if (m_entries[k] == nullptr) continue;
-    if (spec.accesses[k].state != nullptr)
-      scope.table.enter(*m_entries[k], *spec.accesses[k].state, task, task.id, after_access);
-    else
-      scope.table.enter(*m_entries[k], spec.accesses[k].mode, task, task.id, after_access);
-  }
+void Engine::enter_special(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> after_access) {
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    enter(task, task.access(k), task.id, scope, after_access);
   for (std::uint32_t k = 0; k < task.access_count; ++k)
     task.access(k).generation = task.access(k).entry->generation;
+}
+
+void Engine::enter(Task& task, TaskAccess const& access, TaskId id, Scope& scope,
+                   FunctionRef<bool(LiveAccess)> after_access) {
+  if (access.state >= 0)
+    scope.table.enter(*access.entry, task.state_of(access), task, id, after_access);
+  else
+    scope.table.enter(*access.entry, access.mode, task, id, after_access);
 }
 
 /// A synchronizing task comes after all that are there, and those to come come after it.
@@ -226,7 +243,7 @@ void Engine::synchronize(Task& task, Scope& scope, std::int32_t& edges) {
 
 /// Orders a task behind those whose tags ask for it. Tasks with one value of a tag are one class, so a rule
 /// is asked once for each value. A class whose members must keep their order is represented by its last one.
-void Engine::apply_rules(Task& task, Scope& scope, std::int32_t& edges) {
+void Engine::apply_rules(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> order_behind) {
   scope.classes.resize(m_rules.size());
   for (std::size_t r = 0; r < m_rules.size(); ++r) {
     TagRule const& rule = m_rules[r];
@@ -242,9 +259,8 @@ void Engine::apply_rules(Task& task, Scope& scope, std::int32_t& edges) {
     for (Scope::TagClass& other : classes) {
       if (other.value->equals(*value)) own = &other;
       if (!rule.holds(*other.value, *value)) continue;
-      std::erase_if(other.tasks, [&](LiveAccess const before) {
-        return !order_after(before, task, EdgeReason::rule, edges) && !m_recorder;
-      });
+      std::erase_if(other.tasks,
+                    [&](LiveAccess const before) { return !order_behind(before) && !m_recorder; });
     }
     if (own == nullptr) {
       if (classes.size() == classes.capacity() && !m_recorder)

@@ -25,7 +25,9 @@ bool conflict(Task const& a, Task const& b) {
 }
 
 std::string describe(Task const& task) {
-  std::string text = "task \"" + task.label.string() + "\" (#" + std::to_string(task.id) + ", " +
+  std::string const number =
+      task.is_recorded ? "recorded #" + std::to_string(task.node.index + 1) : '#' + std::to_string(task.id);
+  std::string text = "task \"" + task.label.string() + "\" (" + number + ", " +
                      task.label.site().file_name() + ":" + std::to_string(task.label.site().line()) + ") [" +
                      std::string(task.ops->pattern);
   char const* separator = "; ";
@@ -66,7 +68,7 @@ void TaskSlab::recycle_chain(Task* first, Task* last) noexcept {
 namespace trellis {
 
 std::uint64_t ReadyTask::id() const {
-  return m_task->id;
+  return m_task->public_id();
 }
 std::string_view ReadyTask::label() const {
   return m_task->label.view();

@@ -4,6 +4,7 @@
 #include <impl/Trellis_Engine.hpp>
 #include <impl/Trellis_GraphAccess.hpp>
 #include <impl/Trellis_GraphLog.hpp>
+#include <impl/Trellis_PlanState.hpp>
 #include <impl/Trellis_Runtime.hpp>
 #include <impl/Trellis_SerialOrder.hpp>
 
@@ -174,6 +175,22 @@ TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
   return graph.engine().submit(std::move(spec));
 }
 
+Plan GraphAccess::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
+  return Plan(graph.engine().record(std::move(label), body));
+}
+
+TaskHandle GraphAccess::replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds) {
+  if (!plan.valid())
+    throw Error(Error::Kind::bad_input, "Trellis: " + graph.m_options.name + " is to replay an empty plan");
+  PlanState const& state = *plan.m_state;
+  if (state.control != graph.m_control || state.generation != graph.m_generation)
+    throw Error(Error::Kind::bad_input, "Trellis: " + graph.m_options.name + " is to replay the plan \"" +
+                                            plan.name() + "\" (" + state.label.site().file_name() + ":" +
+                                            std::to_string(state.label.site().line()) +
+                                            "), which belongs to another graph");
+  return graph.engine().replay(Label(state.label), plan.m_state, rounds);
+}
+
 TaskHandle GraphAccess::running() {
   return Engine::running();
 }
@@ -239,6 +256,12 @@ Impl::Engine& TaskGraph::engine() const {
 
 void TaskGraph::add(Impl::TagRule&& rule) {
   engine().add_rule(std::move(rule));
+}
+Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
+  return Impl::GraphAccess::record(*this, std::move(label), body);
+}
+Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
+  return Impl::FutureAccess::make(Impl::GraphAccess::replay(*this, plan, rounds));
 }
 void TaskGraph::wait() {
   engine().wait();

@@ -8,7 +8,18 @@
 /// Threads that wait, outside of tasks and inside.
 namespace trellis::Impl {
 
+namespace {
+
+[[noreturn]] void wait_while_recording(TaskGraphOptions const& options) {
+  throw Error(Error::Kind::bad_input, "Trellis: " + options.name +
+                                          " is recording a plan on this thread; nothing runs before it is "
+                                          "replayed, so there is nothing to wait for");
+}
+
+}  // namespace
+
 void Engine::wait() {
+  if (recording_here() != nullptr) wait_while_recording(m_options);
   if (Frame const* const frame = Frame::of(*this)) {
     std::string text;
     {
@@ -31,12 +42,15 @@ void Engine::wait() {
 }
 
 void Engine::rethrow(TaskHandle const& handle) const {
+  if ((handle.id & PlanNode::recorded) != 0) return rethrow_recorded(handle);
   if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
     throw make_error(handle.id, found.task_text, *found.failure);
 }
 
 void Engine::wait_for(TaskHandle const& handle) {
+  if (recording_here() != nullptr) wait_while_recording(m_options);
   if (is_done(handle)) return;
+  if ((handle.id & PlanNode::recorded) != 0) return wait_for_replay(handle);
   Task& task = *handle.task;
   if (Frame* const frame = Frame::of(*this)) {
     wait_inside(*frame, handle);
@@ -92,7 +106,7 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     std::vector<Task*> holders;
     explicit SleepingHolder(Engine& in_engine, Frame& frame) : engine(in_engine) {
       std::vector<Task*> ready;
-      for (Task* task = &frame.task; task != nullptr; task = task->parent)
+      for (Task* task = &frame.task; task != nullptr; task = whole_of(*task))
         if (engine.m_exclusion.sleep(*task, ready)) holders.push_back(task);
       for (Task* task : ready) engine.push(*task, &frame.slot);
     }
@@ -164,7 +178,7 @@ void Engine::for_each_held_up(LiveAccess from, F&& f) {
     if (from.task->live_id.load(std::memory_order_relaxed) != from.id) return;
     from.task->for_each_successor([&](Task* successor) { next.push_back(successor); });
     // The task that this one is a part of; it is live as long as this one.
-    if (Task* const owner = from.task->parent) f(LiveAccess{owner, owner->id});
+    if (Task* const owner = whole_of(*from.task)) f(LiveAccess{owner, owner->id});
   }
   for (Task* successor : next)
     if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_PLAN_HPP
+#define TRELLIS_PLAN_HPP
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+/// With this header a user keeps a piece of a graph that runs again and again, so that its dependencies are
+/// derived once.
+namespace trellis {
+
+namespace Impl {
+struct GraphAccess;
+struct PlanState;
+}  // namespace Impl
+
+/// Tasks recorded by `TaskGraph::record`, for `TaskGraph::replay`. Copies share the tasks. Lives as long as a
+/// copy, a replay under way, or a plan that replays it; once its graph is gone it holds nothing.
+///
+/// A recorded task keeps its functor, with the Views that this captured, and runs it once in each round.
+class Plan {
+ public:
+  Plan() = default;
+
+  /// False when default constructed.
+  [[nodiscard]] bool valid() const { return m_state != nullptr; }
+  [[nodiscard]] std::string name() const;
+  /// Tasks of a round.
+  [[nodiscard]] std::size_t tasks() const;
+  /// Edges within a round.
+  [[nodiscard]] std::size_t edges() const;
+  /// Edges from a round to the next. Rounds overlap as far as these allow.
+  [[nodiscard]] std::size_t edges_between_rounds() const;
+  /// Accesses that tasks outside of the plan are ordered by: the union of what its tasks access.
+  [[nodiscard]] std::size_t accesses() const;
+
+ private:
+  friend struct Impl::GraphAccess;
+  explicit Plan(std::shared_ptr<Impl::PlanState> state) : m_state(std::move(state)) {}
+  std::shared_ptr<Impl::PlanState> m_state;
+};
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PLANSTATE_HPP
+#define TRELLIS_IMPL_PLANSTATE_HPP
+
+#include <Trellis_Access.hpp>
+#include <Trellis_Area.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_Label.hpp>
+#include <impl/Trellis_AccessTable.hpp>
+#include <impl/Trellis_Failure.hpp>
+#include <impl/Trellis_SpinLock.hpp>
+#include <impl/Trellis_Submission.hpp>
+#include <impl/Trellis_Task.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// Tasks that run round by round, without being analysed, copied or allocated again.
+///
+/// To the tasks around it a replay is one task (here: the whole) with the union of their accesses; when that
+/// starts, the tasks without an edge to them start, and when all are through with their last round it is
+/// complete. A plan serves one whole at a time; others that may run wait in a queue.
+///
+/// ROUNDS. The edges are those of two rounds in a row: within the first one, and from the first one to the
+/// second. For tasks u before v whose accesses conflict there is a path from u to v in each round, and one
+/// from v to u in the next one, so by induction paths order conflicting tasks of all rounds, and a round need
+/// not wait for the end of the one before. An edge for another reason than accesses, from u to v, is given
+/// one from v to u of the next round, which makes the same true for it. Edges to the next round only lead
+/// from later tasks to earlier ones: from u to v there is a path through v of this round and u of the next.
+///
+/// INVARIANT (counts). `unfinished` of task v counts the edges to its next run whose trigger has not fired.
+/// It is set for a run when the run before it is over, before the successors are triggered. No edge to that
+/// next run can fire earlier: its other end u has an edge to v, so there is a path from v's run to the next
+/// run of u, whether that is in the same round or in the next one. That also means that v's runs never
+/// overlap, and that a plain store is enough: whoever decrements the count happens after the store by the
+/// chain of acquire-release decrements along the path. A task without any edge to it starts its next run
+/// itself.
+///
+/// INVARIANT (end). `open` counts the tasks without a successor in their own round which have not run their
+/// last round. In the last round only the edges within it fire, and each task has a path to one of these; so
+/// when `open` is 0 everybody is through, has its count set for the first round of the next replay, and reads
+/// nothing of the plan any more: a task reads what it needs before it triggers its last successor.
+struct PlanState {
+  PlanState() = default;
+  PlanState(PlanState const&) = delete;
+  PlanState& operator=(PlanState const&) = delete;
+  ~PlanState();
+
+  Engine* engine = nullptr;  ///< null: the graph is gone
+  GraphControl* control = nullptr;
+  std::uint64_t generation = 0;
+  Label label;
+
+  // Does not change once it is recorded.
+  /// The parent of all tasks, of which nothing but `scope`, `parent`, `run_id` and `unfinished` is used: the
+  /// last counts replays that are not complete. Its memory outlives the plan.
+  Task* owner = nullptr;
+  std::vector<Task*> tasks;  ///< in the order of submission
+  std::vector<Task*> roots;  ///< those without an edge to them in their round
+  std::size_t leaves = 0;    ///< tasks without a successor in their round
+  std::size_t edges = 0;
+  std::size_t edges_between_rounds = 0;
+  bool rounds_overlap = true;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason> reasons;  ///< of edges not by access
+  std::vector<PlanState*> nested;  ///< that tasks of this one replay; they keep them alive
+
+  // What others see.
+  struct OuterAccess {
+    ResourceInfo info;
+    Area area;
+    Mode mode;
+  };
+  std::vector<OuterAccess> outer;
+  std::vector<AccessRequest> requests;  ///< for these
+  std::vector<TaskHandle> after;        ///< tasks from before, that it explicitly depends on
+
+  // The replay under way.
+  std::uint64_t rounds_at_once = 0;  ///< how often each task runs until `open` is 0
+  std::uint64_t rounds_left = 0;     ///< behind these
+  alignas(64) std::atomic<std::size_t> open{0};
+  alignas(64) std::atomic<Task*> whole{nullptr};  ///< null: none
+  SpinLock lock;
+  std::deque<Task*> waiting;  ///< guarded by lock: wholes that may run, after this one
+  TaskHandle last{};          ///< guarded by the submission lock: of the newest replay
+  struct Failed {
+    std::string text;
+    FailurePtr failure;
+    bool cancelled;
+  };
+  std::map<std::uint32_t, Failed> failed;  ///< guarded by lock: by index, in the newest replay
+};
+
+/// The body of a replay.
+struct ReplayBody {
+  std::shared_ptr<PlanState> plan;
+  std::uint64_t rounds;
+};
+
+/// A recording on the thread that makes it.
+struct PlanRecording {
+  Engine& engine;
+  PlanState& plan;
+  /// The newest synchronizing task, or null.
+  Task* barrier = nullptr;
+  std::size_t barrier_index = 0;
+  PlanRecording* outer = nullptr;  ///< of another graph
+  struct BackEdge {
+    Task* from;
+    Task* to;
+  };
+  std::vector<BackEdge> back_edges;  ///< to the next round
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_Plan.hpp>
+#include <impl/Trellis_Engine.hpp>
+#include <impl/Trellis_EngineFrame.hpp>
+#include <impl/Trellis_PlanState.hpp>
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+/// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
+namespace trellis::Impl {
+
+thread_local PlanRecording* Engine::t_recording = nullptr;
+
+PlanState::~PlanState() {
+  if (engine != nullptr) engine->dismantle(*this);
+}
+
+PlanRecording* Engine::find_recording() const {
+  PlanRecording* recording = t_recording;
+  while (recording != nullptr && &recording->engine != this) recording = recording->outer;
+  return recording;
+}
+
+std::shared_ptr<PlanState> Engine::record(Label&& label, FunctionRef<void()> body) {
+  if (recording_here() != nullptr)
+    throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
+                                            " is recording a plan on this thread already; to use a plan in "
+                                            "another one, record it before and replay it there");
+  auto plan = std::make_shared<PlanState>();
+  plan->label = std::move(label);
+  plan->control = m_control;
+  plan->generation = m_generation;
+  {
+    std::lock_guard const lock(m_submission);
+    m_plans.push_back(plan.get());
+    plan->engine = this;
+    plan->owner = &m_slab.acquire();
+    plan->owner->is_recorded = true;
+    plan->owner->parent = nullptr;
+    plan->owner->unfinished.store(0, std::memory_order_relaxed);
+    // Everything is kept: the tasks never become complete.
+    plan->owner->scope = std::make_unique<Scope>(m_slab, m_failures, true);
+  }
+  PlanRecording recording{*this, *plan, nullptr, 0, t_recording, {}};
+  struct OnThisThread {
+    explicit OnThisThread(PlanRecording& recording) { t_recording = &recording; }
+    OnThisThread(OnThisThread const&) = delete;
+    OnThisThread& operator=(OnThisThread const&) = delete;
+    ~OnThisThread() { t_recording = t_recording->outer; }
+  };
+  {
+    OnThisThread const on_this_thread(recording);
+    body();
+  }
+  std::lock_guard const lock(m_submission);
+  finish(recording);
+  return plan;
+}
+
+TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
+  PlanState& plan = recording.plan;
+  std::lock_guard const lock(m_submission);
+  for (TaskHandle const& before : spec.after)
+    if ((before.id & PlanNode::recorded) != 0 && before.task->parent != plan.owner)
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.site().file_name() + ":" +
+                      std::to_string(spec.label.site().line()) +
+                      ") is to run after(...) a task of another plan; only tasks of the same plan, or tasks "
+                      "that are in no plan, can be named");
+  Scope& scope = *plan.owner->scope;
+  find_entries(spec, scope, m_last_recorded);
+  plan.tasks.reserve(plan.tasks.size() + 1);
+  Task& task = make_task(spec);
+  task.id = ++m_last_recorded;
+  task.live_id.store(task.id, std::memory_order_release);
+  task.unfinished.store(0, std::memory_order_relaxed);
+  task.parent = plan.owner;
+  task.is_part = true;
+  task.is_recorded = true;
+  task.node = PlanNode{};
+  task.node.plan = &plan;
+  task.node.index = static_cast<std::uint32_t>(plan.tasks.size());
+  plan.tasks.push_back(&task);
+  if (spec.replays) {
+    PlanState* const inner = static_cast<ReplayBody*>(task.body)->plan.get();
+    if (std::find(plan.nested.begin(), plan.nested.end(), inner) == plan.nested.end())
+      plan.nested.push_back(inner);
+  }
+
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k)
+    if (m_entries[k] != nullptr) task.add_access({m_entries[k], spec.accesses[k].mode});
+  if (m_special) note_special(task, spec);
+  enter_special(task, scope, [&](LiveAccess before) {
+    return order_recorded(recording, *before.task, task, EdgeReason::access);
+  });
+  // Which exclusive accesses meet in one group differs from round to round.
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    task.access(k).generation = TaskAccess::any_generation;
+
+  for (TaskHandle const& before : spec.after) {
+    if ((before.id & PlanNode::recorded) != 0)
+      order_recorded(recording, *before.task, task, EdgeReason::after);
+    else
+      plan.after.push_back(before);
+  }
+  if (!m_rules.empty()) {
+    for (TagRule const& rule : m_rules)
+      if (rule.constraint != Constraint::exclusive) plan.rounds_overlap = false;
+    apply_rules(task, scope, [&](LiveAccess before) {
+      return order_recorded(recording, *before.task, task, EdgeReason::rule);
+    });
+  }
+  if (task.synchronizing) {
+    plan.rounds_overlap = false;
+    for (std::size_t k = recording.barrier_index; k + 1 < plan.tasks.size(); ++k)
+      order_recorded(recording, *plan.tasks[k], task, EdgeReason::synchronizing);
+    recording.barrier = &task;
+    recording.barrier_index = task.node.index;
+  } else if (recording.barrier != nullptr) {
+    order_recorded(recording, *recording.barrier, task, EdgeReason::synchronizing);
+  }
+  return {m_control, m_generation, &task, task.id};
+}
+
+bool Engine::order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason) {
+  if (before.last_successor() == &task) return true;  // all edges to one task come one after the other
+  before.add_successor(&task);
+  ++task.node.first_edges;
+  ++recording.plan.edges;
+  if (reason != EdgeReason::access) {
+    recording.plan.reasons.emplace(std::pair(before.node.index, task.node.index), reason);
+    recording.back_edges.push_back({&task, &before});
+  }
+  return true;
+}
+
+/// Derives the edges to the next round, and what others see of the plan.
+void Engine::finish(PlanRecording& recording) {
+  PlanState& plan = recording.plan;
+  Scope& scope = *plan.owner->scope;
+  TaskId const last_of_round = m_last_recorded;
+  for (Task* task : plan.tasks) {
+    task->node.edges = task->node.first_edges;
+    task->node.own_round = task->successor_count;
+    if (task->successor_count == 0) ++plan.leaves;
+    if (task->node.first_edges == 0) plan.roots.push_back(task);
+    task->unfinished.store(task->node.first_edges, std::memory_order_relaxed);
+  }
+  auto const add = [&](Task& from, Task& to) {
+    if (&from == &to) {
+      to.node.follows_itself = 1;
+    } else if (from.node.index < to.node.index) {
+      // There is a path: from one to the other, on to the first one's next run, and from there. As an edge it
+      // could fire before the round in between, see PlanState.
+    } else if (from.successor_count == from.node.own_round || from.last_successor() != &to) {
+      from.add_successor(&to);
+      ++to.node.edges;
+      ++plan.edges_between_rounds;
+    }
+  };
+  if (plan.rounds_overlap) {
+    for (Task* task : plan.tasks) {  // once more, as if it were submitted again
+      TaskId const id = ++m_last_recorded;
+      task->for_each_access([&](TaskAccess const& access) {
+        enter(*task, access, id, scope, [&](LiveAccess before) {
+          if (before.id <= last_of_round) add(*before.task, *task);
+          return true;
+        });
+      });
+    }
+    for (auto const& [from, to] : recording.back_edges) add(*from, *to);
+  }
+  find_outer_accesses(plan);
+}
+
+/// The union of the accesses: one for each area; neighbouring runs of bytes in one mode are put together.
+void Engine::find_outer_accesses(PlanState& plan) {
+  std::unordered_map<AreaEntry*, std::size_t> known;
+  struct Outer {
+    AreaEntry* entry;
+    Area area;
+    Mode mode;
+  };
+  std::vector<Outer> outer;
+  for (Task const* task : plan.tasks)
+    task->for_each_access([&](TaskAccess const& access) {
+      // A state of the user's counts as what it is for tasks without one.
+      auto const [found, is_new] = known.emplace(access.entry, outer.size());
+      if (is_new)
+        outer.push_back({access.entry, access.entry->area, access.mode});
+      else if (Mode& mode = outer[found->second].mode; mode != access.mode)
+        mode = Mode::read_write;
+    });
+  std::sort(outer.begin(), outer.end(), [](Outer const& a, Outer const& b) {
+    auto const key = [](Outer const& x) {
+      return std::tuple(x.entry->resource->begin, x.mode, x.area.rank(), x.area.begin());
+    };
+    return key(a) < key(b);
+  });
+  for (Outer const& each : outer) {
+    Resource const& resource = *each.entry->resource;
+    if (!plan.outer.empty()) {
+      PlanState::OuterAccess& last = plan.outer.back();
+      if (last.info.begin == resource.begin && last.mode == each.mode && last.area.rank() == 0 &&
+          each.area.rank() == 0 && each.area.begin() <= last.area.end()) {
+        std::uintptr_t const end = std::max(last.area.end(), each.area.end());
+        last.area =
+            Area::contiguous(reinterpret_cast<void const*>(last.area.begin()), end - last.area.begin());
+        continue;
+      }
+    }
+    plan.outer.push_back({{resource.label, resource.begin, resource.end}, each.area, each.mode});
+  }
+  for (PlanState::OuterAccess const& each : plan.outer)
+    plan.requests.push_back({each.area, each.mode, &each.info, [](void const* subject, ResourceInfo& info) {
+                               info = *static_cast<ResourceInfo const*>(subject);
+                             }});
+}
+
+/// Destroys the tasks. Requires that no replay is under way.
+void Engine::dismantle(PlanState& plan) {
+  {
+    std::lock_guard const lock(m_submission);
+    std::erase(m_plans, &plan);
+    plan.engine = nullptr;
+    for (Task* task : plan.tasks) task->live_id.store(0, std::memory_order_release);
+  }
+  Task* first = plan.owner;
+  for (Task* task : plan.tasks) {
+    task->ops->destroy(task->body);  // without a lock: it may free Views, and other plans
+    task->free_body();
+    task->is_recorded = false;
+    task->replays = false;
+    task->failure = nullptr;
+    task->label = {};
+    task->next = first;
+    first = task;
+  }
+  std::lock_guard const lock(m_submission);
+  plan.owner->scope.reset();
+  plan.owner->is_recorded = false;
+  m_slab.recycle_chain(first, plan.owner);
+}
+
+}  // namespace trellis::Impl
+
+namespace trellis {
+
+std::string Plan::name() const {
+  return valid() ? m_state->label.string() : std::string();
+}
+std::size_t Plan::tasks() const {
+  return valid() ? m_state->tasks.size() : 0;
+}
+std::size_t Plan::edges() const {
+  return valid() ? m_state->edges : 0;
+}
+std::size_t Plan::edges_between_rounds() const {
+  return valid() ? m_state->edges_between_rounds : 0;
+}
+std::size_t Plan::accesses() const {
+  return valid() ? m_state->outer.size() : 0;
+}
+
+}  // namespace trellis

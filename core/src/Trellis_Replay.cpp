@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <impl/Trellis_Engine.hpp>
+#include <impl/Trellis_EngineFrame.hpp>
+#include <impl/Trellis_PlanState.hpp>
+
+#include <thread>
+
+/// Running plans; see PlanState for why this is right.
+namespace trellis::Impl {
+
+namespace {
+
+constexpr TaskOps replay_ops{"replay", nullptr,
+                             [](void* body) noexcept { static_cast<ReplayBody*>(body)->~ReplayBody(); },
+                             [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
+
+/// Calls f for the plan and for all that it replays.
+template <class F>
+void for_each_plan(PlanState& plan, F&& f) {
+  f(plan);
+  for (PlanState* nested : plan.nested) for_each_plan(*nested, f);
+}
+
+void add_pending(PlanState& plan, std::int32_t by) {
+  for_each_plan(plan,
+                [&](PlanState& each) { each.owner->unfinished.fetch_add(by, std::memory_order_acq_rel); });
+}
+
+}  // namespace
+
+TaskHandle Engine::replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds) {
+  auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
+  TaskSpec spec(std::move(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
+  spec.accesses = plan->requests;
+  spec.after = plan->after;
+  spec.replays = true;
+  if (recording_here() != nullptr) return submit(std::move(spec));
+  add_pending(*plan, 1);
+  TaskHandle handle;
+  try {
+    handle = submit(std::move(spec));
+  } catch (...) {
+    add_pending(*plan, -1);
+    throw;
+  }
+  std::lock_guard const lock(m_submission);
+  for_each_plan(*plan, [&](PlanState& each) { each.last = handle; });
+  return handle;
+}
+
+/// The task that a recorded one, or a part, belongs to; null when there is none.
+Task* Engine::whole_of(Task const& task) {
+  return task.is_recorded ? task.node.plan->whole.load(std::memory_order_acquire) : task.parent;
+}
+
+/// Starts, or queues, a replay that is ready; when it is cancelled, completes it.
+Task* Engine::run_plan(Task& whole, Slot& slot) {
+  auto const& [plan, rounds] = *static_cast<ReplayBody*>(whole.body);
+  bool const cancelled = whole.failure != nullptr;
+  if (!cancelled) {
+    whole.state.store(TaskState::running, std::memory_order_relaxed);
+    changed(whole, TaskState::running, slot.number);
+  }
+  if (cancelled || rounds == 0 || plan->tasks.empty()) {
+    if (!whole.is_recorded) add_pending(*plan, -1);
+    return complete(whole, slot, cancelled ? TaskState::cancelled : TaskState::done, slot.number);
+  }
+  {
+    std::lock_guard const lock(plan->lock);
+    if (plan->whole.load(std::memory_order_relaxed) != nullptr) {
+      plan->waiting.push_back(&whole);
+      return nullptr;
+    }
+    plan->whole.store(&whole, std::memory_order_release);
+  }
+  return start_replay(*plan, slot);
+}
+
+Task* Engine::start_replay(PlanState& plan, Slot& slot) {
+  Task& whole = *plan.whole.load(std::memory_order_relaxed);
+  std::uint64_t const rounds = static_cast<ReplayBody*>(whole.body)->rounds;
+  plan.rounds_at_once = plan.rounds_overlap ? rounds : 1;
+  plan.rounds_left = rounds - plan.rounds_at_once;
+  if (!plan.failed.empty()) {
+    std::lock_guard const lock(plan.lock);
+    plan.failed.clear();
+  }
+  if (m_numbers_runs) number_runs(plan, whole, rounds);
+  return start_rounds(plan, slot);
+}
+
+/// Gives each run of each task an id of its own, for the record, observers and the serial order.
+void Engine::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds) {
+  std::size_t const count = plan.tasks.size();
+  plan.owner->run_id = whole.public_id();
+  plan.owner->parent = whole.parent;
+  TaskId before = 0;
+  {
+    std::lock_guard const lock(m_submission);
+    before = m_last_id;
+    m_last_id += rounds * count;
+    if (m_recorder)
+      for (std::uint64_t round = 0; round < rounds; ++round)
+        for (Task* task : plan.tasks) {
+          task->run_id = before + round * count + task->node.index + 1;
+          m_recorder->submitted(*task);
+        }
+  }
+  for (Task* task : plan.tasks) {
+    task->run_id = before + task->node.index + 1;
+    task->state.store(TaskState::pending, std::memory_order_relaxed);
+    changed(*task, TaskState::pending);
+  }
+  if (!m_recorder) return;
+  for (std::uint64_t round = 0; round < rounds; ++round)
+    for (Task const* task : plan.tasks) {
+      TaskId const from = task->run_id + round * count;
+      std::uint32_t position = 0;
+      task->for_each_successor([&](Task const* successor) {
+        bool const same_round = position++ < task->node.own_round;
+        if (!same_round && round + 1 == rounds) return;
+        auto const reason = plan.reasons.find({task->node.index, successor->node.index});
+        m_recorder->edge(from, successor->run_id + (round + (same_round ? 0 : 1)) * count,
+                         same_round && reason != plan.reasons.end() ? reason->second : EdgeReason::access);
+      });
+      if (task->node.follows_itself == 1 && round + 1 < rounds)
+        m_recorder->edge(from, from + count, EdgeReason::access);
+    }
+}
+
+Task* Engine::start_rounds(PlanState& plan, Slot& slot) {
+  plan.open.store(plan.leaves, std::memory_order_relaxed);
+  slot.ready = plan.roots;
+  return hand_over(slot.ready, 0, slot);
+}
+
+/// A run of a recorded task is over. Returns the task to run next on this slot, if any.
+Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
+  PlanNode& node = task.node;
+  PlanState& plan = *node.plan;
+  std::vector<Task*>& ready = slot.ready;
+  ready.clear();
+  FailurePtr const failure = std::move(task.failure);
+  if (failure != nullptr) note_failed_run(task, state, failure);
+  task.state.store(state, std::memory_order_relaxed);
+  changed(task, state, row);
+  if (task.exclusive) m_exclusion.release(task, ready);
+  if (task.is_split) {
+    std::lock_guard const lock(m_submission);  // a search for circles of waits may be looking at it
+    task.scope.reset();
+    task.is_split = false;
+  }
+  task.launched = false;
+  std::size_t const granted = ready.size();
+
+  bool const last = node.round + 1 == plan.rounds_at_once;
+  node.round = last ? 0 : node.round + 1;
+  task.unfinished.store(last ? node.first_edges : node.edges, std::memory_order_relaxed);
+  std::uint32_t const successors = last ? node.own_round : task.successor_count;
+  bool const again = !last && node.edges == 0;
+  bool const leaf = last && node.own_round == 0;
+  if (failure != nullptr && !last && node.follows_itself == 1) task.failure = failure;
+  if (m_numbers_runs && !(last && plan.rounds_left == 0)) {
+    task.run_id += plan.tasks.size();
+    task.state.store(TaskState::pending, std::memory_order_relaxed);
+    changed(task, TaskState::pending);
+  }
+  // From here on the task may be in its next run on another thread, and with the last trigger the plan may be
+  // over.
+  Task* const* const more = task.more_successors.data();
+  for (std::uint32_t k = 0; k < successors; ++k)
+    trigger(*(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]), failure,
+            ready);
+  if (again) ready.push_back(&task);
+  Task* next = ready.empty() ? nullptr : hand_over(ready, granted, slot);
+  if (leaf && plan.open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Task* const another = rounds_over(plan, slot);
+    if (next == nullptr)
+      next = another;
+    else if (another != nullptr)
+      push(*another, &slot);
+  }
+  return next;
+}
+
+/// All tasks are through with their rounds: starts the next round, or completes the replay and starts
+/// another.
+Task* Engine::rounds_over(PlanState& plan, Slot& slot) {
+  if (plan.rounds_left > 0) {
+    --plan.rounds_left;
+    return start_rounds(plan, slot);
+  }
+  Task& whole = *plan.whole.load(std::memory_order_relaxed);
+  std::shared_ptr<PlanState> const keep = static_cast<ReplayBody*>(whole.body)->plan;
+  Task* another = nullptr;
+  {
+    std::lock_guard const lock(plan.lock);
+    if (!plan.waiting.empty()) {
+      another = plan.waiting.front();
+      plan.waiting.pop_front();
+    }
+    plan.whole.store(another, std::memory_order_release);
+  }
+  if (!whole.is_recorded) add_pending(plan, -1);
+  Task* const next =
+      complete(whole, slot, whole.failure != nullptr ? TaskState::failed : TaskState::done, slot.number);
+  if (another == nullptr) return next;
+  Task* const first = start_replay(plan, slot);
+  if (next == nullptr) return first;
+  if (first != nullptr) push(*first, &slot);
+  return next;
+}
+
+/// What a failed run leaves: to the task's future, to whoever asks later, and to the replay as a whole.
+void Engine::note_failed_run(Task& task, TaskState state, FailurePtr const& failure) {
+  PlanState& plan = *task.node.plan;
+  std::string text;
+  {
+    std::lock_guard const lock(m_submission);
+    text = describe(task);
+  }
+  bool const cancelled = state == TaskState::cancelled;
+  task.ops->fail(task.body, cancelled ? 0 : failure->origin, text, failure);
+  inherit(*plan.whole.load(std::memory_order_relaxed), failure);
+  std::lock_guard const lock(plan.lock);
+  plan.failed.emplace(task.node.index, PlanState::Failed{std::move(text), failure, cancelled});
+}
+
+/// Waits for the newest replay of the plan that a recorded task belongs to.
+void Engine::wait_for_replay(TaskHandle const& handle) {
+  for (;;) {
+    TaskHandle whole;
+    {
+      std::lock_guard const lock(m_submission);
+      if (is_done(handle)) return;
+      whole = handle.task->node.plan->last;
+    }
+    if (whole.valid() && !is_done(whole))
+      wait_for(whole);
+    else
+      std::this_thread::yield();  // a replay is being submitted just now, or is about to be complete
+  }
+}
+
+void Engine::rethrow_recorded(TaskHandle const& handle) const {
+  PlanState::Failed failed;
+  {
+    std::lock_guard const lock(m_submission);
+    if (handle.task->live_id.load(std::memory_order_acquire) != handle.id) return;
+    PlanState& plan = *handle.task->node.plan;
+    std::lock_guard const plan_lock(plan.lock);
+    auto const found = plan.failed.find(handle.task->node.index);
+    if (found == plan.failed.end()) return;
+    failed = found->second;
+  }
+  throw make_error(failed.cancelled ? 0 : failed.failure->origin, failed.text, *failed.failure);
+}
+
+}  // namespace trellis::Impl
