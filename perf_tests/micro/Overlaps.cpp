@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Areas that overlap without being the same: a tile and its halo as one subview.
+// Many areas, and areas that overlap without being the same: a tile and its halo as one subview.
 #include "Measure.hpp"
 
 #include <algorithm>
@@ -134,6 +134,38 @@ void squares(Rows* rows) {
 }
 BENCHMARK(halo_2d)->Apply(squares);
 BENCHMARK(strips_2d)->Apply(squares);
+
+// Areas that nobody shares, each used once in a while: what it costs to know many of them.
+void measure_areas(benchmark::State& state, std::vector<View> const& areas) {
+  TaskGraph graph(with_workers(1));
+  std::size_t const tasks = std::max<std::size_t>(task_count, areas.size());
+  measure_run(state, graph, [&] {
+    for (std::size_t k = 0; k != tasks; ++k)
+      parallel_for("alone", ResourcePolicy(graph, 1, on<Space>, write(areas[k % areas.size()])), Nothing());
+  });
+}
+
+void areas_of_one_view(benchmark::State& state) {
+  View const all("x", static_cast<std::size_t>(state.range(0)));
+  std::vector<View> areas;
+  for (std::int64_t k = 0; k != state.range(0); ++k)
+    areas.push_back(Kokkos::subview(all, std::pair(k, k + 1)));
+  measure_areas(state, areas);
+}
+
+void areas_of_own_views(benchmark::State& state) {
+  std::vector<View> areas;
+  for (std::int64_t k = 0; k != state.range(0); ++k) areas.emplace_back("x", 1);
+  measure_areas(state, areas);
+}
+
+template <class Rows>
+void area_counts(Rows* rows) {
+  rows->ArgName("areas")->RangeMultiplier(10)->Range(10, 100000)->UseRealTime();
+  rows->Unit(benchmark::kMillisecond);
+}
+BENCHMARK(areas_of_one_view)->Apply(area_counts);
+BENCHMARK(areas_of_own_views)->Apply(area_counts);
 
 // Two halves of a View, and all of it, in turns: each access covers, or is covered by, the one before.
 void halves_and_whole(benchmark::State& state) {
