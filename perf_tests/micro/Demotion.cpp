@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tasks that give up accesses while they run and others wait for them.
+#if __has_include(<Trellis_TaskScope.hpp>)
+
 #include "Gate.hpp"
 #include "Measure.hpp"
 
@@ -63,3 +65,5 @@ BENCHMARK(demoted_in_chain)
 
 }  // namespace
 }  // namespace micro
+
+#endif

@@ -74,6 +74,7 @@ void trace_record(benchmark::State& state) {
 }
 BENCHMARK(trace_record)->Apply(rings);
 
+#if __has_include(<Trellis_Observer.hpp>)
 void trace_observer(benchmark::State& state) {
   traced(state, [](TaskGraphOptions& options) {
     options.observer = [](TaskEvent const& event) {
@@ -95,6 +96,7 @@ void trace_log(benchmark::State& state) {
   traced(state, [](TaskGraphOptions& options) { options.log = "/dev/null"; });
 }
 BENCHMARK(trace_log)->Apply(rings);
+#endif
 
 /// Times `take(graph)` on a graph that has recorded an iteration's tasks.
 template <class Take>
