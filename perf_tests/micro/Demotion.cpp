@@ -4,6 +4,7 @@
 
 #include "Gate.hpp"
 #include "Measure.hpp"
+#include "Ring.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -61,6 +62,20 @@ BENCHMARK(demoted_in_chain)
     ->Arg(1)
     ->Arg(2)
     ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+// What other tasks pay in a graph where one has demoted: `stencil` behind a single demotion, long over.
+void stencil_after_demotion(benchmark::State& state) {
+  Ring const ring(state.range(0));
+  View const x("x", 1);
+  TaskGraph graph(with_workers(state.range(1)));
+  host_task("demotes", ResourcePolicy(graph, write(x)), [&x](TaskScope& self) { self.demote(read(x)); });
+  measure_run(state, graph, [&] { ring.submit(graph); });
+}
+BENCHMARK(stencil_after_demotion)
+    ->ArgNames({"tiles", "workers"})
+    ->ArgsProduct({{10, 1000}, {1, 2}})
+    ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
