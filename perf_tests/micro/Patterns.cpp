@@ -3,6 +3,7 @@
 #include "Measure.hpp"
 #include "Readers.hpp"
 #include "Ring.hpp"
+#include "Workers.hpp"
 
 #include <cstddef>
 #include <utility>
@@ -20,7 +21,8 @@ void stencil(benchmark::State& state) {
 }
 BENCHMARK(stencil)
     ->ArgNames({"tiles", "workers"})
-    ->ArgsProduct({{10, 1000, 10000}, {1, 2}})
+    ->ArgsProduct({{10, 100, 1000, 10000, 100000}, {1, 2}})
+    ->Apply(with_more_workers<1000>)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
@@ -43,7 +45,13 @@ void independent(benchmark::State& state) {
       parallel_for("alone", ResourcePolicy(graph, 1, on<Space>, write(x)), Nothing());
   });
 }
-BENCHMARK(independent)->ArgName("workers")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(independent)
+    ->ArgName("workers")
+    ->Arg(1)
+    ->Arg(2)
+    ->Apply(with_more_workers<>)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 template <std::size_t count>
 void readers(benchmark::State& state) {

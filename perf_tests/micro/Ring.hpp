@@ -31,13 +31,19 @@ class Ring {
   }
   [[nodiscard]] View const& field(std::size_t copy) const { return m_fields[copy]; }
 
-  void submit(trellis::TaskGraph& graph) const {
+  void submit(trellis::TaskGraph& graph) const { submit(graph, steps()); }
+  void submit(trellis::TaskGraph& graph, std::int64_t step_count) const {
+    submit_tasks(graph, step_count * static_cast<std::int64_t>(m_tiles[0].size()));
+  }
+
+  /// The first `count` tasks.
+  void submit_tasks(trellis::TaskGraph& graph, std::int64_t count) const {
     using namespace trellis;
     std::size_t const last = m_tiles[0].size() - 1;
-    for (std::int64_t step = 0; step != steps(); ++step) {
-      std::vector<View> const& from = m_tiles[static_cast<std::size_t>(step % 2)];
-      std::vector<View> const& to = m_tiles[static_cast<std::size_t>((step + 1) % 2)];
-      for (std::size_t t = 0; t <= last; ++t)
+    for (std::size_t step = 0; count > 0; ++step) {
+      std::vector<View> const& from = m_tiles[step % 2];
+      std::vector<View> const& to = m_tiles[(step + 1) % 2];
+      for (std::size_t t = 0; t <= last && count > 0; ++t, --count)
         parallel_for("tile",
                      ResourcePolicy(graph, 1, on<Space>, read(from[t == 0 ? last : t - 1]), read(from[t]),
                                     read(from[t == last ? 0 : t + 1]), write(to[t])),

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Submission alone: a gate holds all tasks back until the clock has stopped.
+#include "Gate.hpp"
 #include "Measure.hpp"
 #include "Readers.hpp"
 #include "Ring.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <cstddef>
-#include <cstdlib>
-#include <string_view>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -17,50 +15,20 @@ namespace {
 
 using namespace trellis;
 
-/// Submits a task with these accesses that runs until it is told to end.
-class Gate {
- public:
-  template <class... Accesses>
-  explicit Gate(TaskGraph& graph, Accesses const&... accesses)
-      : m_task(host_task("gate", ResourcePolicy(graph, accesses...), [this] {
-          m_closed = true;
-          m_closed.notify_one();
-          m_open.wait(false);
-        })) {
-    m_closed.wait(false);  // from here on the only worker sleeps
-  }
-  [[nodiscard]] Future<void> const& task() const { return m_task; }
-  void open() {
-    m_open = true;
-    m_open.notify_one();
-  }
-
- private:
-  std::atomic<bool> m_closed{false};
-  std::atomic<bool> m_open{false};
-  Future<void> m_task;  // last, because the task uses the others
-};
-
 /// Times `submit(graph, gate)`, which must see to it that all of its tasks are held back: with
 /// `after(gate)`, or by `accesses`, which are the gate's.
 template <class Submit, class... Accesses>
 void measure_submission(benchmark::State& state, Submit const& submit, Accesses const&... accesses) {
-  char const* const serial = std::getenv("TRELLIS_SERIAL");
-  if (serial != nullptr && std::string_view(serial) == "1") {
-    state.SkipWithError("with TRELLIS_SERIAL=1 nothing can be held back");
-    return;
-  }
-  TaskGraphOptions options = with_workers(1);
-  options.in_flight = 4 * task_count;  // beyond that the submitting thread would wait for tasks
-  TaskGraph graph(options);
+  if (!can_hold_back(state)) return;
+  TaskGraph graph(without_cap(1));
   auto const once = [&] {
     Gate gate(graph, accesses...);
-    auto const begin = std::chrono::steady_clock::now();
+    auto const begin = Clock::now();
     submit(graph, gate.task());
-    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
+    double const seconds = seconds_since(begin);
     gate.open();
     graph.wait();  // before the gate is gone
-    return seconds.count();
+    return seconds;
   };
   once();  // takes the memory
   Tally const tally(graph);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tasks that become several: parts of a running task, parts of parts, and of a task that still waits. The
+// counters are per task, parts and wholes alike.
+#if __has_include(<Trellis_TaskScope.hpp>)
+
+#include "Gate.hpp"
+#include "Measure.hpp"
+#include "Workers.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace micro {
+namespace {
+
+using namespace trellis;
+
+/// Enough wholes that none waits for another one for long.
+constexpr std::size_t whole_count = 64;
+
+struct Whole {
+  View all;
+  std::vector<View> parts;
+};
+
+std::vector<Whole> make_wholes(std::int64_t part_count) {
+  std::vector<Whole> wholes;
+  for (std::size_t w = 0; w != whole_count; ++w) {
+    Whole whole{View("whole", static_cast<std::size_t>(part_count)), {}};
+    for (std::int64_t k = 0; k != part_count; ++k)
+      whole.parts.push_back(Kokkos::subview(whole.all, std::pair(k, k + 1)));
+    wholes.push_back(std::move(whole));
+  }
+  return wholes;
+}
+
+/// The tasks of an iteration, wholes and parts.
+std::int64_t count_wholes(std::int64_t part_count) {
+  return task_count / (part_count + 1);
+}
+
+void submit_parts(TaskScope& self, Whole const& whole) {
+  for (View const& part : whole.parts)
+    parallel_for("part", ResourcePolicy(self, 1, on<Space>, write(part)), Nothing());
+}
+
+void split(benchmark::State& state) {
+  std::vector<Whole> const wholes = make_wholes(state.range(0));
+  TaskGraph graph(with_workers(state.range(1)));
+  measure_run(state, graph, [&] {
+    for (std::int64_t k = 0; k != count_wholes(state.range(0)); ++k) {
+      Whole const& whole = wholes[static_cast<std::size_t>(k) % whole_count];
+      host_task("whole", ResourcePolicy(graph, write(whole.all)),
+                [&whole](TaskScope& self) { submit_parts(self, whole); });
+    }
+  });
+}
+BENCHMARK(split)
+    ->ArgNames({"parts", "workers"})
+    ->ArgsProduct({{1, 10, 100, 1000}, {1, 2}})
+    ->Apply(with_more_workers<100>)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+// The body waits for its parts: a thread sleeps and another one takes its place.
+void split_and_wait(benchmark::State& state) {
+  std::vector<Whole> const wholes = make_wholes(state.range(0));
+  TaskGraph graph(with_workers(state.range(1)));
+  measure_run(state, graph, [&] {
+    for (std::int64_t k = 0; k != count_wholes(state.range(0)) / 10; ++k) {
+      Whole const& whole = wholes[static_cast<std::size_t>(k) % whole_count];
+      host_task("whole", ResourcePolicy(graph, write(whole.all)), [&whole](TaskScope& self) {
+        submit_parts(self, whole);
+        self.wait();
+      });
+    }
+  });
+}
+BENCHMARK(split_and_wait)
+    ->ArgNames({"parts", "workers"})
+    ->ArgsProduct({{10, 100}, {1, 2}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+/// The two halves of a range, and theirs, until `depth` is 0.
+void halve(TaskScope& self, View const& area, std::int64_t depth) {
+  if (depth == 0) return;
+  std::size_t const middle = area.extent(0) / 2;
+  View const halves[] = {Kokkos::subview(area, std::pair(std::size_t{0}, middle)),
+                         Kokkos::subview(area, std::pair(middle, area.extent(0)))};
+  for (View const& half : halves)
+    host_task("half", ResourcePolicy(self, write(half)),
+              [half, depth](TaskScope& inner) { halve(inner, half, depth - 1); });
+}
+
+void split_nested(benchmark::State& state) {
+  std::int64_t const depth = state.range(0);
+  std::int64_t const leaves = std::int64_t{1} << depth;
+  std::vector<View> wholes;
+  for (std::size_t w = 0; w != whole_count; ++w)
+    wholes.emplace_back("whole", static_cast<std::size_t>(leaves));
+  TaskGraph graph(with_workers(state.range(1)));
+  measure_run(state, graph, [&] {
+    for (std::int64_t k = 0; k != task_count / (2 * leaves - 1); ++k) {
+      View const& whole = wholes[static_cast<std::size_t>(k) % whole_count];
+      host_task("whole", ResourcePolicy(graph, write(whole)),
+                [&whole, depth](TaskScope& self) { halve(self, whole, depth); });
+    }
+  });
+}
+BENCHMARK(split_nested)
+    ->ArgNames({"depth", "workers"})
+    ->ArgsProduct({{1, 4, 8}, {1, 2}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+// While all of them wait for a gate. Submission, refinement and run together.
+void refined(benchmark::State& state) {
+  if (!can_hold_back(state)) return;
+  std::vector<Whole> const wholes = make_wholes(state.range(0));
+  TaskGraph graph(without_cap(state.range(1)));
+  auto const once = [&] {
+    Gate gate(graph);
+    auto const begin = Clock::now();
+    for (std::int64_t k = 0; k != count_wholes(state.range(0)); ++k) {
+      Whole const& whole = wholes[static_cast<std::size_t>(k) % whole_count];
+      Future<void> const task =
+          host_task("whole", ResourcePolicy(graph, after(gate.task()), write(whole.all)), [] {});
+      if (!refine(task, [&](TaskScope& self) { submit_parts(self, whole); }))
+        state.SkipWithError("a task behind the gate was not refined");
+    }
+    gate.open();
+    graph.wait();
+    return seconds_since(begin);
+  };
+  once();  // takes the memory
+  Tally const tally(graph);
+  for (auto _ : state) state.SetIterationTime(once());
+  tally.report(state, static_cast<std::int64_t>(state.iterations()));
+}
+BENCHMARK(refined)
+    ->ArgNames({"parts", "workers"})
+    ->ArgsProduct({{1, 10, 100}, {1, 2}})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace micro
+
+#endif
