@@ -185,7 +185,10 @@ class AccessTable {
   [[nodiscard]] bool has_other_label(AreaEntry const& entry, AccessRequest const& request) const;
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
+  void look_for_loose();
   void put_into_bucket(AreaEntry& entry);
+  void note_forgotten(std::uint64_t hash);
+  [[nodiscard]] bool was_forgotten(std::uint64_t hash) const;
   /// Forgets the entries last used before `before`, and of those that were used only once the ones from
   /// before `before_once`; then resources that have none left.
   void forget(TaskId before, TaskId before_once);
@@ -194,7 +197,8 @@ class AccessTable {
   TaskSlab& m_tasks;
   FailureLog const& m_failures;
   bool m_keep_all;
-  bool m_any_loose = false;  ///< has there ever been a loose access?
+  bool m_any_loose = false;  ///< may there be a loose access?
+  std::size_t m_entered_beside_loose = 0;
   // Scratch of one entering: tasks with a path to the one that enters; those that it would have one from, had
   // they not given up what the two had in common (such a task has started, so whoever is before it is over);
   // and which of these are to be recorded, unless there turns out to be a path.
@@ -203,6 +207,8 @@ class AccessTable {
   std::vector<TaskId> m_let_go;
   std::vector<AreaEntry*> m_buckets;  ///< open addressing; the size is a power of two, at most half full
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
+  static constexpr std::size_t forgotten_size = std::size_t{1} << 18;
+  std::vector<std::uint32_t> m_forgotten;  ///< parts of the hashes of areas that were forgotten; a megabyte
   std::size_t m_collect_at = 1024;                                  ///< entries
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
 };

@@ -28,7 +28,8 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
   if (m_entries.size() >= m_collect_at && !m_keep_all) {
     // A program that sweeps over N areas comes back to each after about N tasks: what is much older is gone.
     // Where each task brings an area of its own nothing ever looks old that way, so those that nobody came
-    // back to have a fixed time.
+    // back to have a fixed time. Who comes back later than that has an entry made once more, and from then on
+    // counts as one that is used again.
     TaskId const oldest = oldest_live_task(submitted);
     auto const older_than = [&](TaskId age) {
       return std::min(oldest, submitted > age ? submitted - age : 0);
@@ -43,6 +44,7 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
   entry.area = request.area;
   entry.hash = hash;
   entry.last_used = submitted + 1;
+  entry.reused = was_forgotten(hash);  // whoever comes back once will do so again
   entry.resource = &resource_for(request, submitted);
   entry.resource->index.for_each_candidate(entry.area, [&](void* item) {
     AreaEntry& other = *static_cast<AreaEntry*>(item);
@@ -58,14 +60,22 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
 }
 
 /// An allocation may have been freed and another one made at its address. Only when no task uses the old one
-/// any more, so an entry that is in use need not be looked at.
+/// any more. The label is asked first: whether a task is done is in a line that its worker has just written.
 bool AccessTable::has_other_label(AreaEntry const& entry, AccessRequest const& request) const {
-  if (!entry.current.empty()) {
-    LiveAccess const newest = entry.current.back();
-    if (newest.task != nullptr && newest.task->live_id.load(std::memory_order_acquire) == newest.id)
-      return false;
-  }
-  return request.may_have_label != nullptr && !request.may_have_label(request.subject, entry.resource->label);
+  if (request.may_have_label == nullptr || request.may_have_label(request.subject, entry.resource->label))
+    return false;
+  if (entry.current.empty()) return true;
+  LiveAccess const newest = entry.current.back();
+  return newest.task == nullptr || newest.task->live_id.load(std::memory_order_acquire) != newest.id;
+}
+
+/// Each hash has one place, which the next one takes.
+void AccessTable::note_forgotten(std::uint64_t hash) {
+  if (m_forgotten.empty()) m_forgotten.resize(forgotten_size);
+  m_forgotten[hash % forgotten_size] = static_cast<std::uint32_t>(hash >> 32);
+}
+bool AccessTable::was_forgotten(std::uint64_t hash) const {
+  return !m_forgotten.empty() && m_forgotten[hash % forgotten_size] == static_cast<std::uint32_t>(hash >> 32);
 }
 
 void AccessTable::put_into_bucket(AreaEntry& entry) {
@@ -169,6 +179,7 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
     for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry);
     entry->resource->index.erase(entry->area, entry);
     touched.push_back(entry->resource);
+    note_forgotten(entry->hash);
     entry->resource = nullptr;
   }
   auto const unique = [](auto& pointers) {
@@ -241,8 +252,19 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
     if (covered) drop(*other);
 }
 
+/// Where there may be loose accesses every task pays for it, so now and then it is asked whether there are.
+void AccessTable::look_for_loose() {
+  m_entered_beside_loose = 0;
+  m_any_loose = false;
+  for (auto const& entry : m_entries) {
+    std::erase_if(entry->loose, [&](AreaEntry::Loose const& loose) { return is_gone(loose.who); });
+    m_any_loose = m_any_loose || !entry->loose.empty();
+  }
+}
+
 void AccessTable::enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
                                      FunctionRef<bool(LiveAccess)> order_after) {
+  if (++m_entered_beside_loose > std::max<std::size_t>(256, m_entries.size())) look_for_loose();
   begin_path();
   enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });
   order_behind_loose(entry, {mode, nullptr}, id, order_after);
