@@ -3,6 +3,7 @@
 #define TRELLIS_PLAN_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +16,13 @@ namespace Impl {
 struct GraphAccess;
 struct PlanState;
 }  // namespace Impl
+
+/// What `TaskGraph::iterate` has done with its passes.
+struct IterateReport {
+  std::uint64_t recorded = 0;  ///< became plans, and ran as such
+  std::uint64_t replayed = 0;  ///< were like an earlier one
+  std::uint64_t dynamic = 0;   ///< were submitted task by task, because they were unlike those before
+};
 
 /// Tasks recorded by `TaskGraph::record`, for `TaskGraph::replay`. Copies share the tasks. Lives as long as a
 /// copy, a replay under way, or a plan that replays it; once its graph is gone it holds nothing.

@@ -104,6 +104,35 @@ class TaskGraph {
   /// failed. Throws `Error` for a plan of another graph.
   Future<void> replay(Plan const& plan, std::uint64_t rounds = 1);
 
+  /// Calls `body(k)`, or `body()`, for the passes k = 0, 1, ... `passes` - 1, which submit tasks to this
+  /// graph; when it returns false that was the last one. Does not wait for the tasks.
+  ///
+  /// A pass that submits the same tasks as an earlier one (labels, functor types, ranges of bytes, modes,
+  /// properties), in the same order, is not analysed again but replayed with the functors of the new pass.
+  /// Up to eight different passes are remembered, so buffers may change roles. Any other pass, and one that
+  /// names `after(...)`, has accesses in states of the user's own, or waits for a task of its own, is
+  /// submitted as if there were no `iterate`: the result is the same. A pass that is replayed starts when its
+  /// body is over; other threads' tasks come before or after it as a whole.
+  template <class Body>
+  IterateReport iterate(Label label, std::uint64_t passes, Body&& body) {
+    return run_passes(std::move(label), passes, [&](std::uint64_t pass) -> bool {
+      if constexpr (std::is_invocable_v<Body&, std::uint64_t>) {
+        if constexpr (std::is_void_v<std::invoke_result_t<Body&, std::uint64_t>>)
+          body(pass);
+        else
+          return body(pass);
+      } else {
+        static_assert(std::is_invocable_v<Body&>,
+                      "Trellis: the body of iterate takes the number of the pass, or nothing");
+        if constexpr (std::is_void_v<std::invoke_result_t<Body&>>)
+          body();
+        else
+          return body();
+      }
+      return true;
+    });
+  }
+
   /// Returns when every task is complete; this thread runs tasks meanwhile. If a task's body threw since the
   /// last `wait()`, throws an `Error` that names the first such task and carries what it threw; the graph is
   /// usable again.
@@ -132,6 +161,7 @@ class TaskGraph {
   [[nodiscard]] Impl::Engine& engine() const;
   void add(Impl::TagRule&& rule);
   Plan make_plan(Label&& label, Impl::FunctionRef<void()> body);
+  IterateReport run_passes(Label&& label, std::uint64_t passes, Impl::FunctionRef<bool(std::uint64_t)> body);
 
   Impl::GraphControl* m_control;
   std::uint64_t m_generation;

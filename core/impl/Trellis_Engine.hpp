@@ -4,6 +4,7 @@
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_Observer.hpp>
+#include <Trellis_Plan.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>
@@ -56,6 +57,8 @@ class Engine final : private TaskSource {
   std::shared_ptr<PlanState> record(Label&& label, FunctionRef<void()> body);
   TaskHandle replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
   void dismantle(PlanState& plan);
+  /// Calls `body` for each pass until it says no, and replays passes that are like earlier ones.
+  IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
@@ -101,7 +104,8 @@ class Engine final : private TaskSource {
   [[nodiscard]] bool has_ready(Slot const& slot) const override;
   void idle(Slot& slot) override;
 
-  // Submission; the submission lock is held.
+  // Submission. In those from make_room on the submission lock is held.
+  TaskHandle submit_now(TaskSpec&& spec);
   TaskHandle submit_part(TaskSpec&& spec);
   void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SpinLock>& lock);
@@ -119,25 +123,38 @@ class Engine final : private TaskSource {
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
   static void inherit(Task& task, FailurePtr const& failure);
 
-  // Plans. In those down to find_outer_accesses the submission lock is held.
+  // Plans.
+  friend struct PlanRecording;
   [[nodiscard]] PlanRecording* recording_here() const {
     return t_recording == nullptr ? nullptr : find_recording();
   }
   [[nodiscard]] PlanRecording* find_recording() const;
-  TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);  ///< takes the lock itself
+  std::shared_ptr<PlanState> new_plan(Label&& label);
+  TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);
   static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
   void finish(PlanRecording& recording);
   static void find_outer_accesses(PlanState& plan);
+  TaskHandle submit_replay(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds,
+                           PlanRecording* recording = nullptr);
   [[nodiscard]] static Task* whole_of(Task const& task);
   Task* run_plan(Task& whole, Slot& slot);
-  Task* start_replay(PlanState& plan, Slot& slot);
+  void cancel_tasks(PlanState& plan, FailurePtr const& failure);
   Task* start_rounds(PlanState& plan, Slot& slot);
   void number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds);
   Task* complete_run(Task& task, Slot& slot, TaskState state, int row);
   Task* rounds_over(PlanState& plan, Slot& slot);
+  Task* replay_over(PlanState& plan, Slot& slot, TaskState state);
+  void let_next_in(PlanState& plan, Slot* slot = nullptr);
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
   void wait_for_replay(TaskHandle const& handle);
+  void note_failures(PlanState& plan);
   void rethrow_recorded(TaskHandle const& handle) const;
+  TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
+  void choose_plan(PlanRecording& recording, TaskSpec const& spec);
+  TaskHandle take_over(PlanRecording& recording, TaskSpec& spec);
+  void end_pass(PlanRecording& recording);
+  void submit_instead(PlanRecording& recording);
+  void before_wait(TaskHandle const* handle);
   static thread_local PlanRecording* t_recording;
 
   // Parts of tasks.

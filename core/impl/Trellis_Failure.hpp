@@ -43,12 +43,15 @@ class FailureLog {
   static constexpr std::size_t capacity = 1 << 16;
 
   void add(TaskId task, std::string task_text, FailurePtr failure);
+  /// For `find` alone. `told_as`: what to tell `make_error` that the task is.
+  void note(TaskId task, TaskId told_as, std::string task_text, FailurePtr failure);
   /// The failure that makes a new task fail which depends on `task`, or null.
   [[nodiscard]] FailurePtr poisons(TaskId task) const;
   struct Entry {
     FailurePtr failure;
     std::string task_text;
     std::uint64_t report = 0;  ///< number of the report that it is, or will be, in
+    TaskId told_as = 0;        ///< of `note`
   };
   /// The failure of this task, reported or not; null when it has none.
   [[nodiscard]] Entry find(TaskId task) const;
@@ -66,6 +69,8 @@ class FailureLog {
   [[nodiscard]] bool any() const noexcept { return m_any.load(std::memory_order_acquire); }
 
  private:
+  void insert(TaskId task, Entry&& entry);
+
   mutable std::mutex m_mutex;
   std::unordered_map<TaskId, Entry> m_failures;
   std::deque<TaskId> m_order;   ///< oldest first

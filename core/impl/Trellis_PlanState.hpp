@@ -97,7 +97,17 @@ struct PlanState {
     bool cancelled;
   };
   std::map<std::uint32_t, Failed> failed;  ///< guarded by lock: by index, in the newest replay
+  std::deque<TaskOps> forwarded;           ///< of tasks that were submitted instead, see Trellis_Iterate.cpp
 };
+
+/// Calls f for the plan and for all that it replays.
+template <class F>
+void for_each_plan(PlanState& plan, F&& f) {
+  f(plan);
+  for (PlanState* nested : plan.nested) for_each_plan(*nested, f);
+}
+/// To the count of replays that are not complete.
+void add_pending(PlanState& plan, std::int32_t by);
 
 /// The body of a replay.
 struct ReplayBody {
@@ -105,19 +115,42 @@ struct ReplayBody {
   std::uint64_t rounds;
 };
 
-/// A recording on the thread that makes it.
+struct Pass;
+
+/// What happens to the tasks that a thread submits to a graph, while they are not simply submitted: they are
+/// recorded, or belong to a pass of `iterate`.
 struct PlanRecording {
+  PlanRecording(Engine& in_engine, Pass* of_pass);
+  PlanRecording(PlanRecording const&) = delete;
+  PlanRecording& operator=(PlanRecording const&) = delete;
+  ~PlanRecording();
+
   Engine& engine;
-  PlanState& plan;
-  /// The newest synchronizing task, or null.
-  Task* barrier = nullptr;
+  Pass* const pass;              ///< or null
+  Label const* label = nullptr;  ///< of plans that the pass makes
+  std::shared_ptr<PlanState> plan;
+  Task* barrier = nullptr;  ///< the newest synchronizing task, or null
   std::size_t barrier_index = 0;
-  PlanRecording* outer = nullptr;  ///< of another graph
   struct BackEdge {
     Task* from;
     Task* to;
   };
   std::vector<BackEdge> back_edges;  ///< to the next round
+  PlanRecording* const outer;        ///< of another graph, on the same thread
+};
+
+/// A pass of `iterate`: what is done with the tasks that its body submits.
+struct Pass {
+  enum class How {
+    undecided,  ///< nothing submitted yet
+    recording,  ///< they are recorded, to be replayed when the pass is over
+    matching,   ///< so far they are those of a plan; that has their functors, to be replayed
+    dynamic,    ///< they are submitted
+  };
+  How how = How::undecided;
+  std::size_t position = 0;                       ///< when matching: tasks so far
+  TaskId ids_from = 0;                            ///< of its tasks
+  std::deque<std::shared_ptr<PlanState>>& plans;  ///< of the passes before, the one used last at the end
 };
 
 }  // namespace trellis::Impl

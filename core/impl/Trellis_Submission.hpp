@@ -17,6 +17,7 @@
 namespace trellis::Impl {
 
 class Engine;
+struct PlanState;
 
 /// Where a graph's engine is to be found. Never freed but reused for later graphs, so that a future may ask
 /// whether its graph is still there: `generation` counts the graphs that have used it.
@@ -68,7 +69,7 @@ struct TaskSpec {
   int priority = 0;
   bool main_thread = false;
   bool synchronizing = false;
-  bool replays = false;  ///< the body is a plan
+  PlanState const* replays = nullptr;  ///< the body is a ReplayBody of this
 };
 
 }  // namespace trellis::Impl

@@ -18,7 +18,16 @@ void FailureLog::add(TaskId task, std::string task_text, FailurePtr failure) {
   } else if (failure->of_part == nullptr) {
     ++m_unreported.cancelled_count;
   }
-  m_failures.emplace(task, Entry{std::move(failure), std::move(task_text), m_reports});
+  insert(task, {std::move(failure), std::move(task_text), m_reports});
+}
+
+void FailureLog::note(TaskId task, TaskId told_as, std::string task_text, FailurePtr failure) {
+  std::lock_guard const lock(m_mutex);
+  insert(task, {std::move(failure), std::move(task_text), m_reports, told_as});
+}
+
+void FailureLog::insert(TaskId task, Entry&& entry) {
+  m_failures.insert_or_assign(task, std::move(entry));
   m_order.push_back(task);
   if (m_order.size() > capacity) {
     m_failures.erase(m_order.front());

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 /// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
 namespace trellis::Impl {
@@ -24,44 +25,47 @@ PlanRecording* Engine::find_recording() const {
   return recording;
 }
 
+PlanRecording::PlanRecording(Engine& in_engine, Pass* of_pass)
+    : engine(in_engine), pass(of_pass), outer(std::exchange(Engine::t_recording, this)) {}
+
+PlanRecording::~PlanRecording() {
+  Engine::t_recording = outer;
+}
+
 std::shared_ptr<PlanState> Engine::record(Label&& label, FunctionRef<void()> body) {
   if (recording_here() != nullptr)
     throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
                                             " is recording a plan on this thread already; to use a plan in "
                                             "another one, record it before and replay it there");
+  std::shared_ptr<PlanState> plan;
+  {
+    PlanRecording recording(*this, nullptr);
+    plan = recording.plan = new_plan(std::move(label));
+    body();
+    finish(recording);
+  }
+  return plan;
+}
+
+std::shared_ptr<PlanState> Engine::new_plan(Label&& label) {
   auto plan = std::make_shared<PlanState>();
   plan->label = std::move(label);
   plan->control = m_control;
   plan->generation = m_generation;
-  {
-    std::lock_guard const lock(m_submission);
-    m_plans.push_back(plan.get());
-    plan->engine = this;
-    plan->owner = &m_slab.acquire();
-    plan->owner->is_recorded = true;
-    plan->owner->parent = nullptr;
-    plan->owner->unfinished.store(0, std::memory_order_relaxed);
-    // Everything is kept: the tasks never become complete.
-    plan->owner->scope = std::make_unique<Scope>(m_slab, m_failures, true);
-  }
-  PlanRecording recording{*this, *plan, nullptr, 0, t_recording, {}};
-  struct OnThisThread {
-    explicit OnThisThread(PlanRecording& recording) { t_recording = &recording; }
-    OnThisThread(OnThisThread const&) = delete;
-    OnThisThread& operator=(OnThisThread const&) = delete;
-    ~OnThisThread() { t_recording = t_recording->outer; }
-  };
-  {
-    OnThisThread const on_this_thread(recording);
-    body();
-  }
   std::lock_guard const lock(m_submission);
-  finish(recording);
+  m_plans.push_back(plan.get());
+  plan->engine = this;
+  plan->owner = &m_slab.acquire();
+  plan->owner->is_recorded = true;
+  plan->owner->parent = nullptr;
+  plan->owner->unfinished.store(0, std::memory_order_relaxed);
+  // Everything is kept: the tasks never become complete.
+  plan->owner->scope = std::make_unique<Scope>(m_slab, m_failures, true);
   return plan;
 }
 
 TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
-  PlanState& plan = recording.plan;
+  PlanState& plan = *recording.plan;
   std::lock_guard const lock(m_submission);
   for (TaskHandle const& before : spec.after)
     if ((before.id & PlanNode::recorded) != 0 && before.task->parent != plan.owner)
@@ -84,7 +88,7 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   task.node.plan = &plan;
   task.node.index = static_cast<std::uint32_t>(plan.tasks.size());
   plan.tasks.push_back(&task);
-  if (spec.replays) {
+  if (spec.replays != nullptr) {
     PlanState* const inner = static_cast<ReplayBody*>(task.body)->plan.get();
     if (std::find(plan.nested.begin(), plan.nested.end(), inner) == plan.nested.end())
       plan.nested.push_back(inner);
@@ -129,9 +133,9 @@ bool Engine::order_recorded(PlanRecording& recording, Task& before, Task& task, 
   if (before.last_successor() == &task) return true;  // all edges to one task come one after the other
   before.add_successor(&task);
   ++task.node.first_edges;
-  ++recording.plan.edges;
+  ++recording.plan->edges;
   if (reason != EdgeReason::access) {
-    recording.plan.reasons.emplace(std::pair(before.node.index, task.node.index), reason);
+    recording.plan->reasons.emplace(std::pair(before.node.index, task.node.index), reason);
     recording.back_edges.push_back({&task, &before});
   }
   return true;
@@ -139,7 +143,8 @@ bool Engine::order_recorded(PlanRecording& recording, Task& before, Task& task, 
 
 /// Derives the edges to the next round, and what others see of the plan.
 void Engine::finish(PlanRecording& recording) {
-  PlanState& plan = recording.plan;
+  PlanState& plan = *recording.plan;
+  std::lock_guard const lock(m_submission);
   Scope& scope = *plan.owner->scope;
   TaskId const last_of_round = m_last_recorded;
   for (Task* task : plan.tasks) {
@@ -226,6 +231,7 @@ void Engine::dismantle(PlanState& plan) {
     std::lock_guard const lock(m_submission);
     std::erase(m_plans, &plan);
     plan.engine = nullptr;
+    note_failures(plan);
     for (Task* task : plan.tasks) task->live_id.store(0, std::memory_order_release);
   }
   Task* first = plan.owner;

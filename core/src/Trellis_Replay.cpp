@@ -15,31 +15,30 @@ constexpr TaskOps replay_ops{"replay", nullptr,
                              [](void* body) noexcept { static_cast<ReplayBody*>(body)->~ReplayBody(); },
                              [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
 
-/// Calls f for the plan and for all that it replays.
-template <class F>
-void for_each_plan(PlanState& plan, F&& f) {
-  f(plan);
-  for (PlanState* nested : plan.nested) for_each_plan(*nested, f);
-}
+}  // namespace
 
 void add_pending(PlanState& plan, std::int32_t by) {
   for_each_plan(plan,
                 [&](PlanState& each) { each.owner->unfinished.fetch_add(by, std::memory_order_acq_rel); });
 }
 
-}  // namespace
-
 TaskHandle Engine::replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds) {
+  return submit_replay(label, plan, rounds, recording_here());
+}
+
+/// `recording`: what the replay becomes a part of; null: it is submitted.
+TaskHandle Engine::submit_replay(Label const& label, std::shared_ptr<PlanState> const& plan,
+                                 std::uint64_t rounds, PlanRecording* recording) {
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
-  TaskSpec spec(std::move(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
+  TaskSpec spec(Label(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
   spec.accesses = plan->requests;
   spec.after = plan->after;
-  spec.replays = true;
-  if (recording_here() != nullptr) return submit(std::move(spec));
+  spec.replays = plan.get();
+  if (recording != nullptr) return submit(std::move(spec));
   add_pending(*plan, 1);
   TaskHandle handle;
   try {
-    handle = submit(std::move(spec));
+    handle = submit_now(std::move(spec));
   } catch (...) {
     add_pending(*plan, -1);
     throw;
@@ -54,40 +53,54 @@ Task* Engine::whole_of(Task const& task) {
   return task.is_recorded ? task.node.plan->whole.load(std::memory_order_acquire) : task.parent;
 }
 
-/// Starts, or queues, a replay that is ready; when it is cancelled, completes it.
+/// Starts, or queues, a replay that is ready. Returns the task to run next on this slot, if any.
 Task* Engine::run_plan(Task& whole, Slot& slot) {
-  auto const& [plan, rounds] = *static_cast<ReplayBody*>(whole.body);
-  bool const cancelled = whole.failure != nullptr;
-  if (!cancelled) {
-    whole.state.store(TaskState::running, std::memory_order_relaxed);
-    changed(whole, TaskState::running, slot.number);
-  }
-  if (cancelled || rounds == 0 || plan->tasks.empty()) {
-    if (!whole.is_recorded) add_pending(*plan, -1);
-    return complete(whole, slot, cancelled ? TaskState::cancelled : TaskState::done, slot.number);
-  }
+  PlanState& plan = *static_cast<ReplayBody*>(whole.body)->plan;
   {
-    std::lock_guard const lock(plan->lock);
-    if (plan->whole.load(std::memory_order_relaxed) != nullptr) {
-      plan->waiting.push_back(&whole);
+    std::lock_guard const lock(plan.lock);
+    if (plan.whole.load(std::memory_order_relaxed) != nullptr) {
+      plan.waiting.push_back(&whole);
       return nullptr;
     }
-    plan->whole.store(&whole, std::memory_order_release);
-  }
-  return start_replay(*plan, slot);
-}
-
-Task* Engine::start_replay(PlanState& plan, Slot& slot) {
-  Task& whole = *plan.whole.load(std::memory_order_relaxed);
-  std::uint64_t const rounds = static_cast<ReplayBody*>(whole.body)->rounds;
-  plan.rounds_at_once = plan.rounds_overlap ? rounds : 1;
-  plan.rounds_left = rounds - plan.rounds_at_once;
-  if (!plan.failed.empty()) {
-    std::lock_guard const lock(plan.lock);
+    plan.whole.store(&whole, std::memory_order_release);
     plan.failed.clear();
   }
+  if (whole.failure != nullptr) {
+    cancel_tasks(plan, whole.failure);
+    return replay_over(plan, slot, TaskState::cancelled);
+  }
+  whole.state.store(TaskState::running, std::memory_order_relaxed);
+  changed(whole, TaskState::running, slot.number);
+  std::uint64_t const rounds = static_cast<ReplayBody*>(whole.body)->rounds;
+  if (rounds == 0 || plan.tasks.empty()) return replay_over(plan, slot, TaskState::done);
+  plan.rounds_at_once = plan.rounds_overlap ? rounds : 1;
+  plan.rounds_left = rounds - plan.rounds_at_once;
   if (m_numbers_runs) number_runs(plan, whole, rounds);
   return start_rounds(plan, slot);
+}
+
+/// Tells the futures of a plan that is not replayed, and of those nested in it, as far as these are idle.
+void Engine::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
+  for (Task* task : plan.tasks) {
+    std::string text;
+    {
+      std::lock_guard const lock(m_submission);
+      text = describe(*task);
+    }
+    task->ops->fail(task->body, 0, text, failure);
+    std::lock_guard const lock(plan.lock);
+    plan.failed.emplace(task->node.index, PlanState::Failed{std::move(text), failure, true});
+  }
+  Task* const whole = plan.whole.load(std::memory_order_relaxed);
+  for (PlanState* nested : plan.nested) {
+    {
+      std::lock_guard const lock(nested->lock);
+      if (nested->whole.load(std::memory_order_relaxed) != nullptr) continue;
+      nested->whole.store(whole, std::memory_order_release);
+    }
+    cancel_tasks(*nested, failure);
+    let_next_in(*nested);
+  }
 }
 
 /// Gives each run of each task an id of its own, for the record, observers and the serial order.
@@ -184,32 +197,35 @@ Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   return next;
 }
 
-/// All tasks are through with their rounds: starts the next round, or completes the replay and starts
-/// another.
+/// All tasks are through with their rounds: starts the next one, or completes the replay.
 Task* Engine::rounds_over(PlanState& plan, Slot& slot) {
   if (plan.rounds_left > 0) {
     --plan.rounds_left;
     return start_rounds(plan, slot);
   }
+  bool const failed = plan.whole.load(std::memory_order_relaxed)->failure != nullptr;
+  return replay_over(plan, slot, failed ? TaskState::failed : TaskState::done);
+}
+
+Task* Engine::replay_over(PlanState& plan, Slot& slot, TaskState state) {
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
   std::shared_ptr<PlanState> const keep = static_cast<ReplayBody*>(whole.body)->plan;
-  Task* another = nullptr;
+  let_next_in(plan, &slot);
+  if (!whole.is_recorded) add_pending(plan, -1);
+  return complete(whole, slot, state, slot.number);
+}
+
+/// The plan is free. Another replay that has been waiting for that is ready once more.
+void Engine::let_next_in(PlanState& plan, Slot* slot) {
+  Task* next = nullptr;
   {
     std::lock_guard const lock(plan.lock);
-    if (!plan.waiting.empty()) {
-      another = plan.waiting.front();
-      plan.waiting.pop_front();
-    }
-    plan.whole.store(another, std::memory_order_release);
+    plan.whole.store(nullptr, std::memory_order_release);
+    if (plan.waiting.empty()) return;
+    next = plan.waiting.front();
+    plan.waiting.pop_front();
   }
-  if (!whole.is_recorded) add_pending(plan, -1);
-  Task* const next =
-      complete(whole, slot, whole.failure != nullptr ? TaskState::failed : TaskState::done, slot.number);
-  if (another == nullptr) return next;
-  Task* const first = start_replay(plan, slot);
-  if (next == nullptr) return first;
-  if (first != nullptr) push(*first, &slot);
-  return next;
+  push(*next, slot);
 }
 
 /// What a failed run leaves: to the task's future, to whoever asks later, and to the replay as a whole.
@@ -243,18 +259,31 @@ void Engine::wait_for_replay(TaskHandle const& handle) {
   }
 }
 
+/// For futures that outlive the plan, or the use of its tasks in `iterate`.
+void Engine::note_failures(PlanState& plan) {
+  std::lock_guard const lock(plan.lock);
+  for (auto const& [index, failed] : plan.failed)
+    m_failures.note(plan.tasks[index]->id, failed.cancelled ? 0 : failed.failure->origin, failed.text,
+                    failed.failure);
+  plan.failed.clear();
+}
+
 void Engine::rethrow_recorded(TaskHandle const& handle) const {
   PlanState::Failed failed;
   {
     std::lock_guard const lock(m_submission);
-    if (handle.task->live_id.load(std::memory_order_acquire) != handle.id) return;
-    PlanState& plan = *handle.task->node.plan;
-    std::lock_guard const plan_lock(plan.lock);
-    auto const found = plan.failed.find(handle.task->node.index);
-    if (found == plan.failed.end()) return;
-    failed = found->second;
+    if (handle.task->live_id.load(std::memory_order_acquire) == handle.id) {
+      PlanState& plan = *handle.task->node.plan;
+      std::lock_guard const plan_lock(plan.lock);
+      auto const found = plan.failed.find(handle.task->node.index);
+      if (found == plan.failed.end()) return;
+      failed = found->second;
+    }
   }
-  throw make_error(failed.cancelled ? 0 : failed.failure->origin, failed.text, *failed.failure);
+  if (failed.failure != nullptr)
+    throw make_error(failed.cancelled ? 0 : failed.failure->origin, failed.text, *failed.failure);
+  if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
+    throw make_error(found.told_as, found.task_text, *found.failure);
 }
 
 }  // namespace trellis::Impl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <impl/Trellis_Engine.hpp>
 #include <impl/Trellis_EngineFrame.hpp>
+#include <impl/Trellis_PlanState.hpp>
 
 #include <cassert>
 #include <new>
@@ -10,7 +11,13 @@ namespace trellis::Impl {
 
 TaskHandle Engine::submit(TaskSpec&& spec) {
   if (spec.parent.task != nullptr) return submit_part(std::move(spec));
-  if (PlanRecording* const recording = recording_here()) return submit_recorded(*recording, std::move(spec));
+  if (PlanRecording* const recording = recording_here())
+    return recording->pass != nullptr ? submit_in_pass(*recording, std::move(spec))
+                                      : submit_recorded(*recording, std::move(spec));
+  return submit_now(std::move(spec));
+}
+
+TaskHandle Engine::submit_now(TaskSpec&& spec) {
   Frame* const frame = Frame::of(*this);
   std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
   if (m_serial && frame == nullptr) serial_lock.lock();
@@ -135,7 +142,7 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.main_thread = spec.main_thread;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
-  task.replays = spec.replays;
+  task.replays = spec.replays != nullptr;
   task.access_count = 0;
   task.more_accesses.clear();
   task.state.store(TaskState::pending, std::memory_order_relaxed);

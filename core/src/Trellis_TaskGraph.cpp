@@ -260,6 +260,10 @@ void TaskGraph::add(Impl::TagRule&& rule) {
 Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
   return Impl::GraphAccess::record(*this, std::move(label), body);
 }
+IterateReport TaskGraph::run_passes(Label&& label, std::uint64_t passes,
+                                    Impl::FunctionRef<bool(std::uint64_t)> body) {
+  return engine().iterate(std::move(label), passes, body);
+}
 Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
   return Impl::FutureAccess::make(Impl::GraphAccess::replay(*this, plan, rounds));
 }

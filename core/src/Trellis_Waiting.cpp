@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <impl/Trellis_Engine.hpp>
 #include <impl/Trellis_EngineFrame.hpp>
+#include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
 #include <unordered_set>
@@ -8,18 +9,23 @@
 /// Threads that wait, outside of tasks and inside.
 namespace trellis::Impl {
 
-namespace {
-
-[[noreturn]] void wait_while_recording(TaskGraphOptions const& options) {
-  throw Error(Error::Kind::bad_input, "Trellis: " + options.name +
-                                          " is recording a plan on this thread; nothing runs before it is "
-                                          "replayed, so there is nothing to wait for");
+/// A thread that records cannot wait for what it records, which does not run; in a pass of `iterate` it is
+/// submitted then. `handle`: what it waits for; null: for everything.
+void Engine::before_wait(TaskHandle const* handle) {
+  PlanRecording* const recording = recording_here();
+  if (recording == nullptr) return;
+  if (recording->pass == nullptr)
+    throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
+                                            " is recording a plan on this thread; nothing runs before it is "
+                                            "replayed, so there is nothing to wait for");
+  bool const own =
+      handle == nullptr || (recording->plan != nullptr && (handle->id & PlanNode::recorded) != 0 &&
+                            handle->task->parent == recording->plan->owner);
+  if (own) submit_instead(*recording);
 }
 
-}  // namespace
-
 void Engine::wait() {
-  if (recording_here() != nullptr) wait_while_recording(m_options);
+  before_wait(nullptr);
   if (Frame const* const frame = Frame::of(*this)) {
     std::string text;
     {
@@ -48,7 +54,7 @@ void Engine::rethrow(TaskHandle const& handle) const {
 }
 
 void Engine::wait_for(TaskHandle const& handle) {
-  if (recording_here() != nullptr) wait_while_recording(m_options);
+  before_wait(&handle);
   if (is_done(handle)) return;
   if ((handle.id & PlanNode::recorded) != 0) return wait_for_replay(handle);
   Task& task = *handle.task;

@@ -69,7 +69,7 @@ TEST_F(Plans, AreOneTaskToThoseAround) {
   TaskGraph graph(recorded(2));
   Plan const plan = graph.record("step", [&] {
     task(graph, "a", {updates(x)}, [&] { x[0] += 1; });
-    task(graph, "b", {updates(y)}, [&] { y[0] += x[0]; });
+    task(graph, "b", {updates(y)}, [&] { y[0] += 1; });
   });
   EXPECT_EQ(plan.accesses(), 2U);
   task(graph, "before", {writes(x)}, [&] { x[0] = 10; });
@@ -395,15 +395,28 @@ TEST_F(Plans, ThatDependOnAFailureDoNotRun) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   std::atomic<int> runs{0};
-  Plan const plan = graph.record([&] { task(graph, "in", {reads(x)}, [&] { ++runs; }); });
+  Future<int> in;
+  Future<void> in_outer;
+  Plan const plan = graph.record([&] { in = task(graph, "in", {reads(x)}, [&] { return ++runs; }); });
+  Plan const outer = graph.record([&] {
+    in_outer = task(graph, "in outer", {reads(x)}, [&] { ++runs; });
+    graph.replay(plan);
+  });
   task(graph, "boom", {writes(x)}, [] { throw std::runtime_error("early"); });
   Future<void> const whole = graph.replay(plan, 3);
   EXPECT_THAT(error_of([&] { whole.get(); }), HasSubstr("early"));
+  EXPECT_THAT(error_of([&] { in.get(); }),
+              AllOf(HasSubstr("\"in\""), HasSubstr("was cancelled"), HasSubstr("early")));
+  graph.replay(outer);
+  EXPECT_THAT(error_of([&] { in_outer.get(); }), AllOf(HasSubstr("was cancelled"), HasSubstr("early")));
   EXPECT_ANY_THROW(graph.wait());
   EXPECT_EQ(runs, 0);
   graph.replay(plan, 3);
+  EXPECT_EQ(in.get(), 3);
+  graph.replay(outer);
+  in_outer.get();
   graph.wait();
-  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(runs, 5);
 }
 
 TEST_F(Plans, MayOutliveTheirGraphAndTheirHandles) {
