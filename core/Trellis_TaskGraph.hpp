@@ -101,7 +101,9 @@ class TaskGraph {
   /// replays of one plan never run at the same time. In a recording it becomes a part of the new plan.
   ///
   /// A task that throws cancels what depends on it, in later rounds too, and the replay as a whole has
-  /// failed. Throws `Error` for a plan of another graph.
+  /// failed. Throws `Error` for a plan of another graph, and when a View that had an owner outside of the
+  /// plan when it was recorded has none any more: it has been reallocated, and what the plan does would be
+  /// lost.
   Future<void> replay(Plan const& plan, std::uint64_t rounds = 1);
 
   /// Calls `body(k)`, or `body()`, for the passes k = 0, 1, ... `passes` - 1, which submit tasks to this

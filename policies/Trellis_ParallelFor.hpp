@@ -20,6 +20,7 @@ namespace Impl {
 template <class Traits, class Functor>
 struct ForBody {
   static constexpr std::string_view pattern = "parallel_for";
+  static constexpr bool kokkos_copies_it = true;
   typename Traits::Range range;
   Functor functor;
 

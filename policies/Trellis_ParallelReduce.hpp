@@ -133,6 +133,7 @@ struct LiveResult<ReducedByFunctor<T>> {
 template <class Traits, class Functor, class Value, class... Results>
 struct ReduceBody {
   static constexpr std::string_view pattern = "parallel_reduce";
+  static constexpr bool kokkos_copies_it = true;
   typename Traits::Range range;
   Functor functor;
   std::tuple<Results...> results;
@@ -163,6 +164,7 @@ struct ReduceBody {
 template <class Traits, class Functor, class... Results>
 struct ReduceBody<Traits, Functor, void, Results...> {
   static constexpr std::string_view pattern = "parallel_reduce";
+  static constexpr bool kokkos_copies_it = true;
   typename Traits::Range range;
   Functor functor;
   std::tuple<Results...> results;

@@ -14,6 +14,7 @@ namespace Impl {
 template <class Traits, class Functor, class Value>
 struct ScanBody {
   static constexpr std::string_view pattern = "parallel_scan";
+  static constexpr bool kokkos_copies_it = true;
   typename Traits::Range range;
   Functor functor;
   std::shared_ptr<FutureState<Value>> state;

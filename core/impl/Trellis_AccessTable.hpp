@@ -30,15 +30,29 @@ struct ResourceInfo {
   std::uintptr_t end = 0;
 };
 
-/// One access as the typed fronts hand it in, with what the engine may ask of its subject (a View) during
-/// submission.
+/// Keeps an allocation alive, and knows who else does.
+class ResourceHold {
+ public:
+  virtual ~ResourceHold() = default;
+  /// References to the allocation, with this one.
+  [[nodiscard]] virtual long holders() const = 0;
+};
+
+/// What the engine may ask of the subject of an access (a View) during submission.
+struct SubjectOps {
+  void (*describe)(void const* subject, ResourceInfo& info);
+  /// False when the subject has a label and it is not this one. Cheap. Null: a subject's label never changes.
+  bool (*may_have_label)(void const* subject, std::string const& label) = nullptr;
+  /// Null, also as a result: nobody counts the references to it.
+  std::unique_ptr<ResourceHold> (*hold)(void const* subject) = nullptr;
+};
+
+/// One access as the typed fronts hand it in.
 struct AccessRequest {
   Area area;
   Mode mode;
   void const* subject;
-  void (*describe)(void const* subject, ResourceInfo& info);
-  /// False when the subject has a label and it is not this one. Cheap. Null: a subject's label never changes.
-  bool (*may_have_label)(void const* subject, std::string const& label) = nullptr;
+  SubjectOps const* ops;
   /// A state of the user's, or null; then `mode` is `write`. Lives during the call.
   StatePtr const* state = nullptr;
 
@@ -209,7 +223,7 @@ class AccessTable {
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   static constexpr std::size_t forgotten_size = std::size_t{1} << 18;
   std::vector<std::uint32_t> m_forgotten;  ///< parts of the hashes of areas that were forgotten; a megabyte
-  std::size_t m_collect_at = 1024;                                  ///< entries
+  std::size_t m_collect_at = 1024;         ///< entries
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
 };
 

@@ -132,6 +132,8 @@ class Engine final : private TaskSource {
   std::shared_ptr<PlanState> new_plan(Label&& label);
   TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);
   static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
+  static void count_references(PlanState& plan, Task const& task, std::span<AccessRequest const> requests);
+  void check_still_held(PlanState const& plan) const;
   void finish(PlanRecording& recording);
   static void find_outer_accesses(PlanState& plan);
   TaskHandle submit_replay(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds,

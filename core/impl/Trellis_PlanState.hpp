@@ -24,6 +24,24 @@
 
 namespace trellis::Impl {
 
+/// Of a ResourceInfo.
+inline constexpr SubjectOps resource_info_ops{
+    [](void const* subject, ResourceInfo& info) { info = *static_cast<ResourceInfo const*>(subject); }};
+
+/// An allocation that a plan has been recorded with.
+///
+/// A plan works on the Views that its functors captured. When those outside have been reallocated or dropped,
+/// nobody will ever see what it does, and it must be a mistake. So it counts: of all references to the
+/// allocation `held` are its own.
+struct HeldResource {
+  std::string label;
+  std::unique_ptr<ResourceHold> hold;
+  long held = 1;              ///< with `hold`; not more than there are
+  bool held_outside = false;  ///< when it had been recorded
+
+  [[nodiscard]] bool is_held_outside() const { return hold->holders() > held; }
+};
+
 /// Tasks that run round by round, without being analysed, copied or allocated again.
 ///
 /// To the tasks around it a replay is one task (here: the whole) with the union of their accesses; when that
@@ -71,7 +89,8 @@ struct PlanState {
   std::size_t edges_between_rounds = 0;
   bool rounds_overlap = true;
   std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason> reasons;  ///< of edges not by access
-  std::vector<PlanState*> nested;  ///< that tasks of this one replay; they keep them alive
+  std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation; not of `iterate`
+  std::vector<PlanState*> nested;                    ///< that tasks of this one replay; they keep them alive
 
   // What others see.
   struct OuterAccess {

@@ -36,6 +36,9 @@ struct TaskOps {
   void (*destroy)(void* body) noexcept;
   /// Tells the body's future, if it has one, that there will be no result.
   void (*fail)(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
+  /// Makes a copy of the body elsewhere. Null: it may have none.
+  void (*copy)(void const* body, void* to) = nullptr;
+  std::size_t size = 0;  ///< of the body, if it has copies
 };
 
 /// One access of a task in flight, for exclusion and for messages.

@@ -10,7 +10,7 @@ namespace trellis::Impl {
 
 std::string name_of(AccessRequest const& request) {
   ResourceInfo info;
-  request.describe(request.subject, info);
+  request.ops->describe(request.subject, info);
   return '"' + (info.label.empty() ? "unlabeled" : info.label) + '"';
 }
 
@@ -62,7 +62,8 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
 /// An allocation may have been freed and another one made at its address. Only when no task uses the old one
 /// any more. The label is asked first: whether a task is done is in a line that its worker has just written.
 bool AccessTable::has_other_label(AreaEntry const& entry, AccessRequest const& request) const {
-  if (request.may_have_label == nullptr || request.may_have_label(request.subject, entry.resource->label))
+  if (request.ops->may_have_label == nullptr ||
+      request.ops->may_have_label(request.subject, entry.resource->label))
     return false;
   if (entry.current.empty()) return true;
   LiveAccess const newest = entry.current.back();
@@ -92,7 +93,7 @@ void AccessTable::put_into_bucket(AreaEntry& entry) {
 
 Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitted) {
   ResourceInfo info;
-  request.describe(request.subject, info);
+  request.ops->describe(request.subject, info);
   bool const is_allocation = info.begin < info.end;  // else the View is unmanaged, all we know is its area
   info.begin = std::min(info.begin, request.area.begin());
   info.end = std::max(info.end, request.area.end());

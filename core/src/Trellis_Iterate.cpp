@@ -230,9 +230,7 @@ void Engine::submit_instead(PlanRecording& recording) {
     task.for_each_access([&](TaskAccess const& access) {
       Resource const& resource = *access.entry->resource;
       resources.push_back({resource.label, resource.begin, resource.end});
-      AccessRequest request{
-          access.entry->area, access.mode, &resources.back(),
-          [](void const* subject, ResourceInfo& info) { info = *static_cast<ResourceInfo const*>(subject); }};
+      AccessRequest request{access.entry->area, access.mode, &resources.back(), &resource_info_ops};
       if (access.state >= 0) {
         states.push_back(task.state_of(access));
         request.state = &states.back();

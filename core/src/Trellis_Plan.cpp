@@ -6,6 +6,8 @@
 #include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
+#include <limits>
+#include <new>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -104,6 +106,8 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   for (std::uint32_t k = 0; k < task.access_count; ++k)
     task.access(k).generation = TaskAccess::any_generation;
 
+  if (recording.pass == nullptr) count_references(plan, task, spec.accesses);
+
   for (TaskHandle const& before : spec.after) {
     if ((before.id & PlanNode::recorded) != 0)
       order_recorded(recording, *before.task, task, EdgeReason::after);
@@ -139,6 +143,56 @@ bool Engine::order_recorded(PlanRecording& recording, Task& before, Task& task, 
     recording.back_edges.push_back({&task, &before});
   }
   return true;
+}
+
+/// Counts the references to the allocations of this task that its body has: as many as a copy of it adds.
+/// Others may make and drop references meanwhile; the smallest of a few results is not too large.
+void Engine::count_references(PlanState& plan, Task const& task, std::span<AccessRequest const> requests) {
+  std::vector<HeldResource*> resources;
+  for (AccessRequest const& request : requests) {
+    if (!request.counts() || request.ops->hold == nullptr) continue;
+    ResourceInfo info;
+    request.ops->describe(request.subject, info);
+    auto const [found, is_new] = plan.resources.try_emplace(info.begin);
+    HeldResource& resource = found->second;
+    if (is_new) {
+      resource.label = info.label;
+      resource.hold = request.ops->hold(request.subject);
+    }
+    if (resource.hold != nullptr &&
+        std::find(resources.begin(), resources.end(), &resource) == resources.end())
+      resources.push_back(&resource);
+  }
+  if (resources.empty() || task.ops->copy == nullptr) return;
+  std::vector<long> captured(resources.size(), std::numeric_limits<long>::max());
+  auto const alignment = std::align_val_t(std::max(task.body_alignment, alignof(Task)));
+  struct Space {
+    void* memory;
+    std::align_val_t alignment;
+    ~Space() { ::operator delete(memory, alignment); }
+  } const space{::operator new(task.ops->size, alignment), alignment};
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    std::vector<long> before;
+    for (HeldResource const* resource : resources) before.push_back(resource->hold->holders());
+    task.ops->copy(task.body, space.memory);
+    for (std::size_t k = 0; k < resources.size(); ++k)
+      captured[k] = std::min(captured[k], resources[k]->hold->holders() - before[k]);
+    task.ops->destroy(space.memory);
+  }
+  for (std::size_t k = 0; k < resources.size(); ++k) resources[k]->held += std::max(0L, captured[k]);
+}
+
+/// Throws when an allocation that somebody else knew when the plan was recorded is known to nobody else now.
+void Engine::check_still_held(PlanState const& plan) const {
+  for (auto const& [begin, resource] : plan.resources)
+    if (resource.held_outside && !resource.is_held_outside())
+      throw Error(
+          Error::Kind::bad_access,
+          "Trellis: the plan \"" + plan.label.string() + "\" (" + plan.label.site().file_name() + ":" +
+              std::to_string(plan.label.site().line()) + ") was recorded with the View \"" + resource.label +
+              "\", which nobody but the plan holds any more: it has been reallocated (resize, realloc, "
+              "assignment) or dropped. Record the plan again, or keep the View");
+  for (PlanState const* nested : plan.nested) check_still_held(*nested);
 }
 
 /// Derives the edges to the next round, and what others see of the plan.
@@ -179,6 +233,8 @@ void Engine::finish(PlanRecording& recording) {
     for (auto const& [from, to] : recording.back_edges) add(*from, *to);
   }
   find_outer_accesses(plan);
+  std::erase_if(plan.resources, [](auto const& each) { return each.second.hold == nullptr; });
+  for (auto& [begin, resource] : plan.resources) resource.held_outside = resource.is_held_outside();
 }
 
 /// The union of the accesses: one for each area; neighbouring runs of bytes in one mode are put together.
@@ -220,9 +276,7 @@ void Engine::find_outer_accesses(PlanState& plan) {
     plan.outer.push_back({{resource.label, resource.begin, resource.end}, each.area, each.mode});
   }
   for (PlanState::OuterAccess const& each : plan.outer)
-    plan.requests.push_back({each.area, each.mode, &each.info, [](void const* subject, ResourceInfo& info) {
-                               info = *static_cast<ResourceInfo const*>(subject);
-                             }});
+    plan.requests.push_back({each.area, each.mode, &each.info, &resource_info_ops});
 }
 
 /// Destroys the tasks. Requires that no replay is under way.

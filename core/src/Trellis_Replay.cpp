@@ -23,6 +23,7 @@ void add_pending(PlanState& plan, std::int32_t by) {
 }
 
 TaskHandle Engine::replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds) {
+  check_still_held(*plan);
   return submit_replay(label, plan, rounds, recording_here());
 }
 

@@ -39,7 +39,15 @@ struct OpsOf {
       state.failure = failure;
     }
   }
-  static constexpr TaskOps ops{Body::pattern, &run, &destroy, &fail};
+  static void copy(void const* body, void* to) { ::new (to) Body(*static_cast<Body const*>(body)); }
+  static constexpr TaskOps make_ops() {
+    // Kokkos copies its functors, so they have copies; whether any callable has one its type need not tell.
+    if constexpr (requires { Body::kokkos_copies_it; })
+      return {Body::pattern, &run, &destroy, &fail, &copy, sizeof(Body)};
+    else
+      return {Body::pattern, &run, &destroy, &fail};
+  }
+  static constexpr TaskOps ops = make_ops();
 };
 
 /// The name under which Kokkos Tools sees a launch; nobody looks at it without a tool.

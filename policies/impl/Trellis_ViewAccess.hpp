@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -73,12 +74,32 @@ inline bool token_may_have_label(void const* subject, std::string const& label) 
   return static_cast<Token const*>(subject)->label() == label;
 }
 
+template <class V>
+class ViewHold final : public ResourceHold {
+ public:
+  explicit ViewHold(V const& view) : m_view(view) {}
+  [[nodiscard]] long holders() const override { return static_cast<long>(m_view.use_count()); }
+
+ private:
+  V m_view;
+};
+template <class V>
+std::unique_ptr<ResourceHold> hold_view(void const* subject) {
+  V const& view = *static_cast<V const*>(subject);
+  if (!view.impl_track().has_record()) return nullptr;
+  return std::make_unique<ViewHold<V>>(view);
+}
+
+template <class R>
+inline constexpr SubjectOps view_ops{&describe_view<R>, &view_may_have_label<R>, &hold_view<R>};
+inline constexpr SubjectOps token_ops{&describe_token, &token_may_have_label};
+
 template <class R>
 AccessRequest make_request(R const& resource, Mode mode) {
   if constexpr (IsToken<R>::value)
-    return {area_of(resource), mode, &resource, &describe_token, &token_may_have_label};
+    return {area_of(resource), mode, &resource, &token_ops};
   else
-    return {area_of(resource), mode, &resource, &describe_view<R>, &view_may_have_label<R>};
+    return {area_of(resource), mode, &resource, &view_ops<R>};
 }
 
 /// How many resources are named.

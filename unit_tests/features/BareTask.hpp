@@ -147,10 +147,12 @@ inline bool may_have_label(void const* subject, std::string const& label) {
   return static_cast<Place const*>(subject)->label == label;
 }
 
+inline constexpr Impl::SubjectOps place_ops{&describe, &may_have_label};
+
 inline std::vector<Impl::AccessRequest> requests_of(std::vector<Touch> const& touches) {
   std::vector<Impl::AccessRequest> accesses;
   for (Touch const& touch : touches)
-    accesses.push_back({touch.place.area, touch.mode, &touch.place, &describe, &may_have_label,
+    accesses.push_back({touch.place.area, touch.mode, &touch.place, &place_ops,
                         touch.state != nullptr ? &touch.state : nullptr});
   return accesses;
 }

@@ -158,6 +158,8 @@ class Run {
     info.end = info.begin + memory.size() * sizeof(std::uint64_t);
   }
 
+  static constexpr trellis::Impl::SubjectOps subject_ops{&describe};
+
   trellis::Impl::StatePtr state_of(Access const& access) {
     auto const entry =
         static_cast<OwnMatrix::Entry>(static_cast<int>(access.how) - static_cast<int>(How::none));
@@ -190,7 +192,7 @@ class Run {
     for (Access const& access : accesses) {
       result.subjects.push_back({this, &access});
       auto const mode = is_state(access.how) ? trellis::Mode::write : static_cast<trellis::Mode>(access.how);
-      AccessRequest request{area_of(access), mode, &result.subjects.back(), &describe};
+      AccessRequest request{area_of(access), mode, &result.subjects.back(), &subject_ops};
       if (is_state(access.how)) {
         result.states.push_back(state_of(access));
         request.state = &result.states.back();

@@ -55,15 +55,15 @@ template <class F>
 trellis::Impl::TaskHandle submit(trellis::TaskGraph& graph, std::string label,
                                  std::vector<Piece> const& pieces, F&& body) {
   using Body = std::remove_cvref_t<F>;
+  static constexpr trellis::Impl::SubjectOps piece_ops{
+      [](void const* subject, trellis::Impl::ResourceInfo& info) {
+        Piece const& described = *static_cast<Piece const*>(subject);
+        info.label = "buffer of " + std::to_string(described.buffer->size());
+        info.begin = reinterpret_cast<std::uintptr_t>(described.buffer->data());
+        info.end = info.begin + described.buffer->size() * sizeof(std::uint64_t);
+      }};
   std::vector<trellis::Impl::AccessRequest> requests;
-  for (Piece const& piece : pieces)
-    requests.push_back(
-        {piece.area(), piece.mode, &piece, [](void const* subject, trellis::Impl::ResourceInfo& info) {
-           Piece const& described = *static_cast<Piece const*>(subject);
-           info.label = "buffer of " + std::to_string(described.buffer->size());
-           info.begin = reinterpret_cast<std::uintptr_t>(described.buffer->data());
-           info.end = info.begin + described.buffer->size() * sizeof(std::uint64_t);
-         }});
+  for (Piece const& piece : pieces) requests.push_back({piece.area(), piece.mode, &piece, &piece_ops});
   auto construct = [&](void* storage) { ::new (storage) Body(std::forward<F>(body)); };
   trellis::Impl::TaskSpec spec(trellis::Label(std::move(label)), BodyOf<Body>::ops, sizeof(Body),
                                alignof(Body), construct);
