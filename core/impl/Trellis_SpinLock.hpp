@@ -11,6 +11,18 @@
 
 namespace trellis::Impl {
 
+/// Fetches the cache line at this address, which another core has probably written, to write it soon. Only a
+/// hint: the address need not be valid.
+inline void prefetch_to_write(void const* address) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<char const*>(address)));
+#elif defined(__GNUC__)
+  __builtin_prefetch(address, 1);
+#else
+  (void)address;
+#endif
+}
+
 /// Tells the core that this thread spins.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)

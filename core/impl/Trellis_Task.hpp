@@ -156,6 +156,12 @@ struct alignas(64) Task {
   void* event = nullptr;
   int stream = -1;
 
+  /// The lines that whoever submits or runs it is going to touch.
+  void prefetch() const {
+    prefetch_to_write(this);
+    prefetch_to_write(&ops);
+    prefetch_to_write(storage);
+  }
   template <class F>
   void for_each_successor(F&& f) const {
     for (std::uint32_t k = 0; k < successor_count; ++k)

@@ -179,6 +179,9 @@ Task* Engine::run_one(Task& task, Slot& slot) {
       return nullptr;
     }
     state = TaskState::done;
+    if (task.is_recorded)  // their counts; in a recorded task the list does not change
+      for (std::uint32_t k = 0; k < std::min(task.successor_count, Task::inline_successors); ++k)
+        prefetch_to_write(task.successors[k]);
     task.state.store(TaskState::running, std::memory_order_relaxed);
     changed(task, TaskState::running, slot.number);
     if (refined) {

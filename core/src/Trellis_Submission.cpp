@@ -103,7 +103,10 @@ void Engine::find_entries(TaskSpec const& spec, Scope& scope, TaskId last) {
       continue;
     }
     if (is_part) check_within(*spec.parent.task, request, spec.label);
-    m_entries.push_back(&scope.table.find_or_make(request, last));
+    AreaEntry& entry = scope.table.find_or_make(request, last);
+    m_entries.push_back(&entry);
+    // Whether that task is done is asked in `connect`; by then its line has come from the worker that runs it.
+    if (!entry.current.empty()) prefetch_to_write(entry.current.back().task);
     special = special || request.mode == Mode::exclusive || request.state != nullptr;
   }
   m_special = special;

@@ -53,6 +53,7 @@ Task& TaskSlab::acquire() {
   }
   Task& task = *m_available;
   m_available = task.next;
+  if (m_available != nullptr) m_available->prefetch();  // a worker has written it last
   return task;
 }
 
