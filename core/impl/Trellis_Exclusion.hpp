@@ -58,7 +58,7 @@ class Exclusion {
   /// `apply` changes the accesses of a running task; appends those that may run now.
   void change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready);
   /// The body of a task, or of a part of it, waits for another task: appends those that may run now. False
-  /// when the task is no holder; else `wake` is to be called.
+  /// when the task can be in nobody's way, now or after a demotion; else `wake` is to be called.
   bool sleep(Task& task, std::vector<Task*>& ready);
   void wake(Task& task);
   /// True when the task has its exclusive areas.
@@ -81,6 +81,7 @@ class Exclusion {
     Area area;
     std::uint32_t claimants = 0;
     bool held = false;
+    bool may_open = false;              ///< is in m_may_open
     std::vector<Claimed*> overlapping;  ///< all others of the scope that share a byte with this one
     std::vector<Claimant*> queue;       ///< a heap, longest waiting first
   };
@@ -148,7 +149,7 @@ class Exclusion {
   std::unordered_map<AreaEntry const*, Claimed> m_areas;
   std::unordered_map<Task const*, AreaIndex> m_indices;  ///< of those areas, by scope
   Claimed m_compared;                   ///< no area, but the queue of those who wait because of a comparison
-  std::vector<Task const*> m_sleeping;  ///< holders; once for each wait
+  std::vector<Task const*> m_sleeping;  ///< once for each wait; also those who may yet become holders
   std::vector<Past> m_past;             ///< in the order in which they got hold; only with a recorder
 
   struct MayOpen {

@@ -279,7 +279,8 @@ void Exclusion::enqueue(Claimed& area, Claimant& waiter) {
 }
 
 void Exclusion::may_open(Claimed& area) {
-  if (area.queue.empty()) return;
+  if (area.queue.empty() || area.may_open) return;
+  area.may_open = true;
   m_may_open.push_back({area.queue.front()->number, &area});
   std::push_heap(m_may_open.begin(), m_may_open.end(), begins_later);
 }
@@ -299,12 +300,12 @@ void Exclusion::grant(std::vector<Task*>& ready) {
     std::pop_heap(m_may_open.begin(), m_may_open.end(), begins_later);
     Claimed* area = m_may_open.back().area;
     m_may_open.pop_back();
+    area->may_open = false;
     if (area == &m_compared) {
-      if (m_compared.queue.empty()) continue;
       std::swap(compared.queue, m_compared.queue);
       area = &compared;
     }
-    if (area->queue.empty() || is_closed(*area, *area->queue.front())) continue;
+    if (is_closed(*area, *area->queue.front())) continue;
     Claimant& waiter = *area->queue.front();
     std::pop_heap(area->queue.begin(), area->queue.end(), arrived_later);
     area->queue.pop_back();
@@ -350,7 +351,7 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>
 
 bool Exclusion::sleep(Task& task, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
-  if (!m_claimants.contains(&task)) return false;
+  if (task.access_count == 0 && !task.exclusive) return false;
   m_sleeping.push_back(&task);
   if (!m_waiting.empty() && conflict(task, *m_waiting.front().task)) may_open_around(m_waiting.front());
   grant(ready);
