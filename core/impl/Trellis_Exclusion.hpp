@@ -80,20 +80,21 @@ class Exclusion {
     Task const* scope = nullptr;  ///< parent of the tasks
     Area area;
     std::uint32_t claimants = 0;
-    bool held = false;
+    Claimant* holder = nullptr;
     bool may_open = false;              ///< is in m_may_open
     std::vector<Claimed*> overlapping;  ///< all others of the scope that share a byte with this one
     std::vector<Claimant*> queue;       ///< a heap, longest waiting first
   };
+  using Claimants = std::list<Claimant>;
   /// A task that holds or waits.
   struct Claimant {
+    Claimants::iterator self;
     Task* task = nullptr;
     std::uint64_t number = 0;  ///< in the order of arrival
-    bool holds = false;
     bool compared = false;
     std::vector<Claimed*> areas;  ///< without duplicates
   };
-  using Claimants = std::list<Claimant>;
+  using Areas = std::unordered_map<AreaEntry const*, Claimed>;
 
   /// What is kept of a task that has held, to know the order later.
   struct Past {
@@ -123,14 +124,15 @@ class Exclusion {
   void record_order(Task const& task);
   void record_change(Task const& task);
 
-  Claimants::iterator arrive(Task& task, Claimants& list);
-  void leave(Claimants::iterator claimant);
+  Claimant& arrive(Task& task, Claimants& list);
+  void leave(Claimant& holder);
+  [[nodiscard]] Claimant* holder(Task const& task);
   [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Task const* scope);
   void forget(Claimed& area);
   void claim(Claimant& claimant);
   void give_up(Claimant& holder);
   static void hold(Claimant& claimant);
-  void admit(Claimants::iterator waiter);
+  void admit(Claimant& waiter);
   [[nodiscard]] bool front_keeps_back(Claimant const& other) const;
   [[nodiscard]] bool is_closed(Claimed const& area, Claimant const& to) const;
   [[nodiscard]] Claimed* obstacle(Claimant const& to);
@@ -145,8 +147,9 @@ class Exclusion {
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
   Claimants m_waiting;  ///< longest waiting first
-  std::unordered_map<Task const*, Claimants::iterator> m_claimants;
-  std::unordered_map<AreaEntry const*, Claimed> m_areas;
+  Claimants m_spare;
+  Areas m_areas;
+  std::vector<Areas::node_type> m_spare_areas;
   std::unordered_map<Task const*, AreaIndex> m_indices;  ///< of those areas, by scope
   Claimed m_compared;                   ///< no area, but the queue of those who wait because of a comparison
   std::vector<Task const*> m_sleeping;  ///< once for each wait; also those who may yet become holders

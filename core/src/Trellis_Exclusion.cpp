@@ -141,26 +141,48 @@ void Exclusion::record_change(Task const& task) {
 // --- who holds and waits, and for what
 // --------------------------------------------------------------------------------------
 
-Exclusion::Claimants::iterator Exclusion::arrive(Task& task, Claimants& list) {
-  auto const claimant = list.emplace(list.end());
-  claimant->task = &task;
-  claimant->number = m_arrivals++;
-  claim(*claimant);
-  m_claimants.emplace(&task, claimant);
+Exclusion::Claimant& Exclusion::arrive(Task& task, Claimants& list) {
+  if (m_spare.empty()) {
+    m_spare.emplace_back();
+    m_spare.front().self = m_spare.begin();
+  }
+  Claimant& claimant = m_spare.front();
+  list.splice(list.end(), m_spare, claimant.self);
+  claimant.task = &task;
+  claimant.number = m_arrivals++;
+  claim(claimant);
   return claimant;
 }
 
-/// Requires that it is a holder.
-void Exclusion::leave(Claimants::iterator claimant) {
-  give_up(*claimant);
-  m_claimants.erase(claimant->task);
-  m_holding.erase(claimant);
+void Exclusion::leave(Claimant& holder) {
+  give_up(holder);
+  m_spare.splice(m_spare.begin(), m_holding, holder.self);
+}
+
+/// Null when the task is none. Its accesses are those that it became one with.
+Exclusion::Claimant* Exclusion::holder(Task const& task) {
+  for (std::uint32_t k = 0; k < task.access_count; ++k) {
+    TaskAccess const& access = task.access(k);
+    if (access.mode != Mode::exclusive || access.state >= 0) continue;
+    auto const found = m_areas.find(access.entry);
+    Claimant* const holder = found != m_areas.end() ? found->second.holder : nullptr;
+    return holder != nullptr && holder->task == &task ? holder : nullptr;
+  }
+  auto const found = std::find_if(m_holding.begin(), m_holding.end(),
+                                  [&](Claimant const& holder) { return holder.task == &task; });
+  return found != m_holding.end() ? &*found : nullptr;
 }
 
 Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Task const* scope) {
-  auto const [found, is_new] = m_areas.try_emplace(&entry);
-  Claimed& area = found->second;
-  if (!is_new) return area;
+  if (auto const found = m_areas.find(&entry); found != m_areas.end()) return found->second;
+  if (m_spare_areas.empty()) {
+    m_areas.try_emplace(&entry);
+  } else {
+    m_spare_areas.back().key() = &entry;
+    m_areas.insert(std::move(m_spare_areas.back()));
+    m_spare_areas.pop_back();
+  }
+  Claimed& area = m_areas.find(&entry)->second;
   area.entry = &entry;
   area.scope = scope;
   area.area = entry.area;
@@ -180,7 +202,8 @@ void Exclusion::forget(Claimed& area) {
   auto const index = m_indices.find(area.scope);
   index->second.erase(area.area, &area);
   if (index->second.size() == 0 && area.scope != nullptr) m_indices.erase(index);  // scopes come and go
-  m_areas.erase(area.entry);
+  area.overlapping.clear();
+  m_spare_areas.push_back(m_areas.extract(area.entry));
 }
 
 void Exclusion::claim(Claimant& claimant) {
@@ -200,7 +223,7 @@ void Exclusion::claim(Claimant& claimant) {
 
 /// Who waits for what the holder had is to be asked in `grant`.
 void Exclusion::give_up(Claimant& holder) {
-  for (Claimed* area : holder.areas) area->held = false;
+  for (Claimed* area : holder.areas) area->holder = nullptr;
   may_open_around(holder);
   for (Claimed* area : holder.areas)
     if (--area->claimants == 0) forget(*area);
@@ -208,15 +231,13 @@ void Exclusion::give_up(Claimant& holder) {
 }
 
 void Exclusion::hold(Claimant& claimant) {
-  claimant.holds = true;
-  for (Claimed* area : claimant.areas) area->held = true;
+  for (Claimed* area : claimant.areas) area->holder = &claimant;
 }
 
-/// The waiter may run.
-void Exclusion::admit(Claimants::iterator waiter) {
-  m_holding.splice(m_holding.end(), m_waiting, waiter);
-  hold(*waiter);
-  if (m_recorder != nullptr) record_order(*waiter->task);
+void Exclusion::admit(Claimant& waiter) {
+  m_holding.splice(m_holding.end(), m_waiting, waiter.self);
+  hold(waiter);
+  if (m_recorder != nullptr) record_order(*waiter.task);
 }
 
 // --- who may run
@@ -233,7 +254,7 @@ bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
   auto const at_any = [&](auto const& test) {
     return test(&area) || std::any_of(area.overlapping.begin(), area.overlapping.end(), test);
   };
-  if (at_any([](Claimed const* each) { return each->held; })) return true;
+  if (at_any([](Claimed const* each) { return each->holder != nullptr; })) return true;
   if (m_waiting.empty()) return false;
   std::vector<Claimed*> const& of_front = m_waiting.front().areas;
   return at_any([&](Claimed const* each) {
@@ -257,9 +278,9 @@ Exclusion::Claimed* Exclusion::obstacle(Claimant const& to) {
 
 bool Exclusion::acquire(Task& task) {
   std::lock_guard const lock(m_mutex);
-  auto const claimant = arrive(task, m_waiting);
-  if (Claimed* const queue = obstacle(*claimant)) {
-    enqueue(*queue, *claimant);
+  Claimant& claimant = arrive(task, m_waiting);
+  if (Claimed* const queue = obstacle(claimant)) {
+    enqueue(*queue, claimant);
     return false;
   }
   admit(claimant);
@@ -312,7 +333,7 @@ void Exclusion::grant(std::vector<Task*>& ready) {
     if (Claimed* const next = obstacle(waiter)) {
       enqueue(*next, waiter);
     } else {
-      admit(m_claimants.find(waiter.task)->second);
+      admit(waiter);
       ready.push_back(waiter.task);
     }
     may_open(*area);
@@ -321,30 +342,29 @@ void Exclusion::grant(std::vector<Task*>& ready) {
 
 void Exclusion::release(Task& task, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
-  auto const found = m_claimants.find(&task);
-  if (found == m_claimants.end()) return;  // cancelled
-  leave(found->second);
+  Claimant* const claimant = holder(task);
+  if (claimant == nullptr) return;  // cancelled
+  leave(*claimant);
   grant(ready);
 }
 
 void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
+  Claimant* const claimant = holder(task);
   apply();
-  bool const held = task.exclusive;
   task.exclusive = concerns(task);
   if (m_recorder != nullptr) record_change(task);
-  auto const found = m_claimants.find(&task);
-  if (found == m_claimants.end()) {
+  if (claimant == nullptr) {
     // It may only now become exclusive: what it had before kept everybody else away, so nobody is in its way.
-    if (task.exclusive && !held) hold(*arrive(task, m_holding));
+    if (task.exclusive) hold(arrive(task, m_holding));
     return;
   }
   if (task.exclusive) {
-    give_up(*found->second);
-    claim(*found->second);
-    hold(*found->second);
+    give_up(*claimant);
+    claim(*claimant);
+    hold(*claimant);
   } else {
-    leave(found->second);
+    leave(*claimant);
   }
   grant(ready);
 }
@@ -365,8 +385,7 @@ void Exclusion::wake(Task& task) {
 
 bool Exclusion::holds(Task const& task) {
   std::lock_guard const lock(m_mutex);
-  auto const found = m_claimants.find(&task);
-  return found != m_claimants.end() && found->second->holds;
+  return holder(task) != nullptr;
 }
 
 }  // namespace trellis::Impl
