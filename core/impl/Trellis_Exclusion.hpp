@@ -147,7 +147,7 @@ class Exclusion {
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
   Claimants m_waiting;  ///< longest waiting first
-  Claimants m_spare;
+  Claimants m_spare;    ///< for reuse, as m_spare_areas
   Areas m_areas;
   std::vector<Areas::node_type> m_spare_areas;
   std::unordered_map<Task const*, AreaIndex> m_indices;  ///< of those areas, by scope
