@@ -4,14 +4,17 @@
 
 #include <Trellis_Area.hpp>
 #include <Trellis_Tag.hpp>
+#include <impl/Trellis_AreaIndex.hpp>
 #include <impl/Trellis_FunctionRef.hpp>
 #include <impl/Trellis_Recorder.hpp>
 #include <impl/Trellis_Task.hpp>
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace trellis::Impl {
@@ -27,6 +30,24 @@ namespace trellis::Impl {
 /// a task, which might be one of those). A task takes all its exclusive areas at once or none, so there is no
 /// deadlock among waiters, and the front does not starve. What a holder's body wrote is visible to the next
 /// one: `release` and `acquire` lock the same mutex.
+///
+/// INVARIANT (queues). To find out who may run without asking all that wait, each waiter is in the queue of
+/// one obstacle: one of its areas that is closed to it, that is, a holder has an overlapping area, or the
+/// front has one and keeps others back. What is open to a waiter closes when somebody becomes a holder, or
+/// when another task becomes the front; it opens only
+///   - when a holder gives up an area: all areas that overlap this one may open;
+///   - when a holder in the way of the front falls asleep: all areas that overlap one of the front's may
+///   open.
+/// It does not open when the front becomes a holder: what it kept back is now in conflict with a holder. So
+/// these are the only queues to look at, and in each only the longest waiting are asked, until the area is
+/// closed to the next one: it is closed to those behind that one as well, because the front is behind nobody.
+/// Who is asked and finds another of its areas closed moves to the queue of that one. So what a release costs
+/// depends on the task's own areas, those that overlap them, and those who move, but not on how many wait.
+///
+/// What a rule or states of the user's say can only be found out for two tasks at a time. The tasks that
+/// these can concern are `compared`: with each other, one by one, in addition to their areas. They have a
+/// queue in common for those to whom all their areas are open; when one of them gives up something, all who
+/// are in it are asked.
 class Exclusion {
  public:
   /// `recorder` may be null; else it gets an edge for each pair whose order was chosen here.
@@ -37,7 +58,7 @@ class Exclusion {
   /// `apply` changes the accesses of a running task; appends those that may run now.
   void change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready);
   /// The body of a task, or of a part of it, waits for another task: appends those that may run now. False
-  /// when the task is no holder; else `wake` is to be called.
+  /// when the task can be in nobody's way, now or after a demotion; else `wake` is to be called.
   bool sleep(Task& task, std::vector<Task*>& ready);
   void wake(Task& task);
   /// True when the task has its exclusive areas.
@@ -51,6 +72,30 @@ class Exclusion {
   [[nodiscard]] bool concerns(Task const& task) const;
 
  private:
+  struct Claimant;
+  /// An area to which holders or waiters of one scope have exclusive access; it is there while they are. The
+  /// entry of a task in flight is not forgotten, so it stands for the scope and the area.
+  struct Claimed {
+    AreaEntry const* entry = nullptr;
+    Task const* scope = nullptr;  ///< parent of the tasks
+    Area area;
+    std::uint32_t claimants = 0;
+    Claimant* holder = nullptr;
+    bool may_open = false;              ///< is in m_may_open
+    std::vector<Claimed*> overlapping;  ///< all others of the scope that share a byte with this one
+    std::vector<Claimant*> queue;       ///< a heap, longest waiting first
+  };
+  using Claimants = std::list<Claimant>;
+  /// A task that holds or waits.
+  struct Claimant {
+    Claimants::iterator self;
+    Task* task = nullptr;
+    std::uint64_t number = 0;  ///< in the order of arrival
+    bool compared = false;
+    std::vector<Claimed*> areas;  ///< without duplicates
+  };
+  using Areas = std::unordered_map<AreaEntry const*, Claimed>;
+
   /// What is kept of a task that has held, to know the order later.
   struct Past {
     struct Claim {
@@ -72,24 +117,49 @@ class Exclusion {
     complete,  ///< the later one waited for the end of the earlier one
   };
   [[nodiscard]] static Past past_of(Task const& task);
+  [[nodiscard]] bool ruled() const;
   [[nodiscard]] bool rules_exclude(TaskId a, std::span<TagPtr const> tags_a, TaskId b,
                                    std::span<TagPtr const> tags_b) const;
   [[nodiscard]] Chosen chosen_between(Past const& earlier, Past const& later) const;
   void record_order(Task const& task);
   void record_change(Task const& task);
-  void hold(Task& task);
-  [[nodiscard]] bool may_hold(Task const& task) const;
-  [[nodiscard]] bool front_keeps_back(Task const& task) const;
-  [[nodiscard]] bool claims_no_less(Task const& more, Task const& less) const;
-  void grant(std::vector<Task*>& ready, Task const* gone);
+
+  Claimant& arrive(Task& task, Claimants& list);
+  void leave(Claimant& holder);
+  [[nodiscard]] Claimant* holder(Task const& task);
+  [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Task const* scope);
+  void forget(Claimed& area);
+  void claim(Claimant& claimant);
+  void give_up(Claimant& holder);
+  static void hold(Claimant& claimant);
+  void admit(Claimant& waiter);
+  [[nodiscard]] bool front_keeps_back(Claimant const& other) const;
+  [[nodiscard]] bool is_closed(Claimed const& area, Claimant const& to) const;
+  [[nodiscard]] Claimed* obstacle(Claimant const& to);
+  void may_open(Claimed& area);
+  void may_open_around(Claimant const& claimant);
+  static void enqueue(Claimed& area, Claimant& waiter);
+  void grant(std::vector<Task*>& ready);
 
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;
   std::mutex m_mutex;
-  std::vector<Task*> m_holding;
-  std::vector<Task*> m_sleeping;  ///< of those; once for each wait
-  std::deque<Task*> m_waiting;    ///< longest waiting first
-  std::vector<Past> m_past;       ///< in the order in which they got hold; only with a recorder
+  std::uint64_t m_arrivals = 0;
+  Claimants m_holding;
+  Claimants m_waiting;  ///< longest waiting first
+  Claimants m_spare;    ///< for reuse, as m_spare_areas
+  Areas m_areas;
+  std::vector<Areas::node_type> m_spare_areas;
+  std::unordered_map<Task const*, AreaIndex> m_indices;  ///< of those areas, by scope
+  Claimed m_compared;                   ///< no area, but the queue of those who wait because of a comparison
+  std::vector<Task const*> m_sleeping;  ///< once for each wait; also those who may yet become holders
+  std::vector<Past> m_past;             ///< in the order in which they got hold; only with a recorder
+
+  struct MayOpen {
+    std::uint64_t first;  ///< number of the longest waiting
+    Claimed* area;
+  };
+  std::vector<MayOpen> m_may_open;  ///< a heap of queues to look at; empty between calls
 };
 
 }  // namespace trellis::Impl
