@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -209,6 +210,47 @@ TEST(Tools, SeeNoFenceThatStopsMoreThanOneInstance) {
   }
   EXPECT_GE(kernels, 6 * 20);
   EXPECT_LE(frees, 3 * 4) << "a few for each of the three instances, none for each task";
+}
+
+TEST(Tools, SeeEachRoundOfAPlanAsTheTasksOfOne) {
+  V x("x", 100), y("y", 100);
+  TaskGraph graph(two_workers());
+  std::thread::id const here = std::this_thread::get_id();
+  Plan const plan = graph.record("step", [&] {
+    parallel_for("grow", ResourcePolicy(graph, 100, read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += i; });
+    auto const sum = parallel_reduce(
+        "sum", ResourcePolicy(graph, 100, read(x)), KOKKOS_LAMBDA(int i, double& s) { s += x(i); });
+    parallel_scan("scan", ResourcePolicy(graph, 100, read(x)), KOKKOS_LAMBDA(int, int& s, bool) { s += 1; });
+    trellis::deep_copy("copy", graph, y, x);
+    host_task("look", ResourcePolicy(graph, read(y)), [] {});
+  });
+  graph.replay(plan);  // grows the scratch memory of the instances
+  graph.wait();
+  std::vector<Event> events;
+  {
+    Listener const listener;
+    Future<void> const done = graph.replay(plan, 7);
+    while (!done.is_done()) std::this_thread::yield();
+    events = listener.all();
+  }
+  std::map<std::string, int> counts;
+  for (Event const& event : events) {
+    ++counts[event.kind + ' ' + event.name];
+    EXPECT_NE(event.thread, here) << event.name << " ran on the thread that replays";
+    if (event.kind != "deep_copy" && event.kind != "region" &&
+        !event.name.ends_with("HostSpace::impl_deallocate before free")) {
+      EXPECT_FALSE(is_global(event.device)) << event.kind << " \"" << event.name << "\" stops every instance";
+    }
+  }
+  for (char const* once_a_round :
+       {"for grow", "reduce sum", "scan scan", "region copy", "deep_copy y<x", "region look"})
+    EXPECT_EQ(counts[once_a_round], 7) << once_a_round;
+  for (auto const& [name, count] : counts) {
+    EXPECT_THAT(name, testing::Not(HasSubstr("step"))) << "a plan is no kernel";
+    if (!name.starts_with("fence")) {
+      EXPECT_LE(count, 7) << name;
+    }
+  }
 }
 
 TEST(Tools, TheListenerDoesSeeFences) {
