@@ -58,6 +58,12 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
   }
   if (waiters_lock.owns_lock()) waiters_lock.unlock();
   publish(*task, rest, Frame::of(*this));
+  // What the part comes after now holds up its owner, and whoever waits for that on the main thread may have to
+  // run something for it. (Other new tasks hold up nobody.) The edges are there before the epoch moves.
+  if (m_main.size.load(std::memory_order_seq_cst) > 0) {
+    m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
+    m_workers.main_ready_added();
+  }
   return {m_control, m_generation, task, id};
 }
 

@@ -418,5 +418,38 @@ TEST_F(Splitting, MemoryIsGivenBack) {
   EXPECT_EQ(x[0], 11 * 2000);
 }
 
+// The main thread sleeps in a task, and nothing in the queue of tasks bound to it is needed for what it waits
+// for, until a new part says so.
+TEST_F(Splitting, APartThatComesToDependOnATaskOfTheMainThreadWakesItUp) {
+  Properties bound;
+  bound.main_thread = true;
+  for (int repetition = 0; repetition != 20; ++repetition) {
+    TaskGraph graph(with_workers(3));
+    Gate part_runs;
+    Gate other_waits;
+    Future<void> const other = task(graph, "other", {}, [&] {
+      EXPECT_TRUE(part_runs.pass());
+      part("bound part", {}, [] {}, bound);
+      other_waits.open();
+      wait_for_parts();
+    });
+    task(
+        graph, "on the main thread", {},
+        [&] {
+          part("part", {}, [&] {
+            part_runs.open();
+            EXPECT_TRUE(other_waits.pass());
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));  // until both sleep, most likely
+            Properties after;
+            after.after = handles(other);
+            part("part of the part", {}, [] {}, after);
+          });
+          wait_for_parts();
+        },
+        bound);
+    graph.wait();
+  }
+}
+
 }  // namespace
 }  // namespace trellis
