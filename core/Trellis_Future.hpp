@@ -23,13 +23,6 @@ struct FutureState {
   TaskId task = 0;
   std::string task_text;
   FailurePtr failure;
-
-  /// May come again and again: a recorded task runs once in each round.
-  template <class V>
-  void set(V&& result) {
-    value.emplace(std::forward<V>(result));
-    failure = nullptr;
-  }
 };
 
 struct FutureAccess;
@@ -63,6 +56,10 @@ class Future {
     require_valid();
     m_handle.wait();
     if (m_state->failure) throw Impl::make_error(m_state->task, m_state->task_text, *m_state->failure);
+    if (!m_state->value)
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: this future has no result yet: its task is recorded in a plan that has not been "
+                  "replayed");
     return *m_state->value;
   }
 

@@ -35,7 +35,7 @@ struct CallBody {
 
   void run(void* instance, Label const& label) {
     ToolsRegion const region(label);
-    state->set(call(callable, views, instance));
+    state->value.emplace(call(callable, views, instance));
   }
 
   static decltype(auto) call(Callable& callable, Views& views, void* instance) {

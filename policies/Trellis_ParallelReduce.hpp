@@ -151,9 +151,9 @@ struct ReduceBody {
                 Kokkos::parallel_reduce(kernel_name(label), policy, functor, each.kokkos()...);
                 auto values = std::tuple_cat(each.value()...);
                 if constexpr (std::tuple_size_v<decltype(values)> == 1)
-                  state->set(std::get<0>(std::move(values)));
+                  state->value.emplace(std::get<0>(std::move(values)));
                 else if constexpr (std::tuple_size_v<decltype(values)> > 1)
-                  state->set(std::move(values));
+                  state->value.emplace(std::move(values));
               },
               live);
         },

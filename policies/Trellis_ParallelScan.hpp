@@ -24,7 +24,7 @@ struct ScanBody {
     Value total{};
     Kokkos::parallel_scan(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)),
                           functor, total);
-    state->set(std::move(total));
+    state->value.emplace(std::move(total));
   }
 };
 

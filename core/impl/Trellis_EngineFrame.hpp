@@ -11,12 +11,17 @@ namespace trellis::Impl {
 /// another.
 struct Engine::Frame {
   Frame(Engine& in_engine, Slot& on_slot, Task& runs)
-      : engine(in_engine), slot(on_slot), task(runs), outer(top) {
+      : engine(in_engine), slot(on_slot), task(runs), outer(top), recording(t_recording) {
     top = this;
+    if (recording != nullptr)
+      t_recording = nullptr;  // what this task submits is not what that thread records
   }
   Frame(Frame const&) = delete;
   Frame& operator=(Frame const&) = delete;
-  ~Frame() { top = outer; }
+  ~Frame() {
+    top = outer;
+    if (recording != nullptr) t_recording = recording;
+  }
 
   /// The innermost frame of this engine on the calling thread, or null.
   static Frame* of(Engine const& engine) {
@@ -29,6 +34,7 @@ struct Engine::Frame {
   Slot& slot;
   Task& task;
   Frame* const outer;
+  PlanRecording* const recording;  ///< of the thread, when it runs a task of another graph meanwhile
   static thread_local Frame* top;
 };
 

@@ -116,7 +116,9 @@ struct PlanState {
     bool cancelled;
   };
   std::map<std::uint32_t, Failed> failed;  ///< guarded by lock: by index, in the newest replay
-  std::deque<TaskOps> forwarded;           ///< of tasks that were submitted instead, see Trellis_Iterate.cpp
+  // When tasks of a pass were submitted instead, see Trellis_Iterate.cpp.
+  std::deque<TaskOps> forwarded;         ///< of these tasks
+  std::vector<TaskHandle> forwarded_as;  ///< guarded by the submission lock: by index
 };
 
 /// Calls f for the plan and for all that it replays.

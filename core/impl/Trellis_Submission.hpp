@@ -69,7 +69,7 @@ struct TaskSpec {
   int priority = 0;
   bool main_thread = false;
   bool synchronizing = false;
-  PlanState const* replays = nullptr;  ///< the body is a ReplayBody of this
+  PlanState* replays = nullptr;  ///< the body is a ReplayBody of this
 };
 
 }  // namespace trellis::Impl

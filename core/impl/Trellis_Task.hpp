@@ -34,7 +34,8 @@ struct TaskOps {
   /// Runs the body on an instance of the task's space (null for a host task). May throw.
   void (*run)(void* body, void* instance, Label const& label);
   void (*destroy)(void* body) noexcept;
-  /// Tells the body's future, if it has one, that there will be no result.
+  /// Tells the body's future, if it has one, that there will be no result; with a null failure, that there
+  /// may be one after all (a recorded task runs again).
   void (*fail)(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
   /// Makes a copy of the body elsewhere. Null: it may have none.
   void (*copy)(void const* body, void* to) = nullptr;

@@ -261,7 +261,7 @@ void Engine::submit_instead(PlanRecording& recording) {
       throw;
     }
     std::lock_guard const lock(m_submission);
-    plan->last = handle;
+    plan->forwarded_as.push_back(handle);
   }
 }
 

@@ -166,6 +166,9 @@ bool Engine::refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&
       throw Error(Error::Kind::bad_input,
                   "Trellis: " + describe(task) + " belongs to a plan and cannot be refined");
     if (is_done(handle)) return false;
+    if (task.replays)
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: " + describe(task) + " replays a plan and cannot be refined");
     std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
     if (unfinished == 0) return false;
     if (task.asynchronous || task.scope != nullptr)

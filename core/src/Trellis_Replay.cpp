@@ -44,9 +44,29 @@ TaskHandle Engine::submit_replay(Label const& label, std::shared_ptr<PlanState> 
     add_pending(*plan, -1);
     throw;
   }
-  std::lock_guard const lock(m_submission);
-  for_each_plan(*plan, [&](PlanState& each) { each.last = handle; });
   return handle;
+}
+
+/// The task that is complete when a recorded task has run: its newest replay, or what was submitted in its
+/// place. The submission lock is held, and the handle's plan is there.
+TaskHandle Engine::stands_for(TaskHandle const& handle) {
+  PlanState const& plan = *handle.task->node.plan;
+  auto const index = handle.task->node.index;
+  return index < plan.forwarded_as.size() ? plan.forwarded_as[index] : plan.last;
+}
+
+/// Puts what stands for recorded tasks in their places, among those that a task names in `after(...)`; those
+/// of which no replay is under way are left out. The submission lock is held.
+void Engine::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const {
+  for (TaskHandle const& before : spec.after) {
+    if ((before.id & PlanNode::recorded) == 0) {
+      resolved.push_back(before);
+    } else if (!is_done(before)) {
+      TaskHandle const whole = stands_for(before);
+      if (whole.valid() && !is_done(whole)) resolved.push_back(whole);
+    }
+  }
+  spec.after = resolved;
 }
 
 /// The task that a recorded one, or a part, belongs to; null when there is none.
@@ -64,6 +84,8 @@ Task* Engine::run_plan(Task& whole, Slot& slot) {
       return nullptr;
     }
     plan.whole.store(&whole, std::memory_order_release);
+    for (auto const& [index, failed] : plan.failed)
+      plan.tasks[index]->ops->fail(plan.tasks[index]->body, 0, {}, nullptr);
     plan.failed.clear();
   }
   if (whole.failure != nullptr) {
@@ -88,9 +110,7 @@ void Engine::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
       std::lock_guard const lock(m_submission);
       text = describe(*task);
     }
-    task->ops->fail(task->body, 0, text, failure);
-    std::lock_guard const lock(plan.lock);
-    plan.failed.emplace(task->node.index, PlanState::Failed{std::move(text), failure, true});
+    note_failed(*task, text, failure, true);
   }
   Task* const whole = plan.whole.load(std::memory_order_relaxed);
   for (PlanState* nested : plan.nested) {
@@ -200,12 +220,13 @@ Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
 
 /// All tasks are through with their rounds: starts the next one, or completes the replay.
 Task* Engine::rounds_over(PlanState& plan, Slot& slot) {
-  if (plan.rounds_left > 0) {
+  FailurePtr const failure = plan.whole.load(std::memory_order_relaxed)->failure;
+  if (plan.rounds_left > 0 && failure == nullptr) {
     --plan.rounds_left;
     return start_rounds(plan, slot);
   }
-  bool const failed = plan.whole.load(std::memory_order_relaxed)->failure != nullptr;
-  return replay_over(plan, slot, failed ? TaskState::failed : TaskState::done);
+  if (plan.rounds_left > 0) cancel_tasks(plan, failure);  // what is behind a synchronizing task is cancelled
+  return replay_over(plan, slot, failure != nullptr ? TaskState::failed : TaskState::done);
 }
 
 Task* Engine::replay_over(PlanState& plan, Slot& slot, TaskState state) {
@@ -237,11 +258,16 @@ void Engine::note_failed_run(Task& task, TaskState state, FailurePtr const& fail
     std::lock_guard const lock(m_submission);
     text = describe(task);
   }
-  bool const cancelled = state == TaskState::cancelled;
-  task.ops->fail(task.body, cancelled ? 0 : failure->origin, text, failure);
+  note_failed(task, text, failure, state == TaskState::cancelled);
   inherit(*plan.whole.load(std::memory_order_relaxed), failure);
+}
+
+/// The first time in a replay counts: later runs of the task may be cancelled because of it, or end well.
+void Engine::note_failed(Task& task, std::string const& text, FailurePtr const& failure, bool cancelled) {
+  PlanState& plan = *task.node.plan;
   std::lock_guard const lock(plan.lock);
-  plan.failed.emplace(task.node.index, PlanState::Failed{std::move(text), failure, cancelled});
+  if (plan.failed.emplace(task.node.index, PlanState::Failed{text, failure, cancelled}).second)
+    task.ops->fail(task.body, cancelled ? 0 : failure->origin, text, failure);
 }
 
 /// Waits for the newest replay of the plan that a recorded task belongs to.
@@ -251,7 +277,7 @@ void Engine::wait_for_replay(TaskHandle const& handle) {
     {
       std::lock_guard const lock(m_submission);
       if (is_done(handle)) return;
-      whole = handle.task->node.plan->last;
+      whole = stands_for(handle);
     }
     if (whole.valid() && !is_done(whole))
       wait_for(whole);

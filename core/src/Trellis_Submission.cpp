@@ -26,11 +26,15 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
   TaskId id = 0;
   std::int32_t rest = 0;
   {
+    std::vector<TaskHandle> resolved;
     std::unique_lock lock(m_submission);
     if (frame == nullptr) make_room(lock);
+    if (!spec.after.empty()) resolve_after(spec, resolved);
     task = &new_task(spec, m_root);
     id = task->id;
     rest = Task::being_submitted - connect(*task, spec, m_root);
+    if (spec.replays != nullptr)
+      for_each_plan(*spec.replays, [&](PlanState& plan) { plan.last = {m_control, m_generation, task, id}; });
   }
   publish(*task, rest, frame);
   if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
@@ -40,8 +44,13 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
 TaskHandle Engine::submit_part(TaskSpec&& spec) {
   // Until its edges are there nobody may start to wait for what they would make hopeless.
   std::unique_lock<std::mutex> waiters_lock(m_waiters_mutex, std::defer_lock);
+  std::vector<TaskHandle> resolved;
   if (!spec.after.empty()) {
     waiters_lock.lock();
+    {
+      std::lock_guard const lock(m_submission);
+      resolve_after(spec, resolved);
+    }
     check_explicit(spec);
   }
   Task* task = nullptr;
@@ -58,8 +67,8 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
   }
   if (waiters_lock.owns_lock()) waiters_lock.unlock();
   publish(*task, rest, Frame::of(*this));
-  // What the part comes after now holds up its owner, and whoever waits for that on the main thread may have to
-  // run something for it. (Other new tasks hold up nobody.) The edges are there before the epoch moves.
+  // What the part comes after now holds up its owner, and whoever waits for that on the main thread may have
+  // to run something for it. (Other new tasks hold up nobody.) The edges are there before the epoch moves.
   if (m_main.size.load(std::memory_order_seq_cst) > 0) {
     m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
     m_workers.main_ready_added();
@@ -111,7 +120,8 @@ void Engine::find_entries(TaskSpec const& spec, Scope& scope, TaskId last) {
     if (is_part) check_within(*spec.parent.task, request, spec.label);
     AreaEntry& entry = scope.table.find_or_make(request, last);
     m_entries.push_back(&entry);
-    // Whether that task is done is asked in `connect`; by then its line has come from the worker that runs it.
+    // Whether that task is done is asked in `connect`; by then its line has come from the worker that runs
+    // it.
     if (!entry.current.empty()) prefetch_to_write(entry.current.back().task);
     special = special || request.mode == Mode::exclusive || request.state != nullptr;
   }

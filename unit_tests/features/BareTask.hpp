@@ -118,7 +118,7 @@ struct Body {
     if constexpr (std::is_void_v<Result>)
       self.call(instance);
     else
-      self.state->set(self.call(instance));
+      self.state->value.emplace(self.call(instance));
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void fail(void* body, TaskId id, std::string const& text, Impl::FailurePtr const& failure) noexcept {

@@ -18,6 +18,7 @@ using namespace Test;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class Plans : public Timed {};
 
@@ -540,6 +541,127 @@ TEST_F(Plans, KeepMemoryFlat) {
   for (int k = 0; k != 200; ++k) record_and_replay();
   EXPECT_EQ(graph.task_memory(), memory);
   EXPECT_EQ(x[3], 3 * 202);
+}
+
+TEST_F(Plans, OutsideTasksMayComeAfterARecordedOne) {
+  for (int repetition = 0; repetition != 30; ++repetition) {
+    Block x("x");
+    TaskGraph graph(with_workers(3));
+    std::atomic<int> runs{0};
+    Future<void> grown;
+    Plan const plan = graph.record([&] { grown = task(graph, "grow", {updates(x)}, [&] { ++runs; }); });
+    Properties after;
+    after.after = handles(grown);
+    task(graph, "first", {}, [] {}, after).get();  // no replay, nothing to wait for
+    graph.replay(plan, 20);
+    task(graph, "behind", {}, [&] { EXPECT_EQ(runs % 20, 0); }, after);
+    task(graph, "whole", {}, [&] { part("part", {}, [&] { EXPECT_GE(runs, 20); }, after); });
+    graph.replay(plan, 20);
+    task(graph, "behind", {}, [&] { EXPECT_EQ(runs, 40); }, after);
+    graph.wait();
+    task(graph, "last", {}, [&] { ++runs; }, after).get();
+    EXPECT_EQ(runs, 41);
+  }
+}
+
+TEST_F(Plans, ReplaysCannotBeRefined) {
+  Block x("x");
+  TaskGraph graph(with_workers(2));
+  Gate gate;
+  Plan const plan = graph.record([&] { task(graph, "in", {updates(x)}, [&] { ++x[0]; }); });
+  task(graph, "before", {updates(x)}, [&] { EXPECT_TRUE(gate.pass()); });
+  Future<void> const whole = graph.replay(plan, 3);
+  EXPECT_THAT(error_of([&] { (void)refine(whole, [](auto const&) {}); }), HasSubstr("cannot be refined"));
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(x[0], 3);
+}
+
+TEST_F(Plans, DoNotRecordWhatOtherGraphsTasksSubmit) {
+  TaskGraphOptions few = with_workers(1);
+  few.in_flight = 2;
+  TaskGraph a(with_workers(2));
+  TaskGraph b(few);
+  std::atomic<int> runs{0};
+  Plan const plan = a.record([&] {
+    for (int k = 0; k != 50; ++k) task(b, "b", {}, [&] { task(a, "a", {}, [&] { ++runs; }); });
+    b.wait();
+  });
+  a.wait();
+  EXPECT_EQ(plan.tasks(), 0U);
+  EXPECT_EQ(runs, 50);
+}
+
+TEST_F(Plans, WhoseRoundsDoNotOverlapEndWithAFailure) {
+  Block x("x");
+  TaskGraph graph(with_workers(2));
+  int booms = 0;
+  int behind_runs = 0;
+  Properties synchronizing;
+  synchronizing.synchronizing = true;
+  Future<int> behind;
+  Plan const plan = graph.record([&] {
+    task(graph, "boom", {updates(x)}, [&] {
+      if (++booms == 2) throw std::runtime_error("second");
+    });
+    behind = task(graph, "behind", {reads(x)}, [&] { return ++behind_runs; });
+    task(graph, "barrier", {}, [] {}, synchronizing);
+  });
+  Future<void> const whole = graph.replay(plan, 5);
+  EXPECT_THAT(error_of([&] { whole.get(); }), AllOf(HasSubstr("boom"), HasSubstr("second")));
+  EXPECT_THAT(error_of([&] { behind.get(); }), HasSubstr("was cancelled"));
+  EXPECT_EQ(booms, 2);
+  EXPECT_EQ(behind_runs, 1);
+  EXPECT_ANY_THROW(graph.wait());
+  graph.replay(plan, 3);
+  EXPECT_EQ(behind.get(), 4);
+}
+
+TEST_F(Plans, ResultsBeforeTheFirstReplayAreAnError) {
+  TaskGraph graph(with_workers(2));
+  Future<int> result;
+  Plan const plan = graph.record([&] { result = task(graph, "in", {}, [] { return 7; }); });
+  EXPECT_THAT(error_of([&] { (void)result.get(); }), HasSubstr("has no result yet"));
+  graph.replay(plan);
+  EXPECT_EQ(result.get(), 7);
+}
+
+TEST_F(Plans, AFailureInAnyRoundIsWhatTheFutureTells) {
+  TaskGraph graph(with_workers(2));
+  for (int const fails_in : {1, 2, 5}) {
+    std::atomic<int> runs{0};
+    Future<int> result;
+    Future<void> nothing;
+    Block x("x");
+    Plan const plan = graph.record([&] {
+      result = task(graph, "result", {}, [&] {  // its rounds do not depend on each other
+        if (++runs == fails_in) throw std::runtime_error("one of them");
+        return 1;
+      });
+      nothing = task(graph, "chain", {updates(x)}, [&] {
+        if (++x[0] == fails_in) throw std::runtime_error("one of them");
+      });
+    });
+    graph.replay(plan, 5);
+    EXPECT_THAT(error_of([&] { (void)result.get(); }), HasSubstr("\" (recorded #1"));
+    EXPECT_THAT(error_of([&] { (void)result.get(); }),
+                AllOf(HasSubstr("failed: one of them"), Not(HasSubstr("was cancelled"))));
+    EXPECT_THAT(error_of([&] { nothing.get(); }),
+                AllOf(HasSubstr("failed: one of them"), Not(HasSubstr("was cancelled"))));
+    EXPECT_EQ(runs, 5);
+    EXPECT_ANY_THROW(graph.wait());
+  }
+}
+
+TEST_F(Plans, ATaskThatWaitsForItsOwnReplayIsToldSo) {
+  TaskGraph graph(with_workers(2));
+  Future<void> own;
+  std::string text;
+  Plan const plan =
+      graph.record([&] { own = task(graph, "in", {}, [&] { text = error_of([&] { own.get(); }); }); });
+  graph.replay(plan);
+  graph.wait();
+  EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
 }
 
 }  // namespace
