@@ -23,7 +23,8 @@ inline void to_json(Json& json, Parameters const& p) {
           {"copies", p.copies},
           {"scratch_bytes", p.scratch_bytes},
           {"imbalance", p.imbalance},
-          {"break_edge", p.break_edge}};
+          {"break_edge", p.break_edge},
+          {"settle_ms", p.settle_ms}};
 }
 
 inline void from_json(Json const& json, Parameters& p) {
@@ -40,6 +41,7 @@ inline void from_json(Json const& json, Parameters& p) {
   json.at("scratch_bytes").get_to(p.scratch_bytes);
   json.at("imbalance").get_to(p.imbalance);
   json.at("break_edge").get_to(p.break_edge);
+  json.at("settle_ms").get_to(p.settle_ms);
 }
 
 }  // namespace taskbench

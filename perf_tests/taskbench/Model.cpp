@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Model.hpp"
 
+#include <algorithm>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 namespace taskbench {
 
 double Model::measure(Work& work) {
   work.reset();
-  // Threads of another model's pool may still spin in wait of work.
-  std::this_thread::sleep_for(std::chrono::milliseconds(15));
+  std::this_thread::sleep_for(std::chrono::milliseconds(work.parameters().settle_ms));
   auto const begin = std::chrono::steady_clock::now();
   run(work);
   std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
@@ -17,32 +18,55 @@ double Model::measure(Work& work) {
   return seconds.count();
 }
 
-std::vector<std::unique_ptr<Model>> make_models(int workers) {
-  std::vector<std::unique_ptr<Model>> models;
-  auto const add = [&](std::unique_ptr<Model> model) {
-    if (model) models.push_back(std::move(model));
-  };
-  add(make_trellis(workers));
-  add(make_trellis_host(workers));
-  add(make_trellis_plan(workers));
-  add(make_kokkos(workers));
-  add(make_kokkos_graph(workers));
-  add(make_kokkos_graph_steps(workers));
+namespace {
+
+struct Entry {
+  std::string_view name;
+  std::unique_ptr<Model> (*make)(int workers);
+};
+
+constexpr Entry entries[] = {
+    {"trellis", make_trellis},
+    {"trellis_host", make_trellis_host},
+    {"trellis_plan", make_trellis_plan},
+    {"kokkos", make_kokkos},
+    {"kokkos_graph", make_kokkos_graph},
+    {"kokkos_graph_steps", make_kokkos_graph_steps},
 #ifdef TASKBENCH_HAS_OPENMP
-  add(make_openmp(workers));
-  add(make_openmp_llvm(workers));
+    {"openmp", make_openmp},
+    {"openmp_llvm", make_openmp_llvm},
 #endif
 #ifdef TASKBENCH_HAS_TASKFLOW
-  add(make_taskflow(workers));
-  add(make_taskflow_replay(workers));
+    {"taskflow", make_taskflow},
+    {"taskflow_replay", make_taskflow_replay},
 #endif
 #ifdef TASKBENCH_HAS_TBB
-  add(make_tbb(workers));
-  add(make_tbb_replay(workers));
+    {"tbb", make_tbb},
+    {"tbb_replay", make_tbb_replay},
 #endif
 #ifdef TASKBENCH_HAS_STARPU
-  add(make_starpu(workers));
+    {"starpu", make_starpu},
 #endif
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Model>> make_models(int workers, std::vector<std::string> const& names) {
+  std::vector<std::unique_ptr<Model>> models;
+  std::vector<std::string> missing = names;
+  for (Entry const& each : entries) {
+    if (!names.empty() && std::find(names.begin(), names.end(), each.name) == names.end()) continue;
+    std::unique_ptr<Model> model = each.make(workers);
+    if (!model) continue;
+    std::erase(missing, each.name);
+    models.push_back(std::move(model));
+  }
+  if (!missing.empty()) {
+    // A name with a typing error should not look like a model that is missing here.
+    std::string all;
+    for (Entry const& each : entries) all += ' ' + std::string(each.name);
+    throw std::runtime_error("there is no model called '" + missing.front() + "' in this build or on this machine; it was built with:" + all);
+  }
   return models;
 }
 

@@ -59,8 +59,8 @@ class Model {
   bool m_trellis;
 };
 
-/// All models that this build has.
-std::vector<std::unique_ptr<Model>> make_models(int workers);
+/// The models with these names, or all that this build has. Throws std::runtime_error when one is missing.
+std::vector<std::unique_ptr<Model>> make_models(int workers, std::vector<std::string> const& names);
 
 std::unique_ptr<Model> make_trellis(int workers);
 std::unique_ptr<Model> make_trellis_host(int workers);

@@ -15,7 +15,7 @@ void run_openmp_tasks(Work& work, int workers) {
   for (std::int64_t step = 0; step != work.steps(); ++step) {
     Columns const columns = work.columns(step);
     [[maybe_unused]] char* const* const from = &outputs[static_cast<std::size_t>(work.copy_of(step - 1)) * width];
-    char* const* const to = &outputs[static_cast<std::size_t>(work.copy_of(step)) * width];
+    [[maybe_unused]] char* const* const to = &outputs[static_cast<std::size_t>(work.copy_of(step)) * width];
     for (int column = columns.begin; column != columns.end; ++column) {
       std::span<int const> const inputs = work.edges().declared_inputs(step, column);
       int const* const input = inputs.data();

@@ -26,6 +26,7 @@ class StarPUModel : public Model {
     // It measures the machine's buses and keeps that in the home folder, unless told otherwise.
     m_home = std::filesystem::temp_directory_path() / ("taskbench-starpu-" + std::to_string(getpid()));
     setenv("STARPU_HOME", m_home.c_str(), 1);
+    setenv("STARPU_PERF_MODEL_DIR", m_home.c_str(), 1);
     for (char const* const name : {"STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NHIP", "STARPU_NMAX_FPGA"})
       setenv(name, "0", 1);
     for (char const* const name : {"STARPU_SILENT", "STARPU_WORKERS_NOBIND", "STARPU_HWLOC_MIGRATE_DISABLE"}) setenv(name, "1", 0);
