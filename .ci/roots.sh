@@ -155,23 +155,23 @@ bootstrap() {
 # add_packages TOOLCHAIN PACKAGE...: installs what only few commands need and is too large for every root. Whoever
 # asks can do without: what cannot be had is told, and tried again by the next command.
 add_packages() {
-  local toolchain=$1 root package wanted=() log=$HOME_DIR/log/root-$1-packages.log fd
+  local toolchain=$1 root package absent=() log=$HOME_DIR/log/root-$1-packages.log fd
   shift
   [[ $toolchain != native && ${TRELLIS_RUN_EXTRAS:-yes} != no ]] || return 0
   root=$(root_of "$toolchain")
   exec {fd}>"$root.packages.lock"
   flock "$fd"
   for package in "$@"; do
-    [[ -f $root/trellis-with-$package ]] || wanted+=("$package")
+    [[ -f $root/trellis-with-$package ]] || absent+=("$package")
   done
-  if ((${#wanted[@]} == 0)); then
+  if ((${#absent[@]} == 0)); then
     :
   elif (($(free_mebibytes) < MEBIBYTES_FOR_PACKAGES)); then
-    say "NOTE: disk nearly full: going on without ${wanted[*]}"
+    say "NOTE: disk nearly full: going on without ${absent[*]}"
   else
     cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
     step "read the package lists ($toolchain)" "$log" in_root "$toolchain" apt-get update || true
-    for package in "${wanted[@]}"; do
+    for package in "${absent[@]}"; do
       if step "install $package ($toolchain)" "$log" in_root "$toolchain" \
         env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package"; then
         touch "$root/trellis-with-$package"

@@ -20,7 +20,7 @@ def has_matplotlib():
         return False
     matplotlib.use("Agg")
     matplotlib.rcParams.update({
-        "figure.figsize": (9, 5.5), "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True,
+        "figure.figsize": (10, 5.5), "axes.grid": True, "grid.alpha": 0.3, "axes.axisbelow": True,
         "font.size": 11, "legend.fontsize": 9, "svg.fonttype": "none", "svg.hashsalt": "trellis",
         "axes.spines.top": False, "axes.spines.right": False,
     })

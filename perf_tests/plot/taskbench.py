@@ -9,12 +9,13 @@ import style
 
 
 def lines(rows, x, y):
-    """For each model, in the order of the file, its points by x."""
+    """For each model, in the order of the file, its points, also in the order of the file: that is the order of the
+    sweep, where x is a measured quantity."""
     models = {}
     for row in rows:
         if row[y] is not None:
             models.setdefault(row["model"], []).append((row[x], row[y]))
-    return {model: sorted(points) for model, points in models.items()}
+    return models
 
 
 def draw(axes, rows, x, y):
@@ -47,7 +48,7 @@ def efficiency(pyplot, rows, title):
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     axes.set(title=f"Efficiency over task granularity: {title}, {workers(rows)} workers",
              xlabel="task granularity = time × workers / tasks [µs]", ylabel="rate / peak rate")
-    axes.legend(title="METG(50 %)")
+    axes.legend(title="METG(50 %)", loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 
@@ -56,7 +57,7 @@ def cost(pyplot, rows, x, xlabel, title):
     draw(axes, rows, x, "us_per_task")
     axes.set_yscale("log")
     axes.set(title=f"{title}, {workers(rows)} workers", xlabel=xlabel, ylabel="time per task [µs]")
-    axes.legend(ncols=2)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 
@@ -72,8 +73,9 @@ def patterns(pyplot, rows, kernel):
         axes.plot([names.index(p) + offset for p in own], own.values(), label=model, **look)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axes.set_yscale("log")
-    axes.set(title=f"Time per task, kernel {kernel}, width {rows[0]['width']}, {workers(rows)} workers", ylabel="time per task [µs]")
-    axes.legend(ncols=2, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.set(title=f"Time per task, kernel {kernel}, width {rows[0]['width']}, {workers(rows)} workers", xlabel="pattern",
+             ylabel="time per task [µs]")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 

@@ -31,7 +31,9 @@ std::vector<Result> measure(std::vector<Model*> const& models, Parameters const&
   std::vector<Entry> entries;
   for (Model* const model : models) {
     if (std::string const why = model->why_not(parameters); !why.empty()) {
-      left_out.push_back({model->name(), std::string(pattern_names[static_cast<std::size_t>(parameters.shape.pattern)]), why});
+      left_out.push_back({model->name(),
+                          std::string(pattern_names[static_cast<std::size_t>(parameters.shape.pattern)]),
+                          why});
       continue;
     }
     Parameters own = parameters;
@@ -50,8 +52,8 @@ std::vector<Result> measure(std::vector<Model*> const& models, Parameters const&
   for (Entry& each : entries) {
     each.model->release();
     auto const [fastest, slowest] = std::minmax_element(each.seconds.begin(), each.seconds.end());
-    results.push_back({each.model, each.work->parameters(), each.work->tasks(), median(each.seconds), *fastest, *slowest,
-                       repetitions});
+    results.push_back({each.model, each.work->parameters(), each.work->tasks(), median(each.seconds),
+                       *fastest, *slowest, repetitions});
   }
   return results;
 }

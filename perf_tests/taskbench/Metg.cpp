@@ -63,23 +63,28 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   std::vector<std::int64_t> iterations{
       std::max<std::int64_t>(2, static_cast<std::int64_t>(options.coarsest_us * 1e-6 * per_thread))};
   while (iterations.back() > 1)
-    iterations.push_back(
-        std::min(iterations.back() - 1, std::max<std::int64_t>(1, std::llround(static_cast<double>(iterations.back()) / options.factor))));
+    iterations.push_back(std::min(
+        iterations.back() - 1,
+        std::max<std::int64_t>(1, std::llround(static_cast<double>(iterations.back()) / options.factor))));
   std::vector<Model*> running = models;
   for (std::int64_t const n : iterations) {
     parameters.iterations = n;
     double const us_per_task = 0.5 + 1e6 * static_cast<double>(n) / per_thread;
     double const tasks = options.seconds_per_run * workers / (1e-6 * us_per_task);
-    parameters.shape.steps = usable_steps(parameters, static_cast<std::int64_t>(tasks / parameters.shape.width));
+    parameters.shape.steps =
+        usable_steps(parameters, static_cast<std::int64_t>(tasks / parameters.shape.width));
     for (Result const& result : measure(running, parameters, options.repetitions, left_out)) {
       sweep.peak = std::max(sweep.peak, result.iterations_per_second());
       sweep.curves[result.model->name()].points.push_back({result, 0});
     }
-    // What is that far down needs long runs and says nothing more.
+    // What is that far down twice needs long runs and says nothing more. Once may be a disturbance.
     std::erase_if(running, [&](Model* model) {
       auto const curve = sweep.curves.find(model->name());
-      return curve == sweep.curves.end() ||
-             curve->second.points.back().result.iterations_per_second() < 0.1 * sweep.peak;
+      if (curve == sweep.curves.end()) return true;
+      auto const& points = curve->second.points;
+      return points.size() >= 2 && std::all_of(points.end() - 2, points.end(), [&](Point const& each) {
+               return each.result.iterations_per_second() < 0.1 * sweep.peak;
+             });
     });
     if (running.empty()) break;
   }

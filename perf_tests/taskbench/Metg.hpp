@@ -7,14 +7,14 @@
 #include <map>
 #include <optional>
 
-/// Minimum effective task granularity (Slaughter et al., SC20): the smallest task granularity, wall-clock time
-/// x workers / tasks, at which a model still reaches half of the peak rate.
+/// Minimum effective task granularity (Slaughter et al., SC20): the smallest task granularity, wall-clock
+/// time x workers / tasks, at which a model still reaches half of the peak rate.
 namespace taskbench {
 
 struct MetgOptions {
-  double coarsest_us = 200;         ///< kernel time of the largest task
-  double factor = 2;                ///< between the iterations of two points
-  double seconds_per_run = 0.03;    ///< of kernels, divided among the workers
+  double coarsest_us = 200;       ///< kernel time of the largest task
+  double factor = 2;              ///< between the iterations of two points
+  double seconds_per_run = 0.03;  ///< of kernels, divided among the workers
   int repetitions = 3;
 };
 
@@ -38,8 +38,8 @@ struct Sweep {
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out);
 
-/// Where (granularity, efficiency) crosses 50 % for the last time on the way from coarse to fine, interpolated
-/// linearly over the logarithm of the granularity.
+/// Where (granularity, efficiency) crosses 50 % for the last time on the way from coarse to fine,
+/// interpolated linearly over the logarithm of the granularity.
 std::optional<double> metg50(std::vector<std::pair<double, double>> const& coarse_to_fine);
 
 /// Iterations per second of bare threads with a column each.

@@ -14,7 +14,8 @@ double Model::measure(Work& work) {
   auto const begin = std::chrono::steady_clock::now();
   run(work);
   std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
-  if (std::string const error = work.error(); !error.empty()) throw std::runtime_error("model " + name() + ": " + error);
+  if (std::string const error = work.error(); !error.empty())
+    throw std::runtime_error("model " + name() + ": " + error);
   return seconds.count();
 }
 
@@ -65,7 +66,8 @@ std::vector<std::unique_ptr<Model>> make_models(int workers, std::vector<std::st
     // A name with a typing error should not look like a model that is missing here.
     std::string all;
     for (Entry const& each : entries) all += ' ' + std::string(each.name);
-    throw std::runtime_error("there is no model called '" + missing.front() + "' in this build or on this machine; it was built with:" + all);
+    throw std::runtime_error("there is no model called '" + missing.front() +
+                             "' in this build or on this machine; it was built with:" + all);
   }
   return models;
 }

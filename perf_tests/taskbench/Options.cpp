@@ -12,6 +12,10 @@ std::vector<std::string> strings(std::array<std::string_view, N> const& names) {
   return {names.begin(), names.end()};
 }
 
+bool has(std::vector<std::string> const& list, std::string const& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
 }  // namespace
 
 void describe(CLI::App& app, Options& options) {
@@ -34,19 +38,25 @@ void describe(CLI::App& app, Options& options) {
       ->check(CLI::Range(std::int64_t(1), std::int64_t(1'000'000'000)));
   app.add_option("--iterations", options.iterations, "Iterations of the kernel in each task")
       ->check(CLI::Range(std::int64_t(0), std::int64_t(1'000'000'000'000)));
-  app.add_option("--workers", options.workers, "Threads; default the hardware threads")->check(CLI::Range(1, 1024));
+  app.add_option("--workers", options.workers, "Threads; default the hardware threads")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--repetitions", options.repetitions, "Runs of each, of which the median counts")
       ->check(CLI::Range(1, 1000));
   app.add_option("--output-bytes", options.parameters.output_bytes, "Bytes that each task writes")
       ->check(CLI::Range(16, 1 << 30));
-  app.add_option("--copies", options.parameters.copies, "Outputs that each column keeps")->check(CLI::Range(2, 64));
+  app.add_option("--copies", options.parameters.copies, "Outputs that each column keeps")
+      ->check(CLI::Range(2, 64));
   app.add_option("--radix", options.parameters.shape.radix, "Of nearest, spread, random_nearest")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--period", options.parameters.shape.period, "Of spread, random_nearest")->check(CLI::Range(1, 1024));
-  app.add_option("--fraction", options.parameters.shape.fraction, "Of random_nearest")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--scratch-bytes", options.parameters.scratch_bytes, "Bytes per column that memory_bound sweeps over")
+  app.add_option("--period", options.parameters.shape.period, "Of spread, random_nearest")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--fraction", options.parameters.shape.fraction, "Of random_nearest")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--scratch-bytes", options.parameters.scratch_bytes,
+                 "Bytes per column that memory_bound sweeps over")
       ->check(CLI::Range(static_cast<int>(block_bytes), 1 << 30));
-  app.add_option("--imbalance", options.parameters.imbalance, "Of load_imbalance")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--imbalance", options.parameters.imbalance, "Of load_imbalance")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--output", options.output, "The JSON file")->capture_default_str();
   // For the tests: a model that does not learn of an edge must be found out.
   app.add_flag("--break-edge", options.parameters.break_edge)->group("");
@@ -54,16 +64,18 @@ void describe(CLI::App& app, Options& options) {
 }
 
 void complete(Options& options) {
-  if (options.workers == 0) options.workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (options.workers == 0)
+    options.workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (options.metg) options.parts.emplace_back("metg");
   bool const one_case =
       !options.patterns.empty() || !options.kernels.empty() || options.steps != 0 || options.iterations >= 0;
   if (options.parts.empty())
     options.parts = one_case ? std::vector<std::string>{"cost"} : strings(part_names);
-  bool const many_inputs =
-      std::find(options.patterns.begin(), options.patterns.end(), "all_to_all") != options.patterns.end();
-  if (many_inputs && options.width > 4096)
-    throw CLI::ValidationError("--width", "all_to_all takes at most 4096 columns");
+  bool const all = options.patterns.empty() && has(options.parts, "cost");
+  if (options.width > widest_table &&
+      (all || has(options.patterns, "all_to_all") || has(options.patterns, "dom")))
+    throw CLI::ValidationError("--width", "all_to_all and dom take at most " + std::to_string(widest_table) +
+                                              " columns; name other patterns with --pattern");
 }
 
 }  // namespace taskbench

@@ -31,6 +31,9 @@ struct Options {
   std::string output = "out/perf/taskbench.json";
 };
 
+/// The tables of edges of all_to_all and dom grow with the square of the width.
+inline constexpr int widest_table = 4096;
+
 inline constexpr std::array<std::string_view, 4> part_names{"cost", "metg", "tasks", "width"};
 
 /// Makes the command line's description; `options` must outlive it.

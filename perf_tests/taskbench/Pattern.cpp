@@ -7,7 +7,9 @@
 namespace taskbench {
 namespace {
 
-int log2_ceil(int n) { return n <= 1 ? 0 : std::bit_width(static_cast<unsigned>(n - 1)); }
+int log2_ceil(int n) {
+  return n <= 1 ? 0 : std::bit_width(static_cast<unsigned>(n - 1));
+}
 
 // What the pattern says, whether or not these columns exist.
 std::vector<int> candidates(Shape const& shape, std::int64_t step, int column) {
@@ -19,20 +21,31 @@ std::vector<int> candidates(Shape const& shape, std::int64_t step, int column) {
   int const before = (shape.radix - 1) / 2;
   int const behind = shape.radix / 2;
   switch (shape.pattern) {
-    case Pattern::trivial: break;
-    case Pattern::no_comm: range(column, column); break;
-    case Pattern::stencil_1d: range(column - 1, column + 1); break;
+    case Pattern::trivial:
+      break;
+    case Pattern::no_comm:
+      range(column, column);
+      break;
+    case Pattern::stencil_1d:
+      range(column - 1, column + 1);
+      break;
     case Pattern::stencil_1d_periodic:
       for (int const c : {column + width - 1, column, column + 1}) found.push_back(c % width);
       break;
-    case Pattern::dom: range(column - 1, column); break;
-    case Pattern::tree: range(column / 2, column / 2); break;
+    case Pattern::dom:
+      range(column - 1, column);
+      break;
+    case Pattern::tree:
+      range(column / 2, column / 2);
+      break;
     case Pattern::fft: {
       int const distance = width == 1 ? 0 : 1 << (step % log2_ceil(width));
       found = {column - distance, column, column + distance};
       break;
     }
-    case Pattern::nearest: range(column - before, column + behind); break;
+    case Pattern::nearest:
+      range(column - before, column + behind);
+      break;
     case Pattern::spread:
       for (int i = 0; i != shape.radix; ++i) {
         std::int64_t const shift = i == 0 ? 0 : step % shape.period;
@@ -42,12 +55,15 @@ std::vector<int> candidates(Shape const& shape, std::int64_t step, int column) {
     case Pattern::random_nearest: {
       auto const phase = static_cast<std::uint64_t>(step % shape.period);
       for (int c = column - before; c <= column + behind; ++c)
-        if (c == column || pseudo_random(phase, static_cast<std::uint64_t>(column),
-                                         static_cast<std::uint64_t>(c - column + shape.radix)) < shape.fraction)
+        if (c == column ||
+            pseudo_random(phase, static_cast<std::uint64_t>(column),
+                          static_cast<std::uint64_t>(c - column + shape.radix)) < shape.fraction)
           found.push_back(c);
       break;
     }
-    case Pattern::all_to_all: range(0, width - 1); break;
+    case Pattern::all_to_all:
+      range(0, width - 1);
+      break;
   }
   return found;
 }
@@ -88,12 +104,17 @@ std::vector<int> inputs_of(Shape const& shape, std::int64_t step, int column) {
 
 Repetition repetition_of(Shape const& shape) {
   switch (shape.pattern) {
-    case Pattern::dom: return {shape.width, 1};
-    case Pattern::tree: return {log2_ceil(shape.width) + 1, 1};
-    case Pattern::fft: return {1, std::max(1, log2_ceil(shape.width))};
+    case Pattern::dom:
+      return {shape.width, 1};
+    case Pattern::tree:
+      return {log2_ceil(shape.width) + 1, 1};
+    case Pattern::fft:
+      return {1, std::max(1, log2_ceil(shape.width))};
     case Pattern::spread:
-    case Pattern::random_nearest: return {1, shape.period};
-    default: return {1, 1};
+    case Pattern::random_nearest:
+      return {1, shape.period};
+    default:
+      return {1, 1};
   }
 }
 

@@ -17,13 +17,13 @@ enum class Pattern {
   no_comm,              ///< its own column
   stencil_1d,           ///< its own column and both neighbours
   stencil_1d_periodic,  ///< the same on a ring
-  dom,                  ///< its own column and the left neighbour; the columns are a wavefront that sweeps through
-  tree,                 ///< the parent; the number of columns doubles with each step until it is the width
-  fft,                  ///< a butterfly: its own column and those at distance 2^(step mod log2 width)
-  nearest,              ///< the `radix` columns around it
-  spread,               ///< `radix` columns far apart, other ones in each of `period` steps
-  random_nearest,       ///< its own column and each of the `radix` around it with probability `fraction`
-  all_to_all            ///< all columns
+  dom,             ///< its own column and the left neighbour; the columns are a wavefront that sweeps through
+  tree,            ///< the parent; the number of columns doubles with each step until it is the width
+  fft,             ///< a butterfly: its own column and those at distance 2^(step mod log2 width)
+  nearest,         ///< the `radix` columns around it
+  spread,          ///< `radix` columns far apart, other ones in each of `period` steps
+  random_nearest,  ///< its own column and each of the `radix` around it with probability `fraction`
+  all_to_all       ///< all columns
 };
 
 inline constexpr std::array<std::string_view, 11> pattern_names{

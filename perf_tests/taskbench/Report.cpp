@@ -51,9 +51,12 @@ std::string date() {
 
 char const* kind_name(Model::Kind kind) {
   switch (kind) {
-    case Model::Kind::bulk: return "bulk";
-    case Model::Kind::dynamic: return "dynamic";
-    case Model::Kind::replay: return "replay";
+    case Model::Kind::bulk:
+      return "bulk";
+    case Model::Kind::dynamic:
+      return "dynamic";
+    case Model::Kind::replay:
+      return "replay";
   }
   return "";
 }
@@ -67,8 +70,8 @@ std::string variable(char const* name) {
 std::optional<double> best_peer(Result const& of, std::vector<Result> const& results) {
   std::optional<double> best;
   for (Result const& each : results)
-    if (!each.model->is_trellis() && each.model->name() != "kokkos" && each.model->kind() == of.model->kind() &&
-        each.model != of.model)
+    if (!each.model->is_trellis() && each.model->name() != "kokkos" &&
+        each.model->kind() == of.model->kind() && each.model != of.model)
       best = std::min(best.value_or(each.us_per_task()), each.us_per_task());
   return best;
 }
@@ -91,11 +94,14 @@ std::optional<double> ratio(double value, std::optional<double> to) {
   return value / *to;
 }
 
-Json or_null(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
+Json or_null(std::optional<double> value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 
 std::string title(Parameters const& p) {
   return std::string(pattern_names[static_cast<std::size_t>(p.shape.pattern)]) + ", " +
-         std::string(kernel_names[static_cast<std::size_t>(p.kernel)]) + ", width " + std::to_string(p.shape.width);
+         std::string(kernel_names[static_cast<std::size_t>(p.kernel)]) + ", width " +
+         std::to_string(p.shape.width);
 }
 
 }  // namespace
@@ -105,7 +111,8 @@ Report::Report(int workers, std::vector<std::unique_ptr<Model>> const& models) {
   std::ifstream("/proc/loadavg") >> load;
   Json described = Json::object();
   for (auto const& each : models)
-    described[each->name()] = {{"what", each->description()}, {"kind", kind_name(each->kind())}, {"workers", each->workers()}};
+    described[each->name()] = {
+        {"what", each->description()}, {"kind", kind_name(each->kind())}, {"workers", each->workers()}};
   std::string const commit = variable("TRELLIS_COMMIT");
   m_context = {{"benchmark", "taskbench"},
                {"date", date()},
@@ -154,13 +161,16 @@ Json& Report::add_row(std::string const& part, Result const& result) {
 void Report::add(std::string const& part, std::vector<Result> const& results) {
   if (results.empty()) return;
   Parameters const& p = results.front().parameters;
-  std::printf("\n%s: %s, %lld iterations\n", part.c_str(), title(p).c_str(), static_cast<long long>(p.iterations));
-  std::printf("  %-20s %10s %12s %12s %10s %12s\n", "model", "tasks", "us per task", "tasks/s", "/ kokkos", "/ best peer");
+  std::printf("\n%s: %s, %lld iterations\n", part.c_str(), title(p).c_str(),
+              static_cast<long long>(p.iterations));
+  std::printf("  %-20s %10s %12s %12s %10s %12s\n", "model", "tasks", "us per task", "tasks/s", "/ kokkos",
+              "/ best peer");
   for (Result const& each : results) {
     std::optional<double> const to_kokkos = ratio(each.us_per_task(), of_kokkos(results));
     std::optional<double> const to_peer = ratio(each.us_per_task(), best_peer(each, results));
-    std::printf("  %-20s %10lld %12s %12.0f %10s %12s\n", each.model->name().c_str(), static_cast<long long>(each.tasks),
-                cell(each.us_per_task()).c_str(), 1e6 / each.us_per_task(), cell(to_kokkos).c_str(), cell(to_peer).c_str());
+    std::printf("  %-20s %10lld %12s %12.0f %10s %12s\n", each.model->name().c_str(),
+                static_cast<long long>(each.tasks), cell(each.us_per_task()).c_str(),
+                1e6 / each.us_per_task(), cell(to_kokkos).c_str(), cell(to_peer).c_str());
     Json& row = add_row(part, each);
     row["ratio_to_kokkos"] = or_null(to_kokkos);
     row["ratio_to_best_peer"] = or_null(to_peer);
@@ -178,11 +188,14 @@ void Report::add(std::string const& part, Sweep const& sweep) {
     if (name == "kokkos")
       kokkos = curve.metg_us;
     else if (!model.is_trellis())
-      peers[model.kind()] = std::min(peers.try_emplace(model.kind(), *curve.metg_us).first->second, *curve.metg_us);
+      peers[model.kind()] =
+          std::min(peers.try_emplace(model.kind(), *curve.metg_us).first->second, *curve.metg_us);
   }
-  std::printf("\n%s: %s, peak %s iterations/s\n", part.c_str(), title(sweep.curves.begin()->second.points.front().result.parameters).c_str(),
+  std::printf("\n%s: %s, peak %s iterations/s\n", part.c_str(),
+              title(sweep.curves.begin()->second.points.front().result.parameters).c_str(),
               cell(sweep.peak, "%.4g").c_str());
-  std::printf("  %-20s %14s %10s %12s %16s\n", "model", "METG(50%) us", "/ kokkos", "/ best peer", "best efficiency");
+  std::printf("  %-20s %14s %10s %12s %16s\n", "model", "METG(50%) us", "/ kokkos", "/ best peer",
+              "best efficiency");
   for (auto const& [name, curve] : sweep.curves) {
     double best = 0;
     for (Point const& each : curve.points) best = std::max(best, each.efficiency);
@@ -193,8 +206,8 @@ void Report::add(std::string const& part, Sweep const& sweep) {
       to_kokkos = ratio(*curve.metg_us, kokkos);
       if (peer != peers.end()) to_peer = *curve.metg_us / peer->second;
     }
-    std::printf("  %-20s %14s %10s %12s %15.0f%%\n", name.c_str(), cell(curve.metg_us).c_str(), cell(to_kokkos).c_str(),
-                cell(to_peer).c_str(), 100 * best);
+    std::printf("  %-20s %14s %10s %12s %15.0f%%\n", name.c_str(), cell(curve.metg_us).c_str(),
+                cell(to_kokkos).c_str(), cell(to_peer).c_str(), 100 * best);
     for (Point const& each : curve.points) {
       Json& row = add_row(part, each.result);
       row["efficiency"] = each.efficiency;
@@ -214,7 +227,9 @@ void Report::left_out(std::vector<LeftOut> const& list) {
   }
 }
 
-void Report::finish(double seconds) { m_context["seconds_in_all"] = seconds; }
+void Report::finish(double seconds) {
+  m_context["seconds_in_all"] = seconds;
+}
 
 void Report::write(std::string const& path) const {
   std::filesystem::path const file(path);

@@ -17,8 +17,12 @@ std::string name_of(std::int64_t step, std::int64_t column) {
 }
 
 // A missing edge makes these race: the comparison then still has a defined value.
-std::int64_t load(std::int64_t& x) { return std::atomic_ref(x).load(std::memory_order_relaxed); }
-void store(std::int64_t& x, std::int64_t value) { std::atomic_ref(x).store(value, std::memory_order_relaxed); }
+std::int64_t load(std::int64_t& x) {
+  return std::atomic_ref(x).load(std::memory_order_relaxed);
+}
+void store(std::int64_t& x, std::int64_t value) {
+  std::atomic_ref(x).store(value, std::memory_order_relaxed);
+}
 
 std::span<std::int64_t> pairs(char* output, std::size_t bytes) {
   return {reinterpret_cast<std::int64_t*>(output), 2 * (bytes / pair_bytes)};
@@ -31,11 +35,12 @@ Work::Work(Parameters const& parameters)
       m_edges(parameters.shape, parameters.copies, parameters.break_edge),
       m_tasks(task_count(parameters.shape)),
       m_stride((parameters.output_bytes + cache_line - 1) / cache_line * cache_line),
-      m_outputs("outputs",
-                static_cast<std::size_t>(parameters.copies) * static_cast<std::size_t>(parameters.shape.width) * m_stride),
+      m_outputs("outputs", static_cast<std::size_t>(parameters.copies) *
+                               static_cast<std::size_t>(parameters.shape.width) * m_stride),
       m_results(static_cast<std::size_t>(parameters.shape.width)) {
   if (parameters.kernel == Kernel::memory_bound)
-    m_scratch.assign(static_cast<std::size_t>(parameters.shape.width) * (parameters.scratch_bytes / sizeof(double)), 1.0);
+    m_scratch.assign(
+        static_cast<std::size_t>(parameters.shape.width) * (parameters.scratch_bytes / sizeof(double)), 1.0);
 }
 
 void Work::run_task(std::int64_t step, int column) const {
@@ -46,11 +51,15 @@ void Work::run_task(std::int64_t step, int column) const {
   auto const own = static_cast<std::size_t>(column);
   std::int64_t const iterations = m_parameters.iterations;
   switch (m_parameters.kernel) {
-    case Kernel::empty: break;
-    case Kernel::compute_bound: m_results[own].value = compute(iterations); break;
+    case Kernel::empty:
+      break;
+    case Kernel::compute_bound:
+      m_results[own].value = compute(iterations);
+      break;
     case Kernel::memory_bound: {
       std::size_t const size = m_parameters.scratch_bytes / sizeof(double);
-      m_results[own].value = sweep(iterations, step * iterations, std::span(m_scratch).subspan(own * size, size));
+      m_results[own].value =
+          sweep(iterations, step * iterations, std::span(m_scratch).subspan(own * size, size));
       break;
     }
     case Kernel::load_imbalance:
@@ -103,11 +112,13 @@ std::string Work::error() const {
     std::scoped_lock const lock(m_mutex);
     return m_first_error + (errors == 1 ? "" : " (and " + std::to_string(errors - 1) + " more)");
   }
-  for (std::int64_t step = std::max<std::int64_t>(0, steps() - m_parameters.copies); step != steps(); ++step) {
+  for (std::int64_t step = std::max<std::int64_t>(0, steps() - m_parameters.copies); step != steps();
+       ++step) {
     Columns const active = columns(step);
     for (int column = active.begin; column != active.end; ++column)
       for (std::size_t i = 0; i != 2; ++i)
-        if (load(pairs(output(copy_of(step), column), m_parameters.output_bytes)[i]) != (i == 0 ? step : column))
+        if (load(pairs(output(copy_of(step), column), m_parameters.output_bytes)[i]) !=
+            (i == 0 ? step : column))
           return "task " + name_of(step, column) + " has not run";
   }
   return {};

@@ -66,7 +66,8 @@ class Work {
     return static_cast<int>((step + m_parameters.copies) % m_parameters.copies);
   }
   [[nodiscard]] std::size_t offset(int copy, int column) const {
-    return (static_cast<std::size_t>(copy) * static_cast<std::size_t>(width()) + static_cast<std::size_t>(column)) *
+    return (static_cast<std::size_t>(copy) * static_cast<std::size_t>(width()) +
+            static_cast<std::size_t>(column)) *
            m_stride;
   }
   [[nodiscard]] char* output(int copy, int column) const { return m_outputs.data() + offset(copy, column); }
@@ -78,7 +79,8 @@ class Work {
   };
 
   void check_input(std::int64_t step, int column, int input) const;
-  void report(std::int64_t step, int column, int input, std::int64_t found_step, std::int64_t found_column) const;
+  void report(std::int64_t step, int column, int input, std::int64_t found_step,
+              std::int64_t found_column) const;
 
   Parameters m_parameters;
   Edges m_edges;

@@ -21,7 +21,6 @@ class KokkosGraphModel : public Model {
  public:
   using Model::Model;
   [[nodiscard]] int workers() const override { return Host().concurrency(); }
-  [[nodiscard]] std::int64_t most_tasks() const override { return 10'000; }
   void release() override { m_graph.reset(); }
   void run(Work&) override {
     m_graph->submit();
@@ -45,6 +44,7 @@ class NodePerTask : public KokkosGraphModel {
   [[nodiscard]] std::string description() const override {
     return "Kokkos::Experimental::Graph, a node for each task, made once";
   }
+  [[nodiscard]] std::int64_t most_tasks() const override { return 10'000; }
   [[nodiscard]] std::string why_not(Parameters const& parameters) const override {
     // With several predecessors for each node the number of paths grows exponentially with the steps.
     Pattern const pattern = parameters.shape.pattern;
@@ -63,8 +63,9 @@ class NodePerTask : public KokkosGraphModel {
           auto const predecessors = work.edges().predecessors(step, column);
           Node const before =
               predecessors.empty() ? root : *at(step - predecessors[0].steps_back, predecessors[0].column);
-          at(step, column).emplace(before.then_parallel_for(
-              "task", Policy(0, 1), [&work, step, column](int) { work.run_task(step, column); }));
+          at(step, column).emplace(before.then_parallel_for("task", Policy(0, 1), [&work, step, column](int) {
+            work.run_task(step, column);
+          }));
         }
     });
   }
@@ -78,6 +79,7 @@ class NodePerStep : public KokkosGraphModel {
     return "Kokkos::Experimental::Graph, a node over all columns for each step, made once";
   }
   [[nodiscard]] bool declares_edges() const override { return false; }
+  [[nodiscard]] std::int64_t most_tasks() const override { return 50'000; }
   void prepare(Work& work) override {
     build([&](Node const& root) {
       Node last = root;
@@ -92,7 +94,11 @@ class NodePerStep : public KokkosGraphModel {
 
 }  // namespace
 
-std::unique_ptr<Model> make_kokkos_graph(int) { return std::make_unique<NodePerTask>(); }
-std::unique_ptr<Model> make_kokkos_graph_steps(int) { return std::make_unique<NodePerStep>(); }
+std::unique_ptr<Model> make_kokkos_graph(int) {
+  return std::make_unique<NodePerTask>();
+}
+std::unique_ptr<Model> make_kokkos_graph_steps(int) {
+  return std::make_unique<NodePerStep>();
+}
 
 }  // namespace taskbench

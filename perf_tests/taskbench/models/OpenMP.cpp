@@ -14,7 +14,8 @@ void run_openmp_tasks(Work& work, int workers) {
 #pragma omp single
   for (std::int64_t step = 0; step != work.steps(); ++step) {
     Columns const columns = work.columns(step);
-    [[maybe_unused]] char* const* const from = &outputs[static_cast<std::size_t>(work.copy_of(step - 1)) * width];
+    [[maybe_unused]] char* const* const from =
+        &outputs[static_cast<std::size_t>(work.copy_of(step - 1)) * width];
     [[maybe_unused]] char* const* const to = &outputs[static_cast<std::size_t>(work.copy_of(step)) * width];
     for (int column = columns.begin; column != columns.end; ++column) {
       std::span<int const> const inputs = work.edges().declared_inputs(step, column);
@@ -50,6 +51,8 @@ class OpenMPModel : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_openmp(int workers) { return std::make_unique<OpenMPModel>(workers); }
+std::unique_ptr<Model> make_openmp(int workers) {
+  return std::make_unique<OpenMPModel>(workers);
+}
 
 }  // namespace taskbench

@@ -26,7 +26,8 @@ std::string openmp_runtime() {
   void* const llvm = dlsym(RTLD_DEFAULT, "__kmpc_fork_call");
   Dl_info of_entry{}, of_llvm{};
   if (entry == nullptr || dladdr(entry, &of_entry) == 0) return "unknown runtime";
-  if (llvm != nullptr && dladdr(llvm, &of_llvm) != 0 && of_entry.dli_fbase == of_llvm.dli_fbase) return "LLVM libomp";
+  if (llvm != nullptr && dladdr(llvm, &of_llvm) != 0 && of_entry.dli_fbase == of_llvm.dli_fbase)
+    return "LLVM libomp";
   return "GNU libgomp";
 }
 
@@ -71,8 +72,8 @@ class Child {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
-    int const failed =
-        posix_spawn(&m_process, "/proc/self/exe", &actions, nullptr, pointers(arguments).data(), pointers(environment).data());
+    int const failed = posix_spawn(&m_process, "/proc/self/exe", &actions, nullptr,
+                                   pointers(arguments).data(), pointers(environment).data());
     posix_spawn_file_actions_destroy(&actions);
     close(to[0]);
     close(from[1]);
@@ -93,7 +94,8 @@ class Child {
 
   Json ask(Json const& request) {
     std::string line = request.dump() + '\n';
-    if (std::fputs(line.c_str(), m_to) < 0 || std::fflush(m_to) != 0) throw std::runtime_error("the child process is gone");
+    if (std::fputs(line.c_str(), m_to) < 0 || std::fflush(m_to) != 0)
+      throw std::runtime_error("the child process is gone");
     line.clear();
     for (int c = std::fgetc(m_from); c != '\n'; c = std::fgetc(m_from)) {
       if (c == EOF) throw std::runtime_error("the child process is gone");
@@ -155,7 +157,8 @@ class OpenMPLlvm : public Model {
 }  // namespace
 
 std::unique_ptr<Model> make_openmp_llvm(int workers) {
-  if (std::string_view(TASKBENCH_LLVM_OPENMP).empty() || access(TASKBENCH_LLVM_OPENMP, R_OK) != 0) return nullptr;
+  if (std::string_view(TASKBENCH_LLVM_OPENMP).empty() || access(TASKBENCH_LLVM_OPENMP, R_OK) != 0)
+    return nullptr;
   try {
     auto model = std::make_unique<OpenMPLlvm>(workers);
     if (model->runtime().starts_with("LLVM")) return model;

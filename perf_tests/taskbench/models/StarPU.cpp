@@ -29,7 +29,8 @@ class StarPUModel : public Model {
     setenv("STARPU_PERF_MODEL_DIR", m_home.c_str(), 1);
     for (char const* const name : {"STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NHIP", "STARPU_NMAX_FPGA"})
       setenv(name, "0", 1);
-    for (char const* const name : {"STARPU_SILENT", "STARPU_WORKERS_NOBIND", "STARPU_HWLOC_MIGRATE_DISABLE"}) setenv(name, "1", 0);
+    for (char const* const name : {"STARPU_SILENT", "STARPU_WORKERS_NOBIND", "STARPU_HWLOC_MIGRATE_DISABLE"})
+      setenv(name, "1", 0);
     starpu_conf conf;
     starpu_conf_init(&conf);
     conf.ncpus = workers;
@@ -81,16 +82,19 @@ class StarPUModel : public Model {
     std::vector<starpu_data_descr> accesses;
     for (std::int64_t step = 0; step != work.steps(); ++step) {
       Columns const columns = work.columns(step);
-      starpu_data_handle_t const* const from = &m_handles[static_cast<std::size_t>(work.copy_of(step - 1)) * width];
+      starpu_data_handle_t const* const from =
+          &m_handles[static_cast<std::size_t>(work.copy_of(step - 1)) * width];
       starpu_data_handle_t const* const to = &m_handles[static_cast<std::size_t>(work.copy_of(step)) * width];
       for (int column = columns.begin; column != columns.end; ++column) {
         accesses.clear();
-        for (int const input : work.edges().declared_inputs(step, column)) accesses.push_back({from[input], STARPU_R});
+        for (int const input : work.edges().declared_inputs(step, column))
+          accesses.push_back({from[input], STARPU_R});
         accesses.push_back({to[column], STARPU_W});
         Work const* const argument = &work;
-        if (starpu_task_insert(&m_codelet, STARPU_DATA_MODE_ARRAY, accesses.data(), static_cast<int>(accesses.size()),
-                               STARPU_VALUE, &argument, sizeof argument, STARPU_VALUE, &step, sizeof step, STARPU_VALUE,
-                               &column, sizeof column, 0) != 0)
+        if (starpu_task_insert(&m_codelet, STARPU_DATA_MODE_ARRAY, accesses.data(),
+                               static_cast<int>(accesses.size()), STARPU_VALUE, &argument, sizeof argument,
+                               STARPU_VALUE, &step, sizeof step, STARPU_VALUE, &column, sizeof column,
+                               0) != 0)
           throw std::runtime_error("StarPU refuses a task");
       }
     }

@@ -62,7 +62,8 @@ class TbbModel : public Model {
         Node& node = m_nodes.emplace_back(
             *m_graph, [&work, step, column](tbb::flow::continue_msg const&) { work.run_task(step, column); });
         auto const predecessors = work.edges().predecessors(step, column);
-        for (Predecessor const p : predecessors) tbb::flow::make_edge(*at(step - p.steps_back, p.column), node);
+        for (Predecessor const p : predecessors)
+          tbb::flow::make_edge(*at(step - p.steps_back, p.column), node);
         if (predecessors.empty()) m_sources.push_back(&node);
         at(step, column) = &node;
       }
@@ -79,7 +80,11 @@ class TbbModel : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_tbb(int workers) { return std::make_unique<TbbModel>(workers, Model::Kind::dynamic); }
-std::unique_ptr<Model> make_tbb_replay(int workers) { return std::make_unique<TbbModel>(workers, Model::Kind::replay); }
+std::unique_ptr<Model> make_tbb(int workers) {
+  return std::make_unique<TbbModel>(workers, Model::Kind::dynamic);
+}
+std::unique_ptr<Model> make_tbb_replay(int workers) {
+  return std::make_unique<TbbModel>(workers, Model::Kind::replay);
+}
 
 }  // namespace taskbench

@@ -41,7 +41,8 @@ class TaskflowModel : public Model {
       Columns const columns = work.columns(step);
       for (int column = columns.begin; column != columns.end; ++column) {
         tf::Task const task = m_taskflow.emplace([&work, step, column] { work.run_task(step, column); });
-        for (Predecessor const p : work.edges().predecessors(step, column)) at(step - p.steps_back, p.column).precede(task);
+        for (Predecessor const p : work.edges().predecessors(step, column))
+          at(step - p.steps_back, p.column).precede(task);
         at(step, column) = task;
       }
     }

@@ -49,11 +49,14 @@ class TrellisModel : public Model {
     using namespace trellis;
     m_fields.with_accesses(
         work, step, column,
-        [&]<std::size_t... I>(std::index_sequence<I...>, [[maybe_unused]] auto const& reads, auto const& written) {
+        [&]<std::size_t... I>(std::index_sequence<I...>, [[maybe_unused]] auto const& reads,
+                              auto const& written) {
           if constexpr (host)
-            host_task("task", ResourcePolicy(m_graph, read(*reads[I])..., write(written)), Call{&work, step, column});
+            host_task("task", ResourcePolicy(m_graph, read(*reads[I])..., write(written)),
+                      Call{&work, step, column});
           else
-            parallel_for("task", ResourcePolicy(m_graph, 1, on<TaskSpace>, read(*reads[I])..., write(written)),
+            parallel_for("task",
+                         ResourcePolicy(m_graph, 1, on<TaskSpace>, read(*reads[I])..., write(written)),
                          OneIndex{&work, step, column});
         });
   }
@@ -64,7 +67,11 @@ class TrellisModel : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_trellis(int workers) { return std::make_unique<TrellisModel<false>>(workers); }
-std::unique_ptr<Model> make_trellis_host(int workers) { return std::make_unique<TrellisModel<true>>(workers); }
+std::unique_ptr<Model> make_trellis(int workers) {
+  return std::make_unique<TrellisModel<false>>(workers);
+}
+std::unique_ptr<Model> make_trellis_host(int workers) {
+  return std::make_unique<TrellisModel<true>>(workers);
+}
 
 }  // namespace taskbench

@@ -47,7 +47,8 @@ class TrellisFields {
     for (int copy = 0; copy != work.parameters().copies; ++copy)
       for (int column = 0; column != m_width; ++column) m_tiles.push_back(part(work, copy, column, column));
     std::int64_t const rows = std::min<std::int64_t>(
-        work.steps(), repetition_of(work.shape()).first + repetition_of(work.shape()).period + work.parameters().copies);
+        work.steps(),
+        repetition_of(work.shape()).first + repetition_of(work.shape()).period + work.parameters().copies);
     for (std::int64_t step = 1; step < rows; ++step)
       for (int column = work.columns(step).begin; column != work.columns(step).end; ++column) {
         std::span<int const> const inputs = work.edges().declared_inputs(step, column);
@@ -64,7 +65,8 @@ class TrellisFields {
   }
 
   static bool fits(Parameters const& parameters) {
-    if (parameters.shape.pattern == Pattern::nearest || parameters.shape.pattern == Pattern::all_to_all) return true;
+    if (parameters.shape.pattern == Pattern::nearest || parameters.shape.pattern == Pattern::all_to_all)
+      return true;
     // Inputs that are scattered: up to so many runs.
     return parameters.shape.radix <= static_cast<int>(most_reads);
   }
@@ -80,15 +82,18 @@ class TrellisFields {
       for (int const input : inputs) reads[count++] = &tile(from, input);
     else
       for_each_run(inputs, [&](int first, int last) { reads[count++] = &m_runs.at({from, {first, last}}); });
-    dispatch(count, reads, tile(work.copy_of(step), column), submit, std::make_index_sequence<most_reads + 1>());
+    dispatch(count, reads, tile(work.copy_of(step), column), submit,
+             std::make_index_sequence<most_reads + 1>());
   }
 
  private:
   [[nodiscard]] View const& tile(int copy, int column) const {
-    return m_tiles[static_cast<std::size_t>(copy) * static_cast<std::size_t>(m_width) + static_cast<std::size_t>(column)];
+    return m_tiles[static_cast<std::size_t>(copy) * static_cast<std::size_t>(m_width) +
+                   static_cast<std::size_t>(column)];
   }
   static View part(Work const& work, int copy, int first, int last) {
-    return Kokkos::subview(work.outputs(), std::pair(work.offset(copy, first), work.offset(copy, last) + work.stride()));
+    return Kokkos::subview(work.outputs(),
+                           std::pair(work.offset(copy, first), work.offset(copy, last) + work.stride()));
   }
   template <class Each>
   static void for_each_run(std::span<int const> columns, Each const& each) {
@@ -100,8 +105,8 @@ class TrellisFields {
     }
   }
   template <class Submit, std::size_t... N>
-  static void dispatch(std::size_t count, std::array<View const*, most_reads> const& reads, View const& written,
-                       Submit const& submit, std::index_sequence<N...>) {
+  static void dispatch(std::size_t count, std::array<View const*, most_reads> const& reads,
+                       View const& written, Submit const& submit, std::index_sequence<N...>) {
     ((count == N ? submit(std::make_index_sequence<N>(), reads, written) : void()), ...);
   }
 

@@ -46,7 +46,8 @@ class TrellisPlan : public Model {
     m_fields.prepare(work);
     m_steps.assign(static_cast<std::size_t>(work.width()), {});
     // Copies alternate by column, so a column's tasks are in order only where each of them reads it.
-    m_whole = !is_uniform(work.shape()) || work.shape().pattern == Pattern::trivial || work.parameters().break_edge;
+    m_whole =
+        !is_uniform(work.shape()) || work.shape().pattern == Pattern::trivial || work.parameters().break_edge;
     std::int64_t const first = m_whole ? 0 : work.parameters().copies;
     std::int64_t const count = m_whole ? work.steps() : work.parameters().copies;
     m_times = m_whole ? 1 : work.steps() / count;
@@ -73,7 +74,8 @@ class TrellisPlan : public Model {
     using namespace trellis;
     m_fields.with_accesses(
         work, step, column,
-        [&]<std::size_t... I>(std::index_sequence<I...>, [[maybe_unused]] auto const& reads, auto const& written) {
+        [&]<std::size_t... I>(std::index_sequence<I...>, [[maybe_unused]] auto const& reads,
+                              auto const& written) {
           ResourcePolicy const policy(m_graph, 1, on<TaskSpace>, read(*reads[I])..., write(written));
           if (m_whole)
             parallel_for("task", policy, Planned{&work, step, column});
@@ -92,11 +94,15 @@ class TrellisPlan : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> make_trellis_plan(int workers) { return std::make_unique<TrellisPlan>(workers); }
+std::unique_ptr<Model> make_trellis_plan(int workers) {
+  return std::make_unique<TrellisPlan>(workers);
+}
 
 }  // namespace taskbench
 #else
 namespace taskbench {
-std::unique_ptr<Model> make_trellis_plan(int) { return nullptr; }
+std::unique_ptr<Model> make_trellis_plan(int) {
+  return nullptr;
+}
 }  // namespace taskbench
 #endif

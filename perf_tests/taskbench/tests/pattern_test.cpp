@@ -35,29 +35,37 @@ std::vector<Pattern> all_patterns() {
 bool depends(Shape const& s, std::int64_t step, int column, int input) {
   int const distance = input - column;
   switch (s.pattern) {
-    case Pattern::trivial: return false;
-    case Pattern::no_comm: return distance == 0;
-    case Pattern::stencil_1d: return std::abs(distance) <= 1;
+    case Pattern::trivial:
+      return false;
+    case Pattern::no_comm:
+      return distance == 0;
+    case Pattern::stencil_1d:
+      return std::abs(distance) <= 1;
     case Pattern::stencil_1d_periodic:
       return std::abs(distance) <= 1 || std::abs(distance) == s.width - 1;
-    case Pattern::dom: return distance == 0 || distance == -1;
-    case Pattern::tree: return input == column / 2;
+    case Pattern::dom:
+      return distance == 0 || distance == -1;
+    case Pattern::tree:
+      return input == column / 2;
     case Pattern::fft: {
       int levels = 0;
       while ((1 << levels) < s.width) ++levels;
       return distance == 0 || (levels > 0 && std::abs(distance) == 1 << (step % levels));
     }
-    case Pattern::nearest: return -(s.radix - 1) / 2 <= distance && distance <= s.radix / 2;
+    case Pattern::nearest:
+      return -(s.radix - 1) / 2 <= distance && distance <= s.radix / 2;
     case Pattern::spread:
       for (int i = 0; i != s.radix; ++i)
-        if ((column + i * s.width / s.radix + (i > 0 ? step % s.period : 0) - input) % s.width == 0) return true;
+        if ((column + i * s.width / s.radix + (i > 0 ? step % s.period : 0) - input) % s.width == 0)
+          return true;
       return false;
     case Pattern::random_nearest:
-      return distance == 0 || (-(s.radix - 1) / 2 <= distance && distance <= s.radix / 2 &&
-                               pseudo_random(static_cast<std::uint64_t>(step % s.period),
-                                             static_cast<std::uint64_t>(column),
-                                             static_cast<std::uint64_t>(distance + s.radix)) < s.fraction);
-    case Pattern::all_to_all: return true;
+      return distance == 0 ||
+             (-(s.radix - 1) / 2 <= distance && distance <= s.radix / 2 &&
+              pseudo_random(static_cast<std::uint64_t>(step % s.period), static_cast<std::uint64_t>(column),
+                            static_cast<std::uint64_t>(distance + s.radix)) < s.fraction);
+    case Pattern::all_to_all:
+      return true;
   }
   return false;
 }
@@ -70,10 +78,11 @@ TEST(TaskbenchPattern, inputs_are_those_of_the_definition) {
         for (int column = columns_at(s, step).begin; column != columns_at(s, step).end; ++column) {
           std::vector<int> expected;
           for (int input = 0; input != width; ++input)
-            if (columns_at(s, step - 1).contains(input) && depends(s, step, column, input)) expected.push_back(input);
+            if (columns_at(s, step - 1).contains(input) && depends(s, step, column, input))
+              expected.push_back(input);
           EXPECT_EQ(inputs_of(s, step, column), expected)
-              << pattern_names[static_cast<std::size_t>(pattern)] << " width " << width << " step " << step << " column "
-              << column;
+              << pattern_names[static_cast<std::size_t>(pattern)] << " width " << width << " step " << step
+              << " column " << column;
         }
     }
 }
@@ -112,7 +121,8 @@ void expect_order(Shape const& s, int copies) {
       std::set<Task>& own = before.back()[static_cast<std::size_t>(column)];
       for (Predecessor const p : edges.predecessors(step, column)) {
         Task const task(step - p.steps_back, p.column);
-        ASSERT_TRUE(columns_at(s, task.first).contains(task.second)) << name << " step " << step << " column " << column;
+        ASSERT_TRUE(columns_at(s, task.first).contains(task.second))
+            << name << " step " << step << " column " << column;
         own.insert(task);
         std::set<Task> const& theirs =
             before[static_cast<std::size_t>(task.first)][static_cast<std::size_t>(task.second)];
@@ -121,13 +131,15 @@ void expect_order(Shape const& s, int copies) {
       for (int const input : inputs_of(s, step, column))
         EXPECT_TRUE(own.contains({step - 1, input})) << name << " step " << step << " column " << column;
       std::int64_t const overwritten = step - copies;
-      if (columns_at(s, overwritten).contains(column))
+      if (columns_at(s, overwritten).contains(column)) {
         EXPECT_TRUE(own.contains({overwritten, column})) << name << " step " << step << " column " << column;
-      for (int reader = 0; overwritten >= 0 && reader != s.width; ++reader)
-        if (columns_at(s, overwritten + 1).contains(reader))
-          for (int const input : inputs_of(s, overwritten + 1, reader))
-            if (input == column)
-              EXPECT_TRUE(own.contains({overwritten + 1, reader})) << name << " step " << step << " column " << column;
+        for (int reader = columns_at(s, overwritten + 1).begin; reader != columns_at(s, overwritten + 1).end;
+             ++reader)
+          if (testing::Value(inputs_of(s, overwritten + 1, reader), testing::Contains(column))) {
+            EXPECT_TRUE(own.contains({overwritten + 1, reader}))
+                << name << " step " << step << " column " << column;
+          }
+      }
     }
   }
 }
