@@ -56,10 +56,15 @@ std::optional<double> metg50(std::vector<std::pair<double, double>> const& coars
 
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out) {
-  std::vector<double> bare;
-  for (int i = 0; i != 3; ++i) bare.push_back(bare_rate(parameters, workers, options.seconds_per_run));
-  Sweep sweep{median(bare), {}};
-  double const per_thread = sweep.peak / workers;
+  Sweep sweep;
+  std::set<int> numbers{workers};
+  for (Model const* const model : models) numbers.insert(model->workers());
+  for (int const number : numbers) {
+    std::vector<double> bare;
+    for (int i = 0; i != 3; ++i) bare.push_back(bare_rate(parameters, number, options.seconds_per_run));
+    sweep.peaks[number] = median(bare);
+  }
+  double const per_thread = sweep.peaks[workers] / workers;
   std::vector<std::int64_t> iterations{
       std::max<std::int64_t>(2, static_cast<std::int64_t>(options.coarsest_us * 1e-6 * per_thread))};
   while (iterations.back() > 1)
@@ -74,7 +79,8 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
     parameters.shape.steps =
         usable_steps(parameters, static_cast<std::int64_t>(tasks / parameters.shape.width));
     for (Result const& result : measure(running, parameters, options.repetitions, left_out)) {
-      sweep.peak = std::max(sweep.peak, result.iterations_per_second());
+      double& peak = sweep.peaks[result.model->workers()];
+      peak = std::max(peak, result.iterations_per_second());
       sweep.curves[result.model->name()].points.push_back({result, 0});
     }
     // What is that far down twice needs long runs and says nothing more. Once may be a disturbance.
@@ -83,7 +89,7 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
       if (curve == sweep.curves.end()) return true;
       auto const& points = curve->second.points;
       return points.size() >= 2 && std::all_of(points.end() - 2, points.end(), [&](Point const& each) {
-               return each.result.iterations_per_second() < 0.1 * sweep.peak;
+               return each.result.iterations_per_second() < 0.1 * sweep.peaks[model->workers()];
              });
     });
     if (running.empty()) break;
@@ -91,7 +97,7 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   for (auto& [name, curve] : sweep.curves) {
     std::vector<std::pair<double, double>> points;
     for (Point& each : curve.points) {
-      each.efficiency = each.result.iterations_per_second() / sweep.peak;
+      each.efficiency = each.result.iterations_per_second() / sweep.peaks[each.result.model->workers()];
       points.emplace_back(each.result.granularity_us(), each.efficiency);
     }
     curve.metg_us = metg50(points);

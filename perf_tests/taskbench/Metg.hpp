@@ -29,12 +29,12 @@ struct Curve {
 };
 
 struct Sweep {
-  double peak;  ///< iterations per second of the same kernel on as many threads
+  std::map<int, double> peaks;  ///< iterations per second, by the number of workers
   std::map<std::string, Curve> curves;
 };
 
-/// Measures with fewer and fewer iterations. The peak is the best rate of any model at any point, or of
-/// bare threads that run nothing but the kernel, whichever is higher.
+/// Measures with fewer and fewer iterations. The peak is the best rate of any model with as many workers at
+/// any point, or of bare threads that run nothing but the kernel, whichever is higher.
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out);
 

@@ -67,7 +67,7 @@ std::vector<std::unique_ptr<Model>> make_models(int workers, std::vector<std::st
     std::string all;
     for (Entry const& each : entries) all += ' ' + std::string(each.name);
     throw std::runtime_error("there is no model called '" + missing.front() +
-                             "' in this build or on this machine; it was built with:" + all);
+                             "' in this build or on this machine (--list-models); this build knows:" + all);
   }
   return models;
 }

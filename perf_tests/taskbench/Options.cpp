@@ -71,6 +71,8 @@ void complete(Options& options) {
       !options.patterns.empty() || !options.kernels.empty() || options.steps != 0 || options.iterations >= 0;
   if (options.parts.empty())
     options.parts = one_case ? std::vector<std::string>{"cost"} : strings(part_names);
+  if (has(options.parts, "metg") && has(options.kernels, "empty"))
+    throw CLI::ValidationError("--kernel", "an empty kernel has no granularity to sweep over");
   bool const all = options.patterns.empty() && has(options.parts, "cost");
   if (options.width > widest_table &&
       (all || has(options.patterns, "all_to_all") || has(options.patterns, "dom")))

@@ -85,7 +85,7 @@ std::optional<double> of_kokkos(std::vector<Result> const& results) {
 std::string cell(std::optional<double> value, char const* format = "%.3g") {
   if (!value) return "-";
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), *value >= 999.5 ? "%.0f" : format, *value);
+  std::snprintf(text.data(), text.size(), *value >= 999.5 && *value < 1e6 ? "%.0f" : format, *value);
   return text.data();
 }
 
@@ -191,9 +191,10 @@ void Report::add(std::string const& part, Sweep const& sweep) {
       peers[model.kind()] =
           std::min(peers.try_emplace(model.kind(), *curve.metg_us).first->second, *curve.metg_us);
   }
-  std::printf("\n%s: %s, peak %s iterations/s\n", part.c_str(),
-              title(sweep.curves.begin()->second.points.front().result.parameters).c_str(),
-              cell(sweep.peak, "%.4g").c_str());
+  std::printf("\n%s: %s\n", part.c_str(),
+              title(sweep.curves.begin()->second.points.front().result.parameters).c_str());
+  for (auto const& [number, peak] : sweep.peaks)
+    std::printf("  peak with %d worker(s): %s iterations/s\n", number, cell(peak, "%.4g").c_str());
   std::printf("  %-20s %14s %10s %12s %16s\n", "model", "METG(50%) us", "/ kokkos", "/ best peer",
               "best efficiency");
   for (auto const& [name, curve] : sweep.curves) {

@@ -121,9 +121,8 @@ class Program {
                {"fft", "compute_bound"}};
     else
       for (std::string const& pattern : or_default(m_options.patterns, {"stencil_1d"}))
-        for (std::string const& kernel : or_default(m_options.kernels, {"compute_bound"})) {
-          if (kernel != "empty") cases.emplace_back(pattern, kernel);
-        }
+        for (std::string const& kernel : or_default(m_options.kernels, {"compute_bound"}))
+          cases.emplace_back(pattern, kernel);
     for (auto const& [pattern, kernel] : cases)
       m_report.add("metg", sweep_granularity(models, base(pattern, kernel, 4 * m_options.workers, 1),
                                              m_options.workers, sweep, m_left_out));
