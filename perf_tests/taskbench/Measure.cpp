@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace taskbench {
 
@@ -47,13 +48,15 @@ std::vector<Result> measure(std::vector<Model*> const& models, Parameters const&
     each.model->measure(*each.work);
   }
   for (int repetition = 0; repetition != repetitions; ++repetition)
-    for (Entry& each : entries) each.seconds.push_back(each.model->measure(*each.work));
+    for (Entry& each : entries)
+      if (std::accumulate(each.seconds.begin(), each.seconds.end(), 0.0) < parameters.patience)
+        each.seconds.push_back(each.model->measure(*each.work));
   std::vector<Result> results;
   for (Entry& each : entries) {
     each.model->release();
     auto const [fastest, slowest] = std::minmax_element(each.seconds.begin(), each.seconds.end());
     results.push_back({each.model, each.work->parameters(), each.work->tasks(), median(each.seconds),
-                       *fastest, *slowest, repetitions});
+                       *fastest, *slowest, static_cast<int>(each.seconds.size())});
   }
   return results;
 }

@@ -27,7 +27,8 @@ struct Parameters {
   std::size_t scratch_bytes = std::size_t(1) << 20;  ///< per column, memory_bound
   double imbalance = 1;                              ///< load_imbalance
   bool break_edge = false;
-  int settle_ms = 15;  ///< pause before each run: threads of another model's pool may still spin
+  double patience = 3;  ///< seconds of runs, after which a model is not repeated any more
+  int settle_ms = 15;   ///< pause before each run: threads of another model's pool may still spin
 };
 
 /// The tasks, their buffers, and the check that each found what its inputs had to leave for it.

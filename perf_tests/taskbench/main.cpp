@@ -78,6 +78,7 @@ class Program {
                                 std::int64_t steps) const {
     Parameters parameters = m_options.parameters;
     parameters.shape.pattern = named<Pattern>(pattern_names, pattern);
+    if (m_options.quick) parameters.patience = 0.3;
     parameters.kernel = named<Kernel>(kernel_names, kernel);
     parameters.shape.width = m_options.width != 0 ? m_options.width : width;
     parameters.shape.steps = usable_steps(parameters, m_options.steps != 0 ? m_options.steps : steps);
