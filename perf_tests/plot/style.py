@@ -31,7 +31,7 @@ def of_model(name, number):
     """Colour, marker and line of a model, which is the number-th of its plot."""
     family = next((f for f in sorted(FAMILIES, key=len, reverse=True) if name.startswith(f)), None)
     colour = COLOURS[FAMILIES[family]] if family else COLOURS[number % len(COLOURS)]
-    line = "--" if name.endswith(("_replay", "_plan", "_graph", "_steps")) else ":" if name.endswith("_host") else "-"
+    line = "-." if name == "trellis_plan_host" else "--" if name.endswith(("_replay", "_plan", "_graph", "_steps")) else ":" if name.endswith("_host") else "-"
     return {"color": colour, "marker": MARKERS[number % len(MARKERS)], "linestyle": line, "markersize": 5}
 
 

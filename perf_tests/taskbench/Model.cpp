@@ -30,6 +30,7 @@ constexpr Entry entries[] = {
     {"trellis", make_trellis},
     {"trellis_host", make_trellis_host},
     {"trellis_plan", make_trellis_plan},
+    {"trellis_plan_host", make_trellis_plan_host},
     {"kokkos", make_kokkos},
     {"kokkos_graph", make_kokkos_graph},
     {"kokkos_graph_steps", make_kokkos_graph_steps},

@@ -64,7 +64,8 @@ std::vector<std::unique_ptr<Model>> make_models(int workers, std::vector<std::st
 
 std::unique_ptr<Model> make_trellis(int workers);
 std::unique_ptr<Model> make_trellis_host(int workers);
-std::unique_ptr<Model> make_trellis_plan(int workers);  ///< null without plans
+std::unique_ptr<Model> make_trellis_plan(int workers);       ///< null without plans
+std::unique_ptr<Model> make_trellis_plan_host(int workers);  ///< null without plans
 std::unique_ptr<Model> make_kokkos(int workers);
 std::unique_ptr<Model> make_kokkos_graph(int workers);
 std::unique_ptr<Model> make_kokkos_graph_steps(int workers);

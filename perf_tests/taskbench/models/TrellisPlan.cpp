@@ -17,24 +17,30 @@ struct Replayed {
   Work const* work;
   Step* step;
   int column;
+  void operator()() const { work->run_task(step->value++, column); }
   KOKKOS_FUNCTION void operator()(int) const { work->run_task(step->value++, column); }
 };
 struct Planned {
   Work const* work;
   std::int64_t step;
   int column;
+  void operator()() const { work->run_task(step, column); }
   KOKKOS_FUNCTION void operator()(int) const { work->run_task(step, column); }
 };
 
 /// Records the graph and replays it. Where all steps are alike, the plan covers as many steps as there are
 /// copies, and a task learns from its column which step it is; else the plan is the whole graph.
+template <bool host>
 class TrellisPlan : public Model {
  public:
   explicit TrellisPlan(int workers)
-      : Model("trellis_plan", Kind::replay, true), m_graph(graph_options(workers)) {}
+      : Model(host ? "trellis_plan_host" : "trellis_plan", Kind::replay, true),
+        m_graph(graph_options(workers)) {}
 
   [[nodiscard]] std::string description() const override {
-    return std::string("Trellis, replay of a plan of parallel_for over one index on ") + TaskSpace::name();
+    return std::string("Trellis, replay of a plan of ") +
+           (host ? std::string("host_task")
+                 : std::string("parallel_for over one index on ") + TaskSpace::name());
   }
   [[nodiscard]] int workers() const override { return m_graph.workers(); }
   [[nodiscard]] std::string why_not(Parameters const& parameters) const override {
@@ -65,23 +71,31 @@ class TrellisPlan : public Model {
   }
   void run(Work&) override {
     for (Step& each : m_steps) each.value = 0;
-    m_graph.replay(*m_plan, static_cast<int>(m_times));
+    m_graph.replay(*m_plan, static_cast<std::uint64_t>(m_times));
     m_graph.wait();
   }
 
  private:
   void submit(Work& work, std::int64_t step, int column) {
     using namespace trellis;
-    m_fields.with_accesses(
-        work, step, column,
-        [&]<std::size_t... I>(std::index_sequence<I...>, [[maybe_unused]] auto const& reads,
-                              auto const& written) {
-          ResourcePolicy const policy(m_graph, 1, on<TaskSpace>, read(*reads[I])..., write(written));
-          if (m_whole)
-            parallel_for("task", policy, Planned{&work, step, column});
-          else
-            parallel_for("task", policy, Replayed{&work, &m_steps[static_cast<std::size_t>(column)], column});
-        });
+    m_fields.with_accesses(work, step, column,
+                           [&]<std::size_t... I>(std::index_sequence<I...>,
+                                                 [[maybe_unused]] auto const& reads, auto const& written) {
+                             if (m_whole)
+                               submit_one(Planned{&work, step, column}, read(*reads[I])..., write(written));
+                             else
+                               submit_one(Replayed{&work, &m_steps[static_cast<std::size_t>(column)], column},
+                                          read(*reads[I])..., write(written));
+                           });
+  }
+
+  template <class Body, class... Accesses>
+  void submit_one(Body const& body, Accesses const&... accesses) {
+    if constexpr (host)
+      trellis::host_task("task", trellis::ResourcePolicy(m_graph, accesses...), body);
+    else
+      trellis::parallel_for("task", trellis::ResourcePolicy(m_graph, 1, trellis::on<TaskSpace>, accesses...),
+                            body);
   }
 
   trellis::TaskGraph m_graph;
