@@ -109,13 +109,19 @@ class TrellisPlan : public Model {
 }  // namespace
 
 std::unique_ptr<Model> make_trellis_plan(int workers) {
-  return std::make_unique<TrellisPlan>(workers);
+  return std::make_unique<TrellisPlan<false>>(workers);
+}
+std::unique_ptr<Model> make_trellis_plan_host(int workers) {
+  return std::make_unique<TrellisPlan<true>>(workers);
 }
 
 }  // namespace taskbench
 #else
 namespace taskbench {
 std::unique_ptr<Model> make_trellis_plan(int) {
+  return nullptr;
+}
+std::unique_ptr<Model> make_trellis_plan_host(int) {
   return nullptr;
 }
 }  // namespace taskbench
