@@ -71,6 +71,11 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
     iterations.push_back(std::min(
         iterations.back() - 1,
         std::max<std::int64_t>(1, std::llround(static_cast<double>(iterations.back()) / options.factor))));
+  struct Step {
+    Parameters parameters;
+    std::vector<Model*> models;
+  };
+  std::vector<Step> steps;
   std::vector<Model*> running = models;
   for (std::int64_t const n : iterations) {
     parameters.iterations = n;
@@ -78,11 +83,9 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
     double const tasks = options.seconds_per_run * workers / (1e-6 * us_per_task);
     parameters.shape.steps =
         usable_steps(parameters, static_cast<std::int64_t>(tasks / parameters.shape.width));
-    for (Result const& result : measure(running, parameters, options.repetitions, left_out)) {
-      double& peak = sweep.peaks[result.model->workers()];
-      peak = std::max(peak, result.iterations_per_second());
-      sweep.curves[result.model->name()].points.push_back({result, 0});
-    }
+    steps.push_back({parameters, running});
+    for (Result const& result : measure(running, parameters, 1, left_out))
+      sweep.curves[result.model->name()].points.push_back({result, 0, {result.seconds}});
     // What is that far down twice needs long runs and says nothing more. Once may be a disturbance.
     std::erase_if(running, [&](Model* model) {
       auto const curve = sweep.curves.find(model->name());
@@ -94,6 +97,23 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
     });
     if (running.empty()) break;
   }
+  // Whole sweeps are repeated, not points: what disturbs the machine for seconds then spoils one of a point's
+  // runs, not all of them.
+  for (int pass = 1; pass < options.repetitions; ++pass)
+    for (Step const& step : steps)
+      for (Result const& result : measure(step.models, step.parameters, 1, left_out))
+        for (Point& each : sweep.curves[result.model->name()].points)
+          if (each.result.parameters.iterations == step.parameters.iterations)
+            each.seconds.push_back(result.seconds);
+  for (auto& [name, curve] : sweep.curves)
+    for (Point& each : curve.points) {
+      each.result.seconds = median(each.seconds);
+      each.result.fastest = *std::min_element(each.seconds.begin(), each.seconds.end());
+      each.result.slowest = *std::max_element(each.seconds.begin(), each.seconds.end());
+      each.result.repetitions = static_cast<int>(each.seconds.size());
+      double& peak = sweep.peaks[each.result.model->workers()];
+      peak = std::max(peak, each.result.iterations_per_second());
+    }
   for (auto& [name, curve] : sweep.curves) {
     std::vector<std::pair<double, double>> points;
     for (Point& each : curve.points) {

@@ -20,7 +20,8 @@ struct MetgOptions {
 
 struct Point {
   Result result;
-  double efficiency;  ///< rate / peak
+  double efficiency;            ///< rate / peak
+  std::vector<double> seconds;  ///< of each repetition
 };
 
 struct Curve {
