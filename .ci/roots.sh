@@ -10,7 +10,10 @@ SUITE=trixie
 CLANG_FORMAT=clang-format-19 # the formatting check is only fixed when this is
 COMMON_PACKAGES="g++ cmake ninja-build ccache libgtest-dev libgmock-dev libbenchmark-dev"
 COMMON_PACKAGES+=" nlohmann-json3-dev libspdlog-dev libcli11-dev python3 $CLANG_FORMAT"
+# Peers of perf_tests/taskbench: a root without one of them is as good.
+OPTIONAL_PACKAGES="libtaskflow-cpp-dev libtbb-dev libomp5-19"
 MEBIBYTES_PER_ROOT=2500 # about 1000 used, and as much again while packages are unpacked
+MEBIBYTES_FOR_PACKAGES=2000 # what add_packages may take, while it is being unpacked
 
 toolchain_packages() {
   case $1 in
@@ -40,7 +43,7 @@ mend_root() {
 recipe_hash() {
   {
     declare -f toolchain_packages apt_preferences mend_root bootstrap
-    echo "$SUITE $COMMON_PACKAGES $(uname -m)"
+    echo "$SUITE $COMMON_PACKAGES $OPTIONAL_PACKAGES $(uname -m)"
     toolchain_packages "$1"
   } | sha256sum | cut -c 1-12
 }
@@ -141,11 +144,44 @@ bootstrap() {
     --skip=download/empty --skip=essential/unlink \
     --setup-hook="cp '$2.preferences' \"\$1\"/etc/apt/preferences.d/trellis" \
     --setup-hook="mkdir -p \"\$1\"/var/cache/apt/archives && cp -l '$cache'/*.deb \"\$1\"/var/cache/apt/archives/ 2>/dev/null || true" \
+    --customize-hook="for packages in '$OPTIONAL_PACKAGES' $OPTIONAL_PACKAGES; do chroot \"\$1\" apt-get install -y --no-install-recommends \$packages && [ \"\$packages\" = '$OPTIONAL_PACKAGES' ] && break; done; true" \
     --customize-hook="cp -ln \"\$1\"/var/cache/apt/archives/*.deb '$cache'/ || true" \
     --include="${packages// /,}" \
     "$SUITE" "$2" "deb $mirror $SUITE main" "deb $mirror unstable main" || return # set -e is off in here
   rm -f "$2.preferences"
   mend_root "$2"
+}
+
+# add_packages TOOLCHAIN PACKAGE...: installs what only few commands need and is too large for every root. Whoever
+# asks can do without: what cannot be had is told, and tried again by the next command.
+add_packages() {
+  local toolchain=$1 root package absent=() log=$HOME_DIR/log/root-$1-packages.log fd
+  shift
+  [[ $toolchain != native && ${TRELLIS_RUN_EXTRAS:-yes} != no ]] || return 0
+  root=$(root_of "$toolchain")
+  exec {fd}>"$root.packages.lock"
+  flock "$fd"
+  for package in "$@"; do
+    [[ -f $root/trellis-with-$package ]] || absent+=("$package")
+  done
+  if ((${#absent[@]} == 0)); then
+    :
+  elif (($(free_mebibytes) < MEBIBYTES_FOR_PACKAGES)); then
+    say "NOTE: disk nearly full: going on without ${absent[*]}"
+  else
+    cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
+    step "read the package lists ($toolchain)" "$log" in_root "$toolchain" apt-get update || true
+    for package in "${absent[@]}"; do
+      if step "install $package ($toolchain)" "$log" in_root "$toolchain" \
+        env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package"; then
+        touch "$root/trellis-with-$package"
+      else
+        say "NOTE: $package cannot be had today (log: ${log#"$REPO"/}): going on without it"
+      fi
+    done
+    rm -rf --one-file-system "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists
+  fi
+  flock --unlock "$fd"
 }
 
 remove_tree() { rm -rf --one-file-system "$@"; }
@@ -157,7 +193,7 @@ remove_old_roots() {
     [[ -d $old && $old != "$(root_of "$1")" ]] || continue
     if flock --nonblock --exclusive "$old.lock" true; then
       remove_tree "$old"
-      rm -f "$old.lock"
+      rm -f "$old.lock" "$old.packages.lock"
     fi
   done
 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Measure.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace taskbench {
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  std::size_t const middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::int64_t usable_steps(Parameters const& parameters, std::int64_t steps) {
+  std::int64_t const copies = parameters.copies;
+  std::int64_t least = 2 * copies;
+  if (parameters.shape.pattern == Pattern::dom) least = std::max<std::int64_t>(least, parameters.shape.width);
+  return (std::max(steps, least) + copies - 1) / copies * copies;
+}
+
+std::vector<Result> measure(std::vector<Model*> const& models, Parameters const& parameters, int repetitions,
+                            std::vector<LeftOut>& left_out) {
+  struct Entry {
+    Model* model;
+    Work* work;
+    std::vector<double> seconds;
+  };
+  // Models that cannot run as many tasks share a Work with fewer steps.
+  std::map<std::int64_t, std::unique_ptr<Work>> works;
+  std::vector<Entry> entries;
+  for (Model* const model : models) {
+    if (std::string const why = model->why_not(parameters); !why.empty()) {
+      left_out.push_back({model->name(),
+                          std::string(pattern_names[static_cast<std::size_t>(parameters.shape.pattern)]),
+                          why});
+      continue;
+    }
+    Parameters own = parameters;
+    own.shape.steps = usable_steps(own, std::min(own.shape.steps, model->most_tasks() / own.shape.width));
+    std::unique_ptr<Work>& work = works[own.shape.steps];
+    if (!work) work = std::make_unique<Work>(own);
+    entries.push_back({model, work.get(), {}});
+  }
+  for (Entry& each : entries) {
+    each.model->prepare(*each.work);
+    each.model->measure(*each.work);
+  }
+  for (int repetition = 0; repetition != repetitions; ++repetition)
+    for (Entry& each : entries)
+      if (std::accumulate(each.seconds.begin(), each.seconds.end(), 0.0) < parameters.patience)
+        each.seconds.push_back(each.model->measure(*each.work));
+  std::vector<Result> results;
+  for (Entry& each : entries) {
+    each.model->release();
+    auto const [fastest, slowest] = std::minmax_element(each.seconds.begin(), each.seconds.end());
+    results.push_back({each.model, each.work->parameters(), each.work->tasks(), median(each.seconds),
+                       *fastest, *slowest, static_cast<int>(each.seconds.size())});
+  }
+  return results;
+}
+
+}  // namespace taskbench

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TASKBENCH_METG_HPP
+#define TRELLIS_TASKBENCH_METG_HPP
+
+#include "Measure.hpp"
+
+#include <map>
+#include <optional>
+
+/// Minimum effective task granularity (Slaughter et al., SC20): the smallest task granularity, wall-clock
+/// time x workers / tasks, at which a model still reaches half of the peak rate.
+namespace taskbench {
+
+struct MetgOptions {
+  double coarsest_us = 200;       ///< kernel time of the largest task
+  double factor = 2;              ///< between the iterations of two points
+  double seconds_per_run = 0.03;  ///< of kernels, divided among the workers
+  int repetitions = 3;
+};
+
+struct Point {
+  Result result;
+  double efficiency;            ///< rate / peak
+  std::vector<double> seconds;  ///< of each repetition
+};
+
+struct Curve {
+  std::vector<Point> points;      ///< from coarse to fine
+  std::optional<double> metg_us;  ///< nothing where the curve never crosses 50 %
+};
+
+struct Sweep {
+  std::map<int, double> peaks;  ///< iterations per second, by the number of workers
+  std::map<std::string, Curve> curves;
+};
+
+/// Measures with fewer and fewer iterations. The peak is the best rate of any model with as many workers at
+/// any point, or of bare threads that run nothing but the kernel, whichever is higher.
+Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
+                        MetgOptions const& options, std::vector<LeftOut>& left_out);
+
+/// Where (granularity, efficiency) crosses 50 % for the last time on the way from coarse to fine,
+/// interpolated linearly over the logarithm of the granularity.
+std::optional<double> metg50(std::vector<std::pair<double, double>> const& coarse_to_fine);
+
+/// Iterations per second of bare threads with a column each.
+double bare_rate(Parameters const& parameters, int workers, double seconds);
+
+}  // namespace taskbench
+
+#endif

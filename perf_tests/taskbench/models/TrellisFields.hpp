@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TASKBENCH_TRELLISFIELDS_HPP
+#define TRELLIS_TASKBENCH_TRELLISFIELDS_HPP
+
+#include "../Work.hpp"
+
+#include <Trellis.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace taskbench {
+
+#ifdef KOKKOS_ENABLE_SERIAL
+using TaskSpace = Kokkos::Serial;  // the least that Kokkos adds to one index
+#else
+using TaskSpace = Kokkos::DefaultHostExecutionSpace;
+#endif
+
+inline trellis::TaskGraphOptions graph_options(int workers) {
+  trellis::TaskGraphOptions options;
+  options.name = "taskbench";
+  options.workers = workers;
+  options.threads_per_worker = 1;
+  options.record = false;
+  return options;
+}
+
+/// The outputs as a program with Views would have them: a subview for each column and copy, made once.
+///
+/// A task with at most eight inputs names each; one with more names each run of neighbouring columns as one
+/// subview.
+class TrellisFields {
+ public:
+  static constexpr std::size_t most_reads = 8;
+  using View = Work::Buffer;
+
+  void prepare(Work const& work) {
+    m_width = work.width();
+    m_tiles.clear();
+    m_runs.clear();
+    for (int copy = 0; copy != work.parameters().copies; ++copy)
+      for (int column = 0; column != m_width; ++column) m_tiles.push_back(part(work, copy, column, column));
+    std::int64_t const rows = std::min<std::int64_t>(
+        work.steps(),
+        repetition_of(work.shape()).first + repetition_of(work.shape()).period + work.parameters().copies);
+    for (std::int64_t step = 1; step < rows; ++step)
+      for (int column = work.columns(step).begin; column != work.columns(step).end; ++column) {
+        std::span<int const> const inputs = work.edges().declared_inputs(step, column);
+        if (inputs.size() > most_reads)
+          for_each_run(inputs, [&](int first, int last) {
+            for (int copy = 0; copy != work.parameters().copies; ++copy)
+              m_runs.try_emplace({copy, {first, last}}, part(work, copy, first, last));
+          });
+      }
+  }
+  void release() {
+    m_tiles.clear();
+    m_runs.clear();
+  }
+
+  static bool fits(Parameters const& parameters) {
+    if (parameters.shape.pattern == Pattern::nearest || parameters.shape.pattern == Pattern::all_to_all)
+      return true;
+    // Inputs that are scattered: up to so many runs.
+    return parameters.shape.radix <= static_cast<int>(most_reads);
+  }
+
+  /// Calls `submit(index_sequence, reads, written)`, where reads is an array of View const*.
+  template <class Submit>
+  void with_accesses(Work const& work, std::int64_t step, int column, Submit const& submit) const {
+    std::array<View const*, most_reads> reads{};
+    std::size_t count = 0;
+    std::span<int const> const inputs = work.edges().declared_inputs(step, column);
+    int const from = work.copy_of(step - 1);
+    if (inputs.size() <= most_reads)
+      for (int const input : inputs) reads[count++] = &tile(from, input);
+    else
+      for_each_run(inputs, [&](int first, int last) { reads[count++] = &m_runs.at({from, {first, last}}); });
+    dispatch(count, reads, tile(work.copy_of(step), column), submit,
+             std::make_index_sequence<most_reads + 1>());
+  }
+
+ private:
+  [[nodiscard]] View const& tile(int copy, int column) const {
+    return m_tiles[static_cast<std::size_t>(copy) * static_cast<std::size_t>(m_width) +
+                   static_cast<std::size_t>(column)];
+  }
+  static View part(Work const& work, int copy, int first, int last) {
+    return Kokkos::subview(work.outputs(),
+                           std::pair(work.offset(copy, first), work.offset(copy, last) + work.stride()));
+  }
+  template <class Each>
+  static void for_each_run(std::span<int const> columns, Each const& each) {
+    for (std::size_t i = 0; i != columns.size();) {
+      std::size_t end = i + 1;
+      while (end != columns.size() && columns[end] == columns[end - 1] + 1) ++end;
+      each(columns[i], columns[end - 1]);
+      i = end;
+    }
+  }
+  template <class Submit, std::size_t... N>
+  static void dispatch(std::size_t count, std::array<View const*, most_reads> const& reads,
+                       View const& written, Submit const& submit, std::index_sequence<N...>) {
+    ((count == N ? submit(std::make_index_sequence<N>(), reads, written) : void()), ...);
+  }
+
+  int m_width = 0;
+  std::vector<View> m_tiles;
+  std::map<std::pair<int, std::pair<int, int>>, View> m_runs;
+};
+
+}  // namespace taskbench
+
+#endif
