@@ -45,7 +45,9 @@ std::vector<Result> measure(std::vector<Model*> const& models, Parameters const&
   }
   for (Entry& each : entries) {
     each.model->prepare(*each.work);
-    each.model->measure(*each.work);
+    double const warm_up = each.model->measure(*each.work);
+    // Repeating that would take long and say the same.
+    if (warm_up > parameters.patience) each.seconds.push_back(warm_up);
   }
   for (int repetition = 0; repetition != repetitions; ++repetition)
     for (Entry& each : entries)

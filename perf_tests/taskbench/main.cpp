@@ -105,7 +105,10 @@ class Program {
   void metg() {
     MetgOptions sweep;
     sweep.repetitions = repetitions(m_options.quick ? 3 : 5);
-    if (!m_options.quick) {
+    if (m_options.quick) {
+      sweep.coarsest_us = 100;
+      sweep.seconds_per_run = 0.02;
+    } else {
       sweep.coarsest_us = 500;
       sweep.factor = std::sqrt(2.0);
     }

@@ -42,7 +42,7 @@ class OpenMPModel : public Model {
     return "OpenMP, task depend, " + openmp_runtime();
   }
   [[nodiscard]] int workers() const override { return m_workers; }
-  [[nodiscard]] std::int64_t most_tasks() const override { return 50'000; }
+  [[nodiscard]] std::int64_t most_tasks() const override { return 20'000; }
   void run(Work& work) override { run_openmp_tasks(work, m_workers); }
 
  private:

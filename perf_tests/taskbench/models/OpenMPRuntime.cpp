@@ -132,7 +132,7 @@ class OpenMPLlvm : public Model {
   }
   [[nodiscard]] std::string const& runtime() const { return m_runtime; }
   [[nodiscard]] int workers() const override { return m_workers; }
-  [[nodiscard]] std::int64_t most_tasks() const override { return 50'000; }
+  [[nodiscard]] std::int64_t most_tasks() const override { return 20'000; }
   void prepare(Work& work) override { ask({{"prepare", work.parameters()}}); }
   void run(Work&) override {}
   double measure(Work&) override { return ask({{"measure", true}}).at("seconds").get<double>(); }

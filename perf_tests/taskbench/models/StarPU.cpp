@@ -57,7 +57,7 @@ class StarPUModel : public Model {
            ", data handles, scheduler lws";
   }
   [[nodiscard]] int workers() const override { return m_workers; }
-  [[nodiscard]] std::int64_t most_tasks() const override { return 10'000; }
+  [[nodiscard]] std::int64_t most_tasks() const override { return 5'000; }
   void prepare(Work& work) override {
     starpu_resume();
     for (int copy = 0; copy != work.parameters().copies; ++copy)
