@@ -140,6 +140,7 @@ class Engine final : private TaskSource {
                            PlanRecording* recording = nullptr);
   [[nodiscard]] static Task* whole_of(Task const& task);
   Task* run_plan(Task& whole, Slot& slot);
+  TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
   void cancel_tasks(PlanState& plan, FailurePtr const& failure);
   Task* start_rounds(PlanState& plan, Slot& slot);
   void number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds);
@@ -166,6 +167,7 @@ class Engine final : private TaskSource {
   Task& require_live(TaskHandle const& self, char const* what) const;
   Scope& scope_of(Task const& task) { return task.is_part ? *task.parent->scope : m_root; }
   Scope& open_scope(Task& owner);
+  void close_scope(Task& owner);
   void add_part(Scope& scope, Task& part);
   void check_within(Task const& owner, AccessRequest const& request, Label const& label) const;
   void check_explicit(TaskSpec const& spec);

@@ -301,11 +301,7 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split) {
-    std::lock_guard const lock(m_submission);  // a search for circles of waits may be looking at it
-    task.scope.reset();
-    task.is_split = false;
-  }
+  if (task.is_split) close_scope(task);
 
   task.lock.lock();
   task.live_id.store(0, std::memory_order_release);

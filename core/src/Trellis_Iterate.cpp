@@ -252,14 +252,7 @@ void Engine::submit_instead(PlanRecording& recording) {
       spec.accesses = {};
       spec.after = {&replay, 1};
     }
-    add_pending(*plan, 1);
-    TaskHandle handle;
-    try {
-      handle = submit_now(std::move(spec));
-    } catch (...) {
-      add_pending(*plan, -1);
-      throw;
-    }
+    TaskHandle const handle = submit_pending(*plan, std::move(spec));
     std::lock_guard const lock(m_submission);
     plan->forwarded_as.push_back(handle);
   }

@@ -41,6 +41,13 @@ Scope& Engine::open_scope(Task& owner) {
   return *owner.scope;
 }
 
+/// The task and its parts are over.
+void Engine::close_scope(Task& owner) {
+  std::lock_guard const lock(m_submission);  // a search for circles of waits may be looking at it
+  owner.scope.reset();
+  owner.is_split = false;
+}
+
 void Engine::add_part(Scope& scope, Task& part) {
   scope.open.fetch_add(1, std::memory_order_relaxed);
   if (scope.parts.size() == scope.parts.capacity()) {  // those that failed still cancel a synchronizing part

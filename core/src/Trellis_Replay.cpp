@@ -36,15 +36,18 @@ TaskHandle Engine::submit_replay(Label const& label, std::shared_ptr<PlanState> 
   spec.after = plan->after;
   spec.replays = plan.get();
   if (recording != nullptr) return submit(std::move(spec));
-  add_pending(*plan, 1);
-  TaskHandle handle;
+  return submit_pending(*plan, std::move(spec));
+}
+
+/// Submits a task that takes one from the plan's count of what is pending when it is over.
+TaskHandle Engine::submit_pending(PlanState& plan, TaskSpec&& spec) {
+  add_pending(plan, 1);
   try {
-    handle = submit_now(std::move(spec));
+    return submit_now(std::move(spec));
   } catch (...) {
-    add_pending(*plan, -1);
+    add_pending(plan, -1);
     throw;
   }
-  return handle;
 }
 
 /// The task that is complete when a recorded task has run: its newest replay, or what was submitted in its
@@ -180,11 +183,7 @@ Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split) {
-    std::lock_guard const lock(m_submission);  // a search for circles of waits may be looking at it
-    task.scope.reset();
-    task.is_split = false;
-  }
+  if (task.is_split) close_scope(task);
   task.launched = false;
   std::size_t const granted = ready.size();
 

@@ -243,6 +243,17 @@ inline std::vector<std::string> edges_of(Graph const& graph) {
   return texts;
 }
 
+/// What the error says that `f` throws, or "no error".
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
 inline TaskGraphOptions with_workers(int workers) {
   TaskGraphOptions options;
   options.workers = workers;

@@ -21,16 +21,6 @@ using testing::HasSubstr;
 
 class Iterate : public Timed {};
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST_F(Iterate, LaterPassesRunTheirOwnFunctors) {
   Block x("x");
   TaskGraph graph(with_workers(2));

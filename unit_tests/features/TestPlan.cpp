@@ -22,16 +22,6 @@ using testing::Not;
 
 class Plans : public Timed {};
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST_F(Plans, RecordingRunsNothingAndAReplayRunsEverythingInOrder) {
   Block x("x");
   Block y("y");
@@ -342,84 +332,6 @@ TEST_F(Plans, DemotionInThemReleasesNobodyEarly) {
   EXPECT_EQ(x[0], 10);
 }
 
-TEST_F(Plans, AFailedTaskCancelsWhatDependsOnItInAllRoundsAndNothingElse) {
-  Block x("x");
-  Block y("y");
-  Block z("z");
-  TaskGraph graph(with_workers(2));
-  int runs = 0;
-  std::atomic<int> others{0};
-  bool fails = true;
-  Future<long> result;
-  Future<void> boom;
-  Plan const plan = graph.record("step", [&] {
-    boom = task(graph, "boom", {updates(x)}, [&] {
-      if (++runs == 3 && fails) throw std::runtime_error("no more");
-    });
-    result = task(graph, "behind", {reads(x), updates(y)}, [&] { return ++y[0]; });
-    task(graph, "other", {updates(z)}, [&] { ++others; });
-  });
-  Future<void> const whole = graph.replay(plan, 5);
-  Future<void> const later = task(graph, "later", {reads(y)}, [] { FAIL(); });
-  EXPECT_THAT(error_of([&] { whole.get(); }), AllOf(HasSubstr("\"boom\" (recorded #1"),
-                                                    HasSubstr("TestPlan.cpp"), HasSubstr("failed: no more")));
-  EXPECT_THAT(error_of([&] { boom.get(); }), AllOf(HasSubstr("\"boom\""), HasSubstr("failed: no more")));
-  EXPECT_THAT(error_of([&] { result.get(); }), AllOf(HasSubstr("\"behind\""), HasSubstr("was cancelled")));
-  EXPECT_THAT(error_of([&] { later.get(); }), AllOf(HasSubstr("\"later\""), HasSubstr("was cancelled")));
-  EXPECT_THAT(error_of([&] { graph.wait(); }), HasSubstr("no more"));
-  EXPECT_EQ(runs, 3);
-  EXPECT_EQ(y[0], 2);
-  EXPECT_EQ(others, 5);
-
-  fails = false;
-  graph.replay(plan, 4);
-  EXPECT_EQ(result.get(), 6);
-  EXPECT_NO_THROW(boom.get());
-  graph.wait();
-  EXPECT_EQ(runs, 7);
-}
-
-TEST_F(Plans, WithAFailureReportTheFirstOneInOrder) {
-  for (int repetition = 0; repetition != 30; ++repetition) {
-    TaskGraph graph(with_workers(4));
-    Plan const plan = graph.record([&] {
-      for (int k = 0; k != 4; ++k)
-        task(graph, "boom " + std::to_string(k), {}, [k] { throw std::runtime_error(std::to_string(k)); });
-    });
-    Future<void> const whole = graph.replay(plan, 2);
-    EXPECT_THAT(error_of([&] { whole.get(); }), HasSubstr("boom 0"));
-    EXPECT_THAT(error_of([&] { graph.wait(); }), HasSubstr("boom 0"));
-  }
-}
-
-TEST_F(Plans, ThatDependOnAFailureDoNotRun) {
-  Block x("x");
-  TaskGraph graph(with_workers(2));
-  std::atomic<int> runs{0};
-  Future<int> in;
-  Future<void> in_outer;
-  Plan const plan = graph.record([&] { in = task(graph, "in", {reads(x)}, [&] { return ++runs; }); });
-  Plan const outer = graph.record([&] {
-    in_outer = task(graph, "in outer", {reads(x)}, [&] { ++runs; });
-    graph.replay(plan);
-  });
-  task(graph, "boom", {writes(x)}, [] { throw std::runtime_error("early"); });
-  Future<void> const whole = graph.replay(plan, 3);
-  EXPECT_THAT(error_of([&] { whole.get(); }), HasSubstr("early"));
-  EXPECT_THAT(error_of([&] { in.get(); }),
-              AllOf(HasSubstr("\"in\""), HasSubstr("was cancelled"), HasSubstr("early")));
-  graph.replay(outer);
-  EXPECT_THAT(error_of([&] { in_outer.get(); }), AllOf(HasSubstr("was cancelled"), HasSubstr("early")));
-  EXPECT_ANY_THROW(graph.wait());
-  EXPECT_EQ(runs, 0);
-  graph.replay(plan, 3);
-  EXPECT_EQ(in.get(), 3);
-  graph.replay(outer);
-  in_outer.get();
-  graph.wait();
-  EXPECT_EQ(runs, 5);
-}
-
 TEST_F(Plans, MayOutliveTheirGraphAndTheirHandles) {
   auto const witness = std::make_shared<int>(0);
   Plan left;
@@ -435,21 +347,6 @@ TEST_F(Plans, MayOutliveTheirGraphAndTheirHandles) {
   EXPECT_EQ(left.tasks(), 1U);
 }
 
-TEST_F(Plans, RecordingThatThrowsLeavesNothing) {
-  auto const witness = std::make_shared<int>(0);
-  TaskGraph graph(with_workers(2));
-  EXPECT_THROW((void)graph.record([&] {
-    task(graph, "a", {}, [witness] { ++*witness; });
-    throw std::runtime_error("no plan");
-  }),
-               std::runtime_error);
-  EXPECT_EQ(witness.use_count(), 1);
-  std::atomic<int> runs{0};
-  task(graph, "after", {}, [&] { ++runs; });
-  graph.wait();
-  EXPECT_EQ(runs, 1);
-}
-
 TEST_F(Plans, OtherThreadsSubmitWhileOneRecords) {
   Block x("x");
   TaskGraph graph(with_workers(2));
@@ -460,32 +357,6 @@ TEST_F(Plans, OtherThreadsSubmitWhileOneRecords) {
   });
   EXPECT_EQ(plain, 1);
   EXPECT_EQ(plan.tasks(), 1U);
-}
-
-TEST_F(Plans, MistakesAreErrors) {
-  TaskGraph graph(with_workers(2));
-  TaskGraph other(with_workers(1));
-  Plan const plan = graph.record("mine", [&] { task(graph, "a", {}, [] {}); });
-  EXPECT_THAT(error_of([&] { graph.replay(Plan()); }), HasSubstr("is to replay an empty plan"));
-  EXPECT_THAT(error_of([&] { other.replay(plan); }),
-              AllOf(HasSubstr("\"mine\""), HasSubstr("TestPlan.cpp"), HasSubstr("belongs to another graph")));
-  EXPECT_THAT(error_of([&] { (void)graph.record([&] { graph.wait(); }); }), HasSubstr("nothing to wait for"));
-  EXPECT_THAT(error_of([&] { (void)graph.record([&] { task(graph, "a", {}, [] { return 1; }).get(); }); }),
-              HasSubstr("nothing to wait for"));
-  EXPECT_THAT(error_of([&] { (void)graph.record([&] { (void)graph.record([] {}); }); }),
-              HasSubstr("recording a plan on this thread already"));
-  Future<void> recorded_task;
-  Plan const named = graph.record([&] { recorded_task = task(graph, "named", {}, [] {}); });
-  EXPECT_THAT(error_of([&] {
-                (void)graph.record([&] {
-                  Properties after;
-                  after.after = handles(recorded_task);
-                  task(graph, "b", {}, [] {}, after);
-                });
-              }),
-              HasSubstr("a task of another plan"));
-  EXPECT_THAT(error_of([&] { (void)refine(recorded_task, [](auto const&) {}); }),
-              HasSubstr("belongs to a plan and cannot be refined"));
 }
 
 TEST_F(Plans, OfTwoGraphsCanBeRecordedAtOnce) {
@@ -504,25 +375,6 @@ TEST_F(Plans, OfTwoGraphsCanBeRecordedAtOnce) {
   b.replay(inner);
   b.wait();
   EXPECT_EQ(runs, 11);
-}
-
-TEST_F(Plans, ATaskThatWaitsForWhatItsReplayHoldsUpIsToldSo) {
-  Block x("x");
-  TaskGraph graph(with_workers(2));
-  Future<void> later;
-  Gate submitted;
-  std::string text;
-  Plan const plan = graph.record([&] {
-    task(graph, "in", {updates(x)}, [&] {
-      EXPECT_TRUE(submitted.pass());
-      text = error_of([&] { later.get(); });
-    });
-  });
-  graph.replay(plan);
-  later = task(graph, "later", {reads(x)}, [] {});
-  submitted.open();
-  graph.wait();
-  EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
 }
 
 TEST_F(Plans, KeepMemoryFlat) {
@@ -564,19 +416,6 @@ TEST_F(Plans, OutsideTasksMayComeAfterARecordedOne) {
   }
 }
 
-TEST_F(Plans, ReplaysCannotBeRefined) {
-  Block x("x");
-  TaskGraph graph(with_workers(2));
-  Gate gate;
-  Plan const plan = graph.record([&] { task(graph, "in", {updates(x)}, [&] { ++x[0]; }); });
-  task(graph, "before", {updates(x)}, [&] { EXPECT_TRUE(gate.pass()); });
-  Future<void> const whole = graph.replay(plan, 3);
-  EXPECT_THAT(error_of([&] { (void)refine(whole, [](auto const&) {}); }), HasSubstr("cannot be refined"));
-  gate.open();
-  graph.wait();
-  EXPECT_EQ(x[0], 3);
-}
-
 TEST_F(Plans, DoNotRecordWhatOtherGraphsTasksSubmit) {
   TaskGraphOptions few = with_workers(1);
   few.in_flight = 2;
@@ -590,78 +429,6 @@ TEST_F(Plans, DoNotRecordWhatOtherGraphsTasksSubmit) {
   a.wait();
   EXPECT_EQ(plan.tasks(), 0U);
   EXPECT_EQ(runs, 50);
-}
-
-TEST_F(Plans, WhoseRoundsDoNotOverlapEndWithAFailure) {
-  Block x("x");
-  TaskGraph graph(with_workers(2));
-  int booms = 0;
-  int behind_runs = 0;
-  Properties synchronizing;
-  synchronizing.synchronizing = true;
-  Future<int> behind;
-  Plan const plan = graph.record([&] {
-    task(graph, "boom", {updates(x)}, [&] {
-      if (++booms == 2) throw std::runtime_error("second");
-    });
-    behind = task(graph, "behind", {reads(x)}, [&] { return ++behind_runs; });
-    task(graph, "barrier", {}, [] {}, synchronizing);
-  });
-  Future<void> const whole = graph.replay(plan, 5);
-  EXPECT_THAT(error_of([&] { whole.get(); }), AllOf(HasSubstr("boom"), HasSubstr("second")));
-  EXPECT_THAT(error_of([&] { behind.get(); }), HasSubstr("was cancelled"));
-  EXPECT_EQ(booms, 2);
-  EXPECT_EQ(behind_runs, 1);
-  EXPECT_ANY_THROW(graph.wait());
-  graph.replay(plan, 3);
-  EXPECT_EQ(behind.get(), 4);
-}
-
-TEST_F(Plans, ResultsBeforeTheFirstReplayAreAnError) {
-  TaskGraph graph(with_workers(2));
-  Future<int> result;
-  Plan const plan = graph.record([&] { result = task(graph, "in", {}, [] { return 7; }); });
-  EXPECT_THAT(error_of([&] { (void)result.get(); }), HasSubstr("has no result yet"));
-  graph.replay(plan);
-  EXPECT_EQ(result.get(), 7);
-}
-
-TEST_F(Plans, AFailureInAnyRoundIsWhatTheFutureTells) {
-  TaskGraph graph(with_workers(2));
-  for (int const fails_in : {1, 2, 5}) {
-    std::atomic<int> runs{0};
-    Future<int> result;
-    Future<void> nothing;
-    Block x("x");
-    Plan const plan = graph.record([&] {
-      result = task(graph, "result", {}, [&] {  // its rounds do not depend on each other
-        if (++runs == fails_in) throw std::runtime_error("one of them");
-        return 1;
-      });
-      nothing = task(graph, "chain", {updates(x)}, [&] {
-        if (++x[0] == fails_in) throw std::runtime_error("one of them");
-      });
-    });
-    graph.replay(plan, 5);
-    EXPECT_THAT(error_of([&] { (void)result.get(); }), HasSubstr("\" (recorded #1"));
-    EXPECT_THAT(error_of([&] { (void)result.get(); }),
-                AllOf(HasSubstr("failed: one of them"), Not(HasSubstr("was cancelled"))));
-    EXPECT_THAT(error_of([&] { nothing.get(); }),
-                AllOf(HasSubstr("failed: one of them"), Not(HasSubstr("was cancelled"))));
-    EXPECT_EQ(runs, 5);
-    EXPECT_ANY_THROW(graph.wait());
-  }
-}
-
-TEST_F(Plans, ATaskThatWaitsForItsOwnReplayIsToldSo) {
-  TaskGraph graph(with_workers(2));
-  Future<void> own;
-  std::string text;
-  Plan const plan =
-      graph.record([&] { own = task(graph, "in", {}, [&] { text = error_of([&] { own.get(); }); }); });
-  graph.replay(plan);
-  graph.wait();
-  EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
 }
 
 }  // namespace
