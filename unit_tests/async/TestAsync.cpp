@@ -405,6 +405,57 @@ TEST_F(Async, RowsAreTheStreams) {
   EXPECT_THAT(svg.str(), HasSubstr("Fake stream 0"));
 }
 
+TEST_F(Async, PlansMixHostAndDeviceTasks) {
+  {
+    TaskGraph graph(with_workers(2));
+    Block x("x"), y("y"), z("z");
+    Future<long> sum;
+    Plan const plan = graph.record([&] {
+      kernel(graph, "grow", {updates(x)}, [&] { x[0] = 3 * x[0] + 1; });
+      task(graph, "fold", {updates(x)}, [&] { x[0] %= 1000; });
+      kernel(graph, "copy", {reads(x), writes(y)}, [&] { y[0] = x[0]; });
+      kernel(graph, "beside", {updates(z)}, [&] { ++z[0]; });
+      sum = task(graph, "sum", {reads(y), reads(z)}, [&] { return y[0] + z[0]; });
+    });
+    kernel(graph, "before", {writes(x)}, [&] { x[0] = 5; });
+    graph.replay(plan, 50);
+    kernel(graph, "after", {updates(y)}, [&] { y[0] = -y[0]; });
+    long expected = 5;
+    for (int round = 0; round != 50; ++round) expected = (3 * expected + 1) % 1000;
+    EXPECT_EQ(sum.get(), expected + 50);
+    graph.wait();
+    EXPECT_EQ(y[0], -expected);
+    EXPECT_EQ(device.events, 0);
+  }
+  EXPECT_EQ(device.streams, 0);
+}
+
+TEST_F(Async, AnErrorAtLaunchInAPlanCancelsWhatDependsOnIt) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  std::atomic<int> behind{0}, beside{0};
+  bool fails = true;
+  Plan const plan = graph.record([&] {
+    task(graph, "bad", {updates(x)},
+         [&](void*) {
+           if (fails) throw std::runtime_error("no memory on the device");
+         },
+         {.space = &device});
+    kernel(graph, "behind", {reads(x)}, [&] { ++behind; });
+    kernel(graph, "beside", {updates(y)}, [&] { ++beside; });
+  });
+  auto const whole = graph.replay(plan, 3);
+  EXPECT_THAT(error_of([&] { whole.get(); }).what(),
+              testing::AllOf(HasSubstr("\"bad\""), HasSubstr("no memory")));
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(behind, 0);
+  EXPECT_EQ(beside, 3);
+  fails = false;
+  graph.replay(plan, 2);
+  graph.wait();
+  EXPECT_EQ(behind, 2);
+}
+
 TEST_F(Async, TheSerialOracleRunsOneAfterTheOther) {
   Environment const serial("TRELLIS_SERIAL", "1");
   TaskGraph graph;

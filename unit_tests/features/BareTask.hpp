@@ -245,7 +245,7 @@ inline std::vector<std::string> edges_of(Graph const& graph) {
 
 /// What the error says that `f` throws, or "no error".
 template <class F>
-std::string error_of(F&& f) {
+std::string message_of(F&& f) {
   try {
     f();
   } catch (Error const& error) {

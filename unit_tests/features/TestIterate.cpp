@@ -112,10 +112,10 @@ TEST_F(Iterate, FuturesBelongToTheirPass) {
     }));
     ends.push_back(task(graph, "end", {reads(x)}, [] {}));
   });
-  EXPECT_THAT(error_of([&] { graph.wait(); }), HasSubstr("five"));
+  EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("five"));
   for (std::size_t k = 0; k != 12; ++k) {
-    std::string const text = error_of([&] { EXPECT_EQ(results[k].get(), static_cast<long>(k) + 1); });
-    std::string const end = error_of([&] { ends[k].get(); });
+    std::string const text = message_of([&] { EXPECT_EQ(results[k].get(), static_cast<long>(k) + 1); });
+    std::string const end = message_of([&] { ends[k].get(); });
     if (k < 5) {
       EXPECT_EQ(text, "no error") << k;
       EXPECT_EQ(end, "no error") << k;

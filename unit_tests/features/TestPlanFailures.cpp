@@ -41,13 +41,13 @@ TEST_F(PlanFailures, AFailedTaskCancelsWhatDependsOnItInAllRoundsAndNothingElse)
   });
   Future<void> const whole = graph.replay(plan, 5);
   Future<void> const later = task(graph, "later", {reads(y)}, [] { FAIL(); });
-  EXPECT_THAT(error_of([&] { whole.get(); }),
+  EXPECT_THAT(message_of([&] { whole.get(); }),
               AllOf(HasSubstr("\"boom\" (recorded #1"), HasSubstr("TestPlanFailures.cpp"),
                     HasSubstr("failed: no more")));
-  EXPECT_THAT(error_of([&] { boom.get(); }), AllOf(HasSubstr("\"boom\""), HasSubstr("failed: no more")));
-  EXPECT_THAT(error_of([&] { result.get(); }), AllOf(HasSubstr("\"behind\""), HasSubstr("was cancelled")));
-  EXPECT_THAT(error_of([&] { later.get(); }), AllOf(HasSubstr("\"later\""), HasSubstr("was cancelled")));
-  EXPECT_THAT(error_of([&] { graph.wait(); }), HasSubstr("no more"));
+  EXPECT_THAT(message_of([&] { boom.get(); }), AllOf(HasSubstr("\"boom\""), HasSubstr("failed: no more")));
+  EXPECT_THAT(message_of([&] { result.get(); }), AllOf(HasSubstr("\"behind\""), HasSubstr("was cancelled")));
+  EXPECT_THAT(message_of([&] { later.get(); }), AllOf(HasSubstr("\"later\""), HasSubstr("was cancelled")));
+  EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("no more"));
   EXPECT_EQ(runs, 3);
   EXPECT_EQ(y[0], 2);
   EXPECT_EQ(others, 5);
@@ -68,8 +68,8 @@ TEST_F(PlanFailures, WithAFailureReportTheFirstOneInOrder) {
         task(graph, "boom " + std::to_string(k), {}, [k] { throw std::runtime_error(std::to_string(k)); });
     });
     Future<void> const whole = graph.replay(plan, 2);
-    EXPECT_THAT(error_of([&] { whole.get(); }), HasSubstr("boom 0"));
-    EXPECT_THAT(error_of([&] { graph.wait(); }), HasSubstr("boom 0"));
+    EXPECT_THAT(message_of([&] { whole.get(); }), HasSubstr("boom 0"));
+    EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("boom 0"));
   }
 }
 
@@ -86,11 +86,11 @@ TEST_F(PlanFailures, ThatDependOnAFailureDoNotRun) {
   });
   task(graph, "boom", {writes(x)}, [] { throw std::runtime_error("early"); });
   Future<void> const whole = graph.replay(plan, 3);
-  EXPECT_THAT(error_of([&] { whole.get(); }), HasSubstr("early"));
-  EXPECT_THAT(error_of([&] { in.get(); }),
+  EXPECT_THAT(message_of([&] { whole.get(); }), HasSubstr("early"));
+  EXPECT_THAT(message_of([&] { in.get(); }),
               AllOf(HasSubstr("\"in\""), HasSubstr("was cancelled"), HasSubstr("early")));
   graph.replay(outer);
-  EXPECT_THAT(error_of([&] { in_outer.get(); }), AllOf(HasSubstr("was cancelled"), HasSubstr("early")));
+  EXPECT_THAT(message_of([&] { in_outer.get(); }), AllOf(HasSubstr("was cancelled"), HasSubstr("early")));
   EXPECT_ANY_THROW(graph.wait());
   EXPECT_EQ(runs, 0);
   graph.replay(plan, 3);
@@ -120,18 +120,19 @@ TEST_F(PlanFailures, MistakesAreErrors) {
   TaskGraph graph(with_workers(2));
   TaskGraph other(with_workers(1));
   Plan const plan = graph.record("mine", [&] { task(graph, "a", {}, [] {}); });
-  EXPECT_THAT(error_of([&] { graph.replay(Plan()); }), HasSubstr("is to replay an empty plan"));
+  EXPECT_THAT(message_of([&] { graph.replay(Plan()); }), HasSubstr("is to replay an empty plan"));
   EXPECT_THAT(
-      error_of([&] { other.replay(plan); }),
+      message_of([&] { other.replay(plan); }),
       AllOf(HasSubstr("\"mine\""), HasSubstr("TestPlanFailures.cpp"), HasSubstr("belongs to another graph")));
-  EXPECT_THAT(error_of([&] { (void)graph.record([&] { graph.wait(); }); }), HasSubstr("nothing to wait for"));
-  EXPECT_THAT(error_of([&] { (void)graph.record([&] { task(graph, "a", {}, [] { return 1; }).get(); }); }),
+  EXPECT_THAT(message_of([&] { (void)graph.record([&] { graph.wait(); }); }),
               HasSubstr("nothing to wait for"));
-  EXPECT_THAT(error_of([&] { (void)graph.record([&] { (void)graph.record([] {}); }); }),
+  EXPECT_THAT(message_of([&] { (void)graph.record([&] { task(graph, "a", {}, [] { return 1; }).get(); }); }),
+              HasSubstr("nothing to wait for"));
+  EXPECT_THAT(message_of([&] { (void)graph.record([&] { (void)graph.record([] {}); }); }),
               HasSubstr("recording a plan on this thread already"));
   Future<void> recorded_task;
   Plan const named = graph.record([&] { recorded_task = task(graph, "named", {}, [] {}); });
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(message_of([&] {
                 (void)graph.record([&] {
                   Properties after;
                   after.after = handles(recorded_task);
@@ -139,7 +140,7 @@ TEST_F(PlanFailures, MistakesAreErrors) {
                 });
               }),
               HasSubstr("a task of another plan"));
-  EXPECT_THAT(error_of([&] { (void)refine(recorded_task, [](auto const&) {}); }),
+  EXPECT_THAT(message_of([&] { (void)refine(recorded_task, [](auto const&) {}); }),
               HasSubstr("belongs to a plan and cannot be refined"));
 }
 
@@ -152,7 +153,7 @@ TEST_F(PlanFailures, ATaskThatWaitsForWhatItsReplayHoldsUpIsToldSo) {
   Plan const plan = graph.record([&] {
     task(graph, "in", {updates(x)}, [&] {
       EXPECT_TRUE(submitted.pass());
-      text = error_of([&] { later.get(); });
+      text = message_of([&] { later.get(); });
     });
   });
   graph.replay(plan);
@@ -169,7 +170,7 @@ TEST_F(PlanFailures, ReplaysCannotBeRefined) {
   Plan const plan = graph.record([&] { task(graph, "in", {updates(x)}, [&] { ++x[0]; }); });
   task(graph, "before", {updates(x)}, [&] { EXPECT_TRUE(gate.pass()); });
   Future<void> const whole = graph.replay(plan, 3);
-  EXPECT_THAT(error_of([&] { (void)refine(whole, [](auto const&) {}); }), HasSubstr("cannot be refined"));
+  EXPECT_THAT(message_of([&] { (void)refine(whole, [](auto const&) {}); }), HasSubstr("cannot be refined"));
   gate.open();
   graph.wait();
   EXPECT_EQ(x[0], 3);
@@ -191,8 +192,8 @@ TEST_F(PlanFailures, WhoseRoundsDoNotOverlapEndWithAFailure) {
     task(graph, "barrier", {}, [] {}, synchronizing);
   });
   Future<void> const whole = graph.replay(plan, 5);
-  EXPECT_THAT(error_of([&] { whole.get(); }), AllOf(HasSubstr("boom"), HasSubstr("second")));
-  EXPECT_THAT(error_of([&] { behind.get(); }), HasSubstr("was cancelled"));
+  EXPECT_THAT(message_of([&] { whole.get(); }), AllOf(HasSubstr("boom"), HasSubstr("second")));
+  EXPECT_THAT(message_of([&] { behind.get(); }), HasSubstr("was cancelled"));
   EXPECT_EQ(booms, 2);
   EXPECT_EQ(behind_runs, 1);
   EXPECT_ANY_THROW(graph.wait());
@@ -204,7 +205,7 @@ TEST_F(PlanFailures, ResultsBeforeTheFirstReplayAreAnError) {
   TaskGraph graph(with_workers(2));
   Future<int> result;
   Plan const plan = graph.record([&] { result = task(graph, "in", {}, [] { return 7; }); });
-  EXPECT_THAT(error_of([&] { (void)result.get(); }), HasSubstr("has no result yet"));
+  EXPECT_THAT(message_of([&] { (void)result.get(); }), HasSubstr("has no result yet"));
   graph.replay(plan);
   EXPECT_EQ(result.get(), 7);
 }
@@ -226,10 +227,10 @@ TEST_F(PlanFailures, AFailureInAnyRoundIsWhatTheFutureTells) {
       });
     });
     graph.replay(plan, 5);
-    EXPECT_THAT(error_of([&] { (void)result.get(); }), HasSubstr("\" (recorded #1"));
-    EXPECT_THAT(error_of([&] { (void)result.get(); }),
+    EXPECT_THAT(message_of([&] { (void)result.get(); }), HasSubstr("\" (recorded #1"));
+    EXPECT_THAT(message_of([&] { (void)result.get(); }),
                 AllOf(HasSubstr("failed: one of them"), Not(HasSubstr("was cancelled"))));
-    EXPECT_THAT(error_of([&] { nothing.get(); }),
+    EXPECT_THAT(message_of([&] { nothing.get(); }),
                 AllOf(HasSubstr("failed: one of them"), Not(HasSubstr("was cancelled"))));
     EXPECT_EQ(runs, 5);
     EXPECT_ANY_THROW(graph.wait());
@@ -241,7 +242,7 @@ TEST_F(PlanFailures, ATaskThatWaitsForItsOwnReplayIsToldSo) {
   Future<void> own;
   std::string text;
   Plan const plan =
-      graph.record([&] { own = task(graph, "in", {}, [&] { text = error_of([&] { own.get(); }); }); });
+      graph.record([&] { own = task(graph, "in", {}, [&] { text = message_of([&] { own.get(); }); }); });
   graph.replay(plan);
   graph.wait();
   EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
