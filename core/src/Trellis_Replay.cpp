@@ -59,14 +59,14 @@ TaskHandle Engine::stands_for(TaskHandle const& handle) {
 }
 
 /// Puts what stands for recorded tasks in their places, among those that a task names in `after(...)`; those
-/// of which no replay is under way are left out. The submission lock is held.
+/// that have never been replayed are left out. The submission lock is held.
 void Engine::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const {
   for (TaskHandle const& before : spec.after) {
     if ((before.id & PlanNode::recorded) == 0) {
       resolved.push_back(before);
-    } else if (!is_done(before)) {
-      TaskHandle const whole = stands_for(before);
-      if (whole.valid() && !is_done(whole)) resolved.push_back(whole);
+    } else if (before.task->live_id.load(std::memory_order_acquire) == before.id) {
+      TaskHandle const whole = stands_for(before);  // may be complete, and have failed
+      if (whole.valid()) resolved.push_back(whole);
     }
   }
   spec.after = resolved;

@@ -47,6 +47,10 @@ TEST_F(PlanFailures, AFailedTaskCancelsWhatDependsOnItInAllRoundsAndNothingElse)
   EXPECT_THAT(message_of([&] { boom.get(); }), AllOf(HasSubstr("\"boom\""), HasSubstr("failed: no more")));
   EXPECT_THAT(message_of([&] { result.get(); }), AllOf(HasSubstr("\"behind\""), HasSubstr("was cancelled")));
   EXPECT_THAT(message_of([&] { later.get(); }), AllOf(HasSubstr("\"later\""), HasSubstr("was cancelled")));
+  Properties after;
+  after.after = handles(boom);
+  Future<void> const named = task(graph, "named", {}, [] { FAIL(); }, after);
+  EXPECT_THAT(message_of([&] { named.get(); }), AllOf(HasSubstr("\"named\""), HasSubstr("was cancelled")));
   EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("no more"));
   EXPECT_EQ(runs, 3);
   EXPECT_EQ(y[0], 2);
