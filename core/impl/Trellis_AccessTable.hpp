@@ -101,8 +101,9 @@ struct AreaEntry {
   Resource* resource = nullptr;
   std::uint64_t hash = 0;
   TaskId last_used = 0;
-  bool reused = false;           ///< has been used by more than one task
-  Mode mode = Mode::none;        ///< of `current`
+  bool reused = false;         ///< has been used by more than one task, or comes back regularly
+  std::uint32_t distance = 0;  ///< tasks between the last use of a forgotten entry of this area and this one
+  Mode mode = Mode::none;      ///< of `current`
   std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   std::vector<LiveAccess> current;
   std::vector<LiveAccess> previous;
@@ -201,8 +202,8 @@ class AccessTable {
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
   void look_for_loose();
   void put_into_bucket(AreaEntry& entry);
-  void note_forgotten(std::uint64_t hash);
-  [[nodiscard]] bool was_forgotten(std::uint64_t hash) const;
+  void note_forgotten(AreaEntry const& entry);
+  void remember(AreaEntry& entry) const;
   /// Forgets the entries last used before `before`, and of those that were used only once the ones from
   /// before `before_once`; then resources that have none left.
   void forget(TaskId before, TaskId before_once);
@@ -221,9 +222,14 @@ class AccessTable {
   std::vector<TaskId> m_let_go;
   std::vector<AreaEntry*> m_buckets;  ///< open addressing; the size is a power of two, at most half full
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
-  static constexpr std::size_t forgotten_size = std::size_t{1} << 18;
-  std::vector<std::uint32_t> m_forgotten;  ///< parts of the hashes of areas that were forgotten; a megabyte
-  std::size_t m_collect_at = 1024;         ///< entries
+  struct Forgotten {
+    std::uint32_t hash;      ///< a part of it
+    std::uint32_t when;      ///< the last use: a task's id, without the higher bits
+    std::uint32_t distance;  ///< as in AreaEntry
+  };
+  static constexpr std::size_t forgotten_size = std::size_t{1} << 17;
+  std::vector<Forgotten> m_forgotten;  ///< areas that were forgotten; 1.5 MB once there are some
+  std::size_t m_collect_at = 1024;     ///< entries
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
 };
 

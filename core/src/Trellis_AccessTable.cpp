@@ -28,8 +28,7 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
   if (m_entries.size() >= m_collect_at && !m_keep_all) {
     // A program that sweeps over N areas comes back to each after about N tasks: what is much older is gone.
     // Where each task brings an area of its own nothing ever looks old that way, so those that nobody came
-    // back to have a fixed time. Who comes back later than that has an entry made once more, and from then on
-    // counts as one that is used again.
+    // back to have a fixed time. Who comes back later than that, and does so regularly, is remembered.
     TaskId const oldest = oldest_live_task(submitted);
     auto const older_than = [&](TaskId age) {
       return std::min(oldest, submitted > age ? submitted - age : 0);
@@ -44,7 +43,7 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
   entry.area = request.area;
   entry.hash = hash;
   entry.last_used = submitted + 1;
-  entry.reused = was_forgotten(hash);  // whoever comes back once will do so again
+  remember(entry);
   entry.resource = &resource_for(request, submitted);
   entry.resource->index.for_each_candidate(entry.area, [&](void* item) {
     AreaEntry& other = *static_cast<AreaEntry*>(item);
@@ -71,12 +70,22 @@ bool AccessTable::has_other_label(AreaEntry const& entry, AccessRequest const& r
 }
 
 /// Each hash has one place, which the next one takes.
-void AccessTable::note_forgotten(std::uint64_t hash) {
+void AccessTable::note_forgotten(AreaEntry const& entry) {
   if (m_forgotten.empty()) m_forgotten.resize(forgotten_size);
-  m_forgotten[hash % forgotten_size] = static_cast<std::uint32_t>(hash >> 32);
+  m_forgotten[entry.hash % forgotten_size] = {static_cast<std::uint32_t>(entry.hash >> 32),
+                                              static_cast<std::uint32_t>(entry.last_used), entry.distance};
 }
-bool AccessTable::was_forgotten(std::uint64_t hash) const {
-  return !m_forgotten.empty() && m_forgotten[hash % forgotten_size] == static_cast<std::uint32_t>(hash >> 32);
+
+/// A new entry for an area that was met before. A program that sweeps over its areas comes back to each after
+/// the same number of tasks, time and again; an allocation that happens to be where another one was does not.
+void AccessTable::remember(AreaEntry& entry) const {
+  if (m_forgotten.empty()) return;
+  Forgotten const& before = m_forgotten[entry.hash % forgotten_size];
+  if (before.hash != static_cast<std::uint32_t>(entry.hash >> 32)) return;
+  entry.distance = static_cast<std::uint32_t>(entry.last_used) - before.when;
+  std::uint32_t const difference =
+      entry.distance > before.distance ? entry.distance - before.distance : before.distance - entry.distance;
+  entry.reused = before.distance != 0 && difference <= before.distance / 64;
 }
 
 void AccessTable::put_into_bucket(AreaEntry& entry) {
@@ -180,7 +189,7 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
     for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry);
     entry->resource->index.erase(entry->area, entry);
     touched.push_back(entry->resource);
-    note_forgotten(entry->hash);
+    note_forgotten(*entry);
     entry->resource = nullptr;
   }
   auto const unique = [](auto& pointers) {
