@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
 #include <impl/Trellis_SpinLock.hpp>
-#include <impl/Trellis_Task.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -34,8 +33,6 @@ class alignas(128) TaskDeque {
     std::lock_guard const lock(m_lock);
     if (m_count == 0) return {};
     m_size.store(--m_count, std::memory_order_relaxed);
-    // The one after this was made ready by another thread, probably.
-    if (m_count > 0) m_ring[(m_first + m_count - 1) & (m_ring.size() - 1)].impl()->prefetch();
     return m_ring[(m_first + m_count) & (m_ring.size() - 1)];
   }
   ReadyTask pop_front() {
@@ -142,7 +139,6 @@ class WorkStealing final : public SchedulingPolicy {
     ReadyTask batch[16];
     if (std::size_t const count = m_shared.pop_front(batch, std::size(batch), 4); count > 0) {
       std::reverse(batch + 1, batch + count);
-      if (count > 1) batch[count - 1].impl()->prefetch();
       if (count > 1) queue(slot).push_back({batch + 1, count - 1});
       return batch[0];
     }

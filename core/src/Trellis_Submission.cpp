@@ -122,7 +122,8 @@ void Engine::find_entries(TaskSpec const& spec, Scope& scope, TaskId last) {
     m_entries.push_back(&entry);
     // Whether that task is done is asked in `connect`; by then its line has come from the worker that runs
     // it.
-    if (!entry.current.empty()) prefetch_to_write(entry.current.back().task);
+    if (!entry.current.empty() && MatrixAccess<IOMatrix>(request.mode).is_dependent_of(entry.mode))
+      prefetch_to_write(entry.current.back().task);
     special = special || request.mode == Mode::exclusive || request.state != nullptr;
   }
   m_special = special;
