@@ -196,6 +196,26 @@ bool Engine::stays_ordered(Task const& before, Task const& after) const {
   return conflict(before, after);
 }
 
+namespace {
+
+/// Calls `f(next)` for each successor once; says false when the task behind it need not be looked at.
+template <class F>
+void walk_from(std::vector<Task*> stack, std::unordered_set<Task*> seen, F&& f) {
+  while (!stack.empty()) {
+    Task& here = *stack.back();
+    stack.pop_back();
+    std::vector<Task*> behind;
+    {
+      std::lock_guard const lock(here.lock);
+      here.for_each_successor([&](Task* next) { behind.push_back(next); });
+    }
+    for (Task* next : behind)
+      if (seen.insert(next).second && f(*next)) stack.push_back(next);
+  }
+}
+
+}  // namespace
+
 void Engine::let_go(Task& task, std::vector<Task*>& ready) {
   std::vector<Task*> successors;
   std::vector<Task*> freed;
@@ -206,30 +226,27 @@ void Engine::let_go(Task& task, std::vector<Task*>& ready) {
       if (m_recorder && !conflict(task, *successor)) m_recorder->release(task.id, successor->id);
     });
   }
+  if (m_recorder) {
+    // A successor that stays for another reason, e.g. a rule, is no link of a path in the dependency graph.
+    std::vector<Task*> not_by_access = freed;
+    for (Task* successor : successors)
+      if (!conflict(task, *successor)) not_by_access.push_back(successor);
+    walk_from(not_by_access, {}, [&](Task const& next) {
+      bool const depends = conflict(task, next);
+      if (depends) m_recorder->edge(task.id, next.id, EdgeReason::access);
+      return !depends;
+    });
+  }
   if (freed.empty()) return;
 
   std::unordered_set<Task*> seen(successors.begin(), successors.end());
   seen.insert(freed.begin(), freed.end());
-  std::vector<Task*> stack = freed;
-  while (!stack.empty()) {
-    Task& here = *stack.back();
-    stack.pop_back();
-    std::vector<Task*> behind;
-    {
-      std::lock_guard const lock(here.lock);
-      here.for_each_successor([&](Task* next) { behind.push_back(next); });
-    }
-    for (Task* next : behind) {
-      if (!seen.insert(next).second) continue;
-      if (!conflict(task, *next)) {
-        stack.push_back(next);
-        continue;
-      }
-      next->unfinished.fetch_add(1, std::memory_order_relaxed);
-      successors.push_back(next);
-      if (m_recorder) m_recorder->edge(task.id, next->id, EdgeReason::access);
-    }
-  }
+  walk_from(freed, std::move(seen), [&](Task& next) {
+    if (!conflict(task, next)) return true;
+    next.unfinished.fetch_add(1, std::memory_order_relaxed);
+    successors.push_back(&next);
+    return false;
+  });
   std::sort(successors.begin(), successors.end(), [](Task const* a, Task const* b) { return a->id < b->id; });
   {
     std::lock_guard const lock(task.lock);

@@ -308,4 +308,26 @@ TEST(FoundPrograms, who_waits_for_an_exclusive_area_gets_it_when_it_is_released)
   expect_well(program);
 }
 
+/// Task 1 conflicts with 0 only before its demotion, and 2 with both; a rule orders 2 behind 0 as well, which
+/// is no dependency.
+TEST(FoundPrograms, a_demotion_leaves_a_dependency_on_a_task_that_a_rule_orders_too) {
+  auto const interval = [](How how, int first, int count) {
+    return Access{.array = 0, .how = how, .first = first, .dimensions = {{count, 1}}};
+  };
+  Program program;
+  program.settings = {.record = true};
+  program.arrays = {8};
+  program.tokens = {0};
+  program.rules = {{}};
+  program.rules[0].holds[3][1] = true;
+  Step const demote{Step::Kind::demote, -1, {interval(How::add, 5, 1)}};
+  program.tasks = {{.accesses = {interval(How::turn, 1, 6), interval(How::look, 3, 5)},
+                    .steps = {pause_step, pause_step, demote, pause_step},
+                    .tag = 3},
+                   {.accesses = {interval(How::look, 3, 2)}},
+                   {.accesses = {interval(How::turn, 2, 3)}, .tag = 1}};
+  program.phases = {{{submit(0), submit(1), submit(2)}}};
+  expect_well(program);
+}
+
 }  // namespace
