@@ -2,12 +2,15 @@
 #ifndef TRELLIS_SPACE_HPP
 #define TRELLIS_SPACE_HPP
 
+#include <cstdint>
 #include <string_view>
 
-/// What the engine knows of an execution space. A backend implements this once (`spaces/<Backend>/`);
-/// instances and events travel through the engine as opaque pointers.
 namespace trellis {
 
+/// What the engine knows of an execution space. A backend implements this once (`spaces/<Backend>/`);
+/// instances, events and graphs travel through the engine as opaque pointers.
+///
+/// An adapter stands for one device: two GPUs are two adapters.
 class SpaceAdapter {
  public:
   virtual ~SpaceAdapter() = default;
@@ -16,20 +19,47 @@ class SpaceAdapter {
   [[nodiscard]] virtual std::string_view name() const = 0;
 
   /// Makes an instance with `threads` threads. Called once per thread that will use it, on that thread and
-  /// outside of any parallel region.
+  /// outside of any parallel region; of an asynchronous space once per stream, by any thread.
   virtual void* make_instance(int threads) = 0;
   virtual void destroy_instance(void* instance) noexcept = 0;
 
-  /// True when a launch returns before the work is done. All below is for such spaces only.
+  /// True when a launch returns before the work is done. All below is for such spaces only; the engine calls
+  /// it for one thread at a time.
   [[nodiscard]] virtual bool asynchronous() const { return false; }
   /// True when an instance of this space can wait, on the device, for an event of `other`: an edge between
   /// the two then triggers on launch.
   [[nodiscard]] virtual bool can_wait_for(SpaceAdapter const& /*other*/) const { return false; }
-  /// An event that passes when everything launched on the instance so far is done.
-  virtual void* record_event(void* /*instance*/) { return nullptr; }
+
+  /// An instance of the user's, taken over for as long as the graph needs it; goes back through
+  /// `destroy_instance`. Null: this space has none of its own.
+  virtual void* copy_instance(void const* /*theirs*/) { return nullptr; }
+  /// Is what is launched on the two done in order?
+  [[nodiscard]] virtual bool same_queue(void const* a, void const* b) const { return a == b; }
+
+  /// An event that passes when everything launched on the instance so far is done. `timed`: its time can be
+  /// asked for.
+  virtual void* record_event(void* /*instance*/, bool /*timed*/) { return nullptr; }
+  /// What is launched on the instance from now on waits for the event. May outlive the event's handle.
   virtual void enqueue_wait(void* /*instance*/, void* /*event*/) {}
+  /// Throws what the device reports, if it has failed; then no event of it passes any more.
   [[nodiscard]] virtual bool has_passed(void* /*event*/) { return true; }
   virtual void release_event(void* /*event*/) noexcept {}
+  /// Between two timed events that have passed.
+  [[nodiscard]] virtual std::int64_t nanoseconds_between(void* /*earlier*/, void* /*later*/) { return 0; }
+  /// A thread waits for the device and has nothing else to do. (A device with a clock of its own lets it go
+  /// on.)
+  virtual void host_is_idle() {}
+
+  /// Until `end_capture` what is launched on the instance is not done but becomes a graph, together with what
+  /// is launched on other instances behind an event recorded there; those must be joined again by an event.
+  /// False: this device has no graphs.
+  virtual bool begin_capture(void* /*instance*/) { return false; }
+  /// The graph, ready to be launched. `old`: an earlier one, to be updated in place where that is possible,
+  /// or replaced; or null. Throws when what was launched cannot be captured; then nothing of it will be done,
+  /// and `old` is still there.
+  virtual void* end_capture(void* /*instance*/, void* /*old*/) { return nullptr; }
+  virtual void launch_graph(void* /*instance*/, void* /*graph*/) {}
+  virtual void release_graph(void* /*graph*/) noexcept {}
 };
 
 /// When the successor of an edge may go on: as soon as the predecessor has been launched (the device keeps

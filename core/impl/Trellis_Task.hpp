@@ -40,6 +40,9 @@ struct TaskOps {
   /// Makes a copy of the body elsewhere. Null: it may have none.
   void (*copy)(void const* body, void* to) = nullptr;
   std::size_t size = 0;  ///< of the body, if it has copies
+  /// Of a task on an asynchronous space: what `run` launched is done. Puts a result where the future finds
+  /// it. Null: nothing to do. May throw.
+  void (*finish)(void* body) = nullptr;
 };
 
 /// One access of a task in flight, for exclusion and for messages.

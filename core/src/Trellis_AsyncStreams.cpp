@@ -41,7 +41,7 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
       task.space->enqueue_wait(stream.instance, before->event);
   run(stream.instance);
   task.stream = stream.number;
-  task.event = task.space->record_event(stream.instance);
+  task.event = task.space->record_event(stream.instance, false);
   stream.launched.push_back(&task);
   m_launched.fetch_add(1, std::memory_order_seq_cst);
   launched();

@@ -68,7 +68,7 @@ class FakeDevice : public SpaceAdapter {
   }
   bool asynchronous() const override { return true; }
   bool can_wait_for(SpaceAdapter const& other) const override { return &other == this; }
-  void* record_event(void* instance) override {
+  void* record_event(void* instance, bool /*timed*/) override {
     ++events;
     auto event = std::make_shared<Event>();
     static_cast<Stream*>(instance)->enqueue([event] {
