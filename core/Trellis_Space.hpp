@@ -46,6 +46,8 @@ class SpaceAdapter {
   virtual void release_event(void* /*event*/) noexcept {}
   /// Between two timed events that have passed.
   [[nodiscard]] virtual std::int64_t nanoseconds_between(void* /*earlier*/, void* /*later*/) { return 0; }
+  /// The device's time has nothing to do with the host's.
+  [[nodiscard]] virtual bool has_own_clock() const { return false; }
   /// A thread waits for the device and has nothing else to do. (A device with a clock of its own lets it go
   /// on.)
   virtual void host_is_idle() {}

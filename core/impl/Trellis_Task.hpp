@@ -151,14 +151,16 @@ struct alignas(64) Task {
   std::vector<TaskAccess> more_accesses;
   Label label;
 
-  // Asynchronous spaces only.
+  // Asynchronous spaces only; those from `stream` on are guarded by the mutex of AsyncStreams.
   struct DevicePredecessor {
     Task* task;
     TaskId id;
   };
   std::vector<DevicePredecessor> device_predecessors;
-  void* event = nullptr;
-  int stream = -1;
+  int wanted_stream = -1;       ///< that the user gave
+  int stream = -1;              ///< while it is launched
+  std::uint64_t position = 0;   ///< on the stream
+  void* start_event = nullptr;  ///< of a recording graph
 
   /// The lines that whoever submits or runs it is going to touch.
   void prefetch() const {
