@@ -18,6 +18,8 @@
 
 namespace trellis::Impl {
 
+struct PlanGraph;
+
 /// The instances (streams) of asynchronous spaces, and what has been launched on each and is not known to be
 /// done.
 ///
@@ -59,6 +61,15 @@ class AsyncStreams {
   /// called before anybody can retire the task.
   void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
               FunctionRef<void()> launched);
+
+  /// Captures tasks and the order between them as a graph, in which at most as many run side by side as there
+  /// are streams; or updates the one that is there. `run(task, instance)` launches one. False when the device
+  /// has no graphs. Throws what `run` or the device throws; then the old graph is still there, if any.
+  /// Requires `lock()`.
+  bool capture(PlanGraph& graph, std::vector<Task*> const& tasks, int threads_per_worker,
+               FunctionRef<void(Task&, void* instance)> run) const;
+  static void release(PlanGraph& graph) noexcept;
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(m_mutex); }
 
   struct Retired {
     struct Passed {

@@ -139,6 +139,13 @@ class Engine final : private TaskSource {
   static void find_outer_accesses(PlanState& plan);
   TaskHandle submit_replay(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds,
                            PlanRecording* recording = nullptr);
+  void capture(PlanState& plan);
+  bool capture_graph(PlanState& plan);
+  TaskHandle submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
+  static void run_graph(void* body, void* instance, Label const& label);
+  static void finish_graph(void* body);
+  static void fail_graph(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
+  static void destroy_graph(void* body) noexcept;
   [[nodiscard]] static Task* whole_of(Task const& task);
   Task* run_plan(Task& whole, Slot& slot);
   TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
@@ -205,6 +212,7 @@ class Engine final : private TaskSource {
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
 
   // Asynchronous spaces.
+  [[nodiscard]] static Slot& no_slot();
   [[nodiscard]] bool launches_here(Task const& task) const;
   void launch(Task& first, Slot& slot);
   void launch_one(Task& task, Slot& slot, std::vector<Task*>& ready);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <impl/Trellis_AccessTable.hpp>
 #include <impl/Trellis_AsyncStreams.hpp>
+#include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -136,6 +137,114 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   stream.launched.push_back(&task);
   m_launched.fetch_add(1, std::memory_order_seq_cst);
   launched();
+}
+
+// --- graphs
+// ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The tasks of a plan on a few instances that capture, with events for the order between these.
+class Lanes {
+ public:
+  Lanes(PlanGraph& graph, std::size_t most, int threads_per_worker)
+      : m_graph(graph), m_most(most), m_threads_per_worker(threads_per_worker) {}
+  Lanes(Lanes const&) = delete;
+  Lanes& operator=(Lanes const&) = delete;
+  ~Lanes() {
+    for (void* event : m_events) m_graph.space->release_event(event);
+  }
+
+  /// The first one has been told to capture; others join when they wait for its first event.
+  void begin() { m_begin = record(0); }
+
+  /// Where the task goes, ordered behind others: one of these with nothing behind it, else a fresh one, else
+  /// the one whose last task is the oldest.
+  std::size_t place(std::vector<std::size_t> const& before) {
+    std::size_t lane = m_last.size();
+    for (std::size_t const task : before)
+      if (m_last[m_lane_of[task]] == task) lane = m_lane_of[task];
+    if (lane == m_last.size()) {
+      if (lane < m_most || lane == 0)
+        open();
+      else
+        lane = static_cast<std::size_t>(std::min_element(m_last.begin(), m_last.end()) - m_last.begin());
+    }
+    for (std::size_t const task : before)
+      if (m_lane_of[task] != lane) m_graph.space->enqueue_wait(m_graph.instances[lane], m_event_of[task]);
+    return lane;
+  }
+  /// The next task has been launched there.
+  void placed(std::size_t lane, bool somebody_waits) {
+    m_last[lane] = m_lane_of.size();
+    m_lane_of.push_back(lane);
+    m_event_of.push_back(somebody_waits ? record(lane) : nullptr);
+  }
+  void join() {
+    for (std::size_t lane = 1; lane < m_last.size(); ++lane)
+      m_graph.space->enqueue_wait(m_graph.instances[0], record(lane));
+  }
+
+ private:
+  void open() {
+    std::size_t const lane = m_last.size();
+    if (lane == m_graph.instances.size())
+      m_graph.instances.push_back(m_graph.space->make_instance(m_threads_per_worker));
+    if (lane > 0) m_graph.space->enqueue_wait(m_graph.instances[lane], m_begin);
+    m_last.push_back(0);
+  }
+  void* record(std::size_t lane) {
+    m_events.push_back(nullptr);
+    return m_events.back() = m_graph.space->record_event(m_graph.instances[lane], false);
+  }
+
+  PlanGraph& m_graph;
+  std::size_t const m_most;
+  int const m_threads_per_worker;
+  void* m_begin = nullptr;
+  std::vector<std::size_t> m_last;     ///< by lane: the newest task
+  std::vector<std::size_t> m_lane_of;  ///< by task
+  std::vector<void*> m_event_of;       ///< by task
+  std::vector<void*> m_events;         ///< all
+};
+
+}  // namespace
+
+bool AsyncStreams::capture(PlanGraph& graph, std::vector<Task*> const& tasks, int threads_per_worker,
+                           FunctionRef<void(Task&, void*)> run) const {
+  SpaceAdapter& space = *graph.space;
+  std::vector<std::vector<std::size_t>> before(tasks.size());
+  for (Task const* task : tasks)
+    for (std::uint32_t k = 0; k < task->node.own_round; ++k)
+      before[task->successor(k)->node.index].push_back(task->node.index);
+
+  if (graph.instances.empty()) graph.instances.push_back(space.make_instance(threads_per_worker));
+  if (!space.begin_capture(graph.instances[0])) return false;
+  try {
+    Lanes lanes(graph, m_streams_per_space, threads_per_worker);
+    lanes.begin();
+    for (Task* task : tasks) {
+      std::size_t const lane = lanes.place(before[task->node.index]);
+      run(*task, graph.instances[lane]);
+      lanes.placed(lane, task->node.own_round > 0);
+    }
+    lanes.join();
+  } catch (...) {
+    try {
+      space.release_graph(space.end_capture(graph.instances[0], nullptr));
+    } catch (...) {  // it has been given up, and that was the purpose
+    }
+    throw;
+  }
+  graph.graph = space.end_capture(graph.instances[0], graph.graph);
+  return true;
+}
+
+void AsyncStreams::release(PlanGraph& graph) noexcept {
+  if (graph.space == nullptr) return;
+  if (graph.graph != nullptr) graph.space->release_graph(graph.graph);
+  for (void* instance : graph.instances) graph.space->destroy_instance(instance);
+  graph = {};
 }
 
 // --- what has passed

@@ -112,10 +112,15 @@ void Engine::make_ready(Task& task, Slot* slot) {
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
   if (!launches_here(task)) return push(task, slot);
-  thread_local Slot no_slot;  // of a thread that runs no tasks of this graph
-  no_slot.number = -1;
-  launch(task, slot != nullptr ? *slot : no_slot);
+  launch(task, slot != nullptr ? *slot : no_slot());
   m_workers.ready_added();  // somebody has to ask the device how far it is
+}
+
+/// Of a thread that runs no tasks of this graph, but launches one.
+Slot& Engine::no_slot() {
+  thread_local Slot slot;
+  slot.number = -1;
+  return slot;
 }
 
 /// A device task is launched by whoever makes it ready. Not in the launch of another one, which has the

@@ -163,7 +163,7 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.main_thread = spec.main_thread;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
-  task.replays = spec.replays != nullptr;
+  task.replays = spec.replays != nullptr && spec.space == nullptr;  // else it launches a graph
   task.access_count = 0;
   task.more_accesses.clear();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
