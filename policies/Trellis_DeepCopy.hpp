@@ -8,39 +8,83 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <cstddef>
 #include <source_location>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace trellis {
 
 namespace Impl {
 
-template <class V>
-inline constexpr bool is_on_host =
-    Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible;
-
 /// A TaskGraph, or the TaskScope of a running task.
 template <class T>
 inline constexpr bool is_target_v = std::is_same_v<T, TaskGraph> || std::is_same_v<T, TaskScope>;
 
+/// The execution space that a View's memory belongs to.
+template <class V>
+using HomeOf = typename V::memory_space::execution_space;
+
+/// Where a copy runs: on the device, if one of the two Views lives there, else on the host.
+template <class Destination, class Source>
+using CopySpace = std::conditional_t<std::is_same_v<HomeOf<Destination>, Kokkos::DefaultHostExecutionSpace>,
+                                     HomeOf<Source>, HomeOf<Destination>>;
+
+template <class Space, class... V>
+inline constexpr bool reaches_all =
+    (Kokkos::SpaceAccessibility<Space, typename V::memory_space>::accessible && ...);
+
+/// Can the elements be copied as one piece of memory? What Kokkos::deep_copy asks.
+template <class Destination, class Source>
+bool copies_bytes(Destination const& destination, Source const& source) {
+  if constexpr (!std::is_same_v<typename Destination::value_type, typename Source::non_const_value_type>) {
+    return false;
+  } else if constexpr (Destination::rank() == 0) {
+    return true;
+  } else {
+    if (Destination::rank() > 1 &&
+        !std::is_same_v<typename Destination::array_layout, typename Source::array_layout>)
+      return false;
+    if (!destination.span_is_contiguous() || !source.span_is_contiguous()) return false;
+    for (std::size_t k = 0; k < Destination::rank(); ++k)
+      if (destination.stride(k) != source.stride(k)) return false;
+    return true;
+  }
+}
+
 template <class Space, class Destination, class Source>
 struct CopyBody {
   static constexpr std::string_view pattern = "deep_copy";
+  static constexpr bool copies_between_spaces = true;
   Destination destination;
   Source source;
   void run(void* instance, Label const& label) {
     ToolsRegion const region(label);
+    if (destination.size() == 0) return;  // Kokkos would wait for the instance
     Kokkos::deep_copy(*static_cast<Space const*>(instance), destination, source);
   }
 };
+
+template <class Space, class Target, class Destination, class Source>
+Future<void> submit_copy(Label&& label, Target& target, Destination const& destination,
+                         Source const& source) {
+  using Body = CopyBody<Space, Destination, Source>;
+  return FutureAccess::make(submit<Space>(std::move(label), ResourcePolicy(target, write(destination)),
+                                          Body{destination, source}, read(source)));
+}
 
 }  // namespace Impl
 
 /// Submits a task that copies all elements, or fills with a value, as `Kokkos::deep_copy(instance,
 /// destination, source)`; returns at once. `target` is a TaskGraph, or the TaskScope of a running task.
-/// `source` is a View with the same extents, or a value. Throws `Error` when the extents differ.
+/// `source` is a View with the same extents, or a value. Throws `Error` when the extents differ, and when no
+/// execution space reaches both Views and they are not laid out alike.
+///
+/// A copy between a device and the host runs on the device and blocks nobody, if the host's memory is pinned
+/// (`Kokkos::SharedHostPinnedSpace`). With ordinary host memory the device's runtime may hold up the thread
+/// that launches the copy until it is done.
 template <class Target, class Destination, class Source>
   requires Impl::is_target_v<Target>
 Future<void> deep_copy(Label label, Target& target, Destination const& destination, Source const& source) {
@@ -57,16 +101,24 @@ Future<void> deep_copy(Label label, Target& target, Destination const& destinati
                         std::to_string(label.site().line()) + ") copies \"" + source.label() + "\" to \"" +
                         destination.label() + "\", but their extents " + std::to_string(k) + " are " +
                         std::to_string(source.extent(k)) + " and " + std::to_string(destination.extent(k)));
-    constexpr bool on_host = Impl::is_on_host<Destination> && Impl::is_on_host<Source>;
-    using Space =
-        std::conditional_t<on_host, Kokkos::DefaultHostExecutionSpace, Kokkos::DefaultExecutionSpace>;
-    auto const policy = ResourcePolicy(target, write(destination));
-    using Body = Impl::CopyBody<Space, Destination, Source>;
-    return Impl::FutureAccess::make(
-        Impl::submit<Space>(std::move(label), policy, Body{destination, source}, read(source)));
+    using Host = Kokkos::DefaultHostExecutionSpace;
+    using Space = Impl::CopySpace<Destination, Source>;
+    if constexpr (!Impl::reaches_all<Space, Destination, Source>) {
+      if (!Impl::copies_bytes(destination, source)) {
+        if constexpr (Impl::reaches_all<Host, Destination, Source>)
+          return Impl::submit_copy<Host>(std::move(label), target, destination, source);
+        else
+          throw Error(Error::Kind::bad_input,
+                      "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
+                          std::to_string(label.site().line()) + ") copies \"" + source.label() + "\" to \"" +
+                          destination.label() +
+                          "\", which are not laid out alike in one piece, and no execution space reaches "
+                          "both; copy through a View that is like one of them and lives with the other");
+      }
+    }
+    return Impl::submit_copy<Space>(std::move(label), target, destination, source);
   } else {
-    using Space = std::conditional_t<Impl::is_on_host<Destination>, Kokkos::DefaultHostExecutionSpace,
-                                     Kokkos::DefaultExecutionSpace>;
+    using Space = Impl::HomeOf<Destination>;
     typename Destination::non_const_value_type const value(source);
     using Body = Impl::CopyBody<Space, Destination, std::remove_const_t<decltype(value)>>;
     return Impl::FutureAccess::make(Impl::submit<Space>(

@@ -4,6 +4,7 @@
 
 #include <Trellis_ParallelFor.hpp>
 #include <impl/Trellis_LastArgument.hpp>
+#include <impl/Trellis_SlotReduction.hpp>
 
 #include <memory>
 #include <tuple>
@@ -34,6 +35,10 @@ template <class R>
 struct IsReduced<Reduced<R>> : std::true_type {};
 template <class T>
 struct IsReduced<ReducedByFunctor<T>> : std::true_type {};
+template <class R>
+struct IsFunctorsOwn : std::false_type {};
+template <class T>
+struct IsFunctorsOwn<ReducedByFunctor<T>> : std::true_type {};
 
 /// A result goes into a Future, into a View, or into the View that a Kokkos reducer was made with.
 template <class R>
@@ -130,34 +135,143 @@ struct LiveResult<ReducedByFunctor<T>> {
   auto value() { return std::tuple<T>(m_value); }
 };
 
+/// How one of several results is reduced into a slot, and where it goes from there.
+template <class R>
+struct SlotPart {  // a View: the sum, as in Kokkos
+  using reducer_type = Kokkos::Sum<typename ResultTraits<R>::value_type, Kokkos::HostSpace>;
+  static reducer_type reducer(R const&, typename R::non_const_value_type& place) {
+    return reducer_type(place);
+  }
+  static R view(R const& given) { return given; }
+};
+template <class R>
+  requires Kokkos::is_reducer_v<R>
+struct SlotPart<R> {
+  using reducer_type = R;
+  static R reducer(R const& given, typename R::value_type&) { return given; }
+  static auto view(R const& given) { return given.view(); }
+};
+template <class R>
+struct SlotPart<Reduced<R>> {
+  using reducer_type = R;
+  static R reducer(Reduced<R> const&, typename R::value_type& place) { return R(place); }
+  static std::tuple<> view(Reduced<R> const&) { return {}; }
+};
+
+/// Reduces on an asynchronous space without a wait.
+template <class Space, class... Results>
+struct SlotReduction {
+  using memory_space = typename AdapterOf<Space>::result_space;
+  using Value = Values<typename ResultTraits<Results>::value_type...>;
+  using Slot = ResultSlot<Value, memory_space>;
+
+  template <class Policy, class Functor>
+  static void run(Label const& label, Policy const& policy, Functor const& functor,
+                  std::tuple<Results...> const& results, Slot& slot) {
+    run(label, policy, functor, results, slot.renew(), std::index_sequence_for<Results...>{});
+  }
+  /// What goes into the Future: nothing, one value, or a tuple.
+  static auto future_values(Value const& value) {
+    return future_values(value, std::index_sequence_for<Results...>{});
+  }
+
+ private:
+  template <class Policy, class Functor, std::size_t... k>
+  static void run(Label const& label, Policy const& policy, Functor const& functor,
+                  std::tuple<Results...> const& results, Value& place, std::index_sequence<k...>) {
+    if constexpr (sizeof...(Results) > 1) {
+      auto const reducers =
+          std::make_tuple(SlotPart<Results>::reducer(std::get<k>(results), value_at<k>(place))...);
+      Kokkos::parallel_reduce(
+          kernel_name(label), policy,
+          SpreadFunctor<Functor, typename ResultTraits<Results>::value_type...>{functor},
+          SlotReducers<memory_space, typename SlotPart<Results>::reducer_type...>(reducers, &place));
+      if constexpr (!(IsReduced<Results>::value && ...)) {
+        auto views = std::make_tuple(SlotPart<Results>::view(std::get<k>(results))...);
+        distribute(policy.space(), &place, std::move(views));
+      }
+    } else if constexpr ((IsFunctorsOwn<Results>::value && ...)) {
+      using Place = Kokkos::View<typename ResultTraits<Results>::value_type..., memory_space,
+                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+      Kokkos::parallel_reduce(kernel_name(label), policy, functor, Place(&place.first));
+    } else {
+      using Reducer = std::tuple_element_t<0, std::tuple<typename SlotPart<Results>::reducer_type...>>;
+      Kokkos::parallel_reduce(kernel_name(label), policy, functor,
+                              SlotReducer<Reducer, memory_space>(Reducer(place.first), &place.first));
+    }
+  }
+  template <class... Views>
+  static void distribute(Space const& instance, Value const* from, std::tuple<Views...>&& views) {
+    Kokkos::parallel_for(Kokkos::RangePolicy<Space>(instance, 0, 1),
+                         Distribute<Value, Views...>{from, std::move(views)});
+  }
+  template <std::size_t... k>
+  static auto future_values(Value const& value, std::index_sequence<k...>) {
+    return std::tuple_cat([&] {
+      if constexpr (IsReduced<Results>::value)
+        return std::tuple<typename ResultTraits<Results>::value_type>(value_at<k>(value));
+      else
+        return std::tuple<>{};
+    }()...);
+  }
+};
+
+/// For a space that is done when a launch returns, and for one View as the result.
+struct NoSlot {
+  using Slot = NoSlot;
+};
+template <class Space, class... Results>
+inline constexpr bool reduces_into_slot =
+    has_result_space<Space> && (sizeof...(Results) > 1 || (IsReduced<Results>::value && ...));
+template <class Space, class... Results>
+struct SlotReductionOf : std::type_identity<NoSlot> {};
+template <class Space, class... Results>
+  requires reduces_into_slot<Space, Results...>
+struct SlotReductionOf<Space, Results...> : std::type_identity<SlotReduction<Space, Results...>> {};
+
+template <class State, class Tuple>
+void keep_values(State& state, Tuple&& values) {
+  if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> == 1)
+    state.value.emplace(std::get<0>(std::forward<Tuple>(values)));
+  else if constexpr (std::tuple_size_v<std::remove_cvref_t<Tuple>> > 1)
+    state.value.emplace(std::forward<Tuple>(values));
+}
+
 template <class Traits, class Functor, class Value, class... Results>
 struct ReduceBody {
   static constexpr std::string_view pattern = "parallel_reduce";
   static constexpr bool kokkos_copies_it = true;
+  using Space = typename Traits::execution_space;
+  static constexpr bool uses_slot = reduces_into_slot<Space, Results...>;
+  using InSlot = typename SlotReductionOf<Space, Results...>::type;
   typename Traits::Range range;
   Functor functor;
   std::tuple<Results...> results;
   std::shared_ptr<FutureState<Value>> state;
+  [[no_unique_address]] typename InSlot::Slot slot{};
 
   void run(void* instance, Label const& label) {
-    using Space = typename Traits::execution_space;
     auto const policy = Traits::on(range, *static_cast<Space const*>(instance));
-    std::apply(
-        [&](auto const&... result) {
-          std::tuple<LiveResult<std::remove_cvref_t<decltype(result)>>...> live{
-              LiveResult<std::remove_cvref_t<decltype(result)>>{result}...};
-          std::apply(
-              [&](auto&... each) {
-                Kokkos::parallel_reduce(kernel_name(label), policy, functor, each.kokkos()...);
-                auto values = std::tuple_cat(each.value()...);
-                if constexpr (std::tuple_size_v<decltype(values)> == 1)
-                  state->value.emplace(std::get<0>(std::move(values)));
-                else if constexpr (std::tuple_size_v<decltype(values)> > 1)
-                  state->value.emplace(std::move(values));
-              },
-              live);
-        },
-        results);
+    if constexpr (uses_slot)
+      InSlot::run(label, policy, functor, results, slot);
+    else
+      std::apply(
+          [&](auto const&... result) {
+            std::tuple<LiveResult<std::remove_cvref_t<decltype(result)>>...> live{
+                LiveResult<std::remove_cvref_t<decltype(result)>>{result}...};
+            std::apply(
+                [&](auto&... each) {
+                  Kokkos::parallel_reduce(kernel_name(label), policy, functor, each.kokkos()...);
+                  keep_values(*state, std::tuple_cat(each.value()...));
+                },
+                live);
+          },
+          results);
+  }
+  void finish()
+    requires uses_slot
+  {
+    keep_values(*state, InSlot::future_values(slot.value()));
   }
 };
 /// All results go into Views.
@@ -165,18 +279,23 @@ template <class Traits, class Functor, class... Results>
 struct ReduceBody<Traits, Functor, void, Results...> {
   static constexpr std::string_view pattern = "parallel_reduce";
   static constexpr bool kokkos_copies_it = true;
+  using Space = typename Traits::execution_space;
+  using InSlot = typename SlotReductionOf<Space, Results...>::type;
   typename Traits::Range range;
   Functor functor;
   std::tuple<Results...> results;
+  [[no_unique_address]] typename InSlot::Slot slot{};
 
   void run(void* instance, Label const& label) {
-    using Space = typename Traits::execution_space;
     auto const policy = Traits::on(range, *static_cast<Space const*>(instance));
-    std::apply(
-        [&](auto const&... result) {
-          Kokkos::parallel_reduce(kernel_name(label), policy, functor, result...);
-        },
-        results);
+    if constexpr (reduces_into_slot<Space, Results...>)
+      InSlot::run(label, policy, functor, results, slot);
+    else
+      std::apply(
+          [&](auto const&... result) {
+            Kokkos::parallel_reduce(kernel_name(label), policy, functor, result...);
+          },
+          results);
   }
 };
 

@@ -3,9 +3,11 @@
 #define TRELLIS_PARALLELSCAN_HPP
 
 #include <Trellis_ParallelFor.hpp>
+#include <Trellis_ResultSlot.hpp>
 #include <impl/Trellis_LastArgument.hpp>
 
 #include <memory>
+#include <type_traits>
 
 namespace trellis {
 
@@ -26,6 +28,26 @@ struct ScanBody {
                           functor, total);
     state->value.emplace(std::move(total));
   }
+};
+/// On an asynchronous space Kokkos would wait for a total that goes into a variable.
+template <class Traits, class Functor, class Value>
+  requires has_result_space<typename Traits::execution_space>
+struct ScanBody<Traits, Functor, Value> {
+  static constexpr std::string_view pattern = "parallel_scan";
+  static constexpr bool kokkos_copies_it = true;
+  using Space = typename Traits::execution_space;
+  using memory_space = typename AdapterOf<Space>::result_space;
+  typename Traits::Range range;
+  Functor functor;
+  std::shared_ptr<FutureState<Value>> state;
+  ResultSlot<Value, memory_space> slot{};
+
+  void run(void* instance, Label const& label) {
+    Kokkos::View<Value, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const total(&slot.renew());
+    Kokkos::parallel_scan(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)),
+                          functor, total);
+  }
+  void finish() { state->value.emplace(slot.value()); }
 };
 
 }  // namespace Impl

@@ -3,6 +3,7 @@
 #define TRELLIS_SPACES_HPP
 
 /// All execution spaces that this Kokkos has and Trellis can run tasks on.
+#include <Cuda/Trellis_SpaceCuda.hpp>
 #include <OpenMP/Trellis_SpaceOpenMP.hpp>
 #include <Serial/Trellis_SpaceSerial.hpp>
 #include <Trellis_HostSpaceAdapter.hpp>

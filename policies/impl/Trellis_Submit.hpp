@@ -23,8 +23,8 @@
 /// The one way from the typed fronts into the engine.
 namespace trellis::Impl {
 
-/// A body has `run(void* instance, Label const&)`, a static `pattern`, and, when it has a result,
-/// `fail(...)`.
+/// A body has `run(void* instance, Label const&)`, a static `pattern`, a `state` when it has a result, and
+/// `finish()` when that comes after what `run` has launched.
 template <class Body>
 struct OpsOf {
   static void run(void* body, void* instance, Label const& label) {
@@ -40,12 +40,18 @@ struct OpsOf {
     }
   }
   static void copy(void const* body, void* to) { ::new (to) Body(*static_cast<Body const*>(body)); }
+  static void finish(void* body) {
+    if constexpr (requires(Body& b) { b.finish(); }) static_cast<Body*>(body)->finish();
+  }
   static constexpr TaskOps make_ops() {
+    TaskOps ops{Body::pattern, &run, &destroy, &fail};
     // Kokkos copies its functors, so they have copies; whether any callable has one its type need not tell.
-    if constexpr (requires { Body::kokkos_copies_it; })
-      return {Body::pattern, &run, &destroy, &fail, &copy, sizeof(Body)};
-    else
-      return {Body::pattern, &run, &destroy, &fail};
+    if constexpr (requires { Body::kokkos_copies_it; }) {
+      ops.copy = &copy;
+      ops.size = sizeof(Body);
+    }
+    if constexpr (requires(Body& b) { b.finish(); }) ops.finish = &finish;
+    return ops;
   }
   static constexpr TaskOps ops = make_ops();
 };
@@ -126,8 +132,10 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
                   More const&... more) {
   using B = std::remove_cvref_t<Body>;
   using Reached = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, Space>;
-  (require_accessible<Reached, Annotations>(), ...);
-  (require_accessible<Reached, More>(), ...);
+  if constexpr (!requires { B::copies_between_spaces; }) {
+    (require_accessible<Reached, Annotations>(), ...);
+    (require_accessible<Reached, More>(), ...);
+  }
 
   constexpr std::size_t access_count =
       (RequestCount<Annotations>::value + ... + (RequestCount<More>::value + ... + 0));

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Cuda/Trellis_SpaceCuda.hpp>
+
+#ifdef KOKKOS_ENABLE_CUDA
+
+#include <Trellis_Error.hpp>
+
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// Bodies are handed the address of the Kokkos::Cuda in it.
+struct CudaAdapter::Instance : Kokkos::Cuda {
+  Instance(Kokkos::Cuda const& space, cudaStream_t stream) : Kokkos::Cuda(space), owned(stream) {}
+  cudaStream_t owned;  ///< null: the user's
+};
+
+namespace {
+
+Kokkos::Cuda const& space_of(void const* instance) {
+  return *static_cast<Kokkos::Cuda const*>(instance);
+}
+
+/// What is made, launched and captured in this scope belongs to the device. Recording, waiting and asking
+/// need no current device.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    if (cudaGetDevice(&m_before) != cudaSuccess) m_before = -1;
+    if (m_before == device)
+      m_before = -1;
+    else
+      cudaSetDevice(device);
+  }
+  OnDevice(OnDevice const&) = delete;
+  OnDevice& operator=(OnDevice const&) = delete;
+  ~OnDevice() {
+    if (m_before >= 0) cudaSetDevice(m_before);
+  }
+
+ private:
+  int m_before = -1;
+};
+
+}  // namespace
+
+CudaAdapter::CudaAdapter(int device, bool is_default)
+    : m_device(device), m_name(is_default ? "Cuda" : "Cuda device " + std::to_string(device)) {
+  // Graphs that end after this give back what they have, see the destroy functions.
+  Kokkos::push_finalize_hook([this] { close_pools(); });
+}
+
+void CudaAdapter::check(cudaError_t code, char const* call) const {
+  if (code == cudaSuccess) return;
+  cudaGetLastError();  // it is told here and not again, unless the device is lost
+  throw std::runtime_error("Trellis: " + m_name + ": " + call + " says " + cudaGetErrorName(code) + ": " +
+                           cudaGetErrorString(code));
+}
+
+// --- instances
+
+void* CudaAdapter::make_instance(int /*threads*/) {
+  Instance* const instance = m_instances.take([this] {
+    OnDevice const here(m_device);
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    try {
+      return new Instance(Kokkos::Cuda(stream), stream);
+    } catch (...) {
+      cudaStreamDestroy(stream);
+      throw;
+    }
+  });
+  return static_cast<Kokkos::Cuda*>(instance);
+}
+
+void* CudaAdapter::copy_instance(void const* theirs) {
+  return static_cast<Kokkos::Cuda*>(new Instance(space_of(theirs), nullptr));
+}
+
+void CudaAdapter::destroy_instance(void* instance) noexcept {
+  auto* const ours = static_cast<Instance*>(static_cast<Kokkos::Cuda*>(instance));
+  if (ours->owned == nullptr || !m_instances.put(ours)) destroy(ours);
+}
+
+void CudaAdapter::destroy(Instance* instance) noexcept {
+  cudaStream_t const stream = instance->owned;
+  OnDevice const here(instance->cuda_device());
+  delete instance;  // Kokkos' part first
+  if (stream != nullptr) cudaStreamDestroy(stream);
+}
+
+bool CudaAdapter::can_wait_for(SpaceAdapter const& other) const {
+  return dynamic_cast<CudaAdapter const*>(&other) != nullptr;
+}
+
+bool CudaAdapter::same_queue(void const* a, void const* b) const {
+  return space_of(a).cuda_stream() == space_of(b).cuda_stream();
+}
+
+// --- events
+
+void* CudaAdapter::record_event(void* instance, bool timed) {
+  // Kokkos does not ask whether a kernel could be launched.
+  check(cudaGetLastError(), "the launch");
+  Event* const event = (timed ? m_timed_events : m_events).take([&] {
+    OnDevice const here(m_device);
+    auto made = std::make_unique<Event>(Event{nullptr, timed});
+    check(cudaEventCreateWithFlags(&made->handle, timed ? cudaEventDefault : cudaEventDisableTiming),
+          "cudaEventCreateWithFlags");
+    return made.release();
+  });
+  cudaError_t const code = cudaEventRecord(event->handle, space_of(instance).cuda_stream());
+  if (code != cudaSuccess) {
+    release_event(event);
+    check(code, "cudaEventRecord");
+  }
+  return event;
+}
+
+void CudaAdapter::enqueue_wait(void* instance, void* event) {
+  check(cudaStreamWaitEvent(space_of(instance).cuda_stream(), static_cast<Event*>(event)->handle, 0),
+        "cudaStreamWaitEvent");
+}
+
+bool CudaAdapter::has_passed(void* event) {
+  cudaError_t const code = cudaEventQuery(static_cast<Event*>(event)->handle);
+  if (code == cudaErrorNotReady) {
+    cudaGetLastError();  // else the next launch would seem to have failed
+    return false;
+  }
+  check(code, "the device");
+  return true;
+}
+
+void CudaAdapter::release_event(void* event) noexcept {
+  auto* const ours = static_cast<Event*>(event);
+  if (!(ours->timed ? m_timed_events : m_events).put(ours)) destroy(ours);
+}
+
+void CudaAdapter::destroy(Event* event) noexcept {
+  cudaEventDestroy(event->handle);
+  delete event;
+}
+
+std::int64_t CudaAdapter::nanoseconds_between(void* earlier, void* later) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, static_cast<Event*>(earlier)->handle,
+                             static_cast<Event*>(later)->handle),
+        "cudaEventElapsedTime");
+  return std::llround(static_cast<double>(milliseconds) * 1e6);
+}
+
+void CudaAdapter::close_pools() noexcept {
+  for (Instance* const instance : m_instances.close()) destroy(instance);
+  for (Event* const event : m_events.close()) destroy(event);
+  for (Event* const event : m_timed_events.close()) destroy(event);
+}
+
+// --- graphs
+
+bool CudaAdapter::begin_capture(void* instance) {
+  OnDevice const here(m_device);
+  // Of this thread alone: others go on to launch, allocate and free.
+  check(cudaStreamBeginCapture(space_of(instance).cuda_stream(), cudaStreamCaptureModeThreadLocal),
+        "cudaStreamBeginCapture");
+  return true;
+}
+
+void* CudaAdapter::end_capture(void* instance, void* old) {
+  OnDevice const here(m_device);
+  cudaGraph_t captured = nullptr;
+  cudaError_t const code = cudaStreamEndCapture(space_of(instance).cuda_stream(), &captured);
+  if (code != cudaSuccess && captured != nullptr) cudaGraphDestroy(captured);
+  check(code, "cudaStreamEndCapture");
+  struct Destroy {
+    cudaGraph_t graph;
+    ~Destroy() { cudaGraphDestroy(graph); }
+  } const destroy{captured};
+
+  auto executable = static_cast<cudaGraphExec_t>(old);
+  if (executable != nullptr) {
+#if CUDART_VERSION >= 12000
+    cudaGraphExecUpdateResultInfo info;
+    if (cudaGraphExecUpdate(executable, captured, &info) == cudaSuccess) return executable;
+#else
+    cudaGraphNode_t node;
+    cudaGraphExecUpdateResult result;
+    if (cudaGraphExecUpdate(executable, captured, &node, &result) == cudaSuccess) return executable;
+#endif
+    cudaGetLastError();  // it has another shape: a new one
+  }
+  cudaGraphExec_t made = nullptr;
+  check(cudaGraphInstantiateWithFlags(&made, captured, 0), "cudaGraphInstantiateWithFlags");
+  if (executable != nullptr) release_graph(executable);
+  return made;
+}
+
+void CudaAdapter::launch_graph(void* instance, void* graph) {
+  OnDevice const here(m_device);
+  check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), space_of(instance).cuda_stream()),
+        "cudaGraphLaunch");
+}
+
+// One that is being executed is freed when it is over.
+void CudaAdapter::release_graph(void* graph) noexcept {
+  cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
+}
+
+// --- devices
+
+namespace {
+
+/// Made at first use, never destroyed: static objects may still refer to them.
+std::vector<CudaAdapter*> const& devices() {
+  static std::vector<CudaAdapter*> const& all = *[] {
+    int count = 0;
+    cudaError_t const code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess)
+      throw std::runtime_error(std::string("Trellis: cudaGetDeviceCount says ") + cudaGetErrorName(code) +
+                               ": " + cudaGetErrorString(code));
+    auto* const made = new std::vector<CudaAdapter*>;
+    int const chosen = Kokkos::Cuda().cuda_device();
+    for (int device = 0; device < count; ++device) made->push_back(new CudaAdapter(device, device == chosen));
+    return made;
+  }();
+  return all;
+}
+
+}  // namespace
+
+SpaceAdapter& AdapterOf<Kokkos::Cuda>::get() {
+  static SpaceAdapter& adapter = *devices().at(static_cast<std::size_t>(Kokkos::Cuda().cuda_device()));
+  return adapter;
+}
+
+SpaceAdapter& AdapterOf<Kokkos::Cuda>::get(int device) {
+  std::vector<CudaAdapter*> const& all = devices();
+  if (device < 0 || device >= static_cast<int>(all.size()))
+    throw Error(Error::Kind::bad_input, "Trellis: there is no Cuda device " + std::to_string(device) +
+                                            ": the process sees " + std::to_string(all.size()));
+  return *all[static_cast<std::size_t>(device)];
+}
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_SPACECUDA_HPP
+#define TRELLIS_SPACECUDA_HPP
+
+// Another backend with streams and events (HIP) is a folder like this one and nothing else: these two files
+// with its names of the API calls, and one line in Trellis_Spaces.hpp. What is not the API's is shared:
+// Trellis_HandlePool.hpp, Trellis_ResultSlot.hpp.
+
+#include <Trellis_HandlePool.hpp>
+#include <Trellis_HostSpaceAdapter.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#ifdef KOKKOS_ENABLE_CUDA
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace trellis::Impl {
+
+/// One device. Its instances are Kokkos::Cuda on streams of their own that wait for no default stream; events
+/// keep no time unless they are asked to. Streams and events go back to pools, which are emptied when Kokkos
+/// ends: to destroy an instance frees its scratch memory, and that would stop the device.
+///
+/// Nothing here waits for the device. Any number of graphs may use an adapter at a time.
+class CudaAdapter final : public SpaceAdapter {
+ public:
+  explicit CudaAdapter(int device, bool is_default);
+
+  [[nodiscard]] std::string_view name() const override { return m_name; }
+  [[nodiscard]] int device() const { return m_device; }
+
+  void* make_instance(int threads) override;
+  void destroy_instance(void* instance) noexcept override;
+  [[nodiscard]] bool asynchronous() const override { return true; }
+  /// A stream waits for events of any device.
+  [[nodiscard]] bool can_wait_for(SpaceAdapter const& other) const override;
+
+  void* copy_instance(void const* theirs) override;
+  [[nodiscard]] bool same_queue(void const* a, void const* b) const override;
+
+  /// Throws when something that this thread has launched since the last event could not be launched.
+  void* record_event(void* instance, bool timed) override;
+  void enqueue_wait(void* instance, void* event) override;
+  [[nodiscard]] bool has_passed(void* event) override;
+  void release_event(void* event) noexcept override;
+  /// Good to half a microsecond where the two are less than a few seconds apart: CUDA tells it in a float.
+  [[nodiscard]] std::int64_t nanoseconds_between(void* earlier, void* later) override;
+
+  /// What may not be captured (a reduction that needs more scratch memory than its instance has, a copy of
+  /// memory that is not pinned, a fence) makes `end_capture` throw.
+  bool begin_capture(void* instance) override;
+  void* end_capture(void* instance, void* old) override;
+  void launch_graph(void* instance, void* graph) override;
+  void release_graph(void* graph) noexcept override;
+
+ private:
+  struct Instance;
+  struct Event {
+    cudaEvent_t handle;
+    bool timed;
+  };
+  static void destroy(Instance* instance) noexcept;
+  static void destroy(Event* event) noexcept;
+  void close_pools() noexcept;
+  void check(cudaError_t code, char const* call) const;
+
+  int const m_device;
+  std::string const m_name;
+  HandlePool<Instance*> m_instances;
+  HandlePool<Event*> m_events;
+  HandlePool<Event*> m_timed_events;
+};
+
+template <>
+struct AdapterOf<Kokkos::Cuda> {
+  static constexpr bool exists = true;
+  /// Reached by host and device: a result goes through it into a Future, and nobody waits.
+  using result_space = Kokkos::CudaHostPinnedSpace;
+
+  /// The device that Kokkos was initialised with.
+  static SpaceAdapter& get();
+  /// Device `device`, as CUDA counts those that the process sees. Throws `Error` when there is none.
+  static SpaceAdapter& get(int device);
+  /// The device of an instance.
+  static SpaceAdapter& get(Kokkos::Cuda const& instance) { return get(instance.cuda_device()); }
+};
+
+}  // namespace trellis::Impl
+
+#endif
+
+#endif

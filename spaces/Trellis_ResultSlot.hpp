@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_RESULTSLOT_HPP
+#define TRELLIS_RESULTSLOT_HPP
+
+#include <Trellis_HostSpaceAdapter.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <mutex>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// Where a reduction on an asynchronous space puts what goes into a Future: in memory that host and device
+/// reach, so that the host need not wait for it.
+namespace trellis::Impl {
+
+/// Such a space names the memory space as `result_space` in its AdapterOf.
+template <class ExecutionSpace>
+inline constexpr bool has_result_space = requires { typename AdapterOf<ExecutionSpace>::result_space; };
+
+/// Pieces of memory of a memory space, cut from few large blocks: to allocate such memory stops a device.
+/// Grows to what has been needed at one time, and ends with Kokkos. For any thread.
+template <class MemorySpace>
+class ResultPool {
+ public:
+  static constexpr std::size_t smallest = 64;
+  static constexpr std::size_t block = 64 * 1024;
+
+  static ResultPool& get() {
+    static auto& pool = *new ResultPool;  // tasks may outlive static objects
+    return pool;
+  }
+  void* take(std::size_t bytes) {
+    std::lock_guard const lock(m_mutex);
+    std::vector<void*>& free = m_free[size_class(bytes)];
+    if (free.empty()) {
+      std::size_t const size = smallest << size_class(bytes);
+      std::size_t const count = size < block ? block / size : 1;
+      auto* const begin = static_cast<std::byte*>(m_space.allocate("trellis results", count * size));
+      m_blocks.push_back({begin, count * size});
+      for (std::size_t k = count; k-- > 0;) free.push_back(begin + k * size);
+    }
+    void* const piece = free.back();
+    free.pop_back();
+    ++m_taken;
+    return piece;
+  }
+  void put(void* piece, std::size_t bytes) noexcept {
+    std::lock_guard const lock(m_mutex);
+    m_free[size_class(bytes)].push_back(piece);
+    if (--m_taken == 0 && m_over) give_back();
+  }
+
+ private:
+  struct Block {
+    void* begin;
+    std::size_t bytes;
+  };
+  ResultPool() : m_free(48) {
+    Kokkos::push_finalize_hook([this] {
+      std::lock_guard const lock(m_mutex);
+      m_over = true;  // graphs may still end after this
+      if (m_taken == 0) give_back();
+    });
+  }
+  static std::size_t size_class(std::size_t bytes) {
+    return bytes <= smallest ? 0 : static_cast<std::size_t>(std::bit_width((bytes - 1) / smallest));
+  }
+  void give_back() {
+    for (std::vector<void*>& free : m_free) free.clear();
+    for (Block const& each : m_blocks) m_space.deallocate("trellis results", each.begin, each.bytes);
+    m_blocks.clear();
+  }
+
+  std::mutex m_mutex;
+  MemorySpace m_space;
+  std::vector<std::vector<void*>> m_free;  ///< of each size: `smallest` times a power of two
+  std::vector<Block> m_blocks;
+  std::size_t m_taken = 0;
+  bool m_over = false;
+};
+
+/// One value in such memory. A copy of it is empty: each body has its own.
+template <class T, class MemorySpace>
+class ResultSlot {
+ public:
+  static_assert(std::is_trivially_destructible_v<T>, "Trellis: a device cannot reduce into such a value");
+
+  ResultSlot() = default;
+  ResultSlot(ResultSlot const& /*other*/) noexcept {}
+  ResultSlot(ResultSlot&& other) noexcept : m_place(std::exchange(other.m_place, nullptr)) {}
+  ResultSlot& operator=(ResultSlot const&) = delete;
+  ~ResultSlot() {
+    if (m_place != nullptr) ResultPool<MemorySpace>::get().put(m_place, sizeof(T));
+  }
+
+  /// For the next launch; the last one is over. Kokkos leaves the value alone where there is nothing to scan.
+  T& renew() {
+    if (m_place == nullptr) m_place = ResultPool<MemorySpace>::get().take(sizeof(T));
+    return *::new (m_place) T();
+  }
+  [[nodiscard]] T const& value() const { return *static_cast<T const*>(m_place); }
+
+ private:
+  void* m_place = nullptr;
+};
+
+}  // namespace trellis::Impl
+
+#endif
