@@ -36,6 +36,8 @@ class SpaceAdapter {
   /// Is what is launched on the two done in order?
   [[nodiscard]] virtual bool same_queue(void const* a, void const* b) const { return a == b; }
 
+  /// Throws when something could not be launched since the last call, on this thread.
+  virtual void check_launch(void* /*instance*/) {}
   /// An event that passes when everything launched on the instance so far is done. `timed`: its time can be
   /// asked for.
   virtual void* record_event(void* /*instance*/, bool /*timed*/) { return nullptr; }

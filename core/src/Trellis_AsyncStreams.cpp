@@ -126,6 +126,7 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   void* const start = timed ? task.space->record_event(stream.instance, true) : nullptr;
   try {
     run(stream.instance);
+    task.space->check_launch(stream.instance);
     if (timed) stream.events.push_back({task.space->record_event(stream.instance, true), stream.next});
   } catch (...) {
     if (timed) task.space->release_event(start);
@@ -226,6 +227,7 @@ bool AsyncStreams::capture(PlanGraph& graph, std::vector<Task*> const& tasks, in
     for (Task* task : tasks) {
       std::size_t const lane = lanes.place(before[task->node.index]);
       run(*task, graph.instances[lane]);
+      space.check_launch(graph.instances[lane]);
       lanes.placed(lane, task->node.own_round > 0);
     }
     lanes.join();

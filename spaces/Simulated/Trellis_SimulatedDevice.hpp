@@ -121,6 +121,7 @@ class SimulatedDevice final : public SpaceAdapter {
   [[nodiscard]] bool has_passed(void* event) override;
   void release_event(void* event) noexcept override;
   [[nodiscard]] std::int64_t nanoseconds_between(void* earlier, void* later) override;
+  [[nodiscard]] bool has_own_clock() const override { return clock().is_virtual(); }
   void host_is_idle() override;
   bool begin_capture(void* instance) override;
   void* end_capture(void* instance, void* old = nullptr) override;

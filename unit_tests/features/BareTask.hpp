@@ -133,9 +133,16 @@ struct Body {
       state.failure = failure;
     }
   }
-  static constexpr Impl::TaskOps ops{
-      .pattern = "host_task", .run = &run, .destroy = &destroy, .fail = &fail, .finish = &finish};
-};
+  static constexpr Impl::TaskOps ops{.pattern = "host_task",
+                                     .run = &run,
+                                     .destroy = &destroy,
+                                     .fail = &fail,
+                                     .finish = &finish,
+                                     .launches_only = requires {F::launches_only;
+}
+};  // namespace trellis::Bare
+}
+;
 template <class F>
 auto result_of(F&) {
   if constexpr (std::is_invocable_v<F&, void*>)
