@@ -233,9 +233,9 @@ Task* Engine::rounds_over(PlanState& plan, Slot& slot) {
 
 Task* Engine::replay_over(PlanState& plan, Slot& slot, TaskState state) {
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
-  std::shared_ptr<PlanState> const keep = static_cast<ReplayBody*>(whole.body)->plan;
   let_next_in(plan, &slot);
   if (!whole.is_recorded) add_pending(plan, -1);
+  // This may be the last that knows the plan: it is gone before the replay counts as complete.
   return complete(whole, slot, state, slot.number);
 }
 
