@@ -24,11 +24,12 @@
 namespace trellis::Impl {
 
 /// A body has `run(void* instance, Label const&)`, a static `pattern`, a `state` when it has a result, and
-/// `finish()` when that comes after what `run` has launched.
-template <class Body>
+/// `finish()` when that comes after what `run` has launched. It is written for instances of `Space`, and
+/// runs on `RunsOn`.
+template <class Body, class Space, class RunsOn>
 struct OpsOf {
   static void run(void* body, void* instance, Label const& label) {
-    static_cast<Body*>(body)->run(instance, label);
+    RunOn<RunsOn>::template run<Space>(*static_cast<Body*>(body), instance, label);
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void fail(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept {
@@ -110,8 +111,7 @@ template <class Space, class R>
 struct IsReachable : std::true_type {};
 template <class Space, class R>
   requires Kokkos::is_view_v<R>
-struct IsReachable<Space, R>
-    : std::bool_constant<Kokkos::SpaceAccessibility<Space, typename R::memory_space>::accessible> {};
+struct IsReachable<Space, R> : std::bool_constant<CanTouch<Space, typename R::memory_space>::value> {};
 template <class Space, class... Held>
 struct IsReachable<Space, Group<Held...>>
     : std::bool_constant<(IsReachable<Space, std::remove_cvref_t<Held>>::value && ...)> {};
@@ -126,12 +126,15 @@ constexpr void require_accessible() {
           "Trellis: the task's execution space cannot access the memory space of an annotated View");
 }
 
-/// `Space`: where the body runs, void for a host task. `more`: accesses that come from results.
+/// `Space`: whose instance the body is given, void for a host task; it runs there, or where `on<...>` says.
+/// `more`: accesses that come from results.
 template <class Space, class Base, class... Annotations, class Body, class... More>
 TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& policy, Body&& body,
                   More const&... more) {
   using B = std::remove_cvref_t<Body>;
-  using Reached = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, Space>;
+  using Asked = typename TargetSpace<Annotations...>::type;
+  using RunsOn = std::conditional_t<!std::is_void_v<Space> && is_foreign_v<Asked>, Asked, Space>;
+  using Reached = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, RunsOn>;
   if constexpr (!requires { B::copies_between_spaces; }) {
     (require_accessible<Reached, Annotations>(), ...);
     (require_accessible<Reached, More>(), ...);
@@ -148,9 +151,14 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
   std::size_t before_done = 0;
   [[maybe_unused]] std::size_t tags_done = 0;
 
+  SpaceAdapter* space = nullptr;
+  if constexpr (requires { body.space(); })
+    space = &body.space();  // its data is there
+  else if constexpr (!std::is_void_v<Space>)
+    space = &space_adapter<RunsOn>();
   auto construct = [&](void* storage) { ::new (storage) B(std::forward<Body>(body)); };
-  TaskSpec spec(std::move(label), OpsOf<B>::ops, sizeof(B), alignof(B), construct);
-  if constexpr (!std::is_void_v<Space>) spec.space = &space_adapter<Space>();
+  TaskSpec spec(std::move(label), OpsOf<B, Space, RunsOn>::ops, sizeof(B), alignof(B), construct);
+  spec.space = space;
 
   auto const take = [&](auto const& annotation) {
     using A = std::remove_cvref_t<decltype(annotation)>;
