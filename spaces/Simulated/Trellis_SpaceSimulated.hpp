@@ -38,6 +38,7 @@ class Simulated {
   using memory_space = SimulatedSpace;
   using device_type = Kokkos::Device<Simulated, SimulatedSpace>;
   using size_type = std::size_t;
+  using index_type = std::ptrdiff_t;
   using array_layout = Kokkos::LayoutLeft;
   using scratch_memory_space = Kokkos::ScratchMemorySpace<Simulated>;
 #ifdef KOKKOS_ENABLE_SERIAL
@@ -85,6 +86,7 @@ class SimulatedSpace {
   using execution_space = Simulated;
   using device_type = Kokkos::Device<Simulated, SimulatedSpace>;
   using size_type = std::size_t;
+  using index_type = std::ptrdiff_t;
 
   explicit SimulatedSpace(int device = 0) : m_device(&Simulated::device(device)) {}
 
@@ -329,6 +331,29 @@ class ParallelFor<Functor, RangePolicy<Properties...>, trellis::Simulated> {
         m_functor(k);
       else
         m_functor(typename Policy::work_tag{}, k);
+  }
+
+ private:
+  Functor m_functor;
+  Policy m_policy;
+};
+
+/// Copies Views of several dimensions.
+template <class Functor, class... Properties>
+class ParallelFor<Functor, MDRangePolicy<Properties...>, trellis::Simulated> {
+ public:
+  using Policy = MDRangePolicy<Properties...>;
+  ParallelFor(Functor const& functor, Policy const& policy) : m_functor(functor), m_policy(policy) {}
+  void execute() const {
+    using Host = trellis::Simulated::kernel_space;
+    using Index = IndexType<typename Policy::index_type>;
+    using Tag = typename Policy::work_tag;
+    using HostPolicy =
+        std::conditional_t<std::is_void_v<Tag>,
+                           MDRangePolicy<Host, typename Policy::iteration_pattern, Index>,
+                           MDRangePolicy<Host, typename Policy::iteration_pattern, Index, Tag>>;
+    trellis::Impl::AsDevice const here;
+    Kokkos::parallel_for(HostPolicy(m_policy.m_lower, m_policy.m_upper, m_policy.m_tile), m_functor);
   }
 
  private:

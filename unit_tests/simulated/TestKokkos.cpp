@@ -32,7 +32,8 @@ class OnSimulated : public EitherTime {
 };
 INSTANTIATE_TEST_SUITE_P(Time, OnSimulated, testing::Bool(), name_of_time);
 
-static_assert(std::is_same_v<Values::HostMirror::memory_space, Kokkos::HostSpace>);
+static_assert(
+    std::is_same_v<decltype(Kokkos::create_mirror_view(Values()))::memory_space, Kokkos::HostSpace>);
 static_assert(!Impl::CanTouch<Kokkos::DefaultHostExecutionSpace, SimulatedSpace>::value);
 static_assert(!Impl::CanTouch<Simulated, Kokkos::HostSpace>::value);
 static_assert(Impl::CanTouch<Simulated, SimulatedSpace>::value);
@@ -222,6 +223,14 @@ TEST_P(OnSimulated, ViewsOutsideOfTasks) {
     copy(50) = 6;
     Kokkos::deep_copy(copy, numbers);
     EXPECT_EQ(copy(50), 5);
+    Grid const grid("grid", 4, 5), other("other", 4, 5);
+    auto const plate = Kokkos::create_mirror_view(grid);
+    Kokkos::deep_copy(plate, 3);
+    Kokkos::deep_copy(grid, plate);
+    Kokkos::deep_copy(other, grid);
+    Kokkos::deep_copy(plate, 0);
+    Kokkos::deep_copy(plate, other);
+    EXPECT_EQ(plate(2, 3), 3);
   }
   EXPECT_EQ(Simulated::device().live_bytes(), 0u);
   EXPECT_TRUE(texts(Simulated::device(), {Kind::launch, Kind::copy, Kind::synchronize}).empty());
