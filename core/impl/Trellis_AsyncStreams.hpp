@@ -124,6 +124,7 @@ class AsyncStreams {
   void record_last(Stream& stream);
   static void wait_for(Stream& stream, Stream& other, std::uint64_t position);
   void pass_first_event(Stream& stream, std::vector<Retired::Passed>& passed);
+  void ask_all(Retired& retired);
   void fail(Stream& first, std::vector<Retired::Passed>& failed);
   void note_times(Retired::Passed& passed, Stream& stream, void* event);
   void set_clock(SpaceAdapter& space, void* instance);
@@ -134,6 +135,7 @@ class AsyncStreams {
   std::vector<std::unique_ptr<Stream>> m_streams;
   std::vector<Clock> m_clocks;          ///< of a recording graph
   std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
+  Retired m_passed;                     ///< what a launch has found, for `retire`
   std::atomic<int> m_launched{0};
 };
 

@@ -106,6 +106,9 @@ void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t positio
 void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(void*)> run,
                           FunctionRef<void()> launched) {
   std::lock_guard const lock(m_mutex);
+  // Where time is the device's own affair, what a thread happens to have asked so far must not matter.
+  bool const own_clock = task.space->has_own_clock();
+  if (own_clock) ask_all(m_passed);
   Stream& stream = choose(task, threads_per_worker);
   if (!stream.launched.empty() && !stream.last_has_event() && !overwrites(task, *stream.launched.back()))
     record_last(stream);
@@ -127,7 +130,8 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   try {
     run(stream.instance);
     task.space->check_launch(stream.instance);
-    if (timed) stream.events.push_back({task.space->record_event(stream.instance, true), stream.next});
+    if (timed || own_clock)
+      stream.events.push_back({task.space->record_event(stream.instance, timed), stream.next});
   } catch (...) {
     if (timed) task.space->release_event(start);
     throw;
@@ -284,9 +288,7 @@ void AsyncStreams::fail(Stream& first, std::vector<Retired::Passed>& failed) {
     if (stream->space == &space) give_up(*stream);
 }
 
-void AsyncStreams::retire(Retired& retired) {
-  std::unique_lock const lock(m_mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return;
+void AsyncStreams::ask_all(Retired& retired) {
   for (auto const& stream : m_streams) {
     if (stream->launched.empty()) continue;
     try {
@@ -298,6 +300,13 @@ void AsyncStreams::retire(Retired& retired) {
       fail(*stream, retired.failed);
     }
   }
+}
+
+void AsyncStreams::retire(Retired& retired) {
+  std::unique_lock const lock(m_mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  retired = std::exchange(m_passed, {});
+  ask_all(retired);
   m_launched.fetch_sub(static_cast<int>(retired.passed.size() + retired.failed.size()),
                        std::memory_order_seq_cst);
 }
@@ -315,9 +324,21 @@ void AsyncStreams::host_is_idle() {
 void AsyncStreams::set_clock(SpaceAdapter& space, void* instance) {
   for (Clock const& clock : m_clocks)
     if (clock.space == &space) return;
-  void* const event = space.record_event(instance, true);
-  while (!space.has_passed(event)) space.host_is_idle();
-  m_clocks.push_back({&space, event, m_recorder->now_ns()});
+  // The thread may be interrupted between the event and the look at the host's clock: the best of a few.
+  Clock best{&space, nullptr, 0};
+  std::uint64_t best_doubt = 0;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    std::uint64_t const before = m_recorder->now_ns();
+    void* const event = space.record_event(instance, true);
+    while (!space.has_passed(event)) space.host_is_idle();
+    std::uint64_t const after = m_recorder->now_ns();
+    bool const better = best.event == nullptr || after - before < best_doubt;
+    if (void* const worse = better ? best.event : event) space.release_event(worse);
+    if (!better) continue;
+    best = {&space, event, before + (after - before) / 2};
+    best_doubt = after - before;
+  }
+  m_clocks.push_back(best);
 }
 
 void AsyncStreams::note_times(Retired::Passed& passed, Stream& stream, void* event) {

@@ -222,7 +222,8 @@ TEST_F(Async, WaitingInALaunchIsAnError) {
   std::string said;
   Gate gate;
   auto const slow = task(graph, "slow", {}, [&] { gate.pass(); });
-  task(graph, "waits", {}, [&](void*) { said = message_of([&] { slow.wait(); }); }, {.space = &device}).get();
+  until_done(
+      task(graph, "waits", {}, [&](void*) { said = message_of([&] { slow.wait(); }); }, {.space = &device}));
   EXPECT_THAT(said, testing::AllOf(HasSubstr("\"waits\""), HasSubstr("while it is launched")));
   gate.open();
   graph.wait();

@@ -16,8 +16,8 @@ using testing::IsEmpty;
 class DeviceTasks : public EitherTime {
  protected:
   std::shared_ptr<SimulatedClock> clock = make_clock();
-  SimulatedDevice device{{.number = 0, .clock = clock}};
-  SimulatedDevice other{{.name = "Other", .number = 1, .clock = clock}};
+  SimulatedDevice device{{.number = 0, .clock = clock, .kernel_units = 1000}};
+  SimulatedDevice other{{.name = "Other", .number = 1, .clock = clock, .kernel_units = 1000}};
 };
 INSTANTIATE_TEST_SUITE_P(Time, DeviceTasks, testing::Bool(), name_of_time);
 
