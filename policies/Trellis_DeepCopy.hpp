@@ -68,10 +68,14 @@ struct CopyBody {
   }
 };
 
+template <class Space, class Destination, class Source>
+using CopyBodyOn =
+    typename RunOn<Space>::template copy_body<CopyBody<Space, Destination, Source>, Destination, Source>;
+
 template <class Space, class Target, class Destination, class Source>
 Future<void> submit_copy(Label&& label, Target& target, Destination const& destination,
                          Source const& source) {
-  using Body = CopyBody<Space, Destination, Source>;
+  using Body = CopyBodyOn<Space, Destination, Source>;
   return FutureAccess::make(submit<Space>(std::move(label), ResourcePolicy(target, write(destination)),
                                           Body{destination, source}, read(source)));
 }
@@ -121,7 +125,7 @@ Future<void> deep_copy(Label label, Target& target, Destination const& destinati
   } else {
     using Space = Impl::HomeOf<Destination>;
     typename Destination::non_const_value_type const value(source);
-    using Body = Impl::CopyBody<Space, Destination, std::remove_const_t<decltype(value)>>;
+    using Body = Impl::CopyBodyOn<Space, Destination, std::remove_const_t<decltype(value)>>;
     return Impl::FutureAccess::make(Impl::submit<Space>(
         std::move(label), ResourcePolicy(target, write(destination)), Body{destination, value}));
   }

@@ -144,7 +144,8 @@ auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& po
 template <class... Annotations, class Callable>
 auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Callable&& callable) {
   using Target = typename Impl::TargetSpace<Annotations...>::type;
-  using Space = std::conditional_t<std::is_void_v<Target>, Kokkos::DefaultExecutionSpace, Target>;
+  using Space = std::conditional_t<std::is_void_v<Target>, Kokkos::DefaultExecutionSpace,
+                                   typename Impl::RunOn<Target>::body_space>;
   return Impl::submit_call<Space>(std::move(label), policy, std::forward<Callable>(callable));
 }
 

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_REBINDPOLICY_HPP
 
 #include <Trellis_ResourcePolicy.hpp>
+#include <Trellis_RunOn.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -13,6 +14,15 @@
 /// with.
 namespace trellis::Impl {
 
+/// A simulated device's tasks run on a host space, which their policy names.
+template <class Space>
+struct PolicySpace {
+  static_assert(!is_foreign_v<Space>,
+                "Trellis: the base policy of a task on a simulated device is a whole number or a policy of a "
+                "host space, beside on<trellis::Simulated>");
+  using type = Space;
+};
+
 /// For a base policy and the space given with `on<...>` (or void): `execution_space`; `Range`, the policy
 /// without its instance (tasks of many threads should not share the count of the user's instance);
 /// `keep(base)`; `on(range, instance)`, the policy again; `index_count` arguments of type `index_type` that a
@@ -22,7 +32,8 @@ struct PolicyTraits;
 
 template <class Space>
 struct PolicyTraits<Count, Space> {
-  using execution_space = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultExecutionSpace, Space>;
+  using execution_space = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultExecutionSpace,
+                                             typename RunOn<Space>::body_space>;
   using policy_type = Kokkos::RangePolicy<execution_space>;
   using work_tag = void;
   using index_type = typename policy_type::index_type;
@@ -37,7 +48,7 @@ struct PolicyTraits<Count, Space> {
 template <class... P, class Space>
 struct PolicyTraits<Kokkos::RangePolicy<P...>, Space> {
   using policy_type = Kokkos::RangePolicy<P...>;
-  using execution_space = typename policy_type::execution_space;
+  using execution_space = typename PolicySpace<typename policy_type::execution_space>::type;
   using work_tag = typename policy_type::work_tag;
   using index_type = typename policy_type::member_type;
   static constexpr std::size_t index_count = 1;
@@ -56,7 +67,7 @@ struct PolicyTraits<Kokkos::RangePolicy<P...>, Space> {
 template <class... P, class Space>
 struct PolicyTraits<Kokkos::MDRangePolicy<P...>, Space> {
   using policy_type = Kokkos::MDRangePolicy<P...>;
-  using execution_space = typename policy_type::execution_space;
+  using execution_space = typename PolicySpace<typename policy_type::execution_space>::type;
   using work_tag = typename policy_type::work_tag;
   using index_type = typename policy_type::index_type;
   static constexpr std::size_t index_count = policy_type::rank;
@@ -74,7 +85,7 @@ struct PolicyTraits<Kokkos::MDRangePolicy<P...>, Space> {
 template <class... P, class Space>
 struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
   using policy_type = Kokkos::TeamPolicy<P...>;
-  using execution_space = typename policy_type::execution_space;
+  using execution_space = typename PolicySpace<typename policy_type::execution_space>::type;
   using work_tag = typename policy_type::work_tag;
   using index_type = typename policy_type::member_type;
   static constexpr std::size_t index_count = 1;

@@ -26,11 +26,12 @@ namespace trellis::Impl {
 
 /// A body has `run(void* instance, Label const&)`, a static `pattern`, a `state` when it has a result, and
 /// `finish()` when that comes after what `run` has launched. `launches_only`: on a device, `run` calls
-/// nothing of the user's on the host, so a plan may launch what it has launched once.
-template <class Body>
+/// nothing of the user's on the host, so a plan may launch what it has launched once. It is written for
+/// instances of `Space`, and runs on `RunsOn`.
+template <class Body, class Space, class RunsOn>
 struct OpsOf {
   static void run(void* body, void* instance, Label const& label) {
-    static_cast<Body*>(body)->run(instance, label);
+    RunOn<RunsOn>::template run<Space>(*static_cast<Body*>(body), instance, label);
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void fail(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept {
@@ -53,7 +54,10 @@ struct OpsOf {
       ops.size = sizeof(Body);
     }
     if constexpr (requires(Body& b) { b.finish(); }) ops.finish = &finish;
-    if constexpr (requires { Body::launches_only; }) ops.launches_only = Body::launches_only;
+    if constexpr (is_foreign_v<RunsOn>)
+      ops.launches_only = true;
+    else if constexpr (requires { Body::launches_only; })
+      ops.launches_only = Body::launches_only;
     return ops;
   }
   static constexpr TaskOps ops = make_ops();
@@ -113,8 +117,7 @@ template <class Space, class R>
 struct IsReachable : std::true_type {};
 template <class Space, class R>
   requires Kokkos::is_view_v<R>
-struct IsReachable<Space, R>
-    : std::bool_constant<Kokkos::SpaceAccessibility<Space, typename R::memory_space>::accessible> {};
+struct IsReachable<Space, R> : std::bool_constant<CanTouch<Space, typename R::memory_space>::value> {};
 template <class Space, class... Held>
 struct IsReachable<Space, Group<Held...>>
     : std::bool_constant<(IsReachable<Space, std::remove_cvref_t<Held>>::value && ...)> {};
@@ -150,14 +153,17 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
   }
 }
 
-/// `Space`: where the body runs, void for a host task. `more`: accesses that come from results.
+/// `Space`: whose instance the body is given, void for a host task; it runs there, or where `on<...>` says.
+/// `more`: accesses that come from results.
 template <class Space, class Base, class... Annotations, class Body, class... More>
 TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& policy, Body&& body,
                   More const&... more) {
   using B = std::remove_cvref_t<Body>;
   static_assert(!std::is_void_v<Space> || !(is_device_v<Annotations> || ...),
                 "Trellis: a host_task runs on no device");
-  using Reached = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, Space>;
+  using Asked = typename TargetSpace<Annotations...>::type;
+  using RunsOn = std::conditional_t<!std::is_void_v<Space> && is_foreign_v<Asked>, Asked, Space>;
+  using Reached = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, RunsOn>;
   if constexpr (!requires { B::copies_between_spaces; }) {
     (require_accessible<Reached, Annotations>(), ...);
     (require_accessible<Reached, More>(), ...);
@@ -174,9 +180,12 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
   std::size_t before_done = 0;
   [[maybe_unused]] std::size_t tags_done = 0;
 
+  SpaceAdapter* home = nullptr;  // where the body's data is
+  if constexpr (requires { body.space(); }) home = &body.space();
   auto construct = [&](void* storage) { ::new (storage) B(std::forward<Body>(body)); };
-  TaskSpec spec(std::move(label), OpsOf<B>::ops, sizeof(B), alignof(B), construct);
-  if constexpr (!std::is_void_v<Space>) choose_device<Space>(spec, policy);
+  TaskSpec spec(std::move(label), OpsOf<B, Space, RunsOn>::ops, sizeof(B), alignof(B), construct);
+  if constexpr (!std::is_void_v<Space>) choose_device<RunsOn>(spec, policy);
+  if (home != nullptr) spec.space = home;
 
   auto const take = [&](auto const& annotation) {
     using A = std::remove_cvref_t<decltype(annotation)>;

@@ -238,8 +238,8 @@ void SimulatedDevice::synchronize() {
 int SimulatedDevice::stream_number(void const* instance) {
   return queue_of(instance).stream;
 }
-int SimulatedDevice::device_number(void const* instance) {
-  return queue_of(instance).device->options.number;
+SimulatedDeviceOptions const& SimulatedDevice::options_of(void const* instance) {
+  return queue_of(instance).device->options;
 }
 
 void* SimulatedDevice::make_instance(int /*threads*/) {

@@ -36,6 +36,7 @@ struct SimulatedDeviceOptions {
   std::int64_t start_overhead = 0;        ///< from the launch to the start on an idle device
   double units_per_ns = 1;                ///< speed: units of work in a nanosecond
   double kernel_units = 0;                ///< of work whose cost is not given
+  double index_units = 0;                 ///< the same for each index of a task's range, see Simulated
   int concurrent_kernels = 0;             ///< how many run at once; 0: any number
   double link_bytes_per_ns = 0;           ///< to and from the host, one copy each way at a time; 0: no cost
   std::int64_t link_latency = 0;          ///< of each copy over the link
@@ -104,8 +105,8 @@ class SimulatedDevice final : public SpaceAdapter {
   void synchronize();
   /// Streams are numbered in the order in which they were made.
   [[nodiscard]] static int stream_number(void const* instance);
-  /// The device of a stream.
-  [[nodiscard]] static int device_number(void const* instance);
+  /// The options of the stream's device.
+  [[nodiscard]] static SimulatedDeviceOptions const& options_of(void const* instance);
 
   // The adapter.
 

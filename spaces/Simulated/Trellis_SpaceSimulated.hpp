@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_SPACESIMULATED_HPP
+#define TRELLIS_SPACESIMULATED_HPP
+
+#include <Simulated/Trellis_SimulatedDevice.hpp>
+#include <Trellis_HostSpaceAdapter.hpp>
+#include <Trellis_RunOn.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iosfwd>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+/// The device in software as a space for tasks: `on<trellis::Simulated>`, and Views in `SimulatedSpace`.
+namespace trellis {
+
+class SimulatedSpace;
+
+/// The simulated devices of this program. A task with `on<trellis::Simulated>` is launched on a stream of one
+/// of them, and runs there, in a thread of the device (or in virtual time in the call that launches it), with
+/// an instance of a host space: base policies and the callables of `space_task` name that host space
+/// (`Simulated::kernel_space` for a whole number), never `Simulated`. It costs
+/// `SimulatedDeviceOptions::kernel_units`, and `index_units` for each index of its range.
+///
+/// Kokkos sees an execution space, by which it initialises Views in `SimulatedSpace` and copies them outside
+/// of tasks; that is done at once and costs nothing.
+class Simulated {
+ public:
+  using execution_space = Simulated;
+  using memory_space = SimulatedSpace;
+  using device_type = Kokkos::Device<Simulated, SimulatedSpace>;
+  using size_type = std::size_t;
+  using index_type = std::ptrdiff_t;
+  using array_layout = Kokkos::LayoutLeft;
+  using scratch_memory_space = Kokkos::ScratchMemorySpace<Simulated>;
+#ifdef KOKKOS_ENABLE_SERIAL
+  using kernel_space = Kokkos::Serial;
+#else
+  using kernel_space = Kokkos::DefaultHostExecutionSpace;
+#endif
+
+  /// Makes `count` devices with these options, numbered from 0, that share a clock; the ones before are gone.
+  /// Throws `Error` when these still have streams (of a graph) or memory (of a View). Without a call there is
+  /// one device, in real time, that costs nothing.
+  static void configure(SimulatedDeviceOptions const& options, int count = 1);
+  [[nodiscard]] static int device_count();
+  /// Throws `Error` when there is no such device.
+  [[nodiscard]] static SimulatedDevice& device(int number = 0);
+  /// The clock of all devices.
+  [[nodiscard]] static SimulatedClock& clock() { return device().clock(); }
+
+  // What Kokkos wants of an execution space.
+  static constexpr char const* name() { return "Simulated"; }
+  /// Nothing is launched on an instance of this, so there is nothing to wait for: see
+  /// `SimulatedDevice::synchronize`.
+  void fence(std::string const& = {}) const {}
+  static void impl_static_fence(std::string const&) {}
+#ifdef KOKKOS_ENABLE_DEPRECATED_CODE_4
+  static int concurrency() { return 1; }
+#else
+  int concurrency() const { return 1; }
+#endif
+  void print_configuration(std::ostream& out, bool verbose = false) const;
+  static bool impl_is_initialized() { return Kokkos::is_initialized(); }
+  [[nodiscard]] std::uint32_t impl_instance_id() const noexcept { return 1; }
+  friend bool operator==(Simulated const&, Simulated const&) { return true; }
+};
+
+/// Memory of a simulated device, as a Kokkos memory space. Tasks on `Simulated` can touch its Views, and only
+/// Views of it; host tasks that name one do not compile. Host code outside of tasks that touches one gets a
+/// fault in virtual time, see SimulatedDevice. `deep_copy` as a task goes over the device's link.
+///
+/// `Kokkos::view_alloc("x", trellis::SimulatedSpace(2))` is a View on device 2. All devices can touch all of
+/// it, as GPUs do that are peers.
+class SimulatedSpace {
+ public:
+  using memory_space = SimulatedSpace;
+  using execution_space = Simulated;
+  using device_type = Kokkos::Device<Simulated, SimulatedSpace>;
+  using size_type = std::size_t;
+  using index_type = std::ptrdiff_t;
+
+  explicit SimulatedSpace(int device = 0) : m_device(&Simulated::device(device)) {}
+
+  void* allocate(std::size_t bytes) const { return allocate("", bytes); }
+  void* allocate(char const* label, std::size_t bytes, std::size_t = 0) const {
+    return m_device->allocate(bytes, label);
+  }
+  template <class ExecutionSpace>
+    requires Kokkos::is_execution_space_v<ExecutionSpace>
+  void* allocate(ExecutionSpace const&, std::size_t bytes) const {
+    return allocate("", bytes);
+  }
+  template <class ExecutionSpace>
+    requires Kokkos::is_execution_space_v<ExecutionSpace>
+  void* allocate(ExecutionSpace const&, char const* label, std::size_t bytes, std::size_t = 0) const {
+    return allocate(label, bytes);
+  }
+  void deallocate(void* pointer, std::size_t) const { m_device->deallocate(pointer); }
+  void deallocate(char const*, void* pointer, std::size_t, std::size_t = 0) const {
+    m_device->deallocate(pointer);
+  }
+
+  static constexpr char const* name() { return "Simulated"; }
+
+ private:
+  SimulatedDevice* m_device;
+};
+
+namespace Impl {
+
+template <>
+struct AdapterOf<Simulated> {
+  static constexpr bool exists = true;
+  static SpaceAdapter& get(int number = 0) { return Simulated::device(number); }
+};
+
+/// Instances of a host space for the threads that work for devices. Each is one thread's for as long as a
+/// piece of work takes.
+class HostInstances {
+ public:
+  explicit HostInstances(SpaceAdapter& space);
+  void* take();
+  void give_back(void* instance);
+
+ private:
+  SpaceAdapter& m_space;
+  struct Idle;
+  std::shared_ptr<Idle> m_idle;
+};
+HostInstances& host_instances(SpaceAdapter& space);
+
+class HostInstance {
+ public:
+  explicit HostInstance(SpaceAdapter& space) : m_all(host_instances(space)), m_instance(m_all.take()) {}
+  HostInstance(HostInstance const&) = delete;
+  HostInstance& operator=(HostInstance const&) = delete;
+  ~HostInstance() { m_all.give_back(m_instance); }
+  [[nodiscard]] void* get() const { return m_instance; }
+
+ private:
+  HostInstances& m_all;
+  void* m_instance;
+};
+
+/// How many indices a body runs over; 0 where it has no range.
+template <class Body>
+double count_indices(Body const& body) {
+  if constexpr (requires { body.range.n; })
+    return static_cast<double>(body.range.n);
+  else if constexpr (requires { body.range.end - body.range.begin; })
+    return static_cast<double>(body.range.end - body.range.begin);
+  else if constexpr (requires { body.range.league_size; })
+    return static_cast<double>(body.range.league_size);
+  else if constexpr (requires { body.range.upper[0] - body.range.lower[0]; }) {
+    double count = 1;
+    for (std::size_t k = 0; k < std::size(body.range.upper); ++k)
+      count *= static_cast<double>(body.range.upper[k] - body.range.lower[k]);
+    return count;
+  } else
+    return 0;
+}
+
+template <class Destination, class Source>
+struct SimulatedCopyBody;
+
+template <>
+struct RunOn<Simulated> {
+  using body_space = Simulated::kernel_space;
+  /// The body lives until the task is complete, and so does the label.
+  template <class Written, class Body>
+  static void run(Body& body, void* instance, Label const& label) {
+    using Host = std::conditional_t<std::is_same_v<Written, Simulated>, body_space, Written>;
+    auto work = [&body, &label] {
+      HostInstance const host(AdapterOf<Host>::get());
+      body.run(host.get(), label);
+    };
+    if constexpr (requires { body.direction(); }) {
+      SimulatedDevice::copy(instance, body.bytes(), body.direction(), std::move(work), label.string());
+    } else {
+      SimulatedDeviceOptions const& options = SimulatedDevice::options_of(instance);
+      SimulatedDevice::launch(instance, {std::move(work), label.string(),
+                                         options.kernel_units + options.index_units * count_indices(body)});
+    }
+  }
+  template <class Default, class Destination, class Source>
+  using copy_body = SimulatedCopyBody<Destination, Source>;
+};
+
+template <class Space>
+struct CanTouch<Space, SimulatedSpace> : std::false_type {};
+template <class MemorySpace>
+struct CanTouch<Simulated, MemorySpace> : std::false_type {};
+template <>
+struct CanTouch<Simulated, SimulatedSpace> : std::true_type {};
+
+/// The same elements, as a View that any host space can use.
+template <class V>
+auto as_host_view(V const& view) {
+  using Traits = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+  if constexpr (V::rank() == 0) {
+    return Kokkos::View<typename V::data_type, Kokkos::HostSpace, Traits>(view.data());
+  } else {
+    Kokkos::LayoutStride layout;
+    for (std::size_t k = 0; k < V::rank(); ++k) {
+      layout.dimension[k] = view.extent(k);
+      layout.stride[k] = view.stride(k);
+    }
+    return Kokkos::View<typename V::data_type, Kokkos::LayoutStride, Kokkos::HostSpace, Traits>(view.data(),
+                                                                                                layout);
+  }
+}
+
+template <class Destination, class Source>
+struct SimulatedCopyBody {
+  static constexpr std::string_view pattern = "deep_copy";
+  static constexpr bool copies_between_spaces = true;
+  Destination destination;
+  Source source;
+
+  void run(void* instance, Label const&) {
+    auto const& host = *static_cast<Simulated::kernel_space const*>(instance);
+    if constexpr (Kokkos::is_view_v<Source>)
+      Kokkos::deep_copy(host, as_host_view(destination), as_host_view(source));
+    else
+      Kokkos::deep_copy(host, as_host_view(destination), source);
+  }
+  [[nodiscard]] std::size_t bytes() const {
+    return destination.size() * sizeof(typename Destination::value_type);
+  }
+  [[nodiscard]] SimulatedCopy direction() const {
+    if constexpr (!is_here<Destination>)
+      return SimulatedCopy::to_host;
+    else if constexpr (!Kokkos::is_view_v<Source>)
+      return SimulatedCopy::inside;
+    else if constexpr (is_here<Source>)
+      return &owner(source) == &owner(destination) ? SimulatedCopy::inside : SimulatedCopy::from_host;
+    else
+      return SimulatedCopy::from_host;
+  }
+  /// The device that does it.
+  [[nodiscard]] SpaceAdapter& space() const {
+    if constexpr (is_here<Destination>)
+      return owner(destination);
+    else
+      return owner(source);
+  }
+
+ private:
+  template <class V>
+  static constexpr bool is_here = std::is_same_v<typename V::memory_space, SimulatedSpace>;
+  template <class V>
+  static SimulatedDevice& owner(V const& view) {
+    for (int k = 1; k < Simulated::device_count(); ++k)
+      if (Simulated::device(k).owns(view.data())) return Simulated::device(k);
+    return Simulated::device();
+  }
+};
+
+/// While host code does what the devices would do.
+class AsDevice {
+ public:
+  AsDevice() : m_open(Simulated::device()) {}
+
+ private:
+  SimulatedDevice::OpenMemory m_open;
+};
+/// What Kokkos copies outside of tasks.
+void copy_at_once(void* to, void const* from, std::size_t bytes);
+
+}  // namespace Impl
+}  // namespace trellis
+
+// --- what Kokkos asks of its spaces
+
+namespace Kokkos {
+
+/// The code of device tasks is host code. Whether a task may touch a View is checked by Trellis.
+template <>
+struct SpaceAccessibility<DefaultHostExecutionSpace, trellis::SimulatedSpace> {
+  enum : bool { accessible = true, assignable = false, deepcopy = true };
+  using space = DefaultHostExecutionSpace;
+};
+
+namespace Tools::Experimental {
+template <>
+struct DeviceTypeTraits<trellis::Simulated> {
+  static constexpr DeviceType id = DeviceType::Unknown;
+  static int device_id(trellis::Simulated const&) { return 0; }
+};
+}  // namespace Tools::Experimental
+
+namespace Impl {
+
+template <>
+struct MemorySpaceAccess<HostSpace, trellis::SimulatedSpace> {
+  enum : bool { assignable = false, accessible = false, deepcopy = true };
+};
+/// Results of reductions are written by host code.
+template <>
+struct MemorySpaceAccess<trellis::SimulatedSpace, HostSpace> {
+  enum : bool { assignable = false, accessible = true, deepcopy = true };
+};
+
+template <>
+struct ZeroMemset<trellis::Simulated> {
+  ZeroMemset(trellis::Simulated const&, void* to, std::size_t bytes) {
+    trellis::Impl::AsDevice const here;
+    std::memset(to, 0, bytes);
+  }
+};
+
+/// Initialises Views.
+template <class Functor, class... Properties>
+class ParallelFor<Functor, RangePolicy<Properties...>, trellis::Simulated> {
+ public:
+  using Policy = RangePolicy<Properties...>;
+  ParallelFor(Functor const& functor, Policy const& policy) : m_functor(functor), m_policy(policy) {}
+  void execute() const {
+    trellis::Impl::AsDevice const here;
+    for (auto k = m_policy.begin(); k < m_policy.end(); ++k)
+      if constexpr (std::is_void_v<typename Policy::work_tag>)
+        m_functor(k);
+      else
+        m_functor(typename Policy::work_tag{}, k);
+  }
+
+ private:
+  Functor m_functor;
+  Policy m_policy;
+};
+
+/// Copies Views of several dimensions.
+template <class Functor, class... Properties>
+class ParallelFor<Functor, MDRangePolicy<Properties...>, trellis::Simulated> {
+ public:
+  using Policy = MDRangePolicy<Properties...>;
+  ParallelFor(Functor const& functor, Policy const& policy) : m_functor(functor), m_policy(policy) {}
+  void execute() const {
+    using Host = trellis::Simulated::kernel_space;
+    using Index = IndexType<typename Policy::index_type>;
+    using Tag = typename Policy::work_tag;
+    using HostPolicy =
+        std::conditional_t<std::is_void_v<Tag>,
+                           MDRangePolicy<Host, typename Policy::iteration_pattern, Index>,
+                           MDRangePolicy<Host, typename Policy::iteration_pattern, Index, Tag>>;
+    trellis::Impl::AsDevice const here;
+    Kokkos::parallel_for(HostPolicy(m_policy.m_lower, m_policy.m_upper, m_policy.m_tile), m_functor);
+  }
+
+ private:
+  Functor m_functor;
+  Policy m_policy;
+};
+
+template <class ExecutionSpace>
+struct DeepCopy<trellis::SimulatedSpace, HostSpace, ExecutionSpace> {
+  DeepCopy(void* to, void const* from, std::size_t bytes) { trellis::Impl::copy_at_once(to, from, bytes); }
+  DeepCopy(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
+      : DeepCopy(to, from, bytes) {}
+};
+template <class ExecutionSpace>
+struct DeepCopy<HostSpace, trellis::SimulatedSpace, ExecutionSpace> {
+  DeepCopy(void* to, void const* from, std::size_t bytes) { trellis::Impl::copy_at_once(to, from, bytes); }
+  DeepCopy(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
+      : DeepCopy(to, from, bytes) {}
+};
+template <class ExecutionSpace>
+struct DeepCopy<trellis::SimulatedSpace, trellis::SimulatedSpace, ExecutionSpace> {
+  DeepCopy(void* to, void const* from, std::size_t bytes) { trellis::Impl::copy_at_once(to, from, bytes); }
+  DeepCopy(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
+      : DeepCopy(to, from, bytes) {}
+};
+
+}  // namespace Impl
+}  // namespace Kokkos
+
+KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_SPECIALIZATION(trellis::SimulatedSpace);
+
+#endif

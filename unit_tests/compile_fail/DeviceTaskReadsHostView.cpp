@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// EXPECT: the task's execution space cannot access the memory space of an annotated View
+#include <Trellis.hpp>
+
+#ifdef TRELLIS_COMPILE_OK
+using Space = trellis::SimulatedSpace;
+#else
+using Space = Kokkos::HostSpace;
+#endif
+
+void f() {
+  trellis::TaskGraph graph;
+  Kokkos::View<double*, Space> const x("x", 10);
+  trellis::parallel_for(
+      "read", trellis::ResourcePolicy(graph, 10, trellis::read_write(x), trellis::on<trellis::Simulated>),
+      KOKKOS_LAMBDA(int i) { x(i) += 1; });
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// EXPECT: the base policy of a task on a simulated device is a whole number or a policy of a host space
+#include <Trellis.hpp>
+
+#ifdef TRELLIS_COMPILE_OK
+using Space = trellis::Simulated::kernel_space;
+#else
+using Space = trellis::Simulated;
+#endif
+
+void f() {
+  trellis::TaskGraph graph;
+  trellis::parallel_for(
+      "once",
+      trellis::ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, 10), trellis::on<trellis::Simulated>),
+      KOKKOS_LAMBDA(int){});
+}
