@@ -342,8 +342,9 @@ SPACE_TEST(Team, RunsOnWorkersWithSeveralThreads) {
              [&](Space const& space) { concurrency = space.concurrency(); });
   graph.wait();
   EXPECT_EQ(values_of(x), std::vector{500});
-  if constexpr (std::is_same_v<Space, Kokkos::DefaultHostExecutionSpace>)
+  if constexpr (std::is_same_v<Space, Kokkos::DefaultHostExecutionSpace>) {
     EXPECT_EQ(concurrency, std::string_view(Space::name()) == "Serial" ? 1 : 2);
+  }
 }
 
 }  // namespace
