@@ -36,6 +36,8 @@ class SpaceAdapter {
   /// Is what is launched on the two done in order?
   [[nodiscard]] virtual bool same_queue(void const* a, void const* b) const { return a == b; }
 
+  /// Throws when something could not be launched since the last call, on this thread.
+  virtual void check_launch(void* /*instance*/) {}
   /// An event that passes when everything launched on the instance so far is done. `timed`: its time can be
   /// asked for.
   virtual void* record_event(void* /*instance*/, bool /*timed*/) { return nullptr; }
@@ -46,6 +48,8 @@ class SpaceAdapter {
   virtual void release_event(void* /*event*/) noexcept {}
   /// Between two timed events that have passed.
   [[nodiscard]] virtual std::int64_t nanoseconds_between(void* /*earlier*/, void* /*later*/) { return 0; }
+  /// The device's time has nothing to do with the host's.
+  [[nodiscard]] virtual bool has_own_clock() const { return false; }
   /// A thread waits for the device and has nothing else to do. (A device with a clock of its own lets it go
   /// on.)
   virtual void host_is_idle() {}

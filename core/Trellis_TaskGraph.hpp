@@ -42,6 +42,8 @@ struct TaskGraphOptions {
   /// Tasks that may be submitted and not complete; a thread that submits more runs tasks itself until there
   /// is room. Tasks submitted from inside a task may exceed it. `TRELLIS_IN_FLIGHT`; default 16384.
   std::optional<std::size_t> in_flight;
+  /// Streams of each asynchronous device, besides those that the user gives. `TRELLIS_STREAMS`; default 8.
+  std::optional<int> streams;
   /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (0 or 1); default
   /// no.
   std::optional<bool> record;

@@ -197,6 +197,15 @@ struct On : Impl::Property {
 template <class ExecutionSpace>
 inline constexpr On<ExecutionSpace> on{};
 
+/// The device that the task runs on, where its execution space has several: 0, 1, ... as the space counts
+/// them. Default: the one that the space has been initialised with, or that of the base policy's instance.
+/// The Views must be reachable from there. Throws `Error` from the call that submits the task when there is
+/// none.
+struct device : Impl::Property {
+  explicit constexpr device(int number_) : number(number_) {}
+  int number;
+};
+
 /// Explicit dependencies on tasks of the same graph.
 template <std::size_t N>
 struct After : Impl::Property {

@@ -58,6 +58,7 @@ template <class Space, class Destination, class Source>
 struct CopyBody {
   static constexpr std::string_view pattern = "deep_copy";
   static constexpr bool copies_between_spaces = true;
+  static constexpr bool launches_only = true;
   Destination destination;
   Source source;
   void run(void* instance, Label const& label) {

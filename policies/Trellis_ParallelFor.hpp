@@ -21,6 +21,7 @@ template <class Traits, class Functor>
 struct ForBody {
   static constexpr std::string_view pattern = "parallel_for";
   static constexpr bool kokkos_copies_it = true;
+  static constexpr bool launches_only = true;
   typename Traits::Range range;
   Functor functor;
 

@@ -241,6 +241,7 @@ template <class Traits, class Functor, class Value, class... Results>
 struct ReduceBody {
   static constexpr std::string_view pattern = "parallel_reduce";
   static constexpr bool kokkos_copies_it = true;
+  static constexpr bool launches_only = true;
   using Space = typename Traits::execution_space;
   static constexpr bool uses_slot = reduces_into_slot<Space, Results...>;
   using InSlot = typename SlotReductionOf<Space, Results...>::type;
@@ -279,6 +280,7 @@ template <class Traits, class Functor, class... Results>
 struct ReduceBody<Traits, Functor, void, Results...> {
   static constexpr std::string_view pattern = "parallel_reduce";
   static constexpr bool kokkos_copies_it = true;
+  static constexpr bool launches_only = true;
   using Space = typename Traits::execution_space;
   using InSlot = typename SlotReductionOf<Space, Results...>::type;
   typename Traits::Range range;

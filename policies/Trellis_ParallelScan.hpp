@@ -17,6 +17,7 @@ template <class Traits, class Functor, class Value>
 struct ScanBody {
   static constexpr std::string_view pattern = "parallel_scan";
   static constexpr bool kokkos_copies_it = true;
+  static constexpr bool launches_only = true;
   typename Traits::Range range;
   Functor functor;
   std::shared_ptr<FutureState<Value>> state;
@@ -35,6 +36,7 @@ template <class Traits, class Functor, class Value>
 struct ScanBody<Traits, Functor, Value> {
   static constexpr std::string_view pattern = "parallel_scan";
   static constexpr bool kokkos_copies_it = true;
+  static constexpr bool launches_only = true;
   using Space = typename Traits::execution_space;
   using memory_space = typename AdapterOf<Space>::result_space;
   typename Traits::Range range;

@@ -65,8 +65,10 @@ struct BaseOf<B> {
 /// Inside of a task that has been given a `TaskScope& self`, `self` in place of the graph makes the new task
 /// a part of that one.
 ///
-/// The policy's own execution space instance is replaced by that of the worker which runs the task. Views are
-/// referred to, see Trellis_Annotations.hpp: use it in the call that submits the task.
+/// On a host space the policy's own execution space instance is replaced by that of the worker which runs the
+/// task. On a device another instance than the default one is honoured: the task is launched on its stream,
+/// in order with what the user launches there himself. Views are referred to, see Trellis_Annotations.hpp:
+/// use it in the call that submits the task.
 template <class Base, class... Annotations>
 class ResourcePolicy {
   static_assert((Impl::is_annotation_v<Annotations> && ...),

@@ -6,7 +6,10 @@
 #include <Cuda/Trellis_SpaceCuda.hpp>
 #include <OpenMP/Trellis_SpaceOpenMP.hpp>
 #include <Serial/Trellis_SpaceSerial.hpp>
+#include <Trellis_Error.hpp>
 #include <Trellis_HostSpaceAdapter.hpp>
+
+#include <string>
 
 namespace trellis::Impl {
 
@@ -17,6 +20,24 @@ SpaceAdapter& space_adapter() {
                 "Trellis: there is no space adapter for this execution space");
   return AdapterOf<ExecutionSpace>::get();
 }
+
+/// The same for one of its devices.
+template <class ExecutionSpace>
+SpaceAdapter& space_adapter(int device) {
+  if constexpr (requires { AdapterOf<ExecutionSpace>::get(device); }) {
+    return AdapterOf<ExecutionSpace>::get(device);
+  } else {
+    if (device != 0)
+      throw Error(Error::Kind::bad_input, "Trellis: " + std::string(ExecutionSpace::name()) +
+                                              " has no devices to choose from, so device(" +
+                                              std::to_string(device) + ") is none");
+    return space_adapter<ExecutionSpace>();
+  }
+}
+
+/// Its instances are streams of a device.
+template <class ExecutionSpace>
+concept DeviceSpace = requires { typename AdapterOf<ExecutionSpace>::result_space; };
 
 /// Tells core about Kokkos. Every program that includes this header does so before `main`.
 bool register_kokkos();

@@ -4,10 +4,13 @@
 
 #include <Trellis_Space.hpp>
 #include <impl/Trellis_FunctionRef.hpp>
+#include <impl/Trellis_Recorder.hpp>
 #include <impl/Trellis_Task.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,43 +18,124 @@
 
 namespace trellis::Impl {
 
-/// The instances (streams) of asynchronous spaces, and what has been launched on each and has not passed yet.
+struct PlanGraph;
+
+/// The instances (streams) of asynchronous spaces, and what has been launched on each and is not known to be
+/// done.
 ///
-/// INVARIANT. Under the mutex: each stream's tasks are in launch order, and as a stream completes in order
-/// only the event of its oldest task is ever asked. A task has an event from its launch until `retire` hands
-/// it out: a successor that finds none has nothing to wait for.
+/// WHICH STREAM. The one that the user gave; else that of a predecessor with nothing behind it (the order
+/// needs no event then, and the data is near); else one that is idle; else a new one; else the one with least
+/// to do.
+///
+/// EVENTS. An event costs about a tenth of a launch, so a task gets one only when it may be needed:
+/// - A task without one that is last on its stream gets it when a task on another stream is to wait for it.
+/// - A task without one that is last on its stream gets it before another one is launched behind it, unless
+///   that one overwrites all that the first accesses. Then whoever is submitted later and conflicts with the
+///   first conflicts with the second, and the engine orders him behind that; whoever was submitted between
+///   the two conflicts with the second as well, has been launched before it, and has taken the event then.
+/// - Somebody who still needs one (for another reason than accesses) waits for the next event behind the
+/// task,
+///   which is later than need be, but right.
+/// - Progress asks only about the oldest event of each busy stream; one without any gets one at its end.
+/// So a chain has no events but those that progress asks for, and a stream waits for another one only once
+/// for all that it launched before the same event.
+///
+/// INVARIANT. Under the mutex: a task has `stream >= 0` from its launch until `retire` hands it out; each
+/// stream's tasks and events are in the order of their launch, and positions on it only grow. As a stream
+/// completes in order, an event that has passed says so for all positions before it. Waits only lead to what
+/// has been enqueued before, so streams cannot wait for each other in a circle.
 class AsyncStreams {
  public:
-  static constexpr int streams_per_space = 4;
-
-  AsyncStreams() = default;
+  /// `recorder`: where the device's times go, or null.
+  AsyncStreams(int streams_per_space, Recorder* recorder)
+      : m_streams_per_space(static_cast<std::size_t>(streams_per_space)), m_recorder(recorder) {}
   AsyncStreams(AsyncStreams const&) = delete;
   AsyncStreams& operator=(AsyncStreams const&) = delete;
   ~AsyncStreams();
+
+  /// The number of the stream for an instance of the user's.
+  [[nodiscard]] int stream_for(SpaceAdapter& space, void const* instance);
 
   /// Picks a stream, makes it wait for the task's predecessors on other streams, and launches the task with
   /// `run(instance)`. What `run` throws passes through, and then nothing has been launched. `launched` is
   /// called before anybody can retire the task.
   void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
               FunctionRef<void()> launched);
+
+  /// Captures tasks and the order between them as a graph, in which at most as many run side by side as there
+  /// are streams; or updates the one that is there. `run(task, instance)` launches one. False when the device
+  /// has no graphs. Throws what `run` or the device throws; then the old graph is still there, if any.
+  /// Requires `lock()`.
+  bool capture(PlanGraph& graph, std::vector<Task*> const& tasks, int threads_per_worker,
+               FunctionRef<void(Task&, void* instance)> run) const;
+  static void release(PlanGraph& graph) noexcept;
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(m_mutex); }
+
+  struct Retired {
+    struct Passed {
+      Task* task;
+      int stream;
+      std::uint64_t started_ns = 0;  ///< on the device; 0: not known
+      std::uint64_t finished_ns = 0;
+    };
+    std::vector<Passed> passed;
+    /// On devices that have failed, in the order of their launch; the first one is the oldest on the stream
+    /// that said so.
+    std::vector<Passed> failed;
+    std::exception_ptr error;
+  };
   /// Hands out tasks whose events have passed. Does nothing while another thread is at it.
-  void retire(std::vector<Task*>& passed);
+  void retire(Retired& retired);
   [[nodiscard]] bool busy() const { return m_launched.load(std::memory_order_seq_cst) > 0; }
+  /// A thread has nothing to do but wait for what has been launched.
+  void host_is_idle();
   /// Name of a stream by the number that a launched task carries.
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
   struct Stream {
-    SpaceAdapter* space;
-    void* instance;
-    int number;
-    std::deque<Task*> launched;
-  };
-  Stream& choose(Task const& task, int threads_per_worker);
+    SpaceAdapter* space = nullptr;
+    void* instance = nullptr;
+    int number = 0;
+    bool of_user = false;
+    std::uint64_t next = 1;      ///< position of the next task
+    std::deque<Task*> launched;  ///< at positions up to `next - 1`
+    /// What tells that the tasks up to a position have passed.
+    struct Event {
+      void* event;
+      std::uint64_t position;  ///< of the newest of them
+    };
+    std::deque<Event> events;
+    std::vector<std::uint64_t> waited_for;  ///< by stream: up to which position
 
+    [[nodiscard]] std::uint64_t last() const { return next - 1; }
+    [[nodiscard]] bool last_has_event() const { return !events.empty() && events.back().position == last(); }
+  };
+  /// When an event passed, by the host's clock: all times of the device are taken from there.
+  struct Clock {
+    SpaceAdapter* space;
+    void* event;
+    std::uint64_t at_ns;
+  };
+
+  Stream& choose(Task const& task, int threads_per_worker);
+  Stream& new_stream(SpaceAdapter& space, void* instance);
+  [[nodiscard]] Stream* stream_of(Task::DevicePredecessor const& before) const;
+  void record_last(Stream& stream);
+  static void wait_for(Stream& stream, Stream& other, std::uint64_t position);
+  void pass_first_event(Stream& stream, std::vector<Retired::Passed>& passed);
+  void ask_all(Retired& retired);
+  void fail(Stream& first, std::vector<Retired::Passed>& failed);
+  void note_times(Retired::Passed& passed, Stream& stream, void* event);
+  void set_clock(SpaceAdapter& space, void* instance);
+
+  std::size_t const m_streams_per_space;
+  Recorder* const m_recorder;
   mutable std::mutex m_mutex;
   std::vector<std::unique_ptr<Stream>> m_streams;
-  std::size_t m_next = 0;
+  std::vector<Clock> m_clocks;          ///< of a recording graph
+  std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
+  Retired m_passed;                     ///< what a launch has found, for `retire`
   std::atomic<int> m_launched{0};
 };
 

@@ -103,6 +103,7 @@ class Engine final : private TaskSource {
   void run(Task* task, Slot& slot, Condition stop) override;
   [[nodiscard]] bool has_ready(Slot const& slot) const override;
   void idle(Slot& slot) override;
+  void leaves(Slot& slot) override { stop_polling(slot); }
 
   // Submission. In those from make_room on the submission lock is held.
   TaskHandle submit_now(TaskSpec&& spec);
@@ -163,6 +164,21 @@ class Engine final : private TaskSource {
   void before_wait(TaskHandle const* handle);
   static thread_local PlanRecording* t_recording;
 
+  // Plans as graphs of a device.
+  void capture(PlanState& plan);
+  bool capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks);
+  bool capture_graph(PlanGraph& graph, std::vector<Task*> const& tasks);
+  void make_pieces(PlanState& plan);
+  void finish_all(std::vector<Task*> const& tasks);
+  void fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled);
+  TaskHandle submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
+  static void run_graph(void* body, void* instance, Label const& label);
+  static void finish_graph(void* body);
+  static void fail_graph(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
+  static void destroy_graph(void* body) noexcept;
+  static void run_piece(void* body, void* instance, Label const& label);
+  static void finish_piece(void* body);
+
   // Parts of tasks.
   Task& require_live(TaskHandle const& self, char const* what) const;
   Scope& scope_of(Task const& task) { return task.is_part ? *task.parent->scope : m_root; }
@@ -201,11 +217,17 @@ class Engine final : private TaskSource {
   static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
   [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
   void give_back(Task& task, Slot& slot);
-  FailurePtr current_failure(Task const& task);
+  FailurePtr current_failure(Task const& task, std::string const& remark = {});
 
   // Asynchronous spaces.
-  void launch(Task& task, Slot& slot);
+  [[nodiscard]] static Slot& no_slot();
+  [[nodiscard]] bool launches_here(Task const& task) const;
+  void launch(Task& first, Slot& slot);
+  void launch_one(Task& task, Slot& slot, std::vector<Task*>& ready);
   bool poll(Slot& slot);
+  void stop_polling(Slot const& slot);
+  void complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& slot);
+  void complete_failed(AsyncStreams::Retired const& retired, Slot& slot);
 
   // Waiting.
   Task* pop_main();
@@ -274,6 +296,10 @@ class Engine final : private TaskSource {
   std::vector<Waiter> m_waiters;
 
   AsyncStreams m_streams;
+  static constexpr int nobody = -1;
+  static constexpr std::chrono::microseconds poll_interval{3};
+  std::atomic<int> m_poller{nobody};                    ///< number of the slot that asks the streams
+  std::chrono::steady_clock::time_point m_next_poll{};  ///< for the poller
   std::mutex m_serial_mutex;
   Workers m_workers;  ///< last: its threads use everything above
 };

@@ -42,6 +42,23 @@ struct HeldResource {
   [[nodiscard]] bool is_held_outside() const { return hold->holders() > held; }
 };
 
+/// A plan whose tasks all run on one asynchronous device, as a graph of that device. One launch of it is a
+/// round; rounds do not overlap, as a graph waits for the end of its own launch before.
+struct PlanGraph {
+  SpaceAdapter* space = nullptr;  ///< null: the plan has none
+  void* graph = nullptr;
+  /// What it was captured with; kernels may use memory that belongs to an instance.
+  std::vector<void*> instances;
+  bool stale = false;  ///< the tasks have got other functors: to be captured again
+};
+
+/// The tasks of a piece of a plan, launched as one graph.
+struct PlanPiece {
+  PlanGraph graph;
+  std::vector<Task*> members;  ///< in the order of submission
+  Task* task = nullptr;        ///< in their place; its index is behind those of all tasks
+};
+
 /// Tasks that run round by round, without being analysed, copied or allocated again.
 ///
 /// To the tasks around it a replay is one task (here: the whole) with the union of their accesses; when that
@@ -91,6 +108,9 @@ struct PlanState {
   std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason> reasons;  ///< of edges not by access
   std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation; not of `iterate`
   std::vector<PlanState*> nested;                    ///< that tasks of this one replay; they keep them alive
+  /// Of a plan that is no graph as a whole.
+  std::vector<std::unique_ptr<PlanPiece>> pieces;
+  PlanGraph graph;  ///< guarded by the mutex of AsyncStreams, once it has been recorded
 
   // What others see.
   struct OuterAccess {
@@ -130,8 +150,9 @@ void for_each_plan(PlanState& plan, F&& f) {
 /// To the count of replays that are not complete.
 void add_pending(PlanState& plan, std::int32_t by);
 
-/// The body of a replay.
+/// The body of a replay. Of a graph's: not more rounds than are launched at once.
 struct ReplayBody {
+  static constexpr std::uint64_t graphs_at_once = 32;
   std::shared_ptr<PlanState> plan;
   std::uint64_t rounds;
 };

@@ -37,6 +37,10 @@ class Recorder {
   /// The task is over: done, failed or cancelled. `row`: the slot that ran it, -1: none.
   void finished(Task const& task, TaskState state, int row);
 
+  /// When a task that is about to be finished really ran, by the device's clock; that agrees with the host's
+  /// to a few microseconds, or is quite another one.
+  void ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns, bool own_clock);
+
   [[nodiscard]] std::vector<TaskRecord> nodes() const;
   /// Sorted, without repetitions.
   [[nodiscard]] std::vector<EdgeRecord> edges(bool dependencies_only) const;

@@ -61,7 +61,8 @@ struct TaskSpec {
   std::size_t body_size;
   std::size_t body_alignment;
   FunctionRef<void(void* storage)> construct;
-  SpaceAdapter* space = nullptr;  ///< null: host task
+  SpaceAdapter* space = nullptr;   ///< null: host task
+  void const* instance = nullptr;  ///< of an asynchronous space, given by the user; null: any
   std::span<AccessRequest const> accesses;
   std::span<TaskHandle const> after;
   std::span<TagPtr const> tags;
@@ -70,6 +71,7 @@ struct TaskSpec {
   bool main_thread = false;
   bool synchronizing = false;
   PlanState* replays = nullptr;  ///< the body is a ReplayBody of this
+  int stream = -1;               ///< of `instance`; the engine's
 };
 
 }  // namespace trellis::Impl

@@ -43,6 +43,9 @@ struct TaskOps {
   /// Of a task on an asynchronous space: what `run` launched is done. Puts a result where the future finds
   /// it. Null: nothing to do. May throw.
   void (*finish)(void* body) = nullptr;
+  /// `run` does nothing but launch the same work each time, so a graph that has captured that may be launched
+  /// instead.
+  bool launches_only = false;
 };
 
 /// One access of a task in flight, for exclusion and for messages.
@@ -151,14 +154,16 @@ struct alignas(64) Task {
   std::vector<TaskAccess> more_accesses;
   Label label;
 
-  // Asynchronous spaces only.
+  // Asynchronous spaces only; those from `stream` on are guarded by the mutex of AsyncStreams.
   struct DevicePredecessor {
     Task* task;
     TaskId id;
   };
   std::vector<DevicePredecessor> device_predecessors;
-  void* event = nullptr;
-  int stream = -1;
+  int wanted_stream = -1;       ///< that the user gave
+  int stream = -1;              ///< while it is launched
+  std::uint64_t position = 0;   ///< on the stream
+  void* start_event = nullptr;  ///< of a recording graph
 
   /// The lines that whoever submits or runs it is going to touch.
   void prefetch() const {
@@ -168,8 +173,7 @@ struct alignas(64) Task {
   }
   template <class F>
   void for_each_successor(F&& f) const {
-    for (std::uint32_t k = 0; k < successor_count; ++k)
-      f(k < inline_successors ? successors[k] : more_successors[k - inline_successors]);
+    for (std::uint32_t k = 0; k < successor_count; ++k) f(successor(k));
   }
   template <class F>
   void for_each_access(F&& f) const {
@@ -178,6 +182,9 @@ struct alignas(64) Task {
   }
   /// What records and observers know the task by: each run of a recorded task is a task of its own to them.
   [[nodiscard]] TaskId public_id() const { return is_recorded ? run_id : id; }
+  [[nodiscard]] Task* successor(std::uint32_t k) const {
+    return k < inline_successors ? successors[k] : more_successors[k - inline_successors];
+  }
   [[nodiscard]] Task* last_successor() const {
     if (successor_count == 0) return nullptr;
     return successor_count <= inline_successors ? successors[successor_count - 1] : more_successors.back();

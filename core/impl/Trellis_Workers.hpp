@@ -26,6 +26,7 @@ struct alignas(128) Slot {
   int number = 0;
   std::string name;
   bool is_main = false;
+  bool waits = false;                       ///< its thread is in wait(); for this thread alone
   std::atomic<std::uint64_t> completed{0};  ///< tasks; written by this slot's thread alone
   std::vector<Task*> ready;                 ///< scratch of a completion
   std::vector<std::pair<SpaceAdapter*, void*>> instances;
@@ -50,6 +51,8 @@ class TaskSource {
   [[nodiscard]] virtual bool has_ready(Slot const& slot) const = 0;
   /// The slot found nothing to do.
   virtual void idle(Slot& slot) = 0;
+  /// The slot's thread may stop looking for tasks.
+  virtual void leaves(Slot& slot) = 0;
 
  protected:
   ~TaskSource() = default;

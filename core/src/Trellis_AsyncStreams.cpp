@@ -1,65 +1,361 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <impl/Trellis_AccessTable.hpp>
 #include <impl/Trellis_AsyncStreams.hpp>
+#include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 namespace trellis::Impl {
 
+namespace {
+
+bool overwrites(TaskAccess const& later, TaskAccess const& access) {
+  return later.state < 0 && (later.mode == Mode::write || later.mode == Mode::read_write) &&
+         (later.entry == access.entry || contains(later.entry->area, access.entry->area));
+}
+
+/// Does `later` overwrite everything that the task accesses?
+bool overwrites(Task const& later, Task const& task) {
+  bool all = true;
+  task.for_each_access([&](TaskAccess const& access) {
+    bool any = access.mode == Mode::none;
+    later.for_each_access([&](TaskAccess const& other) { any = any || overwrites(other, access); });
+    all = all && any;
+  });
+  return all;
+}
+
+}  // namespace
+
 AsyncStreams::~AsyncStreams() {
+  for (Clock const& clock : m_clocks) clock.space->release_event(clock.event);
   for (auto const& stream : m_streams) stream->space->destroy_instance(stream->instance);
 }
 
-AsyncStreams::Stream& AsyncStreams::choose(Task const& task, int threads_per_worker) {
-  // Behind a predecessor that is the newest on its stream: no event needed, and its data is still near.
-  for (auto const& [before, id] : task.device_predecessors)
-    if (before->live_id.load(std::memory_order_acquire) == id && before->stream >= 0) {
-      Stream& stream = *m_streams[static_cast<std::size_t>(before->stream)];
-      if (stream.space == task.space && !stream.launched.empty() && stream.launched.back() == before)
-        return stream;
-    }
-  std::vector<Stream*> own;
+// --- launching
+// --------------------------------------------------------------------------------------------------------------
+
+AsyncStreams::Stream& AsyncStreams::new_stream(SpaceAdapter& space, void* instance) {
+  auto stream = std::make_unique<Stream>();
+  stream->space = &space;
+  stream->instance = instance;
+  stream->number = static_cast<int>(m_streams.size());
+  m_streams.push_back(std::move(stream));
+  m_needed.push_back(0);
+  for (auto const& each : m_streams) each->waited_for.resize(m_streams.size(), 0);
+  if (m_recorder != nullptr) set_clock(space, instance);
+  return *m_streams.back();
+}
+
+int AsyncStreams::stream_for(SpaceAdapter& space, void const* instance) {
+  std::lock_guard const lock(m_mutex);
   for (auto const& stream : m_streams)
-    if (stream->space == task.space) {
-      if (stream->launched.empty()) return *stream;
-      own.push_back(stream.get());
-    }
-  if (own.size() < streams_per_space) {
-    m_streams.push_back(std::make_unique<Stream>(Stream{
-        task.space, task.space->make_instance(threads_per_worker), static_cast<int>(m_streams.size()), {}}));
-    return *m_streams.back();
+    if (stream->of_user && stream->space == &space && space.same_queue(stream->instance, instance))
+      return stream->number;
+  void* const copy = space.copy_instance(instance);
+  if (copy == nullptr) return -1;
+  Stream& stream = new_stream(space, copy);
+  stream.of_user = true;
+  return stream.number;
+}
+
+/// The stream that the task was launched on, if it has not been retired.
+AsyncStreams::Stream* AsyncStreams::stream_of(Task::DevicePredecessor const& before) const {
+  if (before.task->live_id.load(std::memory_order_acquire) != before.id || before.task->stream < 0)
+    return nullptr;
+  return m_streams[static_cast<std::size_t>(before.task->stream)].get();
+}
+
+AsyncStreams::Stream& AsyncStreams::choose(Task const& task, int threads_per_worker) {
+  if (task.wanted_stream >= 0) return *m_streams[static_cast<std::size_t>(task.wanted_stream)];
+  Stream* behind = nullptr;
+  for (auto const& before : task.device_predecessors)
+    if (Stream* const stream = stream_of(before);
+        stream != nullptr && stream->space == task.space && stream->launched.back() == before.task)
+      behind = stream;  // the newest predecessor is the last one of the list
+  if (behind != nullptr && !behind->of_user) return *behind;
+  Stream* least = nullptr;
+  std::size_t own = 0;
+  for (auto const& stream : m_streams) {
+    if (stream->space != task.space || stream->of_user) continue;
+    if (stream->launched.empty()) return *stream;
+    if (least == nullptr || stream->launched.size() < least->launched.size()) least = stream.get();
+    ++own;
   }
-  return *own[m_next++ % own.size()];
+  if (own < m_streams_per_space)
+    return new_stream(*task.space, task.space->make_instance(threads_per_worker));
+  return *least;
+}
+
+void AsyncStreams::record_last(Stream& stream) {
+  stream.events.push_back({stream.space->record_event(stream.instance, false), stream.last()});
+}
+
+/// Makes the stream wait until the other one has passed a position.
+void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t position) {
+  std::uint64_t& done = stream.waited_for[static_cast<std::size_t>(other.number)];
+  if (done >= position) return;
+  auto const event =
+      std::lower_bound(other.events.begin(), other.events.end(), position,
+                       [](Stream::Event const& each, std::uint64_t at) { return each.position < at; });
+  stream.space->enqueue_wait(stream.instance, event->event);
+  done = event->position;
 }
 
 void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(void*)> run,
                           FunctionRef<void()> launched) {
   std::lock_guard const lock(m_mutex);
+  // Where time is the device's own affair, what a thread happens to have asked so far must not matter.
+  bool const own_clock = task.space->has_own_clock();
+  if (own_clock) ask_all(m_passed);
   Stream& stream = choose(task, threads_per_worker);
-  for (auto const& [before, id] : task.device_predecessors)
-    if (before->live_id.load(std::memory_order_acquire) == id && before->event != nullptr &&
-        before->stream != stream.number)
-      task.space->enqueue_wait(stream.instance, before->event);
-  run(stream.instance);
+  if (!stream.launched.empty() && !stream.last_has_event() && !overwrites(task, *stream.launched.back()))
+    record_last(stream);
+
+  std::fill(m_needed.begin(), m_needed.end(), 0);
+  for (auto const& before : task.device_predecessors)
+    if (Stream const* const other = stream_of(before); other != nullptr && other != &stream) {
+      std::uint64_t& needed = m_needed[static_cast<std::size_t>(other->number)];
+      needed = std::max(needed, before.task->position);
+    }
+  for (auto const& other : m_streams)
+    if (std::uint64_t const position = m_needed[static_cast<std::size_t>(other->number)]; position != 0) {
+      if (other->events.empty() || other->events.back().position < position) record_last(*other);
+      wait_for(stream, *other, position);
+    }
+
+  bool const timed = m_recorder != nullptr;
+  void* const start = timed ? task.space->record_event(stream.instance, true) : nullptr;
+  try {
+    run(stream.instance);
+    task.space->check_launch(stream.instance);
+    if (timed || own_clock)
+      stream.events.push_back({task.space->record_event(stream.instance, timed), stream.next});
+  } catch (...) {
+    if (timed) task.space->release_event(start);
+    throw;
+  }
+  task.start_event = start;
   task.stream = stream.number;
-  task.event = task.space->record_event(stream.instance, false);
+  task.position = stream.next++;
   stream.launched.push_back(&task);
   m_launched.fetch_add(1, std::memory_order_seq_cst);
   launched();
 }
 
-void AsyncStreams::retire(std::vector<Task*>& passed) {
+// --- graphs
+// ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// The tasks of a plan on a few instances that capture, with events for the order between these.
+class Lanes {
+ public:
+  Lanes(PlanGraph& graph, std::size_t most, int threads_per_worker)
+      : m_graph(graph), m_most(most), m_threads_per_worker(threads_per_worker) {}
+  Lanes(Lanes const&) = delete;
+  Lanes& operator=(Lanes const&) = delete;
+  ~Lanes() {
+    for (void* event : m_events) m_graph.space->release_event(event);
+  }
+
+  /// The first one has been told to capture; others join when they wait for its first event.
+  void begin() { m_begin = record(0); }
+
+  /// Where the task goes, ordered behind others: one of these with nothing behind it, else a fresh one, else
+  /// the one whose last task is the oldest.
+  std::size_t place(std::vector<std::size_t> const& before) {
+    std::size_t lane = m_last.size();
+    for (std::size_t const task : before)
+      if (m_last[m_lane_of[task]] == task) lane = m_lane_of[task];
+    if (lane == m_last.size()) {
+      if (lane < m_most || lane == 0)
+        open();
+      else
+        lane = static_cast<std::size_t>(std::min_element(m_last.begin(), m_last.end()) - m_last.begin());
+    }
+    for (std::size_t const task : before)
+      if (m_lane_of[task] != lane) m_graph.space->enqueue_wait(m_graph.instances[lane], m_event_of[task]);
+    return lane;
+  }
+  /// The next task has been launched there.
+  void placed(std::size_t lane, bool somebody_waits) {
+    m_last[lane] = m_lane_of.size();
+    m_lane_of.push_back(lane);
+    m_event_of.push_back(somebody_waits ? record(lane) : nullptr);
+  }
+  void join() {
+    for (std::size_t lane = 1; lane < m_last.size(); ++lane)
+      m_graph.space->enqueue_wait(m_graph.instances[0], record(lane));
+  }
+
+ private:
+  void open() {
+    std::size_t const lane = m_last.size();
+    if (lane == m_graph.instances.size())
+      m_graph.instances.push_back(m_graph.space->make_instance(m_threads_per_worker));
+    if (lane > 0) m_graph.space->enqueue_wait(m_graph.instances[lane], m_begin);
+    m_last.push_back(0);
+  }
+  void* record(std::size_t lane) {
+    m_events.push_back(nullptr);
+    return m_events.back() = m_graph.space->record_event(m_graph.instances[lane], false);
+  }
+
+  PlanGraph& m_graph;
+  std::size_t const m_most;
+  int const m_threads_per_worker;
+  void* m_begin = nullptr;
+  std::vector<std::size_t> m_last;     ///< by lane: the newest task
+  std::vector<std::size_t> m_lane_of;  ///< by task
+  std::vector<void*> m_event_of;       ///< by task
+  std::vector<void*> m_events;         ///< all
+};
+
+}  // namespace
+
+bool AsyncStreams::capture(PlanGraph& graph, std::vector<Task*> const& tasks, int threads_per_worker,
+                           FunctionRef<void(Task&, void*)> run) const {
+  SpaceAdapter& space = *graph.space;
+  std::unordered_map<Task const*, std::size_t> place_of;
+  for (Task const* task : tasks) place_of.emplace(task, place_of.size());
+  std::vector<std::vector<std::size_t>> before(tasks.size());
+  for (std::size_t place = 0; place < tasks.size(); ++place)
+    for (std::uint32_t k = 0; k < tasks[place]->node.own_round; ++k)
+      if (auto const next = place_of.find(tasks[place]->successor(k)); next != place_of.end())
+        before[next->second].push_back(place);
+
+  if (graph.instances.empty()) graph.instances.push_back(space.make_instance(threads_per_worker));
+  if (!space.begin_capture(graph.instances[0])) return false;
+  try {
+    Lanes lanes(graph, m_streams_per_space, threads_per_worker);
+    lanes.begin();
+    for (std::size_t place = 0; place < tasks.size(); ++place) {
+      std::size_t const lane = lanes.place(before[place]);
+      run(*tasks[place], graph.instances[lane]);
+      space.check_launch(graph.instances[lane]);
+      lanes.placed(lane, tasks[place]->node.own_round > 0);
+    }
+    lanes.join();
+  } catch (...) {
+    try {
+      space.release_graph(space.end_capture(graph.instances[0], nullptr));
+    } catch (...) {  // it has been given up, and that was the purpose
+    }
+    throw;
+  }
+  graph.graph = space.end_capture(graph.instances[0], graph.graph);
+  return true;
+}
+
+void AsyncStreams::release(PlanGraph& graph) noexcept {
+  if (graph.space == nullptr) return;
+  if (graph.graph != nullptr) graph.space->release_graph(graph.graph);
+  for (void* instance : graph.instances) graph.space->destroy_instance(instance);
+  graph = {};
+}
+
+// --- what has passed
+// --------------------------------------------------------------------------------------------------------
+
+void AsyncStreams::pass_first_event(Stream& stream, std::vector<Retired::Passed>& passed) {
+  Stream::Event const event = stream.events.front();
+  stream.events.pop_front();
+  while (!stream.launched.empty() && stream.launched.front()->position <= event.position) {
+    Task& task = *stream.launched.front();
+    stream.launched.pop_front();
+    passed.push_back({&task, stream.number});
+    if (task.start_event != nullptr) note_times(passed.back(), stream, event.event);
+    task.stream = -1;
+  }
+  stream.space->release_event(event.event);
+}
+
+/// The device has failed: nothing that was launched on it will pass.
+void AsyncStreams::fail(Stream& first, std::vector<Retired::Passed>& failed) {
+  SpaceAdapter& space = *first.space;
+  auto const give_up = [&](Stream& stream) {
+    for (Task* task : stream.launched) {
+      failed.push_back({task, stream.number});
+      if (task->start_event != nullptr) space.release_event(task->start_event);
+      task->start_event = nullptr;
+      task->stream = -1;
+    }
+    stream.launched.clear();
+    for (Stream::Event const& event : stream.events) space.release_event(event.event);
+    stream.events.clear();
+  };
+  give_up(first);
+  for (auto const& stream : m_streams)
+    if (stream->space == &space) give_up(*stream);
+}
+
+void AsyncStreams::ask_all(Retired& retired) {
+  for (auto const& stream : m_streams) {
+    if (stream->launched.empty()) continue;
+    try {
+      if (stream->events.empty()) record_last(*stream);
+      while (!stream->events.empty() && stream->space->has_passed(stream->events.front().event))
+        pass_first_event(*stream, retired.passed);
+    } catch (...) {
+      if (retired.error == nullptr) retired.error = std::current_exception();
+      fail(*stream, retired.failed);
+    }
+  }
+}
+
+void AsyncStreams::retire(Retired& retired) {
+  std::unique_lock const lock(m_mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  retired = std::exchange(m_passed, {});
+  ask_all(retired);
+  m_launched.fetch_sub(static_cast<int>(retired.passed.size() + retired.failed.size()),
+                       std::memory_order_seq_cst);
+}
+
+void AsyncStreams::host_is_idle() {
   std::unique_lock const lock(m_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return;
   for (auto const& stream : m_streams)
-    while (!stream->launched.empty() && stream->space->has_passed(stream->launched.front()->event)) {
-      passed.push_back(stream->launched.front());
-      stream->launched.pop_front();
-    }
-  for (Task* task : passed) {
-    task->space->release_event(task->event);
-    task->event = nullptr;
+    if (!stream->launched.empty()) stream->space->host_is_idle();
+}
+
+// --- times
+// -------------------------------------------------------------------------------------------------------------
+
+void AsyncStreams::set_clock(SpaceAdapter& space, void* instance) {
+  for (Clock const& clock : m_clocks)
+    if (clock.space == &space) return;
+  // The thread may be interrupted between the event and the look at the host's clock: the best of a few.
+  Clock best{&space, nullptr, 0};
+  std::uint64_t best_doubt = 0;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    std::uint64_t const before = m_recorder->now_ns();
+    void* const event = space.record_event(instance, true);
+    while (!space.has_passed(event)) space.host_is_idle();
+    std::uint64_t const after = m_recorder->now_ns();
+    bool const better = best.event == nullptr || after - before < best_doubt;
+    if (void* const worse = better ? best.event : event) space.release_event(worse);
+    if (!better) continue;
+    best = {&space, event, before + (after - before) / 2};
+    best_doubt = after - before;
   }
-  m_launched.fetch_sub(static_cast<int>(passed.size()), std::memory_order_seq_cst);
+  m_clocks.push_back(best);
+}
+
+void AsyncStreams::note_times(Retired::Passed& passed, Stream& stream, void* event) {
+  auto const clock = std::find_if(m_clocks.begin(), m_clocks.end(),
+                                  [&](Clock const& each) { return each.space == stream.space; });
+  auto const at = [&](void* when) {
+    return clock->at_ns + static_cast<std::uint64_t>(std::max<std::int64_t>(
+                              0, stream.space->nanoseconds_between(clock->event, when)));
+  };
+  passed.started_ns = at(passed.task->start_event);
+  passed.finished_ns = at(event);
+  stream.space->release_event(passed.task->start_event);
+  passed.task->start_event = nullptr;
 }
 
 std::vector<std::string> AsyncStreams::names() const {

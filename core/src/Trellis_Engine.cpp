@@ -24,6 +24,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_exclusion(m_rules, m_recorder.get()),
       m_numbers_runs(m_watched || m_serial),
       m_root(m_slab, m_failures, *options.record),
+      m_streams(*options.streams, m_recorder.get()),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (m_policy->m_serves_a_graph.exchange(true))
     throw Error(Error::Kind::bad_input,
@@ -110,7 +111,24 @@ void Engine::make_ready(Task& task, Slot* slot) {
   changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
-  push(task, slot);
+  if (!launches_here(task)) return push(task, slot);
+  launch(task, slot != nullptr ? *slot : no_slot());
+  m_workers.ready_added();  // somebody has to ask the device how far it is
+}
+
+/// Of a thread that runs no tasks of this graph, but launches one.
+Slot& Engine::no_slot() {
+  thread_local Slot slot;
+  slot.number = -1;
+  return slot;
+}
+
+/// A device task is launched by whoever makes it ready. Not in the launch of another one, which has the
+/// streams for itself.
+bool Engine::launches_here(Task const& task) const {
+  if (!task.asynchronous || task.failure != nullptr || task.main_thread || m_serial) return false;
+  Frame const* const frame = Frame::of(*this);
+  return frame == nullptr || !frame->task.asynchronous;
 }
 
 void Engine::push(Task& task, Slot* slot) {
@@ -129,8 +147,10 @@ void Engine::push(Task& task, Slot* slot) {
 }
 
 bool Engine::has_ready(Slot const& slot) const {
-  return !m_policy->empty() || (slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0) ||
-         m_streams.busy();
+  if (!m_policy->empty() || (slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0)) return true;
+  if (!m_streams.busy()) return false;
+  int const poller = m_poller.load(std::memory_order_seq_cst);
+  return poller == nobody || poller == slot.number;
 }
 
 Task* Engine::pop_main() {
@@ -160,6 +180,7 @@ void Engine::idle(Slot& slot) {
 // ---------------------------------------------------------------------------------------------------------
 
 void Engine::run(Task* task, Slot& slot, Condition stop) {
+  stop_polling(slot);
   while (task != nullptr) {
     task = run_one(*task, slot);
     if (task != nullptr && stop()) {
@@ -198,14 +219,15 @@ Task* Engine::run_one(Task& task, Slot& slot) {
         inherit(task, current_failure(task));
       }
     }
-  } else if (refined) {
-    if (task.failure->origin == task.id) state = TaskState::failed;  // what refined it threw
-    start_parts(task, slot);
+  } else {
+    // What refined it, or launched it on a thread that has no slot, threw.
+    if ((refined || task.asynchronous) && task.failure->origin == task.id) state = TaskState::failed;
+    if (refined) start_parts(task, slot);
   }
   return task.is_split ? body_over(task, slot, state) : complete(task, slot, state, slot.number);
 }
 
-FailurePtr Engine::current_failure(Task const& task) {
+FailurePtr Engine::current_failure(Task const& task, std::string const& remark) {
   auto failure = std::make_shared<Failure>();
   failure->origin = task.id;
   if (task.is_recorded) {  // to others it is the replay that fails
@@ -223,6 +245,7 @@ FailurePtr Engine::current_failure(Task const& task) {
   } catch (...) {
     failure->what = "an exception that is no std::exception";
   }
+  failure->what += remark;
   std::lock_guard const lock(m_submission);  // labels of resources
   failure->origin_text = describe(task);
   return failure;
@@ -360,8 +383,29 @@ void Engine::give_back(Task& task, Slot& slot) {
 // --- asynchronous spaces
 // ---------------------------------------------------------------------------------------------
 
-void Engine::launch(Task& task, Slot& slot) {
+/// Launches a task, and then those that have only waited for its launch, and so on.
+void Engine::launch(Task& first, Slot& slot) {
   std::vector<Task*> ready;
+  launch_one(first, slot, ready);
+  for (std::size_t k = 0; k < ready.size(); ++k) {
+    Task& task = *ready[k];
+    task.state.store(TaskState::ready, std::memory_order_relaxed);
+    changed(task, TaskState::ready);
+    if (task.exclusive && !m_exclusion.acquire(task)) continue;
+    if (launches_here(task))
+      launch_one(task, slot, ready);
+    else
+      push(task, &slot);
+  }
+}
+
+/// `ready` gets its successors that wait for nothing else.
+void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
+  if (m_failures.any())
+    for (auto const& before : task.device_predecessors)
+      if (before.task->live_id.load(std::memory_order_acquire) != before.id)
+        if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
+  if (task.failure != nullptr) return push(task, &slot);
   try {
     task.state.store(TaskState::running, std::memory_order_relaxed);
     changed(task, TaskState::running);
@@ -380,19 +424,80 @@ void Engine::launch(Task& task, Slot& slot) {
         });
   } catch (...) {
     task.failure = current_failure(task);
-    if (Task* const next = complete(task, slot, TaskState::failed, slot.number)) push(*next, &slot);
-    return;
+    if (slot.number < 0)
+      push(task, &slot);
+    else if (Task* const next = complete(task, slot, TaskState::failed, slot.number))
+      push(*next, &slot);
   }
-  for (Task* successor : ready) make_ready(*successor, &slot);
 }
 
+void Engine::stop_polling(Slot const& slot) {
+  if (m_poller.load(std::memory_order_relaxed) != slot.number) return;
+  m_poller.store(nobody, std::memory_order_seq_cst);
+  if (m_streams.busy()) m_workers.ready_added();
+}
+
+/// Completes what has passed on the streams. One thread at a time asks, and not all the time: each question
+/// may keep a thread that launches from the device's driver.
+///
+/// INVARIANT (somebody polls). While streams are busy a thread polls, or one is awake that will, or all
+/// permits are used for tasks. Whoever launches, or stops polling, calls `ready_added` afterwards. Who goes
+/// to sleep first stops polling, and then, if it has a permit, asks once more whether streams are busy and
+/// nobody polls; if it has none, those that have them have not asked yet, as they do so under the mutex of
+/// Workers when they give them back. For the order of these see Workers.
 bool Engine::poll(Slot& slot) {
-  std::vector<Task*> passed;
-  m_streams.retire(passed);
-  for (Task* task : passed)
-    if (Task* const next = complete(*task, slot, TaskState::done, Workers::max_slots + task->stream))
+  int expected = nobody;
+  if (!m_poller.compare_exchange_strong(expected, slot.number, std::memory_order_seq_cst) &&
+      expected != slot.number)
+    return false;
+  auto const now = std::chrono::steady_clock::now();
+  if (now < m_next_poll) return false;
+  AsyncStreams::Retired retired;
+  m_streams.retire(retired);
+  for (AsyncStreams::Retired::Passed const& passed : retired.passed) complete_passed(passed, slot);
+  if (!retired.failed.empty()) complete_failed(retired, slot);
+  bool const any = !retired.passed.empty() || !retired.failed.empty();
+  if (!any) {
+    m_next_poll = std::chrono::steady_clock::now() + poll_interval;
+    if (slot.waits || m_workers.anyone_waits()) m_streams.host_is_idle();
+  }
+  if (!m_streams.busy()) stop_polling(slot);
+  return any;
+}
+
+void Engine::complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& slot) {
+  Task& task = *passed.task;
+  TaskState state = TaskState::done;
+  if (task.ops->finish != nullptr) try {
+      task.ops->finish(task.body);
+    } catch (...) {
+      state = TaskState::failed;
+      inherit(task, current_failure(task));
+    }
+  if (m_recorder && passed.finished_ns != 0)
+    m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns,
+                              task.space->has_own_clock());
+  if (Task* const next = complete(task, slot, state, Workers::max_slots + passed.stream)) push(*next, &slot);
+}
+
+/// The device has failed. It does not say in which task, so it is the first one that is not known to have
+/// passed; nobody knows what those behind it have done.
+void Engine::complete_failed(AsyncStreams::Retired const& retired, Slot& slot) {
+  std::string first;
+  for (AsyncStreams::Retired::Passed const& failed : retired.failed) {
+    Task& task = *failed.task;
+    FailurePtr failure;
+    try {
+      std::rethrow_exception(retired.error);
+    } catch (...) {
+      failure = current_failure(
+          task, first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");
+    }
+    if (first.empty()) first = failure->origin_text;
+    inherit(task, failure);
+    if (Task* const next = complete(task, slot, TaskState::failed, Workers::max_slots + failed.stream))
       push(*next, &slot);
-  return !passed.empty();
+  }
 }
 
 }  // namespace trellis::Impl

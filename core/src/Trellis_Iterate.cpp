@@ -49,6 +49,10 @@ void run_forward(void* body, void* instance, Label const& label) {
   Task& task = *static_cast<Forward*>(body)->task;
   task.ops->run(task.body, instance, label);
 }
+void finish_forward(void* body) {
+  Task& task = *static_cast<Forward*>(body)->task;
+  task.ops->finish(task.body);
+}
 void destroy_forward(void* body) noexcept {
   auto& forward = *static_cast<Forward*>(body);
   destroy_body(*forward.task);
@@ -69,11 +73,11 @@ bool same_tags(Task const& task, TaskSpec const& spec) {
 
 /// Would submitting `spec` give this recorded task, but for what its functor holds?
 bool is_same(Task const& task, TaskSpec const& spec) {
-  if (task.ops != spec.ops || task.space != spec.space || task.priority != spec.priority ||
-      task.main_thread != spec.main_thread || task.synchronizing != spec.synchronizing ||
-      task.replays != (spec.replays != nullptr) || !spec.after.empty() ||
-      task.label.site().line() != spec.label.site().line() || task.label.view() != spec.label.view() ||
-      !same_tags(task, spec))
+  if (task.ops != spec.ops || task.space != spec.space || task.wanted_stream != spec.stream ||
+      task.priority != spec.priority || task.main_thread != spec.main_thread ||
+      task.synchronizing != spec.synchronizing || task.replays != (spec.replays != nullptr) ||
+      !spec.after.empty() || task.label.site().line() != spec.label.site().line() ||
+      task.label.view() != spec.label.view() || !same_tags(task, spec))
     return false;
   if (task.replays && static_cast<ReplayBody const*>(task.body)->plan.get() != spec.replays) return false;
   std::uint32_t known = 0;
@@ -185,6 +189,8 @@ TaskHandle Engine::take_over(PlanRecording& recording, TaskSpec& spec) {
   task.label = std::move(spec.label);
   task.id = recording.pass->ids_from + recording.pass->position++;
   task.live_id.store(task.id, std::memory_order_release);
+  recording.plan->graph.stale = true;
+  for (auto const& piece : recording.plan->pieces) piece->graph.stale = true;
   return {m_control, m_generation, &task, task.id};
 }
 
@@ -193,7 +199,10 @@ void Engine::end_pass(PlanRecording& recording) {
   if (pass.how == Pass::How::matching && pass.position < recording.plan->tasks.size())
     submit_instead(recording);
   if (pass.how != Pass::How::recording && pass.how != Pass::How::matching) return;
-  if (pass.how == Pass::How::recording) finish(recording);
+  if (pass.how == Pass::How::recording) {
+    finish(recording);
+    capture(*recording.plan);
+  }
   auto const used = std::find(pass.plans.begin(), pass.plans.end(), recording.plan);
   if (used != pass.plans.end()) pass.plans.erase(used);
   pass.plans.push_back(recording.plan);
@@ -220,6 +229,7 @@ void Engine::submit_instead(PlanRecording& recording) {
     Task& task = *plan->tasks[k];
     TaskOps const& ops = plan->forwarded.emplace_back(
         TaskOps{task.ops->pattern, &run_forward, &destroy_forward, &fail_forward});
+    if (task.ops->finish != nullptr) plan->forwarded.back().finish = &finish_forward;
     auto const construct = [&](void* storage) { ::new (storage) Forward{plan, &task}; };
     TaskSpec spec(Label(task.label), ops, sizeof(Forward), alignof(Forward), construct);
     std::vector<ResourceInfo> resources;
@@ -239,6 +249,7 @@ void Engine::submit_instead(PlanRecording& recording) {
     });
     std::vector<TagPtr> const tags(task.tags().begin(), task.tags().end());
     spec.space = task.space;
+    spec.stream = task.wanted_stream;
     spec.accesses = requests;
     spec.tags = tags;
     spec.priority = task.priority;

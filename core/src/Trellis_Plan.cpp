@@ -46,6 +46,7 @@ std::shared_ptr<PlanState> Engine::record(Label&& label, FunctionRef<void()> bod
     body();
     finish(recording);
   }
+  capture(*plan);
   return plan;
 }
 
@@ -286,9 +287,15 @@ void Engine::dismantle(PlanState& plan) {
     std::erase(m_plans, &plan);
     plan.engine = nullptr;
     note_failures(plan);
+    for (auto const& piece : plan.pieces) plan.tasks.push_back(piece->task);
     for (Task* task : plan.tasks) task->live_id.store(0, std::memory_order_release);
   }
   Task* first = plan.owner;
+  {
+    auto const streams = m_streams.lock();
+    AsyncStreams::release(plan.graph);
+    for (auto const& piece : plan.pieces) AsyncStreams::release(piece->graph);
+  }
   for (Task* task : plan.tasks) {
     task->ops->destroy(task->body);  // without a lock: it may free Views, and other plans
     task->free_body();

@@ -81,8 +81,17 @@ void Recorder::finished(Task const& task, TaskState state, int row) {
   std::lock_guard const lock(m_mutex);
   TaskRecord& node = record(task.public_id());
   node.state = state;
-  node.finished_ns = now;
+  if (node.finished_ns == 0) node.finished_ns = now;  // else the device knows better
   if (state != TaskState::cancelled && row >= 0) node.row = row;
+}
+
+void Recorder::ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns, bool own_clock) {
+  std::uint64_t const now = now_ns();
+  std::lock_guard const lock(m_mutex);
+  TaskRecord& node = record(id);
+  // After the launch, which is what `started_ns` has been so far, and before anybody knew.
+  node.started_ns = own_clock ? started_ns : std::min(std::max(started_ns, node.started_ns), now);
+  node.finished_ns = own_clock ? finished_ns : std::min(std::max(finished_ns, node.started_ns), now);
 }
 
 std::vector<TaskRecord> Recorder::nodes() const {

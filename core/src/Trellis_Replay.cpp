@@ -30,6 +30,9 @@ TaskHandle Engine::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
 /// `recording`: what the replay becomes a part of; null: it is submitted.
 TaskHandle Engine::submit_replay(Label const& label, std::shared_ptr<PlanState> const& plan,
                                  std::uint64_t rounds, PlanRecording* recording) {
+  // Who looks at single tasks sees them run one by one.
+  if (recording == nullptr && plan->graph.graph != nullptr && !m_numbers_runs && rounds > 0)
+    return submit_graph(label, plan, rounds);
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
   TaskSpec spec(Label(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
   spec.accesses = plan->requests;
@@ -264,6 +267,11 @@ void Engine::note_failed_run(Task& task, TaskState state, FailurePtr const& fail
 /// The first time in a replay counts: later runs of the task may be cancelled because of it, or end well.
 void Engine::note_failed(Task& task, std::string const& text, FailurePtr const& failure, bool cancelled) {
   PlanState& plan = *task.node.plan;
+  if (task.node.index >= plan.tasks.size()) {  // a piece
+    for (Task* member : plan.pieces[task.node.index - plan.tasks.size()]->members)
+      note_failed(*member, text, failure, cancelled);
+    return;
+  }
   std::lock_guard const lock(plan.lock);
   if (plan.failed.emplace(task.node.index, PlanState::Failed{text, failure, cancelled}).second)
     task.ops->fail(task.body, cancelled ? 0 : failure->origin, text, failure);

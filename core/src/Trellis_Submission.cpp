@@ -10,6 +10,7 @@
 namespace trellis::Impl {
 
 TaskHandle Engine::submit(TaskSpec&& spec) {
+  if (spec.instance != nullptr) spec.stream = m_streams.stream_for(*spec.space, spec.instance);
   if (spec.parent.task != nullptr) return submit_part(std::move(spec));
   if (PlanRecording* const recording = recording_here())
     return recording->pass != nullptr ? submit_in_pass(*recording, std::move(spec))
@@ -162,7 +163,7 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.main_thread = spec.main_thread;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
-  task.replays = spec.replays != nullptr;
+  task.replays = spec.replays != nullptr && spec.space == nullptr;  // else it launches a graph
   task.access_count = 0;
   task.more_accesses.clear();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
@@ -175,8 +176,8 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.clear_extras();
   if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
   task.device_predecessors.clear();
-  task.event = nullptr;
   task.stream = -1;
+  task.wanted_stream = spec.stream;
   return task;
 }
 

@@ -127,6 +127,8 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
                                             " workers");
   if (!options.in_flight) options.in_flight = number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(16384);
   require_positive(options, "tasks in flight", options.in_flight);
+  if (!options.streams) options.streams = number_from<int>("TRELLIS_STREAMS").value_or(8);
+  require_positive(options, "streams", options.streams);
   if (!options.record) options.record = flag_from("TRELLIS_RECORD").value_or(false);
   if (!options.log)
     if (char const* const destination = std::getenv("TRELLIS_LOG")) options.log = destination;

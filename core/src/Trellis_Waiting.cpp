@@ -74,6 +74,13 @@ void Engine::wait_for(TaskHandle const& handle) {
 /// something that depends on the task beneath it. So it sleeps, and another thread takes its place; only
 /// tasks that no other thread may run, those bound to the main thread, are run here.
 void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
+  if (frame.task.asynchronous) {
+    std::lock_guard const lock(m_submission);
+    throw Error(Error::Kind::deadlock,
+                "Trellis: " + describe(frame.task) +
+                    " waits for a task while it is launched on its device; what it is to "
+                    "come after is said with its accesses or after(...)");
+  }
   Waiter const waiter{&frame.task, frame.task.id, {handle.task, handle.id}};
   {
     std::lock_guard const lock(m_waiters_mutex);

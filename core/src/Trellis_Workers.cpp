@@ -166,6 +166,7 @@ void Workers::work(Slot& slot, Condition const* done) {
     } else if (spins < spins_before_sleep && !oversubscribed()) {
       std::this_thread::yield();
     } else {
+      m_source.leaves(slot);
       sleep(slot, done);
       spins = 0;
     }
@@ -176,6 +177,7 @@ void Workers::work(Slot& slot, Condition const* done) {
 void Workers::background(Slot& slot) {
   work(slot, nullptr);
   m_source.idle(slot);
+  m_source.leaves(slot);
   std::lock_guard const lock(m_mutex);
   add_permit(1);
 }
@@ -199,6 +201,7 @@ Slot& Workers::enter() {
 
 void Workers::leave(Slot& slot) {
   m_source.idle(slot);
+  m_source.leaves(slot);
   {
     std::lock_guard const lock(m_mutex);
     slot.in_use = false;
@@ -211,7 +214,9 @@ void Workers::leave(Slot& slot) {
 void Workers::work_until(Condition done) {
   if (done()) return;
   Slot& slot = enter();
+  slot.waits = true;
   work(slot, &done);
+  slot.waits = false;
   leave(slot);
 }
 
@@ -225,12 +230,14 @@ void Workers::block_until(Condition done, Slot& slot) {
                       "their accesses or after(...) instead");
     add_permit(1);
     slot.waits_for = &done;
+    m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
     m_blocked.push_back(&slot);
   }
   if (m_source.has_ready(slot)) ready_added();
   std::unique_lock lock(m_mutex);
   slot.wakeup.wait(lock, done);
   std::erase(m_blocked, &slot);
+  m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   slot.waits_for = nullptr;
   add_permit(-1);
 }

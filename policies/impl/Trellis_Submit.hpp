@@ -12,6 +12,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -24,7 +25,8 @@
 namespace trellis::Impl {
 
 /// A body has `run(void* instance, Label const&)`, a static `pattern`, a `state` when it has a result, and
-/// `finish()` when that comes after what `run` has launched.
+/// `finish()` when that comes after what `run` has launched. `launches_only`: on a device, `run` calls
+/// nothing of the user's on the host, so a plan may launch what it has launched once.
 template <class Body>
 struct OpsOf {
   static void run(void* body, void* instance, Label const& label) {
@@ -51,6 +53,7 @@ struct OpsOf {
       ops.size = sizeof(Body);
     }
     if constexpr (requires(Body& b) { b.finish(); }) ops.finish = &finish;
+    if constexpr (requires { Body::launches_only; }) ops.launches_only = Body::launches_only;
     return ops;
   }
   static constexpr TaskOps ops = make_ops();
@@ -126,11 +129,34 @@ constexpr void require_accessible() {
           "Trellis: the task's execution space cannot access the memory space of an annotated View");
 }
 
+template <class A>
+inline constexpr bool is_device_v = std::is_same_v<std::remove_cvref_t<A>, device>;
+
+/// The device, and the stream if the user gave one with the base policy.
+template <class Space, class Base, class... Annotations>
+void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& policy) {
+  if constexpr ((is_device_v<Annotations> || ...))
+    spec.space = &space_adapter<Space>(std::get<device>(policy.annotations()).number);
+  else
+    spec.space = &space_adapter<Space>();
+  if constexpr (DeviceSpace<Space> && requires {
+                  { policy.base().space() } -> std::convertible_to<Space const&>;
+                }) {
+    Space const& given = policy.base().space();
+    if (Space const own; !spec.space->same_queue(&given, &own)) {
+      spec.space = &AdapterOf<Space>::get(given);
+      spec.instance = &given;
+    }
+  }
+}
+
 /// `Space`: where the body runs, void for a host task. `more`: accesses that come from results.
 template <class Space, class Base, class... Annotations, class Body, class... More>
 TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& policy, Body&& body,
                   More const&... more) {
   using B = std::remove_cvref_t<Body>;
+  static_assert(!std::is_void_v<Space> || !(is_device_v<Annotations> || ...),
+                "Trellis: a host_task runs on no device");
   using Reached = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, Space>;
   if constexpr (!requires { B::copies_between_spaces; }) {
     (require_accessible<Reached, Annotations>(), ...);
@@ -150,7 +176,7 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
 
   auto construct = [&](void* storage) { ::new (storage) B(std::forward<Body>(body)); };
   TaskSpec spec(std::move(label), OpsOf<B>::ops, sizeof(B), alignof(B), construct);
-  if constexpr (!std::is_void_v<Space>) spec.space = &space_adapter<Space>();
+  if constexpr (!std::is_void_v<Space>) choose_device<Space>(spec, policy);
 
   auto const take = [&](auto const& annotation) {
     using A = std::remove_cvref_t<decltype(annotation)>;

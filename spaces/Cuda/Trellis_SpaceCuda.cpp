@@ -103,9 +103,12 @@ bool CudaAdapter::same_queue(void const* a, void const* b) const {
 
 // --- events
 
-void* CudaAdapter::record_event(void* instance, bool timed) {
-  // Kokkos does not ask whether a kernel could be launched.
+// Kokkos does not ask whether a kernel could be launched.
+void CudaAdapter::check_launch(void* /*instance*/) {
   check(cudaGetLastError(), "the launch");
+}
+
+void* CudaAdapter::record_event(void* instance, bool timed) {
   Event* const event = (timed ? m_timed_events : m_events).take([&] {
     OnDevice const here(m_device);
     auto made = std::make_unique<Event>(Event{nullptr, timed});

@@ -42,7 +42,7 @@ class CudaAdapter final : public SpaceAdapter {
   void* copy_instance(void const* theirs) override;
   [[nodiscard]] bool same_queue(void const* a, void const* b) const override;
 
-  /// Throws when something that this thread has launched since the last event could not be launched.
+  void check_launch(void* instance) override;
   void* record_event(void* instance, bool timed) override;
   void enqueue_wait(void* instance, void* event) override;
   [[nodiscard]] bool has_passed(void* event) override;

@@ -5,12 +5,13 @@
 #include <Trellis_Space.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,37 +23,51 @@ namespace trellis::Test {
 /// what the engine asks of it.
 class FakeDevice : public SpaceAdapter {
  public:
+  /// A handle of a queue: copies share it.
   class Stream {
    public:
-    Stream() : m_thread([this] { work(); }) {}
-    ~Stream() {
-      enqueue(nullptr);
-      m_thread.join();
-    }
-    void enqueue(std::function<void()> work) {
-      {
-        std::lock_guard const lock(m_mutex);
-        m_queue.push_back(std::move(work));
+    class Queue {
+     public:
+      Queue() : m_thread([this] { work(); }) {}
+      Queue(Queue const&) = delete;
+      Queue& operator=(Queue const&) = delete;
+      ~Queue() {
+        enqueue(nullptr);
+        m_thread.join();
       }
-      m_changed.notify_one();
-    }
+      void enqueue(std::function<void()> work) {
+        {
+          std::lock_guard const lock(m_mutex);
+          m_queue.push_back(std::move(work));
+        }
+        m_changed.notify_one();
+      }
+
+     private:
+      void work() {
+        for (;;) {
+          std::unique_lock lock(m_mutex);
+          m_changed.wait(lock, [&] { return !m_queue.empty(); });
+          std::function<void()> const next = std::move(m_queue.front());
+          m_queue.pop_front();
+          lock.unlock();
+          if (!next) return;
+          next();
+        }
+      }
+      std::mutex m_mutex;
+      std::condition_variable m_changed;
+      std::deque<std::function<void()>> m_queue;
+      std::thread m_thread;
+    };
+
+    Stream() : m_queue(std::make_shared<Queue>()) {}
+    explicit Stream(std::shared_ptr<Queue> queue) : m_queue(std::move(queue)) {}
+    void enqueue(std::function<void()> work) { m_queue->enqueue(std::move(work)); }
+    [[nodiscard]] std::shared_ptr<Queue> const& queue() const { return m_queue; }
 
    private:
-    void work() {
-      for (;;) {
-        std::unique_lock lock(m_mutex);
-        m_changed.wait(lock, [&] { return !m_queue.empty(); });
-        std::function<void()> const next = std::move(m_queue.front());
-        m_queue.pop_front();
-        lock.unlock();
-        if (!next) return;
-        next();
-      }
-    }
-    std::mutex m_mutex;
-    std::condition_variable m_changed;
-    std::deque<std::function<void()>> m_queue;
-    std::thread m_thread;
+    std::shared_ptr<Queue> m_queue;
   };
 
   explicit FakeDevice(std::string name = "Fake") : m_name(std::move(name)) {}
@@ -68,13 +83,22 @@ class FakeDevice : public SpaceAdapter {
   }
   bool asynchronous() const override { return true; }
   bool can_wait_for(SpaceAdapter const& other) const override { return &other == this; }
+  void* copy_instance(void const* theirs) override {
+    ++streams;
+    return new Stream(static_cast<Stream const*>(theirs)->queue());
+  }
+  bool same_queue(void const* a, void const* b) const override {
+    return static_cast<Stream const*>(a)->queue() == static_cast<Stream const*>(b)->queue();
+  }
   void* record_event(void* instance, bool /*timed*/) override {
+    ++recorded;
     ++events;
     auto event = std::make_shared<Event>();
     static_cast<Stream*>(instance)->enqueue([event] {
       {
         std::lock_guard const lock(event->mutex);
         event->passed = true;
+        event->at = std::chrono::steady_clock::now();
       }
       event->changed.notify_all();
     });
@@ -90,6 +114,7 @@ class FakeDevice : public SpaceAdapter {
   }
   bool has_passed(void* event) override {
     ++questions;
+    if (failed) throw std::runtime_error("the device is on fire");
     auto const& state = *static_cast<std::shared_ptr<Event>*>(event);
     std::lock_guard const lock(state->mutex);
     return state->passed;
@@ -99,16 +124,24 @@ class FakeDevice : public SpaceAdapter {
     delete static_cast<std::shared_ptr<Event>*>(event);
   }
 
+  std::int64_t nanoseconds_between(void* earlier, void* later) override {
+    auto const at = [](void* event) { return (*static_cast<std::shared_ptr<Event>*>(event))->at; };
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(at(later) - at(earlier)).count();
+  }
+
   std::atomic<int> streams{0};  ///< alive
   std::atomic<int> events{0};   ///< alive
   std::atomic<int> waits{0};
   std::atomic<int> questions{0};
+  std::atomic<int> recorded{0};
+  std::atomic<bool> failed{false};  ///< from now on it says nothing but that
 
  private:
   struct Event {
     std::mutex mutex;
     std::condition_variable changed;
     bool passed = false;
+    std::chrono::steady_clock::time_point at;
   };
   std::string m_name;
 };

@@ -90,7 +90,9 @@ TEST_F(Async, AJoinWaitsForTheEventsOfOtherStreams) {
 }
 
 TEST_F(Async, IndependentTasksGoToDifferentStreams) {
-  TaskGraph graph(with_workers(1));
+  TaskGraphOptions options = with_workers(1);
+  options.streams = 4;
+  TaskGraph graph(options);
   Rendezvous all(4);
   std::atomic<int> met{0};
   for (int k = 0; k < 4; ++k) kernel(graph, "independent", {}, [&] { met += all.meet(); });
@@ -100,6 +102,194 @@ TEST_F(Async, IndependentTasksGoToDifferentStreams) {
   for (int k = 0; k < 20; ++k) kernel(graph, "more", {}, [] {});
   graph.wait();
   EXPECT_EQ(device.streams, 4) << "streams are reused";
+}
+
+TEST_F(Async, AChainNeedsNoEvents) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y", 8);
+  Gate gate, last_launched;
+  kernel(graph, "gate", {writes(x), writes(y)}, [&] { gate.pass(); });
+  for (int k = 0; k < 100; ++k)
+    kernel(graph, "link", {updates(x), updates(y), reads(y(2, 3))}, [&] { ++x[0]; });
+  kernel(graph, "last", {updates(x), updates(y)}, [] {}, [&] { last_launched.open(); });
+  EXPECT_TRUE(last_launched.pass());
+  std::this_thread::sleep_for(1ms);
+  EXPECT_LE(device.recorded, 2) << "progress asks for one at the end, maybe while the chain was launched";
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(x[0], 100);
+  EXPECT_EQ(device.waits, 0);
+  EXPECT_EQ(device.streams, 1);
+}
+
+TEST_F(Async, AFanOutTakesFurtherStreamsAndOneEvent) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y", 4);
+  Gate gate;
+  Rendezvous all(4);
+  std::atomic<int> met{0};
+  kernel(graph, "root", {writes(x)}, [&] { gate.pass(); });
+  for (std::size_t k = 0; k < 4; ++k)
+    kernel(graph, "branch", {reads(x), writes(y(k, 1))}, [&] { met += all.meet(); });
+  EXPECT_EQ(device.waits, 3) << "one branch stays with the root";
+  EXPECT_EQ(device.streams, 4);
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(met, 4);
+}
+
+TEST_F(Async, AJoinWaitsOnceForEachStream) {
+  TaskGraphOptions options = with_workers(1);
+  options.streams = 3;
+  TaskGraph graph(options);
+  Block x("x", 30), y("y");
+  Gate gate;
+  for (std::size_t k = 0; k < 30; ++k)
+    kernel(graph, "part", {writes(x(k, 1))}, [&, k] {
+      gate.pass();
+      x[k] = 1;
+    });
+  EXPECT_EQ(device.waits, 0);
+  kernel(graph, "join", {reads(x), writes(y)}, [&] {
+    for (std::size_t k = 0; k < 30; ++k) y[0] += x[k];
+  });
+  EXPECT_EQ(device.waits, 2);
+  kernel(graph, "again", {reads(x), updates(y)}, [&] { y[0] *= 2; });
+  EXPECT_EQ(device.waits, 2) << "its stream has waited before";
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(y[0], 60);
+}
+
+TEST_F(Async, TheSubmittingThreadLaunchesWhatTheDeviceKeepsInOrder) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  Gate gate;
+  std::vector<std::thread::id> launched_by;
+  auto const note = [&] { launched_by.push_back(std::this_thread::get_id()); };
+  kernel(graph, "first", {writes(x)}, [&] { gate.pass(); }, note);
+  for (int k = 0; k < 10; ++k) {
+    kernel(graph, "link", {updates(x)}, [] {}, note);
+    EXPECT_EQ(launched_by.size(), static_cast<std::size_t>(k + 2)) << "launched before the call returned";
+  }
+  gate.open();
+  graph.wait();
+  EXPECT_THAT(launched_by, testing::Each(std::this_thread::get_id()));
+}
+
+TEST_F(Async, ALongChainBehindAHostTaskIsLaunchedWithoutRecursion) {
+  TaskGraphOptions options = with_workers(1);
+  int const length = sanitized ? 2'000 : 100'000;
+  options.in_flight = static_cast<std::size_t>(length) + 10;
+  TaskGraph graph(options);
+  Block x("x");
+  Gate gate;
+  task(graph, "host", {writes(x)}, [&] { gate.pass(); });
+  for (int k = 0; k < length; ++k) kernel(graph, "link", {updates(x)}, [&] { ++x[0]; });
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(x[0], length);
+}
+
+TEST_F(Async, AStreamOfTheUsersIsUsedAndNoOther) {
+  FakeDevice::Stream mine;
+  Gate gate;
+  mine.enqueue([&] { gate.pass(); });  // work of the user's own
+  TaskGraphOptions options = with_workers(1);
+  options.streams = 1;
+  TaskGraph graph(options);
+  Block x("x"), y("y");
+  kernel(graph, "here", {writes(x)}, [&] { x[0] = 1; }, [] {}, {.instance = &mine});
+  FakeDevice::Stream const same = mine;
+  kernel(graph, "there", {updates(y)}, [&] {
+    gate.pass();
+    y[0] = 2;
+  });
+  auto const joined =
+      kernel(graph, "behind both", {updates(x), reads(y)}, [&] { x[0] += y[0]; }, [] {}, {.instance = &same});
+  kernel(graph, "elsewhere", {reads(x), updates(y)}, [&] { y[0] = x[0]; });
+  EXPECT_EQ(device.streams, 2) << "one of the graph, and the user's";
+  EXPECT_EQ(device.waits, 2);
+  std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(joined.is_done());
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(y[0], 3);
+}
+
+TEST_F(Async, WaitingInALaunchIsAnError) {
+  TaskGraph graph(with_workers(2));
+  std::string said;
+  Gate gate;
+  auto const slow = task(graph, "slow", {}, [&] { gate.pass(); });
+  until_done(
+      task(graph, "waits", {}, [&](void*) { said = message_of([&] { slow.wait(); }); }, {.space = &device}));
+  EXPECT_THAT(said, testing::AllOf(HasSubstr("\"waits\""), HasSubstr("while it is launched")));
+  gate.open();
+  graph.wait();
+}
+
+TEST_F(Async, ADeviceTaskSubmittedInALaunchIsLaunchedLater) {
+  TaskGraph graph(with_workers(1));
+  std::atomic<bool> ran{false};
+  task(graph, "submits", {}, [&](void*) { kernel(graph, "submitted", {}, [&] { ran = true; }); },
+       {.space = &device});
+  graph.wait();
+  EXPECT_TRUE(ran);
+}
+
+/// A body with a result that is there when the device is done.
+struct Finishing {
+  long* on_device;
+  long* result;
+  bool throws = false;
+  void operator()(void* instance) const {
+    on_stream([to = on_device] { *to = 7; })(instance);
+  }
+  void finish() const {
+    if (throws) throw std::runtime_error("no result");
+    *result = *on_device;
+  }
+};
+
+TEST_F(Async, AResultIsFetchedWhenTheDeviceIsDone) {
+  TaskGraph graph(with_workers(1));
+  long on_device = 0, result = 0;
+  task(graph, "result", {}, Finishing{&on_device, &result}, {.space = &device}).get();
+  EXPECT_EQ(result, 7);
+  auto const bad = task(graph, "bad", {}, Finishing{&on_device, &result, true}, {.space = &device});
+  EXPECT_THAT(message_of([&] { bad.get(); }), testing::AllOf(HasSubstr("\"bad\""), HasSubstr("no result")));
+  EXPECT_THROW(graph.wait(), Error);
+}
+
+TEST_F(Async, AFailureOfTheDeviceIsThatOfAllThatItHasNotDone) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y"), z("z");
+  Gate gate;
+  kernel(graph, "before", {writes(z)}, [] {}).get();
+  auto const first = kernel(graph, "first", {writes(x)}, [&] { gate.pass(); });
+  auto const behind = kernel(graph, "behind", {updates(x)}, [] {});
+  auto const beside = kernel(graph, "beside", {writes(y)}, [&] { gate.pass(); });
+  std::atomic<bool> ran{false};
+  auto const host = task(graph, "host", {reads(y)}, [&] { ran = true; });
+  auto const elsewhere = task(graph, "elsewhere", {reads(z)}, [] { return 5; });
+  device.failed = true;
+  for (auto const* each : {&first, &behind, &beside}) {
+    Error const error = error_of([&] { each->get(); });
+    EXPECT_EQ(error.kind(), Error::Kind::task_failed);
+    EXPECT_THAT(error.what(), HasSubstr("the device is on fire"));
+  }
+  EXPECT_THAT(message_of([&] { behind.get(); }), HasSubstr("\"behind\""));
+  EXPECT_EQ(error_of([&] { host.get(); }).kind(), Error::Kind::cancelled);
+  EXPECT_EQ(elsewhere.get(), 5);
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_FALSE(ran);
+  EXPECT_EQ(device.events, 0);
+  gate.open();
+  device.failed = false;
+  kernel(graph, "again", {writes(x)}, [&] { x[0] = 7; });
+  graph.wait();
+  EXPECT_EQ(x[0], 7);
 }
 
 TEST_F(Async, AHostTaskWaitsForTheCompletionOfADeviceTask) {

@@ -88,6 +88,7 @@ struct Properties {
   bool synchronizing = false;
   std::vector<Impl::TaskHandle> after{};
   SpaceAdapter* space = nullptr;
+  void const* instance = nullptr;  ///< of an asynchronous space
   std::vector<Impl::TagPtr> tags{};
   Impl::TaskHandle owner{};  ///< of a part
 };
@@ -121,6 +122,9 @@ struct Body {
       self.state->value.emplace(self.call(instance));
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
+  static void finish(void* body) {
+    if constexpr (requires(F& f) { f.finish(); }) static_cast<Body*>(body)->f.finish();
+  }
   static void fail(void* body, TaskId id, std::string const& text, Impl::FailurePtr const& failure) noexcept {
     if constexpr (!std::is_void_v<Result>) {
       auto& state = *static_cast<Body*>(body)->state;
@@ -129,8 +133,16 @@ struct Body {
       state.failure = failure;
     }
   }
-  static constexpr Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
-};
+  static constexpr Impl::TaskOps ops{.pattern = "host_task",
+                                     .run = &run,
+                                     .destroy = &destroy,
+                                     .fail = &fail,
+                                     .finish = &finish,
+                                     .launches_only = requires {F::launches_only;
+}
+};  // namespace trellis::Bare
+}
+;
 template <class F>
 auto result_of(F&) {
   if constexpr (std::is_invocable_v<F&, void*>)
@@ -169,6 +181,7 @@ auto submit_with(Submit submit, Label label, std::vector<Touch> const& touches, 
   auto const construct = [&](void* storage) { ::new (storage) B{std::move(f), state}; };
   Impl::TaskSpec spec(std::move(label), B::ops, sizeof(B), alignof(B), construct);
   spec.space = properties.space;
+  spec.instance = properties.instance;
   spec.accesses = accesses;
   spec.after = properties.after;
   spec.priority = properties.priority;

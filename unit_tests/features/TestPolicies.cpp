@@ -34,6 +34,29 @@ Policy moved_to(Space const& instance, Policy const& base) {
   return Traits::on(Traits::keep(base), instance);
 }
 
+// ---- devices
+// --------------------------------------------------------------------------------------------------------
+
+SPACE_TEST(Device, IsChosenByItsNumber) {
+  TaskGraph graph;
+  View<int*> x("x", 4);
+  deep_copy(Label("first"), graph, x, 1);
+  auto const run_on = [&](int number) {
+    return space_task("task", ResourcePolicy(graph, read_write(x), on<Space>, device(number)),
+                      [=](Space const& instance) { Kokkos::deep_copy(instance, x, 2); });
+  };
+  run_on(0).get();
+  EXPECT_THAT(values_of(x), testing::Each(2));
+  try {
+    run_on(1000);
+    ADD_FAILURE() << "there is no such device";
+  } catch (Error const& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::bad_input);
+    EXPECT_THAT(error.what(), HasSubstr("1000"));
+  }
+  graph.wait();
+}
+
 // ---- ranges
 // ---------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_SIMULATEDLOG_HPP
+#define TRELLIS_SIMULATEDLOG_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace trellis {
+
+/// What a simulated device was asked to do. A program's records are the event stream that tests look at.
+struct SimulatedRecord {
+  enum class Kind : unsigned char {
+    make_stream,
+    copy_stream,  ///< of the user's
+    destroy_stream,
+    launch,
+    copy,
+    record_event,
+    wait_event,
+    query,  ///< has the event passed?
+    release_event,
+    begin_capture,
+    end_capture,   ///< `graph`: the new one
+    update_graph,  ///< an end of capture that updated `graph` in place
+    launch_graph,
+    graph_node,  ///< work of a launched graph
+    release_graph,
+    synchronize,  ///< the host waits for the device
+    allocate,
+    deallocate,
+    error,  ///< `name` says which
+  };
+
+  Kind kind = Kind::launch;
+  std::uint64_t order = 0;  ///< among the records of all devices with one clock
+  int stream = -1;
+  int event = -1;
+  int event_device = -1;  ///< whose event it is
+  int graph = -1;
+  bool captured = false;  ///< went into a graph, and was not done
+  std::string name = {};
+  std::uint64_t bytes = 0;      ///< of a copy or an allocation
+  std::thread::id thread = {};  ///< of the host that asked
+  std::int64_t called = 0;      ///< the host's time
+  std::int64_t begin = -1;      ///< on the device; -1: not done yet
+  std::int64_t end = -1;
+
+  /// Did the host wait for the device?
+  [[nodiscard]] bool blocks_the_host() const { return kind == Kind::synchronize; }
+  /// One line, without times and thread: what two runs of one program have in common.
+  [[nodiscard]] std::string text() const;
+};
+
+[[nodiscard]] std::string_view to_string(SimulatedRecord::Kind kind);
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Plans whose tasks run on one device become graphs of that device.
+#include "Kernels.hpp"
+
+#include <random>
+
+namespace trellis::Test {
+namespace {
+
+using namespace Bare;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// Counts on the device, and the result comes when that is done.
+struct Finishing {
+  static constexpr bool launches_only = true;
+  long* on_device;
+  long* result;
+  void operator()(void* instance) const {
+    SimulatedDevice::launch(instance, {[to = on_device] { ++*to; }, "count"});
+  }
+  void finish() const { *result = *on_device; }
+};
+
+/// Launches something, but may have no result.
+struct Failing {
+  static constexpr bool launches_only = true;
+  bool* fails;
+  void operator()(void* instance) const {
+    SimulatedDevice::launch(instance, {[] {}, "failing"});
+  }
+  void finish() const {
+    if (*fails) throw std::runtime_error("no result");
+  }
+};
+
+class DevicePlans : public EitherTime {
+ protected:
+  std::shared_ptr<SimulatedClock> clock = make_clock();
+  SimulatedDevice device{{.clock = clock}};
+};
+INSTANTIATE_TEST_SUITE_P(Time, DevicePlans, testing::Bool(), name_of_time);
+
+TEST_P(DevicePlans, AReplayIsOneLaunch) {
+  {
+    TaskGraph graph(with_workers(1));
+    Block x("x"), y("y"), z("z");
+    Plan const plan = graph.record([&] {
+      kernel(graph, device, "grow", {updates(x)}, [&] { x[0] = (3 * x[0] + 1) % 1000; });
+      kernel(graph, device, "left", {reads(x), writes(y)}, [&] { y[0] = x[0] + 1; });
+      kernel(graph, device, "right", {reads(x), writes(z)}, [&] { z[0] = x[0] + 2; });
+      kernel(graph, device, "join", {reads(y), reads(z), updates(x)}, [&] { x[0] += y[0] * z[0] % 7; });
+    });
+    EXPECT_EQ(x[0], 0) << "recording runs nothing";
+    kernel(graph, device, "before", {writes(x)}, [&] { x[0] = 5; });
+    graph.replay(plan, 3);
+    graph.replay(plan, 100);
+    kernel(graph, device, "after", {updates(x)}, [&] { x[0] = -x[0]; });
+    graph.wait();
+    long expected = 5;
+    for (int round = 0; round < 103; ++round) {
+      expected = (3 * expected + 1) % 1000;
+      expected += (expected + 1) * (expected + 2) % 7;
+    }
+    EXPECT_EQ(x[0], -expected);
+    EXPECT_EQ(count(device, Kind::launch_graph), 103u);
+    EXPECT_EQ(count(device, Kind::end_capture), 1u);
+    EXPECT_THAT(texts(device, {Kind::synchronize}), IsEmpty());
+    std::size_t launches = 0;
+    for (SimulatedRecord const& record : device.log())
+      launches += record.kind == Kind::launch && !record.captured ? 1 : 0;
+    EXPECT_EQ(launches, 2u) << "before and after";
+    EXPECT_EQ(device.live_graphs(), 1);
+  }
+  EXPECT_EQ(device.live_graphs(), 0);
+  EXPECT_EQ(device.live_streams(), 0);
+  EXPECT_EQ(device.live_events(), 0);
+}
+
+TEST_P(DevicePlans, AFutureHoldsTheNewestReplay) {
+  long on_device = 0, result = 0;
+  TaskGraph graph(with_workers(1));
+  Future<void> counted;
+  Plan const plan = graph.record(
+      [&] { counted = task(graph, "count", {}, Finishing{&on_device, &result}, {.space = &device}); });
+  graph.replay(plan, 4);
+  counted.get();
+  EXPECT_EQ(result, 4);
+  graph.replay(plan, 3);
+  counted.get();
+  EXPECT_EQ(result, 7);
+  EXPECT_EQ(count(device, Kind::launch_graph), 7u);
+}
+
+TEST_P(DevicePlans, WhatCannotBeCapturedIsLaunchedTaskByTask) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y");
+  Plan const plan = graph.record([&] {
+    kernel(graph, device, "one", {updates(x)}, [&] { ++x[0]; });
+    struct Allocating : Kernel {
+      void operator()(void* instance) const {
+        SimulatedDevice::uncapturable(instance, "an allocation");
+        Kernel::operator()(instance);
+      }
+    };
+    task(graph, "two", {reads(x), updates(y)}, Allocating{{[&] { y[0] += x[0]; }, "two"}},
+         {.space = &device});
+  });
+  graph.replay(plan, 5);
+  graph.wait();
+  EXPECT_EQ(y[0], 15);
+  EXPECT_EQ(count(device, Kind::launch_graph), 0u);
+  EXPECT_EQ(device.live_graphs(), 0);
+}
+
+TEST_P(DevicePlans, APlanWithBodiesThatDoMoreThanLaunchIsLaunchedTaskByTask) {
+  TaskGraph graph(with_workers(1));
+  int calls = 0;
+  Plan const plan =
+      graph.record([&] { task(graph, "counts its calls", {}, [&](void*) { ++calls; }, {.space = &device}); });
+  graph.replay(plan, 5);
+  graph.wait();
+  EXPECT_EQ(calls, 5);
+}
+
+TEST_P(DevicePlans, ADeviceWithoutGraphsLaunchesTaskByTask) {
+  SimulatedDevice plain({.clock = clock, .graphs = false});
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  Plan const plan = graph.record([&] { kernel(graph, plain, "one", {updates(x)}, [&] { ++x[0]; }); });
+  graph.replay(plan, 5);
+  graph.wait();
+  EXPECT_EQ(x[0], 5);
+}
+
+TEST_P(DevicePlans, PassesThatAreAlikeUpdateTheGraph) {
+  TaskGraph graph(with_workers(1));
+  Block a("a"), b("b");
+  Block* front = &a;
+  Block* back = &b;
+  long expected_a = 1, expected_b = 0;
+  a[0] = 1;
+  IterateReport const report = graph.iterate("steps", 30, [&](std::uint64_t step) {
+    long const add = static_cast<long>(step);
+    kernel(graph, device, "step", {reads(*front), writes(*back)},
+           [from = front, to = back, add] { (*to)[0] = ((*from)[0] * 3 + add) % 1009; });
+    kernel(graph, device, "more", {updates(*back)}, [to = back] { ++(*to)[0]; });
+    long& from = front == &a ? expected_a : expected_b;
+    long& to = front == &a ? expected_b : expected_a;
+    to = (from * 3 + add) % 1009 + 1;
+    std::swap(front, back);
+    return true;
+  });
+  graph.wait();
+  EXPECT_EQ(a[0], expected_a);
+  EXPECT_EQ(b[0], expected_b);
+  EXPECT_EQ(report.dynamic, 0u);
+  EXPECT_GT(count(device, Kind::update_graph), 20u);
+  EXPECT_EQ(count(device, Kind::launch_graph), 30u);
+}
+
+TEST_P(DevicePlans, AFailureInAGraphIsThatOfItsTasks) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y");
+  Future<void> bad, beside;
+  Plan const plan = graph.record([&] {
+    bad = kernel(graph, device, "bad", {updates(x)}, [] { throw std::runtime_error("out of range"); });
+    beside = kernel(graph, device, "beside", {updates(y)}, [&] { ++y[0]; });
+  });
+  auto const whole = graph.replay(plan, 2);
+  EXPECT_THAT(Bare::message_of([&] { whole.get(); }), HasSubstr("out of range"));
+  EXPECT_THAT(Bare::message_of([&] { bad.get(); }),
+              testing::AllOf(HasSubstr("\"bad\""), HasSubstr("out of range")));
+  EXPECT_NE(Bare::message_of([&] { beside.get(); }), "no error") << "nobody knows what it has done";
+  EXPECT_THROW(graph.wait(), Error);
+}
+
+TEST_P(DevicePlans, InARecordingGraphTheTasksAreSeenOneByOne) {
+  TaskGraph graph(recorded(1));
+  Block x("x");
+  Plan const plan = graph.record([&] { kernel(graph, device, "one", {updates(x)}, [&] { ++x[0]; }); });
+  graph.replay(plan, 3);
+  graph.wait();
+  EXPECT_EQ(x[0], 3);
+  EXPECT_EQ(graph.dependency_graph().nodes().size(), 4u);
+}
+
+TEST_P(DevicePlans, PiecesOfAMixedPlanAreOneLaunchEach) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y"), z("z"), sum("sum");
+  Future<long> total;
+  Plan const plan = graph.record([&] {
+    kernel(graph, device, "a", {updates(x)}, [&] { x[0] = (3 * x[0] + 1) % 1000; });
+    kernel(graph, device, "b", {reads(x), writes(y)}, [&] { y[0] = x[0] + 1; });
+    kernel(graph, device, "c", {reads(x), writes(z)}, [&] { z[0] = x[0] + 2; });
+    total = task(graph, "host", {reads(y), reads(z), updates(sum)}, [&] { return sum[0] += y[0] + z[0]; });
+    kernel(graph, device, "d", {reads(sum), updates(x)}, [&] { x[0] = (x[0] + sum[0]) % 1000; });
+    kernel(graph, device, "e", {updates(x)}, [&] { ++x[0]; });
+    kernel(graph, device, "alone", {updates(sum)}, [&] { sum[0] %= 500; });
+  });
+  graph.replay(plan, 20);
+  long at = 0, all = 0, result = 0;
+  for (int round = 0; round < 20; ++round) {
+    at = (3 * at + 1) % 1000;
+    result = all += 2 * at + 3;
+    at = (at + all) % 1000 + 1;
+    all %= 500;
+  }
+  EXPECT_EQ(total.get(), result);
+  graph.wait();
+  EXPECT_EQ(x[0], at);
+  EXPECT_EQ(sum[0], all);
+  EXPECT_EQ(count(device, Kind::end_capture), 2u);
+  EXPECT_EQ(count(device, Kind::launch_graph), 40u);
+  std::size_t single = 0;
+  for (SimulatedRecord const& record : device.log())
+    single += record.kind == Kind::launch && !record.captured ? 1 : 0;
+  EXPECT_EQ(single, 0u) << "\"alone\" follows \"d\", which reads the sum";
+}
+
+TEST_P(DevicePlans, AFailureInAPieceIsThatOfItsTasks) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y");
+  bool fails = true;
+  Future<void> bad, behind;
+  std::atomic<int> host_ran{0}, beside{0};
+  Plan const plan = graph.record([&] {
+    bad = task(graph, "bad", {updates(x)}, Failing{&fails}, {.space = &device});
+    behind = kernel(graph, device, "behind", {reads(x), updates(y)}, [&] { ++y[0]; });
+    task(graph, "host", {reads(y)}, [&] { ++host_ran; });
+    task(graph, "beside", {}, [&] { ++beside; });
+  });
+  auto const whole = graph.replay(plan, 2);
+  EXPECT_THAT(Bare::message_of([&] { whole.get(); }), HasSubstr("no result"));
+  EXPECT_THAT(Bare::message_of([&] { bad.get(); }), HasSubstr("\"bad\""));
+  EXPECT_NE(Bare::message_of([&] { behind.get(); }), "no error");
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(host_ran, 0);
+  EXPECT_EQ(beside, 2);
+  fails = false;
+  graph.replay(plan, 3);
+  graph.wait();
+  EXPECT_NO_THROW(bad.get());
+  EXPECT_EQ(host_ran, 3);
+}
+
+TEST_P(DevicePlans, NestedPlansAndPlansOnTwoDevicesWork) {
+  SimulatedDevice other({.number = 1, .clock = clock});
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  Plan const inner = graph.record([&] { kernel(graph, device, "inner", {updates(x)}, [&] { x[0] += 2; }); });
+  Plan const outer = graph.record([&] {
+    kernel(graph, other, "outer", {updates(x)}, [&] { x[0] *= 3; });
+    graph.replay(inner, 2);
+  });
+  graph.replay(outer, 3);
+  graph.replay(inner, 1);
+  graph.wait();
+  long expected = 0;
+  for (int round = 0; round < 3; ++round) expected = expected * 3 + 4;
+  EXPECT_EQ(x[0], expected + 2);
+}
+
+/// In virtual time: the branches of a graph run side by side, whole graphs one after the other.
+TEST(DevicePlanTimes, BranchesRunSideBySide) {
+  auto const clock = virtual_clock();
+  SimulatedDevice device({.clock = clock});
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y", 4);
+  Plan const plan = graph.record([&] {
+    kernel(graph, device, "root", {updates(x)}, [] {}, 100);
+    for (std::size_t k = 0; k < 4; ++k)
+      kernel(graph, device, "branch", {reads(x), updates(y(k, 1))}, [] {}, 1000);
+    kernel(graph, device, "join", {updates(x), reads(y)}, [] {}, 10);
+  });
+  graph.replay(plan, 2);
+  graph.wait();
+  EXPECT_EQ(clock->makespan(), 2 * 1110);
+}
+
+/// Random plans against plain loops, with replays, passes of `iterate` and single tasks in turns.
+TEST_P(DevicePlans, RandomPlansGiveWhatTheSerialOrderGives) {
+  for (std::uint64_t seed = 1; seed <= 90; ++seed) {
+    std::mt19937_64 random(seed);
+    TaskGraphOptions options = with_workers(1 + static_cast<int>(seed % 2));
+    options.streams = 1 + static_cast<int>(seed % 4);
+    TaskGraph graph(options);
+    std::size_t const size = 10;
+    Block x("x", size);
+    std::vector<long> expected(size, 0);
+    struct Step {
+      std::size_t first, many, from;
+      long add;
+      bool on_host;
+    };
+    bool const mixed = seed % 3 != 0;
+    auto const make_step = [&] {
+      std::size_t const first = random() % size;
+      return Step{first, 1 + random() % (size - first), random() % size, static_cast<long>(random() % 100),
+                  mixed && random() % 3 == 0};
+    };
+    auto const apply = [](auto& values, Step const& step) {
+      long const add = values[step.from];
+      for (std::size_t n = step.first; n < step.first + step.many; ++n)
+        values[n] = (values[n] * 3 + add + step.add) % 1'000'003;
+    };
+    auto const submit = [&](Step const& step) {
+      std::vector<Touch> const touches = {reads(x(step.from, 1)), updates(x(step.first, step.many))};
+      auto const body = [&x, step, apply] { apply(x, step); };
+      if (step.on_host)
+        task(graph, "host", touches, body);
+      else
+        kernel(graph, device, "kernel", touches, body);
+    };
+    std::vector<Step> steps(1 + random() % 12);
+    for (Step& step : steps) step = make_step();
+    Plan const plan = graph.record([&] {
+      for (Step const& step : steps) submit(step);
+    });
+    for (int k = 0; k < 12; ++k) {
+      if (random() % 3 == 0) {
+        Step const step = make_step();
+        apply(expected, step);
+        submit(step);
+      } else if (random() % 3 == 0) {
+        std::uint64_t const passes = 1 + random() % 4;
+        long const base = static_cast<long>(random() % 100);
+        graph.iterate("passes", passes, [&](std::uint64_t pass) {
+          for (Step step : steps) {
+            step.add = base + static_cast<long>(pass);
+            apply(expected, step);
+            submit(step);
+          }
+          return true;
+        });
+      } else {
+        std::uint64_t const rounds = random() % 5;
+        for (std::uint64_t round = 0; round < rounds; ++round)
+          for (Step const& step : steps) apply(expected, step);
+        graph.replay(plan, rounds);
+      }
+      if (random() % 6 == 0) graph.wait();
+    }
+    graph.wait();
+    for (std::size_t n = 0; n < size; ++n) ASSERT_EQ(x[n], expected[n]) << "seed " << seed;
+    device.clear_log();
+  }
+  EXPECT_EQ(device.live_graphs() + device.live_streams() + device.live_events(), 0);
+}
+
+}  // namespace
+}  // namespace trellis::Test
