@@ -244,6 +244,19 @@ TEST_P(DevicePlans, AFailureInAPieceIsThatOfItsTasks) {
   EXPECT_EQ(host_ran, 3);
 }
 
+TEST_P(DevicePlans, AreMadeAndDroppedInALaunch) {
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  auto const body = [&](void*) {
+    Plan const plan = graph.record([&] { kernel(graph, device, "one", {updates(x)}, [&] { ++x[0]; }); });
+    Plan const dropped = graph.record([&] { kernel(graph, device, "one", {updates(x)}); });
+    graph.replay(plan, 3);
+  };
+  task(graph, "records", {}, body, {.space = &device});
+  graph.wait();
+  EXPECT_EQ(x[0], 3);
+}
+
 TEST_P(DevicePlans, NestedPlansAndPlansOnTwoDevicesWork) {
   SimulatedDevice other({.number = 1, .clock = clock});
   TaskGraph graph(with_workers(2));
