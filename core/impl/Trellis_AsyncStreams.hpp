@@ -87,6 +87,8 @@ class AsyncStreams {
   /// Hands out tasks whose events have passed. Does nothing while another thread is at it.
   void retire(Retired& retired);
   [[nodiscard]] bool busy() const { return m_launched.load(std::memory_order_seq_cst) > 0; }
+  /// Does one of the devices have a clock of its own?
+  [[nodiscard]] bool has_own_clock() const { return m_own_clock.load(std::memory_order_relaxed); }
   /// A thread has nothing to do but wait for what has been launched.
   void host_is_idle();
   /// Name of a stream by the number that a launched task carries.
@@ -138,6 +140,7 @@ class AsyncStreams {
   std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
   Retired m_passed;                     ///< what a launch has found, for `retire`
   std::atomic<int> m_launched{0};
+  std::atomic<bool> m_own_clock{false};
 };
 
 }  // namespace trellis::Impl

@@ -45,6 +45,7 @@ AsyncStreams::Stream& AsyncStreams::new_stream(SpaceAdapter& space, void* instan
   m_streams.push_back(std::move(stream));
   m_needed.push_back(0);
   for (auto const& each : m_streams) each->waited_for.resize(m_streams.size(), 0);
+  if (space.has_own_clock()) m_own_clock.store(true, std::memory_order_relaxed);
   if (m_recorder != nullptr) set_clock(space, instance);
   return *m_streams.back();
 }

@@ -149,6 +149,7 @@ void Engine::push(Task& task, Slot* slot) {
 bool Engine::has_ready(Slot const& slot) const {
   if (!m_policy->empty() || (slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0)) return true;
   if (!m_streams.busy()) return false;
+  if (!slot.waits && m_streams.has_own_clock() && !m_workers.anyone_waits()) return false;
   int const poller = m_poller.load(std::memory_order_seq_cst);
   return poller == nobody || poller == slot.number;
 }
@@ -446,6 +447,10 @@ void Engine::stop_polling(Slot const& slot) {
 /// nobody polls; if it has none, those that have them have not asked yet, as they do so under the mutex of
 /// Workers when they give them back. For the order of these see Workers.
 bool Engine::poll(Slot& slot) {
+  // A device with a clock of its own goes on when the host waits: what happens must not depend on how fast a
+  // thread submits.
+  bool const somebody_waits = slot.waits || m_workers.anyone_waits();
+  if (!somebody_waits && m_streams.has_own_clock()) return false;
   int expected = nobody;
   if (!m_poller.compare_exchange_strong(expected, slot.number, std::memory_order_seq_cst) &&
       expected != slot.number)
@@ -459,7 +464,7 @@ bool Engine::poll(Slot& slot) {
   bool const any = !retired.passed.empty() || !retired.failed.empty();
   if (!any) {
     m_next_poll = std::chrono::steady_clock::now() + poll_interval;
-    if (slot.waits || m_workers.anyone_waits()) m_streams.host_is_idle();
+    if (somebody_waits) m_streams.host_is_idle();
   }
   if (!m_streams.busy()) stop_polling(slot);
   return any;

@@ -64,10 +64,10 @@ void Engine::capture(PlanState& plan) {
 
 bool Engine::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
   bool captured = false;
-  try {
-    captured = capture_graph(graph, tasks);
-  } catch (...) {  // not everything can be captured
-  }
+  for (int attempt = 0; attempt < 2 && !captured; ++attempt) try {
+      captured = capture_graph(graph, tasks);
+    } catch (...) {  // not everything can be captured, or an instance had to get memory for it first
+    }
   if (!captured) AsyncStreams::release(graph);
   return captured;
 }
