@@ -11,6 +11,11 @@ foreach(backend Serial OpenMP Threads Cuda HIP SYCL)
   endif()
 endforeach()
 
+set(trellis_has_device OFF)
+if(Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP OR Kokkos_ENABLE_SYCL)
+  set(trellis_has_device ON)
+endif()
+
 set(core_globs core/src/*.cpp)
 set(trellis_globs spaces/src/*.cpp policies/src/*.cpp)
 foreach(backend ${trellis_backends})

@@ -1,11 +1,13 @@
 # Functions for unit_tests/. One ctest entry for each program, so that Kokkos starts once for each.
 #
-#   trellis_add_test(NAME SOURCES file... [SPACE_SOURCES file...] [LIBRARIES target...] [LABELS label...]
-#                    [TIMEOUT seconds] [PROCESSORS n] [ARGS argument...] [CORE] [OWN_MAIN])
+#   trellis_add_test(NAME [SOURCES file...] [SPACE_SOURCES file...] [HOST_SOURCES file...] [HOST_SPACE_SOURCES file...]
+#                    [LIBRARIES target...] [LABELS label...] [TIMEOUT seconds] [PROCESSORS n] [ARGS argument...] [CORE]
+#                    [OWN_MAIN])
 #       A GoogleTest program. Its main starts and ends Kokkos; with CORE it links Trellis::core alone and
 #       knows no Kokkos; with OWN_MAIN the sources have a main. A file in SPACE_SOURCES is compiled once
 #       for each execution space that this Kokkos has, with TRELLIS_TEST_SPACE (Kokkos::Serial) and
-#       TRELLIS_TEST_SPACE_NAME (Serial) defined. The label `concurrent` puts a test under the thread sanitizer.
+#       TRELLIS_TEST_SPACE_NAME (Serial) defined. Those in HOST_SOURCES and HOST_SPACE_SOURCES take what Kokkos chooses by
+#       default to be on the host: a Kokkos with a device does without them. The label `concurrent` puts a test under the thread sanitizer.
 #
 #   trellis_add_compile_fail_test(NAME SOURCE file [EXPECT "sentence"] [LIBRARIES target...])
 #       The file must not compile, and the compiler must say the sentence; without EXPECT it stands in the
@@ -30,8 +32,12 @@ target_link_libraries(trellis_test_main PRIVATE Kokkos::kokkos GTest::gmock)
 
 function(trellis_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN" "TIMEOUT;PROCESSORS"
-    "SOURCES;SPACE_SOURCES;LIBRARIES;LABELS;ARGS")
+    "SOURCES;SPACE_SOURCES;HOST_SOURCES;HOST_SPACE_SOURCES;LIBRARIES;LABELS;ARGS")
   set(sources ${arg_SOURCES})
+  if(NOT trellis_has_device)
+    list(APPEND sources ${arg_HOST_SOURCES})
+    list(APPEND arg_SPACE_SOURCES ${arg_HOST_SPACE_SOURCES})
+  endif()
   foreach(source ${arg_SPACE_SOURCES})
     get_filename_component(source ${source} ABSOLUTE)
     get_filename_component(stem ${source} NAME_WE)
@@ -44,6 +50,9 @@ function(trellis_add_test name)
     endforeach()
   endforeach()
 
+  if(NOT sources)
+    return()
+  endif()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE trellis_warnings GTest::gmock nlohmann_json::nlohmann_json ${arg_LIBRARIES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -58,7 +58,8 @@ template <class Space, class Destination, class Source>
 struct CopyBody {
   static constexpr std::string_view pattern = "deep_copy";
   static constexpr bool copies_between_spaces = true;
-  static constexpr bool launches_only = true;
+  // A large functor, see Trellis_LaunchPolicy.hpp: those of Kokkos' copies hold the two and little else.
+  static constexpr bool launches_only = sizeof(Destination) + sizeof(Source) <= 128;
   Destination destination;
   Source source;
   void run(void* instance, Label const& label) {

@@ -5,6 +5,7 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <impl/Trellis_BoundFunctor.hpp>
+#include <impl/Trellis_LaunchPolicy.hpp>
 #include <impl/Trellis_RebindPolicy.hpp>
 #include <impl/Trellis_Submit.hpp>
 
@@ -21,14 +22,14 @@ template <class Traits, class Functor>
 struct ForBody {
   static constexpr std::string_view pattern = "parallel_for";
   static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = true;
+  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
   typename Traits::Range range;
   Functor functor;
 
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
-    Kokkos::parallel_for(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)),
-                         functor);
+    Kokkos::parallel_for(kernel_name(label),
+                         launched(Traits::on(range, *static_cast<Space const*>(instance))), functor);
   }
 };
 

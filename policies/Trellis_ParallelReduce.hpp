@@ -241,7 +241,7 @@ template <class Traits, class Functor, class Value, class... Results>
 struct ReduceBody {
   static constexpr std::string_view pattern = "parallel_reduce";
   static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = true;
+  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
   using Space = typename Traits::execution_space;
   static constexpr bool uses_slot = reduces_into_slot<Space, Results...>;
   using InSlot = typename SlotReductionOf<Space, Results...>::type;
@@ -252,7 +252,7 @@ struct ReduceBody {
   [[no_unique_address]] typename InSlot::Slot slot{};
 
   void run(void* instance, Label const& label) {
-    auto const policy = Traits::on(range, *static_cast<Space const*>(instance));
+    auto const policy = launched(Traits::on(range, *static_cast<Space const*>(instance)));
     if constexpr (uses_slot)
       InSlot::run(label, policy, functor, results, slot);
     else
@@ -280,7 +280,7 @@ template <class Traits, class Functor, class... Results>
 struct ReduceBody<Traits, Functor, void, Results...> {
   static constexpr std::string_view pattern = "parallel_reduce";
   static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = true;
+  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
   using Space = typename Traits::execution_space;
   using InSlot = typename SlotReductionOf<Space, Results...>::type;
   typename Traits::Range range;
@@ -289,7 +289,7 @@ struct ReduceBody<Traits, Functor, void, Results...> {
   [[no_unique_address]] typename InSlot::Slot slot{};
 
   void run(void* instance, Label const& label) {
-    auto const policy = Traits::on(range, *static_cast<Space const*>(instance));
+    auto const policy = launched(Traits::on(range, *static_cast<Space const*>(instance)));
     if constexpr (reduces_into_slot<Space, Results...>)
       InSlot::run(label, policy, functor, results, slot);
     else

@@ -17,7 +17,7 @@ template <class Traits, class Functor, class Value>
 struct ScanBody {
   static constexpr std::string_view pattern = "parallel_scan";
   static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = true;
+  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
   typename Traits::Range range;
   Functor functor;
   std::shared_ptr<FutureState<Value>> state;
@@ -25,8 +25,8 @@ struct ScanBody {
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
     Value total{};
-    Kokkos::parallel_scan(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)),
-                          functor, total);
+    Kokkos::parallel_scan(kernel_name(label),
+                          launched(Traits::on(range, *static_cast<Space const*>(instance))), functor, total);
     state->value.emplace(std::move(total));
   }
 };
@@ -36,7 +36,7 @@ template <class Traits, class Functor, class Value>
 struct ScanBody<Traits, Functor, Value> {
   static constexpr std::string_view pattern = "parallel_scan";
   static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = true;
+  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
   using Space = typename Traits::execution_space;
   using memory_space = typename AdapterOf<Space>::result_space;
   typename Traits::Range range;
@@ -46,8 +46,8 @@ struct ScanBody<Traits, Functor, Value> {
 
   void run(void* instance, Label const& label) {
     Kokkos::View<Value, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const total(&slot.renew());
-    Kokkos::parallel_scan(kernel_name(label), Traits::on(range, *static_cast<Space const*>(instance)),
-                          functor, total);
+    Kokkos::parallel_scan(kernel_name(label),
+                          launched(Traits::on(range, *static_cast<Space const*>(instance))), functor, total);
   }
   void finish() { state->value.emplace(slot.value()); }
 };

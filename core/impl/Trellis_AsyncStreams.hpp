@@ -69,7 +69,7 @@ class AsyncStreams {
   bool capture(PlanGraph& graph, std::vector<Task*> const& tasks, int threads_per_worker,
                FunctionRef<void(Task&, void* instance)> run) const;
   static void release(PlanGraph& graph) noexcept;
-  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(m_mutex); }
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(m_mutex); }
 
   struct Retired {
     struct Passed {
@@ -131,7 +131,8 @@ class AsyncStreams {
 
   std::size_t const m_streams_per_space;
   Recorder* const m_recorder;
-  mutable std::mutex m_mutex;
+  /// Recursive: what a task launches is the user's code, which may record a plan, or drop one.
+  mutable std::recursive_mutex m_mutex;
   std::vector<std::unique_ptr<Stream>> m_streams;
   std::vector<Clock> m_clocks;          ///< of a recording graph
   std::vector<std::uint64_t> m_needed;  ///< scratch of a launch

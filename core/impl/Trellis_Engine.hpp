@@ -139,13 +139,6 @@ class Engine final : private TaskSource {
   static void find_outer_accesses(PlanState& plan);
   TaskHandle submit_replay(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds,
                            PlanRecording* recording = nullptr);
-  void capture(PlanState& plan);
-  bool capture_graph(PlanState& plan);
-  TaskHandle submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
-  static void run_graph(void* body, void* instance, Label const& label);
-  static void finish_graph(void* body);
-  static void fail_graph(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
-  static void destroy_graph(void* body) noexcept;
   [[nodiscard]] static Task* whole_of(Task const& task);
   Task* run_plan(Task& whole, Slot& slot);
   TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
@@ -170,6 +163,21 @@ class Engine final : private TaskSource {
   void submit_instead(PlanRecording& recording);
   void before_wait(TaskHandle const* handle);
   static thread_local PlanRecording* t_recording;
+
+  // Plans as graphs of a device.
+  void capture(PlanState& plan);
+  bool capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks);
+  bool capture_graph(PlanGraph& graph, std::vector<Task*> const& tasks);
+  void make_pieces(PlanState& plan);
+  void finish_all(std::vector<Task*> const& tasks);
+  void fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled);
+  TaskHandle submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
+  static void run_graph(void* body, void* instance, Label const& label);
+  static void finish_graph(void* body);
+  static void fail_graph(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
+  static void destroy_graph(void* body) noexcept;
+  static void run_piece(void* body, void* instance, Label const& label);
+  static void finish_piece(void* body);
 
   // Parts of tasks.
   Task& require_live(TaskHandle const& self, char const* what) const;

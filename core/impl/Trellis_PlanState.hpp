@@ -52,6 +52,13 @@ struct PlanGraph {
   bool stale = false;  ///< the tasks have got other functors: to be captured again
 };
 
+/// The tasks of a piece of a plan, launched as one graph.
+struct PlanPiece {
+  PlanGraph graph;
+  std::vector<Task*> members;  ///< in the order of submission
+  Task* task = nullptr;        ///< in their place; its index is behind those of all tasks
+};
+
 /// Tasks that run round by round, without being analysed, copied or allocated again.
 ///
 /// To the tasks around it a replay is one task (here: the whole) with the union of their accesses; when that
@@ -101,6 +108,8 @@ struct PlanState {
   std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason> reasons;  ///< of edges not by access
   std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation; not of `iterate`
   std::vector<PlanState*> nested;                    ///< that tasks of this one replay; they keep them alive
+  /// Of a plan that is no graph as a whole.
+  std::vector<std::unique_ptr<PlanPiece>> pieces;
   PlanGraph graph;  ///< guarded by the mutex of AsyncStreams, once it has been recorded
 
   // What others see.

@@ -4,6 +4,7 @@
 #include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace trellis::Impl {
@@ -218,21 +219,24 @@ class Lanes {
 bool AsyncStreams::capture(PlanGraph& graph, std::vector<Task*> const& tasks, int threads_per_worker,
                            FunctionRef<void(Task&, void*)> run) const {
   SpaceAdapter& space = *graph.space;
+  std::unordered_map<Task const*, std::size_t> place_of;
+  for (Task const* task : tasks) place_of.emplace(task, place_of.size());
   std::vector<std::vector<std::size_t>> before(tasks.size());
-  for (Task const* task : tasks)
-    for (std::uint32_t k = 0; k < task->node.own_round; ++k)
-      before[task->successor(k)->node.index].push_back(task->node.index);
+  for (std::size_t place = 0; place < tasks.size(); ++place)
+    for (std::uint32_t k = 0; k < tasks[place]->node.own_round; ++k)
+      if (auto const next = place_of.find(tasks[place]->successor(k)); next != place_of.end())
+        before[next->second].push_back(place);
 
   if (graph.instances.empty()) graph.instances.push_back(space.make_instance(threads_per_worker));
   if (!space.begin_capture(graph.instances[0])) return false;
   try {
     Lanes lanes(graph, m_streams_per_space, threads_per_worker);
     lanes.begin();
-    for (Task* task : tasks) {
-      std::size_t const lane = lanes.place(before[task->node.index]);
-      run(*task, graph.instances[lane]);
+    for (std::size_t place = 0; place < tasks.size(); ++place) {
+      std::size_t const lane = lanes.place(before[place]);
+      run(*tasks[place], graph.instances[lane]);
       space.check_launch(graph.instances[lane]);
-      lanes.placed(lane, task->node.own_round > 0);
+      lanes.placed(lane, tasks[place]->node.own_round > 0);
     }
     lanes.join();
   } catch (...) {

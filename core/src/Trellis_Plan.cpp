@@ -287,12 +287,14 @@ void Engine::dismantle(PlanState& plan) {
     std::erase(m_plans, &plan);
     plan.engine = nullptr;
     note_failures(plan);
+    for (auto const& piece : plan.pieces) plan.tasks.push_back(piece->task);
     for (Task* task : plan.tasks) task->live_id.store(0, std::memory_order_release);
   }
   Task* first = plan.owner;
   {
     auto const streams = m_streams.lock();
     AsyncStreams::release(plan.graph);
+    for (auto const& piece : plan.pieces) AsyncStreams::release(piece->graph);
   }
   for (Task* task : plan.tasks) {
     task->ops->destroy(task->body);  // without a lock: it may free Views, and other plans

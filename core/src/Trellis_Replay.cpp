@@ -42,119 +42,6 @@ TaskHandle Engine::submit_replay(Label const& label, std::shared_ptr<PlanState> 
   return submit_pending(*plan, std::move(spec));
 }
 
-// --- plans that are graphs of a device
-// ---------------------------------------------------------------------------------------
-
-/// Makes a graph of the plan when all its tasks run on one device and do nothing but launch work there.
-void Engine::capture(PlanState& plan) {
-  if (plan.tasks.empty() || m_numbers_runs) return;
-  SpaceAdapter* const space = plan.tasks.front()->space;
-  for (Task const* task : plan.tasks)
-    if (!task->asynchronous || task->space != space || !task->ops->launches_only || task->exclusive ||
-        task->main_thread || task->wanted_stream >= 0)
-      return;
-  auto const streams = m_streams.lock();
-  plan.graph.space = space;
-  bool captured = false;
-  try {
-    captured = capture_graph(plan);
-  } catch (...) {  // not everything can be captured
-  }
-  if (!captured) AsyncStreams::release(plan.graph);
-}
-
-/// Requires the lock of the streams.
-bool Engine::capture_graph(PlanState& plan) {
-  bool const captured = m_streams.capture(plan.graph, plan.tasks, *m_options.threads_per_worker,
-                                          [&](Task& task, void* instance) {
-                                            Frame const frame(*this, no_slot(), task);
-                                            task.ops->run(task.body, instance, task.label);
-                                          });
-  plan.graph.stale = false;
-  return captured;
-}
-
-TaskHandle Engine::submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
-                                std::uint64_t rounds) {
-  static constexpr TaskOps graph_ops{.pattern = "replay",
-                                     .run = &run_graph,
-                                     .destroy = &destroy_graph,
-                                     .fail = &fail_graph,
-                                     .finish = &finish_graph};
-  TaskHandle last;
-  for (std::uint64_t done = 0; done < rounds;) {
-    std::uint64_t const count = std::min(rounds - done, ReplayBody::graphs_at_once);
-    done += count;
-    auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, count}; };
-    TaskSpec spec(Label(label), graph_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
-    spec.accesses = plan->requests;
-    std::vector<TaskHandle> after = plan->after;
-    if (last.valid()) after.push_back(last);
-    spec.after = after;
-    spec.space = plan->graph.space;
-    spec.replays = plan.get();
-    last = submit_pending(*plan, std::move(spec));
-  }
-  return last;
-}
-
-void Engine::run_graph(void* body, void* instance, Label const& /*label*/) {
-  auto& [plan, rounds] = *static_cast<ReplayBody*>(body);
-  {
-    std::lock_guard const lock(plan->lock);
-    for (auto const& [index, failed] : plan->failed)
-      plan->tasks[index]->ops->fail(plan->tasks[index]->body, 0, {}, nullptr);
-    plan->failed.clear();
-  }
-  bool fresh = !plan->graph.stale;
-  if (!fresh) try {
-      fresh = plan->engine->capture_graph(*plan);
-    } catch (...) {  // some other functors could be captured, these cannot
-    }
-  for (std::uint64_t round = 0; round < rounds; ++round)
-    if (fresh)
-      plan->graph.space->launch_graph(instance, plan->graph.graph);
-    else
-      for (Task* task : plan->tasks) task->ops->run(task->body, instance, task->label);
-}
-
-void Engine::finish_graph(void* body) {
-  PlanState& plan = *static_cast<ReplayBody*>(body)->plan;
-  FailurePtr failure;
-  for (Task* task : plan.tasks)
-    if (task->ops->finish != nullptr) try {
-        task->ops->finish(task->body);
-      } catch (...) {
-        FailurePtr const own = plan.engine->current_failure(*task);
-        plan.engine->note_failed(*task, own->origin_text, own, false);
-        if (failure == nullptr) failure = own;
-      }
-  if (failure != nullptr)
-    throw Error(Error::Kind::task_failed, failure->origin_text + " failed: " + failure->what, failure->cause);
-}
-
-void Engine::fail_graph(void* body, TaskId id, std::string const& /*text*/,
-                        FailurePtr const& failure) noexcept {
-  PlanState& plan = *static_cast<ReplayBody*>(body)->plan;
-  for (Task* task : plan.tasks) {
-    std::string text;
-    {
-      std::lock_guard const lock(plan.engine->m_submission);
-      text = describe(*task);
-    }
-    note_failed(*task, text, failure, failure->origin != id);
-  }
-}
-
-void Engine::destroy_graph(void* body) noexcept {
-  auto* const replay = static_cast<ReplayBody*>(body);
-  add_pending(*replay->plan, -1);
-  replay->~ReplayBody();
-}
-
-// --- replays in general
-// -----------------------------------------------------------------------------------------------------------
-
 /// Submits a task that takes one from the plan's count of what is pending when it is over.
 TaskHandle Engine::submit_pending(PlanState& plan, TaskSpec&& spec) {
   add_pending(plan, 1);
@@ -346,9 +233,9 @@ Task* Engine::rounds_over(PlanState& plan, Slot& slot) {
 
 Task* Engine::replay_over(PlanState& plan, Slot& slot, TaskState state) {
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
-  std::shared_ptr<PlanState> const keep = static_cast<ReplayBody*>(whole.body)->plan;
   let_next_in(plan, &slot);
   if (!whole.is_recorded) add_pending(plan, -1);
+  // This may be the last that knows the plan: it is gone before the replay counts as complete.
   return complete(whole, slot, state, slot.number);
 }
 
@@ -380,6 +267,11 @@ void Engine::note_failed_run(Task& task, TaskState state, FailurePtr const& fail
 /// The first time in a replay counts: later runs of the task may be cancelled because of it, or end well.
 void Engine::note_failed(Task& task, std::string const& text, FailurePtr const& failure, bool cancelled) {
   PlanState& plan = *task.node.plan;
+  if (task.node.index >= plan.tasks.size()) {  // a piece
+    for (Task* member : plan.pieces[task.node.index - plan.tasks.size()]->members)
+      note_failed(*member, text, failure, cancelled);
+    return;
+  }
   std::lock_guard const lock(plan.lock);
   if (plan.failed.emplace(task.node.index, PlanState::Failed{text, failure, cancelled}).second)
     task.ops->fail(task.body, cancelled ? 0 : failure->origin, text, failure);

@@ -5,17 +5,55 @@
 
 #include <Trellis_Error.hpp>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <vector>
 
 namespace trellis::Impl {
 
+namespace {
+
+/// The memory that Kokkos keeps for the kernels of an instance. It is replaced when one needs more.
+using Scratch = std::array<void const*, 14>;
+Scratch scratch_of(Kokkos::Cuda const& space) {
+  auto const& internal = *space.impl_internal_space_instance();
+  Scratch scratch{internal.m_scratchSpace, internal.m_scratchFlags, internal.m_scratchUnified,
+                  internal.m_scratchFunctor};
+  std::copy(std::begin(internal.m_team_scratch_ptr), std::end(internal.m_team_scratch_ptr),
+            scratch.begin() + 4);
+  return scratch;
+}
+bool was_replaced(Scratch const& before, Scratch const& now) {
+  for (std::size_t k = 0; k < now.size(); ++k)
+    if (before[k] != nullptr && before[k] != now[k]) return true;
+  return false;
+}
+
+/// The capture that this thread is at, or 0.
+thread_local std::uint64_t t_capture = 0;
+std::atomic<std::uint64_t> last_capture{0};
+
+}  // namespace
+
 /// Bodies are handed the address of the Kokkos::Cuda in it.
 struct CudaAdapter::Instance : Kokkos::Cuda {
   Instance(Kokkos::Cuda const& space, cudaStream_t stream) : Kokkos::Cuda(space), owned(stream) {}
-  cudaStream_t owned;  ///< null: the user's
+
+  /// Before the first launch in a capture.
+  void join_capture() {
+    if (t_capture == 0 || capture == t_capture) return;
+    capture = t_capture;
+    scratch = scratch_of(*this);
+  }
+
+  cudaStream_t owned;         ///< null: the user's
+  std::uint64_t capture = 0;  ///< the latest one that it took part in
+  Scratch scratch{};          ///< at its last launch in that
 };
 
 namespace {
@@ -81,9 +119,12 @@ void* CudaAdapter::copy_instance(void const* theirs) {
   return static_cast<Kokkos::Cuda*>(new Instance(space_of(theirs), nullptr));
 }
 
+CudaAdapter::Instance* CudaAdapter::ours(void* instance) {
+  return static_cast<Instance*>(static_cast<Kokkos::Cuda*>(instance));
+}
+
 void CudaAdapter::destroy_instance(void* instance) noexcept {
-  auto* const ours = static_cast<Instance*>(static_cast<Kokkos::Cuda*>(instance));
-  if (ours->owned == nullptr || !m_instances.put(ours)) destroy(ours);
+  if (ours(instance)->owned == nullptr || !m_instances.put(ours(instance))) destroy(ours(instance));
 }
 
 void CudaAdapter::destroy(Instance* instance) noexcept {
@@ -104,8 +145,15 @@ bool CudaAdapter::same_queue(void const* a, void const* b) const {
 // --- events
 
 // Kokkos does not ask whether a kernel could be launched.
-void CudaAdapter::check_launch(void* /*instance*/) {
+void CudaAdapter::check_launch(void* instance) {
   check(cudaGetLastError(), "the launch");
+  if (t_capture == 0) return;
+  Scratch const now = scratch_of(space_of(instance));
+  if (was_replaced(ours(instance)->scratch, now))
+    throw std::runtime_error(
+        "Trellis: " + m_name +
+        ": what has been captured uses scratch memory that a later kernel made Kokkos replace");
+  ours(instance)->scratch = now;
 }
 
 void* CudaAdapter::record_event(void* instance, bool timed) {
@@ -125,6 +173,7 @@ void* CudaAdapter::record_event(void* instance, bool timed) {
 }
 
 void CudaAdapter::enqueue_wait(void* instance, void* event) {
+  ours(instance)->join_capture();
   check(cudaStreamWaitEvent(space_of(instance).cuda_stream(), static_cast<Event*>(event)->handle, 0),
         "cudaStreamWaitEvent");
 }
@@ -167,14 +216,19 @@ void CudaAdapter::close_pools() noexcept {
 
 bool CudaAdapter::begin_capture(void* instance) {
   OnDevice const here(m_device);
-  // Of this thread alone: others go on to launch, allocate and free.
-  check(cudaStreamBeginCapture(space_of(instance).cuda_stream(), cudaStreamCaptureModeThreadLocal),
+  // The relaxed mode, for Kokkos allocates and copies when a file's first kernel is launched, and when an
+  // instance is made: none of that belongs into the graph, and none of it waits for a stream that captures.
+  // In another mode it would fail, partly without a word.
+  check(cudaStreamBeginCapture(space_of(instance).cuda_stream(), cudaStreamCaptureModeRelaxed),
         "cudaStreamBeginCapture");
+  t_capture = ++last_capture;
+  ours(instance)->join_capture();
   return true;
 }
 
 void* CudaAdapter::end_capture(void* instance, void* old) {
   OnDevice const here(m_device);
+  t_capture = 0;
   cudaGraph_t captured = nullptr;
   cudaError_t const code = cudaStreamEndCapture(space_of(instance).cuda_stream(), &captured);
   if (code != cudaSuccess && captured != nullptr) cudaGraphDestroy(captured);

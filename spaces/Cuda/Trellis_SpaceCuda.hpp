@@ -50,8 +50,9 @@ class CudaAdapter final : public SpaceAdapter {
   /// Good to half a microsecond where the two are less than a few seconds apart: CUDA tells it in a float.
   [[nodiscard]] std::int64_t nanoseconds_between(void* earlier, void* later) override;
 
-  /// What may not be captured (a reduction that needs more scratch memory than its instance has, a copy of
-  /// memory that is not pinned, a fence) makes `end_capture` throw.
+  /// The functors must be handed to their kernels as arguments, see Trellis_LaunchPolicy.hpp. `check_launch`
+  /// throws when a kernel has made Kokkos replace scratch memory that the graph already uses: with what the
+  /// instance has by then the next attempt will do.
   bool begin_capture(void* instance) override;
   void* end_capture(void* instance, void* old) override;
   void launch_graph(void* instance, void* graph) override;
@@ -63,6 +64,7 @@ class CudaAdapter final : public SpaceAdapter {
     cudaEvent_t handle;
     bool timed;
   };
+  static Instance* ours(void* instance);
   static void destroy(Instance* instance) noexcept;
   static void destroy(Event* event) noexcept;
   void close_pools() noexcept;

@@ -60,20 +60,22 @@ SPACE_TEST(Device, IsChosenByItsNumber) {
 // ---- ranges
 // ---------------------------------------------------------------------------------------------------------
 
-SPACE_TEST(Range, OverAnInteger) {
+template <class Integer>
+std::vector<int> counted_over(Integer n) {
   TaskGraph graph;
   View<int*> x("x", 5);
-  auto const run = [&](auto n, std::vector<int> const& expected) {
-    trellis::deep_copy(graph, x, 0);
-    parallel_for(
-        "count", ResourcePolicy(graph, n, read_write(x), on<Space>), KOKKOS_LAMBDA(int i) { x(i) += i + 1; });
-    graph.wait();
-    EXPECT_EQ(values_of(x), expected);
-  };
-  run(5, {1, 2, 3, 4, 5});
-  run(std::size_t{3}, {1, 2, 3, 0, 0});
-  run(short{1}, {1, 0, 0, 0, 0});
-  run(0u, {0, 0, 0, 0, 0});
+  trellis::deep_copy(graph, x, 0);
+  parallel_for(
+      "count", ResourcePolicy(graph, n, read_write(x), on<Space>), KOKKOS_LAMBDA(int i) { x(i) += i + 1; });
+  graph.wait();
+  return values_of(x);
+}
+
+SPACE_TEST(Range, OverAnInteger) {
+  EXPECT_EQ(counted_over(5), (std::vector{1, 2, 3, 4, 5}));
+  EXPECT_EQ(counted_over(std::size_t{3}), (std::vector{1, 2, 3, 0, 0}));
+  EXPECT_EQ(counted_over(short{1}), (std::vector{1, 0, 0, 0, 0}));
+  EXPECT_EQ(counted_over(0u), (std::vector{0, 0, 0, 0, 0}));
 }
 
 SPACE_TEST(Range, ANegativeIntegerIsAnErrorThatNamesTheTask) {
@@ -90,13 +92,13 @@ SPACE_TEST(Range, ANegativeIntegerIsAnErrorThatNamesTheTask) {
   };
   int const n = -2;
   unsigned const line = __LINE__ + 2;  // where the label stands
-  Error const error =
-      trellis::Test::error_of([&] { parallel_for("negative", ResourcePolicy(graph, n, write(x)), body); });
+  Error const error = trellis::Test::error_of(
+      [&] { parallel_for("negative", ResourcePolicy(graph, n, write(x), on<Space>), body); });
   EXPECT_EQ(error.kind(), Error::Kind::bad_input);
   EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"negative\""), HasSubstr("negative range -2"),
                                            HasSubstr(std::string(__FILE__) + ":" + std::to_string(line))));
-  EXPECT_THROW(parallel_reduce("negative", ResourcePolicy(graph, n), sum), Error);
-  EXPECT_THROW(parallel_scan("negative", ResourcePolicy(graph, n), scan), Error);
+  EXPECT_THROW(parallel_reduce("negative", ResourcePolicy(graph, n, on<Space>), sum), Error);
+  EXPECT_THROW(parallel_scan("negative", ResourcePolicy(graph, n, on<Space>), scan), Error);
   EXPECT_EQ(graph.submitted(), 0u);
 }
 
@@ -113,11 +115,14 @@ SPACE_TEST(Range, FromBeginToEnd) {
 SPACE_TEST(Range, WithAnotherIndexTypeAndASchedule) {
   TaskGraph graph;
   View<int*> x("x", 100);
-  using Policy = Kokkos::RangePolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<short>>;
+  // The number of blocks that a device may have does not fit into a short, and Kokkos puts it into one.
+  using Index = std::conditional_t<std::is_same_v<Memory, Kokkos::HostSpace>, short, unsigned>;
+  using Policy = Kokkos::RangePolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<Index>>;
   parallel_for(
-      "dynamic", ResourcePolicy(graph, Policy(0, 100), write(x)), KOKKOS_LAMBDA(short i) { x(i) = i; });
+      "dynamic", ResourcePolicy(graph, Policy(0, 100), write(x)),
+      KOKKOS_LAMBDA(Index i) { x(i) = static_cast<int>(i); });
   auto const sum = parallel_reduce(
-      "sum", ResourcePolicy(graph, Policy(0, 100), read(x)), KOKKOS_LAMBDA(short i, int& s) { s += x(i); });
+      "sum", ResourcePolicy(graph, Policy(0, 100), read(x)), KOKKOS_LAMBDA(Index i, int& s) { s += x(i); });
   EXPECT_EQ(sum.get(), 4950);
 }
 
@@ -360,7 +365,9 @@ SPACE_TEST(Team, RunsOnWorkersWithSeveralThreads) {
              [&](Space const& space) { concurrency = space.concurrency(); });
   graph.wait();
   EXPECT_EQ(values_of(x), std::vector{500});
-  EXPECT_EQ(concurrency, std::string_view(Space::name()) == "Serial" ? 1 : 2);
+  if constexpr (std::is_same_v<Space, Kokkos::DefaultHostExecutionSpace>) {
+    EXPECT_EQ(concurrency, std::string_view(Space::name()) == "Serial" ? 1 : 2);
+  }
 }
 
 }  // namespace

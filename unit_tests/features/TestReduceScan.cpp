@@ -166,7 +166,7 @@ SPACE_TEST(Reduce, IntoAReducerOnAVariableIsAnErrorThatNamesTheTask) {
   Error const error = trellis::Test::error_of([&] {
     parallel_reduce(
         "local", ResourcePolicy(graph, Range(0, 10)), KOKKOS_LAMBDA(int i, double& s) { s += i; },
-        Kokkos::Sum<double>(value));
+        Kokkos::Sum<double, Space::memory_space>(value));
   });
   EXPECT_EQ(error.kind(), Error::Kind::bad_input);
   EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"local\""), HasSubstr("reduces into a variable"),
@@ -249,20 +249,22 @@ struct RunningMaximumOfArgument {
   KOKKOS_FUNCTION void join(int& m, int const& other) const { m = other > m ? other : m; }
 };
 
-SPACE_TEST(Scan, AFunctorsOwnJoinAndInitAreUsed) {
+template <class Functor>
+void check_running_maximum(View<int*> const& x, Functor const& functor) {
   TaskGraph graph(two_threads());
+  parallel_for(
+      "fill", ResourcePolicy(graph, Range(0, 100), write(x)),
+      KOKKOS_LAMBDA(int i) { x(i) = i == 30 ? -1 : -5; });
+  EXPECT_EQ(parallel_scan("scan", ResourcePolicy(graph, Range(0, 100), read_write(x)), functor).get(), -1);
+  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+  EXPECT_EQ(host(29), -5);
+  EXPECT_EQ(host(99), -1);
+}
+
+SPACE_TEST(Scan, AFunctorsOwnJoinAndInitAreUsed) {
   View<int*> x("x", 100);
-  auto const check = [&](auto const& functor) {
-    parallel_for(
-        "fill", ResourcePolicy(graph, Range(0, 100), write(x)),
-        KOKKOS_LAMBDA(int i) { x(i) = i == 30 ? -1 : -5; });
-    EXPECT_EQ(parallel_scan("scan", ResourcePolicy(graph, Range(0, 100), read_write(x)), functor).get(), -1);
-    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
-    EXPECT_EQ(host(29), -5);
-    EXPECT_EQ(host(99), -1);
-  };
-  check(RunningMaximum{x});
-  check(RunningMaximumOfArgument{});
+  check_running_maximum(x, RunningMaximum{x});
+  check_running_maximum(x, RunningMaximumOfArgument{});
 }
 
 }  // namespace

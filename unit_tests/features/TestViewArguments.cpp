@@ -228,14 +228,14 @@ SPACE_TEST(ViewArguments, AreKeptAliveByTheTask) {
   TaskGraphOptions options;
   options.workers = 1;
   TaskGraph graph(options);
-  Kokkos::View<int, Kokkos::HostSpace> order("order");
+  Token const order("order");
   View<int*> result("result", 1);
   {
     V x("x", 1000);
-    host_task("wait", ResourcePolicy(graph, write(x)),
+    host_task("wait", ResourcePolicy(graph, write(order)),
               [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
     parallel_for(
-        "fill", ResourcePolicy(graph, 1000, write(x), on<Space>),
+        "fill", ResourcePolicy(graph, 1000, read(order), write(x), on<Space>),
         KOKKOS_LAMBDA(int i, V out) { out(i) = i; });
     parallel_for(
         "look", ResourcePolicy(graph, 1, read(x), write(result), on<Space>),

@@ -181,14 +181,14 @@ TEST(TRELLIS_SCOPES(TRELLIS_TEST_SPACE_NAME), SplitDemoteAndRefineLikePlainLoops
   for (std::uint64_t const seed : random_program::seeds(4)) {
     SCOPED_TRACE(seed);
     check(seed, false);
-    if (HasFatalFailure()) return;
+    if (testing::Test::HasFatalFailure()) return;
   }
 }
 
 TEST(TRELLIS_SCOPES(TRELLIS_TEST_SPACE_NAME), AreTheSameUnderTheSerialOracle) {
   for (std::uint64_t const seed : random_program::seeds(1)) {
     check(seed, true);
-    if (HasFatalFailure()) return;
+    if (testing::Test::HasFatalFailure()) return;
   }
 }
 

@@ -22,6 +22,18 @@ struct Finishing {
   void finish() const { *result = *on_device; }
 };
 
+/// Launches something, but may have no result.
+struct Failing {
+  static constexpr bool launches_only = true;
+  bool* fails;
+  void operator()(void* instance) const {
+    SimulatedDevice::launch(instance, {[] {}, "failing"});
+  }
+  void finish() const {
+    if (*fails) throw std::runtime_error("no result");
+  }
+};
+
 class DevicePlans : public EitherTime {
  protected:
   std::shared_ptr<SimulatedClock> clock = make_clock();
@@ -173,7 +185,79 @@ TEST_P(DevicePlans, InARecordingGraphTheTasksAreSeenOneByOne) {
   EXPECT_EQ(graph.dependency_graph().nodes().size(), 4u);
 }
 
-TEST_P(DevicePlans, NestedPlansAndPlansOnTwoDevicesGoTaskByTask) {
+TEST_P(DevicePlans, PiecesOfAMixedPlanAreOneLaunchEach) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y"), z("z"), sum("sum");
+  Future<long> total;
+  Plan const plan = graph.record([&] {
+    kernel(graph, device, "a", {updates(x)}, [&] { x[0] = (3 * x[0] + 1) % 1000; });
+    kernel(graph, device, "b", {reads(x), writes(y)}, [&] { y[0] = x[0] + 1; });
+    kernel(graph, device, "c", {reads(x), writes(z)}, [&] { z[0] = x[0] + 2; });
+    total = task(graph, "host", {reads(y), reads(z), updates(sum)}, [&] { return sum[0] += y[0] + z[0]; });
+    kernel(graph, device, "d", {reads(sum), updates(x)}, [&] { x[0] = (x[0] + sum[0]) % 1000; });
+    kernel(graph, device, "e", {updates(x)}, [&] { ++x[0]; });
+    kernel(graph, device, "alone", {updates(sum)}, [&] { sum[0] %= 500; });
+  });
+  graph.replay(plan, 20);
+  long at = 0, all = 0, result = 0;
+  for (int round = 0; round < 20; ++round) {
+    at = (3 * at + 1) % 1000;
+    result = all += 2 * at + 3;
+    at = (at + all) % 1000 + 1;
+    all %= 500;
+  }
+  EXPECT_EQ(total.get(), result);
+  graph.wait();
+  EXPECT_EQ(x[0], at);
+  EXPECT_EQ(sum[0], all);
+  EXPECT_EQ(count(device, Kind::end_capture), 2u);
+  EXPECT_EQ(count(device, Kind::launch_graph), 40u);
+  std::size_t single = 0;
+  for (SimulatedRecord const& record : device.log())
+    single += record.kind == Kind::launch && !record.captured ? 1 : 0;
+  EXPECT_EQ(single, 0u) << "\"alone\" follows \"d\", which reads the sum";
+}
+
+TEST_P(DevicePlans, AFailureInAPieceIsThatOfItsTasks) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y");
+  bool fails = true;
+  Future<void> bad, behind;
+  std::atomic<int> host_ran{0}, beside{0};
+  Plan const plan = graph.record([&] {
+    bad = task(graph, "bad", {updates(x)}, Failing{&fails}, {.space = &device});
+    behind = kernel(graph, device, "behind", {reads(x), updates(y)}, [&] { ++y[0]; });
+    task(graph, "host", {reads(y)}, [&] { ++host_ran; });
+    task(graph, "beside", {}, [&] { ++beside; });
+  });
+  auto const whole = graph.replay(plan, 2);
+  EXPECT_THAT(Bare::message_of([&] { whole.get(); }), HasSubstr("no result"));
+  EXPECT_THAT(Bare::message_of([&] { bad.get(); }), HasSubstr("\"bad\""));
+  EXPECT_NE(Bare::message_of([&] { behind.get(); }), "no error");
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(host_ran, 0);
+  EXPECT_EQ(beside, 2);
+  fails = false;
+  graph.replay(plan, 3);
+  graph.wait();
+  EXPECT_NO_THROW(bad.get());
+  EXPECT_EQ(host_ran, 3);
+}
+
+TEST_P(DevicePlans, AreMadeAndDroppedInALaunch) {
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  auto const body = [&](void*) {
+    Plan const plan = graph.record([&] { kernel(graph, device, "one", {updates(x)}, [&] { ++x[0]; }); });
+    Plan const dropped = graph.record([&] { kernel(graph, device, "one", {updates(x)}); });
+    graph.replay(plan, 3);
+  };
+  task(graph, "records", {}, body, {.space = &device});
+  graph.wait();
+  EXPECT_EQ(x[0], 3);
+}
+
+TEST_P(DevicePlans, NestedPlansAndPlansOnTwoDevicesWork) {
   SimulatedDevice other({.number = 1, .clock = clock});
   TaskGraph graph(with_workers(2));
   Block x("x");
@@ -209,7 +293,7 @@ TEST(DevicePlanTimes, BranchesRunSideBySide) {
 
 /// Random plans against plain loops, with replays, passes of `iterate` and single tasks in turns.
 TEST_P(DevicePlans, RandomPlansGiveWhatTheSerialOrderGives) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 90; ++seed) {
     std::mt19937_64 random(seed);
     TaskGraphOptions options = with_workers(1 + static_cast<int>(seed % 2));
     options.streams = 1 + static_cast<int>(seed % 4);
@@ -220,20 +304,23 @@ TEST_P(DevicePlans, RandomPlansGiveWhatTheSerialOrderGives) {
     struct Step {
       std::size_t first, many, from;
       long add;
+      bool on_host;
     };
+    bool const mixed = seed % 3 != 0;
     auto const make_step = [&] {
       std::size_t const first = random() % size;
-      return Step{first, 1 + random() % (size - first), random() % size, static_cast<long>(random() % 100)};
+      return Step{first, 1 + random() % (size - first), random() % size, static_cast<long>(random() % 100),
+                  mixed && random() % 3 == 0};
     };
     auto const apply = [](auto& values, Step const& step) {
       long const add = values[step.from];
       for (std::size_t n = step.first; n < step.first + step.many; ++n)
         values[n] = (values[n] * 3 + add + step.add) % 1'000'003;
     };
-    auto const submit = [&](Step const& step, bool on_host) {
+    auto const submit = [&](Step const& step) {
       std::vector<Touch> const touches = {reads(x(step.from, 1)), updates(x(step.first, step.many))};
       auto const body = [&x, step, apply] { apply(x, step); };
-      if (on_host)
+      if (step.on_host)
         task(graph, "host", touches, body);
       else
         kernel(graph, device, "kernel", touches, body);
@@ -241,13 +328,13 @@ TEST_P(DevicePlans, RandomPlansGiveWhatTheSerialOrderGives) {
     std::vector<Step> steps(1 + random() % 12);
     for (Step& step : steps) step = make_step();
     Plan const plan = graph.record([&] {
-      for (Step const& step : steps) submit(step, false);
+      for (Step const& step : steps) submit(step);
     });
     for (int k = 0; k < 12; ++k) {
       if (random() % 3 == 0) {
         Step const step = make_step();
         apply(expected, step);
-        submit(step, random() % 2 == 0);
+        submit(step);
       } else if (random() % 3 == 0) {
         std::uint64_t const passes = 1 + random() % 4;
         long const base = static_cast<long>(random() % 100);
@@ -255,7 +342,7 @@ TEST_P(DevicePlans, RandomPlansGiveWhatTheSerialOrderGives) {
           for (Step step : steps) {
             step.add = base + static_cast<long>(pass);
             apply(expected, step);
-            submit(step, false);
+            submit(step);
           }
           return true;
         });

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Plans of tasks on any space. On a device that has graphs they may become one.
+#include "SpaceTest.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace trellis {
+namespace {
+
+SPACE_TEST(DevicePlan, RepliesAsOftenAsItIsAsked) {
+  V x("x", 60), y("y", 60), z("z", 60);
+  TaskGraph graph(with_workers(2));
+  Plan const plan = graph.record("diamond", [&] {
+    parallel_for(
+        "first", ResourcePolicy(graph, Range(0, 60), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += 1; });
+    parallel_for("left", ResourcePolicy(graph, Range(0, 60), read(x), read_write(y)), AddTo{x, y});
+    parallel_for("right", ResourcePolicy(graph, Range(0, 60), read(x), read_write(z)), AddTo{x, z});
+    parallel_for(
+        "last", ResourcePolicy(graph, Range(0, 60), read(y), read(z), read_write(x)),
+        KOKKOS_LAMBDA(int i) { x(i) += y(i) - z(i); });
+  });
+  int rounds = 0;
+  for (std::uint64_t const more : {1u, 1u, 3u, 10u}) {
+    graph.replay(plan, more);
+    graph.wait();
+    rounds += static_cast<int>(more);
+    EXPECT_EQ(values_of(x), std::vector<double>(60, rounds));
+    EXPECT_EQ(values_of(y), std::vector<double>(60, 0.5 * rounds * (rounds + 1)));
+    EXPECT_EQ(values_of(z), values_of(y));
+  }
+}
+
+SPACE_TEST(DevicePlan, AmongOtherTasks) {
+  V x("x", 60), sum("sum", 60);
+  TaskGraph graph(with_workers(2));
+  Plan const plan = graph.record("add", [&] {
+    parallel_for("add", ResourcePolicy(graph, Range(0, 60), read(x), read_write(sum)), AddTo{x, sum});
+  });
+  for (int round = 1; round <= 10; ++round) {
+    parallel_for("slow", ResourcePolicy(graph, Range(0, 60), write(x)), Slow{x, 1.0 * round});
+    graph.replay(plan);
+  }
+  graph.wait();
+  EXPECT_EQ(values_of(sum), std::vector<double>(60, 55));
+}
+
+SPACE_TEST(DevicePlan, ResultsAreReplacedByEachReplay) {
+  V x("x", 100);
+  View<double> most("most");
+  Future<double> sum;
+  Future<double> total;
+  TaskGraph graph(with_workers(2));
+  Plan const plan = graph.record("results", [&] {
+    parallel_for(
+        "grow", ResourcePolicy(graph, Range(0, 100), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += i; });
+    sum = parallel_reduce("sum", ResourcePolicy(graph, Range(0, 100), read(x)), SumOf{x});
+    parallel_reduce(
+        "most", ResourcePolicy(graph, Range(0, 100), read(x)),
+        KOKKOS_LAMBDA(int i, double& m) { m = x(i) > m ? x(i) : m; }, Kokkos::Max<double, Memory>(most));
+    total = parallel_scan(
+        "scan", ResourcePolicy(graph, Range(0, 100), read(x)),
+        KOKKOS_LAMBDA(int i, double& s, bool) { s += 2 * x(i); });
+  });
+  for (int round = 1; round <= 4; ++round) {
+    graph.replay(plan);
+    EXPECT_EQ(sum.get(), round * 4950);
+    EXPECT_EQ(total.get(), round * 9900);
+    graph.wait();
+    EXPECT_EQ(value_of(most), round * 99);
+  }
+}
+
+SPACE_TEST(DevicePlan, CopiesAndHostTasksInIt) {
+  V x("x", 20);
+  PinnedView<double*> shared("shared", 20);
+  TaskGraph graph(with_workers(2));
+  std::vector<double> seen;
+  Plan const plan = graph.record("with the host", [&] {
+    parallel_for(
+        "grow", ResourcePolicy(graph, Range(0, 20), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += 1; });
+    trellis::deep_copy(graph, shared, x);
+    host_task("look", ResourcePolicy(graph, read(shared)), [&seen, shared] { seen.push_back(shared(19)); });
+  });
+  graph.replay(plan, 3);
+  graph.replay(plan);
+  graph.wait();
+  EXPECT_EQ(seen, (std::vector<double>{1, 2, 3, 4}));
+}
+
+SPACE_TEST(DevicePlan, PassesThatAreAlikeAreReplayed) {
+  int const steps = 40, n = 50;
+  V a("a", n + 2), b("b", n + 2);
+  Kokkos::parallel_for(Range(0, n + 2), Fill{a, 1});
+  Space().fence();
+  TaskGraph graph(with_workers(2));
+  graph.iterate("steps", steps, [&](std::uint64_t step) {
+    V const in = step % 2 == 0 ? a : b, out = step % 2 == 0 ? b : a;
+    parallel_for(
+        "step", ResourcePolicy(graph, Range(1, n + 1), read(in), write(out)),
+        KOKKOS_LAMBDA(int i) { out(i) = in(i) + 1; });
+    return true;
+  });
+  graph.wait();
+  EXPECT_EQ(values_of(a).at(1), 2 + steps);
+}
+
+}  // namespace
+}  // namespace trellis
