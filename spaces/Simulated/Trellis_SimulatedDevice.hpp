@@ -37,7 +37,7 @@ struct SimulatedDeviceOptions {
   double units_per_ns = 1;                ///< speed: units of work in a nanosecond
   double kernel_units = 0;                ///< of work whose cost is not given
   double index_units = 0;                 ///< the same for each index of a task's range, see Simulated
-  int concurrent_kernels = 0;             ///< how many run at once; 0: any number
+  int concurrent_kernels = 0;             ///< how many run at once, each at full speed; 0: any number
   double link_bytes_per_ns = 0;           ///< to and from the host, one copy each way at a time; 0: no cost
   std::int64_t link_latency = 0;          ///< of each copy over the link
   double memory_bytes_per_ns = 0;         ///< of copies inside the device; 0: no cost
