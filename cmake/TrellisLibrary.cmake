@@ -58,6 +58,10 @@ endfunction()
 trellis_include_layers(trellis_core core)
 trellis_include_layers(trellis_trellis ${trellis_layers})
 target_link_libraries(trellis_trellis PUBLIC trellis_core Kokkos::kokkos)
+# Views as arguments go through a std::tuple, whose functions are constexpr and nothing more.
+if(Kokkos_ENABLE_CUDA AND Kokkos_CXX_COMPILER_ID STREQUAL NVIDIA)
+  target_compile_options(trellis_trellis PUBLIC $<$<COMPILE_LANGUAGE:CXX,CUDA>:--expt-relaxed-constexpr>)
+endif()
 
 add_library(trellis_kernels INTERFACE)
 target_link_libraries(trellis_kernels INTERFACE trellis_trellis)
