@@ -3,7 +3,10 @@
 set(trellis_layers core spaces policies)
 
 # Backends whose sources are compiled: those that this Kokkos has, and the ones that need none.
-set(trellis_backends Simulated)
+set(trellis_backends)
+if(Trellis_ENABLE_SIMULATED)
+  list(APPEND trellis_backends Simulated)
+endif()
 foreach(backend Serial OpenMP Threads Cuda HIP SYCL)
   string(TOUPPER ${backend} device)
   if(Kokkos_ENABLE_${device})

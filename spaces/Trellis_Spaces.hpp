@@ -6,7 +6,6 @@
 #include <Cuda/Trellis_SpaceCuda.hpp>
 #include <OpenMP/Trellis_SpaceOpenMP.hpp>
 #include <Serial/Trellis_SpaceSerial.hpp>
-#include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_HostSpaceAdapter.hpp>
 

@@ -2,6 +2,7 @@
 // Typed tasks on simulated devices.
 #include "Devices.hpp"
 
+#include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 
 namespace trellis::Test {

@@ -2,6 +2,7 @@
 // Whole programs of typed tasks on simulated devices: what the devices are asked, and what comes out.
 #include "Devices.hpp"
 
+#include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 
 #include <algorithm>
