@@ -67,6 +67,7 @@ left_out() {
     # Other libraries' tasks, on the host; their headers are not among those above.
     perf_tests/taskbench/models/OpenMPRuntime.cpp | perf_tests/taskbench/models/StarPU.cpp | \
       perf_tests/taskbench/models/Taskflow.cpp | perf_tests/taskbench/models/TBB.cpp) return 0 ;;
+    perf_tests/gpu/NoCudaModels.cpp) return 0 ;; # stands for CudaModels.cpp where there is no CUDA
     # Tests of tables and patterns, on the host.
     perf_tests/*/tests/*) return 0 ;;
     *) return 1 ;;
