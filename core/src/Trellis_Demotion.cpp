@@ -226,23 +226,20 @@ void Engine::let_go(Task& task, std::vector<Task*>& ready) {
       if (m_recorder && !conflict(task, *successor)) m_recorder->release(task.id, successor->id);
     });
   }
-  if (m_recorder) {
-    // A successor that stays for another reason, e.g. a rule, is no link of a path in the dependency graph.
-    std::vector<Task*> not_by_access = freed;
+  // With a record also past successors that stay for another reason than accesses, e.g. a rule: they are no
+  // link of a path in the dependency graph.
+  std::vector<Task*> from = freed;
+  if (m_recorder)
     for (Task* successor : successors)
-      if (!conflict(task, *successor)) not_by_access.push_back(successor);
-    walk_from(not_by_access, {}, [&](Task const& next) {
-      bool const depends = conflict(task, next);
-      if (depends) m_recorder->edge(task.id, next.id, EdgeReason::access);
-      return !depends;
-    });
-  }
-  if (freed.empty()) return;
+      if (!conflict(task, *successor)) from.push_back(successor);
+  if (from.empty()) return;
 
-  std::unordered_set<Task*> seen(successors.begin(), successors.end());
-  seen.insert(freed.begin(), freed.end());
-  walk_from(freed, std::move(seen), [&](Task& next) {
+  std::unordered_set<Task*> direct(successors.begin(), successors.end());
+  direct.insert(freed.begin(), freed.end());
+  walk_from(std::move(from), m_recorder ? std::unordered_set<Task*>() : direct, [&](Task& next) {
     if (!conflict(task, next)) return true;
+    if (m_recorder) m_recorder->edge(task.id, next.id, EdgeReason::access);
+    if (direct.contains(&next)) return false;
     next.unfinished.fetch_add(1, std::memory_order_relaxed);
     successors.push_back(&next);
     return false;

@@ -134,7 +134,7 @@ TEST(CombinedAccess, GivesTheTableOfTheResourceRegisterPaper) {
                           {Mode::atomic_add, {{{{0, 2}, {0, 0.9}, {0, 2}}}}}};
   std::string dependencies;
   std::string supersets;
-  for (auto const [row, column] :
+  for (auto const& [row, column] :
        {std::pair{0, 0}, {1, 1}, {2, 2}, {0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 2}, {2, 1}}) {
     dependencies += fields[row].is_dependent_of(fields[column]) ? '1' : '0';
     supersets += fields[row].is_superset_of(fields[column]) ? '1' : '0';
