@@ -8,6 +8,7 @@
 #include <Serial/Trellis_SpaceSerial.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_HostSpaceAdapter.hpp>
+#include <Trellis_RunOn.hpp>
 
 #include <string>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis_Spaces.hpp>
 
 // Kokkos offers its parts that a memory space needs to those who say this.
