@@ -36,6 +36,8 @@ bool was_replaced(Scratch const& before, Scratch const& now) {
 
 /// The capture that this thread is at, or 0.
 thread_local std::uint64_t t_capture = 0;
+/// Something that it has captured uses memory that is no more.
+thread_local bool t_scratch_replaced = false;
 std::atomic<std::uint64_t> last_capture{0};
 
 }  // namespace
@@ -149,10 +151,7 @@ void CudaAdapter::check_launch(void* instance) {
   check(cudaGetLastError(), "the launch");
   if (t_capture == 0) return;
   Scratch const now = scratch_of(space_of(instance));
-  if (was_replaced(ours(instance)->scratch, now))
-    throw std::runtime_error(
-        "Trellis: " + m_name +
-        ": what has been captured uses scratch memory that a later kernel made Kokkos replace");
+  if (was_replaced(ours(instance)->scratch, now)) t_scratch_replaced = true;
   ours(instance)->scratch = now;
 }
 
@@ -222,6 +221,7 @@ bool CudaAdapter::begin_capture(void* instance) {
   check(cudaStreamBeginCapture(space_of(instance).cuda_stream(), cudaStreamCaptureModeRelaxed),
         "cudaStreamBeginCapture");
   t_capture = ++last_capture;
+  t_scratch_replaced = false;
   ours(instance)->join_capture();
   return true;
 }
@@ -237,6 +237,10 @@ void* CudaAdapter::end_capture(void* instance, void* old) {
     cudaGraph_t graph;
     ~Destroy() { cudaGraphDestroy(graph); }
   } const destroy{captured};
+  if (t_scratch_replaced)
+    throw std::runtime_error(
+        "Trellis: " + m_name +
+        ": a kernel made Kokkos replace scratch memory that an earlier one of the graph uses");
 
   auto executable = static_cast<cudaGraphExec_t>(old);
   if (executable != nullptr) {

@@ -50,9 +50,9 @@ class CudaAdapter final : public SpaceAdapter {
   /// Good to half a microsecond where the two are less than a few seconds apart: CUDA tells it in a float.
   [[nodiscard]] std::int64_t nanoseconds_between(void* earlier, void* later) override;
 
-  /// The functors must be handed to their kernels as arguments, see Trellis_LaunchPolicy.hpp. `check_launch`
-  /// throws when a kernel has made Kokkos replace scratch memory that the graph already uses: with what the
-  /// instance has by then the next attempt will do.
+  /// The functors must be handed to their kernels as arguments, see Trellis_LaunchPolicy.hpp. `end_capture`
+  /// throws when a kernel has made Kokkos replace scratch memory that the graph already uses. With what the
+  /// instances have by then the next attempt will do.
   bool begin_capture(void* instance) override;
   void* end_capture(void* instance, void* old) override;
   void launch_graph(void* instance, void* graph) override;

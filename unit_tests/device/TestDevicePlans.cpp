@@ -88,6 +88,57 @@ SPACE_TEST(DevicePlan, CopiesAndHostTasksInIt) {
   EXPECT_EQ(seen, (std::vector<double>{1, 2, 3, 4}));
 }
 
+// Each kernel needs more scratch memory than the one before it, and the first replay is the first launch.
+SPACE_TEST(DevicePlan, TeamsWithMoreAndMoreScratch) {
+  using Scratch = Kokkos::View<double*, Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  V x("x", 8);
+  TaskGraph graph(with_workers(2));
+  Plan const plan = graph.record("teams", [&] {
+    for (int const n : {50, 700, 9000, 40000})
+      parallel_for(
+          "team",
+          ResourcePolicy(graph,
+                         Teams(8, Kokkos::AUTO)
+                             .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n)))),
+                         read_write(x)),
+          KOKKOS_LAMBDA(Member const& team) {
+            Scratch const values(team.team_scratch(1), n);
+            Kokkos::parallel_for(Kokkos::TeamThreadRange(team, n), [&](int k) { values(k) = 1; });
+            team.team_barrier();
+            double sum = 0;
+            Kokkos::parallel_reduce(
+                Kokkos::TeamThreadRange(team, n), [&](int k, double& s) { s += values(k); }, sum);
+            Kokkos::single(Kokkos::PerTeam(team), [&] { x(team.league_rank()) += sum; });
+          });
+  });
+  graph.replay(plan, 3);
+  graph.wait();
+  EXPECT_EQ(values_of(x), std::vector<double>(8, 3 * (50 + 700 + 9000 + 40000)));
+}
+
+// A functor that a kernel can hardly take as an argument.
+struct Large {
+  V x;
+  double values[600];
+  KOKKOS_FUNCTION void operator()(int i) const { x(i) += values[i % 600]; }
+};
+SPACE_TEST(DevicePlan, LargeFunctorsAreThoseThatWereRecorded) {
+  V x("x", 50), y("y", 50);
+  TaskGraph graph(with_workers(2));
+  Large one{x, {}}, two{y, {}};
+  for (double& value : one.values) value = 1;
+  for (double& value : two.values) value = 2;
+  Plan const plan = graph.record("large", [&] {
+    parallel_for("one", ResourcePolicy(graph, Range(0, 50), read_write(x)), one);
+    parallel_for("two", ResourcePolicy(graph, Range(0, 50), read_write(y)), two);
+  });
+  graph.replay(plan, 3);
+  graph.replay(plan, 2);
+  graph.wait();
+  EXPECT_EQ(values_of(x), std::vector<double>(50, 5));
+  EXPECT_EQ(values_of(y), std::vector<double>(50, 10));
+}
+
 SPACE_TEST(DevicePlan, PassesThatAreAlikeAreReplayed) {
   int const steps = 40, n = 50;
   V a("a", n + 2), b("b", n + 2);
