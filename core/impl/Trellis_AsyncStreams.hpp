@@ -27,7 +27,7 @@ struct PlanGraph;
 /// needs no event then, and the data is near); else one that is idle; else a new one; else the one with least
 /// to do.
 ///
-/// EVENTS. An event costs about a tenth of a launch, so a task gets one only when it may be needed:
+/// EVENTS. Each is another call of the device's driver, so a task gets one only when it may be needed:
 /// - A task without one that is last on its stream gets it when a task on another stream is to wait for it.
 /// - A task without one that is last on its stream gets it before another one is launched behind it, unless
 ///   that one overwrites all that the first accesses. Then whoever is submitted later and conflicts with the
