@@ -79,10 +79,19 @@ class AsyncStreams {
       std::uint64_t finished_ns = 0;
     };
     std::vector<Passed> passed;
-    /// On devices that have failed, in the order of their launch; the first one is the oldest on the stream
-    /// that said so.
-    std::vector<Passed> failed;
-    std::exception_ptr error;
+    /// What a device that has failed had not done.
+    struct Failed {
+      std::exception_ptr error;
+      /// In the order of their launch on each stream, those of the stream that said so first.
+      std::vector<Passed> tasks;
+    };
+    std::vector<Failed> failed;
+
+    [[nodiscard]] std::size_t count() const {
+      std::size_t all = passed.size();
+      for (Failed const& device : failed) all += device.tasks.size();
+      return all;
+    }
   };
   /// Hands out tasks whose events have passed. Does nothing while another thread is at it.
   void retire(Retired& retired);

@@ -227,7 +227,7 @@ class Engine final : private TaskSource {
   bool poll(Slot& slot);
   void stop_polling(Slot const& slot);
   void complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& slot);
-  void complete_failed(AsyncStreams::Retired const& retired, Slot& slot);
+  void complete_failed(AsyncStreams::Retired::Failed const& device, Slot& slot);
 
   // Waiting.
   Task* pop_main();

@@ -301,8 +301,8 @@ void AsyncStreams::ask_all(Retired& retired) {
       while (!stream->events.empty() && stream->space->has_passed(stream->events.front().event))
         pass_first_event(*stream, retired.passed);
     } catch (...) {
-      if (retired.error == nullptr) retired.error = std::current_exception();
-      fail(*stream, retired.failed);
+      retired.failed.push_back({std::current_exception(), {}});
+      fail(*stream, retired.failed.back().tasks);
     }
   }
 }
@@ -312,8 +312,7 @@ void AsyncStreams::retire(Retired& retired) {
   if (!lock.owns_lock()) return;
   retired = std::exchange(m_passed, {});
   ask_all(retired);
-  m_launched.fetch_sub(static_cast<int>(retired.passed.size() + retired.failed.size()),
-                       std::memory_order_seq_cst);
+  m_launched.fetch_sub(static_cast<int>(retired.count()), std::memory_order_seq_cst);
 }
 
 void AsyncStreams::host_is_idle() {

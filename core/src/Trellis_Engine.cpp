@@ -460,7 +460,7 @@ bool Engine::poll(Slot& slot) {
   AsyncStreams::Retired retired;
   m_streams.retire(retired);
   for (AsyncStreams::Retired::Passed const& passed : retired.passed) complete_passed(passed, slot);
-  if (!retired.failed.empty()) complete_failed(retired, slot);
+  for (AsyncStreams::Retired::Failed const& device : retired.failed) complete_failed(device, slot);
   bool const any = !retired.passed.empty() || !retired.failed.empty();
   if (!any) {
     m_next_poll = std::chrono::steady_clock::now() + poll_interval;
@@ -487,13 +487,13 @@ void Engine::complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& 
 
 /// The device has failed. It does not say in which task, so it is the first one that is not known to have
 /// passed; nobody knows what those behind it have done.
-void Engine::complete_failed(AsyncStreams::Retired const& retired, Slot& slot) {
+void Engine::complete_failed(AsyncStreams::Retired::Failed const& device, Slot& slot) {
   std::string first;
-  for (AsyncStreams::Retired::Passed const& failed : retired.failed) {
+  for (AsyncStreams::Retired::Passed const& failed : device.tasks) {
     Task& task = *failed.task;
     FailurePtr failure;
     try {
-      std::rethrow_exception(retired.error);
+      std::rethrow_exception(device.error);
     } catch (...) {
       failure = current_failure(
           task, first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");

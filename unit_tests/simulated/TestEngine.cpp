@@ -86,6 +86,19 @@ TEST_P(DeviceTasks, AFailureOfTheDeviceNamesATaskAndIsThatOfAllBehindIt) {
   EXPECT_EQ(x[0], 5);
 }
 
+TEST_P(DeviceTasks, EachDeviceSaysItselfWhyItFailed) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y");
+  auto const here =
+      kernel(graph, device, "here", {writes(x)}, [] { throw std::runtime_error("out of range"); });
+  auto const there =
+      kernel(graph, other, "there", {writes(y)}, [] { throw std::runtime_error("no memory"); });
+  EXPECT_THAT(Bare::message_of([&] { here.get(); }), HasSubstr("out of range"));
+  EXPECT_THAT(Bare::message_of([&] { there.get(); }),
+              testing::AllOf(HasSubstr("no memory"), testing::Not(HasSubstr("or later"))));
+  EXPECT_THROW(graph.wait(), Error);
+}
+
 /// Random programs over the host and two devices against the same steps in order.
 TEST_P(DeviceTasks, RandomProgramsGiveWhatTheSerialOrderGives) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
