@@ -40,7 +40,8 @@ struct TaskGraphOptions {
   /// Threads of each worker's instance. `TRELLIS_THREADS_PER_WORKER`; default 1.
   std::optional<int> threads_per_worker;
   /// Tasks that may be submitted and not complete; a thread that submits more runs tasks itself until there
-  /// is room. Tasks submitted from inside a task may exceed it. `TRELLIS_IN_FLIGHT`; default 16384.
+  /// is room. Tasks submitted from inside a task may exceed it. `TRELLIS_IN_FLIGHT`; default 2048, or 128 for
+  /// each worker if that is more.
   std::optional<std::size_t> in_flight;
   /// Streams of each asynchronous device, besides those that the user gives. `TRELLIS_STREAMS`; default 8.
   std::optional<int> streams;

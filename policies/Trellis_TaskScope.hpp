@@ -6,8 +6,7 @@
 #include <impl/Trellis_GraphAccess.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
-#include <array>
-#include <cstddef>
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 
@@ -60,18 +59,12 @@ class TaskScope {
   void demote(Accesses const&... accesses) {
     static_assert(sizeof...(Accesses) > 0 && (Impl::is_access_v<Accesses> && ...),
                   "Trellis: demote takes accesses: read(x), write(subview), ...");
-    std::array<Impl::AccessRequest, (Impl::RequestCount<Accesses>::value + ...)> requests;
-    std::size_t keeps = 0;
-    std::size_t gives_up = 0;
-    auto const take = [&](Impl::AccessRequest const& request) {
-      if (request.mode == Mode::none)
-        requests[requests.size() - ++gives_up] = request;
-      else
-        requests[keeps++] = request;
-    };
-    (Impl::requests_of(accesses, take), ...);
-    if (keeps > 0) Impl::GraphAccess::demote(m_self, {requests.data(), keeps});
-    if (gives_up > 0) Impl::GraphAccess::release(m_self, {requests.data() + keeps, gives_up});
+    auto requests = Impl::requests_of(accesses...);
+    auto const gives_up =
+        std::stable_partition(requests.begin(), requests.end(),
+                              [](Impl::AccessRequest const& request) { return request.mode != Mode::none; });
+    if (gives_up != requests.begin()) Impl::GraphAccess::demote(m_self, {requests.begin(), gives_up});
+    if (gives_up != requests.end()) Impl::GraphAccess::release(m_self, {gives_up, requests.end()});
   }
 
   /// From here on this task does not access these Views and Tokens: gives up every access whose area lies
@@ -85,9 +78,9 @@ class TaskScope {
   template <class R>
   R local(R resource) {
     static_assert(Impl::is_resource_v<R>, "Trellis: local takes a View or a Token");
-    Impl::for_each_request(resource, Mode::write, [&](Impl::AccessRequest const& request) {
+    for (Impl::AccessRequest const& request :
+         Impl::requests_of(Impl::Access<Mode::write, R const&>{resource}))
       Impl::GraphAccess::add_local(m_self, request);
-    });
     return resource;
   }
 

@@ -8,6 +8,7 @@
 #include <impl/Trellis_AnyState.hpp>
 #include <impl/Trellis_AreaIndex.hpp>
 #include <impl/Trellis_FunctionRef.hpp>
+#include <impl/Trellis_SpinLock.hpp>
 
 #include <cstdint>
 #include <map>
@@ -96,23 +97,23 @@ struct LiveAccess {
 ///
 /// That does not hold for states of the user's, nor for a task that has demoted its accesses: those are
 /// `loose`, and compared with each new access one by one.
-struct AreaEntry {
-  Area area;
-  Resource* resource = nullptr;
+struct alignas(64) AreaEntry {
+  // First line: what every access reads, with the start of `area`, which is all that most areas have.
   std::uint64_t hash = 0;
   TaskId last_used = 0;
-  bool reused = false;         ///< has been used by more than one task, or comes back regularly
-  std::uint32_t distance = 0;  ///< tasks between the last use of a forgotten entry of this area and this one
-  Mode mode = Mode::none;      ///< of `current`
-  std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   std::vector<LiveAccess> current;
+  std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
+  Mode mode = Mode::none;        ///< of `current`
+  bool reused = false;           ///< has been used by more than one task, or comes back regularly
   std::vector<LiveAccess> previous;
-
   struct Overlap {
     AreaEntry* entry;
     bool covered;  ///< by this entry's area
   };
   std::vector<Overlap> overlaps;  ///< every other entry whose area shares a byte with this one
+  Area area;
+  Resource* resource = nullptr;
+  std::uint32_t distance = 0;  ///< tasks between the last use of a forgotten entry of this area and this one
 
   struct Loose {
     LiveAccess who;
@@ -139,7 +140,31 @@ class AccessTable {
       : m_tasks(tasks), m_failures(failures), m_keep_all(keep_all), m_buckets(64) {}
 
   /// The entry for an area; made when it is new. `submitted`: number of the newest task.
-  AreaEntry& find_or_make(AccessRequest const& request, TaskId submitted);
+  AreaEntry& find_or_make(AccessRequest const& request, TaskId submitted) {
+    return find_or_make(request, request.area.hash(), submitted);
+  }
+  AreaEntry& find_or_make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
+    std::size_t const mask = m_buckets.size() - 1;
+    for (std::size_t k = hash & mask; m_buckets[k] != nullptr; k = (k + 1) & mask)
+      if (AreaEntry& entry = *m_buckets[k]; entry.hash == hash && entry.area == request.area) {
+        if (entry.last_used != submitted + 1) {
+          entry.reused = true;
+          entry.last_used = submitted + 1;
+        }
+        return entry;
+      }
+    return make(request, hash, submitted);
+  }
+  /// Where there are many areas each look-up misses the caches, first the bucket, then the entry. These fetch
+  /// them ahead, for all accesses of a task at once.
+  void prefetch_bucket(std::uint64_t hash) const {
+    prefetch_to_read(&m_buckets[hash & (m_buckets.size() - 1)]);
+  }
+  void prefetch_entry(std::uint64_t hash) const {
+    AreaEntry const* const entry = m_buckets[hash & (m_buckets.size() - 1)];
+    prefetch_to_write(entry);
+    prefetch_to_read(&entry->area);
+  }
 
   /// Enters an access of `task` and calls `order_after(LiveAccess)` for each access that it depends on. That
   /// returns false when the other task is done and nobody need ever hear of it again.
@@ -151,6 +176,13 @@ class AccessTable {
   /// The same for a state of the user's.
   void enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
              FunctionRef<bool(LiveAccess)> order_after);
+  /// An allocation may have been freed and another one made at its address; then the new one's label counts.
+  /// Not while a task other than `self` uses the area: then the allocation is the old one.
+  void check_label(AreaEntry& entry, AccessRequest const& request, TaskId self) {
+    if (request.ops->may_have_label != nullptr &&
+        !request.ops->may_have_label(request.subject, entry.resource->label))
+      relabel(entry, request, self);
+  }
   /// Throws when the state of a request disagrees with one that is there.
   void check_symmetric(AreaEntry const& entry, AccessRequest const& request) const;
 
@@ -197,7 +229,8 @@ class AccessTable {
   /// Drops members that are done. Of those that failed one is kept: it stands for all.
   void compact(std::vector<LiveAccess>& group) const;
 
-  [[nodiscard]] bool has_other_label(AreaEntry const& entry, AccessRequest const& request) const;
+  AreaEntry& make(AccessRequest const& request, std::uint64_t hash, TaskId submitted);
+  void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
   void look_for_loose();

@@ -207,6 +207,7 @@ class Engine final : private TaskSource {
   void make_ready(Task& task, Slot* slot);
   void push(Task& task, Slot* slot);
   Task* run_one(Task& task, Slot& slot);
+  void stay_behind(Slot& slot);
   Task* complete(Task& task, Slot& slot, TaskState state, int row) {
     if (!task.is_part) return complete_one(task, slot, state, row);
     return task.is_recorded ? complete_run(task, slot, state, row) : complete_part(task, slot, state, row);
@@ -270,7 +271,8 @@ class Engine final : private TaskSource {
   TaskId m_last_id = 0;                       ///< guarded by m_submission
   std::atomic<std::uint64_t> m_edges{0};      ///< written under m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room under the cap
-  std::vector<AreaEntry*> m_entries;  ///< guarded by m_submission: scratch
+  std::vector<AreaEntry*> m_entries;    ///< guarded by m_submission: scratch
+  std::vector<std::uint64_t> m_hashes;  ///< guarded by m_submission: scratch
   bool m_special = false;  ///< guarded by m_submission: the new task is exclusive or has states of the user's
 
   TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission

@@ -23,6 +23,15 @@ inline void prefetch_to_write(void const* address) noexcept {
 #endif
 }
 
+/// The same, to read it.
+inline void prefetch_to_read(void const* address) noexcept {
+#if defined(__GNUC__)
+  __builtin_prefetch(address, 0);
+#else
+  (void)address;
+#endif
+}
+
 /// Tells the core that this thread spins.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)

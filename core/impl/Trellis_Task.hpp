@@ -124,35 +124,35 @@ struct alignas(64) Task {
   Task* next = nullptr;           ///< free list
   FailurePtr failure;             ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
-  bool main_thread = false;
-  bool synchronizing = false;
-  bool exclusive = false;     ///< may exclude others: has an exclusive access, or a rule asks for it
-  bool asynchronous = false;  ///< so is its space
+  bool main_thread : 1 = false;  // these four change with the task alone, so they may share a byte
+  bool synchronizing : 1 = false;
+  bool asynchronous : 1 = false;  ///< so is its space
+  bool replays : 1 = false;       ///< its body is a plan
+  bool exclusive = false;         ///< may exclude others: has an exclusive access, or a rule asks for it
   // Read when a task is reused, so in the line of `next`, which has been read by then.
   bool is_part = false;     ///< `parent` is not null
   bool is_split = false;    ///< `scope` is not null
   bool has_extras = false;  ///< else `extras` is null or holds nothing of this task's
   bool body_on_heap = false;
-  bool replays = false;      ///< its body is a plan
   bool is_recorded = false;  ///< it belongs to a plan: it is a part as well, and `node` is used
 
-  // Third line: what most tasks neither read nor write. The flags in the second line tell whether there is
+  // Two lines for exclusion, demotion and messages.
+  std::uint32_t access_count = 0;
+  TaskAccess accesses[inline_accesses];
+  Label label;
+
+  alignas(64) std::byte storage[inline_body];
+
+  // The rest is what most tasks neither read nor write. Flags and counts above tell whether there is
   // anything: a line that is only looked at would still have to be fetched for each task.
   Task* parent = nullptr;        ///< the task that this one is a part of; it is live at least as long
   std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
   std::unique_ptr<TaskExtras> extras;
   PlanNode node;
-
-  alignas(64) std::byte storage[inline_body];
-
-  // The rest is for the submitting thread, for messages, and for rare cases.
-  TaskId run_id = 0;                   ///< of a recorded task: of its next or current run
-  std::vector<Task*> more_successors;  ///< beyond the inline ones; keeps its capacity
-  std::size_t body_alignment = 0;
-  std::uint32_t access_count = 0;
-  TaskAccess accesses[inline_accesses];
-  std::vector<TaskAccess> more_accesses;
-  Label label;
+  TaskId run_id = 0;                      ///< of a recorded task: of its next or current run
+  std::size_t body_alignment = 0;         ///< of a body on the heap
+  std::vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
+  std::vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
 
   // Asynchronous spaces only; those from `stream` on are guarded by the mutex of AsyncStreams.
   struct DevicePredecessor {
@@ -169,6 +169,8 @@ struct alignas(64) Task {
   void prefetch() const {
     prefetch_to_write(this);
     prefetch_to_write(&ops);
+    prefetch_to_write(&access_count);
+    prefetch_to_write(&label);
     prefetch_to_write(storage);
   }
   template <class F>
@@ -193,6 +195,10 @@ struct alignas(64) Task {
     if (!body_on_heap) return;
     ::operator delete(body, std::align_val_t(body_alignment));
     body_on_heap = false;
+  }
+  void clear_successors() {
+    if (successor_count > inline_successors) more_successors.clear();
+    successor_count = 0;
   }
   /// Requires: lock is held and the task is live.
   void add_successor(Task* successor) {
@@ -240,6 +246,10 @@ struct alignas(64) Task {
     std::vector<StatePtr>& states = need_extras().states;
     access(k).state = static_cast<std::int16_t>(states.size());
     states.push_back(to);
+  }
+  void clear_accesses() {
+    if (access_count > inline_accesses) more_accesses.clear();
+    access_count = 0;
   }
   void add_access(TaskAccess access) {
     if (access_count < inline_accesses)

@@ -7,6 +7,7 @@
 #include <impl/Trellis_Task.hpp>
 
 #include <array>
+#include <chrono>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -30,6 +31,10 @@ struct alignas(128) Slot {
   std::atomic<std::uint64_t> completed{0};  ///< tasks; written by this slot's thread alone
   std::vector<Task*> ready;                 ///< scratch of a completion
   std::vector<std::pair<SpaceAdapter*, void*>> instances;
+  // See Engine::stay_behind.
+  int until_pause = 0;  ///< tasks
+  std::chrono::steady_clock::time_point paused_at{};
+  std::uint64_t seen_submitted = 0;
   Task* freed_first = nullptr;  ///< tasks to give back to the slab, a chain
   Task* freed_last = nullptr;
   int freed_count = 0;

@@ -14,17 +14,7 @@ std::string name_of(AccessRequest const& request) {
   return '"' + (info.label.empty() ? "unlabeled" : info.label) + '"';
 }
 
-AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submitted) {
-  std::uint64_t const hash = request.area.hash();
-  std::size_t const mask = m_buckets.size() - 1;
-  for (std::size_t k = hash & mask; m_buckets[k] != nullptr; k = (k + 1) & mask)
-    if (AreaEntry* const entry = m_buckets[k]; entry->hash == hash && entry->area == request.area) {
-      entry->reused = entry->reused || entry->last_used != submitted + 1;
-      entry->last_used = submitted + 1;
-      if (has_other_label(*entry, request)) entry->resource = &resource_for(request, submitted);
-      return *entry;
-    }
-
+AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
   if (m_entries.size() >= m_collect_at && !m_keep_all) {
     // A program that sweeps over N areas comes back to each after about N tasks: what is much older is gone.
     // Where each task brings an area of its own nothing ever looks old that way, so those that nobody came
@@ -58,15 +48,14 @@ AreaEntry& AccessTable::find_or_make(AccessRequest const& request, TaskId submit
   return entry;
 }
 
-/// An allocation may have been freed and another one made at its address. Only when no task uses the old one
-/// any more. The label is asked first: whether a task is done is in a line that its worker has just written.
-bool AccessTable::has_other_label(AreaEntry const& entry, AccessRequest const& request) const {
-  if (request.ops->may_have_label == nullptr ||
-      request.ops->may_have_label(request.subject, entry.resource->label))
-    return false;
-  if (entry.current.empty()) return true;
-  LiveAccess const newest = entry.current.back();
-  return newest.task == nullptr || newest.task->live_id.load(std::memory_order_acquire) != newest.id;
+void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId self) {
+  for (std::size_t k = entry.current.size(); k-- > 0;) {
+    LiveAccess const newest = entry.current[k];
+    if (newest.id == self) continue;
+    if (newest.task != nullptr && newest.task->live_id.load(std::memory_order_acquire) == newest.id) return;
+    break;
+  }
+  entry.resource = &resource_for(request, self - 1);
 }
 
 /// Each hash has one place, which the next one takes.

@@ -150,8 +150,7 @@ void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready, st
   AccessTable& table = scope_of(task).table;
   task.for_each_access([&](TaskAccess const& access) { table.take_out(*access.entry, task.id); });
   auto const change = [&] {
-    task.access_count = 0;
-    task.more_accesses.clear();
+    task.clear_accesses();
     if (task.has_extras) task.extras->states.clear();
     for (Demotion::Kept& kept : demotion.accesses) {
       kept.access.state = -1;
@@ -247,8 +246,7 @@ void Engine::let_go(Task& task, std::vector<Task*>& ready) {
   std::sort(successors.begin(), successors.end(), [](Task const* a, Task const* b) { return a->id < b->id; });
   {
     std::lock_guard const lock(task.lock);
-    task.successor_count = 0;
-    task.more_successors.clear();
+    task.clear_successors();
     for (Task* successor : successors) task.add_successor(successor);
   }
   for (Task* successor : freed) trigger(*successor, nullptr, ready);

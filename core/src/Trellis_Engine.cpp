@@ -183,11 +183,43 @@ void Engine::idle(Slot& slot) {
 void Engine::run(Task* task, Slot& slot, Condition stop) {
   stop_polling(slot);
   while (task != nullptr) {
+    if (--slot.until_pause < 0) stay_behind(slot);
     task = run_one(*task, slot);
     if (task != nullptr && stop()) {
       push(*task, &slot);
       return;
     }
+  }
+}
+
+/// A worker that has caught up with a thread that submits short tasks makes both slow: each task's lines, and
+/// the queue's, then go from one core to the other and back several times. So now and then it lets that
+/// thread get ahead again: only where the last tasks were short, somebody submits and nobody waits, and not
+/// for long.
+void Engine::stay_behind(Slot& slot) {
+  using std::chrono::nanoseconds;
+  constexpr int tasks_between = 32;
+  constexpr nanoseconds short_task{1000};
+  constexpr std::uint64_t enough = 128;      // tasks in flight
+  constexpr nanoseconds without_news{1000};  // from the thread that submits
+  constexpr nanoseconds in_all{25000};
+
+  slot.until_pause = tasks_between;
+  if (slot.waits) return;
+  auto const begin = std::chrono::steady_clock::now();
+  std::uint64_t seen = submitted();
+  bool const are_short = begin - slot.paused_at < tasks_between * short_task;
+  bool const somebody_submits = seen - slot.seen_submitted >= tasks_between / 2;
+  slot.paused_at = begin;
+  slot.seen_submitted = seen;
+  if (!are_short || !somebody_submits) return;
+  for (auto last_news = begin, now = begin; now - last_news < without_news && now - begin < in_all;
+       now = std::chrono::steady_clock::now()) {
+    if (m_workers.anyone_waits() || seen - std::min(seen, completed()) >= enough) return;
+    for (int k = 0; k < 8; ++k) cpu_relax();
+    std::uint64_t const news = submitted();
+    if (news != seen) last_news = now;
+    seen = news;
   }
 }
 

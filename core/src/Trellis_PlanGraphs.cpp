@@ -293,8 +293,7 @@ void Engine::make_pieces(PlanState& plan) {
   }
   for (Task* task : running) {
     Edges const& its = edges[task];
-    task->successor_count = 0;
-    task->more_successors.clear();
+    task->clear_successors();
     for (Task* next : its.own_round) task->add_successor(next);
     for (Task* next : its.next_round) task->add_successor(next);
     task->node.own_round = static_cast<std::uint32_t>(its.own_round.size());

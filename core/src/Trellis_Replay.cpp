@@ -4,6 +4,7 @@
 #include <impl/Trellis_EngineFrame.hpp>
 #include <impl/Trellis_PlanState.hpp>
 
+#include <algorithm>
 #include <thread>
 
 /// Running plans; see PlanState for why this is right.
@@ -64,8 +65,10 @@ TaskHandle Engine::stands_for(TaskHandle const& handle) {
 /// Puts what stands for recorded tasks in their places, among those that a task names in `after(...)`; those
 /// that have never been replayed are left out. The submission lock is held.
 void Engine::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const {
+  auto const is_recorded = [](TaskHandle const& before) { return (before.id & PlanNode::recorded) != 0; };
+  if (std::none_of(spec.after.begin(), spec.after.end(), is_recorded)) return;
   for (TaskHandle const& before : spec.after) {
-    if ((before.id & PlanNode::recorded) == 0) {
+    if (!is_recorded(before)) {
       resolved.push_back(before);
     } else if (before.task->live_id.load(std::memory_order_acquire) == before.id) {
       TaskHandle const whole = stands_for(before);  // may be complete, and have failed

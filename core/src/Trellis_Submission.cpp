@@ -3,7 +3,9 @@
 #include <impl/Trellis_EngineFrame.hpp>
 #include <impl/Trellis_PlanState.hpp>
 
+#include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <new>
 
 /// From a call of `parallel_for` to a node with its edges.
@@ -111,15 +113,22 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
 /// newest task.
 void Engine::find_entries(TaskSpec const& spec, Scope& scope, TaskId last) {
   m_entries.clear();
+  m_hashes.clear();
+  for (AccessRequest const& request : spec.accesses) {
+    m_hashes.push_back(request.area.hash());
+    scope.table.prefetch_bucket(m_hashes.back());
+  }
+  for (std::uint64_t const hash : m_hashes) scope.table.prefetch_entry(hash);
   bool const is_part = spec.parent.task != nullptr;
   bool special = false;
-  for (AccessRequest const& request : spec.accesses) {
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    AccessRequest const& request = spec.accesses[k];
     if (!request.counts()) {
       m_entries.push_back(nullptr);
       continue;
     }
     if (is_part) check_within(*spec.parent.task, request, spec.label);
-    AreaEntry& entry = scope.table.find_or_make(request, last);
+    AreaEntry& entry = scope.table.find_or_make(request, m_hashes[k], last);
     m_entries.push_back(&entry);
     // Whether that task is done is asked in `connect`; by then its line has come from the worker that runs
     // it.
@@ -154,18 +163,17 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.unfinished.store(Task::being_submitted, std::memory_order_relaxed);
   task.launched = false;
   task.has_waiter = false;
-  task.successor_count = 0;
-  task.more_successors.clear();
+  task.clear_successors();
   task.ops = spec.ops;
   task.space = spec.space;
+  bool const used_device = task.asynchronous;
   task.asynchronous = spec.space != nullptr && spec.space->asynchronous();
   task.priority = spec.priority;
   task.main_thread = spec.main_thread;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
   task.replays = spec.replays != nullptr && spec.space == nullptr;  // else it launches a graph
-  task.access_count = 0;
-  task.more_accesses.clear();
+  task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   task.failure = nullptr;
   task.label = std::move(spec.label);
@@ -175,30 +183,65 @@ Task& Engine::make_task(TaskSpec& spec) {
   }
   task.clear_extras();
   if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
-  task.device_predecessors.clear();
-  task.stream = -1;
-  task.wanted_stream = spec.stream;
+  if (task.asynchronous || used_device) {
+    task.device_predecessors.clear();
+    task.stream = -1;
+    task.wanted_stream = spec.stream;
+  }
   return task;
 }
+
+namespace {
+
+/// What `order_after` has said of the last few tasks: several accesses of a task often lead to the same ones,
+/// and each time that one is asked it is locked.
+class Answers {
+ public:
+  [[nodiscard]] bool const* find(TaskId id) const {
+    for (std::size_t k = 0; k < std::min(m_count, std::size(m_ids)); ++k)
+      if (m_ids[k] == id) return &m_kept[k];
+    return nullptr;
+  }
+  bool note(TaskId id, bool kept) {
+    m_ids[m_count % std::size(m_ids)] = id;
+    m_kept[m_count++ % std::size(m_kept)] = kept;
+    return kept;
+  }
+
+ private:
+  std::size_t m_count = 0;
+  TaskId m_ids[8];
+  bool m_kept[8];
+};
+
+}  // namespace
 
 std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
-  for (std::size_t k = 0; k < count; ++k)
-    if (m_entries[k] != nullptr) task.add_access({m_entries[k], requests[k].mode});
+  // Most tasks find somebody in flight to come after, which says that the allocation is the one that it was.
+  bool const checks_labels_first = m_special || m_recorder;
+  for (std::size_t k = 0; k < count; ++k) {
+    if (m_entries[k] == nullptr) continue;
+    task.add_access({m_entries[k], requests[k].mode});
+    if (checks_labels_first) scope.table.check_label(*m_entries[k], requests[k], task.id);
+  }
   if (m_special) note_special(task, spec);
   if (m_recorder) m_recorder->submitted(task);
 
   std::int32_t edges = 0;
+  Answers answers;
   auto const after_access = [&](LiveAccess before) {
-    return order_after(before, task, EdgeReason::access, edges);
+    if (m_recorder) return order_after(before, task, EdgeReason::access, edges);
+    if (bool const* const known = answers.find(before.id)) return *known;
+    return answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
   };
-  if (m_special) {
-    enter_special(task, scope, after_access);
-  } else {
-    for (std::size_t k = 0; k < count; ++k)
-      if (m_entries[k] != nullptr)
-        scope.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
+  if (m_special) enter_special(task, scope, after_access);
+  for (std::size_t k = 0; k < count && !m_special; ++k) {
+    if (m_entries[k] == nullptr) continue;
+    std::int32_t const before = edges;
+    scope.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
+    if (edges == before && !checks_labels_first) scope.table.check_label(*m_entries[k], requests[k], task.id);
   }
   for (TaskHandle const& before : spec.after) {
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
@@ -321,7 +364,7 @@ bool Engine::order_after(LiveAccess before, Task& task, EdgeReason reason, std::
   if (other.live_id.load(std::memory_order_acquire) == before.id) {
     std::lock_guard const lock(other.lock);
     if (other.live_id.load(std::memory_order_relaxed) == before.id) {
-      if (trigger_between(other, task) == Trigger::launch) {
+      if (task.asynchronous && trigger_between(other, task) == Trigger::launch) {
         task.device_predecessors.push_back({&other, before.id});
         if (other.launched) return true;
       }
@@ -332,11 +375,10 @@ bool Engine::order_after(LiveAccess before, Task& task, EdgeReason reason, std::
       return true;
     }
   }
-  if (FailurePtr const failure = m_failures.poisons(before.id)) {
-    inherit(task, failure);
-    return true;
-  }
-  return false;
+  if (!m_failures.any()) return false;
+  FailurePtr const failure = m_failures.poisons(before.id);
+  if (failure != nullptr) inherit(task, failure);
+  return failure != nullptr;
 }
 
 }  // namespace trellis::Impl

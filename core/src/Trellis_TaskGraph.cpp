@@ -104,6 +104,12 @@ int default_workers(int threads_per_worker) {
   return std::max(1, threads / threads_per_worker);
 }
 
+/// Enough for each worker to have something to do, and so few that they stay in a core's caches: a submitter
+/// that is further ahead of short tasks makes them dearer, for itself and for the workers.
+std::size_t default_in_flight(int workers) {
+  return std::max<std::size_t>(2048, 128 * static_cast<std::size_t>(workers));
+}
+
 template <class T>
 void require_positive(TaskGraphOptions const& options, char const* what, std::optional<T> const& value) {
   if (*value >= 1) return;
@@ -125,7 +131,9 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
     throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have more than " +
                                             std::to_string(Workers::max_workers - Workers::max_blocked) +
                                             " workers");
-  if (!options.in_flight) options.in_flight = number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(16384);
+  if (!options.in_flight)
+    options.in_flight =
+        number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(default_in_flight(*options.workers));
   require_positive(options, "tasks in flight", options.in_flight);
   if (!options.streams) options.streams = number_from<int>("TRELLIS_STREAMS").value_or(8);
   require_positive(options, "streams", options.streams);

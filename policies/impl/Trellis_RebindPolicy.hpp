@@ -14,6 +14,21 @@
 /// with.
 namespace trellis::Impl {
 
+/// A bound of a range that has been checked when its task was submitted. Kokkos checks each bound that the
+/// index type converts to, and 4.5 makes up the text of the message, with its allocations, before it knows
+/// whether there is anything to say.
+template <class Index>
+struct CheckedBound {
+  Index value;
+  KOKKOS_INLINE_FUNCTION constexpr operator Index() const { return value; }
+};
+template <class Policy>
+Policy range_of(typename Policy::execution_space const& instance, typename Policy::index_type begin,
+                typename Policy::index_type end, auto const&... chunk_size) {
+  using Bound = CheckedBound<typename Policy::index_type>;
+  return {instance, Bound{begin}, Bound{end}, chunk_size...};
+}
+
 /// A simulated device's tasks run on a host space, which their policy names.
 template <class Space>
 struct PolicySpace {
@@ -41,7 +56,7 @@ struct PolicyTraits<Count, Space> {
   using Range = Count;
   static Range keep(Count const& base) { return base; }
   static policy_type on(Range const& range, execution_space const& instance) {
-    return {instance, 0, range.n};
+    return range_of<policy_type>(instance, 0, static_cast<index_type>(range.n));
   }
 };
 
@@ -60,7 +75,7 @@ struct PolicyTraits<Kokkos::RangePolicy<P...>, Space> {
     return {base.begin(), base.end(), static_cast<int>(base.chunk_size())};
   }
   static policy_type on(Range const& range, execution_space const& instance) {
-    return {instance, range.begin, range.end, Kokkos::ChunkSize(range.chunk_size)};
+    return range_of<policy_type>(instance, range.begin, range.end, Kokkos::ChunkSize(range.chunk_size));
   }
 };
 

@@ -63,25 +63,20 @@ struct OpsOf {
   static constexpr TaskOps ops = make_ops();
 };
 
-/// The name under which Kokkos Tools sees a launch; nobody looks at it without a tool.
-inline std::string kernel_name(Label const& label) {
-  return Kokkos::Tools::profileLibraryLoaded() ? label.string() : std::string();
+/// The name under which Kokkos Tools sees what the calling thread does next. In memory that is kept: asking
+/// whether there is a tool takes Kokkos longer than copying a few characters.
+inline std::string const& kernel_name(Label const& label) {
+  thread_local std::string name;
+  return name = label.view();
 }
 
 /// Shows a task that launches no kernel under its own name as a region.
 class ToolsRegion {
  public:
-  explicit ToolsRegion(Label const& label) : m_open(Kokkos::Tools::profileLibraryLoaded()) {
-    if (m_open) Kokkos::Profiling::pushRegion(label.string());
-  }
+  explicit ToolsRegion(Label const& label) { Kokkos::Profiling::pushRegion(kernel_name(label)); }
   ToolsRegion(ToolsRegion const&) = delete;
   ToolsRegion& operator=(ToolsRegion const&) = delete;
-  ~ToolsRegion() {
-    if (m_open) Kokkos::Profiling::popRegion();
-  }
-
- private:
-  bool m_open;
+  ~ToolsRegion() { Kokkos::Profiling::popRegion(); }
 };
 
 template <class A>
@@ -169,14 +164,10 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
     (require_accessible<Reached, More>(), ...);
   }
 
-  constexpr std::size_t access_count =
-      (RequestCount<Annotations>::value + ... + (RequestCount<More>::value + ... + 0));
   constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... + 0);
   constexpr std::size_t tag_count = (std::size_t{PropertyTraits<Annotations>::is_tag} + ... + 0);
-  std::array<AccessRequest, access_count> accesses;
   std::array<TagPtr, tag_count> tags;
   std::array<TaskHandle, after_count> before;
-  std::size_t accesses_done = 0;
   std::size_t before_done = 0;
   [[maybe_unused]] std::size_t tags_done = 0;
 
@@ -189,9 +180,7 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
 
   auto const take = [&](auto const& annotation) {
     using A = std::remove_cvref_t<decltype(annotation)>;
-    if constexpr (is_access_v<A>) {
-      requests_of(annotation, [&](AccessRequest const& request) { accesses[accesses_done++] = request; });
-    } else if constexpr (PropertyTraits<A>::is_tag) {
+    if constexpr (PropertyTraits<A>::is_tag) {
       tags[tags_done++] = PropertyTraits<A>::make(annotation);
     } else if constexpr (PropertyTraits<A>::after_count > 0) {
       for (TaskHandle const& task : annotation.tasks) before[before_done++] = task;
@@ -204,7 +193,8 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
     }
   };
   std::apply([&](auto const&... annotation) { (take(annotation), ...); }, policy.annotations());
-  (take(more), ...);
+  auto const accesses = std::apply(
+      [&](auto const&... annotation) { return requests_of(annotation..., more...); }, policy.annotations());
   spec.accesses = accesses;
   spec.after = before;
   spec.tags = tags;
@@ -214,14 +204,14 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
 }
 
 /// What the base says at the time of the call.
-template <class Base>
+template <class Traits, class Base>
 void require_valid(Label const& label, Base const& base) {
   if constexpr (std::is_same_v<Base, Count>)
-    if (base.n < 0)
-      throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() + "\" (" +
-                                              label.site().file_name() + ":" +
-                                              std::to_string(label.site().line()) +
-                                              ") has the negative range " + std::to_string(base.n));
+    if (base.n < 0 || !std::in_range<typename Traits::index_type>(base.n))
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
+                      std::to_string(label.site().line()) + ") has the " +
+                      (base.n < 0 ? "negative" : "too large") + " range " + std::to_string(base.n));
 }
 
 }  // namespace trellis::Impl

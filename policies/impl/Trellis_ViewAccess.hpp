@@ -9,6 +9,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -99,45 +100,55 @@ template <class R>
 inline constexpr SubjectOps view_ops{&describe_view<R>, &view_may_have_label<R>, &hold_view<R>};
 inline constexpr SubjectOps token_ops{&describe_token, &token_may_have_label};
 
+/// One resource that an annotation names, and how.
 template <class R>
-AccessRequest make_request(R const& resource, Mode mode) {
+struct NamedResource {
+  R const* resource;
+  Mode mode;
+  StatePtr const* state;
+};
+
+template <class R>
+AccessRequest make_request(NamedResource<R> const& named) {
+  R const& resource = *named.resource;
   if constexpr (IsToken<R>::value)
-    return {area_of(resource), mode, &resource, &token_ops};
+    return {area_of(resource), named.mode, &resource, &token_ops, named.state};
   else
-    return {area_of(resource), mode, &resource, &view_ops<R>};
+    return {area_of(resource), named.mode, &resource, &view_ops<R>, named.state};
 }
 
-/// How many resources are named.
+/// All that a resource stands for, as a tuple of `NamedResource`: the members of a group, else itself.
 template <class R>
-struct ResourceCount : std::integral_constant<std::size_t, 1> {};
-template <class... Held>
-struct ResourceCount<Group<Held...>>
-    : std::integral_constant<std::size_t, (ResourceCount<std::remove_cvref_t<Held>>::value + ...)> {};
-/// How many requests an annotation makes: none when it is no access.
-template <class A>
-struct RequestCount : std::integral_constant<std::size_t, 0> {};
-template <Mode mode, class Held>
-struct RequestCount<Access<mode, Held>> : ResourceCount<std::remove_cvref_t<Held>> {};
-template <class Held>
-struct RequestCount<StateAccess<Held>> : std::integral_constant<std::size_t, 1> {};
-
-/// Calls `f(request)` for each resource.
-template <class R, class F>
-void for_each_request(R const& resource, Mode mode, F&& f) {
+auto named_of(R const& resource, Mode mode, StatePtr const* state = nullptr) {
   if constexpr (IsGroup<R>::value)
-    std::apply([&](auto const&... member) { (for_each_request(member, mode, f), ...); }, resource.members);
+    return std::apply([&](auto const&... member) { return std::tuple_cat(named_of(member, mode)...); },
+                      resource.members);
   else
-    f(make_request(resource, mode));
+    return std::tuple(NamedResource<R>{&resource, mode, state});
 }
-template <Mode mode, class Held, class F>
-void requests_of(Access<mode, Held> const& access, F&& f) {
-  for_each_request(access.resource, mode, f);
+/// All that an annotation names: nothing when it is no access.
+template <class A>
+std::tuple<> named_in(A const&) {
+  return {};
 }
-template <class Held, class F>
-void requests_of(StateAccess<Held> const& access, F&& f) {
-  AccessRequest request = make_request(access.resource, access.mode_now);
-  if (access.state != nullptr) request.state = &access.state;
-  f(request);
+template <Mode mode, class Held>
+auto named_in(Access<mode, Held> const& access) {
+  return named_of(access.resource, mode);
+}
+template <class Held>
+auto named_in(StateAccess<Held> const& access) {
+  return named_of(access.resource, access.mode_now, access.state != nullptr ? &access.state : nullptr);
+}
+
+/// The accesses of all these annotations.
+template <class... Annotation>
+auto requests_of(Annotation const&... annotation) {
+  // Each is made where it stays: they are large.
+  return std::apply(
+      [](auto const&... named) {
+        return std::array<AccessRequest, sizeof...(named)>{make_request(named)...};
+      },
+      std::tuple_cat(named_in(annotation)...));
 }
 
 template <class V, unsigned extra>

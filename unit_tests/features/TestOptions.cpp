@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 namespace trellis {
 namespace {
 
@@ -16,7 +18,8 @@ TEST(Options, DefaultsCanBeUsed) {
   TaskGraph const graph;
   EXPECT_GE(graph.workers(), 1);
   EXPECT_EQ(graph.threads_per_worker(), 1);
-  EXPECT_EQ(*graph.options().in_flight, 16384u);
+  EXPECT_EQ(*graph.options().in_flight,
+            std::max<std::size_t>(2048, 128 * static_cast<std::size_t>(graph.workers())));
   EXPECT_EQ(*graph.options().record, false);
   EXPECT_EQ(graph.options().policy->name(), "work_stealing");
 }
