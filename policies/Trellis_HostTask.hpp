@@ -93,25 +93,27 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
   using ScopedLong = CallResult<F, typename Concat<WithScope, typename MutableList<Views>::type>::type>;
   using ScopedShort = CallResult<F, WithScope>;
   auto const submit_with = [&]<class How, class Result>(std::type_identity<How>, std::type_identity<Result>,
-                                                        auto views) {
-    using Body = CallBody<How, Result, F, decltype(views)>;
+                                                        auto const& views) {
+    using Body = CallBody<How, Result, F, decltype(views())>;
     if constexpr (std::is_void_v<Result>) {
-      return FutureAccess::make(
-          submit<Space>(std::move(label), policy, Body{std::forward<Callable>(callable), std::move(views)}));
+      auto const make = [&] { return Body{std::forward<Callable>(callable), views()}; };
+      return FutureAccess::make(submit_made<Space>(std::move(label), policy, make, nullptr));
     } else {
       auto state = std::make_shared<FutureState<Result>>();
-      TaskHandle const handle = submit<Space>(
-          std::move(label), policy, Body{std::forward<Callable>(callable), std::move(views), state});
+      auto const make = [&] { return Body{std::forward<Callable>(callable), views(), state}; };
+      TaskHandle const handle = submit_made<Space>(std::move(label), policy, make, nullptr);
       return FutureAccess::make<Result>(handle, std::move(state));
     }
   };
+  auto const views = [&] { return arguments_of(policy.annotations()); };
+  auto const no_views = [] { return std::tuple<>(); };
   constexpr std::type_identity<Space> plain;
   constexpr std::type_identity<Scoped> scoped;
   // Only asked when the forms before do not fit: a generic callable may not compile with a TaskScope.
   if constexpr (Long::callable) {
-    return submit_with(plain, Long::type(), arguments_of(policy.annotations()));
+    return submit_with(plain, Long::type(), views);
   } else if constexpr (Short::callable) {
-    return submit_with(plain, Short::type(), std::tuple<>{});
+    return submit_with(plain, Short::type(), no_views);
   } else {
     static_assert(
         std::is_void_v<Space> && (ScopedLong::callable || ScopedShort::callable),
@@ -120,9 +122,9 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
         "with const elements), and before them a TaskScope& if it likes; that of a space_task takes "
         "the execution space instance before them");
     if constexpr (ScopedLong::callable)
-      return submit_with(scoped, ScopedLong::type(), arguments_of(policy.annotations()));
+      return submit_with(scoped, ScopedLong::type(), views);
     else if constexpr (ScopedShort::callable)
-      return submit_with(scoped, ScopedShort::type(), std::tuple<>{});
+      return submit_with(scoped, ScopedShort::type(), no_views);
   }
 }
 

@@ -49,11 +49,14 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
                 "Trellis: parallel_for needs a range: ResourcePolicy(graph, n, ...)");
   using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
   Impl::require_valid<Traits>(label, policy.base());
-  auto prepared =
-      Impl::prepare_functor<void, Traits, Impl::TypeList<>>(std::forward<Functor>(functor), policy);
-  return Impl::FutureAccess::make(Impl::submit<typename Traits::execution_space>(
-      std::move(label), policy,
-      Impl::ForBody<Traits, decltype(prepared)>{Traits::keep(policy.base()), std::move(prepared)}));
+  auto const prepared = [&] {
+    return Impl::prepare_functor<void, Traits, Impl::TypeList<>>(std::forward<Functor>(functor), policy);
+  };
+  auto const make = [&] {
+    return Impl::ForBody<Traits, decltype(prepared())>{Traits::keep(policy.base()), prepared()};
+  };
+  return Impl::FutureAccess::make(
+      Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make, nullptr));
 }
 
 }  // namespace trellis

@@ -252,7 +252,8 @@ struct ReduceBody {
   [[no_unique_address]] typename InSlot::Slot slot{};
 
   void run(void* instance, Label const& label) {
-    auto const policy = launched(Traits::on(range, *static_cast<Space const*>(instance)));
+    auto const here = Traits::on(range, *static_cast<Space const*>(instance));
+    auto const& policy = launched(here);
     if constexpr (uses_slot)
       InSlot::run(label, policy, functor, results, slot);
     else
@@ -289,7 +290,8 @@ struct ReduceBody<Traits, Functor, void, Results...> {
   [[no_unique_address]] typename InSlot::Slot slot{};
 
   void run(void* instance, Label const& label) {
-    auto const policy = launched(Traits::on(range, *static_cast<Space const*>(instance)));
+    auto const here = Traits::on(range, *static_cast<Space const*>(instance));
+    auto const& policy = launched(here);
     if constexpr (reduces_into_slot<Space, Results...>)
       InSlot::run(label, policy, functor, results, slot);
     else
@@ -325,24 +327,26 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
   Impl::require_valid<Traits>(label, policy.base());
   Impl::require_lasting(label, first);
   (Impl::require_lasting(label, rest), ...);
-  auto prepared = Impl::prepare_functor<Bound, Traits, Values>(std::forward<Functor>(functor), policy);
-  using Body = Impl::ReduceBody<Traits, decltype(prepared), Value, First, Rest...>;
+  auto const prepared = [&] {
+    return Impl::prepare_functor<Bound, Traits, Values>(std::forward<Functor>(functor), policy);
+  };
+  using Body = Impl::ReduceBody<Traits, decltype(prepared()), Value, First, Rest...>;
 
-  auto const submit = [&](auto&& body) {
+  auto const submit = [&](auto const& make) {
     return std::apply(
         [&](auto const&... access) {
-          return Impl::submit<typename Traits::execution_space>(std::move(label), policy, std::move(body),
-                                                                access...);
+          return Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make, nullptr,
+                                                                     access...);
         },
         std::tuple_cat(Impl::result_access(first), Impl::result_access(rest)...));
   };
   if constexpr (std::is_void_v<Value>) {
     return Impl::FutureAccess::make(
-        submit(Body{Traits::keep(policy.base()), std::move(prepared), {first, rest...}}));
+        submit([&] { return Body{Traits::keep(policy.base()), prepared(), {first, rest...}}; }));
   } else {
     auto state = std::make_shared<Impl::FutureState<Value>>();
     Impl::TaskHandle const handle =
-        submit(Body{Traits::keep(policy.base()), std::move(prepared), {first, rest...}, state});
+        submit([&] { return Body{Traits::keep(policy.base()), prepared(), {first, rest...}, state}; });
     return Impl::FutureAccess::make<Value>(handle, std::move(state));
   }
 }

@@ -64,13 +64,17 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
   using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
   using Value = typename decltype(Impl::value_type_of<std::remove_cvref_t<Functor>, 1>())::type;
   Impl::require_valid<Traits>(label, policy.base());
-  auto prepared = Impl::prepare_functor<Value, Traits, Impl::TypeList<Value&, bool>>(
-      std::forward<Functor>(functor), policy);
+  auto const prepared = [&] {
+    return Impl::prepare_functor<Value, Traits, Impl::TypeList<Value&, bool>>(std::forward<Functor>(functor),
+                                                                              policy);
+  };
   auto state = std::make_shared<Impl::FutureState<Value>>();
-  Impl::TaskHandle const handle = Impl::submit<typename Traits::execution_space>(
-      std::move(label), policy,
-      Impl::ScanBody<Traits, decltype(prepared), Value>{Traits::keep(policy.base()), std::move(prepared),
-                                                        state});
+  auto const make = [&] {
+    return Impl::ScanBody<Traits, decltype(prepared()), Value>{Traits::keep(policy.base()), prepared(),
+                                                               state};
+  };
+  Impl::TaskHandle const handle =
+      Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make, nullptr);
   return Impl::FutureAccess::make<Value>(handle, std::move(state));
 }
 

@@ -103,7 +103,7 @@ class Engine final : private TaskSource {
   void run(Task* task, Slot& slot, Condition stop) override;
   [[nodiscard]] bool has_ready(Slot const& slot) const override;
   void idle(Slot& slot) override;
-  void leaves(Slot& slot) override { stop_polling(slot); }
+  void leaves(Slot& slot) override;
 
   // Submission. In those from make_room on the submission lock is held.
   TaskHandle submit_now(TaskSpec&& spec);
@@ -218,6 +218,15 @@ class Engine final : private TaskSource {
   static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
   [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
   void give_back(Task& task, Slot& slot);
+
+  // Bodies that outlive their tasks.
+  [[nodiscard]] bool may_keep_body(Task& task, TaskSpec const& spec) const;
+  void keep_body(Task& task, Slot& slot);
+  void destroy_kept(Slot& slot);
+  void destroy_kept_of_workers();
+  void destroy_kept_of_devices();
+  void destroy_kept();
+  void destroy_bodies(Task* first);
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
 
   // Asynchronous spaces.
@@ -231,6 +240,7 @@ class Engine final : private TaskSource {
   void complete_failed(AsyncStreams::Retired::Failed const& device, Slot& slot);
 
   // Waiting.
+  void wait_until_done(TaskHandle const& handle);
   Task* pop_main();
   Task* pop_main_needed_by(TaskHandle const& awaited);
   void wait_inside(Frame& frame, TaskHandle const& handle);
@@ -296,6 +306,9 @@ class Engine final : private TaskSource {
   void unregister_waiter(Waiter const& waiter);
   std::mutex m_waiters_mutex;
   std::vector<Waiter> m_waiters;
+
+  KeptDeviceTasks m_kept_of_devices;
+  std::atomic<int> m_destroyers{0};  ///< threads that have taken kept tasks, or are about to
 
   AsyncStreams m_streams;
   static constexpr int nobody = -1;

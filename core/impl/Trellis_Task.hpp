@@ -46,6 +46,9 @@ struct TaskOps {
   /// `run` does nothing but launch the same work each time, so a graph that has captured that may be launched
   /// instead.
   bool launches_only = false;
+  /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing: nobody relies on
+  /// when that happens, so it may come after the task is done. See KeptBodies.
+  bool may_be_kept = false;
 };
 
 /// One access of a task in flight, for exclusion and for messages.
@@ -124,9 +127,10 @@ struct alignas(64) Task {
   Task* next = nullptr;           ///< free list
   FailurePtr failure;             ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
-  bool main_thread : 1 = false;  // these four change with the task alone, so they may share a byte
+  bool main_thread : 1 = false;  // these change with the task alone, so they may share a byte
   bool synchronizing : 1 = false;
   bool asynchronous : 1 = false;  ///< so is its space
+  bool keeps_body : 1 = false;    ///< its body is destroyed later, see KeptBodies
   bool replays : 1 = false;       ///< its body is a plan
   bool exclusive = false;         ///< may exclude others: has an exclusive access, or a rule asks for it
   // Read when a task is reused, so in the line of `next`, which has been read by then.
@@ -163,6 +167,7 @@ struct alignas(64) Task {
   int wanted_stream = -1;       ///< that the user gave
   int stream = -1;              ///< while it is launched
   std::uint64_t position = 0;   ///< on the stream
+  std::uint64_t bytes = 0;      ///< that it accesses, about
   void* start_event = nullptr;  ///< of a recording graph
 
   /// The lines that whoever submits or runs it is going to touch.

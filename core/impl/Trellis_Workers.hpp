@@ -4,6 +4,7 @@
 
 #include <Trellis_Space.hpp>
 #include <impl/Trellis_FunctionRef.hpp>
+#include <impl/Trellis_KeptBodies.hpp>
 #include <impl/Trellis_Task.hpp>
 
 #include <array>
@@ -29,7 +30,8 @@ struct alignas(128) Slot {
   bool is_main = false;
   bool waits = false;                       ///< its thread is in wait(); for this thread alone
   std::atomic<std::uint64_t> completed{0};  ///< tasks; written by this slot's thread alone
-  std::vector<Task*> ready;                 ///< scratch of a completion
+  KeptTasks kept;
+  std::vector<Task*> ready;  ///< scratch of a completion
   std::vector<std::pair<SpaceAdapter*, void*>> instances;
   // See Engine::stay_behind.
   int until_pause = 0;  ///< tasks
@@ -114,6 +116,7 @@ class Workers {
 
   [[nodiscard]] int slot_count() const { return m_slot_count.load(std::memory_order_acquire); }
   [[nodiscard]] Slot const& slot(int k) const { return *m_slots[static_cast<std::size_t>(k)]; }
+  [[nodiscard]] Slot& slot(int k) { return *m_slots[static_cast<std::size_t>(k)]; }
   [[nodiscard]] int permits() const { return m_permits; }
   [[nodiscard]] int threads_per_worker() const { return m_threads_per_worker; }
   [[nodiscard]] std::uint64_t completed() const;

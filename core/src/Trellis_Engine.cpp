@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <thread>
 #include <utility>
 
 /// A task's way from ready to done. Submission and waiting are in files of their own.
@@ -44,6 +45,7 @@ void Engine::close() noexcept {
     std::abort();
   }
   m_workers.work_until([&] { return all_done(); });
+  destroy_kept();
   m_workers.stop();
   while (!m_plans.empty()) dismantle(*m_plans.back());
   for (FailurePtr const& failure : m_failures.report().origins)
@@ -225,6 +227,7 @@ void Engine::stay_behind(Slot& slot) {
 
 Task* Engine::run_one(Task& task, Slot& slot) {
   if (task.replays) return run_plan(task, slot);
+  if (!task.keeps_body) destroy_kept(slot);  // it may take long
   TaskState state = TaskState::cancelled;
   bool const refined = task.is_split;
   if (task.failure == nullptr) {
@@ -353,7 +356,8 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
     m_failures.add(task.id, text, own);
     task.ops->fail(task.body, task.id, text, own);
   }
-  task.ops->destroy(task.body);  // before the successors go on: what a task captured is free once it is done
+  bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split;
+  if (!keeps_body) task.ops->destroy(task.body);  // before the successors go on
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
@@ -370,7 +374,10 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
     if (!launched || trigger_between(task, *successor) == Trigger::completion)
       trigger(*successor, failure, ready);
   });
-  give_back(task, slot);
+  if (keeps_body)
+    keep_body(task, slot);
+  else
+    give_back(task, slot);
 
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, slot);
@@ -411,6 +418,67 @@ void Engine::give_back(Task& task, Slot& slot) {
   slot.freed_first = &task;
   if (slot.freed_last == nullptr) slot.freed_last = &task;
   if (++slot.freed_count == 32) idle(slot);
+}
+
+// --- bodies that outlive their tasks
+// --------------------------------------------------------------------------------------------------------------
+
+/// Only where that delays the end of little memory: a task that accesses much takes so long that its end
+/// costs nothing beside. On a device freeing anything is dear.
+bool Engine::may_keep_body(Task& task, TaskSpec const& spec) const {
+  constexpr std::uint64_t little = 1 << 16;
+  if (m_serial || spec.accesses.empty() || spec.parent.task != nullptr) return false;
+  std::uint64_t bytes = 0;
+  for (AccessRequest const& request : spec.accesses) bytes += request.area.end() - request.area.begin();
+  if (task.asynchronous) task.bytes = bytes;
+  return task.asynchronous || bytes <= little;
+}
+
+void Engine::keep_body(Task& task, Slot& slot) {
+  if (task.asynchronous) {
+    if (!m_kept_of_devices.push(task, task.bytes)) destroy_kept_of_devices();
+  } else if (!slot.kept.push(task)) {
+    destroy_kept(slot);
+  }
+}
+
+/// What has been taken is not to be seen in any list, so who takes is counted before, for `destroy_kept`.
+void Engine::destroy_kept(Slot& slot) {
+  if (slot.kept.empty()) return;
+  m_destroyers.fetch_add(1, std::memory_order_seq_cst);
+  if (Task* const first = slot.kept.take()) destroy_bodies(first);
+  m_destroyers.fetch_sub(1, std::memory_order_release);
+}
+
+void Engine::destroy_kept_of_devices() {
+  if (m_kept_of_devices.empty()) return;
+  m_destroyers.fetch_add(1, std::memory_order_seq_cst);
+  Task* first = nullptr;
+  for (Task* const task : m_kept_of_devices.take()) first = (task->next = first, task);
+  if (first != nullptr) destroy_bodies(first);
+  m_destroyers.fetch_sub(1, std::memory_order_release);
+}
+
+void Engine::destroy_kept_of_workers() {
+  for (int k = 0; k < m_workers.slot_count(); ++k) destroy_kept(m_workers.slot(k));
+}
+
+/// Of all tasks that the caller knows to be done. Returns when other threads that do the same are through.
+void Engine::destroy_kept() {
+  destroy_kept_of_workers();
+  destroy_kept_of_devices();
+  while (m_destroyers.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+}
+
+/// Of a list, whose tasks then go back to the slab. User code, so no lock is held.
+void Engine::destroy_bodies(Task* first) {
+  Task* last = first;
+  for (Task* task = first; task != nullptr; task = task->next) {
+    task->ops->destroy(task->body);
+    task->free_body();
+    last = task;
+  }
+  m_slab.recycle_chain(first, last);
 }
 
 // --- asynchronous spaces
@@ -464,6 +532,11 @@ void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
   }
 }
 
+void Engine::leaves(Slot& slot) {
+  stop_polling(slot);
+  destroy_kept(slot);
+}
+
 void Engine::stop_polling(Slot const& slot) {
   if (m_poller.load(std::memory_order_relaxed) != slot.number) return;
   m_poller.store(nobody, std::memory_order_seq_cst);
@@ -498,7 +571,10 @@ bool Engine::poll(Slot& slot) {
     m_next_poll = std::chrono::steady_clock::now() + poll_interval;
     if (somebody_waits) m_streams.host_is_idle();
   }
-  if (!m_streams.busy()) stop_polling(slot);
+  if (!m_streams.busy()) {
+    destroy_kept_of_devices();
+    stop_polling(slot);
+  }
   return any;
 }
 

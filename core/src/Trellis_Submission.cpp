@@ -40,6 +40,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
       for_each_plan(*spec.replays, [&](PlanState& plan) { plan.last = {m_control, m_generation, task, id}; });
   }
   publish(*task, rest, frame);
+  if (id % (KeptTasks::most / 2) == 0) destroy_kept_of_workers();
   if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
   return {m_control, m_generation, task, id};
 }
@@ -172,6 +173,7 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.main_thread = spec.main_thread;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
+  task.keeps_body = spec.ops->may_be_kept && may_keep_body(task, spec);
   task.replays = spec.replays != nullptr && spec.space == nullptr;  // else it launches a graph
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);

@@ -36,6 +36,7 @@ void Engine::wait() {
   }
   if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
   m_workers.work_until([&] { return all_done(); });
+  destroy_kept();
 
   FailureLog::Report const report = m_failures.report();
   if (report.origins.empty()) return;
@@ -54,6 +55,11 @@ void Engine::rethrow(TaskHandle const& handle) const {
 }
 
 void Engine::wait_for(TaskHandle const& handle) {
+  wait_until_done(handle);
+  destroy_kept_of_workers();
+}
+
+void Engine::wait_until_done(TaskHandle const& handle) {
   before_wait(&handle);
   if (is_done(handle)) return;
   if ((handle.id & PlanNode::recorded) != 0) return wait_for_replay(handle);

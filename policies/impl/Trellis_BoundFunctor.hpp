@@ -106,23 +106,15 @@ struct BoundFunctor<Functor, void, index_count, Views...> {
   }
 };
 
-template <class Value, std::size_t index_count, class Functor, class... Views>
-auto bind_views(Functor&& functor, std::tuple<Views...>&& views) {
+template <class Value, std::size_t index_count, class Functor, class Annotations, class... Views>
+auto bind_views(Functor&& functor, Annotations const& annotations, std::type_identity<std::tuple<Views...>>) {
   using F = std::remove_cvref_t<Functor>;
   if constexpr (std::is_void_v<Value>)
-    return BoundFunctor<F, void, index_count, Views...>{{std::forward<Functor>(functor), std::move(views)}};
+    return BoundFunctor<F, void, index_count, Views...>{
+        {std::forward<Functor>(functor), arguments_of(annotations)}};
   else
-    return BoundFunctor<F, Value, index_count, Views...>{std::forward<Functor>(functor), std::move(views)};
-}
-
-/// All annotated Views of a policy, typed by their access.
-template <class... Annotations>
-auto arguments_of(std::tuple<Annotations...> const& annotations) {
-  return std::apply(
-      [](auto const&... each) {
-        return std::tuple_cat(ArgumentsOf<std::remove_cvref_t<decltype(each)>>::get(each)...);
-      },
-      annotations);
+    return BoundFunctor<F, Value, index_count, Views...>{std::forward<Functor>(functor),
+                                                         arguments_of(annotations)};
 }
 
 template <class Tuple>
@@ -139,7 +131,8 @@ auto prepare_functor(Functor&& functor, Policy const& policy) {
   using F = std::remove_cvref_t<Functor>;
   using Tag = TagList<typename Traits::work_tag>;
   using Indices = typename Repeat<typename Traits::index_type const&, Traits::index_count>::type;
-  using Views = typename TupleToList<decltype(arguments_of(policy.annotations()))>::type;
+  using Arguments = decltype(arguments_of(policy.annotations()));
+  using Views = typename TupleToList<Arguments>::type;
   using Short = typename Concat<Tag, Indices, Values>::type;
   using Long = typename Concat<Tag, Indices, Views, Values>::type;
   constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
@@ -152,7 +145,8 @@ auto prepare_functor(Functor&& functor, Policy const& policy) {
       "atomic_mul with atomic ones; results and the work tag as in Kokkos; the call operator must be const)");
   if constexpr (takes_views) {
     constexpr std::size_t leading = Traits::index_count + (std::is_void_v<typename Traits::work_tag> ? 0 : 1);
-    return bind_views<Value, leading>(std::forward<Functor>(functor), arguments_of(policy.annotations()));
+    return bind_views<Value, leading>(std::forward<Functor>(functor), policy.annotations(),
+                                      std::type_identity<Arguments>{});
   } else {
     return F(std::forward<Functor>(functor));
   }

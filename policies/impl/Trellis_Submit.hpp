@@ -52,6 +52,8 @@ struct OpsOf {
     if constexpr (requires { Body::kokkos_copies_it; }) {
       ops.copy = &copy;
       ops.size = sizeof(Body);
+      // Who asks for a result may look at what the functor held.
+      ops.may_be_kept = !std::is_trivially_destructible_v<Body> && !requires(Body& b) { b.state; };
     }
     if constexpr (requires(Body& b) { b.finish(); }) ops.finish = &finish;
     if constexpr (is_foreign_v<RunsOn>)
@@ -149,11 +151,12 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
 }
 
 /// `Space`: whose instance the body is given, void for a host task; it runs there, or where `on<...>` says.
-/// `more`: accesses that come from results.
-template <class Space, class Base, class... Annotations, class Body, class... More>
-TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& policy, Body&& body,
-                  More const&... more) {
-  using B = std::remove_cvref_t<Body>;
+/// `make()`: the body, which is made where it stays. `home`: where its data is, if that matters. `more`:
+/// accesses that come from results.
+template <class Space, class Base, class... Annotations, class Make, class... More>
+TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy, Make&& make,
+                       SpaceAdapter* home, More const&... more) {
+  using B = decltype(make());
   static_assert(!std::is_void_v<Space> || !(is_device_v<Annotations> || ...),
                 "Trellis: a host_task runs on no device");
   using Asked = typename TargetSpace<Annotations...>::type;
@@ -171,9 +174,7 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
   std::size_t before_done = 0;
   [[maybe_unused]] std::size_t tags_done = 0;
 
-  SpaceAdapter* home = nullptr;  // where the body's data is
-  if constexpr (requires { body.space(); }) home = &body.space();
-  auto construct = [&](void* storage) { ::new (storage) B(std::forward<Body>(body)); };
+  auto construct = [&](void* storage) { ::new (storage) B(make()); };
   TaskSpec spec(std::move(label), OpsOf<B, Space, RunsOn>::ops, sizeof(B), alignof(B), construct);
   if constexpr (!std::is_void_v<Space>) choose_device<RunsOn>(spec, policy);
   if (home != nullptr) spec.space = home;
@@ -201,6 +202,15 @@ TaskHandle submit(Label&& label, ResourcePolicy<Base, Annotations...> const& pol
   if (TaskScope* const scope = policy.target().scope())
     return GraphAccess::submit_part(ScopeAccess::handle(*scope), std::move(spec));
   return GraphAccess::submit(*policy.target().graph(), std::move(spec));
+}
+
+/// The same for a body that is there.
+template <class Space, class Policy, class Body, class... More>
+TaskHandle submit(Label&& label, Policy const& policy, Body&& body, More const&... more) {
+  SpaceAdapter* home = nullptr;
+  if constexpr (requires { body.space(); }) home = &body.space();
+  auto const make = [&]() -> std::remove_cvref_t<Body> { return std::forward<Body>(body); };
+  return submit_made<Space>(std::move(label), policy, make, home, more...);
 }
 
 /// What the base says at the time of the call.

@@ -170,43 +170,61 @@ using atomic_view = Impl::WithTrait<V, Kokkos::Atomic>;
 
 namespace Impl {
 
-/// The tuple of Views that a functor takes for one annotation: none for Tokens and properties.
+/// The Views that a functor takes for one annotation, none for Tokens and properties: `types` as a tuple, and
+/// `get(annotation)` the Views that they are made from.
 template <class A>
 struct ArgumentsOf {
+  using types = std::tuple<>;
   static std::tuple<> get(A const&) { return {}; }
 };
 template <class Held>
   requires Kokkos::is_view_v<std::remove_cvref_t<Held>>
 struct ArgumentsOf<StateAccess<Held>> {
-  static std::tuple<std::remove_cvref_t<Held>> get(StateAccess<Held> const& access) {
-    return {access.resource};
-  }
+  using V = std::remove_cvref_t<Held>;
+  using types = std::tuple<V>;
+  static std::tuple<V const&> get(StateAccess<Held> const& access) { return {access.resource}; }
 };
-template <Mode mode, class Held>
-  requires IsGroup<std::remove_cvref_t<Held>>::value
-struct ArgumentsOf<Access<mode, Held>> {
-  static auto get(Access<mode, Held> const& access) {
+template <Mode mode, class... Members>
+struct ArgumentsOf<Access<mode, Group<Members...> const&>> {
+  template <class Member>
+  using OfMember = ArgumentsOf<Access<mode, std::remove_cvref_t<Member> const&>>;
+  using types = decltype(std::tuple_cat(std::declval<typename OfMember<Members>::types>()...));
+  static auto get(Access<mode, Group<Members...> const&> const& access) {
     return std::apply(
-        [](auto const&... member) {
-          return std::tuple_cat(
-              ArgumentsOf<Access<mode, std::remove_cvref_t<decltype(member)> const&>>::get({member})...);
-        },
+        [](auto const&... member) { return std::tuple_cat(OfMember<decltype(member)>::get({member})...); },
         access.resource.members);
   }
+};
+template <Mode mode, class... Members>
+struct ArgumentsOf<Access<mode, Group<Members...>>> {
+  using Referring = ArgumentsOf<Access<mode, Group<Members...> const&>>;
+  using types = typename Referring::types;
+  static auto get(Access<mode, Group<Members...>> const& access) { return Referring::get({access.resource}); }
 };
 template <Mode mode, class Held>
   requires Kokkos::is_view_v<std::remove_cvref_t<Held>>
 struct ArgumentsOf<Access<mode, Held>> {
   using V = std::remove_cvref_t<Held>;
   static constexpr bool is_atomic = mode == Mode::atomic_add || mode == Mode::atomic_mul;
-  using type = std::conditional_t<
+  using types = std::tuple<std::conditional_t<
       mode == Mode::read || mode == Mode::none, typename V::const_type,
       typename std::conditional_t<is_atomic, std::type_identity<WithTrait<V, Kokkos::Atomic>>,
-                                  std::type_identity<V>>::type>;
-  static std::tuple<type> get(Access<mode, Held> const& access) {
-    return std::tuple<type>(type(access.resource));
-  }
+                                  std::type_identity<V>>::type>>;
+  static std::tuple<V const&> get(Access<mode, Held> const& access) { return {access.resource}; }
 };
+
+/// All annotated Views of a policy, typed by their access. Each is made where it stays: copying one is dear.
+template <class... Annotations>
+auto arguments_of(std::tuple<Annotations...> const& annotations) {
+  using Views = decltype(std::tuple_cat(
+      std::declval<typename ArgumentsOf<std::remove_cvref_t<Annotations>>::types>()...));
+  return std::apply(
+      [](auto const&... each) {
+        return std::apply([](auto const&... view) { return Views(view...); },
+                          std::tuple_cat(ArgumentsOf<std::remove_cvref_t<decltype(each)>>::get(each)...));
+      },
+      annotations);
+}
 
 }  // namespace Impl
 }  // namespace trellis

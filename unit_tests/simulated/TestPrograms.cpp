@@ -72,6 +72,59 @@ TEST_P(Programs, AChainIsOneStreamAndNothingElse) {
   }
 }
 
+struct Increment {
+  DeviceValues x;
+  KOKKOS_FUNCTION void operator()(int i) const { x(i) += 1; }
+};
+
+TEST_P(Programs, MemoryIsFreedWhenNothingRuns) {
+  configure({.kernel_units = is_virtual() ? 1000. : 0});
+  DeviceValues const x("x", 10);
+  SimulatedDevice& device = Simulated::device();
+  TaskGraph graph(workers(1));
+  Gate gate;
+  bool const gated = !is_virtual();
+  space_task("long", ResourcePolicy(graph, write(x), on<Simulated>),
+             [&gate, gated](Simulated::kernel_space const&) {
+               if (gated) gate.pass();
+             });
+  Future<void> last;
+  for (int k = 0; k < 5; ++k) {
+    DeviceValues const dropped("dropped", 10);
+    last =
+        parallel_for("short", ResourcePolicy(graph, 10, write(dropped), on<Simulated>), Increment{dropped});
+  }
+  device.clear_log();
+  last.wait();
+  if (gated) {
+    EXPECT_EQ(count_of(device, Kind::deallocate), 0u) << "while the other stream is busy";
+  }
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(count_of(device, Kind::deallocate), 5u);
+}
+
+TEST_P(Programs, MemoryIsFreedEarlierWhereItIsMuch) {
+  DeviceValues const x("x", 10);
+  SimulatedDevice& device = Simulated::device();
+  TaskGraph graph(workers(1));
+  Gate gate;
+  bool const gated = !is_virtual();
+  if (!gated) return;  // there the host's wait ends the other task
+  space_task("long", ResourcePolicy(graph, write(x), on<Simulated>),
+             [&gate](Simulated::kernel_space const&) { gate.pass(); });
+  device.clear_log();
+  for (int k = 0; k < 5; ++k) {
+    DeviceValues const dropped(Kokkos::view_alloc(Kokkos::WithoutInitializing, "dropped"), 1 << 24);
+    parallel_for("short", ResourcePolicy(graph, 10, write(dropped), on<Simulated>), Increment{dropped})
+        .wait();
+  }
+  EXPECT_GE(count_of(device, Kind::deallocate), 4u);
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(count_of(device, Kind::deallocate), 5u);
+}
+
 TEST_P(Programs, AJoinWaitsForOneEventOfEachOtherStream) {
   DeviceValues const x("x", 10), y("y", 10), z("z", 10);
   SimulatedDevice& device = Simulated::device();

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Functors of short kernels are destroyed some time after their tasks are done: how long that may take, and
+// who may rely on it.
+#include <Trellis.hpp>
+
+#include "Timing.hpp"
+
+#include <Kokkos_Core.hpp>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace trellis {
+namespace {
+
+using namespace Test;
+using Space = TRELLIS_TEST_SPACE;
+using Line = Kokkos::View<int*, Space::memory_space>;
+using Range = Kokkos::RangePolicy<Space>;
+
+#define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
+#define TRELLIS_JOIN_(a, b) a##b
+#define SPACE_TEST(suite, name) TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
+
+TaskGraphOptions with_workers(int workers) {
+  TaskGraphOptions options;
+  options.workers = workers;
+  return options;
+}
+
+struct Grow {
+  Line x;
+  KOKKOS_FUNCTION void operator()(int i) const { x(i) += 1; }
+};
+void grow(TaskGraph& graph, Line const& x) {
+  parallel_for("grow", ResourcePolicy(graph, Range(0, static_cast<int>(x.extent(0))), read_write(x)),
+               Grow{x});
+}
+
+SPACE_TEST(KeptBodies, AreGoneWhenWaitReturns) {
+  TaskGraph graph(with_workers(2));
+  std::vector<Line> lines;
+  for (int k = 0; k != 20; ++k) lines.emplace_back("x", 4);
+  for (int repetition = 0; repetition != 50; ++repetition) {
+    for (int k = 0; k != 100; ++k) grow(graph, lines[static_cast<std::size_t>(k) % lines.size()]);
+    graph.wait();
+    for (Line const& x : lines) ASSERT_EQ(x.use_count(), 1);
+  }
+}
+
+SPACE_TEST(KeptBodies, AreGoneWhenSeveralThreadsSubmitAndWait) {
+  TaskGraph graph(with_workers(2));
+  auto const use = [&] {
+    Line const x("x", 4);
+    for (int repetition = 0; repetition != 20; ++repetition) {
+      for (int k = 0; k != 50; ++k) grow(graph, x);
+      graph.wait();
+      ASSERT_EQ(x.use_count(), 1);  // nobody else's wait has left any of them to be destroyed
+    }
+  };
+  std::thread other(use);
+  use();
+  other.join();
+}
+
+SPACE_TEST(KeptBodies, AreFewWhileALongTaskRuns) {
+  constexpr int count = 500;
+  TaskGraph graph(with_workers(2));
+  Gate gate;
+  host_task("long", ResourcePolicy(graph), [&] { gate.pass(); });
+  std::vector<Line> lines;
+  std::vector<Future<void>> done;
+  for (int k = 0; k != count; ++k) {
+    lines.emplace_back("x", 4);
+    done.push_back(parallel_for("short", ResourcePolicy(graph, Range(0, 4), read_write(lines.back())),
+                                Grow{lines.back()}));
+  }
+  for (Future<void> const& each : done) each.wait();
+  auto const held = [&] {
+    return std::count_if(lines.begin(), lines.end(), [](Line const& x) { return x.use_count() > 1; });
+  };
+  for (int k = 0; k != 2000 && held() > 0; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(held(), 0) << "of " << count;
+  gate.open();
+  graph.wait();
+}
+
+SPACE_TEST(KeptBodies, OfTasksWithLargeAreasAreGoneWithTheirTasks) {
+  TaskGraph graph(with_workers(1));
+  Line const large("large", 1 << 16), small("small", 4);
+  for (int k = 0; k != 20; ++k) {
+    grow(graph, large);
+    // Its successor runs after that.
+    EXPECT_EQ(
+        host_task("count", ResourcePolicy(graph, read(large)), [&large] { return large.use_count(); }).get(),
+        1);
+  }
+}
+
+SPACE_TEST(KeptBodies, OfFunctorsOnTheHeapAreFreed) {
+  struct Large {
+    Line x;
+    char ballast[2000];
+    KOKKOS_FUNCTION void operator()(int i) const { x(i) += ballast[i]; }
+  };
+  TaskGraph graph(with_workers(2));
+  Line const x("x", 4);
+  for (int k = 0; k != 200; ++k)
+    parallel_for("large", ResourcePolicy(graph, Range(0, 4), read_write(x)), Large{x, {1, 1, 1, 1}});
+  graph.wait();
+  EXPECT_EQ(x.use_count(), 1);
+  EXPECT_EQ(x(3), 200);
+}
+
+SPACE_TEST(KeptBodies, DoNotHideThatAPlansViewWasReallocated) {
+  TaskGraph graph(with_workers(2));
+  Line x("x", 4);
+  Plan const plan = graph.record([&] { grow(graph, x); });
+  for (int k = 0; k != 10; ++k) grow(graph, x);
+  graph.wait();
+  x = Line("another", 4);
+  EXPECT_THROW(graph.replay(plan), Error);
+}
+
+}  // namespace
+}  // namespace trellis
