@@ -162,6 +162,7 @@ class AccessTable {
   }
   void prefetch_entry(std::uint64_t hash) const {
     AreaEntry const* const entry = m_buckets[hash & (m_buckets.size() - 1)];
+    if (entry == nullptr) return;
     prefetch_to_write(entry);
     prefetch_to_read(&entry->area);
   }

@@ -39,8 +39,8 @@ struct PlanState;
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams, submission,
 /// task, exclusion, then any one of: failure log, recorder, queue, workers. User code runs under a lock in
-/// few places only: the move of a functor into its task, a View's label, the comparison of access states and
-/// tags (submission, exclusion), and the launch of an asynchronous task (streams).
+/// few places only: the copy or move of a functor into its task, a View's label, the comparison of access
+/// states and tags (submission, exclusion), and the launch of an asynchronous task (streams).
 class Engine final : private TaskSource {
  public:
   explicit Engine(TaskGraphOptions const& options);
@@ -227,6 +227,9 @@ class Engine final : private TaskSource {
   void destroy_kept_of_devices();
   void destroy_kept();
   void destroy_bodies(Task* first);
+  void finish_all();
+  struct Destroyer;
+  static thread_local int t_destroys;  ///< calls of `destroy_bodies` on this thread's stack
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
 
   // Asynchronous spaces.
@@ -280,9 +283,9 @@ class Engine final : private TaskSource {
   std::atomic<std::uint64_t> m_submitted{0};  ///< written under m_submission
   TaskId m_last_id = 0;                       ///< guarded by m_submission
   std::atomic<std::uint64_t> m_edges{0};      ///< written under m_submission
-  std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room under the cap
-  std::vector<AreaEntry*> m_entries;    ///< guarded by m_submission: scratch
-  std::vector<std::uint64_t> m_hashes;  ///< guarded by m_submission: scratch
+  std::uint64_t m_room_until = 0;             ///< guarded by m_submission: below this number there is room
+  std::vector<AreaEntry*> m_entries;          ///< guarded by m_submission: scratch
+  std::vector<std::uint64_t> m_hashes;        ///< guarded by m_submission: scratch
   bool m_special = false;  ///< guarded by m_submission: the new task is exclusive or has states of the user's
 
   TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission

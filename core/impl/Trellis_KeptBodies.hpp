@@ -61,7 +61,7 @@ class KeptDeviceTasks {
   [[nodiscard]] std::vector<Task*> take() {
     std::lock_guard const lock(m_mutex);
     m_bytes = 0;
-    m_any.store(false, std::memory_order_relaxed);
+    m_any.store(false, std::memory_order_release);  // who sees it sees that the taker is counted
     return std::exchange(m_tasks, {});
   }
 

@@ -19,7 +19,7 @@ Engine::Engine(TaskGraphOptions const& options)
     : m_options(options),
       m_policy(options.policy),
       m_serial(dynamic_cast<SerialOrder*>(options.policy.get()) != nullptr),
-      m_room_check(std::max<std::uint64_t>(1, *options.in_flight / 32)),
+      m_room_check(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64)),
       m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
       m_watched(*options.record || options.observer != nullptr),
       m_exclusion(m_rules, m_recorder.get()),
@@ -44,8 +44,7 @@ void Engine::close() noexcept {
               << " is destroyed inside one of its own tasks, and would wait for itself" << std::endl;
     std::abort();
   }
-  m_workers.work_until([&] { return all_done(); });
-  destroy_kept();
+  finish_all();
   m_workers.stop();
   while (!m_plans.empty()) dismantle(*m_plans.back());
   for (FailurePtr const& failure : m_failures.report().origins)
@@ -334,8 +333,6 @@ Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
 
 /// Returns the task to run next on this slot, if the policy keeps one here.
 Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
-  std::vector<Task*>& ready = slot.ready;
-  ready.clear();
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) {
     std::string text;
@@ -358,6 +355,8 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   }
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split;
   if (!keeps_body) task.ops->destroy(task.body);  // before the successors go on
+  std::vector<Task*>& ready = slot.ready;
+  ready.clear();
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
@@ -374,13 +373,12 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
     if (!launched || trigger_between(task, *successor) == Trigger::completion)
       trigger(*successor, failure, ready);
   });
-  if (keeps_body)
+  Task* next = nullptr;
+  if (!ready.empty()) next = hand_over(ready, granted, slot);
+  if (keeps_body)  // which may destroy many, after what is ready has gone to where others find it
     keep_body(task, slot);
   else
     give_back(task, slot);
-
-  Task* next = nullptr;
-  if (!ready.empty()) next = hand_over(ready, granted, slot);
   std::uint64_t const completed = slot.completed.load(std::memory_order_relaxed) + 1;
   slot.completed.store(completed, std::memory_order_release);
   if (has_waiter || (completed % m_room_check == 0 && m_workers.anyone_waits())) m_workers.wake_waiters();
@@ -443,20 +441,36 @@ void Engine::keep_body(Task& task, Slot& slot) {
 }
 
 /// What has been taken is not to be seen in any list, so who takes is counted before, for `destroy_kept`.
+struct Engine::Destroyer {
+  explicit Destroyer(Engine& graph) : engine(graph) {
+    engine.m_destroyers.fetch_add(1, std::memory_order_seq_cst);
+    ++t_destroys;
+  }
+  Destroyer(Destroyer const&) = delete;
+  Destroyer& operator=(Destroyer const&) = delete;
+  ~Destroyer() {
+    --t_destroys;
+    engine.m_destroyers.fetch_sub(1, std::memory_order_release);
+  }
+  Engine& engine;
+};
+thread_local int Engine::t_destroys = 0;
+
 void Engine::destroy_kept(Slot& slot) {
   if (slot.kept.empty()) return;
-  m_destroyers.fetch_add(1, std::memory_order_seq_cst);
+  Destroyer const counted(*this);
   if (Task* const first = slot.kept.take()) destroy_bodies(first);
-  m_destroyers.fetch_sub(1, std::memory_order_release);
 }
 
 void Engine::destroy_kept_of_devices() {
   if (m_kept_of_devices.empty()) return;
-  m_destroyers.fetch_add(1, std::memory_order_seq_cst);
+  Destroyer const counted(*this);
   Task* first = nullptr;
-  for (Task* const task : m_kept_of_devices.take()) first = (task->next = first, task);
+  for (Task* const task : m_kept_of_devices.take()) {
+    task->next = first;
+    first = task;
+  }
   if (first != nullptr) destroy_bodies(first);
-  m_destroyers.fetch_sub(1, std::memory_order_release);
 }
 
 void Engine::destroy_kept_of_workers() {
@@ -467,7 +481,16 @@ void Engine::destroy_kept_of_workers() {
 void Engine::destroy_kept() {
   destroy_kept_of_workers();
   destroy_kept_of_devices();
-  while (m_destroyers.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+  // A functor's destructor may wait, too.
+  while (m_destroyers.load(std::memory_order_acquire) > t_destroys) std::this_thread::yield();
+}
+
+/// Until nothing is in flight. What a functor's destructor submits is waited for as well.
+void Engine::finish_all() {
+  do {
+    m_workers.work_until([&] { return all_done(); });
+    destroy_kept();
+  } while (!all_done());
 }
 
 /// Of a list, whose tasks then go back to the slab. User code, so no lock is held.

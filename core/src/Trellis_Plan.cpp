@@ -44,6 +44,7 @@ std::shared_ptr<PlanState> Engine::record(Label&& label, FunctionRef<void()> bod
     PlanRecording recording(*this, nullptr);
     plan = recording.plan = new_plan(std::move(label));
     body();
+    destroy_kept();  // they would count as somebody else's references
     finish(recording);
   }
   capture(*plan);
@@ -309,6 +310,7 @@ void Engine::dismantle(PlanState& plan) {
   std::lock_guard const lock(m_submission);
   plan.owner->scope.reset();
   plan.owner->is_recorded = false;
+  plan.owner->parent = nullptr;  // which it had in a nested replay, though it is no part
   m_slab.recycle_chain(first, plan.owner);
 }
 

@@ -40,7 +40,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
       for_each_plan(*spec.replays, [&](PlanState& plan) { plan.last = {m_control, m_generation, task, id}; });
   }
   publish(*task, rest, frame);
-  if (id % (KeptTasks::most / 2) == 0) destroy_kept_of_workers();
+  if (frame == nullptr && id % (KeptTasks::most / 2) == 0) destroy_kept_of_workers();
   if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
   return {m_control, m_generation, task, id};
 }
@@ -87,15 +87,17 @@ void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
     make_ready(task, frame != nullptr ? &frame->slot : nullptr);
 }
 
-/// Returns with the lock held and fewer tasks in flight than the cap. With an eighth of it free, so that a
-/// thread that is at the cap all the time does not change between submitting and running for each task.
+/// Returns with the lock held and fewer tasks in flight than the cap; when it was reached, with most of it
+/// free, so that a thread that is at the cap all the time seldom changes between submitting and running. At
+/// each change a worker goes to sleep or is woken, and the kernel may put it in the place of one that is in
+/// the middle of a task.
 void Engine::make_room(std::unique_lock<SpinLock>& lock) {
   std::uint64_t const cap = *m_options.in_flight;
   while (submitted() >= m_room_until) {
     m_room_until = completed() + cap;
     if (submitted() < m_room_until) return;
     lock.unlock();
-    m_workers.work_until([&] { return in_flight() <= cap - (cap + 7) / 8; });
+    m_workers.work_until([&] { return in_flight() <= cap / 4; });
     lock.lock();
   }
 }

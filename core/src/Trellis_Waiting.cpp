@@ -35,8 +35,7 @@ void Engine::wait() {
     throw Error(Error::Kind::deadlock, "Trellis: " + text + " waits for its own graph, and so for itself");
   }
   if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
-  m_workers.work_until([&] { return all_done(); });
-  destroy_kept();
+  finish_all();
 
   FailureLog::Report const report = m_failures.report();
   if (report.origins.empty()) return;
@@ -56,7 +55,7 @@ void Engine::rethrow(TaskHandle const& handle) const {
 
 void Engine::wait_for(TaskHandle const& handle) {
   wait_until_done(handle);
-  destroy_kept_of_workers();
+  if (Frame::of(*this) == nullptr) destroy_kept_of_workers();  // not while it launches something
 }
 
 void Engine::wait_until_done(TaskHandle const& handle) {

@@ -429,5 +429,29 @@ TEST_F(Plans, DoNotRecordWhatOtherGraphsTasksSubmit) {
   EXPECT_EQ(runs, 50);
 }
 
+// The slot of a nested plan's owner once came back with a parent, and its next task was no sibling to any
+// other.
+TEST_F(Plans, NestedOnesLeaveNothingToTheTasksAfterThem) {
+  Block x("x");
+  TaskGraph graph(recorded(2));
+  {
+    Plan const inner = graph.record("inner", [&] { task(graph, "inner", {updates(x)}, [&] { ++x[0]; }); });
+    Plan const outer = graph.record("outer", [&] { graph.replay(inner); });
+    graph.replay(outer);
+    graph.wait();
+  }
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  for (int k = 0; k < 300; ++k)
+    task(graph, "alone", {excludes(x)}, [&] {
+      int const now = ++inside;
+      if (now > most) most = now;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      --inside;
+    });
+  graph.wait();
+  EXPECT_EQ(most, 1);
+}
+
 }  // namespace
 }  // namespace trellis
