@@ -404,7 +404,7 @@ TEST_F(Plans, OutsideTasksMayComeAfterARecordedOne) {
     after.after = handles(grown);
     task(graph, "first", {}, [] {}, after).get();  // no replay, nothing to wait for
     graph.replay(plan, 20);
-    task(graph, "behind", {}, [&] { EXPECT_EQ(runs % 20, 0); }, after);
+    task(graph, "behind", {}, [&] { EXPECT_GE(runs, 20); }, after);  // the next replay may be under way
     task(graph, "whole", {}, [&] { part("part", {}, [&] { EXPECT_GE(runs, 20); }, after); });
     graph.replay(plan, 20);
     task(graph, "behind", {}, [&] { EXPECT_EQ(runs, 40); }, after);
