@@ -98,7 +98,7 @@ struct LiveAccess {
 /// That does not hold for states of the user's, nor for a task that has demoted its accesses: those are
 /// `loose`, and compared with each new access one by one.
 struct AreaEntry {
-  // First line: what every access reads, with the start of `area`, which is all that most areas have.
+  // What every access reads comes first, up to the start of `area`, which is all that most areas have.
   std::uint64_t hash = 0;
   TaskId last_used = 0;
   std::vector<LiveAccess> current;
