@@ -3,6 +3,7 @@
 // who may rely on it.
 #include <Trellis.hpp>
 
+#include "SpaceTest.hpp"
 #include "Timing.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -21,16 +22,6 @@ using namespace Test;
 using Space = TRELLIS_TEST_SPACE;
 using Line = Kokkos::View<int*, Space::memory_space>;
 using Range = Kokkos::RangePolicy<Space>;
-
-#define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
-#define TRELLIS_JOIN_(a, b) a##b
-#define SPACE_TEST(suite, name) TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
-
-TaskGraphOptions with_workers(int workers) {
-  TaskGraphOptions options;
-  options.workers = workers;
-  return options;
-}
 
 struct Grow {
   Line x;

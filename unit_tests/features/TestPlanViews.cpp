@@ -2,6 +2,7 @@
 // Plans as users write them: Views, all patterns, several rounds, against the same loops as plain Kokkos.
 #include <Trellis.hpp>
 
+#include "SpaceTest.hpp"
 #include "Timing.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -22,6 +23,7 @@
 namespace trellis {
 namespace {
 
+using Test::with_workers;
 using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
@@ -35,16 +37,6 @@ using Square = Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>;
 using Teams = Kokkos::TeamPolicy<Space>;
 using Member = Teams::member_type;
 using Kokkos::subview;
-
-#define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
-#define TRELLIS_JOIN_(a, b) a##b
-#define SPACE_TEST(suite, name) TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
-
-TaskGraphOptions with_workers(int workers) {
-  TaskGraphOptions options;
-  options.workers = workers;
-  return options;
-}
 
 /// Elements in the order of their indices.
 template <class V>
