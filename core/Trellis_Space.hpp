@@ -46,8 +46,8 @@ class SpaceAdapter {
   /// Throws what the device reports, if it has failed; then no event of it passes any more.
   [[nodiscard]] virtual bool has_passed(void* /*event*/) { return true; }
   virtual void release_event(void* /*event*/) noexcept {}
-  /// Between two timed events that have passed.
-  [[nodiscard]] virtual std::int64_t nanoseconds_between(void* /*earlier*/, void* /*later*/) { return 0; }
+  /// From one timed event that has passed to another; negative if that passed first.
+  [[nodiscard]] virtual std::int64_t nanoseconds_between(void* /*from*/, void* /*to*/) { return 0; }
   /// The device's time has nothing to do with the host's.
   [[nodiscard]] virtual bool has_own_clock() const { return false; }
   /// A thread waits for the device and has nothing else to do. (A device with a clock of its own lets it go

@@ -118,15 +118,17 @@ class AsyncStreams {
     };
     std::deque<Event> events;
     std::vector<std::uint64_t> waited_for;  ///< by stream: up to which position
+    std::int64_t past_ns = 0;               ///< end of the newest task whose times are known
 
     [[nodiscard]] std::uint64_t last() const { return next - 1; }
     [[nodiscard]] bool last_has_event() const { return !events.empty() && events.back().position == last(); }
   };
-  /// When an event passed, by the host's clock: all times of the device are taken from there.
+  /// When an event passed, by the host's clock: all times of the device are taken from there. It is replaced
+  /// by a younger one from time to time.
   struct Clock {
     SpaceAdapter* space;
     void* event;
-    std::uint64_t at_ns;
+    std::int64_t at_ns;  ///< before the graph's first moment, if the device's clock is slow
   };
 
   Stream& choose(Task const& task, int threads_per_worker);
@@ -139,6 +141,9 @@ class AsyncStreams {
   void fail(Stream& first, std::vector<Retired::Passed>& failed);
   void note_times(Retired::Passed& passed, Stream& stream, void* event);
   void set_clock(SpaceAdapter& space, void* instance);
+  [[nodiscard]] Clock& clock_of(SpaceAdapter const& space);
+  [[nodiscard]] static std::int64_t time_of(Clock const& clock, void* event);
+  bool take_as_clock(SpaceAdapter& space, void* event);
 
   std::size_t const m_streams_per_space;
   Recorder* const m_recorder;

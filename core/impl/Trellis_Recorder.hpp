@@ -39,7 +39,7 @@ class Recorder {
 
   /// When a task that is about to be finished really ran, by the device's clock; that agrees with the host's
   /// to a few microseconds, or is quite another one.
-  void ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns, bool own_clock);
+  void ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns);
 
   [[nodiscard]] std::vector<TaskRecord> nodes() const;
   /// Sorted, without repetitions.

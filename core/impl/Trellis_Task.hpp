@@ -164,11 +164,12 @@ struct alignas(64) Task {
     TaskId id;
   };
   std::vector<DevicePredecessor> device_predecessors;
-  int wanted_stream = -1;       ///< that the user gave
-  int stream = -1;              ///< while it is launched
-  std::uint64_t position = 0;   ///< on the stream
-  std::uint64_t bytes = 0;      ///< that it accesses, about
-  void* start_event = nullptr;  ///< of a recording graph
+  int wanted_stream = -1;         ///< that the user gave
+  int stream = -1;                ///< while it is launched
+  std::uint64_t position = 0;     ///< on the stream
+  std::uint64_t bytes = 0;        ///< that it accesses, about
+  void* start_event = nullptr;    ///< of a recording graph
+  std::uint64_t launched_ns = 0;  ///< the same, by the host's clock
 
   /// The lines that whoever submits or runs it is going to touch.
   void prefetch() const {

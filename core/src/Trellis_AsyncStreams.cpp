@@ -4,6 +4,7 @@
 #include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -128,6 +129,7 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
     }
 
   bool const timed = m_recorder != nullptr;
+  if (timed) task.launched_ns = m_recorder->now_ns();
   void* const start = timed ? task.space->record_event(stream.instance, true) : nullptr;
   try {
     run(stream.instance);
@@ -264,14 +266,16 @@ void AsyncStreams::release(PlanGraph& graph) noexcept {
 void AsyncStreams::pass_first_event(Stream& stream, std::vector<Retired::Passed>& passed) {
   Stream::Event const event = stream.events.front();
   stream.events.pop_front();
+  bool timed = false;
   while (!stream.launched.empty() && stream.launched.front()->position <= event.position) {
     Task& task = *stream.launched.front();
     stream.launched.pop_front();
     passed.push_back({&task, stream.number});
-    if (task.start_event != nullptr) note_times(passed.back(), stream, event.event);
+    timed = task.start_event != nullptr;
+    if (timed) note_times(passed.back(), stream, event.event);
     task.stream = -1;
   }
-  stream.space->release_event(event.event);
+  if (!timed || !take_as_clock(*stream.space, event.event)) stream.space->release_event(event.event);
 }
 
 /// The device has failed: nothing that was launched on it will pass.
@@ -339,23 +343,58 @@ void AsyncStreams::set_clock(SpaceAdapter& space, void* instance) {
     bool const better = best.event == nullptr || after - before < best_doubt;
     if (void* const worse = better ? best.event : event) space.release_event(worse);
     if (!better) continue;
-    best = {&space, event, before + (after - before) / 2};
+    best = {&space, event, static_cast<std::int64_t>(before + (after - before) / 2)};
     best_doubt = after - before;
   }
   m_clocks.push_back(best);
 }
 
+AsyncStreams::Clock& AsyncStreams::clock_of(SpaceAdapter const& space) {
+  return *std::find_if(m_clocks.begin(), m_clocks.end(),
+                       [&](Clock const& each) { return each.space == &space; });
+}
+
+/// By the host's clock. Requires a timed event that has passed.
+std::int64_t AsyncStreams::time_of(Clock const& clock, void* event) {
+  return clock.at_ns + clock.space->nanoseconds_between(clock.event, event);
+}
+
+/// The two clocks do not run alike to the last millionth. That nothing starts before it was launched, nor is
+/// over later than it was seen to be, tells when they are too far apart, and by how much at least.
 void AsyncStreams::note_times(Retired::Passed& passed, Stream& stream, void* event) {
-  auto const clock = std::find_if(m_clocks.begin(), m_clocks.end(),
-                                  [&](Clock const& each) { return each.space == stream.space; });
-  auto const at = [&](void* when) {
-    return clock->at_ns + static_cast<std::uint64_t>(std::max<std::int64_t>(
-                              0, stream.space->nanoseconds_between(clock->event, when)));
-  };
-  passed.started_ns = at(passed.task->start_event);
-  passed.finished_ns = at(event);
-  stream.space->release_event(passed.task->start_event);
-  passed.task->start_event = nullptr;
+  Task& task = *passed.task;
+  Clock& clock = clock_of(*stream.space);
+  std::int64_t earliest = 0;
+  std::int64_t latest = std::numeric_limits<std::int64_t>::max();
+  if (!stream.space->has_own_clock()) {
+    auto const launched = static_cast<std::int64_t>(task.launched_ns);
+    earliest = std::max(stream.past_ns, launched);
+    latest = static_cast<std::int64_t>(m_recorder->now_ns());
+    if (std::int64_t const end = time_of(clock, event); end > latest)
+      clock.at_ns -= end - latest;
+    else if (std::int64_t const begin = time_of(clock, task.start_event); begin < launched)
+      clock.at_ns += std::min(launched - begin, latest - end);
+  }
+  std::int64_t const started = std::clamp(time_of(clock, task.start_event), earliest, latest);
+  std::int64_t const finished = std::clamp(time_of(clock, event), started, latest);
+  passed.started_ns = static_cast<std::uint64_t>(started);
+  passed.finished_ns = static_cast<std::uint64_t>(finished);
+  stream.past_ns = finished;
+  stream.space->release_event(task.start_event);
+  task.start_event = nullptr;
+}
+
+/// Devices tell long spans less exactly (CUDA in a float of milliseconds: to 60 ns after a second, to 8 us
+/// after two minutes), so the event that times are taken from must not be an old one. True: the event is that
+/// one now.
+bool AsyncStreams::take_as_clock(SpaceAdapter& space, void* event) {
+  constexpr std::int64_t longest_ns = 1'000'000'000;
+  Clock& clock = clock_of(space);
+  std::int64_t const at = time_of(clock, event);
+  if (at < clock.at_ns + longest_ns) return false;
+  space.release_event(clock.event);
+  clock = {&space, event, at};
+  return true;
 }
 
 std::vector<std::string> AsyncStreams::names() const {

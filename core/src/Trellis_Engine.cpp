@@ -611,8 +611,7 @@ void Engine::complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& 
       inherit(task, current_failure(task));
     }
   if (m_recorder && passed.finished_ns != 0)
-    m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns,
-                              task.space->has_own_clock());
+    m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
   if (Task* const next = complete(task, slot, state, Workers::max_slots + passed.stream)) push(*next, &slot);
 }
 

@@ -85,13 +85,11 @@ void Recorder::finished(Task const& task, TaskState state, int row) {
   if (state != TaskState::cancelled && row >= 0) node.row = row;
 }
 
-void Recorder::ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns, bool own_clock) {
-  std::uint64_t const now = now_ns();
+void Recorder::ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns) {
   std::lock_guard const lock(m_mutex);
   TaskRecord& node = record(id);
-  // After the launch, which is what `started_ns` has been so far, and before anybody knew.
-  node.started_ns = own_clock ? started_ns : std::min(std::max(started_ns, node.started_ns), now);
-  node.finished_ns = own_clock ? finished_ns : std::min(std::max(finished_ns, node.started_ns), now);
+  node.started_ns = started_ns;  // so far it was when the launch was over
+  node.finished_ns = finished_ns;
 }
 
 std::vector<TaskRecord> Recorder::nodes() const {
