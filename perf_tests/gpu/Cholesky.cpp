@@ -168,29 +168,6 @@ void submit_all(trellis::TaskGraph& graph, Problem const& problem) {
   }
 }
 
-class Tasks final : public Runner {
- public:
-  explicit Tasks(Problem const& problem) : m_problem(problem) {}
-  void submit() override { submit_all(m_graph, m_problem); }
-  void wait() override { m_graph.wait(); }
-
- private:
-  Problem const& m_problem;
-  trellis::TaskGraph m_graph;
-};
-
-class Replayed final : public Runner {
- public:
-  explicit Replayed(Problem const& problem)
-      : m_plan(m_graph.record("cholesky", [&] { submit_all(m_graph, problem); })) {}
-  void submit() override { m_graph.replay(m_plan); }
-  void wait() override { m_graph.wait(); }
-
- private:
-  trellis::TaskGraph m_graph;
-  trellis::Plan m_plan;
-};
-
 class OneStream final : public Runner {
  public:
   explicit OneStream(Problem const& problem) : m_problem(problem) {}
@@ -219,8 +196,9 @@ class OneStream final : public Runner {
 
 std::unique_ptr<Runner> make(int way, Problem const& problem) {
   if (way == 0) return std::make_unique<OneStream>(problem);
-  if (way == 1) return std::make_unique<Tasks>(problem);
-  return std::make_unique<Replayed>(problem);
+  auto const submission = [&problem](trellis::TaskGraph& graph) { submit_all(graph, problem); };
+  if (way == 1) return std::make_unique<Submitted>(submission);
+  return std::make_unique<Replayed>(submission);
 }
 
 }  // namespace

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 /// What the parts of this benchmark share. Everything runs on Kokkos' default execution space; where that is
@@ -44,6 +46,34 @@ class Runner {
   virtual void submit() = 0;
   /// All that has been submitted is done.
   virtual void wait() = 0;
+};
+
+/// Submits the tasks of one run.
+using Submission = std::function<void(trellis::TaskGraph&)>;
+
+/// Tasks, submitted each time.
+class Submitted final : public Runner {
+ public:
+  explicit Submitted(Submission submission) : m_submission(std::move(submission)) {}
+  void submit() override { m_submission(m_graph); }
+  void wait() override { m_graph.wait(); }
+
+ private:
+  Submission m_submission;
+  trellis::TaskGraph m_graph;
+};
+
+/// The same, recorded once and replayed each time.
+class Replayed final : public Runner {
+ public:
+  explicit Replayed(Submission const& submission)
+      : m_plan(m_graph.record("replayed", [&] { submission(m_graph); })) {}
+  void submit() override { m_graph.replay(m_plan); }
+  void wait() override { m_graph.wait(); }
+
+ private:
+  trellis::TaskGraph m_graph;
+  trellis::Plan m_plan;
 };
 
 /// Seconds until the last kernel was submitted, and until all were done: medians.

@@ -81,33 +81,12 @@ void submit_step(trellis::TaskGraph& graph, Plate const& plate, int step) {
   });
 }
 
-class Tasks final : public Runner {
- public:
-  explicit Tasks(Plate const& plate) : m_plate(plate) {}
-  void submit() override {
-    for (int step = 0; step < m_plate.steps; ++step) submit_step(m_graph, m_plate, step);
-  }
-  void wait() override { m_graph.wait(); }
-
- private:
-  Plate const& m_plate;
-  trellis::TaskGraph m_graph;
-};
-
 /// All steps: the stamps differ.
-class Replayed final : public Runner {
- public:
-  explicit Replayed(Plate const& plate)
-      : m_plan(m_graph.record("all steps", [&] {
-          for (int step = 0; step < plate.steps; ++step) submit_step(m_graph, plate, step);
-        })) {}
-  void submit() override { m_graph.replay(m_plan); }
-  void wait() override { m_graph.wait(); }
-
- private:
-  trellis::TaskGraph m_graph;
-  trellis::Plan m_plan;
-};
+Submission submission(Plate const& plate) {
+  return [&plate](trellis::TaskGraph& graph) {
+    for (int step = 0; step < plate.steps; ++step) submit_step(graph, plate, step);
+  };
+}
 
 class OneStream final : public Runner {
  public:
@@ -142,9 +121,9 @@ std::unique_ptr<Runner> make(int way, Plate const& plate) {
     case 1:
       return std::make_unique<OneStream>(plate, true);
     case 2:
-      return std::make_unique<Tasks>(plate);
+      return std::make_unique<Submitted>(submission(plate));
     default:
-      return std::make_unique<Replayed>(plate);
+      return std::make_unique<Replayed>(submission(plate));
   }
 }
 

@@ -27,32 +27,11 @@ void submit_to(trellis::TaskGraph& graph, ShapeTask const& task) {
                           task.work);
 }
 
-class Dynamic final : public Runner {
- public:
-  explicit Dynamic(Shape const& shape) : m_shape(shape) {}
-  void submit() override {
-    for (ShapeTask const& task : m_shape.tasks()) submit_to(m_graph, task);
-  }
-  void wait() override { m_graph.wait(); }
-
- private:
-  Shape const& m_shape;
-  trellis::TaskGraph m_graph;
-};
-
-class Replayed final : public Runner {
- public:
-  explicit Replayed(Shape const& shape)
-      : m_plan(m_graph.record("shape", [&] {
-          for (ShapeTask const& task : shape.tasks()) submit_to(m_graph, task);
-        })) {}
-  void submit() override { m_graph.replay(m_plan); }
-  void wait() override { m_graph.wait(); }
-
- private:
-  trellis::TaskGraph m_graph;
-  trellis::Plan m_plan;
-};
+Submission submission(Shape const& shape) {
+  return [&shape](trellis::TaskGraph& graph) {
+    for (ShapeTask const& task : shape.tasks()) submit_to(graph, task);
+  };
+}
 
 class OneStream final : public Runner {
  public:
@@ -104,8 +83,10 @@ std::unique_ptr<Runner> make(Shape const& shape) {
 }  // namespace
 
 std::vector<Model> portable_models() {
-  return {{"trellis", "tasks, submitted each time", &make<Dynamic>},
-          {"trellis_plan", "recorded once, replayed each time", &make<Replayed>},
+  return {{"trellis", "tasks, submitted each time",
+           [](Shape const& shape) { return std::make_unique<Submitted>(submission(shape)); }},
+          {"trellis_plan", "recorded once, replayed each time",
+           [](Shape const& shape) { return std::make_unique<Replayed>(submission(shape)); }},
           {"one_stream", "Kokkos::parallel_for, all on one instance", &make<OneStream>},
           {"kokkos_graph", "Kokkos::Experimental::Graph, made once",
            [](Shape const& shape) -> std::unique_ptr<Runner> {
