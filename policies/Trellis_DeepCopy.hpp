@@ -100,7 +100,7 @@ Future<void> deep_copy(Label label, Target& target, Destination const& destinati
                 "Trellis: a View of const elements cannot be copied into");
   if constexpr (Kokkos::is_view_v<Source>) {
     static_assert(Destination::rank() == Source::rank(), "Trellis: deep_copy needs Views of the same rank");
-    for (std::size_t k = 0; k < Destination::rank(); ++k)
+    for (std::size_t k = 0; k != Destination::rank(); ++k)
       if (destination.extent(k) != source.extent(k))
         throw Error(Error::Kind::bad_input,
                     "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +

@@ -72,7 +72,7 @@ std::optional<T> number_from(char const* variable) {
   std::string_view const view(text);
   T value{};
   auto const [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
-  if (error != std::errc() || end != view.data() + view.size() || value < 0)
+  if (error != std::errc() || end != view.data() + view.size() || view.starts_with('-'))
     bad_value(variable, view, "a whole number");
   return value;
 }
