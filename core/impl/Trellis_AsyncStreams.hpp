@@ -137,7 +137,10 @@ class AsyncStreams {
   void record_last(Stream& stream);
   static void wait_for(Stream& stream, Stream& other, std::uint64_t position);
   void pass_first_event(Stream& stream, std::vector<Retired::Passed>& passed);
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_soon();
+  void ask(Stream& stream, Retired& retired);
   void ask_all(Retired& retired);
+  void ask_in_turns(Retired& retired);
   void fail(Stream& first, std::vector<Retired::Passed>& failed);
   void note_times(Retired::Passed& passed, Stream& stream, void* event);
   void set_clock(SpaceAdapter& space, void* instance);
@@ -153,7 +156,9 @@ class AsyncStreams {
   std::vector<Clock> m_clocks;          ///< of a recording graph
   std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
   Retired m_passed;                     ///< what a launch has found, for `retire`
+  std::size_t m_next_asked = 0;         ///< the stream after this one is asked first
   std::atomic<int> m_launched{0};
+  std::atomic<int> m_wanted{0};  ///< threads that are waiting for the mutex to launch something
   std::atomic<bool> m_own_clock{false};
 };
 

@@ -2,6 +2,7 @@
 #include <impl/Trellis_AccessTable.hpp>
 #include <impl/Trellis_AsyncStreams.hpp>
 #include <impl/Trellis_PlanState.hpp>
+#include <impl/Trellis_SpinLock.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -106,9 +107,20 @@ void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t positio
   done = event->position;
 }
 
+/// Whoever asks the device gives way, so it is soon.
+std::unique_lock<std::recursive_mutex> AsyncStreams::lock_soon() {
+  constexpr int attempts = 200;  // about as long as it would take to be woken
+  std::unique_lock lock(m_mutex, std::defer_lock);
+  m_wanted.fetch_add(1, std::memory_order_relaxed);
+  for (int k = 0; k < attempts && !lock.owns_lock() && !lock.try_lock(); ++k) cpu_relax();
+  if (!lock.owns_lock()) lock.lock();
+  m_wanted.fetch_sub(1, std::memory_order_relaxed);
+  return lock;
+}
+
 void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(void*)> run,
                           FunctionRef<void()> launched) {
-  std::lock_guard const lock(m_mutex);
+  auto const lock = lock_soon();
   // Where time is the device's own affair, what a thread happens to have asked so far must not matter.
   bool const own_clock = task.space->has_own_clock();
   if (own_clock) ask_all(m_passed);
@@ -297,17 +309,29 @@ void AsyncStreams::fail(Stream& first, std::vector<Retired::Passed>& failed) {
     if (stream->space == &space) give_up(*stream);
 }
 
+void AsyncStreams::ask(Stream& stream, Retired& retired) {
+  if (stream.launched.empty()) return;
+  try {
+    if (stream.events.empty()) record_last(stream);
+    while (!stream.events.empty() && stream.space->has_passed(stream.events.front().event))
+      pass_first_event(stream, retired.passed);
+  } catch (...) {
+    retired.failed.push_back({std::current_exception(), {}});
+    fail(stream, retired.failed.back().tasks);
+  }
+}
+
 void AsyncStreams::ask_all(Retired& retired) {
-  for (auto const& stream : m_streams) {
-    if (stream->launched.empty()) continue;
-    try {
-      if (stream->events.empty()) record_last(*stream);
-      while (!stream->events.empty() && stream->space->has_passed(stream->events.front().event))
-        pass_first_event(*stream, retired.passed);
-    } catch (...) {
-      retired.failed.push_back({std::current_exception(), {}});
-      fail(*stream, retired.failed.back().tasks);
-    }
+  for (auto const& stream : m_streams) ask(*stream, retired);
+}
+
+/// Each question is a call of the driver, and a thread that is to launch something must not wait for many:
+/// then the others are asked next time. `m_wanted` is only a hint.
+void AsyncStreams::ask_in_turns(Retired& retired) {
+  for (std::size_t left = m_streams.size(); left > 0; --left) {
+    m_next_asked = (m_next_asked + 1) % m_streams.size();
+    ask(*m_streams[m_next_asked], retired);
+    if (m_wanted.load(std::memory_order_relaxed) > 0) return;
   }
 }
 
@@ -315,7 +339,7 @@ void AsyncStreams::retire(Retired& retired) {
   std::unique_lock const lock(m_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return;
   retired = std::exchange(m_passed, {});
-  ask_all(retired);
+  ask_in_turns(retired);
   m_launched.fetch_sub(static_cast<int>(retired.count()), std::memory_order_seq_cst);
 }
 

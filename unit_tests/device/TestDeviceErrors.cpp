@@ -12,8 +12,12 @@ namespace {
 
 struct GiveUp {
   V x;
+  int volatile* go;  ///< waits until it is not 0: what is launched behind has been launched by then
   KOKKOS_FUNCTION void operator()(int i) const {
-    if (x(i) == 5) Kokkos::abort("the kernel gives up");
+    if (x(i) != 5) return;
+    while (*go == 0) {
+    }
+    Kokkos::abort("the kernel gives up");
   }
 };
 
@@ -30,12 +34,15 @@ void tell(char const* name, Future<void>& future) {
 [[maybe_unused]] void fail_on_the_device() {
   TaskGraph graph(with_workers(2));
   V const x("x", 10), y("y", 10), z("z", 10);
+  PinnedView<int> const go("go");
   auto good = parallel_for("good", ResourcePolicy(graph, Range(0, 10), write(x)), Fill{x, 0});
   tell("good", good);
-  auto bad = parallel_for("bad", ResourcePolicy(graph, Range(0, 10), read(x), write(y)), GiveUp{x});
+  auto bad =
+      parallel_for("bad", ResourcePolicy(graph, Range(0, 10), read(x), write(y)), GiveUp{x, go.data()});
   auto behind = parallel_for("behind", ResourcePolicy(graph, Range(0, 10), read(y), write(z)), AddTo{y, z});
   auto on_host = host_task("on the host", ResourcePolicy(graph, after(behind)),
                            [] { std::cerr << "the host task ran\n"; });
+  *static_cast<int volatile*>(go.data()) = 1;
   tell("bad", bad);
   tell("behind", behind);
   tell("on the host", on_host);
@@ -46,9 +53,11 @@ void tell(char const* name, Future<void>& future) {
 [[maybe_unused]] void fail_in_a_plan() {
   TaskGraph graph(with_workers(2));
   V const x("x", 10), y("y", 10);
+  PinnedView<int> const go("go");
+  go() = 1;
   Plan const plan = graph.record("plan", [&] {
     parallel_for("fill", ResourcePolicy(graph, Range(0, 10), write(x)), Fill{x, 0});
-    parallel_for("bad", ResourcePolicy(graph, Range(0, 10), read(x), write(y)), GiveUp{x});
+    parallel_for("bad", ResourcePolicy(graph, Range(0, 10), read(x), write(y)), GiveUp{x, go.data()});
   });
   auto replayed = graph.replay(plan);
   tell("replay", replayed);
