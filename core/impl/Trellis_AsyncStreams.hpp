@@ -62,11 +62,11 @@ class AsyncStreams {
   void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
               FunctionRef<void()> launched);
 
-  /// Captures tasks and the order between them as a graph, in which at most as many run side by side as there
-  /// are streams; or updates the one that is there. `run(task, instance)` launches one. False when the device
-  /// has no graphs. Throws what `run` or the device throws; then the old graph is still there, if any.
-  /// Requires `lock()`.
-  bool capture(PlanGraph& graph, std::vector<Task*> const& tasks, int threads_per_worker,
+  /// Captures tasks and the order between them, `rounds` times one after the other, as one of the graphs; or
+  /// updates the one that is there. In it at most as many run side by side as there are streams.
+  /// `run(task, instance)` launches one. False when the device has no graphs. Throws what `run` or the device
+  /// throws; then the old graph is still there, if any. Requires `lock()`.
+  bool capture(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks, int threads_per_worker,
                FunctionRef<void(Task&, void* instance)> run) const;
   static void release(PlanGraph& graph) noexcept;
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(m_mutex); }

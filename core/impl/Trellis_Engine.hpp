@@ -167,7 +167,7 @@ class Engine final : private TaskSource {
   // Plans as graphs of a device.
   void capture(PlanState& plan);
   bool capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks);
-  bool capture_graph(PlanGraph& graph, std::vector<Task*> const& tasks);
+  bool capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks);
   void make_pieces(PlanState& plan);
   void finish_all(std::vector<Task*> const& tasks);
   void fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled);

@@ -42,14 +42,35 @@ struct HeldResource {
   [[nodiscard]] bool is_held_outside() const { return hold->holders() > held; }
 };
 
-/// A plan whose tasks all run on one asynchronous device, as a graph of that device. One launch of it is a
-/// round; rounds do not overlap, as a graph waits for the end of its own launch before.
+/// A plan whose tasks all run on one asynchronous device, or a piece of a plan, as a graph of that device. A
+/// graph waits for the end of its own launch before, so rounds overlap only within one: where many are to be
+/// run, a graph of several is launched as often as it fits.
+///
+/// SEVERAL ROUNDS. Such a graph has the edges within each round, those from each round to the next one, and
+/// one from each task's run to its next. By the argument in PlanState paths order all conflicting tasks of
+/// two rounds in a row, and with that of all.
 struct PlanGraph {
-  SpaceAdapter* space = nullptr;  ///< null: the plan has none
-  void* graph = nullptr;
-  /// What it was captured with; kernels may use memory that belongs to an instance.
-  std::vector<void*> instances;
-  bool stale = false;  ///< the tasks have got other functors: to be captured again
+  static constexpr std::size_t most_rounds = 8;
+  static constexpr std::size_t most_nodes = 4096;  ///< of several rounds
+
+  /// So many rounds are run one by one before it is worth to capture several.
+  static constexpr std::uint64_t rounds_before = 32;
+
+  struct Captured {
+    void* handle = nullptr;
+    bool stale = false;  ///< the tasks have got other functors: to be captured again
+    /// What it was captured with, and nothing else: kernels use memory that belongs to an instance, which
+    /// another capture might replace.
+    std::vector<void*> instances;
+  };
+  SpaceAdapter* space = nullptr;  ///< null: there is none
+  Captured one;
+  Captured several;
+  std::size_t rounds = 0;  ///< of `several`; 0: they cannot be had
+  std::uint64_t asked_for_several = 0;
+
+  [[nodiscard]] bool exists() const { return one.handle != nullptr; }
+  void make_stale() { one.stale = several.stale = true; }
 };
 
 /// The tasks of a piece of a plan, launched as one graph.

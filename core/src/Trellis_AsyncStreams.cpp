@@ -168,12 +168,12 @@ namespace {
 /// The tasks of a plan on a few instances that capture, with events for the order between these.
 class Lanes {
  public:
-  Lanes(PlanGraph& graph, std::size_t most, int threads_per_worker)
-      : m_graph(graph), m_most(most), m_threads_per_worker(threads_per_worker) {}
+  Lanes(SpaceAdapter& space, std::vector<void*>& instances, std::size_t most, int threads_per_worker)
+      : m_space(space), m_instances(instances), m_most(most), m_threads_per_worker(threads_per_worker) {}
   Lanes(Lanes const&) = delete;
   Lanes& operator=(Lanes const&) = delete;
   ~Lanes() {
-    for (void* event : m_events) m_graph.space->release_event(event);
+    for (void* event : m_events) m_space.release_event(event);
   }
 
   /// The first one has been told to capture; others join when they wait for its first event.
@@ -192,7 +192,7 @@ class Lanes {
         lane = static_cast<std::size_t>(std::min_element(m_last.begin(), m_last.end()) - m_last.begin());
     }
     for (std::size_t const task : before)
-      if (m_lane_of[task] != lane) m_graph.space->enqueue_wait(m_graph.instances[lane], m_event_of[task]);
+      if (m_lane_of[task] != lane) m_space.enqueue_wait(m_instances[lane], m_event_of[task]);
     return lane;
   }
   /// The next task has been launched there.
@@ -203,23 +203,23 @@ class Lanes {
   }
   void join() {
     for (std::size_t lane = 1; lane < m_last.size(); ++lane)
-      m_graph.space->enqueue_wait(m_graph.instances[0], record(lane));
+      m_space.enqueue_wait(m_instances[0], record(lane));
   }
 
  private:
   void open() {
     std::size_t const lane = m_last.size();
-    if (lane == m_graph.instances.size())
-      m_graph.instances.push_back(m_graph.space->make_instance(m_threads_per_worker));
-    if (lane > 0) m_graph.space->enqueue_wait(m_graph.instances[lane], m_begin);
+    if (lane == m_instances.size()) m_instances.push_back(m_space.make_instance(m_threads_per_worker));
+    if (lane > 0) m_space.enqueue_wait(m_instances[lane], m_begin);
     m_last.push_back(0);
   }
   void* record(std::size_t lane) {
     m_events.push_back(nullptr);
-    return m_events.back() = m_graph.space->record_event(m_graph.instances[lane], false);
+    return m_events.back() = m_space.record_event(m_instances[lane], false);
   }
 
-  PlanGraph& m_graph;
+  SpaceAdapter& m_space;
+  std::vector<void*>& m_instances;
   std::size_t const m_most;
   int const m_threads_per_worker;
   void* m_begin = nullptr;
@@ -231,44 +231,58 @@ class Lanes {
 
 }  // namespace
 
-bool AsyncStreams::capture(PlanGraph& graph, std::vector<Task*> const& tasks, int threads_per_worker,
-                           FunctionRef<void(Task&, void*)> run) const {
+bool AsyncStreams::capture(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks,
+                           int threads_per_worker, FunctionRef<void(Task&, void*)> run) const {
   SpaceAdapter& space = *graph.space;
   std::unordered_map<Task const*, std::size_t> place_of;
   for (Task const* task : tasks) place_of.emplace(task, place_of.size());
-  std::vector<std::vector<std::size_t>> before(tasks.size());
-  for (std::size_t place = 0; place < tasks.size(); ++place)
-    for (std::uint32_t k = 0; k < tasks[place]->node.own_round; ++k)
+  std::vector<std::vector<std::size_t>> in_round(tasks.size()), in_round_before(tasks.size());
+  for (std::size_t place = 0; place < tasks.size(); ++place) {
+    in_round_before[place].push_back(place);
+    for (std::uint32_t k = 0; k < tasks[place]->successor_count; ++k)
       if (auto const next = place_of.find(tasks[place]->successor(k)); next != place_of.end())
-        before[next->second].push_back(place);
+        (k < tasks[place]->node.own_round ? in_round : in_round_before)[next->second].push_back(place);
+  }
 
-  if (graph.instances.empty()) graph.instances.push_back(space.make_instance(threads_per_worker));
-  if (!space.begin_capture(graph.instances[0])) return false;
+  PlanGraph::Captured& captured = rounds == 1 ? graph.one : graph.several;
+  std::vector<void*>& instances = captured.instances;
+  if (instances.empty()) instances.push_back(space.make_instance(threads_per_worker));
+  if (!space.begin_capture(instances[0])) return false;
   try {
-    Lanes lanes(graph, m_streams_per_space, threads_per_worker);
+    Lanes lanes(space, instances, m_streams_per_space, threads_per_worker);
     lanes.begin();
-    for (std::size_t place = 0; place < tasks.size(); ++place) {
-      std::size_t const lane = lanes.place(before[place]);
-      run(*tasks[place], graph.instances[lane]);
-      space.check_launch(graph.instances[lane]);
-      lanes.placed(lane, tasks[place]->node.own_round > 0);
-    }
+    std::vector<std::size_t> before;
+    for (std::size_t round = 0; round < rounds; ++round)
+      for (std::size_t place = 0; place < tasks.size(); ++place) {
+        before.clear();
+        std::size_t const first = round * tasks.size();
+        if (round > 0)
+          for (std::size_t const each : in_round_before[place]) before.push_back(first - tasks.size() + each);
+        for (std::size_t const each : in_round[place]) before.push_back(first + each);
+        std::size_t const lane = lanes.place(before);
+        run(*tasks[place], instances[lane]);
+        space.check_launch(instances[lane]);
+        lanes.placed(lane, round + 1 < rounds || tasks[place]->node.own_round > 0);
+      }
     lanes.join();
   } catch (...) {
     try {
-      space.release_graph(space.end_capture(graph.instances[0], nullptr));
+      space.release_graph(space.end_capture(instances[0], nullptr));
     } catch (...) {  // it has been given up, and that was the purpose
     }
     throw;
   }
-  graph.graph = space.end_capture(graph.instances[0], graph.graph);
+  captured.handle = space.end_capture(instances[0], captured.handle);
+  captured.stale = false;
   return true;
 }
 
 void AsyncStreams::release(PlanGraph& graph) noexcept {
   if (graph.space == nullptr) return;
-  if (graph.graph != nullptr) graph.space->release_graph(graph.graph);
-  for (void* instance : graph.instances) graph.space->destroy_instance(instance);
+  for (PlanGraph::Captured const* each : {&graph.one, &graph.several}) {
+    if (each->handle != nullptr) graph.space->release_graph(each->handle);
+    for (void* instance : each->instances) graph.space->destroy_instance(instance);
+  }
   graph = {};
 }
 

@@ -189,8 +189,8 @@ TaskHandle Engine::take_over(PlanRecording& recording, TaskSpec& spec) {
   task.label = std::move(spec.label);
   task.id = recording.pass->ids_from + recording.pass->position++;
   task.live_id.store(task.id, std::memory_order_release);
-  recording.plan->graph.stale = true;
-  for (auto const& piece : recording.plan->pieces) piece->graph.stale = true;
+  recording.plan->graph.make_stale();
+  for (auto const& piece : recording.plan->pieces) piece->graph.make_stale();
   return {m_control, m_generation, &task, task.id};
 }
 

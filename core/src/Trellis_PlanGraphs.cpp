@@ -25,18 +25,42 @@ namespace trellis::Impl {
 
 namespace {
 
-/// Launches a graph, or what it is made of, one after the other, when that cannot be captured any more.
+/// Two attempts: in the first one an instance may have to get memory for the kernels.
+template <class Capture>
+bool try_to_capture(Capture capture) {
+  for (int attempt = 0; attempt < 2; ++attempt) try {
+      return capture();
+    } catch (...) {  // not everything can be captured
+    }
+  return false;
+}
+
+/// Is the graph there, with the functors that the tasks have? `capture` makes it so.
+template <class Capture>
+bool is_fresh(PlanGraph::Captured const& graph, Capture capture) {
+  return (graph.handle != nullptr && !graph.stale) || try_to_capture(capture);
+}
+
+/// Launches graphs, or what they are made of, one after the other, when that cannot be captured any more.
+/// `capture(k)` makes the graph of k rounds.
 template <class Capture>
 void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint64_t rounds, void* instance,
                    Capture capture) {
-  bool fresh = !graph.stale;
-  if (!fresh) try {
-      fresh = capture();
-    } catch (...) {  // some other functors could be captured, these cannot
+  if (graph.rounds > 0 && rounds >= graph.rounds) {
+    graph.asked_for_several += rounds;
+    if (graph.asked_for_several >= PlanGraph::rounds_before) {
+      if (is_fresh(graph.several, [&] { return capture(graph.rounds); }))
+        for (; rounds >= graph.rounds; rounds -= graph.rounds)
+          graph.space->launch_graph(instance, graph.several.handle);
+      else
+        graph.rounds = 0;
     }
-  for (std::uint64_t round = 0; round < rounds; ++round)
+  }
+  if (rounds == 0) return;
+  bool const fresh = is_fresh(graph.one, [&] { return capture(1); });
+  for (; rounds > 0; --rounds)
     if (fresh)
-      graph.space->launch_graph(instance, graph.graph);
+      graph.space->launch_graph(instance, graph.one.handle);
     else
       for (Task* task : tasks) task->ops->run(task->body, instance, task->label);
 }
@@ -59,28 +83,24 @@ void Engine::capture(PlanState& plan) {
   auto const streams = m_streams.lock();
   if (!whole) return make_pieces(plan);
   plan.graph.space = space;
-  capture_or_drop(plan.graph, plan.tasks);
+  if (!capture_or_drop(plan.graph, plan.tasks) || !plan.rounds_overlap) return;
+  std::size_t const rounds = std::min(PlanGraph::most_rounds, PlanGraph::most_nodes / plan.tasks.size());
+  if (rounds > 1) plan.graph.rounds = rounds;
 }
 
 bool Engine::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
-  bool captured = false;
-  for (int attempt = 0; attempt < 2 && !captured; ++attempt) try {
-      captured = capture_graph(graph, tasks);
-    } catch (...) {  // not everything can be captured, or an instance had to get memory for it first
-    }
+  bool const captured = try_to_capture([&] { return capture_graph(graph, 1, tasks); });
   if (!captured) AsyncStreams::release(graph);
   return captured;
 }
 
 /// Requires the lock of the streams.
-bool Engine::capture_graph(PlanGraph& graph, std::vector<Task*> const& tasks) {
-  bool const captured =
-      m_streams.capture(graph, tasks, *m_options.threads_per_worker, [&](Task& task, void* instance) {
-        Frame const frame(*this, no_slot(), task);
-        task.ops->run(task.body, instance, task.label);
-      });
-  graph.stale = false;
-  return captured;
+bool Engine::capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks) {
+  return m_streams.capture(graph, rounds, tasks, *m_options.threads_per_worker,
+                           [&](Task& task, void* instance) {
+                             Frame const frame(*this, no_slot(), task);
+                             task.ops->run(task.body, instance, task.label);
+                           });
 }
 
 /// Calls `finish` for all that have one. Throws the first error.
@@ -144,8 +164,9 @@ void Engine::run_graph(void* body, void* instance, Label const& /*label*/) {
       plan->tasks[index]->ops->fail(plan->tasks[index]->body, 0, {}, nullptr);
     plan->failed.clear();
   }
-  launch_rounds(plan->graph, plan->tasks, rounds, instance,
-                [&] { return plan->engine->capture_graph(plan->graph, plan->tasks); });
+  launch_rounds(plan->graph, plan->tasks, rounds, instance, [&](std::size_t count) {
+    return plan->engine->capture_graph(plan->graph, count, plan->tasks);
+  });
 }
 
 void Engine::finish_graph(void* body) {
@@ -172,7 +193,7 @@ void Engine::run_piece(void* body, void* instance, Label const& /*label*/) {
   PlanPiece& piece = **static_cast<PlanPiece**>(body);
   Engine& engine = *piece.task->node.plan->engine;
   launch_rounds(piece.graph, piece.members, 1, instance,
-                [&] { return engine.capture_graph(piece.graph, piece.members); });
+                [&](std::size_t count) { return engine.capture_graph(piece.graph, count, piece.members); });
 }
 
 void Engine::finish_piece(void* body) {

@@ -33,7 +33,7 @@ TaskHandle Engine::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
 TaskHandle Engine::submit_replay(Label const& label, std::shared_ptr<PlanState> const& plan,
                                  std::uint64_t rounds, PlanRecording* recording) {
   // Who looks at single tasks sees them run one by one.
-  if (recording == nullptr && plan->graph.graph != nullptr && !m_numbers_runs && rounds > 0)
+  if (recording == nullptr && plan->graph.exists() && !m_numbers_runs && rounds > 0)
     return submit_graph(label, plan, rounds);
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
   TaskSpec spec(Label(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
