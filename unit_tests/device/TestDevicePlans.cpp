@@ -21,7 +21,7 @@ SPACE_TEST(DevicePlan, RepliesAsOftenAsItIsAsked) {
         KOKKOS_LAMBDA(int i) { x(i) += y(i) - z(i); });
   });
   int rounds = 0;
-  for (std::uint64_t const more : {1u, 1u, 3u, 10u}) {
+  for (std::uint64_t const more : {1u, 1u, 3u, 10u, 70u}) {
     graph.replay(plan, more);
     graph.wait();
     rounds += static_cast<int>(more);
@@ -62,8 +62,10 @@ SPACE_TEST(DevicePlan, ResultsAreReplacedByEachReplay) {
         "scan", ResourcePolicy(graph, Range(0, 100), read(x)),
         KOKKOS_LAMBDA(int i, double& s, bool) { s += 2 * x(i); });
   });
-  for (int round = 1; round <= 4; ++round) {
-    graph.replay(plan);
+  int round = 0;
+  for (std::uint64_t const more : {1u, 1u, 2u, 40u, 1u, 9u}) {
+    graph.replay(plan, more);
+    round += static_cast<int>(more);
     EXPECT_EQ(sum.get(), round * 4950);
     EXPECT_EQ(total.get(), round * 9900);
     graph.wait();
@@ -112,8 +114,9 @@ SPACE_TEST(DevicePlan, TeamsWithMoreAndMoreScratch) {
           });
   });
   graph.replay(plan, 3);
+  graph.replay(plan, 32);
   graph.wait();
-  EXPECT_EQ(values_of(x), std::vector<double>(8, 3 * (50 + 700 + 9000 + 40000)));
+  EXPECT_EQ(values_of(x), std::vector<double>(8, 35 * (50 + 700 + 9000 + 40000)));
 }
 
 // A functor that a kernel can hardly take as an argument.
