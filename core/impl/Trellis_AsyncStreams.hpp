@@ -34,8 +34,7 @@ struct PlanGraph;
 ///   first conflicts with the second, and the engine orders him behind that; whoever was submitted between
 ///   the two conflicts with the second as well, has been launched before it, and has taken the event then.
 /// - Somebody who still needs one (for another reason than accesses) waits for the next event behind the
-/// task,
-///   which is later than need be, but right.
+///   task, which is later than need be, but right.
 /// - Progress asks only about the oldest event of each busy stream; one without any gets one at its end.
 /// So a chain has no events but those that progress asks for, and a stream waits for another one only once
 /// for all that it launched before the same event.
