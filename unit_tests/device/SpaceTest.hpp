@@ -2,6 +2,8 @@
 #ifndef TRELLIS_TEST_SPACETEST_HPP
 #define TRELLIS_TEST_SPACETEST_HPP
 
+#include "../features/SpaceTest.hpp"
+
 #include <Trellis.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -32,17 +34,9 @@ using PinnedView = Kokkos::View<T, Kokkos::SharedHostPinnedSpace>;
 template <class T>
 using HostView = Kokkos::View<T, Kokkos::HostSpace>;
 
-#define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
-#define TRELLIS_JOIN_(a, b) a##b
-#define SPACE_TEST(suite, name) TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
-
 inline constexpr bool on_device = !std::is_same_v<Memory, Kokkos::HostSpace>;
 
-[[maybe_unused]] TaskGraphOptions with_workers(int workers) {
-  TaskGraphOptions options;
-  options.workers = workers;
-  return options;
-}
+using Test::with_workers;
 
 /// Elements in the order of their indices.
 template <class T>
