@@ -2,6 +2,8 @@
 #ifndef TRELLIS_TAG_HPP
 #define TRELLIS_TAG_HPP
 
+#include <impl/Trellis_Unlocked.hpp>
+
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -68,7 +70,7 @@ TagRule make_rule(std::string name, Constraint constraint, F rule) {
       std::is_invocable_r_v<bool, F&, T const&, T const&>,
       "Trellis: a rule is a function of two values of the tag, the earlier task's and the later one's, "
       "that returns bool");
-  return {std::move(name), constraint, typeid(T), std::make_shared<TagOf<T>>(T{}),
+  return {std::move(name), constraint, typeid(T), make_shared_unlocked<TagOf<T>>(T{}),
           [rule = std::move(rule)](AnyTag const& a, AnyTag const& b) mutable -> bool {
             return rule(static_cast<TagOf<T> const&>(a).value, static_cast<TagOf<T> const&>(b).value);
           }};

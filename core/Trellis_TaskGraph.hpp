@@ -35,13 +35,13 @@ struct TaskGraphOptions {
   /// Threads that run tasks at the same time. A thread that enters `wait()` takes the place of a worker,
   /// which finishes its current task first: for that long there is one more. To keep two tasks apart use a
   /// Token. `TRELLIS_WORKERS`; default: the hardware threads this process may use (or Kokkos' concurrency, if
-  /// smaller), divided by `threads_per_worker`.
+  /// smaller), divided by `threads_per_worker`; at most 4096.
   std::optional<int> workers;
   /// Threads of each worker's instance. `TRELLIS_THREADS_PER_WORKER`; default 1.
   std::optional<int> threads_per_worker;
   /// Tasks that may be submitted and not complete; a thread that submits more runs tasks itself until there
-  /// is room. Tasks submitted from inside a task may exceed it. `TRELLIS_IN_FLIGHT`; default 2048, or 128 for
-  /// each worker if that is more.
+  /// is room, or sleeps while there is nothing to run. Tasks submitted from inside a task, or by a functor's
+  /// destructor, may exceed it. `TRELLIS_IN_FLIGHT`; default 2048, or 128 for each worker if that is more.
   std::optional<std::size_t> in_flight;
   /// Streams of each asynchronous device, besides those that the user gives. `TRELLIS_STREAMS`; default 8.
   std::optional<int> streams;
@@ -71,7 +71,8 @@ class TaskGraph {
   explicit TaskGraph(TaskGraphOptions const& options = {});
   TaskGraph(TaskGraph const&) = delete;
   TaskGraph& operator=(TaskGraph const&) = delete;
-  /// Waits. A failure that neither `wait()` nor `get()` has reported is printed to the standard error stream.
+  /// Waits. Other threads must not use the graph any more; its futures and plans they may use and drop. A
+  /// failure that neither `wait()` nor `get()` has reported is printed to the standard error stream.
   ~TaskGraph();
 
   /// From now on `rule(earlier, later)`, with the `T` tags of two tasks in the order of their submission,

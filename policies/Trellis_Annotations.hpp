@@ -154,7 +154,7 @@ auto access(R&& resource, State const& state) {
     if constexpr (Impl::IsMatrixAccess<State>::value)
       if (state == State()) mode = Mode::none;
     return Impl::StateAccess<Held>{std::forward<R>(resource), mode,
-                                   std::make_shared<Impl::StateOf<State>>(state)};
+                                   Impl::make_shared_unlocked<Impl::StateOf<State>>(state)};
   }
 }
 /// The task accesses the resource in this mode, chosen at run time.

@@ -199,6 +199,8 @@ class AccessTable {
   void drop_gone(std::vector<LiveAccess>& tasks) const {
     std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
   }
+  /// Drops the loose accesses of tasks that are done, as far as nobody need hear of them; or all.
+  void drop_loose(bool all = false);
 
  private:
   template <class OrderAfter>
@@ -234,7 +236,6 @@ class AccessTable {
   void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
-  void look_for_loose();
   void put_into_bucket(AreaEntry& entry);
   void note_forgotten(AreaEntry const& entry);
   void remember(AreaEntry& entry) const;

@@ -16,6 +16,7 @@
 #include <impl/Trellis_Scope.hpp>
 #include <impl/Trellis_Submission.hpp>
 #include <impl/Trellis_Task.hpp>
+#include <impl/Trellis_Unlocked.hpp>
 #include <impl/Trellis_Workers.hpp>
 
 #include <atomic>
@@ -57,6 +58,8 @@ class Engine final : private TaskSource {
   std::shared_ptr<PlanState> record(Label&& label, FunctionRef<void()> body);
   TaskHandle replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
   void dismantle(PlanState& plan);
+  void dismantle_all();
+  void drop_objects(bool all);
   /// Calls `body` for each pass until it says no, and replays passes that are like earlier ones.
   IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
   /// Throws when a task has been submitted.
@@ -75,16 +78,20 @@ class Engine final : private TaskSource {
   void wait();
   /// Waits for one task; does not throw when it failed.
   void wait_for(TaskHandle const& handle);
-  /// A recorded task is done while no replay of its plan is under way.
+  /// A recorded task is done while no replay of its plan is under way. Its plan may be dropped meanwhile: what
+  /// was read belongs to the plan if the task is still the same afterwards, as `live_id` has each value once.
   [[nodiscard]] bool is_done(TaskHandle const& handle) const {
-    if (handle.task->live_id.load(std::memory_order_acquire) != handle.id) return true;
-    return (handle.id & PlanNode::recorded) != 0 &&
-           handle.task->parent->unfinished.load(std::memory_order_acquire) == 0;
+    Task const& task = *handle.task;
+    if (task.live_id.load(std::memory_order_acquire) != handle.id) return true;
+    if ((handle.id & PlanNode::recorded) == 0) return false;
+    Task const* const owner = task.plan_owner.load(std::memory_order_acquire);
+    bool const idle = owner->unfinished.load(std::memory_order_acquire) == 0;
+    return idle || task.live_id.load(std::memory_order_acquire) != handle.id;
   }
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
-  /// Finishes everything, stops the threads, and prints failures that nobody has asked for. No calls
-  /// afterwards.
+  /// Finishes everything, takes the engine out of its control, waits for threads that still use it, stops its
+  /// own, and prints failures that nobody has asked for. No calls afterwards.
   void close() noexcept;
 
   [[nodiscard]] TaskGraphOptions const& options() const { return m_options; }
@@ -109,7 +116,7 @@ class Engine final : private TaskSource {
   TaskHandle submit_now(TaskSpec&& spec);
   TaskHandle submit_part(TaskSpec&& spec);
   void publish(Task& task, std::int32_t rest, Frame* frame);
-  void make_room(std::unique_lock<SpinLock>& lock);
+  void make_room(std::unique_lock<SubmissionLock>& lock);
   Task& new_task(TaskSpec& spec, Scope& scope);
   void find_entries(TaskSpec const& spec, Scope& scope, TaskId last);
   Task& make_task(TaskSpec& spec);
@@ -221,15 +228,28 @@ class Engine final : private TaskSource {
 
   // Bodies that outlive their tasks.
   [[nodiscard]] bool may_keep_body(Task& task, TaskSpec const& spec) const;
-  void keep_body(Task& task, Slot& slot);
-  void destroy_kept(Slot& slot);
+  [[nodiscard]] bool keep_body(Task& task, Slot& slot);
+  void destroy_body(Task& task, Slot& slot);
+  void destroy_extras(Task& task, Slot& slot, Task*& next);
+  void destroy_kept(Slot& slot, Slot& on);
   void destroy_kept_of_workers();
-  void destroy_kept_of_devices();
+  void destroy_kept_of_devices(Slot& on);
   void destroy_kept();
-  void destroy_bodies(Task* first);
+  void destroy_bodies(Task* first, Slot& on);
+  [[nodiscard]] bool others_have_destroyed() const;
   void finish_all();
   struct Destroyer;
-  static thread_local int t_destroys;  ///< calls of `destroy_bodies` on this thread's stack
+  /// A ready task that this thread has in hand while it runs destructors of the user's. One that waits may wait
+  /// for this task, so before it sleeps the task is given to the policy, and the variable becomes null.
+  struct Holding {
+    Holding(Slot& in_slot, Task*& task) : slot(in_slot) { slot.holding.push_back(&task); }
+    Holding(Holding const&) = delete;
+    Holding& operator=(Holding const&) = delete;
+    ~Holding() { slot.holding.pop_back(); }
+    Slot& slot;
+  };
+  void let_go_what_is_held(Slot& slot);
+  [[nodiscard]] Slot& own_slot();
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
 
   // Asynchronous spaces.
@@ -244,6 +264,7 @@ class Engine final : private TaskSource {
 
   // Waiting.
   void wait_until_done(TaskHandle const& handle);
+  [[nodiscard]] std::string whose_code(Frame const& frame) const;
   Task* pop_main();
   Task* pop_main_needed_by(TaskHandle const& awaited);
   void wait_inside(Frame& frame, TaskHandle const& handle);
@@ -278,7 +299,7 @@ class Engine final : private TaskSource {
   /// Runs of recorded tasks have ids of their own: somebody looks at them.
   bool const m_numbers_runs;
 
-  alignas(64) mutable SpinLock m_submission;
+  alignas(64) mutable SubmissionLock m_submission;
   Scope m_root;                               ///< guarded by m_submission: the tasks that are parts of none
   std::atomic<std::uint64_t> m_submitted{0};  ///< written under m_submission
   TaskId m_last_id = 0;                       ///< guarded by m_submission
@@ -307,11 +328,11 @@ class Engine final : private TaskSource {
   };
   void register_waiter(Waiter const& waiter);
   void unregister_waiter(Waiter const& waiter);
-  std::mutex m_waiters_mutex;
+  QuietLock<std::mutex> m_waiters_mutex;
   std::vector<Waiter> m_waiters;
 
   KeptDeviceTasks m_kept_of_devices;
-  std::atomic<int> m_destroyers{0};  ///< threads that have taken kept tasks, or are about to
+  std::atomic<int> m_destroyers{0};  ///< calls, on all threads, that have taken kept tasks, or are about to
 
   AsyncStreams m_streams;
   static constexpr int nobody = -1;

@@ -7,11 +7,17 @@
 
 namespace trellis::Impl {
 
-/// A task whose body the calling thread runs. Frames nest when a thread that waits in one graph runs tasks of
-/// another.
+/// A task whose body the calling thread runs, or destroys. Frames nest when a thread that waits in one graph
+/// runs tasks of another.
 struct Engine::Frame {
-  Frame(Engine& in_engine, Slot& on_slot, Task& runs)
-      : engine(in_engine), slot(on_slot), task(runs), outer(top), recording(t_recording) {
+  enum class What { runs, destroys };
+  Frame(Engine& in_engine, Slot& on_slot, Task& its_task, What does = What::runs)
+      : engine(in_engine),
+        slot(on_slot),
+        task(its_task),
+        what(does),
+        outer(top),
+        recording(t_recording) {
     top = this;
     if (recording != nullptr)
       t_recording = nullptr;  // what this task submits is not what that thread records
@@ -32,7 +38,8 @@ struct Engine::Frame {
 
   Engine& engine;
   Slot& slot;
-  Task& task;
+  Task& task;  ///< which may be complete, while its body is destroyed
+  What const what;
   Frame* const outer;
   PlanRecording* const recording;  ///< of the thread, when it runs a task of another graph meanwhile
   static thread_local Frame* top;

@@ -8,6 +8,7 @@
 #include <impl/Trellis_FunctionRef.hpp>
 #include <impl/Trellis_Recorder.hpp>
 #include <impl/Trellis_Task.hpp>
+#include <impl/Trellis_Unlocked.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -65,6 +66,9 @@ class Exclusion {
   [[nodiscard]] bool holds(Task const& task);
   /// The task is over: appends those that may run now.
   void release(Task& task, std::vector<Task*>& ready);
+
+  /// Forgets what is kept to find the order of tasks to come.
+  void clear_record();
 
   /// True when the two must not run at the same time.
   [[nodiscard]] bool conflict(Task const& a, Task const& b) const;
@@ -143,7 +147,7 @@ class Exclusion {
 
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;
-  std::mutex m_mutex;
+  QuietLock<std::mutex> m_mutex;
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
   Claimants m_waiting;  ///< longest waiting first

@@ -4,6 +4,7 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_Graph.hpp>
+#include <impl/Trellis_Unlocked.hpp>
 
 #include <atomic>
 #include <deque>
@@ -63,6 +64,8 @@ class FailureLog {
     std::size_t cancelled_count = 0;
   };
   Report report();
+  /// Forgets all failures.
+  void clear();
   /// The first origin that `report` would return, or null.
   [[nodiscard]] FailurePtr unreported() const;
   /// True when a failure has been added since the log was made. Cheap; checked for each finished predecessor.
@@ -71,7 +74,7 @@ class FailureLog {
  private:
   void insert(TaskId task, Entry&& entry);
 
-  mutable std::mutex m_mutex;
+  mutable QuietLock<std::mutex> m_mutex;
   std::unordered_map<TaskId, Entry> m_failures;
   std::deque<TaskId> m_order;   ///< oldest first
   std::uint64_t m_reports = 0;  ///< made so far

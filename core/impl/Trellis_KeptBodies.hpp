@@ -24,7 +24,7 @@ class KeptTasks {
  public:
   static constexpr int most = 32;
 
-  /// By the owner. False: there are so many that he should destroy them himself.
+  /// By the owner. False: there are so many that it should destroy them itself.
   [[nodiscard]] bool push(Task& task) {
     Task* head = m_head.load(std::memory_order_relaxed);
     do {
@@ -58,6 +58,10 @@ class KeptDeviceTasks {
     return m_tasks.size() < most_tasks && m_bytes < most_bytes;
   }
   [[nodiscard]] bool empty() const { return !m_any.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_full() {
+    std::lock_guard const lock(m_mutex);
+    return m_tasks.size() >= most_tasks || m_bytes >= most_bytes;
+  }
   [[nodiscard]] std::vector<Task*> take() {
     std::lock_guard const lock(m_mutex);
     m_bytes = 0;

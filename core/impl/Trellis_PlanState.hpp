@@ -8,7 +8,7 @@
 #include <Trellis_Label.hpp>
 #include <impl/Trellis_AccessTable.hpp>
 #include <impl/Trellis_Failure.hpp>
-#include <impl/Trellis_SpinLock.hpp>
+#include <impl/Trellis_Unlocked.hpp>
 #include <impl/Trellis_Submission.hpp>
 #include <impl/Trellis_Task.hpp>
 
@@ -105,13 +105,13 @@ struct PlanPiece {
 /// last round. In the last round only the edges within it fire, and each task has a path to one of these; so
 /// when `open` is 0 everybody is through, has its count set for the first round of the next replay, and reads
 /// nothing of the plan any more: a task reads what it needs before it triggers its last successor.
-struct PlanState {
+struct PlanState : std::enable_shared_from_this<PlanState> {
   PlanState() = default;
   PlanState(PlanState const&) = delete;
   PlanState& operator=(PlanState const&) = delete;
   ~PlanState();
 
-  Engine* engine = nullptr;  ///< null: the graph is gone
+  Engine* engine = nullptr;  ///< of the graph, while there is a replay
   GraphControl* control = nullptr;
   std::uint64_t generation = 0;
   Label label;
@@ -148,7 +148,7 @@ struct PlanState {
   std::uint64_t rounds_left = 0;     ///< behind these
   alignas(64) std::atomic<std::size_t> open{0};
   alignas(64) std::atomic<Task*> whole{nullptr};  ///< null: none
-  SpinLock lock;
+  QuietLock<SpinLock> lock;
   std::deque<Task*> waiting;  ///< guarded by lock: wholes that may run, after this one
   TaskHandle last{};          ///< guarded by the submission lock: of the newest replay
   struct Failed {

@@ -82,6 +82,9 @@ struct TaskExtras {
   std::vector<StatePtr> states;  ///< of accesses
   std::vector<TagPtr> tags;
   std::vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
+
+  /// Objects of the user's, that is.
+  [[nodiscard]] bool has_objects() const { return !states.empty() || !tags.empty(); }
 };
 
 /// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a task is
@@ -153,6 +156,9 @@ struct alignas(64) Task {
   std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
   std::unique_ptr<TaskExtras> extras;
   PlanNode node;
+  /// Of the plan that the task has been recorded in last: its `owner`, see PlanState. It is set before the
+  /// task's `live_id` can be seen, and read by threads that know nothing of the plan's end.
+  std::atomic<Task*> plan_owner{nullptr};
   TaskId run_id = 0;                      ///< of a recorded task: of its next or current run
   std::size_t body_alignment = 0;         ///< of a body on the heap
   std::vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity

@@ -251,19 +251,20 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
     if (covered) drop(*other);
 }
 
-/// Where there may be loose accesses every task pays for it, so now and then it is asked whether there are.
-void AccessTable::look_for_loose() {
+void AccessTable::drop_loose(bool all) {
+  if (!m_any_loose) return;
   m_entered_beside_loose = 0;
   m_any_loose = false;
   for (auto const& entry : m_entries) {
-    std::erase_if(entry->loose, [&](AreaEntry::Loose const& loose) { return is_gone(loose.who); });
+    std::erase_if(entry->loose, [&](AreaEntry::Loose const& loose) { return all || is_gone(loose.who); });
     m_any_loose = m_any_loose || !entry->loose.empty();
   }
 }
 
 void AccessTable::enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
                                      FunctionRef<bool(LiveAccess)> order_after) {
-  if (++m_entered_beside_loose > std::max<std::size_t>(256, m_entries.size())) look_for_loose();
+  // Where there may be loose accesses every task pays for it, so now and then it is asked whether there are.
+  if (++m_entered_beside_loose > std::max<std::size_t>(256, m_entries.size())) drop_loose();
   begin_path();
   enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });
   order_behind_loose(entry, {mode, nullptr}, id, order_after);

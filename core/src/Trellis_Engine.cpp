@@ -31,7 +31,7 @@ Engine::Engine(TaskGraphOptions const& options)
     throw Error(Error::Kind::bad_input,
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) + "\" given to " +
                     m_options.name + " serves another graph; each graph needs a policy object of its own");
-  m_policy->start(Workers::max_slots);
+  m_policy->start(m_workers.max_slots());
 }
 
 Engine::~Engine() {
@@ -44,14 +44,56 @@ void Engine::close() noexcept {
               << " is destroyed inside one of its own tasks, and would wait for itself" << std::endl;
     std::abort();
   }
+  // What a destructor of the user's submits is finished as well.
+  do {
+    finish_all();
+    dismantle_all();
+    for (FailurePtr const& failure : m_failures.report().origins)
+      if (!failure->observed.load(std::memory_order_relaxed))
+        std::cerr << "Trellis: " << m_options.name
+                  << " ends with an error that nobody asked for: " << failure->origin_text
+                  << " failed: " << failure->what << std::endl;
+    drop_objects(true);
+  } while (!all_done());
+  // Threads that use a future, or drop a plan, may still be in here.
+  m_control->engine.store(nullptr, std::memory_order_seq_cst);
+  while (m_control->users.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
   finish_all();
+  dismantle_all();
   m_workers.stop();
-  while (!m_plans.empty()) dismantle(*m_plans.back());
-  for (FailurePtr const& failure : m_failures.report().origins)
-    if (!failure->observed.load(std::memory_order_relaxed))
-      std::cerr << "Trellis: " << m_options.name
-                << " ends with an error that nobody asked for: " << failure->origin_text
-                << " failed: " << failure->what << std::endl;
+}
+
+/// Tags and states of the user's that stand in tables for tasks that are over; `all`: whatever is still there of
+/// the user's, as nobody will ask any more.
+void Engine::drop_objects(bool all) {
+  if (m_recorder && !all) return;  // the dependency graph knows nothing of time
+  if (all) {
+    m_failures.clear();
+    m_exclusion.clear_record();
+  }
+  std::lock_guard const lock(m_submission);
+  m_root.table.drop_loose(all);
+  for (std::vector<Scope::TagClass>& classes : m_root.classes)
+    std::erase_if(classes, [&](Scope::TagClass& each) {
+      m_root.table.drop_gone(each.tasks);
+      return all || each.tasks.empty();
+    });
+}
+
+/// Plans that are dropped meanwhile are dismantled by the threads that drop them.
+void Engine::dismantle_all() {
+  for (;;) {
+    std::shared_ptr<PlanState> plan;
+    {
+      std::lock_guard const lock(m_submission);
+      if (m_plans.empty()) return;
+      plan = m_plans.back()->weak_from_this().lock();
+    }
+    if (plan != nullptr)
+      dismantle(*plan);
+    else
+      std::this_thread::yield();
+  }
 }
 
 void Engine::add_rule(TagRule&& rule) {
@@ -74,7 +116,7 @@ Recorder const& Engine::recorder() const {
 std::vector<std::string> Engine::rows() const {
   std::vector<std::string> rows;
   for (int k = 0; k < m_workers.slot_count(); ++k) rows.push_back(m_workers.slot(k).name);
-  rows.resize(Workers::max_slots);
+  rows.resize(static_cast<std::size_t>(m_workers.max_slots()));
   for (std::string& name : m_streams.names()) rows.push_back(std::move(name));
   return rows;
 }
@@ -122,6 +164,12 @@ Slot& Engine::no_slot() {
   thread_local Slot slot;
   slot.number = -1;
   return slot;
+}
+
+/// Of the calling thread, whether it runs a task or not.
+Slot& Engine::own_slot() {
+  if (Frame* const frame = Frame::of(*this)) return frame->slot;
+  return m_workers.on_main_thread() ? m_workers.slot(0) : no_slot();
 }
 
 /// A device task is launched by whoever makes it ready. Not in the launch of another one, which has the
@@ -226,7 +274,14 @@ void Engine::stay_behind(Slot& slot) {
 
 Task* Engine::run_one(Task& task, Slot& slot) {
   if (task.replays) return run_plan(task, slot);
-  if (!task.keeps_body) destroy_kept(slot);  // it may take long
+  if (!task.keeps_body && !slot.kept.empty()) {  // it may take long
+    Task* in_hand = &task;
+    {
+      Holding const holding(slot, in_hand);
+      destroy_kept(slot, slot);
+    }
+    if (in_hand == nullptr) return nullptr;
+  }
   TaskState state = TaskState::cancelled;
   bool const refined = task.is_split;
   if (task.failure == nullptr) {
@@ -263,7 +318,7 @@ Task* Engine::run_one(Task& task, Slot& slot) {
 }
 
 FailurePtr Engine::current_failure(Task const& task, std::string const& remark) {
-  auto failure = std::make_shared<Failure>();
+  auto failure = make_shared_unlocked<Failure>();
   failure->origin = task.id;
   if (task.is_recorded) {  // to others it is the replay that fails
     failure->place = task.node.round * task.node.plan->tasks.size() + task.node.index + 1;
@@ -297,9 +352,11 @@ void Engine::trigger(Task& successor, FailurePtr const& failure, std::vector<Tas
 
 // A task's failure is that of its first failed predecessor, in order of submission, whatever finished first.
 void Engine::inherit(Task& task, FailurePtr const& failure) {
-  std::lock_guard const lock(task.lock);
   auto const key = [](Failure const& each) { return std::pair(each.origin, each.place); };
-  if (task.failure == nullptr || key(*failure) < key(*task.failure)) task.failure = failure;
+  FailurePtr replaced;  // destroyed without the lock
+  std::lock_guard const lock(task.lock);
+  if (task.failure == nullptr || key(*failure) < key(*task.failure))
+    replaced = std::exchange(task.failure, failure);
 }
 
 Trigger Engine::trigger_between(Task const& before, Task const& after) {
@@ -316,6 +373,7 @@ Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
   while (owner != nullptr && owner->scope->open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Task& whole = *owner;
     owner = whole.is_recorded ? nullptr : whole.parent;
+    Holding const holding(slot, next);
     if (owner != nullptr && whole.failure != nullptr) inherit(*owner, whole.failure);
     TaskState const body = whole.scope->owner_state;
     state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
@@ -342,7 +400,7 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
     }
     FailurePtr own = failure;
     if (state == TaskState::failed && failure->origin != task.id) {
-      auto of_part = std::make_shared<Failure>();
+      auto of_part = make_shared_unlocked<Failure>();
       of_part->origin = failure->origin;
       of_part->origin_text = failure->origin_text;
       of_part->what = failure->what;
@@ -354,7 +412,7 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
     task.ops->fail(task.body, task.id, text, own);
   }
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split;
-  if (!keeps_body) task.ops->destroy(task.body);  // before the successors go on
+  if (!keeps_body) destroy_body(task, slot);  // before the successors go on
   std::vector<Task*>& ready = slot.ready;
   ready.clear();
   task.state.store(state, std::memory_order_relaxed);
@@ -375,13 +433,20 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   });
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, slot);
-  if (keeps_body)  // which may destroy many, after what is ready has gone to where others find it
-    keep_body(task, slot);
+  if (task.has_extras && task.extras->has_objects()) destroy_extras(task, slot, next);
+  bool too_many_kept = false;
+  if (keeps_body)
+    too_many_kept = !keep_body(task, slot);
   else
     give_back(task, slot);
   std::uint64_t const completed = slot.completed.load(std::memory_order_relaxed) + 1;
   slot.completed.store(completed, std::memory_order_release);
   if (has_waiter || (completed % m_room_check == 0 && m_workers.anyone_waits())) m_workers.wake_waiters();
+  if (too_many_kept) {
+    Holding const holding(slot, next);
+    destroy_kept(slot, slot);
+    if (!m_streams.busy() || m_kept_of_devices.is_full()) destroy_kept_of_devices(slot);
+  }
   return next;
 }
 
@@ -432,37 +497,68 @@ bool Engine::may_keep_body(Task& task, TaskSpec const& spec) const {
   return task.asynchronous || bytes <= little;
 }
 
-void Engine::keep_body(Task& task, Slot& slot) {
-  if (task.asynchronous) {
-    if (!m_kept_of_devices.push(task, task.bytes)) destroy_kept_of_devices();
-  } else if (!slot.kept.push(task)) {
-    destroy_kept(slot);
+/// False: there are so many that this thread is to destroy them, when the task has been counted as complete.
+bool Engine::keep_body(Task& task, Slot& slot) {
+  return task.asynchronous ? m_kept_of_devices.push(task, task.bytes) : slot.kept.push(task);
+}
+
+// --- destructors of the user's
+// --------------------------------------------------------------------------------------------------------------
+
+/// A functor's destructor may submit tasks, and wait for some. It is run in a frame, so that what it submits may
+/// exceed the cap, and it waits as a task does, by sleeping. What the thread has in hand meanwhile must not be
+/// what it waits for: see Holding.
+void Engine::destroy_body(Task& task, Slot& slot) {
+  Frame const frame(*this, slot, task, Frame::What::destroys);
+  task.ops->destroy(task.body);
+}
+
+/// The task is over, but for whoever looks at it under the submission lock.
+void Engine::destroy_extras(Task& task, Slot& slot, Task*& next) {
+  TaskExtras objects;
+  {
+    std::lock_guard const lock(m_submission);
+    objects.states.swap(task.extras->states);
+    objects.tags.swap(task.extras->tags);
   }
+  Holding const holding(slot, next);
+  Frame const frame(*this, slot, task, Frame::What::destroys);
+  objects = {};
 }
 
 /// What has been taken is not to be seen in any list, so who takes is counted before, for `destroy_kept`.
 struct Engine::Destroyer {
-  explicit Destroyer(Engine& graph) : engine(graph) {
+  explicit Destroyer(Engine& graph) : engine(graph), outer(std::exchange(top, this)) {
     engine.m_destroyers.fetch_add(1, std::memory_order_seq_cst);
-    ++t_destroys;
   }
   Destroyer(Destroyer const&) = delete;
   Destroyer& operator=(Destroyer const&) = delete;
   ~Destroyer() {
-    --t_destroys;
-    engine.m_destroyers.fetch_sub(1, std::memory_order_release);
+    top = outer;
+    engine.m_destroyers.fetch_sub(1, std::memory_order_seq_cst);
+    if (engine.m_workers.anyone_waits()) engine.m_workers.wake_waiters();
   }
-  Engine& engine;
-};
-thread_local int Engine::t_destroys = 0;
+  /// Those of this engine on the calling thread's stack.
+  static int here(Engine const& engine) {
+    int count = 0;
+    for (Destroyer const* each = top; each != nullptr; each = each->outer) count += &each->engine == &engine;
+    return count;
+  }
 
-void Engine::destroy_kept(Slot& slot) {
+  Engine& engine;
+  Destroyer* const outer;
+  static thread_local Destroyer* top;
+};
+thread_local Engine::Destroyer* Engine::Destroyer::top = nullptr;
+
+/// Those of a slot, on this thread, which has `on`.
+void Engine::destroy_kept(Slot& slot, Slot& on) {
   if (slot.kept.empty()) return;
   Destroyer const counted(*this);
-  if (Task* const first = slot.kept.take()) destroy_bodies(first);
+  if (Task* const first = slot.kept.take()) destroy_bodies(first, on);
 }
 
-void Engine::destroy_kept_of_devices() {
+void Engine::destroy_kept_of_devices(Slot& on) {
   if (m_kept_of_devices.empty()) return;
   Destroyer const counted(*this);
   Task* first = nullptr;
@@ -470,19 +566,25 @@ void Engine::destroy_kept_of_devices() {
     task->next = first;
     first = task;
   }
-  if (first != nullptr) destroy_bodies(first);
+  if (first != nullptr) destroy_bodies(first, on);
 }
 
 void Engine::destroy_kept_of_workers() {
-  for (int k = 0; k < m_workers.slot_count(); ++k) destroy_kept(m_workers.slot(k));
+  Slot& on = own_slot();
+  for (int k = 0; k < m_workers.slot_count(); ++k) destroy_kept(m_workers.slot(k), on);
+}
+
+/// True when no other thread destroys bodies of tasks that are done.
+bool Engine::others_have_destroyed() const {
+  return m_destroyers.load(std::memory_order_seq_cst) <= Destroyer::here(*this);
 }
 
 /// Of all tasks that the caller knows to be done. Returns when other threads that do the same are through.
 void Engine::destroy_kept() {
   destroy_kept_of_workers();
-  destroy_kept_of_devices();
-  // A functor's destructor may wait, too.
-  while (m_destroyers.load(std::memory_order_acquire) > t_destroys) std::this_thread::yield();
+  destroy_kept_of_devices(own_slot());
+  // A functor's destructor may wait for a task.
+  m_workers.work_until([&] { return others_have_destroyed(); });
 }
 
 /// Until nothing is in flight. What a functor's destructor submits is waited for as well.
@@ -494,10 +596,10 @@ void Engine::finish_all() {
 }
 
 /// Of a list, whose tasks then go back to the slab. User code, so no lock is held.
-void Engine::destroy_bodies(Task* first) {
+void Engine::destroy_bodies(Task* first, Slot& on) {
   Task* last = first;
   for (Task* task = first; task != nullptr; task = task->next) {
-    task->ops->destroy(task->body);
+    destroy_body(*task, on);
     task->free_body();
     last = task;
   }
@@ -557,7 +659,7 @@ void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
 
 void Engine::leaves(Slot& slot) {
   stop_polling(slot);
-  destroy_kept(slot);
+  destroy_kept(slot, slot);
 }
 
 void Engine::stop_polling(Slot const& slot) {
@@ -595,7 +697,7 @@ bool Engine::poll(Slot& slot) {
     if (somebody_waits) m_streams.host_is_idle();
   }
   if (!m_streams.busy()) {
-    destroy_kept_of_devices();
+    destroy_kept_of_devices(slot);
     stop_polling(slot);
   }
   return any;
@@ -612,7 +714,7 @@ void Engine::complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& 
     }
   if (m_recorder && passed.finished_ns != 0)
     m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
-  if (Task* const next = complete(task, slot, state, Workers::max_slots + passed.stream)) push(*next, &slot);
+  if (Task* const next = complete(task, slot, state, m_workers.max_slots() + passed.stream)) push(*next, &slot);
 }
 
 /// The device has failed. It does not say in which task, so it is the first one that is not known to have
@@ -630,7 +732,7 @@ void Engine::complete_failed(AsyncStreams::Retired::Failed const& device, Slot& 
     }
     if (first.empty()) first = failure->origin_text;
     inherit(task, failure);
-    if (Task* const next = complete(task, slot, TaskState::failed, Workers::max_slots + failed.stream))
+    if (Task* const next = complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
       push(*next, &slot);
   }
 }

@@ -138,6 +138,11 @@ void Exclusion::record_change(Task const& task) {
     m_past.push_back(std::move(now));
 }
 
+void Exclusion::clear_record() {
+  std::lock_guard const lock(m_mutex);
+  m_past.clear();
+}
+
 // --- who holds and waits, and for what
 // --------------------------------------------------------------------------------------
 

@@ -59,6 +59,14 @@ FailureLog::Report FailureLog::report() {
   return std::exchange(m_unreported, {});
 }
 
+void FailureLog::clear() {
+  if (!any()) return;
+  std::lock_guard const lock(m_mutex);
+  m_failures.clear();
+  m_order.clear();
+  m_unreported = {};
+}
+
 FailurePtr FailureLog::unreported() const {
   if (!any()) return nullptr;
   std::lock_guard const lock(m_mutex);

@@ -178,7 +178,7 @@ void Engine::choose_plan(PlanRecording& recording, TaskSpec const& spec) {
 TaskHandle Engine::take_over(PlanRecording& recording, TaskSpec& spec) {
   Task& task = *recording.plan->tasks[recording.pass->position];
   TaskOps const* const ops = task.ops;
-  destroy_body(task);
+  Impl::destroy_body(task);
   try {
     spec.construct(task.body);
   } catch (...) {

@@ -43,8 +43,9 @@ Scope& Engine::open_scope(Task& owner) {
 
 /// The task and its parts are over.
 void Engine::close_scope(Task& owner) {
+  std::unique_ptr<Scope> scope;              // destroyed without the lock
   std::lock_guard const lock(m_submission);  // a search for circles of waits may be looking at it
-  owner.scope.reset();
+  scope = std::move(owner.scope);
   owner.is_split = false;
 }
 

@@ -17,8 +17,10 @@ namespace trellis::Impl {
 
 thread_local PlanRecording* Engine::t_recording = nullptr;
 
+/// The last reference is gone, so nobody else knows the plan but the graph's end, which takes only plans that
+/// still have one.
 PlanState::~PlanState() {
-  if (engine != nullptr) engine->dismantle(*this);
+  if (EnginePin const pin{control, generation}) pin->dismantle(*this);
 }
 
 PlanRecording* Engine::find_recording() const {
@@ -83,6 +85,7 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   plan.tasks.reserve(plan.tasks.size() + 1);
   Task& task = make_task(spec);
   task.id = ++m_last_recorded;
+  task.plan_owner.store(plan.owner, std::memory_order_relaxed);
   task.live_id.store(task.id, std::memory_order_release);
   task.unfinished.store(0, std::memory_order_relaxed);
   task.parent = plan.owner;
@@ -281,15 +284,17 @@ void Engine::find_outer_accesses(PlanState& plan) {
     plan.requests.push_back({each.area, each.mode, &each.info, &resource_info_ops});
 }
 
-/// Destroys the tasks. Requires that no replay is under way.
+/// Destroys the tasks. Requires that no replay is under way. Does nothing the second time.
 void Engine::dismantle(PlanState& plan) {
   {
     std::lock_guard const lock(m_submission);
-    std::erase(m_plans, &plan);
-    plan.engine = nullptr;
+    if (std::erase(m_plans, &plan) == 0) return;
     note_failures(plan);
     for (auto const& piece : plan.pieces) plan.tasks.push_back(piece->task);
-    for (Task* task : plan.tasks) task->live_id.store(0, std::memory_order_release);
+    for (Task* task : plan.tasks) {
+      task->live_id.store(0, std::memory_order_release);
+      task->clear_extras();
+    }
   }
   Task* first = plan.owner;
   {
@@ -298,7 +303,7 @@ void Engine::dismantle(PlanState& plan) {
     for (auto const& piece : plan.pieces) AsyncStreams::release(piece->graph);
   }
   for (Task* task : plan.tasks) {
-    task->ops->destroy(task->body);  // without a lock: it may free Views, and other plans
+    destroy_body(*task, own_slot());  // without a lock: it may free Views, and other plans
     task->free_body();
     task->is_recorded = false;
     task->replays = false;
@@ -307,8 +312,9 @@ void Engine::dismantle(PlanState& plan) {
     task->next = first;
     first = task;
   }
+  std::unique_ptr<Scope> scope;  // destroyed without the lock
   std::lock_guard const lock(m_submission);
-  plan.owner->scope.reset();
+  scope = std::move(plan.owner->scope);
   plan.owner->is_recorded = false;
   plan.owner->parent = nullptr;  // which it had in a nested replay, though it is no part
   m_slab.recycle_chain(first, plan.owner);

@@ -265,6 +265,7 @@ void Engine::make_pieces(PlanState& plan) {
     std::lock_guard const lock(m_submission);
     Task& task = make_task(spec);
     task.id = ++m_last_recorded;
+    task.plan_owner.store(plan.owner, std::memory_order_relaxed);
     task.live_id.store(task.id, std::memory_order_release);
     task.parent = plan.owner;
     task.is_part = true;

@@ -215,6 +215,7 @@ Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   if (again) ready.push_back(&task);
   Task* next = ready.empty() ? nullptr : hand_over(ready, granted, slot);
   if (leaf && plan.open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Holding const holding(slot, next);
     Task* const another = rounds_over(plan, slot);
     if (next == nullptr)
       next = another;

@@ -47,7 +47,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
 
 TaskHandle Engine::submit_part(TaskSpec&& spec) {
   // Until its edges are there nobody may start to wait for what they would make hopeless.
-  std::unique_lock<std::mutex> waiters_lock(m_waiters_mutex, std::defer_lock);
+  std::unique_lock waiters_lock(m_waiters_mutex, std::defer_lock);
   std::vector<TaskHandle> resolved;
   if (!spec.after.empty()) {
     waiters_lock.lock();
@@ -87,17 +87,20 @@ void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
     make_ready(task, frame != nullptr ? &frame->slot : nullptr);
 }
 
-/// Returns with the lock held and fewer tasks in flight than the cap; when it was reached, with most of it
-/// free, so that a thread that is at the cap all the time seldom changes between submitting and running. At
-/// each change a worker goes to sleep or is woken, and the kernel may put it in the place of one that is in
-/// the middle of a task.
-void Engine::make_room(std::unique_lock<SpinLock>& lock) {
+/// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there are tasks to
+/// run, then with most of it free, so that a thread that is at the cap all the time seldom changes between
+/// submitting and running: at each change a worker goes to sleep or is woken, and the kernel may put it in the
+/// place of one that is in the middle of a task. But when there is nothing to run, any room is enough: what
+/// those in flight wait for may be what this thread does next.
+void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
   std::uint64_t const cap = *m_options.in_flight;
   while (submitted() >= m_room_until) {
     m_room_until = completed() + cap;
     if (submitted() < m_room_until) return;
     lock.unlock();
-    m_workers.work_until([&] { return in_flight() <= cap / 4; });
+    auto const is_room = [&] { return in_flight() < cap; };
+    Condition const any_room = is_room;
+    m_workers.work_until(Until{[&] { return in_flight() <= cap / 4; }, &any_room});
     lock.lock();
   }
 }

@@ -55,7 +55,6 @@ void close_all() {
       std::cerr << "Trellis: " << engine->options().name
                 << " outlives Kokkos::finalize(); it is closed now and cannot be used any more" << std::endl;
       engine->close();
-      control->engine.store(nullptr);
       delete engine;
     }
 }
@@ -101,7 +100,7 @@ std::shared_ptr<SchedulingPolicy> policy_from(char const* variable) {
 int default_workers(int threads_per_worker) {
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   if (runtime().concurrency != nullptr) threads = std::min(threads, runtime().concurrency());
-  return std::max(1, threads / threads_per_worker);
+  return std::clamp(threads / threads_per_worker, 1, Workers::most_permits);
 }
 
 /// Enough for each worker to have something to do, and so few that they stay in a core's caches: a submitter
@@ -127,10 +126,9 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
   if (!options.workers) options.workers = number_from<int>("TRELLIS_WORKERS");
   if (!options.workers) options.workers = default_workers(*options.threads_per_worker);
   require_positive(options, "workers", options.workers);
-  if (*options.workers > static_cast<int>(Workers::max_workers - Workers::max_blocked))
+  if (*options.workers > Workers::most_permits)
     throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have more than " +
-                                            std::to_string(Workers::max_workers - Workers::max_blocked) +
-                                            " workers");
+                                            std::to_string(Workers::most_permits) + " workers");
   if (!options.in_flight)
     options.in_flight =
         number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(default_in_flight(*options.workers));
@@ -171,12 +169,20 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
                       ") is to run after(...) a future of another graph, or one that no task belongs to");
 }
 
-Engine& engine_of(TaskHandle const& task) {
-  if (!task.valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
-  if (Engine* const engine = task.engine()) return *engine;
-  throw Error(Error::Kind::closed,
-              "Trellis: the graph of task #" + std::to_string(task.id) + " is not there any more");
-}
+/// Pins the engine of a task, or throws.
+class EngineOf {
+ public:
+  explicit EngineOf(TaskHandle const& task) : m_pin(task.control, task.generation) {
+    if (!task.valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
+    if (!m_pin)
+      throw Error(Error::Kind::closed,
+                  "Trellis: the graph of task #" + std::to_string(task.id) + " is not there any more");
+  }
+  Engine* operator->() const { return m_pin.operator->(); }
+
+ private:
+  EnginePin const m_pin;
+};
 
 }  // namespace
 
@@ -207,22 +213,22 @@ TaskHandle GraphAccess::running() {
 TaskHandle GraphAccess::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
   check_after(spec, owner.control, owner.generation);
   spec.parent = owner;
-  return engine_of(owner).submit(std::move(spec));
+  return EngineOf(owner)->submit(std::move(spec));
 }
 void GraphAccess::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
-  engine_of(self).demote(self, to);
+  EngineOf(self)->demote(self, to);
 }
 void GraphAccess::release(TaskHandle const& self, std::span<AccessRequest const> what) {
-  engine_of(self).release(self, what);
+  EngineOf(self)->release(self, what);
 }
 void GraphAccess::add_local(TaskHandle const& self, AccessRequest const& what) {
-  engine_of(self).add_local(self, what);
+  EngineOf(self)->add_local(self, what);
 }
 void GraphAccess::wait_for_parts(TaskHandle const& self) {
-  engine_of(self).wait_for_parts(self);
+  EngineOf(self)->wait_for_parts(self);
 }
 bool GraphAccess::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
-  return engine_of(task).refine(task, split);
+  return EngineOf(task)->refine(task, split);
 }
 
 }  // namespace Impl
@@ -251,7 +257,6 @@ TaskGraph::TaskGraph(TaskGraphOptions const& options) : m_options(Impl::resolve(
 TaskGraph::~TaskGraph() {
   if (Impl::Engine* const engine = m_control->engine.load()) {
     engine->close();
-    m_control->engine.store(nullptr);
     delete engine;
   }
   Controls& controls = Controls::get();

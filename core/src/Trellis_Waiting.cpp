@@ -12,6 +12,7 @@ namespace trellis::Impl {
 /// A thread that records cannot wait for what it records, which does not run; in a pass of `iterate` it is
 /// submitted then. `handle`: what it waits for; null: for everything.
 void Engine::before_wait(TaskHandle const* handle) {
+  if (m_submission.is_held_here()) SubmissionLock::refuse();
   PlanRecording* const recording = recording_here();
   if (recording == nullptr) return;
   if (recording->pass == nullptr)
@@ -20,24 +21,20 @@ void Engine::before_wait(TaskHandle const* handle) {
                                             "replayed, so there is nothing to wait for");
   bool const own =
       handle == nullptr || (recording->plan != nullptr && (handle->id & PlanNode::recorded) != 0 &&
-                            handle->task->parent == recording->plan->owner);
+                            handle->task->plan_owner.load(std::memory_order_acquire) == recording->plan->owner);
   if (own) submit_instead(*recording);
 }
 
 void Engine::wait() {
   before_wait(nullptr);
-  if (Frame const* const frame = Frame::of(*this)) {
-    std::string text;
-    {
-      std::lock_guard const lock(m_submission);
-      text = describe(frame->task);
-    }
-    throw Error(Error::Kind::deadlock, "Trellis: " + text + " waits for its own graph, and so for itself");
-  }
+  if (Frame const* const frame = Frame::of(*this))
+    throw Error(Error::Kind::deadlock,
+                "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
   if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
   finish_all();
 
   FailureLog::Report const report = m_failures.report();
+  drop_objects(false);
   if (report.origins.empty()) return;
   Failure const& first = *report.origins.front();
   std::string text = first.origin_text + " failed: " + first.what;
@@ -79,13 +76,14 @@ void Engine::wait_until_done(TaskHandle const& handle) {
 /// something that depends on the task beneath it. So it sleeps, and another thread takes its place; only
 /// tasks that no other thread may run, those bound to the main thread, are run here.
 void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
-  if (frame.task.asynchronous) {
+  if (frame.task.asynchronous && frame.what == Frame::What::runs) {
     std::lock_guard const lock(m_submission);
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + describe(frame.task) +
                     " waits for a task while it is launched on its device; what it is to "
                     "come after is said with its accesses or after(...)");
   }
+  let_go_what_is_held(frame.slot);
   Waiter const waiter{&frame.task, frame.task.id, {handle.task, handle.id}};
   {
     std::lock_guard const lock(m_waiters_mutex);
@@ -123,6 +121,7 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     Engine& engine;
     std::vector<Task*> holders;
     explicit SleepingHolder(Engine& in_engine, Frame& frame) : engine(in_engine) {
+      if (frame.task.live_id.load(std::memory_order_relaxed) == 0) return;  // it is over but for its body
       std::vector<Task*> ready;
       for (Task* task = &frame.task; task != nullptr; task = whole_of(*task))
         if (engine.m_exclusion.sleep(*task, ready)) holders.push_back(task);
@@ -150,6 +149,23 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
         },
         frame.slot);
   }
+}
+
+/// See Holding.
+void Engine::let_go_what_is_held(Slot& slot) {
+  for (Task** held : slot.holding)
+    if (Task* const task = std::exchange(*held, nullptr)) push(*task, &slot);
+}
+
+/// Whose code the thread runs in this frame.
+std::string Engine::whose_code(Frame const& frame) const {
+  Task const& task = frame.task;
+  if (frame.what == Frame::What::destroys)  // its accesses may be forgotten
+    return "a destructor of task \"" + task.label.string() + "\" (#" +
+           std::to_string(task.id) + ", " + task.label.site().file_name() + ":" +
+           std::to_string(task.label.site().line()) + ")";
+  std::lock_guard const lock(m_submission);
+  return describe(task);
 }
 
 /// A task bound to the main thread that must run for `awaited` to become complete. Others wait: they might
@@ -266,16 +282,16 @@ bool Engine::leads_to(Task& task, TaskHandle const& awaited) {
 }
 
 bool TaskHandle::is_done() const {
-  Engine* const graph = engine();
-  return graph == nullptr || graph->is_done(*this);
+  EnginePin const graph = pin();
+  return !graph || graph->is_done(*this);
 }
 
 void TaskHandle::wait() const {
-  if (Engine* const graph = engine()) graph->wait_for(*this);
+  if (EnginePin const graph = pin()) graph->wait_for(*this);
 }
 
 void TaskHandle::wait_and_rethrow() const {
-  if (Engine* const graph = engine()) {
+  if (EnginePin const graph = pin()) {
     graph->wait_for(*this);
     graph->rethrow(*this);
   }

@@ -11,10 +11,17 @@ namespace {
 // takes.
 constexpr int spins_before_yield = 200;
 constexpr int spins_before_sleep = 230;
+// How long a thread sleeps at most that would rather go on: at first, and when that was in vain.
+constexpr std::chrono::microseconds first_nap{100};
+constexpr std::chrono::microseconds longest_nap{1000};
 }  // namespace
 
 Workers::Workers(TaskSource& source, int permits, int threads_per_worker)
-    : m_source(source), m_permits(permits), m_threads_per_worker(threads_per_worker), m_spare(permits) {
+    : m_source(source),
+      m_permits(permits),
+      m_threads_per_worker(threads_per_worker),
+      m_slots(static_cast<std::size_t>(1 + permits + max_blocked + most_guests)),
+      m_spare(permits) {
   Slot& main = new_slot("main thread");
   main.is_main = true;
 }
@@ -53,9 +60,6 @@ void* Workers::instance(Slot& slot, SpaceAdapter& space) {
 
 Slot& Workers::new_slot(std::string name) {
   int const number = m_slot_count.load(std::memory_order_relaxed);
-  if (number == max_slots)
-    throw Error(Error::Kind::bad_input, "Trellis: more than " + std::to_string(max_slots) +
-                                            " threads work on one graph at the same time");
   auto slot = std::make_unique<Slot>();
   slot->number = number;
   slot->name = std::move(name);
@@ -86,10 +90,11 @@ void Workers::wake_one() {
     wake(*m_sleeping.back());
     return;
   }
-  if (slot_count() >= max_workers) return;
+  if (static_cast<int>(m_threads.size()) == m_permits + max_blocked) return;
   Slot& slot = new_slot("worker " + std::to_string(m_threads.size()));
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
+  slot.has_permit = true;
   m_threads.emplace_back([this, &slot] { background(slot); });
 }
 
@@ -112,53 +117,82 @@ void Workers::wake_waiters_locked() {
     if ((*slot->waits_for)()) slot->wakeup.notify_one();
 }
 
-void Workers::sleep(Slot& slot, Condition const* done) {
+void Workers::sleep(Slot& slot, Until const* until) {
   m_searching.fetch_sub(1, std::memory_order_seq_cst);
   std::unique_lock lock(m_mutex);
   add_permit(1);
-  bool const may_run = done != nullptr || m_spare.load(std::memory_order_relaxed) > 0;
-  if (m_stopping || (may_run && m_source.has_ready(slot)) || (done != nullptr && (*done)())) {
+  bool const waits = until != nullptr;
+  if (waits) m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
+  bool const may_run = waits || m_spare.load(std::memory_order_seq_cst) > 0;
+  if (m_stopping || (may_run && m_source.has_ready(slot)) || (waits && until->done())) {
+    if (waits) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
     add_permit(-1);
     m_searching.fetch_add(1, std::memory_order_seq_cst);
     return;
   }
   slot.woken = false;
-  slot.waits_for = done;
-  if (done != nullptr) m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
+  slot.waits_for = waits ? &until->done : nullptr;
   m_sleeping.push_back(&slot);
   wake_waiters_locked();
-  slot.wakeup.wait(lock, [&] { return slot.woken; });
+  auto const woken = [&] { return slot.woken; };
+  if (!waits || until->rather_than_sleep == nullptr)
+    slot.wakeup.wait(lock, woken);
+  else
+    for (auto nap = first_nap; !slot.wakeup.wait_for(lock, nap, woken); nap = std::min(2 * nap, longest_nap))
+      if ((*until->rather_than_sleep)()) wake(slot);
   slot.waits_for = nullptr;
 }
 
-void Workers::work(Slot& slot, Condition const* done) {
+/// All guests' slots are taken: others run the tasks.
+void Workers::sleep_without_slot(Until const& until) {
+  Slot here;
+  here.number = -1;
+  auto const goes_on = [&] {
+    return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
+  };
+  Condition const condition = goes_on;
+  std::unique_lock lock(m_mutex);
+  here.waits_for = &condition;
+  m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
+  m_blocked.push_back(&here);
+  if (until.rather_than_sleep == nullptr)
+    here.wakeup.wait(lock, goes_on);
+  else
+    while (!here.wakeup.wait_for(lock, longest_nap, goes_on)) {
+    }
+  std::erase(m_blocked, &here);
+  m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Workers::work(Slot& slot, Until const* until) {
   // A worker stops when too many threads work; a thread in wait() has the right of way.
-  auto const should_stop = [&] { return done != nullptr ? (*done)() : oversubscribed(); };
-  bool searching = true;
+  auto const should_stop = [&] { return until != nullptr ? until->done() : oversubscribed(); };
+  slot.searching = true;
   for (int spins = 0;;) {
-    if (done != nullptr ? (*done)() : m_stopping.load()) break;
-    Task* const task = done == nullptr && oversubscribed() ? nullptr : m_source.pop(slot);
+    if (until != nullptr ? until->done() : m_stopping.load()) break;
+    Task* const task = until == nullptr && oversubscribed() ? nullptr : m_source.pop(slot);
     if (task != nullptr) {
       spins = 0;
-      if (searching) {
-        searching = false;
+      if (slot.searching) {
+        slot.searching = false;
         // The last one to find something wakes the next one, as long as there is more.
         if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(slot))
           ready_added();
-      } else if (m_spare.load(std::memory_order_relaxed) > 0 && m_source.has_ready(slot)) {
-        ready_added();  // the policy may have moved tasks to where a thread that went to sleep did not see
-                        // them
+      } else if (m_spare.load(std::memory_order_seq_cst) > 0 && m_source.has_ready(slot)) {
+        // The policy may have moved tasks to where a thread that went to sleep did not see them: a push like
+        // any other for the argument above.
+        ready_added();
       }
       m_source.run(task, slot, should_stop);
       continue;
     }
-    if (!searching) {
-      searching = true;
+    if (!slot.searching) {
+      slot.searching = true;
       m_searching.fetch_add(1, std::memory_order_seq_cst);
     }
     if (spins == 0) {
       m_source.idle(slot);
-      if (m_asleep_waiting.load(std::memory_order_seq_cst) > 0) wake_waiters();
+      if (anyone_waits()) wake_waiters();
     }
     ++spins;
     if (spins < spins_before_yield && !oversubscribed()) {
@@ -167,11 +201,13 @@ void Workers::work(Slot& slot, Condition const* done) {
       std::this_thread::yield();
     } else {
       m_source.leaves(slot);
-      sleep(slot, done);
+      if (until != nullptr && until->rather_than_sleep != nullptr && (*until->rather_than_sleep)()) break;
+      sleep(slot, until);
       spins = 0;
     }
   }
-  if (searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  if (slot.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  slot.searching = false;
 }
 
 void Workers::background(Slot& slot) {
@@ -182,21 +218,28 @@ void Workers::background(Slot& slot) {
   add_permit(1);
 }
 
-Slot& Workers::enter() {
+/// Null when all guests' slots are taken.
+Slot* Workers::enter() {
   std::lock_guard const lock(m_mutex);
   Slot* slot = nullptr;
   if (on_main_thread()) {
     slot = m_slots[0].get();
   } else {
     for (int k = 1; k < slot_count() && slot == nullptr; ++k)
-      if (Slot& free = *m_slots[static_cast<std::size_t>(k)]; !free.in_use && free.name.starts_with("thread"))
-        slot = &free;
-    if (slot == nullptr) slot = &new_slot("thread " + std::to_string(slot_count()));
+      if (Slot& guest = *m_slots[static_cast<std::size_t>(k)];
+          guest.is_guest && !guest.in_use.load(std::memory_order_acquire))
+        slot = &guest;
+    if (slot == nullptr) {
+      if (m_guests == most_guests) return nullptr;
+      ++m_guests;
+      slot = &new_slot("thread " + std::to_string(slot_count()));
+      slot->is_guest = true;
+    }
   }
-  slot->in_use = true;
+  slot->in_use.store(true, std::memory_order_relaxed);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
-  return *slot;
+  return slot;
 }
 
 void Workers::leave(Slot& slot) {
@@ -204,31 +247,36 @@ void Workers::leave(Slot& slot) {
   m_source.leaves(slot);
   {
     std::lock_guard const lock(m_mutex);
-    slot.in_use = false;
     add_permit(1);
     wake_waiters_locked();
   }
-  if (m_source.has_ready(slot)) ready_added();
+  bool const has_ready = m_source.has_ready(slot);
+  slot.in_use.store(false, std::memory_order_release);
+  if (has_ready) ready_added();
 }
 
-void Workers::work_until(Condition done) {
-  if (done()) return;
-  Slot& slot = enter();
-  slot.waits = true;
-  work(slot, &done);
-  slot.waits = false;
-  leave(slot);
+void Workers::work_until(Until const& until) {
+  if (until.done()) return;
+  Slot* const slot = enter();
+  if (slot == nullptr) return sleep_without_slot(until);
+  slot->waits = slot->has_permit = true;
+  work(*slot, &until);
+  slot->waits = slot->has_permit = false;
+  leave(*slot);
 }
 
 void Workers::block_until(Condition done, Slot& slot) {
   {
     std::lock_guard const lock(m_mutex);
-    if (m_blocked.size() >= max_blocked)
+    if (m_blocked_tasks == max_blocked)
       throw Error(Error::Kind::deadlock,
                   "Trellis: " + std::to_string(max_blocked) +
                       " tasks of one graph wait inside their bodies; let tasks depend on each other through "
                       "their accesses or after(...) instead");
-    add_permit(1);
+    // A destructor may wait that is run by a thread which looks for a task. It does not look now.
+    if (slot.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+    if (slot.has_permit) add_permit(1);
+    ++m_blocked_tasks;
     slot.waits_for = &done;
     m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
     m_blocked.push_back(&slot);
@@ -239,7 +287,9 @@ void Workers::block_until(Condition done, Slot& slot) {
   std::erase(m_blocked, &slot);
   m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   slot.waits_for = nullptr;
-  add_permit(-1);
+  --m_blocked_tasks;
+  if (slot.has_permit) add_permit(-1);
+  if (slot.searching) m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
 }  // namespace trellis::Impl

@@ -95,7 +95,7 @@ template <class T>
 struct PropertyTraits<Tagged<T>> {
   static constexpr std::size_t after_count = 0;
   static constexpr bool is_tag = true;
-  static TagPtr make(Tagged<T> const& tagged) { return std::make_shared<TagOf<T>>(tagged.value); }
+  static TagPtr make(Tagged<T> const& tagged) { return make_shared_unlocked<TagOf<T>>(tagged.value); }
 };
 
 /// The space given with `on<...>`, else void.

@@ -58,7 +58,7 @@ struct Touch {
 /// In a state of the test's own.
 template <AccessState State>
 Touch touches(Place place, State const& state) {
-  return {Mode::write, std::move(place), std::make_shared<Impl::StateOf<State>>(state)};
+  return {Mode::write, std::move(place), Impl::make_shared_unlocked<Impl::StateOf<State>>(state)};
 }
 inline Touch nothing(Place place) {
   return {Mode::none, std::move(place)};
@@ -95,7 +95,7 @@ struct Properties {
 template <TagValue T>
 Properties tagged(T value) {
   Properties properties;
-  properties.tags = {std::make_shared<Impl::TagOf<T>>(std::move(value))};
+  properties.tags = {Impl::make_shared_unlocked<Impl::TagOf<T>>(std::move(value))};
   return properties;
 }
 template <class... T>
@@ -138,11 +138,10 @@ struct Body {
                                      .destroy = &destroy,
                                      .fail = &fail,
                                      .finish = &finish,
-                                     .launches_only = requires {F::launches_only;
-}
-};  // namespace trellis::Bare
-}
-;
+                                     .launches_only = requires { F::launches_only; },
+                                     .may_be_kept = requires { F::may_be_kept; }};
+};
+
 template <class F>
 auto result_of(F&) {
   if constexpr (std::is_invocable_v<F&, void*>)

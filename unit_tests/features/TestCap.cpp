@@ -90,6 +90,44 @@ TEST_F(Cap, HoldsForSeveralThreadsTogether) {
   EXPECT_EQ(ran, 800);
 }
 
+TEST_F(Cap, WhatTheSubmitterOpensLaterDoesNotStopItWhileThereIsRoom) {
+  // More than a quarter of the cap waits behind a gate that the submitting thread opens in the end.
+  for (std::size_t const cap : {4, 64}) {
+    TaskGraph graph(capped(2, cap));
+    Block x("x"), y("y");
+    Gate begun, gate;
+    std::atomic<std::size_t> ran{0};
+    task(graph, "gate", {writes(x)}, [&] {
+      begun.open();
+      EXPECT_TRUE(gate.pass());
+    });
+    ASSERT_TRUE(begun.pass());  // on a worker, not on this thread
+    for (std::size_t k = 0; k < cap / 2; ++k) task(graph, "behind", {reads(x)}, [&] { ++ran; });
+    for (std::size_t k = 0; k < 10 * cap; ++k) task(graph, "beside", {updates(y)}, [&] { ++y[0]; });
+    gate.open();
+    graph.wait();
+    EXPECT_EQ(ran, cap / 2);
+    EXPECT_EQ(y[0], static_cast<long>(10 * cap));
+  }
+}
+
+TEST_F(Cap, ALongTaskDoesNotHoldUpASubmitterThatHasRoom) {
+  TaskGraph graph(capped(2, 64));
+  Block x("x"), y("y");
+  Gate begun, submitted;
+  task(graph, "long", {writes(x)}, [&] {
+    begun.open();
+    EXPECT_TRUE(submitted.pass()) << "the submitter slept meanwhile";
+  });
+  ASSERT_TRUE(begun.pass());  // on a worker, not on this thread
+  for (int k = 0; k < 40; ++k) task(graph, "behind", {reads(x)}, [] {});
+  // At the cap from time to time; then there is nothing to run for this thread, but room for 24.
+  for (int k = 0; k < 2000; ++k) task(graph, "beside", {updates(y)}, [&] { ++y[0]; });
+  submitted.open();
+  graph.wait();
+  EXPECT_EQ(y[0], 2000);
+}
+
 TEST_F(Memory, OfAMillionTasksIsThatOfThoseInFlight) {
   int const count = sanitized ? 20'000 : 1'000'000;
   TaskGraph graph(capped(2, 512));

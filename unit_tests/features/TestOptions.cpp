@@ -94,7 +94,7 @@ TEST(Options, WithoutWorkersThreadsOrTasksInFlightAreRefused) {
   };
   EXPECT_THAT(text_with(&TaskGraphOptions::workers, 0), HasSubstr("pump cannot have 0 workers"));
   EXPECT_THAT(text_with(&TaskGraphOptions::workers, -3), HasSubstr("pump cannot have -3 workers"));
-  EXPECT_THAT(text_with(&TaskGraphOptions::workers, 65), HasSubstr("pump cannot have more than 64 workers"));
+  EXPECT_THAT(text_with(&TaskGraphOptions::workers, 5000), HasSubstr("pump cannot have more than 4096 workers"));
   EXPECT_THAT(text_with(&TaskGraphOptions::threads_per_worker, 0), HasSubstr("0 threads per worker"));
   EXPECT_THAT(text_with(&TaskGraphOptions::in_flight, 0), HasSubstr("0 tasks in flight"));
 }
@@ -105,11 +105,19 @@ TEST(Options, ZeroWorkersOfTheEnvironmentAreRefused) {
 }
 
 TEST(Options, TheLargestNumberOfWorkersRuns) {
-  TaskGraph graph(with_workers(64));
+  TaskGraph graph(with_workers(4096));
   std::atomic<int> ran{0};
   for (int k = 0; k < 500; ++k) task(graph, "task", {}, [&] { ++ran; });
   graph.wait();
   EXPECT_EQ(ran, 500);
+}
+
+TEST(Options, MoreWorkersThanAnyNodeHasRunAtTheSameTime) {
+  int const workers = sanitized ? 80 : 300;
+  TaskGraph graph(with_workers(workers));
+  Rendezvous all(workers);
+  for (int k = 0; k < workers; ++k) task(graph, "together", {}, [&] { EXPECT_TRUE(all.meet()); });
+  graph.wait();
 }
 
 class Serial : public Timed {

@@ -107,6 +107,33 @@ TEST_F(Workers, ThereAreAnyNumberOfThreadsWaiting) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_F(Workers, AreStartedAlsoAfterManyThreadsHaveWaitedAtOnce) {
+  constexpr int count = 300;  // more than may run tasks at the same time
+  TaskGraph graph(with_workers(2));
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    Block x("x");
+    Gate gate;
+    task(graph, "gate", {writes(x)}, [&] { EXPECT_TRUE(gate.pass()); });
+    auto const number = task(graph, "number", {updates(x)}, [] { return 4; });
+    std::atomic<int> entered{0}, right{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < count; ++t)
+      threads.emplace_back([&, t] {
+        ++entered;
+        if (t % 2 == 0) graph.wait();
+        right += number.get() == 4;
+      });
+    while (entered < count) std::this_thread::yield();
+    std::this_thread::sleep_for(20ms);
+    gate.open();
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(right, count);
+  }
+  Gate ran;  // nobody waits now, so a worker has to run it
+  task(graph, "task", {}, [&] { ran.open(); });
+  EXPECT_TRUE(ran.pass());
+}
+
 TEST_F(Workers, GraphsComeAndGo) {
   long sum = 0;
   for (int k = 0; k < 200; ++k) {

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Functors, tags, states and exceptions whose copies and destructors use the graph. A destructor may submit
+// tasks and wait for some; a copy or a move, which happens while a task is submitted, may not.
+#include "BareTask.hpp"
+#include "Timing.hpp"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace trellis {
+namespace {
+
+using namespace Bare;
+using namespace Test;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class Destructors : public Timed {};
+class Copies : public Timed {};
+
+/// Calls a function when the last copy ends.
+class AtEnd {
+ public:
+  explicit AtEnd(std::function<void()> f)
+      : m_called(new int(0), [f = std::move(f)](int const* it) {
+          delete it;
+          f();
+        }) {}
+
+ private:
+  std::shared_ptr<int> m_called;
+};
+
+/// Of a body that is destroyed when its task has been over for a while, as those of kernels are.
+struct Kept {
+  AtEnd end;
+  static constexpr bool may_be_kept = true;
+  void operator()() const {}
+};
+/// Of one that is destroyed before its task is complete.
+struct NotKept {
+  AtEnd end;
+  void operator()() const {}
+};
+
+template <class Functor>
+class OfFunctors : public Timed {};
+using Functors = testing::Types<Kept, NotKept>;
+TYPED_TEST_SUITE(OfFunctors, Functors);
+
+TaskGraphOptions capped(int workers, std::size_t in_flight) {
+  TaskGraphOptions options = with_workers(workers);
+  options.in_flight = in_flight;
+  return options;
+}
+
+TYPED_TEST(OfFunctors, MaySubmitAtTheCap) {
+  for (std::size_t cap : {1, 4, 64})
+    for (int workers : {1, 2, 3}) {
+      std::atomic<int> ran{0};
+      {
+        TaskGraph graph(capped(workers, cap));
+        Block x("x"), y("y");
+        for (int k = 0; k < 200; ++k)
+          task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&] {
+                 task(graph, "from a destructor", {updates(y)}, [&] { ++ran; });
+               })});
+        graph.wait();
+        EXPECT_EQ(ran, 200) << "cap " << cap << ", " << workers << " workers";
+      }
+    }
+}
+
+TYPED_TEST(OfFunctors, MayWaitForATask) {
+  for (std::size_t cap : {4, 2048})
+    for (int workers : {1, 2, 4}) {
+      std::atomic<int> waited{0};
+      TaskGraph graph(capped(workers, cap));
+      Block x("x"), y("y");
+      for (int k = 0; k < 100; ++k) {
+        Future<void> const other = task(graph, "awaited", {updates(y)}, [] {});
+        task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&waited, other] {
+               other.wait();
+               ++waited;
+             })});
+      }
+      graph.wait();
+      EXPECT_EQ(waited, 100) << "cap " << cap << ", " << workers << " workers";
+    }
+}
+
+TYPED_TEST(OfFunctors, MayWaitForWhatTheySubmit) {
+  for (int workers : {1, 2}) {
+    std::atomic<long> sum{0};
+    TaskGraph graph(with_workers(workers));
+    Block x("x");
+    for (int k = 0; k < 100; ++k)
+      task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&] {
+             Future<int> const result = task(graph, "inner", {}, [] { return 2; });
+             sum += result.get();
+           })});
+    graph.wait();
+    EXPECT_EQ(sum, 200);
+  }
+}
+
+TYPED_TEST(OfFunctors, MayWaitForAnotherGraph) {
+  TaskGraph graph(with_workers(1)), other(with_workers(1));
+  Block x("x"), y("y");
+  std::atomic<int> ran{0};
+  for (int k = 0; k < 50; ++k)
+    task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&] {
+           task(other, "inner", {updates(y)}, [&] { ++ran; });
+           other.wait();
+         })});
+  graph.wait();
+  EXPECT_EQ(ran, 50);
+}
+
+TYPED_TEST(OfFunctors, MayWaitForATaskOfTheMainThread) {
+  for (int workers : {1, 2}) {
+    TaskGraph graph(with_workers(workers));
+    Block x("x");
+    std::atomic<int> waited{0};
+    for (int k = 0; k < 40; ++k) {
+      Future<void> const bound = task(graph, "bound", {}, [] {}, {.main_thread = true});
+      task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&waited, bound] {
+             bound.wait();
+             ++waited;
+           })});
+    }
+    graph.wait();
+    EXPECT_EQ(waited, 40);
+  }
+}
+
+TYPED_TEST(OfFunctors, ThatWaitForTheirOwnGraphGetAnError) {
+  std::string text;
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&] { text = message_of([&] { graph.wait(); }); })});
+  graph.wait();
+  EXPECT_THAT(text, AllOf(HasSubstr("a destructor of task \"outer\" (#1, "),
+                          HasSubstr("waits for its own graph, and so for itself")));
+}
+
+TYPED_TEST(OfFunctors, OfAPlanMaySubmitAndWait) {
+  for (int workers : {1, 2}) {
+    TaskGraph graph(with_workers(workers));
+    Block x("x"), y("y");
+    std::atomic<int> ran{0};
+    for (int k = 0; k < 20; ++k) {
+      Plan const plan = Impl::GraphAccess::record(graph, Label(std::string("plan")), [&] {
+        task(graph, "recorded", {updates(x)}, TypeParam{AtEnd([&] {
+               task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait();
+             })});
+      });
+      graph.replay(plan, 3);
+    }
+    graph.wait();
+    EXPECT_EQ(ran, 20);
+  }
+}
+
+TYPED_TEST(OfFunctors, MaySubmitWhileTheGraphEnds) {
+  std::atomic<int> ran{0};
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    TaskGraph graph(with_workers(2));
+    Block x("x");
+    for (int k = 0; k < 4; ++k)
+      task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&] { task(graph, "inner", {}, [&] { ++ran; }); })});
+  }
+  EXPECT_EQ(ran, 200);
+}
+
+TYPED_TEST(OfFunctors, AreDestroyedWhenWaitReturns) {
+  std::atomic<int> ended{0};
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    ended = 0;
+    for (int k = 0; k < 40; ++k)
+      task(graph, "outer", {updates(k % 2 == 0 ? x : y)}, TypeParam{AtEnd([&] { ++ended; })});
+    graph.wait();
+    ASSERT_EQ(ended, 40);
+  }
+}
+
+TEST_F(Destructors, OfASuccessorsFutureAreAnErrorAndNoHang) {
+  std::string text;
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  Gate submitted;
+  Future<void> behind;
+  task(graph, "outer", {updates(x)}, [&submitted, end = AtEnd([&] {
+                                        text = message_of([&] { behind.wait(); });
+                                      })] { EXPECT_TRUE(submitted.pass()); });
+  behind = task(graph, "behind", {updates(x)}, [] {});
+  submitted.open();
+  graph.wait();
+  EXPECT_THAT(text, HasSubstr("which cannot be complete before it is"));
+}
+
+struct TagWithEnd {
+  int value = 0;
+  std::shared_ptr<AtEnd> end{};
+  bool operator==(TagWithEnd const& other) const { return value == other.value; }
+};
+
+TEST_F(Destructors, OfTagsMaySubmitAndWait) {
+  for (int workers : {1, 2, 3}) {
+    TaskGraph graph(with_workers(workers));
+    graph.add_rule<TagWithEnd>("in order", Constraint::ordered,
+                               [](TagWithEnd const& a, TagWithEnd const& b) { return a.value == b.value; });
+    Block x("x"), y("y");
+    std::atomic<int> ran{0};
+    for (int k = 0; k < 200; ++k)
+      task(graph, "tagged", {updates(x)}, [] {},
+           tagged(TagWithEnd{1 + k % 3, std::make_shared<AtEnd>([&] {
+                               task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait();
+                             })}));
+    graph.wait();  // some are held by the rule's classes until then
+    graph.wait();
+    EXPECT_EQ(ran, 200);
+  }
+}
+
+struct StateWithEnd {
+  std::shared_ptr<AtEnd> end;
+  [[nodiscard]] bool is_dependent_of(StateWithEnd const&) const { return true; }
+  [[nodiscard]] bool is_superset_of(StateWithEnd const&) const { return true; }
+};
+
+TEST_F(Destructors, OfStatesMaySubmit) {
+  for (int workers : {1, 2, 3}) {
+    TaskGraph graph(with_workers(workers));
+    Block x("x"), y("y");
+    std::atomic<int> ran{0};
+    for (int k = 0; k < 200; ++k)
+      task(graph, "in a state",
+           {touches(x, StateWithEnd{std::make_shared<AtEnd>([&] {
+                      task(graph, "from a destructor", {updates(y)}, [&] { ++ran; });
+                    })})},
+           [] {});
+    graph.wait();  // the last ones are held by the table until then
+    graph.wait();
+    EXPECT_EQ(ran, 200);
+  }
+}
+
+TEST_F(Destructors, OfTagsAndStatesInARecordMaySubmitWhenTheGraphEnds) {
+  std::atomic<int> ran{0};
+  {
+    TaskGraph graph(recorded(2));
+    graph.add_rule<TagWithEnd>("apart", Constraint::exclusive,
+                               [](TagWithEnd const& a, TagWithEnd const& b) { return a.value == b.value; });
+    Block x("x"), y("y");
+    for (int k = 0; k < 50; ++k) {
+      auto const end = std::make_shared<AtEnd>([&] { task(graph, "last", {}, [&] { ++ran; }); });
+      task(graph, "tagged", {touches(x, StateWithEnd{end})}, [] {}, tagged(TagWithEnd{1 + k % 3, end}));
+    }
+  }
+  EXPECT_EQ(ran, 50);
+}
+
+TEST_F(Destructors, OfExceptionsMaySubmit) {
+  struct Thrown : std::runtime_error {
+    explicit Thrown(AtEnd at_end) : std::runtime_error("on purpose"), end(std::move(at_end)) {}
+    AtEnd end;
+  };
+  std::atomic<int> ended{0};
+  {
+    TaskGraph graph(with_workers(2));
+    Block x("x"), y("y");
+    for (int k = 0; k < 100; ++k) {
+      task(graph, "throws", {updates(x)}, [&]() {
+        throw Thrown(AtEnd([&] {
+          ++ended;
+          if (graph.submitted() < 1000) task(graph, "from a destructor", {updates(y)}, [] {});
+        }));
+      });
+      EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("on purpose"));
+    }
+  }
+  EXPECT_EQ(ended, 100);
+}
+
+struct SubmitsWhenCopied {
+  std::function<void()> f;
+  SubmitsWhenCopied(std::function<void()> in) : f(std::move(in)) {}
+  SubmitsWhenCopied(SubmitsWhenCopied const& other) : f(other.f) {
+    if (f) f();
+  }
+  void operator()() const {}
+};
+
+TEST_F(Copies, ThatUseTheGraphGetAnErrorAndNothingIsSubmitted) {
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  Gate gate;
+  Future<void> const other = task(graph, "other", {}, [&] { EXPECT_TRUE(gate.pass()); });
+  bool armed = false;
+  std::function<void()> use;
+  SubmitsWhenCopied const functor([&] {
+    if (std::exchange(armed, false)) use();
+  });
+  auto const text_of_use = [&](std::function<void()> f) {
+    use = std::move(f);
+    return message_of([&] {
+      Impl::TaskSpec spec(Label(std::string("copied")), Body<SubmitsWhenCopied, void>::ops,
+                          sizeof(Body<SubmitsWhenCopied, void>), alignof(Body<SubmitsWhenCopied, void>),
+                          [&](void* storage) {
+                            armed = true;
+                            ::new (storage) Body<SubmitsWhenCopied, void>{functor, nullptr};
+                          });
+      Impl::GraphAccess::submit(graph, std::move(spec));
+    });
+  };
+  auto const refused = HasSubstr("uses the graph to which a task is just being submitted");
+  EXPECT_THAT(text_of_use([&] { task(graph, "inner", {}, [] {}); }), refused);
+  EXPECT_THAT(text_of_use([&] { graph.wait(); }), refused);
+  EXPECT_THAT(text_of_use([&] { other.wait(); }), refused);
+  EXPECT_EQ(graph.submitted(), 1u);
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(text_of_use([] {}), "no error");
+  graph.wait();
+}
+
+}  // namespace
+}  // namespace trellis
