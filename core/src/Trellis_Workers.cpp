@@ -247,6 +247,7 @@ void Workers::leave(Slot& slot) {
   m_source.leaves(slot);
   {
     std::lock_guard const lock(m_mutex);
+    slot.has_permit = false;
     add_permit(1);
     wake_waiters_locked();
   }
@@ -261,7 +262,7 @@ void Workers::work_until(Until const& until) {
   if (slot == nullptr) return sleep_without_slot(until);
   slot->waits = slot->has_permit = true;
   work(*slot, &until);
-  slot->waits = slot->has_permit = false;
+  slot->waits = false;
   leave(*slot);
 }
 
