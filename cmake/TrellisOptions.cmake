@@ -44,4 +44,5 @@ set(trellis_precompiles OFF)
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang"
     AND NOT CMAKE_CXX_COMPILER MATCHES nvcc)
   set(trellis_precompiles ON)
+  set(CMAKE_PCH_PROLOGUE "") # CMake's own hides all warnings of what is precompiled, our headers' too
 endif()
