@@ -3,6 +3,7 @@
 # Sourced by ./run after it has set REPO and HOME_DIR.
 
 LOG=$HOME_DIR/log/run.log
+TIMES=${TRELLIS_RUN_TIMES:-$HOME_DIR/log/times.$$}
 ticker=
 
 say() { printf '%s\n' "$*"; }
@@ -48,6 +49,24 @@ stop_ticker() {
   if [[ -t 1 ]]; then printf '\r\033[K'; fi
 }
 
+# note_time KIND SECONDS NAME: kept for the summary. KIND is part (of .ci/run), stage, test or compile.
+note_time() { printf '%s\t%s\t%s\n' "$@" >>"$TIMES"; }
+
+# show_times FILE: parts and stages in their order, and the slowest ten of the tests and of the compiler's starts.
+show_times() {
+  local kind
+  for kind in part stage test compile; do
+    grep -q "^$kind" "$1" || continue
+    case $kind in
+      part | stage) say "---- seconds of each $kind" ;;
+      test) say "---- the slowest ten tests, in seconds" ;;
+      compile) say "---- the slowest ten files to compile, in seconds" ;;
+    esac
+    awk -F '\t' -v kind="$kind" '$1 == kind { printf "%8.1f  %s\n", $2, $3 }' "$1" |
+      if [[ $kind == part || $kind == stage ]]; then cat; else sort -rn | awk 'NR <= 10'; fi
+  done
+}
+
 # step TITLE LOGFILE COMMAND...: runs the command with its output in the log. Returns the command's status.
 # The command stays in the foreground (a background one would not get Ctrl-C); only the ticker is beside it.
 step() {
@@ -61,6 +80,7 @@ step() {
   start_ticker "$title" "$begin"
   "$@" >>"$LOG" 2>&1 </dev/null || status=$?
   stop_ticker
+  note_time stage "$(($(now) - begin))" "$title"
   if ((status == 0)); then
     say "  $title: done in $(($(now) - begin)) s"
   else

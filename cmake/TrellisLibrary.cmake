@@ -66,6 +66,12 @@ if(Kokkos_ENABLE_CUDA AND Kokkos_CXX_COMPILER_ID STREQUAL NVIDIA)
   target_compile_options(trellis_trellis PUBLIC $<$<COMPILE_LANGUAGE:CXX,CUDA>:--expt-relaxed-constexpr>)
 endif()
 
+if(trellis_precompiles)
+  target_precompile_headers(trellis_core PRIVATE <algorithm> <atomic> <deque> <functional> <map> <memory> <mutex> <string>
+    <thread> <unordered_map> <vector> <Trellis_Plan.hpp> <Trellis_TaskGraph.hpp>)
+  target_precompile_headers(trellis_trellis PRIVATE <Kokkos_Core.hpp>)
+endif()
+
 add_library(trellis_kernels INTERFACE)
 target_link_libraries(trellis_kernels INTERFACE trellis_trellis)
 if(Trellis_KERNELS_TARGET)

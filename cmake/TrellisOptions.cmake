@@ -37,3 +37,12 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_compile_options(trellis_warnings INTERFACE -Wno-tsan)
   endif()
 endif()
+
+# Precompiled headers (CMAKE_DISABLE_PRECOMPILE_HEADERS=ON switches them off), not through nvcc's wrapper. Who has Trellis
+# as a subdirectory compiles without them: every source includes what it needs, and that build shows it.
+set(trellis_precompiles OFF)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang"
+    AND NOT CMAKE_CXX_COMPILER MATCHES nvcc)
+  set(trellis_precompiles ON)
+  set(CMAKE_PCH_PROLOGUE "") # CMake's own hides all warnings of what is precompiled, our headers' too
+endif()

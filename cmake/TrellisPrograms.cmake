@@ -1,17 +1,30 @@
 # Functions for the folders example/, perf_tests/ and unit_tests/.
 #
-#   trellis_add_example(NAME SOURCES file... [LIBRARIES target...])     ./run example NAME
-#   trellis_add_benchmark(NAME SOURCES file... [LIBRARIES target...])   ./run perf NAME
+#   trellis_add_example(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])     ./run example NAME
+#   trellis_add_benchmark(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])   ./run perf NAME
 #
-# Both link Trellis::trellis. CLI11, nlohmann_json and Google Benchmark are linked when they are there.
+# Both link Trellis::trellis. With OPTIONS of its own a program does without the precompiled headers. CLI11, nlohmann_json and Google Benchmark are linked when they are there.
+# Their tests have the label `program`: ./run test builds and runs these on one toolchain only.
 # All programs lie in bin/ of the build tree, so ./run finds them without knowing the folders.
 
 find_package(CLI11 CONFIG QUIET)
 
+# The precompiled headers of all programs.
+if(trellis_precompiles)
+  file(WRITE ${PROJECT_BINARY_DIR}/program_headers.cpp "")
+  add_library(trellis_program_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/program_headers.cpp)
+  target_link_libraries(trellis_program_headers PRIVATE Trellis::trellis trellis_warnings)
+  target_precompile_headers(trellis_program_headers PRIVATE <algorithm> <chrono> <map> <string> <vector> <Trellis.hpp>)
+endif()
+
 function(trellis_add_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "KIND" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "KIND" "SOURCES;LIBRARIES;OPTIONS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE Trellis::trellis trellis_warnings ${arg_LIBRARIES})
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
+  if(trellis_precompiles AND NOT arg_OPTIONS)
+    target_precompile_headers(${name} REUSE_FROM trellis_program_headers)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(arg_KIND)
     # One file for each program: what ./run lists, and how it knows a name.
@@ -21,23 +34,23 @@ endfunction()
 file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/programs)
 
 function(trellis_add_example name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;OPTIONS")
   foreach(library CLI11::CLI11 nlohmann_json::nlohmann_json)
     if(TARGET ${library})
       list(APPEND arg_LIBRARIES ${library})
     endif()
   endforeach()
-  trellis_add_program(${name} KIND example SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+  trellis_add_program(${name} KIND example SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} OPTIONS ${arg_OPTIONS})
 endfunction()
 
 function(trellis_add_benchmark name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;OPTIONS")
   foreach(library benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
     if(TARGET ${library})
       list(APPEND arg_LIBRARIES ${library})
     endif()
   endforeach()
-  trellis_add_program(${name} KIND perf SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+  trellis_add_program(${name} KIND perf SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} OPTIONS ${arg_OPTIONS})
 endfunction()
 
 if(Trellis_ENABLE_BENCHMARKS AND EXISTS ${PROJECT_SOURCE_DIR}/perf_tests/CMakeLists.txt)

@@ -7,7 +7,8 @@
 #       knows no Kokkos; with OWN_MAIN the sources have a main. A file in SPACE_SOURCES is compiled once
 #       for each execution space that this Kokkos has, with TRELLIS_TEST_SPACE (Kokkos::Serial) and
 #       TRELLIS_TEST_SPACE_NAME (Serial) defined. Those in HOST_SOURCES and HOST_SPACE_SOURCES take what Kokkos chooses by
-#       default to be on the host: a Kokkos with a device does without them. The label `concurrent` puts a test under the thread sanitizer.
+#       default to be on the host: a Kokkos with a device does without them. The label `concurrent` puts a test under the thread
+#       sanitizer. Programs share precompiled headers and are not optimised.
 #
 #   trellis_add_compile_fail_test(NAME SOURCE file [EXPECT "sentence"] [LIBRARIES target...])
 #       The file must not compile, and the compiler must say the sentence; without EXPECT it stands in the
@@ -23,12 +24,35 @@ if(NOT GTest_FOUND)
     "none. Install it, or build without tests (-DTrellis_ENABLE_TESTS=OFF).")
 endif()
 
-# The sanitizer runs of .ci/run build and run these alone.
+# What a second toolchain or the address sanitizer, what the thread sanitizer, and what `./run quick` needs.
 add_custom_target(trellis_tests)
 add_custom_target(trellis_concurrent_tests)
+add_custom_target(trellis_core_tests)
 
+# How tests are compiled. Nothing is measured in them and the library has its own flags, so they are not optimised: most
+# of a test's time goes to its compiler.
+add_library(trellis_test_options INTERFACE)
+target_link_libraries(trellis_test_options INTERFACE trellis_warnings GTest::gmock)
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  target_compile_options(trellis_test_options INTERFACE -O0)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # No collection of the compiler's garbage below half a gigabyte.
+  target_compile_options(trellis_test_options INTERFACE --param=ggc-min-heapsize=524288)
+endif()
+
+# Two targets whose precompiled headers all test programs share, with Kokkos and without.
+file(WRITE ${PROJECT_BINARY_DIR}/test_core_headers.cpp "")
+add_library(trellis_test_core OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/test_core_headers.cpp)
+target_link_libraries(trellis_test_core PRIVATE trellis_test_options Trellis::core)
 add_library(trellis_test_main OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/templates/test_main.cpp)
-target_link_libraries(trellis_test_main PRIVATE Kokkos::kokkos GTest::gmock)
+target_link_libraries(trellis_test_main PRIVATE trellis_test_options Trellis::trellis)
+if(trellis_precompiles)
+  set(headers <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <random> <set> <sstream> <string>
+    <thread> <vector> <gmock/gmock.h>)
+  target_precompile_headers(trellis_test_core PRIVATE ${headers} <Trellis_Plan.hpp> <Trellis_TaskGraph.hpp>)
+  target_precompile_headers(trellis_test_main PRIVATE ${headers} <Trellis.hpp>)
+endif()
 
 function(trellis_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN" "TIMEOUT;PROCESSORS"
@@ -54,13 +78,20 @@ function(trellis_add_test name)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE trellis_warnings GTest::gmock nlohmann_json::nlohmann_json ${arg_LIBRARIES})
+  target_link_libraries(${name} PRIVATE trellis_test_options nlohmann_json::nlohmann_json ${arg_LIBRARIES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(arg_CORE)
+    set(kind core)
+    list(APPEND arg_LABELS core)
+    add_dependencies(trellis_core_tests ${name})
     target_link_libraries(${name} PRIVATE Trellis::core)
   else()
+    set(kind main)
     target_link_libraries(${name} PRIVATE Trellis::trellis)
+  endif()
+  if(trellis_precompiles)
+    target_precompile_headers(${name} REUSE_FROM trellis_test_${kind})
   endif()
   if(arg_CORE AND NOT arg_OWN_MAIN)
     target_link_libraries(${name} PRIVATE GTest::gmock_main)
@@ -95,8 +126,11 @@ function(trellis_add_compile_fail_test name)
   get_filename_component(source ${arg_SOURCE} ABSOLUTE)
   # This target is never built: it only collects what the compiler must be told.
   add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
-  target_link_libraries(${name} PRIVATE Trellis::trellis ${arg_LIBRARIES})
+  target_link_libraries(${name} PRIVATE trellis_test_options Trellis::trellis ${arg_LIBRARIES})
   set_target_properties(${name} PROPERTIES EXPORT_COMPILE_COMMANDS ON)
+  if(trellis_precompiles)
+    target_precompile_headers(${name} REUSE_FROM trellis_test_main)
+  endif()
   add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -DNAME=${name} -DSOURCE=${source} "-DEXPECT=${arg_EXPECT}"
     -DCOMMANDS=${CMAKE_BINARY_DIR}/compile_commands.json -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS compile_fail)
@@ -121,20 +155,30 @@ function(trellis_add_header_test)
       configure_file(${PROJECT_SOURCE_DIR}/cmake/templates/header_test.cpp.in ${generated} @ONLY)
       if(folder STREQUAL core)
         list(APPEND core_sources ${generated}) # these must do without Kokkos
+      elseif(folder MATCHES spaces/ AND NOT folder MATCHES Simulated)
+        list(APPEND backend_sources ${generated}) # not every toolchain has these
       else()
         list(APPEND sources ${generated})
       endif()
     endforeach()
   endforeach()
+  # Without precompiled headers: what a header lacks must be missed.
+  foreach(kind core_ "" backend_)
+    if(${kind}sources)
+      add_library(trellis_${kind}headers OBJECT ${${kind}sources})
+      target_link_libraries(trellis_${kind}headers PRIVATE trellis_warnings)
+      target_compile_options(trellis_${kind}headers PRIVATE -O0)
+    endif()
+  endforeach()
   if(core_sources)
-    add_library(trellis_core_headers OBJECT ${core_sources})
-    target_link_libraries(trellis_core_headers PRIVATE Trellis::core trellis_warnings)
-    target_compile_options(trellis_core_headers PRIVATE -O0)
+    target_link_libraries(trellis_core_headers PRIVATE Trellis::core)
   endif()
   if(sources)
-    add_library(trellis_headers OBJECT ${sources})
-    target_link_libraries(trellis_headers PRIVATE Trellis::trellis trellis_warnings)
-    target_compile_options(trellis_headers PRIVATE -O0)
+    target_link_libraries(trellis_headers PRIVATE Trellis::trellis)
+  endif()
+  if(backend_sources)
+    target_link_libraries(trellis_backend_headers PRIVATE Trellis::trellis)
+    add_dependencies(trellis_tests trellis_backend_headers)
   endif()
 endfunction()
 
@@ -143,7 +187,9 @@ function(trellis_add_install_tests)
     return()
   endif()
   set(stage ${PROJECT_BINARY_DIR}/install_test/stage)
-  set(options -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DKokkos_DIR=${Kokkos_DIR})
+  # With assertions, and without what a debugger needs.
+  set(options -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
+    -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -DKokkos_DIR=${Kokkos_DIR})
   add_test(NAME install.stage COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${stage})
   set_tests_properties(install.stage PROPERTIES FIXTURES_SETUP trellis_stage LABELS install)
   foreach(way package subdirectory)

@@ -26,8 +26,8 @@ set_tests_properties(perf.taskbench.write PROPERTIES FIXTURES_SETUP taskbench_js
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
   add_test(NAME perf.taskbench.json COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tests/check_json.py ${json})
-  set_tests_properties(perf.taskbench.json PROPERTIES FIXTURES_REQUIRED taskbench_json LABELS perf)
+  set_tests_properties(perf.taskbench.json PROPERTIES FIXTURES_REQUIRED taskbench_json LABELS "perf;program")
 endif()
 set_tests_properties(perf.taskbench.smoke perf.taskbench.missing_edge perf.taskbench.bad_pattern
   perf.taskbench.bad_model perf.taskbench.write
-  PROPERTIES TIMEOUT 120 PROCESSORS 2 LABELS perf ENVIRONMENT "OMP_PROC_BIND=false")
+  PROPERTIES TIMEOUT 120 PROCESSORS 2 LABELS "perf;program" ENVIRONMENT "OMP_PROC_BIND=false")
