@@ -8,7 +8,7 @@
 #       for each execution space that this Kokkos has, with TRELLIS_TEST_SPACE (Kokkos::Serial) and
 #       TRELLIS_TEST_SPACE_NAME (Serial) defined. Those in HOST_SOURCES and HOST_SPACE_SOURCES take what Kokkos chooses by
 #       default to be on the host: a Kokkos with a device does without them. The label `concurrent` puts a test under the thread
-#       sanitizer. Programs share precompiled headers and are not optimised.
+#       sanitizer. Programs share precompiled headers.
 #
 #   trellis_add_compile_fail_test(NAME SOURCE file [EXPECT "sentence"] [LIBRARIES target...])
 #       The file must not compile, and the compiler must say the sentence; without EXPECT it stands in the
@@ -29,12 +29,15 @@ add_custom_target(trellis_tests)
 add_custom_target(trellis_concurrent_tests)
 add_custom_target(trellis_core_tests)
 
-# How tests are compiled. Nothing is measured in them and the library has its own flags, so they are not optimised: most
-# of a test's time goes to its compiler.
+# How tests are compiled. Nothing is measured in them and the library has its own flags. With Kokkos most of a test's time
+# goes to its compiler, so these are not optimised; those without Kokkos, brute force and random programs, are a little.
 add_library(trellis_test_options INTERFACE)
 target_link_libraries(trellis_test_options INTERFACE trellis_warnings GTest::gmock)
+set(trellis_test_core_options)
+set(trellis_test_main_options)
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-  target_compile_options(trellis_test_options INTERFACE -O0)
+  set(trellis_test_core_options -O1)
+  set(trellis_test_main_options -O0)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # No collection of the compiler's garbage below half a gigabyte.
@@ -45,8 +48,10 @@ endif()
 file(WRITE ${PROJECT_BINARY_DIR}/test_core_headers.cpp "")
 add_library(trellis_test_core OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/test_core_headers.cpp)
 target_link_libraries(trellis_test_core PRIVATE trellis_test_options Trellis::core)
+target_compile_options(trellis_test_core PRIVATE ${trellis_test_core_options})
 add_library(trellis_test_main OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/templates/test_main.cpp)
 target_link_libraries(trellis_test_main PRIVATE trellis_test_options Trellis::trellis)
+target_compile_options(trellis_test_main PRIVATE ${trellis_test_main_options})
 if(trellis_precompiles)
   set(headers <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <random> <set> <sstream> <string>
     <thread> <vector> <gmock/gmock.h>)
@@ -90,6 +95,7 @@ function(trellis_add_test name)
     set(kind main)
     target_link_libraries(${name} PRIVATE Trellis::trellis)
   endif()
+  target_compile_options(${name} PRIVATE ${trellis_test_${kind}_options})
   if(trellis_precompiles)
     target_precompile_headers(${name} REUSE_FROM trellis_test_${kind})
   endif()
@@ -127,6 +133,7 @@ function(trellis_add_compile_fail_test name)
   # This target is never built: it only collects what the compiler must be told.
   add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
   target_link_libraries(${name} PRIVATE trellis_test_options Trellis::trellis ${arg_LIBRARIES})
+  target_compile_options(${name} PRIVATE ${trellis_test_main_options})
   set_target_properties(${name} PROPERTIES EXPORT_COMPILE_COMMANDS ON)
   if(trellis_precompiles)
     target_precompile_headers(${name} REUSE_FROM trellis_test_main)

@@ -5,10 +5,6 @@
 #include <atomic>
 #include <thread>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#endif
-
 namespace trellis::Impl {
 
 /// Fetches the cache line at this address, which another core has probably written, to write it soon. Only a
@@ -32,10 +28,10 @@ inline void prefetch_to_read(void const* address) noexcept {
 #endif
 }
 
-/// Tells the core that this thread spins.
+/// Tells the core that this thread spins. Not by `_mm_pause`: the header that declares it takes a second to compile.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
-  _mm_pause();
+  asm volatile("pause" ::: "memory");
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
