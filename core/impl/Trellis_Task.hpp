@@ -159,6 +159,8 @@ struct alignas(64) Task {
   /// Of the plan that the task has been recorded in last: its `owner`, see PlanState. It is set before the
   /// task's `live_id` can be seen, and read by threads that know nothing of the plan's end.
   std::atomic<Task*> plan_owner{nullptr};
+  std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
+  std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
   TaskId run_id = 0;                      ///< of a recorded task: of its next or current run
   std::size_t body_alignment = 0;         ///< of a body on the heap
   std::vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
