@@ -133,7 +133,6 @@ TaskHandle Engine::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   pass.tasks.reserve(place + 1);
   Task& task = make_task(spec);
   if (!known) pass.recorded->add(task, spec);
-  pass.plan->give_accesses(place, task);
   task.id = pass.ticket_of(place);
   task.ticket.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);
@@ -233,9 +232,10 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   return true;
 }
 
-/// Gives a part its edges, as they are in the plan. One without any gets one from the start of the whole.
+/// Gives a part what it has by the plan: accesses and edges. One without any gets one from the start of the whole.
 void Engine::link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k, bool as_graph) {
   Task& part = *parts[k];
+  plan.give_accesses(k, part);
   if (m_recorder) m_recorder->submitted(part);
   for (PassPlan::Edge const& edge : plan.edges_from(k)) {
     Task& next = *parts[edge.to];
@@ -271,8 +271,6 @@ void Engine::admit_collected(Pass& pass, std::vector<Admitted>& admitted) {
     TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
     spec.accesses = requests;
     find_entries(spec, m_root, m_last_id);
-    task.clear_accesses();
-    task.exclusive = false;
     number(task);
     m_submitted.store(submitted() + 1, std::memory_order_release);
     admitted.push_back({&task, Task::being_submitted - connect(task, spec, m_root)});
