@@ -33,20 +33,6 @@ bool can_be_collected(TaskSpec const& spec) {
                                            [](AccessRequest const& each) { return each.state == nullptr; });
 }
 
-/// Until it ends, what this thread submits does not belong to a pass: others' functors are destroyed.
-class NotRecording {
- public:
-  explicit NotRecording(PlanRecording*& of_thread)
-      : m_of_thread(of_thread), m_recording(std::exchange(of_thread, nullptr)) {}
-  NotRecording(NotRecording const&) = delete;
-  NotRecording& operator=(NotRecording const&) = delete;
-  ~NotRecording() { m_of_thread = m_recording; }
-
- private:
-  PlanRecording*& m_of_thread;
-  PlanRecording* const m_recording;
-};
-
 }  // namespace
 
 IterateReport Engine::iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body) {
@@ -111,10 +97,7 @@ TaskHandle Engine::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
     submit_collected(&pass);
     return submit_now(std::move(spec));
   }
-  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(*this) == nullptr) {
-    NotRecording const others(t_recording);
-    destroy_kept_of_workers();
-  }
+  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(*this) == nullptr) destroy_kept_of_workers();
   return handle;
 }
 

@@ -96,11 +96,12 @@ void Engine::destroy_pass_graph(void* body) noexcept {
 
 /// The graph has passed, or will not be launched.
 void Engine::end_parts(std::vector<Task*> const& parts) {
+  Slot& slot = own_slot();
   bool anyone_waits = false;
   bool too_many = false;
   for (Task* part : parts) {
     bool const keeps_body = part->keeps_body && part->failure == nullptr;
-    if (!keeps_body) part->ops->destroy(part->body);
+    if (!keeps_body) destroy_body(*part, slot);
     part->failure = nullptr;
     {
       std::lock_guard const lock(part->lock);
@@ -114,7 +115,7 @@ void Engine::end_parts(std::vector<Task*> const& parts) {
       m_slab.recycle_chain(part, part);
     }
   }
-  if (too_many) destroy_kept_of_devices();
+  if (too_many) destroy_kept_of_devices(slot);
   if (anyone_waits) m_workers.wake_waiters();
 }
 
