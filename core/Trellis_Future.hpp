@@ -37,7 +37,9 @@ class Future {
 
   /// False when default constructed.
   [[nodiscard]] bool valid() const { return m_handle.valid(); }
-  /// Position of the task in the order of submission.
+  /// Position of the task in the order of submission. A task that was recorded, or handed in by a pass of
+  /// `iterate`, has not been submitted when its future is made: then a number that no other task has, larger
+  /// than all positions.
   [[nodiscard]] TaskId id() const { return m_handle.id; }
   [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
 

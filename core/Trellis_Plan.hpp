@@ -19,9 +19,9 @@ struct PlanState;
 
 /// What `TaskGraph::iterate` has done with its passes.
 struct IterateReport {
-  std::uint64_t recorded = 0;  ///< became plans, and ran as such
-  std::uint64_t replayed = 0;  ///< were like an earlier one
-  std::uint64_t dynamic = 0;   ///< were submitted task by task, because they were unlike those before
+  std::uint64_t recorded = 0;  ///< were remembered
+  std::uint64_t replayed = 0;  ///< were like one that was remembered
+  std::uint64_t dynamic = 0;   ///< were submitted task by task
 };
 
 /// Tasks recorded by `TaskGraph::record`, for `TaskGraph::replay`. Copies share the tasks. Lives as long as a

@@ -12,6 +12,7 @@
 #include <impl/Trellis_AsyncStreams.hpp>
 #include <impl/Trellis_Exclusion.hpp>
 #include <impl/Trellis_Failure.hpp>
+#include <impl/Trellis_FunctionRef.hpp>
 #include <impl/Trellis_Recorder.hpp>
 #include <impl/Trellis_Scope.hpp>
 #include <impl/Trellis_Submission.hpp>
@@ -31,6 +32,9 @@
 
 namespace trellis::Impl {
 
+class Pass;
+class PassMemory;
+class PassPlan;
 struct PlanRecording;
 struct PlanState;
 
@@ -78,8 +82,12 @@ class Engine final : private TaskSource {
   void wait();
   /// Waits for one task; does not throw when it failed.
   void wait_for(TaskHandle const& handle);
-  /// A recorded task is done while no replay of its plan is under way. Its plan may be dropped meanwhile: what
-  /// was read belongs to the plan if the task is still the same afterwards, as `live_id` has each value once.
+  /// The handle to go on with when somebody asks after a task, which is submitted if it has only been
+  /// collected, see Pass.
+  TaskHandle settle(TaskHandle const& handle);
+  /// Requires a handle that has been settled. A recorded task is done while no replay of its plan is under way.
+  /// Its plan may be dropped meanwhile: what was read belongs to the plan if the task is still the same
+  /// afterwards, as `live_id` has each value once.
   [[nodiscard]] bool is_done(TaskHandle const& handle) const {
     Task const& task = *handle.task;
     if (task.live_id.load(std::memory_order_acquire) != handle.id) return true;
@@ -143,9 +151,6 @@ class Engine final : private TaskSource {
   static void count_references(PlanState& plan, Task const& task, std::span<AccessRequest const> requests);
   void check_still_held(PlanState const& plan) const;
   void finish(PlanRecording& recording);
-  static void find_outer_accesses(PlanState& plan);
-  TaskHandle submit_replay(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds,
-                           PlanRecording* recording = nullptr);
   [[nodiscard]] static Task* whole_of(Task const& task);
   Task* run_plan(Task& whole, Slot& slot);
   TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
@@ -156,20 +161,40 @@ class Engine final : private TaskSource {
   Task* rounds_over(PlanState& plan, Slot& slot);
   Task* replay_over(PlanState& plan, Slot& slot, TaskState state);
   void let_next_in(PlanState& plan, Slot* slot = nullptr);
-  [[nodiscard]] static TaskHandle stands_for(TaskHandle const& handle);
   void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
   static void note_failed(Task& task, std::string const& text, FailurePtr const& failure, bool cancelled);
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
   void wait_for_replay(TaskHandle const& handle);
   void note_failures(PlanState& plan);
   void rethrow_recorded(TaskHandle const& handle) const;
-  TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
-  void choose_plan(PlanRecording& recording, TaskSpec const& spec);
-  TaskHandle take_over(PlanRecording& recording, TaskSpec& spec);
-  void end_pass(PlanRecording& recording);
-  void submit_instead(PlanRecording& recording);
-  void before_wait(TaskHandle const* handle);
+  void require_no_recording() const;
   static thread_local PlanRecording* t_recording;
+
+  // Passes of `iterate`.
+  TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
+  TaskHandle collect(Pass& pass, PassMemory& memory, TaskSpec& spec);
+  void begin_plan(Pass& pass);
+  std::shared_ptr<PassPlan> plan_of(Pass& pass, PassMemory& memory);
+  void number(Task& task);
+  bool submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan);
+  void link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k, bool as_graph);
+  void collects_no_more(Pass& pass);
+  struct Admitted {
+    Task* task;
+    std::int32_t rest;  ///< to be taken off its count
+  };
+  void admit_collected(Pass& pass, std::vector<Admitted>& admitted);
+  void publish(std::vector<Admitted> const& admitted);
+  void submit_collected(Pass* pass);
+  void submit_collected(FunctionRef<bool(Pass const&)> which);
+  void choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const;
+  static TaskOps const pass_graph_ops;
+  static void run_pass_graph(void* body, void* instance, Label const& label);
+  static void finish_pass_graph(void* body);
+  static void fail_pass_graph(void* body, TaskId id, std::string const& text,
+                              FailurePtr const& failure) noexcept;
+  static void destroy_pass_graph(void* body) noexcept;
+  void end_parts(std::vector<Task*> const& parts);
 
   // Plans as graphs of a device.
   void capture(PlanState& plan);
@@ -311,6 +336,10 @@ class Engine final : private TaskSource {
 
   TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission
   std::vector<PlanState*> m_plans;              ///< guarded by m_submission: all that there are
+
+  std::atomic<std::uint64_t> m_last_pass{0};
+  std::vector<Pass*> m_passes;       ///< guarded by m_submission: those that have collected tasks
+  std::atomic<int> m_collecting{0};  ///< their number
 
   struct MainQueue {  ///< ready tasks bound to the main thread
     SpinLock lock;

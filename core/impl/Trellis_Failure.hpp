@@ -44,7 +44,7 @@ class FailureLog {
   static constexpr std::size_t capacity = 1 << 16;
 
   void add(TaskId task, std::string task_text, FailurePtr failure);
-  /// For `find` alone. `told_as`: what to tell `make_error` that the task is.
+  /// For `find` alone.
   void note(TaskId task, TaskId told_as, std::string task_text, FailurePtr failure);
   /// The failure that makes a new task fail which depends on `task`, or null.
   [[nodiscard]] FailurePtr poisons(TaskId task) const;
@@ -52,7 +52,7 @@ class FailureLog {
     FailurePtr failure;
     std::string task_text;
     std::uint64_t report = 0;  ///< number of the report that it is, or will be, in
-    TaskId told_as = 0;        ///< of `note`
+    TaskId told_as = 0;        ///< what to tell `make_error` that the task is
   };
   /// The failure of this task, reported or not; null when it has none.
   [[nodiscard]] Entry find(TaskId task) const;

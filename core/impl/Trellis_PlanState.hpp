@@ -8,9 +8,10 @@
 #include <Trellis_Label.hpp>
 #include <impl/Trellis_AccessTable.hpp>
 #include <impl/Trellis_Failure.hpp>
-#include <impl/Trellis_Unlocked.hpp>
+#include <impl/Trellis_FunctionRef.hpp>
 #include <impl/Trellis_Submission.hpp>
 #include <impl/Trellis_Task.hpp>
+#include <impl/Trellis_Unlocked.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -27,6 +28,19 @@ namespace trellis::Impl {
 /// Of a ResourceInfo.
 inline constexpr SubjectOps resource_info_ops{
     [](void const* subject, ResourceInfo& info) { info = *static_cast<ResourceInfo const*>(subject); }};
+
+/// What others see of the accesses of several tasks.
+struct OuterAccess {
+  ResourceInfo info;
+  Area area;
+  Mode mode;
+};
+/// The union of the accesses that `for_each(f)` calls f with: one for each area; neighbouring runs of bytes in
+/// one mode are put together.
+[[nodiscard]] std::vector<OuterAccess> join_accesses(
+    FunctionRef<void(FunctionRef<void(TaskAccess const&)>)> for_each);
+/// Requests for these, which refer to them.
+[[nodiscard]] std::vector<AccessRequest> requests_of(std::vector<OuterAccess> const& accesses);
 
 /// An allocation that a plan has been recorded with.
 ///
@@ -127,18 +141,13 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   std::size_t edges_between_rounds = 0;
   bool rounds_overlap = true;
   std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason> reasons;  ///< of edges not by access
-  std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation; not of `iterate`
+  std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation
   std::vector<PlanState*> nested;                    ///< that tasks of this one replay; they keep them alive
   /// Of a plan that is no graph as a whole.
   std::vector<std::unique_ptr<PlanPiece>> pieces;
   PlanGraph graph;  ///< guarded by the mutex of AsyncStreams, once it has been recorded
 
   // What others see.
-  struct OuterAccess {
-    ResourceInfo info;
-    Area area;
-    Mode mode;
-  };
   std::vector<OuterAccess> outer;
   std::vector<AccessRequest> requests;  ///< for these
   std::vector<TaskHandle> after;        ///< tasks from before, that it explicitly depends on
@@ -157,9 +166,6 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
     bool cancelled;
   };
   std::map<std::uint32_t, Failed> failed;  ///< guarded by lock: by index, in the newest replay
-  // When tasks of a pass were submitted instead, see Trellis_Iterate.cpp.
-  std::deque<TaskOps> forwarded;         ///< of these tasks
-  std::vector<TaskHandle> forwarded_as;  ///< guarded by the submission lock: by index
 };
 
 /// Calls f for the plan and for all that it replays.
@@ -168,6 +174,8 @@ void for_each_plan(PlanState& plan, F&& f) {
   f(plan);
   for (PlanState* nested : plan.nested) for_each_plan(*nested, f);
 }
+/// Can the task be in a graph of its device?
+[[nodiscard]] bool can_be_captured(Task const& task);
 /// To the count of replays that are not complete.
 void add_pending(PlanState& plan, std::int32_t by);
 
@@ -178,19 +186,20 @@ struct ReplayBody {
   std::uint64_t rounds;
 };
 
-struct Pass;
+class Pass;
+class PassMemory;
 
 /// What happens to the tasks that a thread submits to a graph, while they are not simply submitted: they are
-/// recorded, or belong to a pass of `iterate`.
+/// recorded, or collected by a pass of `iterate`.
 struct PlanRecording {
-  PlanRecording(Engine& in_engine, Pass* of_pass);
+  explicit PlanRecording(Engine& in_engine, Pass* of_pass = nullptr, PassMemory* of_loop = nullptr);
   PlanRecording(PlanRecording const&) = delete;
   PlanRecording& operator=(PlanRecording const&) = delete;
   ~PlanRecording();
 
   Engine& engine;
-  Pass* const pass;              ///< or null
-  Label const* label = nullptr;  ///< of plans that the pass makes
+  Pass* const pass;          ///< or null
+  PassMemory* const memory;  ///< of the pass
   std::shared_ptr<PlanState> plan;
   Task* barrier = nullptr;  ///< the newest synchronizing task, or null
   std::size_t barrier_index = 0;
@@ -200,20 +209,6 @@ struct PlanRecording {
   };
   std::vector<BackEdge> back_edges;  ///< to the next round
   PlanRecording* const outer;        ///< of another graph, on the same thread
-};
-
-/// A pass of `iterate`: what is done with the tasks that its body submits.
-struct Pass {
-  enum class How {
-    undecided,  ///< nothing submitted yet
-    recording,  ///< they are recorded, to be replayed when the pass is over
-    matching,   ///< so far they are those of a plan; that has their functors, to be replayed
-    dynamic,    ///< they are submitted
-  };
-  How how = How::undecided;
-  std::size_t position = 0;                       ///< when matching: tasks so far
-  TaskId ids_from = 0;                            ///< of its tasks
-  std::deque<std::shared_ptr<PlanState>>& plans;  ///< of the passes before, the one used last at the end
 };
 
 }  // namespace trellis::Impl

@@ -41,6 +41,7 @@ struct Scope {
   std::vector<LiveAccess> parts;  ///< may hold some that are done
   std::vector<Area> local;        ///< what the owner made itself, and its parts may use freely
   std::atomic<std::uint32_t> open{1};
+  bool is_planned = false;       ///< the parts' order is that of a pass before, see Pass
   bool waits_for_owner = false;  ///< the parts may not start before their owner does, which is pending
   TaskState owner_state = TaskState::done;  ///< how the owner's body ended
   int owner_row = -1;

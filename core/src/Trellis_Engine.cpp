@@ -409,6 +409,8 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
       own = std::move(of_part);
     }
     m_failures.add(task.id, text, own);
+    if (task.ticket_for.load(std::memory_order_relaxed) == task.id)
+      m_failures.note(task.ticket.load(std::memory_order_relaxed), task.id, text, own);
     task.ops->fail(task.body, task.id, text, own);
   }
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split;
@@ -708,6 +710,8 @@ void Engine::complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& 
   TaskState state = TaskState::done;
   if (task.ops->finish != nullptr) try {
       task.ops->finish(task.body);
+    } catch (PartFailed const&) {
+      state = TaskState::failed;  // the part has left its failure here
     } catch (...) {
       state = TaskState::failed;
       inherit(task, current_failure(task));

@@ -18,7 +18,7 @@ void FailureLog::add(TaskId task, std::string task_text, FailurePtr failure) {
   } else if (failure->of_part == nullptr) {
     ++m_unreported.cancelled_count;
   }
-  insert(task, {std::move(failure), std::move(task_text), m_reports});
+  insert(task, {std::move(failure), std::move(task_text), m_reports, task});
 }
 
 void FailureLog::note(TaskId task, TaskId told_as, std::string task_text, FailurePtr failure) {

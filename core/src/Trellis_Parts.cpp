@@ -165,7 +165,8 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 /// body belongs to this thread. The parts have one edge more than their predecessors among the parts give
 /// them; it is taken off by the thread that starts the owner (or cancels it), which happens after this
 /// function by the owner's own count.
-bool Engine::refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split) {
+bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
+  TaskHandle const handle = settle(asked);
   Task& task = *handle.task;
   TaskOps const* old_ops = nullptr;
   {

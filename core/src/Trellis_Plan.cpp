@@ -29,21 +29,21 @@ PlanRecording* Engine::find_recording() const {
   return recording;
 }
 
-PlanRecording::PlanRecording(Engine& in_engine, Pass* of_pass)
-    : engine(in_engine), pass(of_pass), outer(std::exchange(Engine::t_recording, this)) {}
+PlanRecording::PlanRecording(Engine& in_engine, Pass* of_pass, PassMemory* of_loop)
+    : engine(in_engine), pass(of_pass), memory(of_loop), outer(std::exchange(Engine::t_recording, this)) {}
 
 PlanRecording::~PlanRecording() {
   Engine::t_recording = outer;
 }
 
 std::shared_ptr<PlanState> Engine::record(Label&& label, FunctionRef<void()> body) {
-  if (recording_here() != nullptr)
+  if (PlanRecording const* const outer = recording_here(); outer != nullptr && outer->pass == nullptr)
     throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
                                             " is recording a plan on this thread already; to use a plan in "
                                             "another one, record it before and replay it there");
   std::shared_ptr<PlanState> plan;
   {
-    PlanRecording recording(*this, nullptr);
+    PlanRecording recording(*this);
     plan = recording.plan = new_plan(std::move(label));
     body();
     destroy_kept();  // they would count as somebody else's references
@@ -111,7 +111,7 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   for (std::uint32_t k = 0; k < task.access_count; ++k)
     task.access(k).generation = TaskAccess::any_generation;
 
-  if (recording.pass == nullptr) count_references(plan, task, spec.accesses);
+  count_references(plan, task, spec.accesses);
 
   for (TaskHandle const& before : spec.after) {
     if ((before.id & PlanNode::recorded) != 0)
@@ -237,51 +237,59 @@ void Engine::finish(PlanRecording& recording) {
     }
     for (auto const& [from, to] : recording.back_edges) add(*from, *to);
   }
-  find_outer_accesses(plan);
+  plan.outer = join_accesses([&](FunctionRef<void(TaskAccess const&)> f) {
+    for (Task const* task : plan.tasks) task->for_each_access(f);
+  });
+  plan.requests = requests_of(plan.outer);
   std::erase_if(plan.resources, [](auto const& each) { return each.second.hold == nullptr; });
   for (auto& [begin, resource] : plan.resources) resource.held_outside = resource.is_held_outside();
 }
 
-/// The union of the accesses: one for each area; neighbouring runs of bytes in one mode are put together.
-void Engine::find_outer_accesses(PlanState& plan) {
+std::vector<OuterAccess> join_accesses(FunctionRef<void(FunctionRef<void(TaskAccess const&)>)> for_each) {
   std::unordered_map<AreaEntry*, std::size_t> known;
-  struct Outer {
+  struct Joined {
     AreaEntry* entry;
-    Area area;
     Mode mode;
   };
-  std::vector<Outer> outer;
-  for (Task const* task : plan.tasks)
-    task->for_each_access([&](TaskAccess const& access) {
-      // A state of the user's counts as what it is for tasks without one.
-      auto const [found, is_new] = known.emplace(access.entry, outer.size());
-      if (is_new)
-        outer.push_back({access.entry, access.entry->area, access.mode});
-      else if (Mode& mode = outer[found->second].mode; mode != access.mode)
-        mode = Mode::read_write;
-    });
-  std::sort(outer.begin(), outer.end(), [](Outer const& a, Outer const& b) {
-    auto const key = [](Outer const& x) {
-      return std::tuple(x.entry->resource->begin, x.mode, x.area.rank(), x.area.begin());
+  std::vector<Joined> joined;
+  for_each([&](TaskAccess const& access) {
+    // A state of the user's counts as what it is for tasks without one.
+    auto const [found, is_new] = known.emplace(access.entry, joined.size());
+    if (is_new)
+      joined.push_back({access.entry, access.mode});
+    else if (Mode& mode = joined[found->second].mode; mode != access.mode)
+      mode = Mode::read_write;
+  });
+  std::sort(joined.begin(), joined.end(), [](Joined const& a, Joined const& b) {
+    auto const key = [](Joined const& x) {
+      return std::tuple(x.entry->resource->begin, x.mode, x.entry->area.rank(), x.entry->area.begin());
     };
     return key(a) < key(b);
   });
-  for (Outer const& each : outer) {
+  std::vector<OuterAccess> outer;
+  for (Joined const& each : joined) {
     Resource const& resource = *each.entry->resource;
-    if (!plan.outer.empty()) {
-      PlanState::OuterAccess& last = plan.outer.back();
+    Area const& area = each.entry->area;
+    if (!outer.empty()) {
+      OuterAccess& last = outer.back();
       if (last.info.begin == resource.begin && last.mode == each.mode && last.area.rank() == 0 &&
-          each.area.rank() == 0 && each.area.begin() <= last.area.end()) {
-        std::uintptr_t const end = std::max(last.area.end(), each.area.end());
+          area.rank() == 0 && area.begin() <= last.area.end()) {
+        std::uintptr_t const end = std::max(last.area.end(), area.end());
         last.area =
             Area::contiguous(reinterpret_cast<void const*>(last.area.begin()), end - last.area.begin());
         continue;
       }
     }
-    plan.outer.push_back({{resource.label, resource.begin, resource.end}, each.area, each.mode});
+    outer.push_back({{resource.label, resource.begin, resource.end}, area, each.mode});
   }
-  for (PlanState::OuterAccess const& each : plan.outer)
-    plan.requests.push_back({each.area, each.mode, &each.info, &resource_info_ops});
+  return outer;
+}
+
+std::vector<AccessRequest> requests_of(std::vector<OuterAccess> const& accesses) {
+  std::vector<AccessRequest> requests;
+  for (OuterAccess const& each : accesses)
+    requests.push_back({each.area, each.mode, &each.info, &resource_info_ops});
+  return requests;
 }
 
 /// Destroys the tasks. Requires that no replay is under way. Does nothing the second time.

@@ -65,12 +65,12 @@ void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint6
       for (Task* task : tasks) task->ops->run(task->body, instance, task->label);
 }
 
+}  // namespace
+
 bool can_be_captured(Task const& task) {
   return task.asynchronous && task.ops->launches_only && !task.exclusive && !task.main_thread &&
          task.wanted_stream < 0;
 }
-
-}  // namespace
 
 /// Makes graphs of the plan, or of pieces of it, where that is possible. Who looks at single tasks is to see
 /// them run one by one.

@@ -26,21 +26,19 @@ void add_pending(PlanState& plan, std::int32_t by) {
 TaskHandle Engine::replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds) {
   destroy_kept_of_workers();  // they would count as somebody else's references
   check_still_held(*plan);
-  return submit_replay(label, plan, rounds, recording_here());
-}
-
-/// `recording`: what the replay becomes a part of; null: it is submitted.
-TaskHandle Engine::submit_replay(Label const& label, std::shared_ptr<PlanState> const& plan,
-                                 std::uint64_t rounds, PlanRecording* recording) {
+  PlanRecording* const recording = recording_here();
+  bool const is_recorded = recording != nullptr && recording->pass == nullptr;
   // Who looks at single tasks sees them run one by one.
-  if (recording == nullptr && plan->graph.exists() && !m_numbers_runs && rounds > 0)
+  if (!is_recorded && plan->graph.exists() && !m_numbers_runs && rounds > 0) {
+    if (recording != nullptr) submit_collected(recording->pass);
     return submit_graph(label, plan, rounds);
+  }
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
-  TaskSpec spec(Label(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
+  TaskSpec spec(std::move(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
   spec.accesses = plan->requests;
   spec.after = plan->after;
   spec.replays = plan.get();
-  if (recording != nullptr) return submit(std::move(spec));
+  if (is_recorded) return submit(std::move(spec));
   return submit_pending(*plan, std::move(spec));
 }
 
@@ -48,22 +46,14 @@ TaskHandle Engine::submit_replay(Label const& label, std::shared_ptr<PlanState> 
 TaskHandle Engine::submit_pending(PlanState& plan, TaskSpec&& spec) {
   add_pending(plan, 1);
   try {
-    return submit_now(std::move(spec));
+    return submit(std::move(spec));
   } catch (...) {
     add_pending(plan, -1);
     throw;
   }
 }
 
-/// The task that is complete when a recorded task has run: its newest replay, or what was submitted in its
-/// place. The submission lock is held, and the handle's plan is there.
-TaskHandle Engine::stands_for(TaskHandle const& handle) {
-  PlanState const& plan = *handle.task->node.plan;
-  auto const index = handle.task->node.index;
-  return index < plan.forwarded_as.size() ? plan.forwarded_as[index] : plan.last;
-}
-
-/// Puts what stands for recorded tasks in their places, among those that a task names in `after(...)`; those
+/// Puts the newest replays of recorded tasks in their places, among those that a task names in `after(...)`; those
 /// that have never been replayed are left out. The submission lock is held.
 void Engine::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const {
   auto const is_recorded = [](TaskHandle const& before) { return (before.id & PlanNode::recorded) != 0; };
@@ -72,7 +62,7 @@ void Engine::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) co
     if (!is_recorded(before)) {
       resolved.push_back(before);
     } else if (before.task->live_id.load(std::memory_order_acquire) == before.id) {
-      TaskHandle const whole = stands_for(before);  // may be complete, and have failed
+      TaskHandle const whole = before.task->node.plan->last;  // may be complete, and have failed
       if (whole.valid()) resolved.push_back(whole);
     }
   }
@@ -289,16 +279,18 @@ void Engine::wait_for_replay(TaskHandle const& handle) {
     {
       std::lock_guard const lock(m_submission);
       if (is_done(handle)) return;
-      whole = stands_for(handle);
+      whole = handle.task->node.plan->last;
     }
-    if (whole.valid() && !is_done(whole))
+    if (whole.valid() && !is_done(whole)) {
       wait_for(whole);
-    else
-      std::this_thread::yield();  // a replay is being submitted just now, or is about to be complete
+    } else {  // a replay is being submitted just now, or is about to be complete, or has been collected
+      settle(handle);
+      std::this_thread::yield();
+    }
   }
 }
 
-/// For futures that outlive the plan, or the use of its tasks in `iterate`.
+/// For futures that outlive the plan.
 void Engine::note_failures(PlanState& plan) {
   std::lock_guard const lock(plan.lock);
   for (auto const& [index, failed] : plan.failed)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <impl/Trellis_Engine.hpp>
 #include <impl/Trellis_EngineFrame.hpp>
+#include <impl/Trellis_Pass.hpp>
 #include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
@@ -13,6 +14,11 @@ namespace trellis::Impl {
 
 TaskHandle Engine::submit(TaskSpec&& spec) {
   if (spec.instance != nullptr) spec.stream = m_streams.stream_for(*spec.space, spec.instance);
+  std::vector<TaskHandle> settled;
+  if (!spec.after.empty()) {
+    for (TaskHandle const& before : spec.after) settled.push_back(settle(before));
+    spec.after = settled;
+  }
   if (spec.parent.task != nullptr) return submit_part(std::move(spec));
   if (PlanRecording* const recording = recording_here())
     return recording->pass != nullptr ? submit_in_pass(*recording, std::move(spec))
@@ -302,7 +308,7 @@ void Engine::synchronize(Task& task, Scope& scope, std::int32_t& edges) {
     } else {
       m_slab.for_each([&](Task& other) {
         TaskId const id = other.live_id.load(std::memory_order_acquire);
-        if (id != 0 && other.parent == nullptr) order_after_live({&other, id});
+        if (id != 0 && !Pass::is_ticket(id) && other.parent == nullptr) order_after_live({&other, id});
       });
       if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <impl/Trellis_Engine.hpp>
 #include <impl/Trellis_EngineFrame.hpp>
+#include <impl/Trellis_Pass.hpp>
 #include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
@@ -9,24 +10,19 @@
 /// Threads that wait, outside of tasks and inside.
 namespace trellis::Impl {
 
-/// A thread that records cannot wait for what it records, which does not run; in a pass of `iterate` it is
-/// submitted then. `handle`: what it waits for; null: for everything.
-void Engine::before_wait(TaskHandle const* handle) {
+/// A thread that records cannot wait for what it records, which does not run.
+void Engine::require_no_recording() const {
   if (m_submission.is_held_here()) SubmissionLock::refuse();
-  PlanRecording* const recording = recording_here();
-  if (recording == nullptr) return;
-  if (recording->pass == nullptr)
+  PlanRecording const* const recording = recording_here();
+  if (recording != nullptr && recording->pass == nullptr)
     throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
                                             " is recording a plan on this thread; nothing runs before it is "
                                             "replayed, so there is nothing to wait for");
-  bool const own =
-      handle == nullptr || (recording->plan != nullptr && (handle->id & PlanNode::recorded) != 0 &&
-                            handle->task->plan_owner.load(std::memory_order_acquire) == recording->plan->owner);
-  if (own) submit_instead(*recording);
 }
 
 void Engine::wait() {
-  before_wait(nullptr);
+  require_no_recording();
+  submit_collected([](Pass const&) { return true; });
   if (Frame const* const frame = Frame::of(*this))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
@@ -47,7 +43,7 @@ void Engine::wait() {
 void Engine::rethrow(TaskHandle const& handle) const {
   if ((handle.id & PlanNode::recorded) != 0) return rethrow_recorded(handle);
   if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
-    throw make_error(handle.id, found.task_text, *found.failure);
+    throw make_error(found.told_as, found.task_text, *found.failure);
 }
 
 void Engine::wait_for(TaskHandle const& handle) {
@@ -55,8 +51,9 @@ void Engine::wait_for(TaskHandle const& handle) {
   if (Frame::of(*this) == nullptr) destroy_kept_of_workers();  // not while it launches something
 }
 
-void Engine::wait_until_done(TaskHandle const& handle) {
-  before_wait(&handle);
+void Engine::wait_until_done(TaskHandle const& asked) {
+  require_no_recording();
+  TaskHandle const handle = settle(asked);
   if (is_done(handle)) return;
   if ((handle.id & PlanNode::recorded) != 0) return wait_for_replay(handle);
   Task& task = *handle.task;
@@ -283,7 +280,7 @@ bool Engine::leads_to(Task& task, TaskHandle const& awaited) {
 
 bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
-  return !graph || graph->is_done(*this);
+  return !graph || graph->is_done(graph->settle(*this));
 }
 
 void TaskHandle::wait() const {

@@ -65,6 +65,27 @@ BENCHMARK(replay_steps)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
+// The same as a loop that `iterate` makes plans of: passes of two steps, each with functors of its own.
+void iterate_steps(benchmark::State& state) {
+  Ring const ring(state.range(0));
+  std::int64_t const passes = ring.steps() / 2;
+  TaskGraph graph(with_workers(state.range(1)));
+  auto const loop = [&](std::int64_t times) {
+    graph.iterate("steps", static_cast<std::uint64_t>(times), [&] { ring.submit(graph, 2); });
+    graph.wait();
+  };
+  loop(2);
+  for (auto _ : state) loop(passes);
+  using benchmark::Counter;
+  state.counters["time_per_task"] = Counter(static_cast<double>(2 * passes * state.range(0)),
+                                            Counter::kIsIterationInvariantRate | Counter::kInvert);
+}
+BENCHMARK(iterate_steps)
+    ->ArgNames({"tiles", "workers"})
+    ->ArgsProduct({{1, 10, 1000}, {1, 2}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
 void replay_chain(benchmark::State& state) {
   View const x("x", 1);
   TaskGraph graph(with_workers(state.range(0)));
