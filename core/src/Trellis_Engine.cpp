@@ -365,14 +365,10 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   task.lock.lock();
   task.live_id.store(0, std::memory_order_release);
   bool const has_waiter = task.has_waiter;
-  bool const launched = task.launched;
   task.lock.unlock();
 
   std::size_t const granted = ready.size();  // these have been made ready before
-  task.for_each_successor([&](Task* successor) {
-    if (!launched || trigger_between(task, *successor) == Trigger::completion)
-      trigger(*successor, failure, ready);
-  });
+  task.for_each_successor([&](Task* successor) { trigger(*successor, failure, ready); });
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, slot);
   if (keeps_body)  // which may destroy many, after what is ready has gone to where others find it
@@ -534,7 +530,7 @@ void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
     task.state.store(TaskState::running, std::memory_order_relaxed);
     changed(task, TaskState::running);
     Frame const frame(*this, slot, task);
-    // Successors that wait for the launch alone are collected before the task can retire and be reused.
+    // Successors that wait for the launch alone leave the list, see Task.
     m_streams.launch(
         task, *m_options.threads_per_worker,
         [&](void* instance) { task.ops->run(task.body, instance, task.label); },
@@ -542,8 +538,10 @@ void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
           std::lock_guard const lock(task.lock);
           task.launched = true;
           if (task.is_recorded) return;  // all edges of a plan fire on completion
-          task.for_each_successor([&](Task* successor) {
-            if (trigger_between(task, *successor) == Trigger::launch) trigger(*successor, nullptr, ready);
+          task.keep_successors([&](Task* successor) {
+            if (trigger_between(task, *successor) == Trigger::completion) return true;
+            trigger(*successor, nullptr, ready);
+            return false;
           });
         });
   } catch (...) {
