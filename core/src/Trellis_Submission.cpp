@@ -188,8 +188,7 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.clear_extras();
   if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
   if (task.asynchronous || used_device) {
-    task.device_predecessors.clear();
-    task.stream = -1;
+    task.device_predecessors.clear();  // `stream` is -1 since its owner before has retired
     task.wanted_stream = spec.stream;
   }
   return task;

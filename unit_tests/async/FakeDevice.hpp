@@ -64,8 +64,9 @@ class FakeDevice : public SpaceAdapter {
       std::thread m_thread;
     };
 
+    static constexpr int users = 1000;
     /// `number`: what a test calls it.
-    explicit Stream(int number = -1) : m_queue(std::make_shared<Queue>(number)) {}
+    explicit Stream(int number = users) : m_queue(std::make_shared<Queue>(number)) {}
     explicit Stream(std::shared_ptr<Queue> queue) : m_queue(std::move(queue)) {}
     void enqueue(std::function<void()> work) { m_queue->enqueue(std::move(work)); }
     [[nodiscard]] std::shared_ptr<Queue> const& queue() const { return m_queue; }

@@ -78,7 +78,70 @@ TEST_F(TwoStreams, ACompletedTaskTriggersNobodyWhoHasTakenThePlaceOfAnother) {
   EXPECT_EQ(a[0], 1);
 }
 
-// The same as it happens: tasks of the device behind one of the host, beside a chain on the host.
+TEST_F(TwoStreams, ATaskIsNotCompleteBeforeWhatItIsOrderedBehind) {
+  TaskGraph graph(with_workers(2));
+  launch_both(graph);
+  device.silent_about = 1;
+  gate.open();
+  EXPECT_FALSE(done_in(*second, 50ms));
+  device.silent_about = -1;
+  EXPECT_TRUE(done_in(*second, 20s));
+  EXPECT_TRUE(first->is_done());
+  graph.wait();
+}
+
+TEST_F(TwoStreams, ATaskBehindAnotherOneFailsWithIt) {
+  // Though its own stream says that it has passed, before the failure is known or later.
+  for (bool const fails_late : {false, true}) {
+    FakeDevice own;
+    TaskGraph graph(with_workers(2));
+    Gate go;
+    Block b("b"), c("c");
+    kernel(graph, "on stream 0", {writes(c)}, [&] { go.pass(); }, [] {}, {.space = &own});
+    auto const bad = kernel(graph, "bad", {writes(b)}, [&] { go.pass(); }, [] {}, {.space = &own});
+    auto const behind = kernel(graph, "behind", {reads(b), updates(c)}, [] {}, [] {}, {.space = &own});
+    auto const last = kernel(graph, "last", {updates(c)}, [] {}, [] {}, {.space = &own});
+    auto const host = task(graph, "host", {reads(c)}, [] { FAIL(); });
+    EXPECT_EQ(own.waits, 1);
+    (fails_late ? own.silent_about : own.failed_stream) = 1;
+    if (!fails_late) until_done(bad);
+    go.open();
+    std::this_thread::sleep_for(5ms);
+    own.failed_stream = 1;
+    EXPECT_THROW(graph.wait(), Error);
+    EXPECT_EQ(error_of([&] { bad.get(); }).kind(), Error::Kind::task_failed) << fails_late;
+    for (auto const* each : {&behind, &last, &host}) {
+      Error const error = error_of([&] { each->get(); });
+      EXPECT_EQ(error.kind(), Error::Kind::cancelled) << fails_late;
+      EXPECT_THAT(error.what(), HasSubstr("\"bad\"")) << fails_late;
+    }
+  }
+}
+
+/// Has launched what it has to, and cannot fetch the result.
+struct NoResult {
+  void operator()(void* instance) const {
+    on_stream([] {})(instance);
+  }
+  void finish() const { throw std::runtime_error("no result"); }
+};
+
+TEST_F(Async, WhatFailsAtItsEndCancelsThoseThatHaveBeenLaunchedBehindIt) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  Gate gate;
+  kernel(graph, "slow", {writes(x)}, [&] { gate.pass(); });
+  auto const bad = task(graph, "bad", {updates(x)}, NoResult{}, {.space = &device});
+  auto const behind = kernel(graph, "behind", {reads(x)}, [] {});
+  auto const other = kernel(graph, "behind", {reads(x), writes(y)}, [] {});
+  gate.open();
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(error_of([&] { bad.get(); }).kind(), Error::Kind::task_failed);
+  EXPECT_EQ(error_of([&] { behind.get(); }).kind(), Error::Kind::cancelled);
+  EXPECT_EQ(error_of([&] { other.get(); }).kind(), Error::Kind::cancelled);
+}
+
+// A stale successor as it happens: tasks of the device behind one of the host, beside a chain on the host.
 TEST_F(Async, AChainOnTheHostBesideManyStreamsKeepsItsOrder) {
   device.late = 98;
   TaskGraphOptions options = with_workers(2);
