@@ -393,16 +393,29 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
     ready[kept++] = &task;
   }
   ready.resize(kept);
+  std::vector<Task*> to_launch;
   std::erase_if(ready, [&](Task* task) {
-    if (!task->main_thread || m_serial) return false;
-    push(*task, &slot);
+    if (task->main_thread && !m_serial)
+      push(*task, &slot);
+    else if (launches_here(*task))
+      to_launch.push_back(task);
+    else
+      return false;
     return true;
   });
-  if (ready.empty()) return nullptr;
-  static_assert(sizeof(ReadyTask) == sizeof(Task*));
-  ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
-  Task* const next = m_policy->finished({first, ready.size()}, slot.number).impl();
-  if (next == nullptr || ready.size() > 1) m_workers.ready_added();
+  Task* next = nullptr;
+  if (!ready.empty()) {
+    static_assert(sizeof(ReadyTask) == sizeof(Task*));
+    ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
+    next = m_policy->finished({first, ready.size()}, slot.number).impl();
+    if (next == nullptr || ready.size() > 1) m_workers.ready_added();
+  }
+  if (!to_launch.empty()) {  // after the others have gone to where they are found; `ready` may be used again
+    std::stable_sort(to_launch.begin(), to_launch.end(),
+                     [](Task const* a, Task const* b) { return a->priority > b->priority; });
+    for (Task* task : to_launch) launch(*task, slot);
+    m_workers.ready_added();
+  }
   return next;
 }
 
@@ -613,6 +626,9 @@ bool Engine::poll(Slot& slot) {
     m_next_poll = std::chrono::steady_clock::now() + poll_interval;
     if (somebody_waits) m_streams.host_is_idle();
   }
+  // Nobody else may be awake: none of the conditions that these have made true is looked at otherwise before
+  // this thread sleeps.
+  if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   if (!m_streams.busy()) {
     stop_polling();
     destroy_kept_of_devices();
