@@ -516,6 +516,7 @@ TEST_F(Async, WhoeverSleepsAtTheCapIsWokenByWhatIsFoundToHavePassed) {
   for (int k = 1; k < 48; ++k) kernel(graph, "link", {updates(x)}, [] {});
   kernel(graph, "other", {writes(y)}, [&] { others.pass(); });
   for (int k = 1; k < 16; ++k) kernel(graph, "other", {updates(y)}, [] {});
+  std::this_thread::sleep_for(10ms);  // until the worker asks
   std::thread opens([&] {
     std::this_thread::sleep_for(50ms);
     gate.open();
