@@ -151,6 +151,7 @@ class Engine final : private TaskSource {
   void let_next_in(PlanState& plan, Slot* slot = nullptr);
   [[nodiscard]] static TaskHandle stands_for(TaskHandle const& handle);
   void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
+  static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
   static void note_failed(Task& task, std::string const& text, FailurePtr const& failure, bool cancelled);
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
   void wait_for_replay(TaskHandle const& handle);

@@ -33,6 +33,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
     std::unique_lock lock(m_submission);
     if (frame == nullptr) make_room(lock);
     if (!spec.after.empty()) resolve_after(spec, resolved);
+    if (spec.replays != nullptr) order_behind_replays(spec, resolved);
     task = &new_task(spec, m_root);
     id = task->id;
     rest = Task::being_submitted - connect(*task, spec, m_root);
