@@ -36,14 +36,16 @@ class SpaceAdapter {
   /// Is what is launched on the two done in order?
   [[nodiscard]] virtual bool same_queue(void const* a, void const* b) const { return a == b; }
 
-  /// Throws when something could not be launched since the last call, on this thread.
+  /// Throws when something could not be launched since the last call, on this thread. (What could be launched
+  /// is waited for all the same.)
   virtual void check_launch(void* /*instance*/) {}
   /// An event that passes when everything launched on the instance so far is done. `timed`: its time can be
   /// asked for.
   virtual void* record_event(void* /*instance*/, bool /*timed*/) { return nullptr; }
   /// What is launched on the instance from now on waits for the event. May outlive the event's handle.
   virtual void enqueue_wait(void* /*instance*/, void* /*event*/) {}
-  /// Throws what the device reports, if it has failed; then no event of it passes any more.
+  /// Throws what the device reports, if it has failed; then no event of the instance that has been recorded
+  /// so far passes any more. Other instances are asked on their own.
   [[nodiscard]] virtual bool has_passed(void* /*event*/) { return true; }
   virtual void release_event(void* /*event*/) noexcept {}
   /// From one timed event that has passed to another; negative if that passed first.

@@ -5,6 +5,7 @@
 #include <Trellis_Space.hpp>
 #include <impl/Trellis_FunctionRef.hpp>
 #include <impl/Trellis_Recorder.hpp>
+#include <impl/Trellis_SpinLock.hpp>
 #include <impl/Trellis_Task.hpp>
 
 #include <atomic>
@@ -39,10 +40,20 @@ struct PlanGraph;
 /// So a chain has no events but those that progress asks for, and a stream waits for another one only once
 /// for all that it launched before the same event.
 ///
-/// INVARIANT. Under the mutex: a task has `stream >= 0` from its launch until `retire` hands it out; each
-/// stream's tasks and events are in the order of their launch, and positions on it only grow. As a stream
-/// completes in order, an event that has passed says so for all positions before it. Waits only lead to what
-/// has been enqueued before, so streams cannot wait for each other in a circle.
+/// INVARIANT. Under the mutex: a task has `stream >= 0` from its launch until it retires; each stream's tasks
+/// and events are in the order of their launch, and positions on it only grow. As a stream completes in
+/// order, an event that has passed says so for all positions before it. Waits only lead to what has been
+/// enqueued before, so streams cannot wait for each other in a circle.
+///
+/// ORDER. A task retires after those before it that were on other streams, though these may be asked later: a
+/// failure that one of them has is known when the task's turn comes. (An event that has passed tells that
+/// those it waited for have, but not what happened there.) So before a stream passes an event the streams of
+/// the tasks' predecessors are asked up to these. That does not come back to the same stream: the event of a
+/// predecessor was recorded before the task was launched, and covers what was launched before, only.
+///
+/// FAILURES. What a stream has not done when it fails has failed. Nothing is said of the other streams of the
+/// device: each is asked on its own until it passes, or says that it has failed, too. Until then its tasks
+/// may run, and nobody must touch what they access.
 class AsyncStreams {
  public:
   /// `recorder`: where the device's times go, or null.
@@ -56,10 +67,11 @@ class AsyncStreams {
   [[nodiscard]] int stream_for(SpaceAdapter& space, void const* instance);
 
   /// Picks a stream, makes it wait for the task's predecessors on other streams, and launches the task with
-  /// `run(instance)`. What `run` throws passes through, and then nothing has been launched. `launched` is
-  /// called before anybody can retire the task.
+  /// `run(instance)`. That may throw when it has launched something, so the task is on the stream all the
+  /// same, and retires when the stream has passed it. `launched(threw)` is called before anybody can retire
+  /// it; if `run` threw, as a handler of that. When this throws, nothing of the task has been launched.
   void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
-              FunctionRef<void()> launched);
+              FunctionRef<void(bool threw)> launched);
 
   /// Captures tasks and the order between them, `rounds` times one after the other, as one of the graphs; or
   /// updates the one that is there. In it at most as many run side by side as there are streams.
@@ -70,30 +82,22 @@ class AsyncStreams {
   static void release(PlanGraph& graph) noexcept;
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(m_mutex); }
 
-  struct Retired {
-    struct Passed {
-      Task* task;
-      int stream;
-      std::uint64_t started_ns = 0;  ///< on the device; 0: not known
-      std::uint64_t finished_ns = 0;
-    };
-    std::vector<Passed> passed;
-    /// What a device that has failed had not done.
-    struct Failed {
-      std::exception_ptr error;
-      /// In the order of their launch on each stream, those of the stream that said so first.
-      std::vector<Passed> tasks;
-    };
-    std::vector<Failed> failed;
-
-    [[nodiscard]] std::size_t count() const {
-      std::size_t all = passed.size();
-      for (Failed const& device : failed) all += device.tasks.size();
-      return all;
-    }
+  struct StreamFailure {
+    std::exception_ptr error;
+    std::string first;  ///< of its tasks, in words; for whoever completes them
   };
-  /// Hands out tasks whose events have passed. Does nothing while another thread is at it.
-  void retire(Retired& retired);
+  /// A task that is not on its stream any more.
+  struct Retired {
+    Task* task;
+    int stream;
+    std::uint64_t started_ns = 0;  ///< on the device; 0: not known
+    std::uint64_t finished_ns = 0;
+    std::shared_ptr<StreamFailure> failure{};  ///< null: it has passed; else it is one of those that had not
+  };
+  /// Asks for tasks whose events have passed. Does nothing while another thread is at it.
+  void retire();
+  /// Hands out what has been found, one by one: a task after those that it is ordered behind. False: none.
+  [[nodiscard]] bool next_retired(Retired& retired);
   [[nodiscard]] bool busy() const { return m_launched.load(std::memory_order_seq_cst) > 0; }
   /// Does one of the devices have a clock of its own?
   [[nodiscard]] bool has_own_clock() const { return m_own_clock.load(std::memory_order_relaxed); }
@@ -113,7 +117,8 @@ class AsyncStreams {
     /// What tells that the tasks up to a position have passed.
     struct Event {
       void* event;
-      std::uint64_t position;  ///< of the newest of them
+      std::uint64_t position;   ///< of the newest of them
+      bool has_passed = false;  ///< is known
     };
     std::deque<Event> events;
     std::vector<std::uint64_t> waited_for;  ///< by stream: up to which position
@@ -135,13 +140,14 @@ class AsyncStreams {
   [[nodiscard]] Stream* stream_of(Task::DevicePredecessor const& before) const;
   void record_last(Stream& stream);
   static void wait_for(Stream& stream, Stream& other, std::uint64_t position);
-  void pass_first_event(Stream& stream, std::vector<Retired::Passed>& passed);
+  [[nodiscard]] bool pass_first_event(Stream& stream);
+  [[nodiscard]] bool pass_up_to(Stream& stream, std::uint64_t position);
+  void hand_out(Retired&& retired);
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_soon();
-  void ask(Stream& stream, Retired& retired);
-  void ask_all(Retired& retired);
-  void ask_in_turns(Retired& retired);
-  void fail(Stream& first, std::vector<Retired::Passed>& failed);
-  void note_times(Retired::Passed& passed, Stream& stream, void* event);
+  void ask(Stream& stream);
+  void ask_in_turns();
+  void fail(Stream& stream, std::exception_ptr const& error);
+  void note_times(Retired& passed, Stream& stream, void* event);
   void set_clock(SpaceAdapter& space, void* instance);
   [[nodiscard]] Clock& clock_of(SpaceAdapter const& space);
   [[nodiscard]] static std::int64_t time_of(Clock const& clock, void* event);
@@ -154,10 +160,11 @@ class AsyncStreams {
   std::vector<std::unique_ptr<Stream>> m_streams;
   std::vector<Clock> m_clocks;          ///< of a recording graph
   std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
-  Retired m_passed;                     ///< what a launch has found, for `retire`
+  SpinLock m_retired_lock;              ///< may be taken under the mutex
+  std::deque<Retired> m_retired;        ///< guarded by that lock
   std::size_t m_next_asked = 0;         ///< the stream after this one is asked first
-  std::atomic<int> m_launched{0};
-  std::atomic<int> m_wanted{0};  ///< threads that are waiting for the mutex to launch something
+  std::atomic<int> m_launched{0};       ///< and not handed out
+  std::atomic<int> m_wanted{0};         ///< threads that are waiting for the mutex to launch something
   std::atomic<bool> m_own_clock{false};
 };
 

@@ -162,6 +162,7 @@ class Engine final : private TaskSource {
   Task* replay_over(PlanState& plan, Slot& slot, TaskState state);
   void let_next_in(PlanState& plan, Slot* slot = nullptr);
   void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
+  static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
   static void note_failed(Task& task, std::string const& text, FailurePtr const& failure, bool cancelled);
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
   void wait_for_replay(TaskHandle const& handle);
@@ -283,9 +284,10 @@ class Engine final : private TaskSource {
   void launch(Task& first, Slot& slot);
   void launch_one(Task& task, Slot& slot, std::vector<Task*>& ready);
   bool poll(Slot& slot);
-  void stop_polling(Slot const& slot);
-  void complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& slot);
-  void complete_failed(AsyncStreams::Retired::Failed const& device, Slot& slot);
+  void inherit_on_device(Task& task);
+  void stop_polling();
+  void complete_passed(AsyncStreams::Retired const& passed, Slot& slot);
+  void complete_failed(AsyncStreams::Retired const& failed, Slot& slot);
 
   // Waiting.
   void wait_until_done(TaskHandle const& handle);
@@ -364,9 +366,12 @@ class Engine final : private TaskSource {
   std::atomic<int> m_destroyers{0};  ///< calls, on all threads, that have taken kept tasks, or are about to
 
   AsyncStreams m_streams;
-  static constexpr int nobody = -1;
   static constexpr std::chrono::microseconds poll_interval{3};
-  std::atomic<int> m_poller{nobody};                    ///< number of the slot that asks the streams
+  std::atomic<void const*> m_poller{nullptr};  ///< the thread that asks the streams
+  [[nodiscard]] static void const* this_thread() {
+    static thread_local char const here = 0;
+    return &here;
+  }
   std::chrono::steady_clock::time_point m_next_poll{};  ///< for the poller
   std::mutex m_serial_mutex;
   Workers m_workers;  ///< last: its threads use everything above

@@ -62,6 +62,9 @@ class FailureLog {
     std::vector<FailurePtr> origins;  ///< in order of submission; the first `max_origins`
     std::size_t origin_count = 0;     ///< how many bodies threw
     std::size_t cancelled_count = 0;
+
+    /// What has failed later.
+    void add(Report&& later);
   };
   Report report();
   /// Forgets all failures.

@@ -83,7 +83,8 @@ struct PlanGraph {
   std::size_t rounds = 0;  ///< of `several`; 0: they cannot be had
   std::uint64_t asked_for_several = 0;
 
-  [[nodiscard]] bool exists() const { return one.handle != nullptr; }
+  /// Does not change once the plan is recorded.
+  [[nodiscard]] bool exists() const { return space != nullptr; }
   void make_stale() { one.stale = several.stale = true; }
 };
 

@@ -97,6 +97,15 @@ struct TaskExtras {
 /// a thread that took the slot from the free list, which itself happens after completion. Successors are only
 /// added under `lock` while `live_id == id`; after that the list belongs to the completing thread.
 ///
+/// INVARIANT (successors). Who is in the list is still to be triggered by this task. So it is pending, its
+/// count cannot reach 0 before, and the pointer is not stale, whoever reads it under `lock`, or completes the
+/// task. A device task that is launched triggers those that wait for the launch alone; it takes them out
+/// under the same hold of `lock` in which it sets `launched`, for from then on they may be launched, complete
+/// and reused before it is complete itself. Later ones of that kind are not added. (A recorded task keeps its
+/// list for all its runs: its successors are not reused while the plan is there.) What a device task
+/// remembers of those before it, `device_predecessors`, may be stale, and is only used after a look at
+/// `live_id`.
+///
 /// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`, which submission
 /// takes off at its end together with adding the number of edges, so it cannot reach 0 before. All decrements
 /// are acquire-release: the thread that brings it to 0 happens after every predecessor and after the
@@ -213,6 +222,20 @@ struct alignas(64) Task {
   void clear_successors() {
     if (successor_count > inline_successors) more_successors.clear();
     successor_count = 0;
+  }
+  /// Takes those out for which `stays(successor)` is false. Requires: lock is held and the task is live.
+  template <class F>
+  void keep_successors(F&& stays) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t k = 0; k < successor_count; ++k) {
+      Task* const next = successor(k);
+      if (!stays(next)) continue;
+      (kept < inline_successors ? successors[kept] : more_successors[kept - inline_successors]) = next;
+      ++kept;
+    }
+    if (successor_count > inline_successors)
+      more_successors.resize(kept > inline_successors ? kept - inline_successors : 0);
+    successor_count = kept;
   }
   /// Requires: lock is held and the task is live.
   void add_successor(Task* successor) {

@@ -119,11 +119,12 @@ std::unique_lock<std::recursive_mutex> AsyncStreams::lock_soon() {
 }
 
 void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(void*)> run,
-                          FunctionRef<void()> launched) {
+                          FunctionRef<void(bool)> launched) {
   auto const lock = lock_soon();
   // Where time is the device's own affair, what a thread happens to have asked so far must not matter.
   bool const own_clock = task.space->has_own_clock();
-  if (own_clock) ask_all(m_passed);
+  if (own_clock)
+    for (auto const& each : m_streams) ask(*each);
   Stream& stream = choose(task, threads_per_worker);
   if (!stream.launched.empty() && !stream.last_has_event() && !overwrites(task, *stream.launched.back()))
     record_last(stream);
@@ -143,21 +144,27 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   bool const timed = m_recorder != nullptr;
   if (timed) task.launched_ns = m_recorder->now_ns();
   void* const start = timed ? task.space->record_event(stream.instance, true) : nullptr;
+  auto const enter = [&](void* start_event) {
+    task.start_event = start_event;
+    task.stream = stream.number;
+    task.position = stream.next++;
+    stream.launched.push_back(&task);
+    m_launched.fetch_add(1, std::memory_order_seq_cst);
+  };
   try {
     run(stream.instance);
     task.space->check_launch(stream.instance);
     if (timed || own_clock)
       stream.events.push_back({task.space->record_event(stream.instance, timed), stream.next});
   } catch (...) {
+    // Nobody knows what it has launched before. If the stream cannot even tell when it has passed that, it
+    // has failed, which shows when it is asked.
     if (timed) task.space->release_event(start);
-    throw;
+    enter(nullptr);
+    return launched(true);
   }
-  task.start_event = start;
-  task.stream = stream.number;
-  task.position = stream.next++;
-  stream.launched.push_back(&task);
-  m_launched.fetch_add(1, std::memory_order_seq_cst);
-  launched();
+  enter(start);
+  launched(false);
 }
 
 // --- graphs
@@ -289,72 +296,102 @@ void AsyncStreams::release(PlanGraph& graph) noexcept {
 // --- what has passed
 // --------------------------------------------------------------------------------------------------------
 
-void AsyncStreams::pass_first_event(Stream& stream, std::vector<Retired::Passed>& passed) {
-  Stream::Event const event = stream.events.front();
+/// Retires what the stream's first event covers. False: it is not known to have passed, or something that
+/// came before is not.
+bool AsyncStreams::pass_first_event(Stream& stream) {
+  Stream::Event& first = stream.events.front();
+  first.has_passed = first.has_passed || stream.space->has_passed(first.event);
+  if (!first.has_passed) return false;
+  for (Task const* task : stream.launched) {
+    if (task->position > first.position) break;
+    for (auto const& before : task->device_predecessors)
+      if (Stream* const other = stream_of(before);
+          other != nullptr && other != &stream && !pass_up_to(*other, before.task->position))
+        return false;
+  }
+
+  Stream::Event const event = first;
   stream.events.pop_front();
   bool timed = false;
   while (!stream.launched.empty() && stream.launched.front()->position <= event.position) {
     Task& task = *stream.launched.front();
     stream.launched.pop_front();
-    passed.push_back({&task, stream.number});
+    Retired passed{&task, stream.number};
     timed = task.start_event != nullptr;
-    if (timed) note_times(passed.back(), stream, event.event);
+    if (timed) note_times(passed, stream, event.event);
     task.stream = -1;
+    hand_out(std::move(passed));
   }
   if (!timed || !take_as_clock(*stream.space, event.event)) stream.space->release_event(event.event);
+  return true;
 }
 
-/// The device has failed: nothing that was launched on it will pass.
-void AsyncStreams::fail(Stream& first, std::vector<Retired::Passed>& failed) {
-  SpaceAdapter& space = *first.space;
-  auto const give_up = [&](Stream& stream) {
-    for (Task* task : stream.launched) {
-      failed.push_back({task, stream.number});
-      if (task->start_event != nullptr) space.release_event(task->start_event);
-      task->start_event = nullptr;
-      task->stream = -1;
-    }
-    stream.launched.clear();
-    for (Stream::Event const& event : stream.events) space.release_event(event.event);
-    stream.events.clear();
-  };
-  give_up(first);
-  for (auto const& stream : m_streams)
-    if (stream->space == &space) give_up(*stream);
+/// True: nothing at or before the position is on the stream any more. Requires that the stream has an event
+/// for that.
+bool AsyncStreams::pass_up_to(Stream& stream, std::uint64_t position) {
+  try {
+    while (!stream.launched.empty() && stream.launched.front()->position <= position)
+      if (!pass_first_event(stream)) return false;
+  } catch (...) {
+    fail(stream, std::current_exception());
+  }
+  return true;
 }
 
-void AsyncStreams::ask(Stream& stream, Retired& retired) {
+/// From here on the task may be complete, and reused.
+void AsyncStreams::hand_out(Retired&& retired) {
+  std::lock_guard const lock(m_retired_lock);
+  m_retired.push_back(std::move(retired));
+}
+
+/// Nothing that is on the stream will pass.
+void AsyncStreams::fail(Stream& stream, std::exception_ptr const& error) {
+  auto const failure = std::make_shared<StreamFailure>(StreamFailure{error, {}});
+  for (Stream::Event const& event : stream.events) stream.space->release_event(event.event);
+  stream.events.clear();
+  for (Task* task : std::exchange(stream.launched, {})) {
+    if (task->start_event != nullptr) stream.space->release_event(task->start_event);
+    task->start_event = nullptr;
+    task->stream = -1;
+    hand_out({task, stream.number, 0, 0, failure});
+  }
+}
+
+void AsyncStreams::ask(Stream& stream) {
   if (stream.launched.empty()) return;
   try {
     if (stream.events.empty()) record_last(stream);
-    while (!stream.events.empty() && stream.space->has_passed(stream.events.front().event))
-      pass_first_event(stream, retired.passed);
+    while (!stream.events.empty() && pass_first_event(stream)) {
+    }
   } catch (...) {
-    retired.failed.push_back({std::current_exception(), {}});
-    fail(stream, retired.failed.back().tasks);
+    fail(stream, std::current_exception());
   }
-}
-
-void AsyncStreams::ask_all(Retired& retired) {
-  for (auto const& stream : m_streams) ask(*stream, retired);
 }
 
 /// Each question is a call of the driver, and a thread that is to launch something must not wait for many:
 /// then the others are asked next time. `m_wanted` is only a hint.
-void AsyncStreams::ask_in_turns(Retired& retired) {
+void AsyncStreams::ask_in_turns() {
   for (std::size_t left = m_streams.size(); left > 0; --left) {
     m_next_asked = (m_next_asked + 1) % m_streams.size();
-    ask(*m_streams[m_next_asked], retired);
+    ask(*m_streams[m_next_asked]);
     if (m_wanted.load(std::memory_order_relaxed) > 0) return;
   }
 }
 
-void AsyncStreams::retire(Retired& retired) {
+void AsyncStreams::retire() {
   std::unique_lock const lock(m_mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return;
-  retired = std::exchange(m_passed, {});
-  ask_in_turns(retired);
-  m_launched.fetch_sub(static_cast<int>(retired.count()), std::memory_order_seq_cst);
+  if (lock.owns_lock()) ask_in_turns();
+}
+
+bool AsyncStreams::next_retired(Retired& retired) {
+  {
+    std::lock_guard const lock(m_retired_lock);
+    if (m_retired.empty()) return false;
+    retired = std::move(m_retired.front());
+    m_retired.pop_front();
+  }
+  m_launched.fetch_sub(1, std::memory_order_seq_cst);
+  return true;
 }
 
 void AsyncStreams::host_is_idle() {
@@ -399,7 +436,7 @@ std::int64_t AsyncStreams::time_of(Clock const& clock, void* event) {
 
 /// The two clocks do not run alike to the last millionth. That nothing starts before it was launched, nor is
 /// over later than it was seen to be, tells when they are too far apart, and by how much at least.
-void AsyncStreams::note_times(Retired::Passed& passed, Stream& stream, void* event) {
+void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
   Task& task = *passed.task;
   Clock& clock = clock_of(*stream.space);
   std::int64_t earliest = 0;

@@ -199,8 +199,8 @@ bool Engine::has_ready(Slot const& slot) const {
   if (!m_policy->empty() || (slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0)) return true;
   if (!m_streams.busy()) return false;
   if (!slot.waits && m_streams.has_own_clock() && !m_workers.anyone_waits()) return false;
-  int const poller = m_poller.load(std::memory_order_seq_cst);
-  return poller == nobody || poller == slot.number;
+  void const* const poller = m_poller.load(std::memory_order_seq_cst);
+  return poller == nullptr || poller == this_thread();
 }
 
 Task* Engine::pop_main() {
@@ -230,7 +230,7 @@ void Engine::idle(Slot& slot) {
 // ---------------------------------------------------------------------------------------------------------
 
 void Engine::run(Task* task, Slot& slot, Condition stop) {
-  stop_polling(slot);
+  stop_polling();
   while (task != nullptr) {
     if (--slot.until_pause < 0) stay_behind(slot);
     task = run_one(*task, slot);
@@ -425,14 +425,10 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   task.lock.lock();
   task.live_id.store(0, std::memory_order_release);
   bool const has_waiter = task.has_waiter;
-  bool const launched = task.launched;
   task.lock.unlock();
 
   std::size_t const granted = ready.size();  // these have been made ready before
-  task.for_each_successor([&](Task* successor) {
-    if (!launched || trigger_between(task, *successor) == Trigger::completion)
-      trigger(*successor, failure, ready);
-  });
+  task.for_each_successor([&](Task* successor) { trigger(*successor, failure, ready); });
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, slot);
   if (task.has_extras && task.extras->has_objects()) destroy_extras(task, slot, next);
@@ -464,16 +460,29 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
     ready[kept++] = &task;
   }
   ready.resize(kept);
+  std::vector<Task*> to_launch;
   std::erase_if(ready, [&](Task* task) {
-    if (!task->main_thread || m_serial) return false;
-    push(*task, &slot);
+    if (task->main_thread && !m_serial)
+      push(*task, &slot);
+    else if (launches_here(*task))
+      to_launch.push_back(task);
+    else
+      return false;
     return true;
   });
-  if (ready.empty()) return nullptr;
-  static_assert(sizeof(ReadyTask) == sizeof(Task*));
-  ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
-  Task* const next = m_policy->finished({first, ready.size()}, slot.number).impl();
-  if (next == nullptr || ready.size() > 1) m_workers.ready_added();
+  Task* next = nullptr;
+  if (!ready.empty()) {
+    static_assert(sizeof(ReadyTask) == sizeof(Task*));
+    ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
+    next = m_policy->finished({first, ready.size()}, slot.number).impl();
+    if (next == nullptr || ready.size() > 1) m_workers.ready_added();
+  }
+  if (!to_launch.empty()) {  // after the others have gone to where they are found; `ready` may be used again
+    std::stable_sort(to_launch.begin(), to_launch.end(),
+                     [](Task const* a, Task const* b) { return a->priority > b->priority; });
+    for (Task* task : to_launch) launch(*task, slot);
+    m_workers.ready_added();
+  }
   return next;
 }
 
@@ -627,30 +636,44 @@ void Engine::launch(Task& first, Slot& slot) {
   }
 }
 
+/// Failures of those before it on the device, as far as they are known. Each enters the log before its task
+/// is complete; one that comes later finds this task launched, and is seen when it retires, which is later
+/// still.
+void Engine::inherit_on_device(Task& task) {
+  if (!m_failures.any()) return;
+  for (auto const& before : task.device_predecessors)
+    if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
+}
+
 /// `ready` gets its successors that wait for nothing else.
 void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
-  if (m_failures.any())
-    for (auto const& before : task.device_predecessors)
-      if (before.task->live_id.load(std::memory_order_acquire) != before.id)
-        if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
+  inherit_on_device(task);
   if (task.failure != nullptr) return push(task, &slot);
   try {
     task.state.store(TaskState::running, std::memory_order_relaxed);
     changed(task, TaskState::running);
     Frame const frame(*this, slot, task);
-    // Successors that wait for the launch alone are collected before the task can retire and be reused.
     m_streams.launch(
         task, *m_options.threads_per_worker,
         [&](void* instance) { task.ops->run(task.body, instance, task.label); },
-        [&] {
+        [&](bool threw) {
+          if (threw) {  // its successors are cancelled when the stream has passed what it may have launched
+            FailurePtr failure = current_failure(task);
+            std::lock_guard const lock(task.lock);
+            task.failure = std::move(failure);
+            return;
+          }
           std::lock_guard const lock(task.lock);
           task.launched = true;
           if (task.is_recorded) return;  // all edges of a plan fire on completion
-          task.for_each_successor([&](Task* successor) {
-            if (trigger_between(task, *successor) == Trigger::launch) trigger(*successor, nullptr, ready);
+          // Successors that wait for the launch alone leave the list, see Task.
+          task.keep_successors([&](Task* successor) {
+            if (trigger_between(task, *successor) == Trigger::completion) return true;
+            trigger(*successor, nullptr, ready);
+            return false;
           });
         });
-  } catch (...) {
+  } catch (...) {  // nothing has been launched
     task.failure = current_failure(task);
     if (slot.number < 0)
       push(task, &slot);
@@ -660,18 +683,22 @@ void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
 }
 
 void Engine::leaves(Slot& slot) {
-  stop_polling(slot);
+  stop_polling();
   destroy_kept(slot, slot);
 }
 
-void Engine::stop_polling(Slot const& slot) {
-  if (m_poller.load(std::memory_order_relaxed) != slot.number) return;
-  m_poller.store(nobody, std::memory_order_seq_cst);
+void Engine::stop_polling() {
+  if (m_poller.load(std::memory_order_relaxed) != this_thread()) return;
+  m_poller.store(nullptr, std::memory_order_seq_cst);
   if (m_streams.busy()) m_workers.ready_added();
 }
 
 /// Completes what has passed on the streams. One thread at a time asks, and not all the time: each question
 /// may keep a thread that launches from the device's driver.
+///
+/// It is the thread, not its slot, that polls: what it completes is given to code of the user's (the end of a
+/// functor), which may wait, and then the thread works on in another slot. What has been found is in the
+/// streams' keeping until its turn comes, so it is completed there.
 ///
 /// INVARIANT (somebody polls). While streams are busy a thread polls, or one is awake that will, or all
 /// permits are used for tasks. Whoever launches, or stops polling, calls `ready_added` afterwards. Who goes
@@ -683,32 +710,44 @@ bool Engine::poll(Slot& slot) {
   // thread submits.
   bool const somebody_waits = slot.waits || m_workers.anyone_waits();
   if (!somebody_waits && m_streams.has_own_clock()) return false;
-  int expected = nobody;
-  if (!m_poller.compare_exchange_strong(expected, slot.number, std::memory_order_seq_cst) &&
-      expected != slot.number)
+  void const* expected = nullptr;
+  if (!m_poller.compare_exchange_strong(expected, this_thread(), std::memory_order_seq_cst) &&
+      expected != this_thread())
     return false;
   auto const now = std::chrono::steady_clock::now();
   if (now < m_next_poll) return false;
+  m_streams.retire();
+  bool any = false;
   AsyncStreams::Retired retired;
-  m_streams.retire(retired);
-  for (AsyncStreams::Retired::Passed const& passed : retired.passed) complete_passed(passed, slot);
-  for (AsyncStreams::Retired::Failed const& device : retired.failed) complete_failed(device, slot);
-  bool const any = !retired.passed.empty() || !retired.failed.empty();
+  while (m_poller.load(std::memory_order_relaxed) == this_thread() && m_streams.next_retired(retired)) {
+    any = true;
+    if (retired.failure != nullptr)
+      complete_failed(retired, slot);
+    else
+      complete_passed(retired, slot);
+  }
   if (!any) {
     m_next_poll = std::chrono::steady_clock::now() + poll_interval;
     if (somebody_waits) m_streams.host_is_idle();
   }
+  // Nobody else may be awake: none of the conditions that these have made true is looked at otherwise before
+  // this thread sleeps.
+  if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   if (!m_streams.busy()) {
+    stop_polling();
     destroy_kept_of_devices(slot);
-    stop_polling(slot);
   }
   return any;
 }
 
-void Engine::complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& slot) {
+void Engine::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
   Task& task = *passed.task;
   TaskState state = TaskState::done;
-  if (task.ops->finish != nullptr) try {
+  inherit_on_device(task);
+  if (task.failure != nullptr) {  // its launch has thrown, or something before it has failed meanwhile
+    state = task.is_recorded || task.failure->origin == task.id ? TaskState::failed : TaskState::cancelled;
+  } else if (task.ops->finish != nullptr) {
+    try {
       task.ops->finish(task.body);
     } catch (PartFailed const&) {
       state = TaskState::failed;  // the part has left its failure here
@@ -716,29 +755,28 @@ void Engine::complete_passed(AsyncStreams::Retired::Passed const& passed, Slot& 
       state = TaskState::failed;
       inherit(task, current_failure(task));
     }
+  }
   if (m_recorder && passed.finished_ns != 0)
     m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
   if (Task* const next = complete(task, slot, state, m_workers.max_slots() + passed.stream)) push(*next, &slot);
 }
 
-/// The device has failed. It does not say in which task, so it is the first one that is not known to have
-/// passed; nobody knows what those behind it have done.
-void Engine::complete_failed(AsyncStreams::Retired::Failed const& device, Slot& slot) {
-  std::string first;
-  for (AsyncStreams::Retired::Passed const& failed : device.tasks) {
-    Task& task = *failed.task;
-    FailurePtr failure;
-    try {
-      std::rethrow_exception(device.error);
-    } catch (...) {
-      failure = current_failure(
-          task, first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");
-    }
-    if (first.empty()) first = failure->origin_text;
-    inherit(task, failure);
-    if (Task* const next = complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
-      push(*next, &slot);
+/// The device has failed. It does not say in which task, so it is the first one of the stream that is not
+/// known to have passed; nobody knows what those behind it have done.
+void Engine::complete_failed(AsyncStreams::Retired const& failed, Slot& slot) {
+  Task& task = *failed.task;
+  std::string& first = failed.failure->first;
+  FailurePtr failure;
+  try {
+    std::rethrow_exception(failed.failure->error);
+  } catch (...) {
+    failure = current_failure(
+        task, first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");
   }
+  if (first.empty()) first = failure->origin_text;
+  inherit(task, failure);
+  if (Task* const next = complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
+    push(*next, &slot);
 }
 
 }  // namespace trellis::Impl

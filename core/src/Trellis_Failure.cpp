@@ -59,6 +59,12 @@ FailureLog::Report FailureLog::report() {
   return std::exchange(m_unreported, {});
 }
 
+void FailureLog::Report::add(Report&& later) {
+  origins.insert(origins.end(), later.origins.begin(), later.origins.end());
+  origin_count += later.origin_count;
+  cancelled_count += later.cancelled_count;
+}
+
 void FailureLog::clear() {
   if (!any()) return;
   std::lock_guard const lock(m_mutex);

@@ -146,9 +146,7 @@ TaskHandle Engine::submit_graph(Label const& label, std::shared_ptr<PlanState> c
     auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, count}; };
     TaskSpec spec(Label(label), graph_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
     spec.accesses = plan->requests;
-    std::vector<TaskHandle> after = plan->after;
-    if (last.valid()) after.push_back(last);
-    spec.after = after;
+    spec.after = plan->after;  // and after the replay before, see order_behind_replays
     spec.space = plan->graph.space;
     spec.replays = plan.get();
     last = submit_pending(*plan, std::move(spec));

@@ -69,6 +69,21 @@ void Engine::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) co
   spec.after = resolved;
 }
 
+/// A plan that is a graph of a device is replayed on streams, where it does not queue as it does on the host
+/// (see `run_plan`). So of two replays that need it, itself or in another plan, the later one is ordered
+/// behind the earlier one by an edge, which may trigger on launch. The submission lock is held, so each finds
+/// the one before.
+void Engine::order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved) {
+  std::vector<TaskHandle> before;
+  for_each_plan(*spec.replays, [&](PlanState const& plan) {
+    if (plan.graph.exists() && plan.last.valid()) before.push_back(plan.last);
+  });
+  if (before.empty()) return;
+  if (resolved.empty()) resolved.assign(spec.after.begin(), spec.after.end());
+  resolved.insert(resolved.end(), before.begin(), before.end());
+  spec.after = resolved;
+}
+
 /// The task that a recorded one, or a part, belongs to; null when there is none.
 Task* Engine::whole_of(Task const& task) {
   return task.is_recorded ? task.node.plan->whole.load(std::memory_order_acquire) : task.parent;

@@ -39,6 +39,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
     std::unique_lock lock(m_submission);
     if (frame == nullptr) make_room(lock);
     if (!spec.after.empty()) resolve_after(spec, resolved);
+    if (spec.replays != nullptr) order_behind_replays(spec, resolved);
     task = &new_task(spec, m_root);
     id = task->id;
     rest = Task::being_submitted - connect(*task, spec, m_root);
@@ -197,8 +198,7 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.clear_extras();
   if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
   if (task.asynchronous || used_device) {
-    task.device_predecessors.clear();
-    task.stream = -1;
+    task.device_predecessors.clear();  // `stream` is -1 since its owner before has retired
     task.wanted_stream = spec.stream;
   }
   return task;

@@ -28,9 +28,12 @@ void Engine::wait() {
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
   if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
   finish_all();
-
-  FailureLog::Report const report = m_failures.report();
-  drop_objects(false);
+  FailureLog::Report report = m_failures.report();
+  // What destructors submit that run only now is waited for as well.
+  for (drop_objects(false); !all_done(); drop_objects(false)) {
+    finish_all();
+    report.add(m_failures.report());
+  }
   if (report.origins.empty()) return;
   Failure const& first = *report.origins.front();
   std::string text = first.origin_text + " failed: " + first.what;
@@ -148,8 +151,10 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
   }
 }
 
-/// See Holding.
+/// See Holding. Of what has passed on devices the thread has no more than one task in hand; another one asks for
+/// the rest.
 void Engine::let_go_what_is_held(Slot& slot) {
+  stop_polling();
   for (Task** held : slot.holding)
     if (Task* const task = std::exchange(*held, nullptr)) push(*task, &slot);
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -28,7 +29,7 @@ class FakeDevice : public SpaceAdapter {
    public:
     class Queue {
      public:
-      Queue() : m_thread([this] { work(); }) {}
+      explicit Queue(int number) : m_number(number), m_thread([this] { work(); }) {}
       Queue(Queue const&) = delete;
       Queue& operator=(Queue const&) = delete;
       ~Queue() {
@@ -42,6 +43,7 @@ class FakeDevice : public SpaceAdapter {
         }
         m_changed.notify_one();
       }
+      [[nodiscard]] int number() const { return m_number; }
 
      private:
       void work() {
@@ -55,13 +57,16 @@ class FakeDevice : public SpaceAdapter {
           next();
         }
       }
+      int const m_number;
       std::mutex m_mutex;
       std::condition_variable m_changed;
       std::deque<std::function<void()>> m_queue;
       std::thread m_thread;
     };
 
-    Stream() : m_queue(std::make_shared<Queue>()) {}
+    static constexpr int users = 1000;
+    /// `number`: what a test calls it.
+    explicit Stream(int number = users) : m_queue(std::make_shared<Queue>(number)) {}
     explicit Stream(std::shared_ptr<Queue> queue) : m_queue(std::move(queue)) {}
     void enqueue(std::function<void()> work) { m_queue->enqueue(std::move(work)); }
     [[nodiscard]] std::shared_ptr<Queue> const& queue() const { return m_queue; }
@@ -75,7 +80,7 @@ class FakeDevice : public SpaceAdapter {
   std::string_view name() const override { return m_name; }
   void* make_instance(int /*threads*/) override {
     ++streams;
-    return new Stream;
+    return new Stream(m_made++);
   }
   void destroy_instance(void* instance) noexcept override {
     --streams;
@@ -91,9 +96,11 @@ class FakeDevice : public SpaceAdapter {
     return static_cast<Stream const*>(a)->queue() == static_cast<Stream const*>(b)->queue();
   }
   void* record_event(void* instance, bool /*timed*/) override {
+    if (cannot_record) throw std::runtime_error("no more events");
     ++recorded;
     ++events;
     auto event = std::make_shared<Event>();
+    event->stream = static_cast<Stream*>(instance)->queue()->number();
     static_cast<Stream*>(instance)->enqueue([event] {
       {
         std::lock_guard const lock(event->mutex);
@@ -114,8 +121,13 @@ class FakeDevice : public SpaceAdapter {
   }
   bool has_passed(void* event) override {
     ++questions;
-    if (failed) throw std::runtime_error("the device is on fire");
+    if (when_asked) when_asked();
     auto const& state = *static_cast<std::shared_ptr<Event>*>(event);
+    if (failed || failed_stream == state->stream) throw std::runtime_error("the device is on fire");
+    if (silent_about == state->stream) return false;
+    if (late > 0 &&
+        (static_cast<std::uint32_t>(questions) * 2654435761u >> 16) % 100 < static_cast<std::uint32_t>(late))
+      return false;
     std::lock_guard const lock(state->mutex);
     return state->passed;
   }
@@ -135,15 +147,24 @@ class FakeDevice : public SpaceAdapter {
   std::atomic<int> questions{0};
   std::atomic<int> recorded{0};
   std::atomic<bool> failed{false};  ///< from now on it says nothing but that
+  /// The same about one stream; the graph's are numbered in the order in which they are made.
+  std::atomic<int> failed_stream{-1};
+  /// What is asked about this stream is answered as if nothing had passed, as by who asks in between.
+  std::atomic<int> silent_about{-1};
+  std::atomic<int> late{0};  ///< of a hundred questions so many are answered like that
+  std::atomic<bool> cannot_record{false};
+  std::function<void()> when_asked;  ///< set while nothing is launched; called with each question
 
  private:
   struct Event {
     std::mutex mutex;
     std::condition_variable changed;
+    int stream = -1;
     bool passed = false;
     std::chrono::steady_clock::time_point at;
   };
   std::string m_name;
+  int m_made = 0;
 };
 
 /// The body of a device task: launches `kernel` on the stream that the engine chose.

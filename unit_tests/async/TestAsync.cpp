@@ -156,6 +156,62 @@ TEST_F(Async, TheSubmittingThreadLaunchesWhatTheDeviceKeepsInOrder) {
   EXPECT_THAT(launched_by, testing::Each(std::this_thread::get_id()));
 }
 
+/// First in, first out; counts what it sees of the device.
+class CountingPolicy : public SchedulingPolicy {
+ public:
+  std::string_view name() const override { return "counting"; }
+  void start(int slots) override { m_fifo->start(slots); }
+  void push(ReadyTask task, int slot) override {
+    note(task);
+    m_fifo->push(task, slot);
+  }
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+    for (ReadyTask const task : ready) note(task);
+    return m_fifo->finished(ready, slot);
+  }
+  ReadyTask pop(int slot) override { return m_fifo->pop(slot); }
+  bool empty() const override { return m_fifo->empty(); }
+  std::atomic<int> of_the_device{0};
+
+ private:
+  void note(ReadyTask task) { of_the_device += task.label() == "kernel"; }
+  std::shared_ptr<SchedulingPolicy> m_fifo = make_fifo_policy();
+};
+
+TEST_F(Async, AWorkerLaunchesWhatItMakesReadyAtOnce) {
+  TaskGraphOptions options = with_workers(2);
+  auto const policy = std::make_shared<CountingPolicy>();
+  options.policy = policy;
+  TaskGraph graph(options);
+  Block x("x", 4);
+  for (int round = 0; round < 20; ++round) {
+    task(graph, "host", {updates(x)}, [] { std::this_thread::sleep_for(100us); });
+    for (std::size_t k = 0; k < 4; ++k) {
+      kernel(graph, "kernel", {updates(x(k, 1))}, [&, k] { ++x[k]; });
+      task(graph, "beside", {reads(x(k, 1))}, [] {});
+    }
+    graph.wait();
+  }
+  EXPECT_EQ(policy->of_the_device, 0);
+  EXPECT_EQ(x[3], 20);
+}
+
+TEST_F(Async, APlansRootsOnTheDeviceAreLaunchedByWhoeverStartsARound) {
+  TaskGraphOptions options = with_workers(2);
+  auto const policy = std::make_shared<CountingPolicy>();
+  options.policy = policy;
+  TaskGraph graph(options);
+  Block x("x", 4), sum("sum");
+  Plan const plan = graph.record([&] {
+    for (std::size_t k = 0; k < 4; ++k) kernel(graph, "kernel", {updates(x(k, 1))}, [&, k] { ++x[k]; });
+    task(graph, "host", {reads(x), updates(sum)}, [&] { sum[0] += x[0] + x[3]; });
+  });
+  graph.replay(plan, 10);
+  graph.wait();
+  EXPECT_EQ(policy->of_the_device, 0);
+  EXPECT_EQ(sum[0], 110);
+}
+
 TEST_F(Async, ALongChainBehindAHostTaskIsLaunchedWithoutRecursion) {
   TaskGraphOptions options = with_workers(1);
   int const length = sanitized ? 2'000 : 100'000;
@@ -441,6 +497,36 @@ TEST_F(Async, TheCapHoldsForTheDeviceToo) {
   }
   graph.wait();
   EXPECT_EQ(x[0], 500);
+}
+
+TEST_F(Async, WhoeverSleepsAtTheCapIsWokenByWhatIsFoundToHavePassed) {
+  // The submitter sleeps; the worker finds that most of the tasks have passed, and that is enough. It does
+  // not get an answer to its next question before the submitter is awake.
+  TaskGraphOptions options = with_workers(1);
+  options.in_flight = 64;
+  TaskGraph graph(options);
+  Block x("x"), y("y");
+  Gate gate, others, through;
+  until_done(kernel(graph, "by the worker", {}, [] {}));
+  std::atomic<bool> woken{true};
+  device.when_asked = [&] {
+    if (gate.is_open() && graph.in_flight() <= 16 && !through.pass(5s)) woken = false;
+  };
+  kernel(graph, "first", {writes(x)}, [&] { gate.pass(); });
+  for (int k = 1; k < 48; ++k) kernel(graph, "link", {updates(x)}, [] {});
+  kernel(graph, "other", {writes(y)}, [&] { others.pass(); });
+  for (int k = 1; k < 16; ++k) kernel(graph, "other", {updates(y)}, [] {});
+  std::this_thread::sleep_for(10ms);  // until the worker asks
+  std::thread opens([&] {
+    std::this_thread::sleep_for(50ms);
+    gate.open();
+  });
+  task(graph, "one too many", {}, [] {});
+  through.open();
+  others.open();
+  opens.join();
+  graph.wait();
+  EXPECT_TRUE(woken);
 }
 
 TEST_F(Async, ManyTasksCostNoMemoryForEver) {

@@ -87,7 +87,7 @@ TEST_F(Async, AnErrorAtLaunchCancelsWhatDependsOnItAndNothingElse) {
   EXPECT_EQ(x[0], 7);
 }
 
-TEST_F(Async, AnErrorAtLaunchBehindALaunchedTaskWaitsForNobodysData) {
+TEST_F(Async, AnErrorAtLaunchBehindALaunchedTaskIsKnownWhenThatIsDone) {
   // `bad` is launched, and fails, while its predecessor still runs on the device; what comes later must not
   // overtake that.
   TaskGraph graph(with_workers(2));
@@ -99,12 +99,118 @@ TEST_F(Async, AnErrorAtLaunchBehindALaunchedTaskWaitsForNobodysData) {
   });
   auto const bad =
       task(graph, "bad", {updates(x)}, [](void*) { throw std::runtime_error("boom"); }, {.space = &device});
-  bad.wait();
   auto const reader = task(graph, "reader", {reads(x)}, [&] { return x[0]; });
-  EXPECT_EQ(error_of([&] { reader.get(); }).kind(), Error::Kind::cancelled);
+  std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE(bad.is_done() || reader.is_done());
   gate.open();
+  EXPECT_EQ(error_of([&] { reader.get(); }).kind(), Error::Kind::cancelled);
   EXPECT_THROW(graph.wait(), Error);
   EXPECT_EQ(task(graph, "reader", {reads(x)}, [&] { return x[0]; }).get(), 1);
+}
+
+/// The body of a task that launches something, and then throws.
+template <class Kernel>
+auto half_launched(Kernel kernel) {
+  return [kernel](void* instance) {
+    on_stream(kernel)(instance);
+    throw std::runtime_error("boom");
+  };
+}
+
+TEST_F(Async, AFailedLaunchIsOverWhenWhatItHasLaunchedIsDone) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  Gate gate;
+  std::atomic<bool> written{false};
+  std::atomic<int> ran{0};
+  auto const bad = task(graph, "bad", {writes(x)}, half_launched([&] {
+                          gate.pass();
+                          x[0] = 1;
+                          written = true;
+                        }),
+                        {.space = &device});
+  auto const on_device = kernel(graph, "on device", {reads(x), writes(y)}, [&] { ++ran; });
+  auto const on_host = task(graph, "on host", {reads(x)}, [&] { ++ran; });
+  std::thread opens([&] {
+    std::this_thread::sleep_for(20ms);
+    EXPECT_FALSE(bad.is_done() || on_device.is_done() || on_host.is_done());
+    gate.open();
+  });
+  EXPECT_THAT(message_of([&] { graph.wait(); }), testing::AllOf(HasSubstr("\"bad\""), HasSubstr("boom")));
+  EXPECT_TRUE(written) << "wait() returned while the kernel could still write";
+  opens.join();
+  EXPECT_EQ(error_of([&] { bad.get(); }).kind(), Error::Kind::task_failed);
+  EXPECT_EQ(error_of([&] { on_device.get(); }).kind(), Error::Kind::cancelled);
+  EXPECT_EQ(error_of([&] { on_host.get(); }).kind(), Error::Kind::cancelled);
+  EXPECT_EQ(ran, 0);
+  EXPECT_EQ(device.events, 0);
+}
+
+TEST_F(Async, WhatAFailedLaunchHasLaunchedIsNotOvertakenByLaterTasks) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  Gate gate, host_may_go;
+  task(graph, "in front", {writes(x)}, [&] { host_may_go.pass(); });
+  auto const bad = task(graph, "bad", {updates(x)}, half_launched([&] {
+                          gate.pass();
+                          ++x[0];
+                        }),
+                        {.space = &device});
+  std::vector<Future<void>> behind;  // some are there when it is launched, and some come later
+  for (int k = 0; k < 4; ++k) behind.push_back(kernel(graph, "behind", {reads(x)}, [] { FAIL(); }));
+  host_may_go.open();
+  while (device.streams == 0) std::this_thread::yield();
+  for (int k = 0; k < 4; ++k) behind.push_back(kernel(graph, "behind", {reads(x)}, [] { FAIL(); }));
+  std::this_thread::sleep_for(5ms);
+  for (auto const& each : behind) EXPECT_FALSE(each.is_done());
+  gate.open();
+  for (auto const& each : behind) EXPECT_EQ(error_of([&] { each.get(); }).kind(), Error::Kind::cancelled);
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(x[0], 1);
+}
+
+TEST_F(Async, WhenNotEvenAnEventCanBeRecordedTheStreamHasFailed) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  device.cannot_record = true;
+  auto const bad = task(graph, "bad", {writes(x)}, half_launched([] {}), {.space = &device});
+  auto const beside = kernel(graph, "beside", {writes(y)}, [] {});
+  EXPECT_THAT(message_of([&] { bad.get(); }), HasSubstr("boom"));
+  EXPECT_THAT(message_of([&] { beside.get(); }), HasSubstr("no more events"));
+  EXPECT_THROW(graph.wait(), Error);
+  device.cannot_record = false;
+  kernel(graph, "again", {writes(x)}, [&] { x[0] = 7; });
+  graph.wait();
+  EXPECT_EQ(x[0], 7);
+}
+
+TEST_F(Async, AFailedStreamSaysNothingOfAnother) {
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  Gate gate, stuck;
+  std::atomic<bool> written{false};
+  auto const bad = kernel(graph, "bad", {writes(x)}, [&] { stuck.pass(); });
+  auto const behind = kernel(graph, "behind", {updates(x)}, [] {});
+  auto const beside = kernel(graph, "beside", {writes(y)}, [&] {
+    gate.pass();
+    y[0] = 1;
+    written = true;
+  });
+  EXPECT_EQ(device.streams, 2);
+  std::thread opens([&] {
+    std::this_thread::sleep_for(20ms);
+    EXPECT_FALSE(beside.is_done());
+    gate.open();
+  });
+  device.failed_stream = 0;
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_TRUE(written) << "wait() returned while a kernel could still write";
+  opens.join();
+  EXPECT_NO_THROW(beside.get());
+  EXPECT_THAT(message_of([&] { bad.get(); }), HasSubstr("the device is on fire"));
+  EXPECT_THAT(message_of([&] { behind.get(); }),
+              testing::AllOf(HasSubstr("\"behind\""), HasSubstr("or later")));
+  stuck.open();
 }
 
 TEST_F(Async, AnErrorAtLaunchInAPlanCancelsWhatDependsOnIt) {

@@ -16,6 +16,8 @@
 
 #include <Trellis_Error.hpp>
 
+#include "Occupancy.hpp"
+
 /// What tests of concurrency need: proofs that two bodies run at the same time, and an end for those that
 /// hang.
 namespace trellis::Test {
@@ -68,26 +70,6 @@ class Gate {
   std::mutex m_mutex;
   std::condition_variable m_opened;
   bool m_open = false;
-};
-
-/// Counts who is inside at the same time.
-class Occupancy {
- public:
-  struct Stay {
-    explicit Stay(Occupancy& in) : occupancy(in) {
-      int const now = ++occupancy.m_now;
-      int most = occupancy.m_most;
-      while (most < now && !occupancy.m_most.compare_exchange_weak(most, now)) {
-      }
-    }
-    ~Stay() { --occupancy.m_now; }
-    Occupancy& occupancy;
-  };
-  [[nodiscard]] int most() const { return m_most; }
-
- private:
-  std::atomic<int> m_now{0};
-  std::atomic<int> m_most{0};
 };
 
 /// Ends the program when a test hangs, and says which.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Plans whose tasks run on one device become graphs of that device.
+#include "../features/Occupancy.hpp"
 #include "Kernels.hpp"
 
+#include <chrono>
 #include <random>
+#include <thread>
 
 namespace trellis::Test {
 namespace {
@@ -256,6 +259,74 @@ TEST_P(DevicePlans, AreMadeAndDroppedInALaunch) {
   task(graph, "records", {}, body, {.space = &device});
   graph.wait();
   EXPECT_EQ(x[0], 3);
+}
+
+/// In real time. Replays that only read, so that no access orders them.
+class ReplaysThatOnlyRead : public testing::Test {
+ protected:
+  /// A task of the plan: notes when two replays are there at once, which the thread sanitizer sees as well.
+  void record_into(TaskGraph& graph) {
+    task(graph, "count", {reads(x)}, Finishing{&on_device, &result}, {.space = &device});
+    kernel(graph, device, "stay", {reads(x)}, [this] {
+      Occupancy::Stay const here(occupancy);
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    });
+  }
+  SimulatedDevice device{{}};
+  Block x{"x"};
+  long on_device = 0, result = 0;
+  Occupancy occupancy;
+};
+
+TEST_F(ReplaysThatOnlyRead, NeverOverlap) {
+  TaskGraph graph(with_workers(2));
+  Plan const plan = graph.record([&] { record_into(graph); });
+  long rounds = 0;
+  for (int k = 0; k < 60; ++k) {  // graphs of one round and of several in turns
+    graph.replay(plan, k % 2 == 0 ? 1 : 9);
+    rounds += k % 2 == 0 ? 1 : 9;
+  }
+  graph.wait();
+  EXPECT_EQ(occupancy.most(), 1);
+  EXPECT_EQ(on_device, rounds);
+  EXPECT_EQ(result, rounds);
+}
+
+TEST_F(ReplaysThatOnlyRead, NeverOverlapWithThoseNestedInAnotherPlan) {
+  TaskGraph graph(with_workers(2));
+  Block y("y");
+  Plan const plan = graph.record([&] { record_into(graph); });
+  Plan const outer = graph.record([&] {
+    task(graph, "host", {reads(y)}, [] {});
+    graph.replay(plan, 2);
+  });
+  Plan const outermost = graph.record([&] { graph.replay(outer, 1); });
+  long rounds = 0;
+  for (int k = 0; k < 40; ++k) {
+    graph.replay(plan, 1);
+    graph.replay(outer, 1);
+    graph.replay(plan, 9);
+    graph.replay(outermost, 1);
+    rounds += 14;
+  }
+  graph.wait();
+  EXPECT_EQ(occupancy.most(), 1);
+  EXPECT_EQ(on_device, rounds);
+  EXPECT_EQ(result, rounds);
+}
+
+TEST_F(ReplaysThatOnlyRead, NeverOverlapWhoeverSubmitsThem) {
+  TaskGraph graph(with_workers(2));
+  Plan const plan = graph.record([&] { record_into(graph); });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      for (int k = 0; k < 20; ++k) graph.replay(plan, k % 2 == 0 ? 1 : 33);
+    });
+  for (std::thread& each : threads) each.join();
+  graph.wait();
+  EXPECT_EQ(occupancy.most(), 1);
+  EXPECT_EQ(on_device, 3 * 10 * 34);
 }
 
 TEST_P(DevicePlans, NestedPlansAndPlansOnTwoDevicesWork) {
