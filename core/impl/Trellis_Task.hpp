@@ -228,9 +228,9 @@ struct alignas(64) Task {
   void keep_successors(F&& stays) {
     std::uint32_t kept = 0;
     for (std::uint32_t k = 0; k < successor_count; ++k) {
-      Task* const next = successor(k);
-      if (!stays(next)) continue;
-      (kept < inline_successors ? successors[kept] : more_successors[kept - inline_successors]) = next;
+      Task* const each = successor(k);
+      if (!stays(each)) continue;
+      (kept < inline_successors ? successors[kept] : more_successors[kept - inline_successors]) = each;
       ++kept;
     }
     if (successor_count > inline_successors)
