@@ -141,7 +141,8 @@ class Program {
   void work(Step const& step, bool applies) {
     m_elements.begin(step.from, step.first, step.count);
     if (step.pause > 0) std::this_thread::sleep_for(std::chrono::microseconds(step.pause));
-    if (applies) step.apply(m_values);
+    // What is on a stream that has failed may go on there, as if it were beside all that comes later.
+    if (applies && !m_devices_fail) step.apply(m_values);
     m_elements.end(step.from, step.first, step.count);
   }
 
