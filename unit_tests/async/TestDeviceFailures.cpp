@@ -165,6 +165,7 @@ TEST_F(Async, WhatAFailedLaunchHasLaunchedIsNotOvertakenByLaterTasks) {
   for (auto const& each : behind) EXPECT_FALSE(each.is_done());
   gate.open();
   for (auto const& each : behind) EXPECT_EQ(error_of([&] { each.get(); }).kind(), Error::Kind::cancelled);
+  EXPECT_EQ(error_of([&] { bad.get(); }).kind(), Error::Kind::task_failed);
   EXPECT_THROW(graph.wait(), Error);
   EXPECT_EQ(x[0], 1);
 }
