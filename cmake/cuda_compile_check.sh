@@ -110,7 +110,7 @@ compile_alone() {
 
 # compile NAME SOURCE...: those that have a main get others of their own.
 compile() {
-  local name=$1 together=$work/generated/together_${1//\//_}.cpp begin=$SECONDS status=0 source number=0
+  local name=$1 together=$work/generated/together_${1//[^a-zA-Z0-9]/_}.cpp begin=$SECONDS status=0 source number=0
   shift
   if (($# > 1)); then
     for source in "$@"; do
@@ -121,25 +121,26 @@ compile() {
       echo "nvcc: $# files of $name: compiled ($((SECONDS - begin)) s)"
       return
     fi
-    echo "nvcc: $# files of $name: not together ($((SECONDS - begin)) s), one by one: $(grep -m 1 error "$MESSAGES")"
+    echo "nvcc: $# files of $name: not together ($((SECONDS - begin)) s), one by one: $(grep -m 1 -i error "$MESSAGES")"
   fi
   for source in "$@"; do compile_alone "$source" || status=1; done
   return "$status"
 }
 
-# The groups: the files of one folder, at most eight.
-declare -A sizes
-names=() members=()
+# The groups: the files of one folder, at most eight. Some have names in common with their neighbours, and stay alone.
+declare -A sizes members
+names=()
 add_to_group() {
   local folder=${1%/*} name
   [[ $1 != "$work"/generated/* ]] || folder="the typed tests"
   [[ $1 != example/* || $1 == example/figures/* ]] || folder=example
+  case $1 in perf_tests/micro/Kinds.cpp | perf_tests/micro/Submission.cpp) folder=$1 ;; esac
   sizes[$folder]=$((${sizes[$folder]:--1} + 1))
   name="$folder, $((sizes[$folder] / 8 + 1))"
-  if [[ ${names[*]: -1} == "$name" ]]; then
-    members[-1]+=$'\n'$1
+  if [[ -v members[$name] ]]; then
+    members[$name]+=$'\n'$1
   else
-    names+=("$name") members+=("$1")
+    names+=("$name") members[$name]=$1
   fi
 }
 
@@ -156,13 +157,13 @@ for source in "${sources[@]}"; do
 done
 
 begin=$SECONDS failed=0 running=0
-for number in "${!names[@]}"; do
+for name in "${names[@]}"; do
   if ((running == 2)); then
     wait -n || failed=$((failed + 1))
     running=$((running - 1))
   fi
-  mapfile -t files <<<"${members[$number]}"
-  compile "${names[$number]}" "${files[@]}" &
+  mapfile -t files <<<"${members[$name]}"
+  compile "$name" "${files[@]}" &
   running=$((running + 1))
 done
 for ((; running > 0; running--)); do wait -n || failed=$((failed + 1)); done
