@@ -7,7 +7,9 @@
 #   cmake/cuda_compile_check.sh            everything
 #   cmake/cuda_compile_check.sh WORD ...   the files whose names have one of these words in them
 #
-# Two files at a time, for nvcc takes much memory; without optimising, which finds no mistakes.
+# Two compilers at a time, for nvcc takes much memory; without optimising, which finds no mistakes. Most of the time goes to
+# the headers of Kokkos, so the files of a folder are compiled as one, and one by one where that fails: it tells which file it
+# is, and some files cannot be together.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 repo=$PWD
@@ -68,8 +70,8 @@ left_out() {
     perf_tests/taskbench/models/OpenMPRuntime.cpp | perf_tests/taskbench/models/StarPU.cpp | \
       perf_tests/taskbench/models/Taskflow.cpp | perf_tests/taskbench/models/TBB.cpp) return 0 ;;
     perf_tests/gpu/NoCudaModels.cpp) return 0 ;; # stands for CudaModels.cpp where there is no CUDA
-    # Tests of tables and patterns, on the host.
-    perf_tests/*/tests/*) return 0 ;;
+    # Tests of tables and patterns, and what is compiled to see how long it takes, on the host.
+    perf_tests/*/tests/* | perf_tests/compile/*) return 0 ;;
     *) return 1 ;;
   esac
 }
@@ -85,19 +87,64 @@ for list in unit_tests/*/CMakeLists.txt; do
   done
 done
 
-compile() {
-  local source=$1 name=${1#"$work"/generated/} begin=$SECONDS log status=0
-  log=$work/out/${name//\//_}
-  "$nvcc" -std=c++20 -arch=sm_90 --extended-lambda --expt-relaxed-constexpr -x cu -c "$source" -o "$log.o" \
+# run_nvcc SOURCE: the messages are in the file that MESSAGES names.
+run_nvcc() {
+  local object=$work/out/${1//\//_}.o
+  MESSAGES=$object.log
+  "$nvcc" -std=c++20 -arch=sm_90 --extended-lambda --expt-relaxed-constexpr -x cu -c "$1" -o "$object" \
     -Xcicc -O0 -Xptxas -O0 -Xcompiler -fopenmp,-fsyntax-only -I "$config" -isystem "$headers" -isystem "$work/others" \
-    -I core -I spaces -I policies -I perf_tests/taskbench >"$log.log" 2>&1 || status=1
-  rm -f "$log.o"
-  echo "nvcc: $name: $( ((status)) && echo FAILED || echo compiled) ($((SECONDS - begin)) s)"
-  ((status == 0)) || cat "$log.log"
+    -I core -I spaces -I policies -I perf_tests/taskbench -I . >"$MESSAGES" 2>&1
+  local status=$?
+  rm -f "$object"
   return "$status"
 }
 
-begin=$SECONDS count=0 failed=0 running=0
+# compile_alone SOURCE
+compile_alone() {
+  local begin=$SECONDS status=0
+  run_nvcc "$1" || status=1
+  echo "nvcc: ${1#"$work"/generated/}: $( ((status)) && echo FAILED || echo compiled) ($((SECONDS - begin)) s)"
+  ((status == 0)) || cat "$MESSAGES"
+  return "$status"
+}
+
+# compile NAME SOURCE...: those that have a main get others of their own.
+compile() {
+  local name=$1 together=$work/generated/together_${1//[^a-zA-Z0-9]/_}.cpp begin=$SECONDS status=0 source number=0
+  shift
+  if (($# > 1)); then
+    for source in "$@"; do
+      number=$((number + 1))
+      printf '#define main main_of_%s\n#include "%s"\n#undef main\n' "$number" "$source"
+    done >"$together"
+    if run_nvcc "$together"; then
+      echo "nvcc: $# files of $name: compiled ($((SECONDS - begin)) s)"
+      return
+    fi
+    echo "nvcc: $# files of $name: not together ($((SECONDS - begin)) s), one by one: $(grep -m 1 -i error "$MESSAGES")"
+  fi
+  for source in "$@"; do compile_alone "$source" || status=1; done
+  return "$status"
+}
+
+# The groups: the files of one folder, at most eight. Some have names in common with their neighbours, and stay alone.
+declare -A sizes members
+names=()
+add_to_group() {
+  local folder=${1%/*} name
+  [[ $1 != "$work"/generated/* ]] || folder="the typed tests"
+  [[ $1 != example/* || $1 == example/figures/* ]] || folder=example
+  case $1 in perf_tests/micro/Kinds.cpp | perf_tests/micro/Submission.cpp) folder=$1 ;; esac
+  sizes[$folder]=$((${sizes[$folder]:--1} + 1))
+  name="$folder, $((sizes[$folder] / 8 + 1))"
+  if [[ -v members[$name] ]]; then
+    members[$name]+=$'\n'$1
+  else
+    names+=("$name") members[$name]=$1
+  fi
+}
+
+count=0
 for source in "${sources[@]}"; do
   if left_out "$source"; then continue; fi
   if (($#)); then
@@ -105,13 +152,20 @@ for source in "${sources[@]}"; do
     for word in "$@"; do [[ $source != *$word* ]] || wanted=yes; done
     [[ -n $wanted ]] || continue
   fi
+  add_to_group "$source"
+  count=$((count + 1))
+done
+
+begin=$SECONDS failed=0 running=0
+for name in "${names[@]}"; do
   if ((running == 2)); then
     wait -n || failed=$((failed + 1))
     running=$((running - 1))
   fi
-  compile "$source" &
-  running=$((running + 1)) count=$((count + 1))
+  mapfile -t files <<<"${members[$name]}"
+  compile "$name" "${files[@]}" &
+  running=$((running + 1))
 done
 for ((; running > 0; running--)); do wait -n || failed=$((failed + 1)); done
-echo "nvcc: $count files in $((SECONDS - begin)) s, $failed failed"
+echo "nvcc: $count files, ${#names[@]} times started, in $((SECONDS - begin)) s; $failed failed"
 ((failed == 0))
