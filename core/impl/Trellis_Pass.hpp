@@ -44,7 +44,7 @@ class PassPlan {
   [[nodiscard]] std::span<TaskAccess const> accesses(std::size_t k) const {
     return std::span(m_accesses).subspan(m_nodes[k].first_access, m_nodes[k].access_count);
   }
-  /// Gives the task at this place its accesses.
+  /// Gives the task at this place its accesses; it has none.
   void give_accesses(std::size_t k, Task& task) const;
 
   // While it is made; the submission lock is held.

@@ -3,12 +3,18 @@
 #include <impl/Trellis_Pass.hpp>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 /// What passes of a loop are compared with.
 namespace trellis::Impl {
 
 namespace {
+
+/// Of one call they are most often one literal.
+bool same_text(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && (a.data() == b.data() || a == b);
+}
 
 bool same_tags(std::span<TagPtr const> a, std::span<TagPtr const> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -29,7 +35,7 @@ bool PassPlan::is_same(std::size_t k, TaskSpec const& spec) const {
   if (node.ops != spec.ops || node.space != spec.space || node.stream != spec.stream ||
       node.priority != spec.priority || node.main_thread != spec.main_thread ||
       node.synchronizing != spec.synchronizing || node.replayed != spec.replays ||
-      node.label.site().line() != spec.label.site().line() || node.label.view() != spec.label.view() ||
+      node.label.site().line() != spec.label.site().line() || !same_text(node.label.view(), spec.label.view()) ||
       !same_tags(node.tags, spec.tags))
     return false;
   std::span<TaskAccess const> const known = accesses(k);
@@ -44,7 +50,13 @@ bool PassPlan::is_same(std::size_t k, TaskSpec const& spec) const {
 }
 
 void PassPlan::give_accesses(std::size_t k, Task& task) const {
-  for (TaskAccess const& access : accesses(k)) task.add_access(access);
+  std::span<TaskAccess const> const known = accesses(k);
+  if (known.size() <= Task::inline_accesses) {
+    std::copy(known.begin(), known.end(), task.accesses);
+    task.access_count = static_cast<std::uint32_t>(known.size());
+  } else {
+    for (TaskAccess const& access : known) task.add_access(access);
+  }
   task.exclusive = m_nodes[k].exclusive;
 }
 
