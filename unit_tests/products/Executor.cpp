@@ -318,7 +318,7 @@ void World::phase(std::size_t number) {
         follower.floor[g] = last_id(nullptr, static_cast<int>(g));
       follower.at.store(0);
       for (Recording& recording : m_recordings)
-        if (recording.held) follower.plans.emplace_back(&recording, recording.handle);
+        if (recording.held && !thread.lingers) follower.plans.emplace_back(&recording, recording.handle);
       mine.push_back(&follower);
     }
   }
@@ -379,10 +379,15 @@ void World::check_live(std::size_t phase) {
   };
   for (Recording const& recording : m_recordings)
     if (recording.held) hold(recording);
-  long const live = m_live[static_cast<std::size_t>(Sort::functor)].load();
-  if (live != kept)
-    complain("after phase " + std::to_string(phase) + " there are " + std::to_string(live) +
+  auto const live = [&](Sort sort) { return m_live[static_cast<std::size_t>(sort)].load(); };
+  if (live(Sort::functor) != kept)
+    complain("after phase " + std::to_string(phase) + " there are " + std::to_string(live(Sort::functor)) +
              " functors, and plans keep " + std::to_string(kept));
+  bool const records = std::any_of(m_program.graphs.begin(), m_program.graphs.end(),
+                                   [](Graph const& graph) { return graph.record; });
+  if (held.empty() && !records && live(Sort::tag) + live(Sort::state) != 0)
+    complain("after phase " + std::to_string(phase) + " there are " + std::to_string(live(Sort::tag)) +
+             " tags and " + std::to_string(live(Sort::state)) + " states");
   if (m_kernels.load() != 0 && !m_uncertain && m_program.device_fails < 0)
     complain("after phase " + std::to_string(phase) + " a kernel still runs");
 }

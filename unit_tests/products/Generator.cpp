@@ -179,9 +179,9 @@ class Generator {
     bool const waits = awaited >= 0;
     task.functor = draw_habits(waits, true, m_submits_in_destructors);
     if (task.has_result)
-      task.result = draw_habits(waits, true, m_submits_in_destructors && Switches::small_destructors_submit);
-    task.of_tag = draw_habits(waits, true, m_submits_in_destructors && Switches::small_destructors_submit);
-    task.state = draw_habits(false, true, m_submits_in_destructors && Switches::small_destructors_submit);
+      task.result = draw_habits(waits, true, m_submits_in_destructors && Switches::results_submit);
+    task.of_tag = draw_habits(waits, true, m_submits_in_destructors && Switches::shared_objects_submit);
+    task.state = draw_habits(false, true, m_submits_in_destructors && Switches::shared_objects_submit);
     if (!Switches::destructors_wait)
       for (Habits* habits : {&task.functor, &task.result, &task.of_tag})
         if (habits->destroyed == Deed::await) habits->destroyed = Deed::nothing;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "World.hpp"
 
+#include <impl/Trellis_Unlocked.hpp>
+
 #include <type_traits>
 
 /// Tasks: how they are submitted, and what their bodies, kernels and objects do.
@@ -61,6 +63,7 @@ void Object::leave() noexcept {
 
 /// What a destructor does. It must not throw.
 void World::perform(Deed deed, Instance& instance) {
+  if (m_stop.load(std::memory_order_acquire)) return;
   try {
     switch (deed) {
       case Deed::dawdle:
@@ -337,7 +340,7 @@ std::vector<Bare::Touch> World::touches(Instance& instance) {
   for (Access const& access : task.accesses) {
     Bare::Place const where = place(task.graph, access.first, access.count);
     auto const claim = [&](bool makes) {
-      Impl::StatePtr state = std::make_shared<Impl::StateOf<Claim>>(
+      Impl::StatePtr state = Impl::make_shared_unlocked<Impl::StateOf<Claim>>(
           Claim{makes, Object(*this, Sort::state, task.state, instance)});
       return Bare::Touch{trellis::Mode::write, where, std::move(state)};
     };
@@ -378,7 +381,7 @@ AnyFuture World::hand_in(Instance& instance, Impl::TaskHandle const* owner, F fu
   for (Instance const* before : instance.before) properties.after.push_back(before->future.handle());
   if (task.tag != 0)
     properties.tags = {
-        std::make_shared<Impl::TagOf<Tag>>(Tag{task.tag, Object(*this, Sort::tag, task.of_tag, instance)})};
+        Impl::make_shared_unlocked<Impl::TagOf<Tag>>(Tag{task.tag, Object(*this, Sort::tag, task.of_tag, instance)})};
   if (task.on_device()) properties.space = m_device.get();
   Shared& shared = m_shared[static_cast<std::size_t>(task.graph)];
   if (task.where == Task::Where::stream)

@@ -6,21 +6,23 @@
 namespace products::Switches {
 
 /// Threads that wait or ask while the graph is destroyed.
-inline constexpr bool futures_at_destruction = false;
+inline constexpr bool futures_at_destruction = true;
 /// Threads that ask for recorded tasks while another one drops their plan.
-inline constexpr bool futures_of_dropped_plans = false;
+inline constexpr bool futures_of_dropped_plans = true;
 /// Destructors of functors that wait for a task.
-inline constexpr bool destructors_wait = false;
+inline constexpr bool destructors_wait = true;
 /// Destructors of functors that submit a task.
-inline constexpr bool destructors_submit = false;
-/// The same of tags, states and results.
-inline constexpr bool small_destructors_submit = false;
+inline constexpr bool destructors_submit = true;
+/// The same of results.
+inline constexpr bool results_submit = true;
+/// The same of tags and states: wait() destroys some of them, and does not wait for what they submit then.
+inline constexpr bool shared_objects_submit = false;
 /// Destructors that submit, in programs that record or loop: what they submit is recorded with the rest.
 inline constexpr bool destructors_submit_beside_recordings = false;
 /// Bodies of loops that wait in ways other than those that stand in the guide.
 inline constexpr bool loops_wait = false;
 /// Gates with more tasks behind them than a quarter of the cap.
-inline constexpr bool gates = false;
+inline constexpr bool gates = true;
 /// Launches that throw when they have launched.
 inline constexpr bool launched_and_threw = false;
 /// Devices that fail.
