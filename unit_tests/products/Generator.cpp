@@ -182,7 +182,7 @@ class Generator {
       task.result = draw_habits(waits, true, m_submits_in_destructors && Switches::results_submit);
     task.of_tag = draw_habits(waits, true, m_submits_in_destructors && Switches::shared_objects_submit);
     task.state = draw_habits(false, true, m_submits_in_destructors && Switches::shared_objects_submit);
-    if (!Switches::destructors_wait)
+    if (!Switches::destructors_wait || (on_device && !Switches::device_destructors_wait))
       for (Habits* habits : {&task.functor, &task.result, &task.of_tag})
         if (habits->destroyed == Deed::await) habits->destroyed = Deed::nothing;
     m_program.tasks.push_back(task);

@@ -147,7 +147,8 @@ class Judgement {
                                                     in_order_by_tag(*each.instance, instance)))));
       // A rule holds for those that are in flight together.
       bool const may_be_ordered = each.instance != nullptr && in_order_by_tag(*each.instance, instance);
-      bool const may_be_launched = instance.task->on_device() && !instance.recorded && each.at_the_end;
+      // What the device has been given is not taken back, and what comes behind that has no other order.
+      bool const may_be_launched = !instance.recorded && each.at_the_end;
       if ((ordered || meet(instance.task->accesses, each.narrow)) && !may_be_launched) return Poisoned::yes;
       bool const after_any = each.whole && std::any_of(instance.before.begin(), instance.before.end(),
                                                        [](Instance const* x) { return x->recorded; });

@@ -11,6 +11,9 @@ inline constexpr bool futures_at_destruction = true;
 inline constexpr bool futures_of_dropped_plans = true;
 /// Destructors of functors that wait for a task.
 inline constexpr bool destructors_wait = true;
+/// The same of functors of device tasks: the thread that completes several tasks of a device destroys the functor
+/// of one before it completes the next, which the destructor may wait for.
+inline constexpr bool device_destructors_wait = false;
 /// Destructors of functors that submit a task.
 inline constexpr bool destructors_submit = true;
 /// The same of results.

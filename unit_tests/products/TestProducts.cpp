@@ -26,6 +26,12 @@ constexpr std::uint64_t programs = 10000;
 constexpr std::chrono::seconds patience(30);
 #endif
 
+/// How long nothing may happen. TRELLIS_TEST_PATIENCE, for who looks at a hang with a debugger.
+std::chrono::seconds patience_here() {
+  char const* const seconds = std::getenv("TRELLIS_TEST_PATIENCE");
+  return seconds != nullptr ? std::chrono::seconds(std::atoi(seconds)) : patience;
+}
+
 /// Runs programs one after the other under one watchdog.
 class Runner {
  public:
@@ -56,7 +62,7 @@ class Runner {
   Program const* m_program = nullptr;
   World* m_world = nullptr;
   int m_uncertain = 0;
-  Watchdog m_watchdog{patience, [this] { return describe(); }};
+  Watchdog m_watchdog{patience_here(), [this] { return describe(); }};
 };
 
 TEST(Products, RandomProgramsDoWhatTheirTasksDoOneByOne) {
