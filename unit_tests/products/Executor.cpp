@@ -448,7 +448,7 @@ std::string World::unfinished() {
     if (known && instance.future.is_done()) continue;
     if (instance.recorded && instance.begun == instance.ended && instance.begun > 0) continue;
     out << instance.label;
-    if (known) out << " (#" << (instance.future.handle().id & ~Impl::PlanNode::recorded) << ')';
+    if (known) out << " (#" << (instance.future.handle().id % numberless) << ')';
     if (instance.recorded) out << " in a plan";
     int const begun = instance.begun.load(), ended = instance.ended.load();
     if (!known) out << " is being submitted";

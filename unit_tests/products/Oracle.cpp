@@ -67,7 +67,7 @@ class Judgement {
 
   void complain(Instance const& instance, std::string const& what) {
     std::uint64_t const id = instance.future.handle().id;
-    m_world.complain(instance.label + " (#" + std::to_string(id & ~Impl::PlanNode::recorded) +
+    m_world.complain(instance.label + " (#" + std::to_string(id % numberless) +
                      (instance.recorded          ? ", in a plan) "
                       : instance.loop != nullptr ? ", in a loop) "
                                                  : ") ") +

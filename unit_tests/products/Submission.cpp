@@ -124,7 +124,7 @@ void World::occupy(Instance const& instance) {
       std::uint32_t const present = shared.occupied[static_cast<std::size_t>(c)].fetch_add(
           Occupation::of(access.mode), std::memory_order_relaxed);
       if (!Occupation::may_meet(present, access.mode))
-        complain(instance.label + " (#" + std::to_string(instance.future.handle().id) + ") touches cell " +
+        complain(instance.label + " (#" + std::to_string(instance.future.handle().id % numberless) + ") touches cell " +
                  std::to_string(c) + " at the same time as another task (" + std::to_string(present) + ")");
     }
   if (task.tag == 1 && m_program.graphs[static_cast<std::size_t>(task.graph)].rules &&
@@ -439,8 +439,7 @@ void World::submit(Instance& instance, Impl::TaskHandle const* owner) {
 }
 
 void World::note(Event event) {
-  constexpr std::uint64_t recorded = Impl::PlanNode::recorded;
-  bool const placed = (event.id & recorded) == 0;
+  bool const placed = event.id < numberless;
   Follower* const follower = t_follower;
   if (!placed && (follower == nullptr || follower->loop == nullptr))
     complain(event.instance->label + " went into a plan that was recorded meanwhile");

@@ -23,7 +23,7 @@ inline constexpr bool shared_objects_submit = false;
 /// Destructors that submit, in programs that record or loop: what they submit is recorded with the rest.
 inline constexpr bool destructors_submit_beside_recordings = false;
 /// Bodies of loops that wait in ways other than those that stand in the guide.
-inline constexpr bool loops_wait = false;
+inline constexpr bool loops_wait = true;
 /// Gates with more tasks behind them than a quarter of the cap.
 inline constexpr bool gates = true;
 /// Launches that throw when they have launched.

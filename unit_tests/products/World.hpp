@@ -103,6 +103,9 @@ struct Run {
   std::vector<Instance*> parts = {};
 };
 
+/// Recorded tasks, and those that a pass of a loop has collected, have handles with something else than an id.
+inline constexpr std::uint64_t numberless = std::uint64_t{1} << 62U;
+
 /// A task as it was submitted once; a recorded one runs several times.
 struct Instance {
   Task const* task = nullptr;
