@@ -154,7 +154,7 @@ class Judgement {
                                                        [](Instance const* x) { return x->recorded; });
       bool const after_loop =
           each.instance != nullptr && each.instance->loop != nullptr && !instance.before.empty();
-      if (may_be_ordered || after_any || after_loop || meet(wide(instance), each.wide)) all = Poisoned::maybe;
+      if (ordered || may_be_ordered || after_any || after_loop || meet(wide(instance), each.wide)) all = Poisoned::maybe;
     }
     return all;
   }
