@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Random programs in which the features meet. See Program.hpp for what they are, Oracle.cpp for what they
+// must do.
+#include "../random/Seeds.hpp"
+#include "World.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <sstream>
+#include <string>
+
+namespace products {
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::uint64_t programs = 1000;
+constexpr std::chrono::seconds patience(120);
+#else
+constexpr std::uint64_t programs = 10000;
+constexpr std::chrono::seconds patience(30);
+#endif
+
+/// How long nothing may happen. TRELLIS_TEST_PATIENCE, for who looks at a hang with a debugger.
+std::chrono::seconds patience_here() {
+  char const* const seconds = std::getenv("TRELLIS_TEST_PATIENCE");
+  return seconds != nullptr ? std::chrono::seconds(std::atoi(seconds)) : patience;
+}
+
+/// Runs programs one after the other under one watchdog.
+class Runner {
+ public:
+  /// What was wrong, and the program.
+  std::string run(Program const& program) {
+    World world(program, &m_watchdog);
+    set(&program, &world);
+    std::string const problems = world.run();
+    set(nullptr, nullptr);
+    m_uncertain += world.uncertain() ? 1 : 0;
+    return problems.empty() ? problems : problems + to_string(program);
+  }
+  [[nodiscard]] int uncertain() const { return m_uncertain; }
+
+ private:
+  void set(Program const* program, World* world) {
+    std::lock_guard const lock(m_mutex);
+    m_program = program;
+    m_world = world;
+  }
+  std::string describe() {
+    std::lock_guard const lock(m_mutex);
+    if (m_world == nullptr) return "between two programs";
+    return to_string(*m_program) + m_world->unfinished();
+  }
+
+  std::mutex m_mutex;
+  Program const* m_program = nullptr;
+  World* m_world = nullptr;
+  int m_uncertain = 0;
+  Watchdog m_watchdog{patience_here(), [this] { return describe(); }};
+};
+
+TEST(Products, RandomProgramsDoWhatTheirTasksDoOneByOne) {
+  Runner runner;
+  auto const begin = std::chrono::steady_clock::now();
+  std::uint64_t count = 0, failures = 0;
+  for (std::uint64_t const seed : random_program::seeds(1, programs)) {
+    ++count;
+    std::string const problems = runner.run(make_program(seed));
+    if (problems.empty()) continue;
+    ADD_FAILURE() << problems;
+    if (++failures == 5) break;
+  }
+  std::chrono::duration<double> const time = std::chrono::steady_clock::now() - begin;
+  std::cout << count << " programs in " << time.count() << " s, " << static_cast<double>(count) / time.count()
+            << " in a second; " << failures << " failures; " << runner.uncertain()
+            << " that could be compared in part only" << std::endl;
+  EXPECT_LT(runner.uncertain(), static_cast<int>(count / 10 + 10));
+}
+
+/// The text in the file TRELLIS_TEST_PROGRAM, TRELLIS_TEST_SEEDS times: to shrink a program by hand.
+TEST(Products, TheProgramInAFileDoesWhatItMust) {
+  char const* const file = std::getenv("TRELLIS_TEST_PROGRAM");
+  if (file == nullptr) GTEST_SKIP() << "TRELLIS_TEST_PROGRAM names no file";
+  std::ifstream in(file);
+  std::stringstream text;
+  text << in.rdbuf();
+  Program const program = parse(text.str());
+  Runner runner;
+  for ([[maybe_unused]] std::uint64_t const time : random_program::seeds(1, 1000)) {
+    std::string const problems = runner.run(program);
+    ASSERT_EQ(problems, "");
+  }
+}
+
+/// The program of the seed TRELLIS_TEST_PRINT.
+TEST(Products, TheProgramOfASeedIsPrinted) {
+  char const* const seed = std::getenv("TRELLIS_TEST_PRINT");
+  if (seed == nullptr) GTEST_SKIP() << "TRELLIS_TEST_PRINT gives no seed";
+  std::cout << to_string(make_program(std::strtoull(seed, nullptr, 10))) << "end of program" << std::endl;
+}
+
+TEST(Products, TheTextOfAProgramIsThatProgram) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    std::string const text = to_string(make_program(seed));
+    ASSERT_EQ(to_string(parse(text)), text);
+  }
+}
+
+}  // namespace
+}  // namespace products
