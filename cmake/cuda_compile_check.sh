@@ -127,14 +127,17 @@ compile() {
   return "$status"
 }
 
-# The groups: the files of one folder, at most eight. Some have names in common with their neighbours, and stay alone.
+# The groups: the files of one folder, at most eight, but for those that have names in common with their neighbours.
 declare -A sizes members
 names=()
 add_to_group() {
   local folder=${1%/*} name
   [[ $1 != "$work"/generated/* ]] || folder="the typed tests"
   [[ $1 != example/* || $1 == example/figures/* ]] || folder=example
-  case $1 in perf_tests/micro/Kinds.cpp | perf_tests/micro/Submission.cpp) folder=$1 ;; esac
+  case $1 in
+    perf_tests/micro/Kinds.cpp | perf_tests/gpu/Heat.cpp | example/particle_exchange/*) folder="those apart, a" ;;
+    perf_tests/micro/Submission.cpp | perf_tests/gpu/PortableModels.cpp) folder="those apart, b" ;;
+  esac
   sizes[$folder]=$((${sizes[$folder]:--1} + 1))
   name="$folder, $((sizes[$folder] / 8 + 1))"
   if [[ -v members[$name] ]]; then
