@@ -85,8 +85,8 @@ class Engine final : private TaskSource {
   /// The handle to go on with when somebody asks after a task, which is submitted if it has only been
   /// collected, see Pass.
   TaskHandle settle(TaskHandle const& handle);
-  /// Requires a handle that has been settled. A recorded task is done while no replay of its plan is under way.
-  /// Its plan may be dropped meanwhile: what was read belongs to the plan if the task is still the same
+  /// Requires a handle that has been settled. A recorded task is done while no replay of its plan is under
+  /// way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task is still the same
   /// afterwards, as `live_id` has each value once.
   [[nodiscard]] bool is_done(TaskHandle const& handle) const {
     Task const& task = *handle.task;
@@ -265,8 +265,8 @@ class Engine final : private TaskSource {
   [[nodiscard]] bool others_have_destroyed() const;
   void finish_all();
   struct Destroyer;
-  /// A ready task that this thread has in hand while it runs destructors of the user's. One that waits may wait
-  /// for this task, so before it sleeps the task is given to the policy, and the variable becomes null.
+  /// A ready task that this thread has in hand while it runs destructors of the user's. One that waits may
+  /// wait for this task, so before it sleeps the task is given to the policy, and the variable becomes null.
   struct Holding {
     Holding(Slot& in_slot, Task*& task) : slot(in_slot) { slot.holding.push_back(&task); }
     Holding(Holding const&) = delete;

@@ -102,9 +102,9 @@ class PassPlan {
   AccessTable m_table;
   std::vector<Node> m_nodes;
   std::vector<TaskAccess> m_accesses;
-  std::vector<Edge> m_edges;               ///< after `seal` by `from`
+  std::vector<Edge> m_edges;                ///< after `seal` by `from`
   std::vector<std::uint32_t> m_first_edge;  ///< by task, and one behind the last
-  std::vector<std::uint32_t> m_roots;  ///< tasks without an edge to them
+  std::vector<std::uint32_t> m_roots;       ///< tasks without an edge to them
   std::vector<AreaEntry*> m_prepared;
   std::size_t m_barrier = none;  ///< the newest synchronizing task
   static constexpr std::size_t none = ~std::size_t{0};

@@ -35,8 +35,8 @@ struct OuterAccess {
   Area area;
   Mode mode;
 };
-/// The union of the accesses that `for_each(f)` calls f with: one for each area; neighbouring runs of bytes in
-/// one mode are put together.
+/// The union of the accesses that `for_each(f)` calls f with: one for each area; neighbouring runs of bytes
+/// in one mode are put together.
 [[nodiscard]] std::vector<OuterAccess> join_accesses(
     FunctionRef<void(FunctionRef<void(TaskAccess const&)>)> for_each);
 /// Requests for these, which refer to them.
@@ -142,8 +142,8 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   std::size_t edges_between_rounds = 0;
   bool rounds_overlap = true;
   std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason> reasons;  ///< of edges not by access
-  std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation
-  std::vector<PlanState*> nested;                    ///< that tasks of this one replay; they keep them alive
+  std::map<std::uintptr_t, HeldResource> resources;                       ///< by the begin of the allocation
+  std::vector<PlanState*> nested;  ///< that tasks of this one replay; they keep them alive
   /// Of a plan that is no graph as a whole.
   std::vector<std::unique_ptr<PlanPiece>> pieces;
   PlanGraph graph;  ///< guarded by the mutex of AsyncStreams, once it has been recorded

@@ -161,10 +161,10 @@ struct alignas(64) Task {
 
   // The rest is what most tasks neither read nor write. Flags and counts above tell whether there is
   // anything: a line that is only looked at would still have to be fetched for each task.
-  Task* parent = nullptr;        ///< the task that this one is a part of; it is live at least as long
+  Task* parent = nullptr;             ///< the task that this one is a part of; it is live at least as long
   std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
   std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
-  std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
+  std::unique_ptr<Scope> scope;       ///< its own parts; made and destroyed under the submission lock
   std::unique_ptr<TaskExtras> extras;
   PlanNode node;
   /// Of the plan that the task has been recorded in last: its `owner`, see PlanState. It is set before the

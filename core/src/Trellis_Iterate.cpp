@@ -97,7 +97,8 @@ TaskHandle Engine::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
     submit_collected(&pass);
     return submit_now(std::move(spec));
   }
-  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(*this) == nullptr) destroy_kept_of_workers();
+  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(*this) == nullptr)
+    destroy_kept_of_workers();
   return handle;
 }
 
@@ -215,7 +216,8 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   return true;
 }
 
-/// Gives a part what it has by the plan: accesses and edges. One without any gets one from the start of the whole.
+/// Gives a part what it has by the plan: accesses and edges. One without any gets one from the start of the
+/// whole.
 void Engine::link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k, bool as_graph) {
   Task& part = *parts[k];
   plan.give_accesses(k, part);
@@ -291,13 +293,14 @@ void Engine::submit_collected(FunctionRef<bool(Pass const&)> which) {
 ///
 /// Memory order: the ticket is stored before `live_id`, the id for it before `live_id` again, and the ticket
 /// of the next collected task in this place before the id for that one. Whoever has the handle of a task
-/// happens after its first store to `live_id`; if it reads another value there, or finds that no pass collects,
-/// `ticket_for` has been stored; and if it then reads that of a later one, the ticket has changed.
+/// happens after its first store to `live_id`; if it reads another value there, or finds that no pass
+/// collects, `ticket_for` has been stored; and if it then reads that of a later one, the ticket has changed.
 TaskHandle Engine::settle(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !is_done(handle))
       submit_collected([](Pass const& pass) {
-        return std::any_of(pass.tasks.begin(), pass.tasks.end(), [](Task const* task) { return task->replays; });
+        return std::any_of(pass.tasks.begin(), pass.tasks.end(),
+                           [](Task const* task) { return task->replays; });
       });
     return handle;
   }

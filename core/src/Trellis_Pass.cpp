@@ -35,8 +35,8 @@ bool PassPlan::is_same(std::size_t k, TaskSpec const& spec) const {
   if (node.ops != spec.ops || node.space != spec.space || node.stream != spec.stream ||
       node.priority != spec.priority || node.main_thread != spec.main_thread ||
       node.synchronizing != spec.synchronizing || node.replayed != spec.replays ||
-      node.label.site().line() != spec.label.site().line() || !same_text(node.label.view(), spec.label.view()) ||
-      !same_tags(node.tags, spec.tags))
+      node.label.site().line() != spec.label.site().line() ||
+      !same_text(node.label.view(), spec.label.view()) || !same_tags(node.tags, spec.tags))
     return false;
   std::span<TaskAccess const> const known = accesses(k);
   std::size_t n = 0;

@@ -53,8 +53,8 @@ TaskHandle Engine::submit_pending(PlanState& plan, TaskSpec&& spec) {
   }
 }
 
-/// Puts the newest replays of recorded tasks in their places, among those that a task names in `after(...)`; those
-/// that have never been replayed are left out. The submission lock is held.
+/// Puts the newest replays of recorded tasks in their places, among those that a task names in `after(...)`;
+/// those that have never been replayed are left out. The submission lock is held.
 void Engine::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const {
   auto const is_recorded = [](TaskHandle const& before) { return (before.id & PlanNode::recorded) != 0; };
   if (std::none_of(spec.after.begin(), spec.after.end(), is_recorded)) return;

@@ -151,8 +151,8 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
   }
 }
 
-/// See Holding. Of what has passed on devices the thread has no more than one task in hand; another one asks for
-/// the rest.
+/// See Holding. Of what has passed on devices the thread has no more than one task in hand; another one asks
+/// for the rest.
 void Engine::let_go_what_is_held(Slot& slot) {
   stop_polling();
   for (Task** held : slot.holding)
@@ -163,9 +163,8 @@ void Engine::let_go_what_is_held(Slot& slot) {
 std::string Engine::whose_code(Frame const& frame) const {
   Task const& task = frame.task;
   if (frame.what == Frame::What::destroys)  // its accesses may be forgotten
-    return "a destructor of task \"" + task.label.string() + "\" (#" +
-           std::to_string(task.id) + ", " + task.label.site().file_name() + ":" +
-           std::to_string(task.label.site().line()) + ")";
+    return "a destructor of task \"" + task.label.string() + "\" (#" + std::to_string(task.id) + ", " +
+           task.label.site().file_name() + ":" + std::to_string(task.label.site().line()) + ")";
   std::lock_guard const lock(m_submission);
   return describe(task);
 }

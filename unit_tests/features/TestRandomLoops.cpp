@@ -138,7 +138,8 @@ class RandomLoop {
     } const over{*this};
     IterateReport report;
     auto const loop = [&] {
-      report = graph.iterate("loop", m_passes.size(), [&](std::uint64_t p) { run_pass(graph, cells, plan, p); });
+      report =
+          graph.iterate("loop", m_passes.size(), [&](std::uint64_t p) { run_pass(graph, cells, plan, p); });
     };
     if (m_inside)
       task(graph, "loops", {}, loop);
@@ -212,10 +213,15 @@ class RandomLoop {
   std::vector<Step> changed(std::vector<Step> steps) {
     auto const at = static_cast<std::ptrdiff_t>(m_random() % (steps.size() + 1));
     switch (pick(4)) {
-      case 0: steps.insert(steps.begin() + at, make_step()); break;
-      case 1: steps.push_back(make_step()); break;
+      case 0:
+        steps.insert(steps.begin() + at, make_step());
+        break;
+      case 1:
+        steps.push_back(make_step());
+        break;
       case 2:
-        if (steps.size() > 1) steps.erase(steps.begin() + std::min<std::ptrdiff_t>(at, std::ssize(steps) - 1));
+        if (steps.size() > 1)
+          steps.erase(steps.begin() + std::min<std::ptrdiff_t>(at, std::ssize(steps) - 1));
         break;
       default:
         if (at > 0) steps.resize(static_cast<std::size_t>(at));
@@ -235,14 +241,14 @@ class RandomLoop {
     properties.priority = step.priority;
     properties.synchronizing = step.synchronizing;
     properties.after = std::move(after);
-    return task(graph, "step " + std::to_string(step.number), touches,
-                [&cells, step, pass, throws] {
-                  if (throws) throw std::runtime_error("on purpose");
-                  step.run(cells, pass, [](unsigned long& cell, unsigned long by) {
-                    std::atomic_ref<unsigned long>(cell) += by;
-                  });
-                },
-                properties);
+    return task(
+        graph, "step " + std::to_string(step.number), touches,
+        [&cells, step, pass, throws] {
+          if (throws) throw std::runtime_error("on purpose");
+          step.run(cells, pass,
+                   [](unsigned long& cell, unsigned long by) { std::atomic_ref<unsigned long>(cell) += by; });
+        },
+        properties);
   }
 
   void run_pass(TaskGraph& graph, Cells& cells, Plan const& plan, std::uint64_t p) {
@@ -261,10 +267,18 @@ class RandomLoop {
         }
       };
       switch (pass.then[s]) {
-        case Then::is_done: static_cast<void>(future.is_done()); break;
-        case Then::polls: until_done(future); break;
-        case Then::gets: get(); break;
-        case Then::joins: std::thread(get).join(); break;
+        case Then::is_done:
+          static_cast<void>(future.is_done());
+          break;
+        case Then::polls:
+          until_done(future);
+          break;
+        case Then::gets:
+          get();
+          break;
+        case Then::joins:
+          std::thread(get).join();
+          break;
         case Then::shows: {
           std::lock_guard const lock(m_mutex);
           m_shown.push_back(future);
@@ -277,7 +291,8 @@ class RandomLoop {
           if (!m_fails) graph.replay(plan);
           break;
         case Then::nothing:
-        case Then::after: break;
+        case Then::after:
+          break;
       }
     }
   }
@@ -338,7 +353,8 @@ TEST_P(RandomLoops, GiveWhatPlainLoopsGive) {
       std::string const what = "seed " + std::to_string(seed) + ", " + std::to_string(workers) + " workers";
       random_program::Watchdog const watchdog(what, sanitized ? 120s : 30s);
       TaskGraphOptions options = with_workers(workers);
-      if (std::size_t const cap = std::array<std::size_t, 4>{1, 4, 64, 0}[seed / 2 % 4]) options.in_flight = cap;
+      if (std::size_t const cap = std::array<std::size_t, 4>{1, 4, 64, 0}[seed / 2 % 4])
+        options.in_flight = cap;
       options.record = seed % 8 == 0;
       options.policy = seed % 3 == 0   ? make_work_stealing_policy()
                        : seed % 3 == 1 ? make_fifo_policy()

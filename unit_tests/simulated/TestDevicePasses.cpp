@@ -152,9 +152,12 @@ TEST_P(DevicePasses, AFailureIsThatOfItsTaskAndItsPass) {
     beside.push_back(kernel(graph, device, "beside", {reads(x)}, [] {}));
   });
   EXPECT_EQ(Bare::message_of([&] { counts[1].get(); }), "no error");
-  EXPECT_THAT(Bare::message_of([&] { counts[2].get(); }), AllOf(HasSubstr("\"count\""), HasSubstr("failed: no result")));
-  EXPECT_THAT(Bare::message_of([&] { beside[2].get(); }), AllOf(HasSubstr("\"beside\""), HasSubstr("no result")));
-  EXPECT_THAT(Bare::message_of([&] { graph.wait(); }), AllOf(HasSubstr("task \"count\""), HasSubstr("no result")));
+  EXPECT_THAT(Bare::message_of([&] { counts[2].get(); }),
+              AllOf(HasSubstr("\"count\""), HasSubstr("failed: no result")));
+  EXPECT_THAT(Bare::message_of([&] { beside[2].get(); }),
+              AllOf(HasSubstr("\"beside\""), HasSubstr("no result")));
+  EXPECT_THAT(Bare::message_of([&] { graph.wait(); }),
+              AllOf(HasSubstr("task \"count\""), HasSubstr("no result")));
 }
 
 TEST_P(DevicePasses, AFailureInALaunchedGraphReachesEachFuture) {
@@ -188,7 +191,8 @@ TEST_P(DevicePasses, ATaskThatWaitsForAPassThatDependsOnItIsTold) {
 TEST_P(DevicePasses, PlansThatAreGraphsMayBeReplayedAmongThem) {
   TaskGraph graph(with_workers(2));
   Block x("x");
-  Plan const plan = graph.record([&] { kernel(graph, device, "in plan", {updates(x)}, [&] { x[0] += 10; }); });
+  Plan const plan =
+      graph.record([&] { kernel(graph, device, "in plan", {updates(x)}, [&] { x[0] += 10; }); });
   graph.iterate("loop", 10, [&] {
     kernel(graph, device, "a", {updates(x)}, [&] { x[0] = x[0] * 2 % 1009; });
     graph.replay(plan, 2);
