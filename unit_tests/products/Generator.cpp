@@ -79,6 +79,10 @@ class Generator {
       graph.record = chance(8);
       m_program.graphs.push_back(graph);
     }
+    bool const small = std::any_of(m_program.graphs.begin(), m_program.graphs.end(),
+                                   [](Graph const& graph) { return graph.cap > 0; });
+    m_shared_objects_submit = m_submits_in_destructors && Switches::shared_objects_submit &&
+                              (Switches::shared_objects_submit_at_the_cap || !small);
   }
 
   // --- tasks
@@ -180,8 +184,8 @@ class Generator {
     task.functor = draw_habits(waits, true, m_submits_in_destructors);
     if (task.has_result)
       task.result = draw_habits(waits, true, m_submits_in_destructors && Switches::results_submit);
-    task.of_tag = draw_habits(waits, true, m_submits_in_destructors && Switches::shared_objects_submit);
-    task.state = draw_habits(false, true, m_submits_in_destructors && Switches::shared_objects_submit);
+    task.of_tag = draw_habits(waits, true, m_shared_objects_submit);
+    task.state = draw_habits(false, true, m_shared_objects_submit);
     if (!Switches::destructors_wait || (on_device && !Switches::device_destructors_wait))
       for (Habits* habits : {&task.functor, &task.result, &task.of_tag})
         if (habits->destroyed == Deed::await) habits->destroyed = Deed::nothing;
@@ -473,6 +477,7 @@ class Generator {
   bool m_synchronizing = false;
   bool m_main_thread = false;
   bool m_submits_in_destructors = false;
+  bool m_shared_objects_submit = false;
   std::array<std::vector<int>, Cells::most_threads> m_roots;  ///< by thread: what it has submitted to a graph
   std::vector<int> m_planned;
   std::vector<int> m_looped;

@@ -61,7 +61,6 @@ class Judgement {
     std::vector<Access> narrow;  ///< what is behind it for certain touches these
     std::vector<Access> wide;    ///< what may be behind it touches these
     bool whole = false;
-    bool at_the_end = false;  ///< of a kernel, when the device had been given what is behind it
   };
   enum class Poisoned : std::uint8_t { no, maybe, yes };
 
@@ -147,14 +146,12 @@ class Judgement {
                                                     in_order_by_tag(*each.instance, instance)))));
       // A rule holds for those that are in flight together.
       bool const may_be_ordered = each.instance != nullptr && in_order_by_tag(*each.instance, instance);
-      // What the device has been given is not taken back, and what comes behind that has no other order.
-      bool const may_be_launched = !instance.recorded && each.at_the_end;
-      if ((ordered || meet(instance.task->accesses, each.narrow)) && !may_be_launched) return Poisoned::yes;
+      if (ordered || meet(instance.task->accesses, each.narrow)) return Poisoned::yes;
       bool const after_any = each.whole && std::any_of(instance.before.begin(), instance.before.end(),
                                                        [](Instance const* x) { return x->recorded; });
       bool const after_loop =
           each.instance != nullptr && each.instance->loop != nullptr && !instance.before.empty();
-      if (ordered || may_be_ordered || after_any || after_loop || meet(wide(instance), each.wide)) all = Poisoned::maybe;
+      if (may_be_ordered || after_any || after_loop || meet(wide(instance), each.wide)) all = Poisoned::maybe;
     }
     return all;
   }
@@ -162,8 +159,7 @@ class Judgement {
     bool const gives_up = std::any_of(instance.task->steps.begin(), instance.task->steps.end(),
                                       [](Step const& step) { return step.kind == Step::Kind::release; });
     bool const may_let_go = gives_up && !instance.runs.empty();
-    return {&instance, may_let_go ? std::vector<Access>() : instance.task->accesses, wide(instance), false,
-            instance.task->fails == Task::Failure::finish};
+    return {&instance, may_let_go ? std::vector<Access>() : instance.task->accesses, wide(instance)};
   }
 
   // --- one by one
@@ -182,21 +178,34 @@ class Judgement {
     return bad.empty() && instance.task->fails == Task::Failure::none;
   }
 
+  /// A task of a device is launched behind others of the device before these are over. When one of them fails it
+  /// is cancelled at its end.
+  [[nodiscard]] static bool may_have_been_launched(Instance const& instance, std::vector<Bad> const& bad) {
+    return instance.task->on_device() && std::any_of(bad.begin(), bad.end(), [](Bad const& each) {
+             return each.instance != nullptr && each.instance->task->on_device();
+           });
+  }
+
   /// A task that runs once, if at all. False when it failed or was cancelled.
   bool once(Instance const& instance, std::vector<Bad> const& bad) {
     Poisoned const is = poisoned(instance, bad);
     bool const ran = !instance.runs.empty();
-    bool const runs = is != Poisoned::yes && instance.task->fails != Task::Failure::launch;
+    bool const launches = instance.task->fails != Task::Failure::launch;
     if (instance.runs.size() > 1) complain(instance, "ran twice");
-    if (ran && !runs) complain(instance, "ran though something failed");
-    if (!ran && runs && is == Poisoned::no) complain(instance, "did not run");
-    return ran && runs_well(instance, instance.runs.front());
+    if (ran && ((is == Poisoned::yes && !may_have_been_launched(instance, bad)) || !launches))
+      complain(instance, "ran though something failed");
+    if (!ran && launches && is == Poisoned::no) complain(instance, "did not run");
+    if (!ran) return false;
+    bool const well = runs_well(instance, instance.runs.front());
+    if (is == Poisoned::maybe && may_have_been_launched(instance, bad)) m_unclear.insert(&instance);
+    return well && is != Poisoned::yes;
   }
 
   void root(Instance const& instance) {
     bool const well = once(instance, m_bad);
     if (well) {
       m_well.insert(&instance);
+      if (m_unclear.contains(&instance)) m_bad.push_back({&instance, {}, wide(instance)});
       return;
     }
     m_bad.push_back(bad_one(instance));
@@ -275,6 +284,7 @@ class Judgement {
   void check(Got const& got) {
     Instance const& instance = *got.instance;
     if (instance.task->graph != m_graph || instance.recorded || instance.loop != nullptr) return;
+    if (m_unclear.contains(&instance)) return;
     bool const well = m_well.contains(&instance);
     if (got.threw == well)
       complain(instance, well ? "ended well, but get() throws" : "failed, but get() does not throw");
@@ -288,6 +298,7 @@ class Judgement {
   std::array<std::uint64_t, Cells::count> m_cells{};
   std::vector<Bad> m_bad;  ///< since the last wait
   std::set<Instance const*> m_well;
+  std::set<Instance const*> m_unclear;  ///< ran, and may have been cancelled
   std::map<Instance const*, std::size_t> m_cursor;
 };
 

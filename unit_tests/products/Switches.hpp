@@ -13,13 +13,16 @@ inline constexpr bool futures_of_dropped_plans = true;
 inline constexpr bool destructors_wait = true;
 /// The same of functors of device tasks: the thread that completes several tasks of a device destroys the functor
 /// of one before it completes the next, which the destructor may wait for.
-inline constexpr bool device_destructors_wait = false;
+inline constexpr bool device_destructors_wait = true;
 /// Destructors of functors that submit a task.
 inline constexpr bool destructors_submit = true;
 /// The same of results.
 inline constexpr bool results_submit = true;
-/// The same of tags and states: wait() destroys some of them, and does not wait for what they submit then.
-inline constexpr bool shared_objects_submit = false;
+/// The same of tags and states.
+inline constexpr bool shared_objects_submit = true;
+/// The same where a graph has a small cap: such an object may be destroyed by a thread whose own task has been
+/// counted and not been published; at the cap that waits for itself.
+inline constexpr bool shared_objects_submit_at_the_cap = false;
 /// Destructors that submit, in programs that record or loop: what they submit is recorded with the rest.
 inline constexpr bool destructors_submit_beside_recordings = false;
 /// Bodies of loops that wait in ways other than those that stand in the guide.
@@ -27,9 +30,9 @@ inline constexpr bool loops_wait = true;
 /// Gates with more tasks behind them than a quarter of the cap.
 inline constexpr bool gates = true;
 /// Launches that throw when they have launched.
-inline constexpr bool launched_and_threw = false;
+inline constexpr bool launched_and_threw = true;
 /// Devices that fail.
-inline constexpr bool device_failures = false;
+inline constexpr bool device_failures = true;
 /// Tasks on several streams with host tasks that reuse their cells.
 inline constexpr bool devices = true;
 
