@@ -28,6 +28,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trellis::Impl {
@@ -80,6 +81,17 @@ class Engine final : private TaskSource {
   bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
 
   void wait();
+  /// Until it ends, what the calling thread submits does not belong to what it records.
+  class NotRecording {
+   public:
+    NotRecording() : m_recording(std::exchange(t_recording, nullptr)) {}
+    NotRecording(NotRecording const&) = delete;
+    NotRecording& operator=(NotRecording const&) = delete;
+    ~NotRecording() { t_recording = m_recording; }
+
+   private:
+    PlanRecording* const m_recording;
+  };
   /// Waits for one task; does not throw when it failed.
   void wait_for(TaskHandle const& handle);
   /// The handle to go on with when somebody asks after a task, which is submitted if it has only been
@@ -275,6 +287,8 @@ class Engine final : private TaskSource {
     Slot& slot;
   };
   void let_go_what_is_held(Slot& slot);
+  struct Quiet;
+  void destroy_put_aside_on(Slot& slot, Task*& in_hand);
   [[nodiscard]] Slot& own_slot();
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
 
@@ -291,6 +305,7 @@ class Engine final : private TaskSource {
 
   // Waiting.
   void wait_until_done(TaskHandle const& handle);
+  void wait_outside(Until const& until);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   Task* pop_main();
   Task* pop_main_needed_by(TaskHandle const& awaited);
@@ -374,6 +389,7 @@ class Engine final : private TaskSource {
   }
   std::chrono::steady_clock::time_point m_next_poll{};  ///< for the poller
   std::mutex m_serial_mutex;
+  Task m_nobody;  ///< in whose name tags, states and exceptions are destroyed
   Workers m_workers;  ///< last: its threads use everything above
 };
 

@@ -4,8 +4,23 @@
 
 #include <impl/Trellis_Engine.hpp>
 #include <impl/Trellis_SerialOrder.hpp>
+#include <impl/Trellis_Unlocked.hpp>
+
+#include <utility>
 
 namespace trellis::Impl {
+
+/// As long as one is there nothing of the user's that has been put aside is destroyed, see
+/// Trellis_Unlocked.hpp: the thread has something in hand that a destructor might wait for, such as a task that
+/// is not published yet.
+struct Engine::Quiet {
+  Quiet() { ++t_quiet_locks; }
+  Quiet(Quiet const&) = delete;
+  Quiet& operator=(Quiet const&) = delete;
+  ~Quiet() {
+    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();
+  }
+};
 
 /// A task whose body the calling thread runs, or destroys. Frames nest when a thread that waits in one graph
 /// runs tasks of another.
@@ -17,7 +32,8 @@ struct Engine::Frame {
         task(its_task),
         what(does),
         outer(top),
-        recording(t_recording) {
+        recording(t_recording),
+        quiet_locks(std::exchange(t_quiet_locks, 0)) {
     top = this;
     if (recording != nullptr)
       t_recording = nullptr;  // what this task submits is not what that thread records
@@ -25,6 +41,7 @@ struct Engine::Frame {
   Frame(Frame const&) = delete;
   Frame& operator=(Frame const&) = delete;
   ~Frame() {
+    t_quiet_locks = quiet_locks;
     top = outer;
     if (recording != nullptr) t_recording = recording;
   }
@@ -42,6 +59,7 @@ struct Engine::Frame {
   What const what;
   Frame* const outer;
   PlanRecording* const recording;  ///< of the thread, when it runs a task of another graph meanwhile
+  int const quiet_locks;           ///< what the engine must not destroy now, the user may, see Quiet
   static thread_local Frame* top;
 };
 

@@ -130,6 +130,20 @@ class Workers {
   /// Runs tasks on the calling thread, which is in no task of this graph, until `done`.
   void work_until(Condition done) { work_until(Until{done}); }
   void work_until(Until const& until);
+  /// The same without running tasks.
+  void sleep_until(Until const& until);
+  /// As long as one is there the thread of a slot does not work, and another one may run tasks in its place.
+  class Absence {
+   public:
+    Absence(Workers& workers, Slot& slot);
+    Absence(Absence const&) = delete;
+    Absence& operator=(Absence const&) = delete;
+    ~Absence();
+
+   private:
+    Workers& m_workers;
+    Slot& m_slot;
+  };
   /// Sleeps inside a task until `done`; another thread may run tasks meanwhile.
   void block_until(Condition done, Slot& slot);
 
@@ -151,7 +165,7 @@ class Workers {
   void background(Slot& slot);
   void work(Slot& slot, Until const* until);
   void sleep(Slot& slot, Until const* until);
-  void sleep_without_slot(Until const& until);
+  void sleep_until(Until const& until, Slot& sleeper);
   Slot* enter();
   void leave(Slot& slot);
 

@@ -30,6 +30,7 @@ struct Engine::Demotion {
 void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan) {
   std::vector<Task*> ready;
   std::vector<Task*> granted;
+  Quiet const until_they_are_let_go;
   {
     std::lock_guard const lock(m_submission);
     Task& task = require_live(self, "demotes its accesses");

@@ -31,6 +31,8 @@ Engine::Engine(TaskGraphOptions const& options)
     throw Error(Error::Kind::bad_input,
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) + "\" given to " +
                     m_options.name + " serves another graph; each graph needs a policy object of its own");
+  m_nobody.id = ~TaskId{0};  // and its `live_id` is 0: it is over
+  m_nobody.label = Label(std::string("tags, states and exceptions"));
   m_policy->start(m_workers.max_slots());
 }
 
@@ -233,7 +235,9 @@ void Engine::run(Task* task, Slot& slot, Condition stop) {
   stop_polling();
   while (task != nullptr) {
     if (--slot.until_pause < 0) stay_behind(slot);
+    ++t_quiet_locks;
     task = run_one(*task, slot);
+    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, task);
     if (task != nullptr && stop()) {
       push(*task, &slot);
       return;
@@ -537,6 +541,13 @@ void Engine::destroy_extras(Task& task, Slot& slot, Task*& next) {
   objects = {};
 }
 
+/// Of a thread that runs tasks, when it has nothing in hand but perhaps the next one.
+void Engine::destroy_put_aside_on(Slot& slot, Task*& in_hand) {
+  Holding const holding(slot, in_hand);
+  Frame const frame(*this, slot, m_nobody, Frame::What::destroys);
+  destroy_put_aside();
+}
+
 /// What has been taken is not to be seen in any list, so who takes is counted before, for `destroy_kept`.
 struct Engine::Destroyer {
   explicit Destroyer(Engine& graph) : engine(graph), outer(std::exchange(top, this)) {
@@ -595,13 +606,13 @@ void Engine::destroy_kept() {
   destroy_kept_of_workers();
   destroy_kept_of_devices(own_slot());
   // A functor's destructor may wait for a task.
-  m_workers.work_until([&] { return others_have_destroyed(); });
+  wait_outside({[&] { return others_have_destroyed(); }});
 }
 
 /// Until nothing is in flight. What a functor's destructor submits is waited for as well.
 void Engine::finish_all() {
   do {
-    m_workers.work_until([&] { return all_done(); });
+    wait_outside({[&] { return all_done(); }});
     destroy_kept();
   } while (!all_done());
 }
@@ -716,6 +727,7 @@ bool Engine::poll(Slot& slot) {
     return false;
   auto const now = std::chrono::steady_clock::now();
   if (now < m_next_poll) return false;
+  ++t_quiet_locks;
   m_streams.retire();
   bool any = false;
   AsyncStreams::Retired retired;
@@ -726,6 +738,8 @@ bool Engine::poll(Slot& slot) {
     else
       complete_passed(retired, slot);
   }
+  Task* nothing = nullptr;
+  if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, nothing);
   if (!any) {
     m_next_poll = std::chrono::steady_clock::now() + poll_interval;
     if (somebody_waits) m_streams.host_is_idle();

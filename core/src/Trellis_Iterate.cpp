@@ -188,6 +188,7 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   Frame* const frame = Frame::of(*this);
   Task* whole = nullptr;
   std::int32_t rest = 0;
+  Quiet const until_published;
   {
     std::unique_lock lock(m_submission);
     if (frame == nullptr) make_room(lock);
@@ -269,6 +270,7 @@ void Engine::publish(std::vector<Admitted> const& admitted) {
 
 void Engine::submit_collected(Pass* pass) {
   std::vector<Admitted> admitted;
+  Quiet const until_published;
   {
     std::lock_guard const lock(m_submission);
     admit_collected(*pass, admitted);
@@ -280,6 +282,7 @@ void Engine::submit_collected(Pass* pass) {
 void Engine::submit_collected(FunctionRef<bool(Pass const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
   std::vector<Admitted> admitted;
+  Quiet const until_published;
   {
     std::lock_guard const lock(m_submission);
     for (std::size_t k = m_passes.size(); k-- > 0;)

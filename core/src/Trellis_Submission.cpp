@@ -8,6 +8,8 @@
 #include <cassert>
 #include <iterator>
 #include <new>
+#include <optional>
+#include <utility>
 
 /// From a call of `parallel_for` to a node with its edges.
 namespace trellis::Impl {
@@ -34,6 +36,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
   Task* task = nullptr;
   TaskId id = 0;
   std::int32_t rest = 0;
+  std::optional<Quiet> until_published(std::in_place);
   {
     std::vector<TaskHandle> resolved;
     std::unique_lock lock(m_submission);
@@ -47,6 +50,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
       for_each_plan(*spec.replays, [&](PlanState& plan) { plan.last = {m_control, m_generation, task, id}; });
   }
   publish(*task, rest, frame);
+  until_published.reset();
   if (frame == nullptr && id % (KeptTasks::most / 2) == 0) destroy_kept_of_workers();
   if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
   return {m_control, m_generation, task, id};
@@ -67,6 +71,7 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
   Task* task = nullptr;
   TaskId id = 0;
   std::int32_t rest = 0;
+  Quiet const until_published;
   {
     std::lock_guard const lock(m_submission);
     Scope& scope = open_scope(require_live(spec.parent, "gets a part"));
@@ -107,7 +112,7 @@ void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
     lock.unlock();
     auto const is_room = [&] { return in_flight() < cap; };
     Condition const any_room = is_room;
-    m_workers.work_until(Until{[&] { return in_flight() <= cap / 4; }, &any_room});
+    wait_outside({[&] { return in_flight() <= cap / 4; }, &any_room});
     lock.lock();
   }
 }

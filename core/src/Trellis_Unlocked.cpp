@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <impl/Trellis_Engine.hpp>
 #include <impl/Trellis_Unlocked.hpp>
 
+#include <utility>
 #include <vector>
 
 namespace trellis::Impl {
@@ -25,6 +27,7 @@ void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noex
 /// A destructor may put aside others, by taking and giving up a lock itself: those are destroyed then.
 void destroy_put_aside() noexcept {
   t_any_put_aside = false;
+  Engine::NotRecording const others;
   std::vector<PutAside> const objects = std::exchange(t_put_aside, {});
   for (PutAside const& each : objects) each.destroy(each.object);
 }

@@ -69,7 +69,19 @@ void Engine::wait_until_done(TaskHandle const& asked) {
     if (is_done(handle)) return;
     task.has_waiter = true;
   }
-  m_workers.work_until([&] { return is_done(handle); });
+  wait_outside({[&] { return is_done(handle); }});
+}
+
+/// Waits outside of this graph's tasks, and runs some meanwhile; but not on the stack of another graph's task,
+/// which could not go on before the one above it is over, whatever that waits for. The main thread does all the
+/// same, as nobody else may run the tasks that are bound to it.
+void Engine::wait_outside(Until const& until) {
+  Frame const* const outer = Frame::top;
+  if (outer == nullptr || m_serial || m_workers.on_main_thread()) return m_workers.work_until(until);
+  if (until.done()) return;
+  outer->engine.let_go_what_is_held(outer->slot);
+  Workers::Absence const absence(outer->engine.m_workers, outer->slot);
+  m_workers.sleep_until(until);
 }
 
 /// A task waits for another. Its thread cannot simply run other tasks meanwhile: one of these might wait for

@@ -143,25 +143,30 @@ void Workers::sleep(Slot& slot, Until const* until) {
   slot.waits_for = nullptr;
 }
 
-/// All guests' slots are taken: others run the tasks.
-void Workers::sleep_without_slot(Until const& until) {
-  Slot here;
-  here.number = -1;
+/// Others run the tasks. `sleeper` has no permit.
+void Workers::sleep_until(Until const& until, Slot& sleeper) {
   auto const goes_on = [&] {
     return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
   };
   Condition const condition = goes_on;
   std::unique_lock lock(m_mutex);
-  here.waits_for = &condition;
+  sleeper.waits_for = &condition;
   m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
-  m_blocked.push_back(&here);
+  m_blocked.push_back(&sleeper);
   if (until.rather_than_sleep == nullptr)
-    here.wakeup.wait(lock, goes_on);
+    sleeper.wakeup.wait(lock, goes_on);
   else
-    while (!here.wakeup.wait_for(lock, longest_nap, goes_on)) {
+    while (!sleeper.wakeup.wait_for(lock, longest_nap, goes_on)) {
     }
-  std::erase(m_blocked, &here);
+  std::erase(m_blocked, &sleeper);
   m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
+  sleeper.waits_for = nullptr;
+}
+
+void Workers::sleep_until(Until const& until) {
+  Slot here;
+  here.number = -1;
+  sleep_until(until, here);
 }
 
 void Workers::work(Slot& slot, Until const* until) {
@@ -259,38 +264,50 @@ void Workers::leave(Slot& slot) {
 void Workers::work_until(Until const& until) {
   if (until.done()) return;
   Slot* const slot = enter();
-  if (slot == nullptr) return sleep_without_slot(until);
+  if (slot == nullptr) return sleep_until(until);
   slot->waits = slot->has_permit = true;
   work(*slot, &until);
   slot->waits = false;
   leave(*slot);
 }
 
-void Workers::block_until(Condition done, Slot& slot) {
+Workers::Absence::Absence(Workers& workers, Slot& slot) : m_workers(workers), m_slot(slot) {
   {
-    std::lock_guard const lock(m_mutex);
-    if (m_blocked_tasks == max_blocked)
-      throw Error(Error::Kind::deadlock,
-                  "Trellis: " + std::to_string(max_blocked) +
-                      " tasks of one graph wait inside their bodies; let tasks depend on each other through "
-                      "their accesses or after(...) instead");
+    std::lock_guard const lock(workers.m_mutex);
     // A destructor may wait that is run by a thread which looks for a task. It does not look now.
-    if (slot.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
-    if (slot.has_permit) add_permit(1);
-    ++m_blocked_tasks;
-    slot.waits_for = &done;
-    m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
-    m_blocked.push_back(&slot);
+    if (slot.searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
+    if (slot.has_permit) workers.add_permit(1);
   }
-  if (m_source.has_ready(slot)) ready_added();
-  std::unique_lock lock(m_mutex);
-  slot.wakeup.wait(lock, done);
-  std::erase(m_blocked, &slot);
-  m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
-  slot.waits_for = nullptr;
-  --m_blocked_tasks;
-  if (slot.has_permit) add_permit(-1);
-  if (slot.searching) m_searching.fetch_add(1, std::memory_order_seq_cst);
+  if (workers.m_source.has_ready(slot)) workers.ready_added();
+}
+
+Workers::Absence::~Absence() {
+  std::lock_guard const lock(m_workers.m_mutex);
+  if (m_slot.has_permit) m_workers.add_permit(-1);
+  if (m_slot.searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void Workers::block_until(Condition done, Slot& slot) {
+  struct Counted {
+    explicit Counted(Workers& in) : workers(in) {
+      std::lock_guard const lock(workers.m_mutex);
+      if (workers.m_blocked_tasks == max_blocked)
+        throw Error(Error::Kind::deadlock,
+                    "Trellis: " + std::to_string(max_blocked) +
+                        " tasks of one graph wait inside their bodies; let tasks depend on each other through "
+                        "their accesses or after(...) instead");
+      ++workers.m_blocked_tasks;
+    }
+    Counted(Counted const&) = delete;
+    Counted& operator=(Counted const&) = delete;
+    ~Counted() {
+      std::lock_guard const lock(workers.m_mutex);
+      --workers.m_blocked_tasks;
+    }
+    Workers& workers;
+  } const counted(*this);
+  Absence const absence(*this, slot);
+  sleep_until(Until{done}, slot);
 }
 
 }  // namespace trellis::Impl
