@@ -68,6 +68,7 @@ class Generator {
 
   void draw_graphs() {
     int const count = chance(20) ? 2 : 1;
+    m_main_thread = m_main_thread && (count == 1 || Switches::main_thread_in_two_graphs);
     for (int g = 0; g < count; ++g) {
       Graph graph;
       graph.workers = chance(60) ? 1 + pick(3) : 1 + pick(8);

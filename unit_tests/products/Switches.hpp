@@ -35,6 +35,10 @@ inline constexpr bool launched_and_threw = true;
 inline constexpr bool device_failures = true;
 /// Tasks on several streams with host tasks that reuse their cells.
 inline constexpr bool devices = true;
+/// Tasks bound to the main thread where there are two graphs: a task that waits for one of the other graph runs
+/// tasks of that graph meanwhile; when one of these waits for the main thread, and that waits for the first graph,
+/// nobody goes on.
+inline constexpr bool main_thread_in_two_graphs = false;
 
 }  // namespace products::Switches
 
