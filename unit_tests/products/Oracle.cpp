@@ -178,8 +178,8 @@ class Judgement {
     return bad.empty() && instance.task->fails == Task::Failure::none;
   }
 
-  /// A task of a device is launched behind others of the device before these are over. When one of them fails it
-  /// is cancelled at its end.
+  /// A task of a device is launched behind others of the device before these are over. When one of them fails
+  /// it is cancelled at its end.
   [[nodiscard]] static bool may_have_been_launched(Instance const& instance, std::vector<Bad> const& bad) {
     return instance.task->on_device() && std::any_of(bad.begin(), bad.end(), [](Bad const& each) {
              return each.instance != nullptr && each.instance->task->on_device();
