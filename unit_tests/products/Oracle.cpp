@@ -188,7 +188,9 @@ class Judgement {
 
   /// A task that runs once, if at all. False when it failed or was cancelled.
   bool once(Instance const& instance, std::vector<Bad> const& bad) {
-    Poisoned const is = poisoned(instance, bad);
+    Poisoned is = poisoned(instance, bad);
+    // A wait that has reported what failed may destroy something that submits.
+    if (is == Poisoned::yes && instance.number < 0) is = Poisoned::maybe;
     bool const ran = !instance.runs.empty();
     bool const launches = instance.task->fails != Task::Failure::launch;
     if (instance.runs.size() > 1) complain(instance, "ran twice");
