@@ -164,7 +164,7 @@ class FakeDevice : public SpaceAdapter {
     std::chrono::steady_clock::time_point at;
   };
   std::string m_name;
-  int m_made = 0;
+  std::atomic<int> m_made{0};  ///< graphs share a device
 };
 
 /// The body of a device task: launches `kernel` on the stream that the engine chose.

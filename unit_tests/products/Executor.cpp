@@ -417,6 +417,7 @@ std::string World::run() {
     for (Run const& run : instance.runs)
       if (!run.over) complain(instance.label + " has begun and not ended");
   }
+  for (Shared& shared : m_shared) shared.streams.clear();  // with what a device that failed has left there
   judge();
   for (Instance& instance : m_instances) instance.future = {};  // with the results
   static constexpr char const* names[] = {"functors", "results", "tags", "states"};

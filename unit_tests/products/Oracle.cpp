@@ -178,8 +178,8 @@ class Judgement {
     return bad.empty() && instance.task->fails == Task::Failure::none;
   }
 
-  /// A task of a device is launched behind others of the device before these are over. When one of them fails it
-  /// is cancelled at its end.
+  /// A task of a device is launched behind others of the device before these are over. When one of them fails
+  /// it is cancelled at its end.
   [[nodiscard]] static bool may_have_been_launched(Instance const& instance, std::vector<Bad> const& bad) {
     return instance.task->on_device() && std::any_of(bad.begin(), bad.end(), [](Bad const& each) {
              return each.instance != nullptr && each.instance->task->on_device();
@@ -188,7 +188,9 @@ class Judgement {
 
   /// A task that runs once, if at all. False when it failed or was cancelled.
   bool once(Instance const& instance, std::vector<Bad> const& bad) {
-    Poisoned const is = poisoned(instance, bad);
+    Poisoned is = poisoned(instance, bad);
+    // A wait that has reported what failed may destroy something that submits.
+    if (is == Poisoned::yes && instance.number < 0) is = Poisoned::maybe;
     bool const ran = !instance.runs.empty();
     bool const launches = instance.task->fails != Task::Failure::launch;
     if (instance.runs.size() > 1) complain(instance, "ran twice");

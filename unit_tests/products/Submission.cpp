@@ -124,8 +124,9 @@ void World::occupy(Instance const& instance) {
       std::uint32_t const present = shared.occupied[static_cast<std::size_t>(c)].fetch_add(
           Occupation::of(access.mode), std::memory_order_relaxed);
       if (!Occupation::may_meet(present, access.mode))
-        complain(instance.label + " (#" + std::to_string(instance.future.handle().id % numberless) + ") touches cell " +
-                 std::to_string(c) + " at the same time as another task (" + std::to_string(present) + ")");
+        complain(instance.label + " (#" + std::to_string(instance.future.handle().id % numberless) +
+                 ") touches cell " + std::to_string(c) + " at the same time as another task (" +
+                 std::to_string(present) + ")");
     }
   if (task.tag == 1 && m_program.graphs[static_cast<std::size_t>(task.graph)].rules &&
       instance.owner == nullptr && !instance.recorded && shared.tag_one.fetch_add(1) != 0)
@@ -286,20 +287,32 @@ struct DeviceFunctor {
   }
 };
 
+void World::run_kernel(Instance& instance) {
+  Run& run = begin(instance);
+  occupy(instance);
+  run.digest = arithmetic(instance);
+  vacate(instance);
+  for (Step const& step : instance.task->steps)
+    if (step.kind == Step::Kind::dawdle) pause(instance.salt);
+  end(instance, run);
+}
+
 void World::launch(Instance& instance, void* stream) {
   beat();
   if (instance.task->fails == Task::Failure::launch) throw Thrown(instance);
   m_kernels.fetch_add(1, std::memory_order_relaxed);
   int const number = m_launches.fetch_add(1, std::memory_order_relaxed);
   static_cast<Test::FakeDevice::Stream*>(stream)->enqueue([this, number, at = &instance] {
-    Run& run = begin(*at);
-    occupy(*at);
-    run.digest = arithmetic(*at);
-    vacate(*at);
-    for (Step const& step : at->task->steps)
-      if (step.kind == Step::Kind::dawdle) pause(at->salt);
-    end(*at, run);
-    if (number == m_program.device_fails) m_device->failed = true;
+    {
+      // A device that has failed has stopped: no kernel runs on when the engine is told.
+      std::shared_lock<std::shared_mutex> running(m_device_mutex, std::defer_lock);
+      if (m_program.device_fails >= 0) running.lock();
+      if (!m_device->failed) run_kernel(*at);
+    }
+    if (number == m_program.device_fails) {
+      std::lock_guard const stopped(m_device_mutex);
+      m_device->failed = true;
+    }
     m_kernels.fetch_sub(1, std::memory_order_relaxed);
   });
   if (instance.task->fails == Task::Failure::launched) throw Thrown(instance);
@@ -380,8 +393,8 @@ AnyFuture World::hand_in(Instance& instance, Impl::TaskHandle const* owner, F fu
   properties.synchronizing = task.synchronizing;
   for (Instance const* before : instance.before) properties.after.push_back(before->future.handle());
   if (task.tag != 0)
-    properties.tags = {
-        Impl::make_shared_unlocked<Impl::TagOf<Tag>>(Tag{task.tag, Object(*this, Sort::tag, task.of_tag, instance)})};
+    properties.tags = {Impl::make_shared_unlocked<Impl::TagOf<Tag>>(
+        Tag{task.tag, Object(*this, Sort::tag, task.of_tag, instance)})};
   if (task.on_device()) properties.space = m_device.get();
   Shared& shared = m_shared[static_cast<std::size_t>(task.graph)];
   if (task.where == Task::Where::stream)

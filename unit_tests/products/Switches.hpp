@@ -11,8 +11,8 @@ inline constexpr bool futures_at_destruction = true;
 inline constexpr bool futures_of_dropped_plans = true;
 /// Destructors of functors that wait for a task.
 inline constexpr bool destructors_wait = true;
-/// The same of functors of device tasks: the thread that completes several tasks of a device destroys the functor
-/// of one before it completes the next, which the destructor may wait for.
+/// The same of functors of device tasks: the thread that completes several tasks of a device destroys the
+/// functor of one before it completes the next, which the destructor may wait for.
 inline constexpr bool device_destructors_wait = true;
 /// Destructors of functors that submit a task.
 inline constexpr bool destructors_submit = true;
@@ -20,8 +20,8 @@ inline constexpr bool destructors_submit = true;
 inline constexpr bool results_submit = true;
 /// The same of tags and states.
 inline constexpr bool shared_objects_submit = true;
-/// The same where a graph has a small cap: such an object may be destroyed by a thread whose own task has been
-/// counted and not been published; at the cap that waits for itself.
+/// The same where a graph has a small cap: such an object may be destroyed by a thread whose own task has
+/// been counted and not been published; at the cap that waits for itself.
 inline constexpr bool shared_objects_submit_at_the_cap = false;
 /// Destructors that submit, in programs that record or loop: what they submit is recorded with the rest.
 inline constexpr bool destructors_submit_beside_recordings = false;
@@ -35,9 +35,9 @@ inline constexpr bool launched_and_threw = true;
 inline constexpr bool device_failures = true;
 /// Tasks on several streams with host tasks that reuse their cells.
 inline constexpr bool devices = true;
-/// Tasks bound to the main thread where there are two graphs: a task that waits for one of the other graph runs
-/// tasks of that graph meanwhile; when one of these waits for the main thread, and that waits for the first graph,
-/// nobody goes on.
+/// Tasks bound to the main thread where there are two graphs: a task that waits for one of the other graph
+/// runs tasks of that graph meanwhile; when one of these waits for the main thread, and that waits for the
+/// first graph, nobody goes on.
 inline constexpr bool main_thread_in_two_graphs = false;
 
 }  // namespace products::Switches

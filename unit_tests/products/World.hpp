@@ -14,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -103,7 +104,8 @@ struct Run {
   std::vector<Instance*> parts = {};
 };
 
-/// Recorded tasks, and those that a pass of a loop has collected, have handles with something else than an id.
+/// Recorded tasks, and those that a pass of a loop has collected, have handles with something else than an
+/// id.
 inline constexpr std::uint64_t numberless = std::uint64_t{1} << 62U;
 
 /// A task as it was submitted once; a recorded one runs several times.
@@ -240,6 +242,7 @@ class World {
   void end(Instance& instance, Run& run);
   void run_body(Instance& instance, Run& run);
   void launch(Instance& instance, void* stream);
+  void run_kernel(Instance& instance);
   void pause(std::uint64_t salt);
   [[nodiscard]] trellis::Bare::Place place(int graph, int first, int count) const;
   [[nodiscard]] std::vector<trellis::Bare::Touch> touches(Instance& instance);
@@ -296,7 +299,8 @@ class World {
   };
   std::deque<Gate> m_gates;  ///< by task
   std::array<std::atomic<long>, sort_count> m_live{};
-  std::atomic<long> m_kernels{0};  ///< launched and not over
+  std::shared_mutex m_device_mutex;  ///< shared by kernels where the device is going to fail
+  std::atomic<long> m_kernels{0};    ///< launched and not over
   std::atomic<int> m_launches{0};
   std::atomic<bool> m_stop{false};
   std::atomic<std::uint64_t> m_salt{0};
