@@ -146,12 +146,14 @@ class Judgement {
                                                     in_order_by_tag(*each.instance, instance)))));
       // A rule holds for those that are in flight together.
       bool const may_be_ordered = each.instance != nullptr && in_order_by_tag(*each.instance, instance);
-      if (ordered || meet(instance.task->accesses, each.narrow)) return Poisoned::yes;
+      bool const is_clear = each.instance == nullptr || !m_unclear.contains(each.instance);
+      if ((ordered && is_clear) || meet(instance.task->accesses, each.narrow)) return Poisoned::yes;
       bool const after_any = each.whole && std::any_of(instance.before.begin(), instance.before.end(),
                                                        [](Instance const* x) { return x->recorded; });
       bool const after_loop =
           each.instance != nullptr && each.instance->loop != nullptr && !instance.before.empty();
-      if (may_be_ordered || after_any || after_loop || meet(wide(instance), each.wide)) all = Poisoned::maybe;
+      if (ordered || may_be_ordered || after_any || after_loop || meet(wide(instance), each.wide))
+        all = Poisoned::maybe;
     }
     return all;
   }
