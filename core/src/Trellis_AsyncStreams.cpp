@@ -40,6 +40,12 @@ AsyncStreams::~AsyncStreams() {
 // --------------------------------------------------------------------------------------------------------------
 
 AsyncStreams::Stream& AsyncStreams::new_stream(SpaceAdapter& space, void* instance) {
+  if (m_recorder != nullptr) try {
+      set_clock(space, instance);
+    } catch (...) {  // the device has failed
+      space.destroy_instance(instance);
+      throw;
+    }
   auto stream = std::make_unique<Stream>();
   stream->space = &space;
   stream->instance = instance;
@@ -48,7 +54,6 @@ AsyncStreams::Stream& AsyncStreams::new_stream(SpaceAdapter& space, void* instan
   m_needed.push_back(0);
   for (auto const& each : m_streams) each->waited_for.resize(m_streams.size(), 0);
   if (space.has_own_clock()) m_own_clock.store(true, std::memory_order_relaxed);
-  if (m_recorder != nullptr) set_clock(space, instance);
   return *m_streams.back();
 }
 

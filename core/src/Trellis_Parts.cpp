@@ -192,7 +192,10 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
     task.ops = &refined_ops;
     if (m_recorder) m_recorder->refined(task);
   }
-  old_ops->destroy(task.body);
+  {
+    Frame const frame(*this, own_slot(), task, Frame::What::destroys);  // see destroy_body
+    old_ops->destroy(task.body);
+  }
   task.free_body();
   task.body = task.storage;
   try {
