@@ -114,14 +114,14 @@ class TaskGraph {
   /// graph; when it returns false that was the last one. Does not wait for the tasks.
   ///
   /// What the body submits is collected and submitted when the body is over; other threads' tasks come before
-  /// or after it as a whole. A pass that submits the same tasks as an earlier one (labels, functor types, ranges
-  /// of bytes, modes, properties), in the same order, is not analysed again but runs with the order that was
-  /// found then. Up to eight different passes are remembered, so buffers may change roles, and a pass may have
-  /// a task more now and then.
+  /// or after it as a whole. A pass that submits the same tasks as an earlier one (labels, functor types,
+  /// ranges of bytes, modes, properties), in the same order, is not analysed again but runs with the order
+  /// that was found then. Up to eight different passes are remembered, so buffers may change roles, and a
+  /// pass may have a task more now and then.
   ///
   /// Whoever asks after a task of a pass whose body is not over, with `is_done()`, `wait()`, `get()` or
-  /// `after(...)`, here or in another thread, or waits for the graph, has what has been collected submitted at
-  /// once, task by task, and so is the rest of the pass. So is a pass that names `after(...)`, that has
+  /// `after(...)`, here or in another thread, or waits for the graph, has what has been collected submitted
+  /// at once, task by task, and so is the rest of the pass. So is a pass that names `after(...)`, that has
   /// accesses in states of the user's own, or that is in a graph with rules. The result is always that of a
   /// plain loop; but when a task of a pass fails, a later pass that may touch the same data is cancelled as a
   /// whole.
@@ -154,8 +154,8 @@ class TaskGraph {
   [[nodiscard]] TaskGraphOptions const& options() const;
   [[nodiscard]] int workers() const;
   [[nodiscard]] int threads_per_worker() const;
-  /// Number of tasks submitted so far, and of edges to unfinished tasks that they got. A replay is one task; a
-  /// pass of `iterate` that is submitted as a whole is one more than it has tasks, or one, as a graph of a
+  /// Number of tasks submitted so far, and of edges to unfinished tasks that they got. A replay is one task;
+  /// a pass of `iterate` that is submitted as a whole is one more than it has tasks, or one, as a graph of a
   /// device.
   [[nodiscard]] std::uint64_t submitted() const;
   [[nodiscard]] std::uint64_t edges() const;

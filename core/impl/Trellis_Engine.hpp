@@ -178,6 +178,7 @@ class Engine final : private TaskSource {
   static void note_failed(Task& task, std::string const& text, FailurePtr const& failure, bool cancelled);
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
   void wait_for_replay(TaskHandle const& handle);
+  void wait_for_older_replay(TaskHandle const& handle);
   void note_failures(PlanState& plan);
   void rethrow_recorded(TaskHandle const& handle) const;
   void require_no_recording() const;
@@ -389,7 +390,7 @@ class Engine final : private TaskSource {
   }
   std::chrono::steady_clock::time_point m_next_poll{};  ///< for the poller
   std::mutex m_serial_mutex;
-  Task m_nobody;  ///< in whose name tags, states and exceptions are destroyed
+  Task m_nobody;      ///< in whose name tags, states and exceptions are destroyed
   Workers m_workers;  ///< last: its threads use everything above
 };
 

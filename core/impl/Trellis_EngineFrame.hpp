@@ -11,8 +11,8 @@
 namespace trellis::Impl {
 
 /// As long as one is there nothing of the user's that has been put aside is destroyed, see
-/// Trellis_Unlocked.hpp: the thread has something in hand that a destructor might wait for, such as a task that
-/// is not published yet.
+/// Trellis_Unlocked.hpp: the thread has something in hand that a destructor might wait for, such as a task
+/// that is not published yet.
 struct Engine::Quiet {
   Quiet() { ++t_quiet_locks; }
   Quiet(Quiet const&) = delete;

@@ -28,7 +28,8 @@ inline void prefetch_to_read(void const* address) noexcept {
 #endif
 }
 
-/// Tells the core that this thread spins. Not by `_mm_pause`: the header that declares it takes a second to compile.
+/// Tells the core that this thread spins. Not by `_mm_pause`: the header that declares it takes a second to
+/// compile.
 inline void cpu_relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   asm volatile("pause" ::: "memory");

@@ -24,9 +24,9 @@ struct PlanState;
 ///
 /// INVARIANT (an engine outlives whoever uses it). A thread that has not the graph itself in hand first adds
 /// itself to `users`, then reads `engine`; who closes the graph first sets `engine` to null, then waits until
-/// `users` is 0, and then destroys the engine. All four are sequentially consistent: either the user finds null,
-/// or the closing thread finds the user. A user that waits for a task does not keep the closing thread for
-/// longer than the tasks do, which are complete by then.
+/// `users` is 0, and then destroys the engine. All four are sequentially consistent: either the user finds
+/// null, or the closing thread finds the user. A user that waits for a task does not keep the closing thread
+/// for longer than the tasks do, which are complete by then.
 struct GraphControl {
   std::atomic<Engine*> engine{nullptr};  ///< null: no graph, or it is closed
   std::atomic<std::uint64_t> generation{0};

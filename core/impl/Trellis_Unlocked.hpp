@@ -50,9 +50,9 @@ class QuietLock {
   Mutex m_mutex;
 };
 
-/// The lock of a graph's submissions. Some of the user's code runs under it: the copy or move of a functor into
-/// its task, comparisons of tags and states, rules. When that uses the graph again, the thread would wait for
-/// itself; `lock` throws an `Error` that says so.
+/// The lock of a graph's submissions. Some of the user's code runs under it: the copy or move of a functor
+/// into its task, comparisons of tags and states, rules. When that uses the graph again, the thread would
+/// wait for itself; `lock` throws an `Error` that says so.
 class SubmissionLock {
  public:
   void lock() {

@@ -31,7 +31,7 @@ struct alignas(128) Slot {
   bool is_guest = false;    ///< for threads of the user's, one at a time
   bool has_permit = false;  ///< its thread runs tasks, see Workers; for this thread alone
   bool searching = false;   ///< its thread is counted among those that look for a task; for it alone
-  bool waits = false;                       ///< its thread is in wait(); for this thread alone
+  bool waits = false;       ///< its thread is in wait(); for this thread alone
   std::atomic<std::uint64_t> completed{0};  ///< tasks; written by this slot's thread alone
   KeptTasks kept;
   std::vector<Task*> ready;  ///< scratch of a completion
@@ -82,9 +82,9 @@ class TaskSource {
 
 /// The threads of one graph, and who of them sleeps.
 ///
-/// A slot belongs to the main thread, a worker, or a guest: another thread of the user's while it waits. There
-/// are enough slots for all workers, those that replace blocked ones included; guests that find none do not
-/// run tasks but sleep until what they wait for has come.
+/// A slot belongs to the main thread, a worker, or a guest: another thread of the user's while it waits.
+/// There are enough slots for all workers, those that replace blocked ones included; guests that find none do
+/// not run tasks but sleep until what they wait for has come.
 ///
 /// At most `permits` threads run tasks or look for some; a thread in `wait()` is one of them, and takes the
 /// place of a worker, which goes to sleep after its current task. A thread that waits inside a task gives its
@@ -96,9 +96,9 @@ class TaskSource {
 /// either the first one sees the permit, and wakes, or the second one sees the task, and stays awake. Whoever
 /// saw another thread searching may rely on that thread to ask once more. `waits_for` conditions are
 /// evaluated under the mutex by every thread that goes to sleep or leaves, after its own completions, so the
-/// last one to finish finds who waits for that. Whoever makes a condition true in another way (destroyed a body,
-/// asked a device) does so sequentially consistently and then reads `m_asleep_waiting`, which a thread adds
-/// itself to before it asks its condition for the last time.
+/// last one to finish finds who waits for that. Whoever makes a condition true in another way (destroyed a
+/// body, asked a device) does so sequentially consistently and then reads `m_asleep_waiting`, which a thread
+/// adds itself to before it asks its condition for the last time.
 class Workers {
  public:
   static constexpr int most_permits = 4096;

@@ -40,7 +40,7 @@ void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&
     Demotion demotion;
     task.for_each_access(
         [&](TaskAccess const& access) { demotion.accesses.push_back({access, task.state_of(access)}); });
-    plan(task, demotion);          // throws before anything has changed
+    plan(task, demotion);                                       // throws before anything has changed
     if (task.is_recorded || scope_of(task).is_planned) return;  // the order is that of the recording
 
     // What the parts that still run have cannot be given up.

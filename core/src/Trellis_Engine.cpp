@@ -65,8 +65,8 @@ void Engine::close() noexcept {
   m_workers.stop();
 }
 
-/// Tags and states of the user's that stand in tables for tasks that are over; `all`: whatever is still there of
-/// the user's, as nobody will ask any more.
+/// Tags and states of the user's that stand in tables for tasks that are over; `all`: whatever is still there
+/// of the user's, as nobody will ask any more.
 void Engine::drop_objects(bool all) {
   if (m_recorder && !all) return;  // the dependency graph knows nothing of time
   if (all) {
@@ -520,9 +520,9 @@ bool Engine::keep_body(Task& task, Slot& slot) {
 // --- destructors of the user's
 // --------------------------------------------------------------------------------------------------------------
 
-/// A functor's destructor may submit tasks, and wait for some. It is run in a frame, so that what it submits may
-/// exceed the cap, and it waits as a task does, by sleeping. What the thread has in hand meanwhile must not be
-/// what it waits for: see Holding.
+/// A functor's destructor may submit tasks, and wait for some. It is run in a frame, so that what it submits
+/// may exceed the cap, and it waits as a task does, by sleeping. What the thread has in hand meanwhile must
+/// not be what it waits for: see Holding.
 void Engine::destroy_body(Task& task, Slot& slot) {
   Frame const frame(*this, slot, task, Frame::What::destroys);
   task.ops->destroy(task.body);
@@ -772,7 +772,8 @@ void Engine::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
   }
   if (m_recorder && passed.finished_ns != 0)
     m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
-  if (Task* const next = complete(task, slot, state, m_workers.max_slots() + passed.stream)) push(*next, &slot);
+  if (Task* const next = complete(task, slot, state, m_workers.max_slots() + passed.stream))
+    push(*next, &slot);
 }
 
 /// The device has failed. It does not say in which task, so it is the first one of the stream that is not

@@ -5,6 +5,7 @@
 #include <impl/Trellis_PlanState.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 /// Running plans; see PlanState for why this is right.
@@ -298,10 +299,36 @@ void Engine::wait_for_replay(TaskHandle const& handle) {
     }
     if (whole.valid() && !is_done(whole)) {
       wait_for(whole);
-    } else {  // a replay is being submitted just now, or is about to be complete, or has been collected
-      settle(handle);
-      std::this_thread::yield();
+    } else {
+      settle(handle);  // a replay may have been collected
+      wait_for_older_replay(handle);
     }
+  }
+}
+
+/// The newest replay is over, but not all are: with reads alone they are not ordered. Or one is being
+/// submitted just now, or is about to be complete. This thread must not hold up what they need: its place, if
+/// it runs a task, or the main thread.
+void Engine::wait_for_older_replay(TaskHandle const& handle) {
+  TaskHandle older{m_control, m_generation, nullptr, 0};
+  {
+    std::lock_guard const lock(m_submission);
+    if (is_done(handle)) return;
+    PlanState& plan = *handle.task->node.plan;
+    std::lock_guard const plan_lock(plan.lock);
+    older.task = plan.whole.load(std::memory_order_relaxed);
+    if (older.task != nullptr) older.id = older.task->id;
+  }
+  if (older.task != nullptr && !older.task->is_recorded) return wait_for(older);
+  constexpr std::chrono::microseconds nap{50};
+  if (Frame* const frame = Frame::of(*this)) {
+    Workers::Absence const absence(m_workers, frame->slot);
+    std::this_thread::sleep_for(nap);
+  } else {
+    auto const always = [] { return true; };
+    Condition const goes_on = always;
+    wait_outside({[&] { return is_done(handle); }, &goes_on});
+    std::this_thread::yield();
   }
 }
 

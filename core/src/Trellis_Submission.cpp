@@ -99,11 +99,11 @@ void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
     make_ready(task, frame != nullptr ? &frame->slot : nullptr);
 }
 
-/// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there are tasks to
-/// run, then with most of it free, so that a thread that is at the cap all the time seldom changes between
-/// submitting and running: at each change a worker goes to sleep or is woken, and the kernel may put it in the
-/// place of one that is in the middle of a task. But when there is nothing to run, any room is enough: what
-/// those in flight wait for may be what this thread does next.
+/// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there are tasks
+/// to run, then with most of it free, so that a thread that is at the cap all the time seldom changes between
+/// submitting and running: at each change a worker goes to sleep or is woken, and the kernel may put it in
+/// the place of one that is in the middle of a task. But when there is nothing to run, any room is enough:
+/// what those in flight wait for may be what this thread does next.
 void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
   std::uint64_t const cap = *m_options.in_flight;
   while (submitted() >= m_room_until) {

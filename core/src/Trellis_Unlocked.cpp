@@ -33,9 +33,10 @@ void destroy_put_aside() noexcept {
 }
 
 void SubmissionLock::refuse() {
-  throw Error(Error::Kind::deadlock,
-              "Trellis: a functor's copy or move constructor, a comparison of tags or states, or a rule uses the "
-              "graph to which a task is just being submitted, and would wait for itself");
+  throw Error(
+      Error::Kind::deadlock,
+      "Trellis: a functor's copy or move constructor, a comparison of tags or states, or a rule uses the "
+      "graph to which a task is just being submitted, and would wait for itself");
 }
 
 }  // namespace trellis::Impl

@@ -72,9 +72,9 @@ void Engine::wait_until_done(TaskHandle const& asked) {
   wait_outside({[&] { return is_done(handle); }});
 }
 
-/// Waits outside of this graph's tasks, and runs some meanwhile; but not on the stack of another graph's task,
-/// which could not go on before the one above it is over, whatever that waits for. The main thread does all the
-/// same, as nobody else may run the tasks that are bound to it.
+/// Waits outside of this graph's tasks, and runs some meanwhile; but not on the stack of another graph's
+/// task, which could not go on before the one above it is over, whatever that waits for. The main thread does
+/// all the same, as nobody else may run the tasks that are bound to it.
 void Engine::wait_outside(Until const& until) {
   Frame const* const outer = Frame::top;
   if (outer == nullptr || m_serial || m_workers.on_main_thread()) return m_workers.work_until(until);

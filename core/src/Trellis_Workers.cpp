@@ -292,10 +292,11 @@ void Workers::block_until(Condition done, Slot& slot) {
     explicit Counted(Workers& in) : workers(in) {
       std::lock_guard const lock(workers.m_mutex);
       if (workers.m_blocked_tasks == max_blocked)
-        throw Error(Error::Kind::deadlock,
-                    "Trellis: " + std::to_string(max_blocked) +
-                        " tasks of one graph wait inside their bodies; let tasks depend on each other through "
-                        "their accesses or after(...) instead");
+        throw Error(
+            Error::Kind::deadlock,
+            "Trellis: " + std::to_string(max_blocked) +
+                " tasks of one graph wait inside their bodies; let tasks depend on each other through "
+                "their accesses or after(...) instead");
       ++workers.m_blocked_tasks;
     }
     Counted(Counted const&) = delete;

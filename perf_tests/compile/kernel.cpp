@@ -4,7 +4,6 @@
 int main(int argc, char** argv) {
   Kokkos::ScopeGuard const kokkos(argc, argv);
   Kokkos::View<double*> const x("x", 100);
-  Kokkos::parallel_for(
-      "fill", 100, KOKKOS_LAMBDA(int i) { x(i) = i; });
+  Kokkos::parallel_for("fill", 100, KOKKOS_LAMBDA(int i) { x(i) = i; });
   Kokkos::fence();
 }

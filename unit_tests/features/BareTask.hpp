@@ -138,9 +138,11 @@ struct Body {
                                      .destroy = &destroy,
                                      .fail = &fail,
                                      .finish = &finish,
-                                     .launches_only = requires { F::launches_only; },
-                                     .may_be_kept = requires { F::may_be_kept; }};
-};
+                                     .launches_only = requires {F::launches_only;
+}, .may_be_kept = requires { F::may_be_kept; }
+};  // namespace trellis::Bare
+}
+;
 
 template <class F>
 auto result_of(F&) {

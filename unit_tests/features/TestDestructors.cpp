@@ -68,9 +68,8 @@ TYPED_TEST(OfFunctors, MaySubmitAtTheCap) {
         TaskGraph graph(capped(workers, cap));
         Block x("x"), y("y");
         for (int k = 0; k < 200; ++k)
-          task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&] {
-                 task(graph, "from a destructor", {updates(y)}, [&] { ++ran; });
-               })});
+          task(graph, "outer", {updates(x)},
+               TypeParam{AtEnd([&] { task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }); })});
         graph.wait();
         EXPECT_EQ(ran, 200) << "cap " << cap << ", " << workers << " workers";
       }
@@ -157,9 +156,9 @@ TYPED_TEST(OfFunctors, OfAPlanMaySubmitAndWait) {
     std::atomic<int> ran{0};
     for (int k = 0; k < 20; ++k) {
       Plan const plan = Impl::GraphAccess::record(graph, Label(std::string("plan")), [&] {
-        task(graph, "recorded", {updates(x)}, TypeParam{AtEnd([&] {
-               task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait();
-             })});
+        task(
+            graph, "recorded", {updates(x)},
+            TypeParam{AtEnd([&] { task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait(); })});
       });
       graph.replay(plan, 3);
     }
@@ -199,8 +198,8 @@ TEST_F(Destructors, OfASuccessorsFutureAreAnErrorAndNoHang) {
   Gate submitted;
   Future<void> behind;
   task(graph, "outer", {updates(x)}, [&submitted, end = AtEnd([&] {
-                                        text = message_of([&] { behind.wait(); });
-                                      })] { EXPECT_TRUE(submitted.pass()); });
+                                                    text = message_of([&] { behind.wait(); });
+                                                  })] { EXPECT_TRUE(submitted.pass()); });
   behind = task(graph, "behind", {updates(x)}, [] {});
   submitted.open();
   graph.wait();
@@ -221,10 +220,11 @@ TEST_F(Destructors, OfTagsMaySubmitAndWait) {
     Block x("x"), y("y");
     std::atomic<int> ran{0};
     for (int k = 0; k < 200; ++k)
-      task(graph, "tagged", {updates(x)}, [] {},
-           tagged(TagWithEnd{1 + k % 3, std::make_shared<AtEnd>([&] {
-                               task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait();
-                             })}));
+      task(
+          graph, "tagged", {updates(x)}, [] {},
+          tagged(TagWithEnd{1 + k % 3, std::make_shared<AtEnd>([&] {
+                              task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait();
+                            })}));
     graph.wait();  // some are held by the rule's classes until then
     graph.wait();
     EXPECT_EQ(ran, 200);
@@ -243,10 +243,9 @@ TEST_F(Destructors, OfStatesMaySubmit) {
     Block x("x"), y("y");
     std::atomic<int> ran{0};
     for (int k = 0; k < 200; ++k)
-      task(graph, "in a state",
-           {touches(x, StateWithEnd{std::make_shared<AtEnd>([&] {
-                      task(graph, "from a destructor", {updates(y)}, [&] { ++ran; });
-                    })})},
+      task(graph, "in a state", {touches(x, StateWithEnd{std::make_shared<AtEnd>([&] {
+                                           task(graph, "from a destructor", {updates(y)}, [&] { ++ran; });
+                                         })})},
            [] {});
     graph.wait();  // the last ones are held by the table until then
     graph.wait();

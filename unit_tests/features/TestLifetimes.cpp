@@ -148,9 +148,8 @@ TEST_F(Lifetimes, APlanThatOnlyItsOwnFunctorHoldsEndsWithTheGraph) {
   std::weak_ptr<Plan> const watch = held;
   {
     TaskGraph graph(with_workers(1));
-    *held = Impl::GraphAccess::record(graph, Label(std::string("plan")), [&] {
-      task(graph, "grow", {updates(x)}, [&x, held] { ++x[0]; });
-    });
+    *held = Impl::GraphAccess::record(graph, Label(std::string("plan")),
+                                      [&] { task(graph, "grow", {updates(x)}, [&x, held] { ++x[0]; }); });
     graph.replay(*held);
     held.reset();
   }
@@ -162,9 +161,8 @@ TEST_F(Lifetimes, AFunctorMayDropTheLastHandleOfAnotherPlan) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   for (int repeat = 0; repeat < repetitions; ++repeat) {
-    Plan inner = Impl::GraphAccess::record(graph, Label(std::string("inner")), [&] {
-      task(graph, "grow", {updates(x)}, [&] { ++x[0]; });
-    });
+    Plan inner = Impl::GraphAccess::record(graph, Label(std::string("inner")),
+                                           [&] { task(graph, "grow", {updates(x)}, [&] { ++x[0]; }); });
     graph.replay(inner);
     task(graph, "drops", {updates(x)}, [plan = std::move(inner)] {});
   }

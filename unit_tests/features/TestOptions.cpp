@@ -94,7 +94,8 @@ TEST(Options, WithoutWorkersThreadsOrTasksInFlightAreRefused) {
   };
   EXPECT_THAT(text_with(&TaskGraphOptions::workers, 0), HasSubstr("pump cannot have 0 workers"));
   EXPECT_THAT(text_with(&TaskGraphOptions::workers, -3), HasSubstr("pump cannot have -3 workers"));
-  EXPECT_THAT(text_with(&TaskGraphOptions::workers, 5000), HasSubstr("pump cannot have more than 4096 workers"));
+  EXPECT_THAT(text_with(&TaskGraphOptions::workers, 5000),
+              HasSubstr("pump cannot have more than 4096 workers"));
   EXPECT_THAT(text_with(&TaskGraphOptions::threads_per_worker, 0), HasSubstr("0 threads per worker"));
   EXPECT_THAT(text_with(&TaskGraphOptions::in_flight, 0), HasSubstr("0 tasks in flight"));
 }
