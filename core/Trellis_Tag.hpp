@@ -13,7 +13,7 @@
 #include <typeinfo>
 #include <utility>
 
-/// With this header a user gives tasks properties of his own, and graphs the rules that follow from them:
+/// With this header users give tasks properties of their own, and graphs the rules that follow from them:
 ///
 ///     enum class Kind { other, input, output };  // a task without a tag has Kind{}
 ///

@@ -32,7 +32,7 @@ struct PlanGraph;
 /// - A task without one that is last on its stream gets it when a task on another stream is to wait for it.
 /// - A task without one that is last on its stream gets it before another one is launched behind it, unless
 ///   that one overwrites all that the first accesses. Then whoever is submitted later and conflicts with the
-///   first conflicts with the second, and the engine orders him behind that; whoever was submitted between
+///   first conflicts with the second, and the engine orders it behind that; whoever was submitted between
 ///   the two conflicts with the second as well, has been launched before it, and has taken the event then.
 /// - Somebody who still needs one (for another reason than accesses) waits for the next event behind the
 ///   task, which is later than need be, but right.
