@@ -12,4 +12,4 @@ struct Matrix {
 #endif
   static constexpr std::string_view to_string(Entry) { return ""; }
 };
-trellis::MatrixAccess<Matrix> access;
+trellis::MatrixAccess<Matrix> of_matrix;
