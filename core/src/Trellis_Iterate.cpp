@@ -246,7 +246,13 @@ void Engine::collects_no_more(Pass& pass) {
 /// held; the tasks are to be published afterwards.
 void Engine::admit_collected(Pass& pass, std::vector<Admitted>& admitted) {
   if (!pass.collects) return;
-  collects_no_more(pass);
+  pass.collects = false;
+  // Whoever finds that no pass collects goes on with the ids, see `settle`: they are given before.
+  struct AtEnd {
+    Engine& engine;
+    Pass& pass;
+    ~AtEnd() { engine.collects_no_more(pass); }
+  } const at_end{*this, pass};
   auto const made_before = [](void*) {};
   std::vector<AccessRequest> requests;
   for (std::size_t k = 0; k < pass.tasks.size(); ++k) {
