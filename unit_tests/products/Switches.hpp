@@ -35,8 +35,9 @@ inline constexpr bool launched_and_threw = true;
 inline constexpr bool device_failures = false;
 /// Tasks on several streams with host tasks that reuse their cells.
 inline constexpr bool devices = true;
-/// Tasks bound to the main thread where there are two graphs. Off: while the main thread waits for one graph it does
-/// not run what is bound to it in the other, so a task of the first that waits for such a one closes a circle.
+/// Tasks bound to the main thread where there are two graphs. Off: while the main thread waits for one graph
+/// it does not run what is bound to it in the other, so a task of the first that waits for such a one closes
+/// a circle.
 inline constexpr bool main_thread_in_two_graphs = false;
 
 }  // namespace products::Switches
