@@ -8,7 +8,7 @@
 namespace trellis::Impl {
 
 /// Only where that delays the end of little memory: a task that accesses much takes so long that its end
-/// costs nothing beside. On a device freeing anything is dear.
+/// costs nothing beside. On a device freeing anything is costly.
 bool Engine::may_keep_body(Task& task, TaskSpec const& spec) const {
   constexpr std::uint64_t little = 1 << 16;
   if (m_serial || spec.accesses.empty() || spec.parent.task != nullptr) return false;
