@@ -66,14 +66,9 @@ if(Kokkos_ENABLE_CUDA AND Kokkos_CXX_COMPILER_ID STREQUAL NVIDIA)
   target_compile_options(trellis_trellis PUBLIC $<$<COMPILE_LANGUAGE:CXX,CUDA>:--expt-relaxed-constexpr>)
 endif()
 
-if(trellis_precompiles)
-  target_precompile_headers(trellis_core PRIVATE <algorithm> <atomic> <deque> <functional> <map> <memory> <mutex> <string>
-    <thread> <unordered_map> <vector> <Trellis_Plan.hpp> <Trellis_TaskGraph.hpp>)
-  target_precompile_headers(trellis_trellis PRIVATE <Kokkos_Core.hpp>)
-  # Of a precompiled std::string GCC forgets that the standard library switches false warnings off; this file gets them.
-  get_target_property(sources trellis_core SOURCES)
-  list(FILTER sources INCLUDE REGEX "Trellis_Timeline.cpp$")
-  set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+# Optimising spdlog takes the compiler as long as the five next files together, and the log is no fast path.
+if(Trellis_HAS_SPDLOG AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  set_source_files_properties(core/src/Trellis_StateLog.cpp PROPERTIES COMPILE_OPTIONS -O1)
 endif()
 
 add_library(trellis_kernels INTERFACE)

@@ -80,7 +80,8 @@ left_out() {
 for list in unit_tests/*/CMakeLists.txt; do
   read -ra typed < <(sed -n 's/^ *SPACE_SOURCES//p' "$list" | tr '\n' ' ')
   for source in "${typed[@]}"; do
-    generated=$work/generated/$(basename "$source" .cpp)_Cuda.cpp
+    generated=$work/generated/$(dirname "$list")/$(basename "$source" .cpp)_Cuda.cpp
+    mkdir -p "${generated%/*}"
     sed -e 's|@space@|Cuda|' -e "s|@PROJECT_SOURCE_DIR@|$repo|" -e "s|@source@|$repo/$(dirname "$list")/$source|" \
       cmake/templates/space_test.cpp.in >"$generated"
     sources+=("$generated")
@@ -132,11 +133,12 @@ declare -A sizes members
 names=()
 add_to_group() {
   local folder=${1%/*} name
-  [[ $1 != "$work"/generated/* ]] || folder="the typed tests"
+  folder=${folder#"$work"/generated/} # the typed tests
   [[ $1 != example/* || $1 == example/figures/* ]] || folder=example
+  [[ $1 != spaces/* ]] || folder=spaces
   case $1 in
     perf_tests/micro/Kinds.cpp | perf_tests/gpu/Heat.cpp | example/particle_exchange/*) folder="those apart, a" ;;
-    perf_tests/micro/Submission.cpp | perf_tests/gpu/PortableModels.cpp) folder="those apart, b" ;;
+    perf_tests/micro/Submission.cpp | perf_tests/gpu/PortableModels.cpp | example/simulated/*) folder="those apart, b" ;;
   esac
   sizes[$folder]=$((${sizes[$folder]:--1} + 1))
   name="$folder, $((sizes[$folder] / 8 + 1))"

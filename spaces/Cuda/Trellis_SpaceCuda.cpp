@@ -276,7 +276,7 @@ void CudaAdapter::release_graph(void* graph) noexcept {
 namespace {
 
 /// Made at first use, never destroyed: static objects may still refer to them.
-std::vector<CudaAdapter*> const& devices() {
+std::vector<CudaAdapter*> const& cuda_adapters() {
   static std::vector<CudaAdapter*> const& all = *[] {
     int count = 0;
     cudaError_t const code = cudaGetDeviceCount(&count);
@@ -294,12 +294,12 @@ std::vector<CudaAdapter*> const& devices() {
 }  // namespace
 
 SpaceAdapter& AdapterOf<Kokkos::Cuda>::get() {
-  static SpaceAdapter& adapter = *devices().at(static_cast<std::size_t>(Kokkos::Cuda().cuda_device()));
+  static SpaceAdapter& adapter = *cuda_adapters().at(static_cast<std::size_t>(Kokkos::Cuda().cuda_device()));
   return adapter;
 }
 
 SpaceAdapter& AdapterOf<Kokkos::Cuda>::get(int device) {
-  std::vector<CudaAdapter*> const& all = devices();
+  std::vector<CudaAdapter*> const& all = cuda_adapters();
   if (device < 0 || device >= static_cast<int>(all.size()))
     throw Error(Error::Kind::bad_input, "Trellis: there is no Cuda device " + std::to_string(device) +
                                             ": the process sees " + std::to_string(all.size()));

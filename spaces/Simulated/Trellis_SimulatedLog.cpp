@@ -4,45 +4,44 @@
 namespace trellis {
 
 std::string_view to_string(SimulatedRecord::Kind kind) {
-  using Kind = SimulatedRecord::Kind;
   switch (kind) {
-    case Kind::make_stream:
+    case SimulatedRecord::Kind::make_stream:
       return "make_stream";
-    case Kind::copy_stream:
+    case SimulatedRecord::Kind::copy_stream:
       return "copy_stream";
-    case Kind::destroy_stream:
+    case SimulatedRecord::Kind::destroy_stream:
       return "destroy_stream";
-    case Kind::launch:
+    case SimulatedRecord::Kind::launch:
       return "launch";
-    case Kind::copy:
+    case SimulatedRecord::Kind::copy:
       return "copy";
-    case Kind::record_event:
+    case SimulatedRecord::Kind::record_event:
       return "record_event";
-    case Kind::wait_event:
+    case SimulatedRecord::Kind::wait_event:
       return "wait_event";
-    case Kind::query:
+    case SimulatedRecord::Kind::query:
       return "query";
-    case Kind::release_event:
+    case SimulatedRecord::Kind::release_event:
       return "release_event";
-    case Kind::begin_capture:
+    case SimulatedRecord::Kind::begin_capture:
       return "begin_capture";
-    case Kind::end_capture:
+    case SimulatedRecord::Kind::end_capture:
       return "end_capture";
-    case Kind::update_graph:
+    case SimulatedRecord::Kind::update_graph:
       return "update_graph";
-    case Kind::launch_graph:
+    case SimulatedRecord::Kind::launch_graph:
       return "launch_graph";
-    case Kind::graph_node:
+    case SimulatedRecord::Kind::graph_node:
       return "graph_node";
-    case Kind::release_graph:
+    case SimulatedRecord::Kind::release_graph:
       return "release_graph";
-    case Kind::synchronize:
+    case SimulatedRecord::Kind::synchronize:
       return "synchronize";
-    case Kind::allocate:
+    case SimulatedRecord::Kind::allocate:
       return "allocate";
-    case Kind::deallocate:
+    case SimulatedRecord::Kind::deallocate:
       return "deallocate";
-    case Kind::error:
+    case SimulatedRecord::Kind::error:
       break;
   }
   return "error";

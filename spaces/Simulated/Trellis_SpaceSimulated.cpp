@@ -32,7 +32,7 @@ Devices make_devices(SimulatedDeviceOptions options, int count) {
   return devices;
 }
 
-Devices& devices() {
+Devices& all_devices() {
   static Devices all = make_devices({}, 1);
   return all;
 }
@@ -43,25 +43,25 @@ void Simulated::configure(SimulatedDeviceOptions const& options, int count) {
   if (count < 1)
     throw Error(Error::Kind::bad_input,
                 "Trellis: there cannot be " + std::to_string(count) + " simulated devices");
-  for (auto const& device : devices())
+  for (auto const& device : all_devices())
     if (device->live_streams() > 0 || device->live_bytes() > 0)
       throw Error(Error::Kind::bad_input, "Trellis: the simulated devices cannot be replaced, device " +
                                               std::to_string(device->options().number) + " still has " +
                                               std::to_string(device->live_streams()) +
                                               " streams of graphs and " +
                                               std::to_string(device->live_bytes()) + " bytes of Views");
-  devices() = make_devices(options, count);
+  all_devices() = make_devices(options, count);
 }
 
 int Simulated::device_count() {
-  return static_cast<int>(devices().size());
+  return static_cast<int>(all_devices().size());
 }
 
 SimulatedDevice& Simulated::device(int number) {
   if (number < 0 || number >= device_count())
     throw Error(Error::Kind::bad_input, "Trellis: there is no simulated device " + std::to_string(number) +
                                             ", there are " + std::to_string(device_count()));
-  return *devices()[static_cast<std::size_t>(number)];
+  return *all_devices()[static_cast<std::size_t>(number)];
 }
 
 void Simulated::print_configuration(std::ostream& out, bool /*verbose*/) const {

@@ -8,14 +8,14 @@
 #include <iterator>
 #include <unistd.h>
 
+#include "../Sanitized.hpp"
+
 /// What the operating system says about this process (Linux).
 namespace trellis::Test {
 
 /// 0 under the sanitizers, which keep freed memory.
 inline std::size_t resident_bytes() {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  return 0;
-#endif
+  if (sanitized) return 0;
   std::size_t size = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> size >> resident;
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -4,7 +4,11 @@
 
 #include <Trellis.hpp>
 
+#include <Kokkos_Core.hpp>
 #include <gtest/gtest.h>
+
+#include <cstddef>
+#include <vector>
 
 /// A test that is compiled for each space, and has the space's name in its own.
 #define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
@@ -17,6 +21,26 @@ inline TaskGraphOptions with_workers(int workers) {
   TaskGraphOptions options;
   options.workers = workers;
   return options;
+}
+
+/// Elements in the order of their indices.
+template <class T>
+auto values_of(T const& view) {
+  std::vector<typename T::non_const_value_type> values;
+  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  if constexpr (T::rank() == 0)
+    values.push_back(host());
+  else if constexpr (T::rank() == 1)
+    for (std::size_t i = 0; i < host.extent(0); ++i) values.push_back(host(i));
+  else
+    for (std::size_t i = 0; i < host.extent(0); ++i)
+      for (std::size_t j = 0; j < host.extent(1); ++j) values.push_back(host(i, j));
+  return values;
+}
+
+template <class T>
+auto value_of(T const& view) {
+  return values_of(view).at(0);
 }
 
 }  // namespace trellis::Test

@@ -312,12 +312,13 @@ TEST_F(Copies, ThatUseTheGraphGetAnErrorAndNothingIsSubmitted) {
   auto const text_of_use = [&](std::function<void()> f) {
     use = std::move(f);
     return message_of([&] {
+      auto const copy = [&](void* storage) {
+        armed = true;
+        ::new (storage) Body<SubmitsWhenCopied, void>{functor, nullptr};
+      };
       Impl::TaskSpec spec(Label(std::string("copied")), Body<SubmitsWhenCopied, void>::ops,
                           sizeof(Body<SubmitsWhenCopied, void>), alignof(Body<SubmitsWhenCopied, void>),
-                          [&](void* storage) {
-                            armed = true;
-                            ::new (storage) Body<SubmitsWhenCopied, void>{functor, nullptr};
-                          });
+                          copy);
       Impl::GraphAccess::submit(graph, std::move(spec));
     });
   };

@@ -37,21 +37,7 @@ using Square = Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>;
 using Teams = Kokkos::TeamPolicy<Space>;
 using Member = Teams::member_type;
 using Kokkos::subview;
-
-/// Elements in the order of their indices.
-template <class V>
-auto values_of(V const& view) {
-  std::vector<typename V::non_const_value_type> values;
-  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-  if constexpr (V::rank() == 0)
-    values.push_back(host());
-  else if constexpr (V::rank() == 1)
-    for (std::size_t i = 0; i != host.extent(0); ++i) values.push_back(host(i));
-  else
-    for (std::size_t i = 0; i != host.extent(0); ++i)
-      for (std::size_t j = 0; j != host.extent(1); ++j) values.push_back(host(i, j));
-  return values;
-}
+using Test::values_of;
 
 // ---- stencils in tiles, with double buffers
 // ---------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 // instance.
 #include <Trellis.hpp>
 
+#include "SpaceTest.hpp"
 #include "Timing.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -11,21 +12,12 @@
 namespace trellis {
 namespace {
 
+using Test::values_of;
 using testing::HasSubstr;
 using Space = TRELLIS_TEST_SPACE;
 using Memory = Space::memory_space;
 template <class T>
 using View = Kokkos::View<T, Memory>;
-
-#define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
-#define TRELLIS_JOIN_(a, b) a##b
-#define SPACE_TEST(suite, name) TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
-
-template <class T>
-std::vector<std::remove_const_t<typename T::value_type>> values_of(T const& view) {
-  auto const copy = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-  return {copy.data(), copy.data() + copy.size()};
-}
 
 /// The policy as it is when a task has kept it and a worker runs it on its own instance.
 template <class Policy>

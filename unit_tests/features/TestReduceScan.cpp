@@ -2,6 +2,7 @@
 // parallel_reduce into Futures and Views, parallel_scan.
 #include <Trellis.hpp>
 
+#include "SpaceTest.hpp"
 #include "Timing.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -13,22 +14,12 @@
 namespace trellis {
 namespace {
 
+using Test::value_of;
 using testing::HasSubstr;
 using Space = TRELLIS_TEST_SPACE;
 template <class T>
 using View = Kokkos::View<T, Space::memory_space>;
 using Range = Kokkos::RangePolicy<Space>;
-
-#define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
-#define TRELLIS_JOIN_(a, b) a##b
-#define SPACE_TEST(suite, name) TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
-
-template <class T>
-auto value_of(T const& view) {
-  typename T::non_const_value_type value;
-  Kokkos::deep_copy(value, view);
-  return value;
-}
 
 // With several threads per worker a wrong join shows.
 TaskGraphOptions two_threads() {

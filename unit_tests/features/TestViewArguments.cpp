@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Functors that take their annotated Views as arguments, typed by the access.
+#include "SpaceTest.hpp"
+
 #include <Trellis.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -14,10 +16,6 @@ using Space = TRELLIS_TEST_SPACE;
 template <class T>
 using View = Kokkos::View<T, Space::memory_space>;
 using V = View<double*>;
-
-#define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
-#define TRELLIS_JOIN_(a, b) a##b
-#define SPACE_TEST(suite, name) TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
 
 template <class T>
 typename T::non_const_value_type value_at(T const& view, int k) {
@@ -146,7 +144,7 @@ struct Dot {
     sum += a(i) * b(i);
   }
 };
-struct Running {
+struct RunningSum {
   using value_type = double;
   template <class In, class Out>
   KOKKOS_FUNCTION void operator()(int i, In const& in, Out const& out, double& sum, bool is_final) const {
@@ -163,7 +161,7 @@ SPACE_TEST(ViewArguments, GoToTemplatedCallOperatorsOfEveryPattern) {
   parallel_for("axpy", ResourcePolicy(graph, 4, read(x), read_write(y), on<Space>), Axpy{3});
   auto const dot = parallel_reduce("dot", ResourcePolicy(graph, 4, read(x), read(y), on<Space>), Dot{});
   auto const total =
-      parallel_scan("running", ResourcePolicy(graph, 4, read(x), write(y), on<Space>), Running{});
+      parallel_scan("running", ResourcePolicy(graph, 4, read(x), write(y), on<Space>), RunningSum{});
   EXPECT_EQ(dot.get(), 4 * 2 * 7);
   EXPECT_EQ(total.get(), 8);
   EXPECT_EQ(value_at(y, 2), 6);

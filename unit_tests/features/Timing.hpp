@@ -16,6 +16,7 @@
 
 #include <Trellis_Error.hpp>
 
+#include "../Sanitized.hpp"
 #include "Occupancy.hpp"
 
 /// What tests of concurrency need: proofs that two bodies run at the same time, and an end for those that
@@ -23,12 +24,6 @@
 namespace trellis::Test {
 
 using namespace std::chrono_literals;
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
 
 /// A place where `size` bodies meet: who arrives waits until all are there.
 class Rendezvous {

@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <ranges>
 
+#include "../Sanitized.hpp"
+
 namespace random_program {
 
 /// The seeds that a test runs: `share` times `default_count`, or TRELLIS_TEST_SEEDS of them, from
 /// TRELLIS_TEST_FIRST_SEED.
-inline auto seeds(int share, std::uint64_t default_count = 50) {
+inline auto seeds(int share, std::uint64_t default_count = trellis::Test::sanitized ? 30 : 50) {
   auto const from = [](char const* variable, std::uint64_t otherwise) {
     char const* const text = std::getenv(variable);
     return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;

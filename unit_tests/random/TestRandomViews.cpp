@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../Sanitized.hpp"
 #include "Seeds.hpp"
 #include "Watchdog.hpp"
 
@@ -858,7 +859,8 @@ Program shrink(Program program) {
 
 TEST(RandomViews, give_what_plain_loops_give) {
   // A parallel space has pools of threads to make for each program.
-  for (std::uint64_t const seed : random_program::seeds(1, Space().concurrency() == 1 ? 5000 : 400)) {
+  std::uint64_t const programs = Space().concurrency() > 1 ? 400 : trellis::Test::sanitized ? 1000 : 5000;
+  for (std::uint64_t const seed : random_program::seeds(1, programs)) {
     Program const program = Generator(seed).make();
     random_program::Watchdog const watchdog(to_string(program), std::chrono::seconds(60));
     std::string const problems = problems_of(program);

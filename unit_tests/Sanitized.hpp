@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TEST_SANITIZED_HPP
+#define TRELLIS_TEST_SANITIZED_HPP
+
+namespace trellis::Test {
+
+/// Under the thread or the address sanitizer, where tests do less of the same: these cost 5 to 50 times as
+/// much.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+}  // namespace trellis::Test
+
+#endif
