@@ -40,12 +40,6 @@ AsyncStreams::~AsyncStreams() {
 // --------------------------------------------------------------------------------------------------------------
 
 AsyncStreams::Stream& AsyncStreams::new_stream(SpaceAdapter& space, void* instance) {
-  if (m_recorder != nullptr) try {
-      set_clock(space, instance);
-    } catch (...) {  // the device has failed
-      space.destroy_instance(instance);
-      throw;
-    }
   auto stream = std::make_unique<Stream>();
   stream->space = &space;
   stream->instance = instance;
@@ -131,6 +125,8 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   if (own_clock)
     for (auto const& each : m_streams) ask(*each);
   Stream& stream = choose(task, threads_per_worker);
+  bool const timed = m_recorder != nullptr;
+  if (timed) set_clock(*task.space, stream.instance);
   if (!stream.launched.empty() && !stream.last_has_event() && !overwrites(task, *stream.launched.back()))
     record_last(stream);
 
@@ -146,7 +142,6 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
       wait_for(stream, *other, position);
     }
 
-  bool const timed = m_recorder != nullptr;
   if (timed) task.launched_ns = m_recorder->now_ns();
   void* const start = timed ? task.space->record_event(stream.instance, true) : nullptr;
   auto const enter = [&](void* start_event) {
@@ -417,8 +412,15 @@ void AsyncStreams::set_clock(SpaceAdapter& space, void* instance) {
   std::uint64_t best_doubt = 0;
   for (int attempt = 0; attempt < 8; ++attempt) {
     std::uint64_t const before = m_recorder->now_ns();
-    void* const event = space.record_event(instance, true);
-    while (!space.has_passed(event)) space.host_is_idle();
+    void* event = nullptr;
+    try {
+      event = space.record_event(instance, true);
+      while (!space.has_passed(event)) space.host_is_idle();
+    } catch (...) {  // the device has failed
+      for (void* const each : {best.event, event})
+        if (each != nullptr) space.release_event(each);
+      throw;
+    }
     std::uint64_t const after = m_recorder->now_ns();
     bool const better = best.event == nullptr || after - before < best_doubt;
     if (void* const worse = better ? best.event : event) space.release_event(worse);

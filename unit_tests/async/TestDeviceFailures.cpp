@@ -185,6 +185,25 @@ TEST_F(Async, WhenNotEvenAnEventCanBeRecordedTheStreamHasFailed) {
   EXPECT_EQ(x[0], 7);
 }
 
+TEST_F(Async, AFailedDeviceFailsTheTaskAndNotItsSubmissionAlsoWhereTimesAreRecorded) {
+  FakeDevice::Stream mine;
+  TaskGraphOptions options = with_workers(2);
+  options.record = true;
+  TaskGraph graph(options);
+  Block x("x"), y("y");
+  device.failed = true;
+  auto const on_mine = kernel(graph, "on mine", {writes(x)}, [] {}, [] {}, {.instance = &mine});
+  auto const beside = kernel(graph, "beside", {writes(y)}, [] {});
+  for (auto const* each : {&on_mine, &beside})
+    EXPECT_THAT(message_of([&] { each->get(); }), HasSubstr("the device is on fire"));
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(device.events, 0);
+  device.failed = false;
+  kernel(graph, "again", {updates(x)}, [&] { x[0] = 7; }, [] {}, {.instance = &mine});
+  graph.wait();
+  EXPECT_EQ(x[0], 7);
+}
+
 TEST_F(Async, AFailedStreamSaysNothingOfAnother) {
   TaskGraph graph(with_workers(2));
   Block x("x"), y("y");

@@ -30,9 +30,8 @@ inline constexpr bool loops_wait = true;
 inline constexpr bool gates = true;
 /// Launches that throw when they have launched.
 inline constexpr bool launched_and_threw = true;
-/// Devices that fail. Off: a recording graph that meets a failed device for the first time with a stream of
-/// the user's throws at submission, which the oracle does not expect. Streams that fail are in test_async.
-inline constexpr bool device_failures = false;
+/// Devices that fail.
+inline constexpr bool device_failures = true;
 /// Tasks on several streams with host tasks that reuse their cells.
 inline constexpr bool devices = true;
 /// Tasks bound to the main thread where there are two graphs. Off: while the main thread waits for one graph
