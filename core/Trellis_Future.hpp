@@ -44,8 +44,8 @@ class Future {
   [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
 
   /// Returns when the task is complete; does not throw for its failure. Outside of tasks this thread runs
-  /// tasks of the graph meanwhile; inside a task it sleeps, and throws `Error` when the awaited task could
-  /// never be complete before the waiting one.
+  /// tasks of the graph meanwhile; inside a task it runs what it waits for, or sleeps, and throws `Error`
+  /// when the awaited task could never be complete before the waiting one.
   void wait() const {
     require_valid();
     m_handle.wait();

@@ -3,6 +3,7 @@
 #define TRELLIS_SCHEDULINGPOLICY_HPP
 
 #include <Trellis_Tag.hpp>
+#include <impl/Trellis_FunctionRef.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -63,6 +64,10 @@ class SchedulingPolicy {
   virtual ReadyTask finished(std::span<ReadyTask const> ready, int slot) = 0;
   /// A task for this slot to run, or nothing.
   virtual ReadyTask pop(int slot) = 0;
+  /// One that `wanted` says yes to, or nothing: a task that runs on this slot waits for it, and its thread
+  /// would run it meanwhile. A policy may miss one, or always give nothing; then the thread sleeps, and
+  /// another one runs what it waits for. `wanted` is quick, and may be called under locks of the policy's.
+  virtual ReadyTask pop_wanted(int /*slot*/, Impl::FunctionRef<bool(ReadyTask)> /*wanted*/) { return {}; }
   /// True when no slot would get a task. The engine puts threads to sleep on this answer: a call that starts
   /// after a `push` has returned must see it, also across threads (sequentially consistent).
   [[nodiscard]] virtual bool empty() const = 0;

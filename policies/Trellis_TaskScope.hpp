@@ -42,9 +42,9 @@ class TaskScope {
   /// Of this task.
   [[nodiscard]] TaskId id() const { return m_self.id; }
 
-  /// Returns when the parts submitted so far are complete. The calling thread sleeps meanwhile and another
-  /// one takes its place. Throws `Error` when one of them failed; that is then the failure of this task,
-  /// whether or not the exception is caught.
+  /// Returns when the parts submitted so far are complete. The calling thread runs some of them, on the stack
+  /// of this task; when there are none left for it, it sleeps and another one takes its place. Throws `Error`
+  /// when one of them failed; that is then the failure of this task, whether or not the exception is caught.
   void wait() { Impl::GraphAccess::wait_for_parts(m_self); }
 
   /// From here on this task accesses in these ways only what it has accessed more widely: each of them must

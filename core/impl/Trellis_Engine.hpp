@@ -310,6 +310,8 @@ class Engine final : private TaskSource {
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   Task* pop_main();
   Task* pop_main_needed_by(TaskHandle const& awaited);
+  [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole);
+  void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
   void wait_inside(Frame& frame, TaskHandle const& handle);
   void check_no_cycle(Task& waiter, TaskHandle const& awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);

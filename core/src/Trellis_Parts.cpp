@@ -115,12 +115,21 @@ void Engine::wait_for_parts(TaskHandle const& self) {
     throw Error(Error::Kind::bad_input, "Trellis: task #" + std::to_string(self.id) +
                                             " waits for its parts, but not from within its own body");
   Task& task = *self.task;
-  for (;;) {
+  Scope* scope = nullptr;  // lives as long as the task
+  {
+    std::lock_guard const lock(m_submission);
+    scope = task.scope.get();
+  }
+  if (scope == nullptr) return;
+  let_go_what_is_held(frame->slot);
+  auto const all_done = [&] { return scope->open.load(std::memory_order_acquire) == 1; };  // but for the body
+  LiveAccess const whole{&task, task.id};
+  run_needed(*frame, [&](Task const& each) { return is_within(each, whole); }, all_done);
+  while (!all_done()) {
     TaskHandle part{m_control, m_generation, nullptr, 0};
     {
       std::lock_guard const lock(m_submission);
-      if (task.scope == nullptr) return;
-      for (LiveAccess const other : task.scope->parts)
+      for (LiveAccess const other : scope->parts)
         if (other.task->live_id.load(std::memory_order_acquire) == other.id) {
           part.task = other.task;
           part.id = other.id;

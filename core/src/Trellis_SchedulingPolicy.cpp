@@ -48,9 +48,31 @@ class alignas(128) TaskDeque {
     for (std::size_t k = 0; k < count; ++k) out[k] = take_front();
     return count;
   }
+  /// The first that `wanted` says yes to, from the back, or from the front. It is near to that end, or not
+  /// found.
+  ReadyTask pop_wanted(Impl::FunctionRef<bool(ReadyTask)> wanted, bool from_back) {
+    constexpr std::size_t near = 16;
+    if (m_size.load(std::memory_order_relaxed) == 0) return {};
+    std::lock_guard const lock(m_lock);
+    for (std::size_t k = 0; k < std::min(near, m_count); ++k) {
+      std::size_t const place = from_back ? m_count - 1 - k : k;
+      ReadyTask const task = at(place);
+      if (!wanted(task)) continue;
+      if (from_back) {
+        for (std::size_t to = place; to + 1 < m_count; ++to) at(to) = at(to + 1);
+        m_size.store(--m_count, std::memory_order_relaxed);
+      } else {
+        for (std::size_t to = place; to > 0; --to) at(to) = at(to - 1);
+        take_front();
+      }
+      return task;
+    }
+    return {};
+  }
   [[nodiscard]] bool empty() const { return m_size.load(std::memory_order_seq_cst) == 0; }
 
  private:
+  ReadyTask& at(std::size_t place) { return m_ring[(m_first + place) & (m_ring.size() - 1)]; }
   ReadyTask take_front() {
     ReadyTask const task = m_ring[m_first];
     m_first = (m_first + 1) & (m_ring.size() - 1);
@@ -148,6 +170,18 @@ class WorkStealing final : public SchedulingPolicy {
     return m_last.pop();
   }
 
+  /// What was made ready last on this slot; elsewhere the oldest, which have most behind them. What has a
+  /// priority is left to others.
+  ReadyTask pop_wanted(int slot, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
+    if (ReadyTask const task = queue(slot).pop_wanted(wanted, true)) return task;
+    int const slots = m_highest.load(std::memory_order_relaxed) + 1;
+    for (int k = 1; k < slots; ++k)
+      if (ReadyTask const task =
+              m_own[static_cast<std::size_t>((slot + k) % slots)].pop_wanted(wanted, false))
+        return task;
+    return {};
+  }
+
   [[nodiscard]] bool empty() const override {
     int const slots = m_highest.load(std::memory_order_seq_cst) + 1;
     for (int k = 0; k < slots; ++k)
@@ -182,6 +216,9 @@ class Fifo final : public SchedulingPolicy {
     return {};
   }
   ReadyTask pop(int) override { return m_tasks.pop_front(); }
+  ReadyTask pop_wanted(int, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
+    return m_tasks.pop_wanted(wanted, true);
+  }
   [[nodiscard]] bool empty() const override { return m_tasks.empty(); }
 
  private:
@@ -213,6 +250,20 @@ class Shake final : public SchedulingPolicy {
     m_tasks.pop_back();
     m_size.store(m_tasks.size(), std::memory_order_seq_cst);
     return task;
+  }
+  ReadyTask pop_wanted(int, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
+    delay();
+    if (chance(4)) return {};
+    std::lock_guard const lock(m_mutex);
+    for (ReadyTask& task : m_tasks)
+      if (wanted(task)) {
+        std::swap(task, m_tasks.back());
+        ReadyTask const found = m_tasks.back();
+        m_tasks.pop_back();
+        m_size.store(m_tasks.size(), std::memory_order_seq_cst);
+        return found;
+      }
+    return {};
   }
   [[nodiscard]] bool empty() const override { return m_size.load(std::memory_order_seq_cst) == 0; }
 

@@ -84,9 +84,41 @@ void Engine::wait_outside(Until const& until) {
   m_workers.sleep_until(until);
 }
 
-/// A task waits for another. Its thread cannot simply run other tasks meanwhile: one of these might wait for
-/// something that depends on the task beneath it. So it sleeps, and another thread takes its place; only
-/// tasks that no other thread may run, those bound to the main thread, are run here.
+/// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a part of is
+/// not complete either, so none of these cells is used for another task meanwhile.
+bool Engine::is_within(Task const& task, LiveAccess whole) {
+  Task const* owner = whole_of(task);
+  while (owner != nullptr && (owner != whole.task || owner->id != whole.id)) owner = whole_of(*owner);
+  return owner != nullptr;
+}
+
+/// Runs, on the stack of a task that waits, ready tasks without which the wait cannot end, as `needed` says.
+/// Returns when it is `done`, or after a while in which none was found: those that are left run elsewhere, or
+/// are not ready.
+///
+/// INVARIANT (what is on the stack of a waiting task). The task beneath goes on when what it waits for is
+/// complete, and when what has been run above it is over. As only tasks are run there without which the first
+/// cannot be, the second asks for nothing more: no wait can hang that did not without. So it is for any
+/// number of them on top of each other.
+void Engine::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done) {
+  constexpr int patience = 100;  // much less than it takes to put a thread to sleep and to wake another
+  if (m_serial || frame.slot.number < 0 || frame.what != Frame::What::runs || frame.task.asynchronous) return;
+  auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
+  for (int in_vain = 0; in_vain < patience && !done();) {
+    if (Task* const task = m_policy->pop_wanted(frame.slot.number, wanted).impl()) {
+      run(task, frame.slot, [] { return true; });
+      in_vain = 0;
+    } else {
+      cpu_relax();
+      ++in_vain;
+    }
+  }
+}
+
+/// A task waits for another. Its thread cannot simply run any tasks meanwhile: one of these might wait for
+/// something that depends on the task beneath it. It runs what it waits for, see `run_needed`, and tasks that
+/// no other thread may run, those bound to the main thread; else it sleeps, and another thread takes its
+/// place.
 void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
   if (frame.task.asynchronous && frame.what == Frame::What::runs) {
     std::lock_guard const lock(m_submission);
@@ -96,6 +128,22 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
                     "come after is said with its accesses or after(...)");
   }
   let_go_what_is_held(frame.slot);
+  auto const done = [&] { return is_done(handle); };
+  LiveAccess const awaited{handle.task, handle.id};
+  auto const needed = [&](Task const& task) {
+    return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
+  };
+  bool of_this = false;
+  {
+    std::lock_guard const lock(handle.task->lock);
+    if (done()) return;
+    of_this = is_within(*handle.task, {&frame.task, frame.task.id});
+  }
+  // Whoever looks for a circle knows anyway that this task cannot be complete before its parts are.
+  if (of_this) {
+    run_needed(frame, needed, done);
+    if (done()) return;
+  }
   Waiter const waiter{&frame.task, frame.task.id, {handle.task, handle.id}};
   {
     std::lock_guard const lock(m_waiters_mutex);
@@ -115,7 +163,6 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     if (is_done(handle)) return;
     handle.task->has_waiter = true;
   }
-  auto const done = [&] { return is_done(handle); };
   if (m_serial) {
     auto& order = static_cast<SerialOrder&>(*m_policy);
     while (!done()) {
@@ -155,6 +202,8 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
       unregister_waiter(stacked);
       continue;
     }
+    run_needed(frame, needed, done);
+    if (done()) return;
     m_workers.block_until(
         [&] {
           return done() || (frame.slot.is_main && m_main.epoch.load(std::memory_order_seq_cst) != seen);

@@ -64,7 +64,7 @@ BENCHMARK(split)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// The body waits for its parts: a thread sleeps and another one takes its place.
+// The body waits for its parts, and runs them.
 void split_and_wait(benchmark::State& state) {
   std::vector<Whole> const wholes = make_wholes(state.range(0));
   TaskGraph graph(with_workers(state.range(1)));

@@ -232,24 +232,24 @@ TEST_F(Deadlock, IsFoundUnderTheSerialOracleToo) {
 
 TEST_F(Deadlock, MoreWaitingTasksThanThreadsCanBeMadeIsAnErrorThatSaysSo) {
   TaskGraph graph(with_workers(2));
-  int const depth = 140;
+  int const waiting = 140;
   std::atomic<int> told{0};
-  std::function<void(int)> descend = [&](int level) {
-    if (level == depth) return;
-    auto const inner = task(graph, "inner", {}, [&, level] { descend(level + 1); });
-    try {
-      inner.get();
-    } catch (Error const& error) {
-      if (error.kind() == Error::Kind::deadlock) {
+  Gate gate;
+  auto const gated = task(graph, "gated", {}, [&] { EXPECT_TRUE(gate.pass()); });
+  for (int k = 0; k < waiting; ++k)
+    task(graph, "waits", {}, [&] {
+      try {
+        gated.get();
+      } catch (Error const& error) {
+        EXPECT_EQ(error.kind(), Error::Kind::deadlock);
         EXPECT_THAT(error.what(), HasSubstr("128 tasks of one graph wait inside their bodies"));
         ++told;
       }
-    }
-  };
-  task(graph, "outer", {}, [&] { descend(0); });
+    });
+  while (told < waiting - 128) std::this_thread::yield();
+  gate.open();
   EXPECT_NO_THROW(graph.wait());
-  EXPECT_GE(told, 1);
-  EXPECT_LE(told, depth - 128);
+  EXPECT_EQ(told, waiting - 128);
 }
 
 TEST_F(NestedWait, AChainOf50EndsWithAnyNumberOfWorkers) {

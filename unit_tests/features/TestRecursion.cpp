@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tasks that wait for tasks that wait, to any depth: a waiting task runs what it waits for on its stack.
+#include "BareTask.hpp"
+#include "Timing.hpp"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+namespace trellis {
+namespace {
+
+using namespace Bare;
+using namespace Test;
+using testing::HasSubstr;
+
+class Recursion : public Timed {};
+
+long fibonacci(int n) {
+  return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+
+/// As parts, which are waited for together.
+long by_parts(int n) {
+  if (n < 2) return n;
+  long left = 0, right = 0;
+  part("left", {}, [&, n] { left = by_parts(n - 1); });
+  part("right", {}, [&, n] { right = by_parts(n - 2); });
+  wait_for_parts();
+  return left + right;
+}
+
+/// As parts, each waited for by its Future.
+long by_futures_of_parts(int n) {
+  if (n < 2) return n;
+  auto const left = part("left", {}, [n] { return by_futures_of_parts(n - 1); });
+  auto const right = part("right", {}, [n] { return by_futures_of_parts(n - 2); });
+  return left.get() + right.get();
+}
+
+/// As tasks of the graph.
+long by_tasks(TaskGraph& graph, int n) {
+  if (n < 2) return n;
+  auto const left = task(graph, "left", {}, [&graph, n] { return by_tasks(graph, n - 1); });
+  auto const right = task(graph, "right", {}, [&graph, n] { return by_tasks(graph, n - 2); });
+  return left.get() + right.get();
+}
+
+constexpr int size = sanitized ? 13 : 18;
+
+TaskGraphOptions options_with(int workers, std::string const& policy) {
+  TaskGraphOptions options = with_workers(workers);
+  if (policy == "fifo") options.policy = make_fifo_policy();
+  if (policy == "shake") options.policy = make_shake_policy(17);
+  return options;
+}
+
+/// Calls f with graphs of one to eight workers and of each policy, and a size.
+void for_each_graph(std::function<void(TaskGraph&, int)> const& f) {
+  for (int const workers : {1, 2, 3, 8})
+    for (std::string const policy : {"work_stealing", "fifo", "shake"}) {
+      SCOPED_TRACE(std::to_string(workers) + " workers, " + policy);
+      TaskGraph graph(options_with(workers, policy));
+      f(graph, policy == "shake" ? 9 : size);
+    }
+}
+
+TEST_F(Recursion, ByPartsThatAreWaitedForTogether) {
+  for_each_graph([](TaskGraph& graph, int n) {
+    EXPECT_EQ(task(graph, "whole", {}, [n] { return by_parts(n); }).get(), fibonacci(n));
+  });
+}
+
+TEST_F(Recursion, ByPartsThatAreWaitedForByTheirFutures) {
+  for_each_graph([](TaskGraph& graph, int n) {
+    EXPECT_EQ(task(graph, "whole", {}, [n] { return by_futures_of_parts(n); }).get(), fibonacci(n));
+  });
+}
+
+TEST_F(Recursion, ByTasksThatAreNoParts) {
+  for_each_graph([](TaskGraph& graph, int n) {
+    EXPECT_EQ(task(graph, "whole", {}, [&graph, n] { return by_tasks(graph, n); }).get(), fibonacci(n));
+  });
+}
+
+/// The thread that submits is the only one that may run a tree, and several trees are under way at once.
+TEST_F(Recursion, OfSeveralTreesAtOnce) {
+  TaskGraph graph(with_workers(2));
+  std::vector<Future<long>> trees;
+  for (int k = 0; k < 10; ++k) trees.push_back(task(graph, "whole", {}, [] { return by_parts(11); }));
+  for (auto const& tree : trees) EXPECT_EQ(tree.get(), fibonacci(11));
+}
+
+TEST_F(Recursion, OfAChainThatIsDeeperThanThereMayBeThreads) {
+  constexpr int depth = 1000;
+  for (int const workers : {1, 2, 4}) {
+    TaskGraph graph(with_workers(workers));
+    std::function<int(int)> descend = [&](int level) -> int {
+      return level == depth ? 0 : 1 + part("part", {}, [&, level] { return descend(level + 1); }).get();
+    };
+    EXPECT_EQ(task(graph, "whole", {}, [&] { return descend(0); }).get(), depth) << workers << " workers";
+  }
+}
+
+TEST_F(Recursion, GivesAFailureUpToTheFirstThatCatchesIt) {
+  TaskGraph graph(with_workers(2));
+  std::function<void(int)> descend = [&](int level) {
+    if (level == 0) throw std::runtime_error("at the bottom");
+    part("fine", {}, [] {});
+    part("part", {}, [&, level] { descend(level - 1); });
+    wait_for_parts();
+  };
+  auto const whole = task(graph, "whole", {}, [&] { descend(20); });
+  EXPECT_THAT(message_of([&] { whole.get(); }), HasSubstr("at the bottom"));
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(task(graph, "again", {}, [] { return by_parts(8); }).get(), fibonacci(8));
+}
+
+/// What it waits for, and nothing else: this one would have the other's place for ever.
+TEST_F(Recursion, RunsNoOtherTaskOnTheStackOfOneThatWaits) {
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    TaskGraph graph(with_workers(1));
+    Gate gate;
+    std::atomic<bool> goes_on{false};
+    task(graph, "whole", {}, [&] {
+      part("waits for a task that comes after", {}, [&] { EXPECT_TRUE(gate.pass()); });
+      auto const quick = part("quick", {}, [] {});
+      quick.wait();
+      goes_on = true;
+      gate.open();
+    });
+    graph.wait();
+    EXPECT_TRUE(goes_on);
+  }
+}
+
+TEST_F(Recursion, WithExclusivePartsEnds) {
+  for (int const workers : {1, 2, 4}) {
+    TaskGraph graph(with_workers(workers));
+    Block x("x");
+    std::function<void(int)> descend = [&](int level) {
+      if (level == 0) return;
+      for (int k = 0; k < 2; ++k)
+        part("part", {excludes(x)}, [&, level] {
+          x[0] += 1;
+          descend(level - 1);
+        });
+      wait_for_parts();
+    };
+    task(graph, "whole", {excludes(x)}, [&] { descend(6); });
+    graph.wait();
+    EXPECT_EQ(x[0], (1 << 7) - 2) << workers << " workers";
+  }
+}
+
+}  // namespace
+}  // namespace trellis
