@@ -3,8 +3,6 @@
 #include <impl/Trellis_Workers.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 namespace trellis::Impl {
 
@@ -13,9 +11,6 @@ namespace {
 // takes.
 constexpr int spins_before_yield = 200;
 constexpr int spins_before_sleep = 230;
-// Others want the core when it takes that long to get it back. To give it away again and again would then
-// take many times as long as to be woken.
-constexpr std::chrono::microseconds contended{200};
 // How long a thread sleeps at most that would rather go on: at first, and when that was in vain.
 constexpr std::chrono::microseconds first_nap{100};
 constexpr std::chrono::microseconds longest_nap{1000};
@@ -208,9 +203,7 @@ void Workers::work(Slot& slot, Until const* until) {
     if (spins < spins_before_yield && !oversubscribed()) {
       cpu_relax();
     } else if (spins < spins_before_sleep && !oversubscribed()) {
-      auto const begin = std::chrono::steady_clock::now();
       std::this_thread::yield();
-      if (std::chrono::steady_clock::now() - begin > contended) spins = spins_before_sleep;
     } else {
       m_source.leaves(slot);
       if (until != nullptr && until->rather_than_sleep != nullptr && (*until->rather_than_sleep)()) break;
