@@ -48,13 +48,11 @@ class alignas(128) TaskDeque {
     for (std::size_t k = 0; k < count; ++k) out[k] = take_front();
     return count;
   }
-  /// The first that `wanted` says yes to, from the back, or from the front. It is near to that end, or not
-  /// found.
-  ReadyTask pop_wanted(Impl::FunctionRef<bool(ReadyTask)> wanted, bool from_back) {
-    constexpr std::size_t near = 16;
+  /// The first that `wanted` says yes to among the `most` tasks at the back, or at the front.
+  ReadyTask pop_wanted(Impl::FunctionRef<bool(ReadyTask)> wanted, bool from_back, std::size_t most) {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
     std::lock_guard const lock(m_lock);
-    for (std::size_t k = 0; k < std::min(near, m_count); ++k) {
+    for (std::size_t k = 0; k < std::min(most, m_count); ++k) {
       std::size_t const place = from_back ? m_count - 1 - k : k;
       ReadyTask const task = at(place);
       if (!wanted(task)) continue;
@@ -170,14 +168,17 @@ class WorkStealing final : public SchedulingPolicy {
     return m_last.pop();
   }
 
-  /// What was made ready last on this slot; elsewhere the oldest, which have most behind them. What has a
-  /// priority is left to others.
+  /// What was made ready last on this slot, or first, as a body waits for several tasks in their order;
+  /// elsewhere the oldest, which have most behind them. What has a priority is left to others.
   ReadyTask pop_wanted(int slot, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
-    if (ReadyTask const task = queue(slot).pop_wanted(wanted, true)) return task;
+    constexpr std::size_t own = 256;
+    constexpr std::size_t near = 16;
+    if (ReadyTask const task = queue(slot).pop_wanted(wanted, true, own)) return task;
+    if (ReadyTask const task = queue(slot).pop_wanted(wanted, false, near)) return task;
     int const slots = m_highest.load(std::memory_order_relaxed) + 1;
     for (int k = 1; k < slots; ++k)
       if (ReadyTask const task =
-              m_own[static_cast<std::size_t>((slot + k) % slots)].pop_wanted(wanted, false))
+              m_own[static_cast<std::size_t>((slot + k) % slots)].pop_wanted(wanted, false, near))
         return task;
     return {};
   }
@@ -217,7 +218,7 @@ class Fifo final : public SchedulingPolicy {
   }
   ReadyTask pop(int) override { return m_tasks.pop_front(); }
   ReadyTask pop_wanted(int, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
-    return m_tasks.pop_wanted(wanted, true);
+    return m_tasks.pop_wanted(wanted, true, static_cast<std::size_t>(-1));
   }
   [[nodiscard]] bool empty() const override { return m_tasks.empty(); }
 

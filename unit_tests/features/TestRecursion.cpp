@@ -86,6 +86,35 @@ TEST_F(Recursion, ByTasksThatAreNoParts) {
   });
 }
 
+TEST_F(Recursion, OfManyTasks) {
+  constexpr int large = sanitized ? 15 : 22;
+  for (int const workers : {1, 2, 4}) {
+    TaskGraph graph(with_workers(workers));
+    EXPECT_EQ(task(graph, "whole", {}, [] { return by_parts(large); }).get(), fibonacci(large));
+    EXPECT_EQ(task(graph, "whole", {}, [] { return by_futures_of_parts(large); }).get(), fibonacci(large));
+    EXPECT_EQ(task(graph, "whole", {}, [&] { return by_tasks(graph, large - 2); }).get(),
+              fibonacci(large - 2));
+  }
+}
+
+/// In the order in which they were submitted: the first is far from where tasks are taken.
+TEST_F(Recursion, OfTasksThatForkManyParts) {
+  constexpr int width = 40;
+  std::function<int(int)> descend = [&](int level) {
+    if (level == 0) return 1;
+    std::vector<Future<int>> parts;
+    for (int k = 0; k < width; ++k)
+      parts.push_back(part("part", {}, [&, level] { return descend(level - 1); }));
+    int sum = 0;
+    for (auto const& each : parts) sum += each.get();
+    return sum;
+  };
+  for (int const workers : {1, 2, 4}) {
+    TaskGraph graph(with_workers(workers));
+    EXPECT_EQ(task(graph, "whole", {}, [&] { return descend(3); }).get(), width * width * width);
+  }
+}
+
 /// The thread that submits is the only one that may run a tree, and several trees are under way at once.
 TEST_F(Recursion, OfSeveralTreesAtOnce) {
   TaskGraph graph(with_workers(2));
