@@ -253,8 +253,7 @@ class Shake final : public SchedulingPolicy {
     return task;
   }
   ReadyTask pop_wanted(int, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
-    delay();
-    if (chance(4)) return {};
+    if (m_size.load(std::memory_order_relaxed) == 0 || chance(4)) return {};
     std::lock_guard const lock(m_mutex);
     for (ReadyTask& task : m_tasks)
       if (wanted(task)) {
