@@ -2,6 +2,7 @@
 // Passes of a loop whose tasks run on a device.
 #include "Kernels.hpp"
 
+#include <atomic>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -20,11 +21,11 @@ struct Counting {
   long* result;
   bool fails;
   void operator()(void* instance) const {
-    SimulatedDevice::launch(instance, {[to = on_device] { ++*to; }, "count"});
+    SimulatedDevice::launch(instance, {[to = on_device] { ++std::atomic_ref(*to); }, "count"});
   }
   void finish() const {
     if (fails) throw std::runtime_error("no result");
-    *result = *on_device;
+    *result = std::atomic_ref(*on_device).load();  // the next pass may be counting
   }
 };
 

@@ -3,6 +3,7 @@
 #include "../features/Occupancy.hpp"
 #include "Kernels.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <random>
 #include <thread>
