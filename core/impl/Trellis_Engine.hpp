@@ -219,6 +219,8 @@ class Engine final : private TaskSource {
   void fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled);
   TaskHandle submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
   static void run_graph(void* body, void* instance, Label const& label);
+  static TaskOps const graph_ops;
+  static TaskOps const graph_ops_with_results;  ///< of a plan whose tasks leave something for the host
   static void finish_graph(void* body);
   static void fail_graph(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
   static void destroy_graph(void* body) noexcept;

@@ -363,10 +363,13 @@ void Engine::inherit(Task& task, FailurePtr const& failure) {
     replaced = std::exchange(task.failure, failure);
 }
 
+/// Two replays with results may be of one plan. The host fetches the results of the first one when that is
+/// over, from where the second one puts its own, which therefore must not be launched before.
 Trigger Engine::trigger_between(Task const& before, Task const& after) {
   bool const on_device =
       before.asynchronous && after.asynchronous && after.space->can_wait_for(*before.space);
-  return on_device ? Trigger::launch : Trigger::completion;
+  bool const have_results = before.ops == &graph_ops_with_results && after.ops == before.ops;
+  return on_device && !have_results ? Trigger::launch : Trigger::completion;
 }
 
 /// Completes a part, and the task that it is a part of, if nothing else of that is left.

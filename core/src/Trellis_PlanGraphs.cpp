@@ -132,19 +132,28 @@ void Engine::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure
 // --- whole plans
 // ---------------------------------------------------------------------------------------------------------------
 
+TaskOps const Engine::graph_ops{.pattern = "replay",
+                                .run = &run_graph,
+                                .destroy = &destroy_graph,
+                                .fail = &fail_graph};
+
+TaskOps const Engine::graph_ops_with_results{.pattern = "replay",
+                                             .run = &run_graph,
+                                             .destroy = &destroy_graph,
+                                             .fail = &fail_graph,
+                                             .finish = &finish_graph};
+
 TaskHandle Engine::submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
                                 std::uint64_t rounds) {
-  static constexpr TaskOps graph_ops{.pattern = "replay",
-                                     .run = &run_graph,
-                                     .destroy = &destroy_graph,
-                                     .fail = &fail_graph,
-                                     .finish = &finish_graph};
+  bool const has_results = std::any_of(plan->tasks.begin(), plan->tasks.end(),
+                                       [](Task const* task) { return task->ops->finish != nullptr; });
+  TaskOps const& ops = has_results ? graph_ops_with_results : graph_ops;
   TaskHandle last;
   for (std::uint64_t done = 0; done < rounds;) {
     std::uint64_t const count = std::min(rounds - done, ReplayBody::graphs_at_once);
     done += count;
     auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, count}; };
-    TaskSpec spec(Label(label), graph_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
+    TaskSpec spec(Label(label), ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
     spec.accesses = plan->requests;
     spec.after = plan->after;  // and after the replay before, see order_behind_replays
     spec.space = plan->graph.space;

@@ -3,7 +3,6 @@
 #include "../features/Occupancy.hpp"
 #include "Kernels.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <random>
 #include <thread>
@@ -15,16 +14,15 @@ using namespace Bare;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Counts on the device, and the result comes when that is done. The next replay may then be under way on the
-/// device already, and count: a result of a plan is that of this replay or of a later one.
+/// Counts on the device, and the result comes when that is done.
 struct Finishing {
   static constexpr bool launches_only = true;
   long* on_device;
   long* result;
   void operator()(void* instance) const {
-    SimulatedDevice::launch(instance, {[to = on_device] { ++std::atomic_ref(*to); }, "count"});
+    SimulatedDevice::launch(instance, {[to = on_device] { ++*to; }, "count"});
   }
-  void finish() const { *result = std::atomic_ref(*on_device).load(); }
+  void finish() const { *result = *on_device; }
 };
 
 /// Launches something, but may have no result.
