@@ -66,7 +66,7 @@ if(Kokkos_ENABLE_CUDA AND Kokkos_CXX_COMPILER_ID STREQUAL NVIDIA)
   target_compile_options(trellis_trellis PUBLIC $<$<COMPILE_LANGUAGE:CXX,CUDA>:--expt-relaxed-constexpr>)
 endif()
 
-# Optimising spdlog takes the compiler as long as the five next files together, and the log is no fast path.
+# spdlog takes the compiler longest of all, and the log is not on a fast path.
 if(Trellis_HAS_SPDLOG AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set_source_files_properties(core/src/Trellis_StateLog.cpp PROPERTIES COMPILE_OPTIONS -O1)
 endif()

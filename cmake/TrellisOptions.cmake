@@ -38,8 +38,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   endif()
 endif()
 
-# Precompiled headers for tests and programs (CMAKE_DISABLE_PRECOMPILE_HEADERS=ON switches them off), not through nvcc's
-# wrapper. The library gains too little by them, and shows without that every source includes what it needs.
+# Precompiled headers for tests and programs (CMAKE_DISABLE_PRECOMPILE_HEADERS=ON switches them
+# off), but not through nvcc's wrapper. The library gains little by them, and without them its build
+# shows that every source includes what it needs.
 set(trellis_precompiles OFF)
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang"
     AND NOT CMAKE_CXX_COMPILER MATCHES nvcc)

@@ -11,8 +11,9 @@
 #       sanitizer. Programs share precompiled headers.
 #
 #   trellis_add_compile_fail_tests(SOURCES file... HEADERS header...)
-#       Each file must not compile, and the compiler must say the sentence that stands in it as `// EXPECT: sentence`. With
-#       TRELLIS_COMPILE_OK all files must compile, so that none fails for a wrong reason; HEADERS are what they include.
+#       No file may compile, and the compiler must say the sentence that stands in the file as
+#       `// EXPECT: sentence`. With TRELLIS_COMPILE_OK all files must compile, so that none fails
+#       for a wrong reason. HEADERS is what they include.
 #
 #   trellis_add_header_test()     every public header is compiled alone, and twice in one file
 #   trellis_add_install_tests()   Trellis is used as an installed package and as a subdirectory
@@ -30,8 +31,9 @@ add_custom_target(trellis_core_tests)
 
 # How tests are compiled. Nothing is measured in them and the library has its own flags. With Kokkos most of a test's time
 # goes to its compiler, so these are not optimised; those without Kokkos, brute force and random programs, are a little.
-# Under a sanitizer none are, for its own code is what the compiler is busy with then. For the same reason the
-# undefined-behaviour sanitizer does not ask in tests, but in the library, what it asks at every use of a pointer.
+# Under a sanitizer the compiler is mostly busy with the sanitizer's checks, so tests are not
+# optimised there. The checks that the undefined-behaviour sanitizer adds to every use of a pointer
+# are left out of tests, for the same reason, but not of the library.
 add_library(trellis_test_options INTERFACE)
 target_link_libraries(trellis_test_options INTERFACE trellis_warnings GTest::gmock)
 set(trellis_test_core_options)
@@ -136,7 +138,7 @@ function(trellis_add_compile_fail_tests)
   if(Trellis_SANITIZE OR Kokkos_ENABLE_CUDA)
     return() # says nothing new there, and nvcc's messages are its own
   endif()
-  # With TRELLIS_COMPILE_OK all of them together, each in a namespace: that costs one start of the compiler.
+  # With TRELLIS_COMPILE_OK, all of them in one start of the compiler, each in a namespace.
   set(together ${CMAKE_CURRENT_BINARY_DIR}/compile_ok.cpp)
   set(text "// Generated: every source that must not compile, with TRELLIS_COMPILE_OK, so that it fails for no wrong reason.\n")
   foreach(header ${arg_HEADERS})
@@ -230,7 +232,7 @@ function(trellis_add_install_tests)
     if(way STREQUAL package)
       set(where -DCMAKE_PREFIX_PATH=${stage})
     else()
-      # The library's sources as a few, which some programs ask for and which takes a quarter of the time.
+      # Unity batches, as some projects build: the library must allow that, and it is quick.
       set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=40)
     endif()
     add_test(NAME install.${way} COMMAND ${CMAKE_CTEST_COMMAND}

@@ -4,8 +4,7 @@
 
 namespace trellis::Test {
 
-/// Under the thread or the address sanitizer, where tests do less of the same: these cost 5 to 50 times as
-/// much.
+/// Under the thread or the address sanitizer, which make tests slow: there they do less of the same.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool sanitized = true;
 #else

@@ -132,10 +132,8 @@ void Engine::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure
 // --- whole plans
 // ---------------------------------------------------------------------------------------------------------------
 
-TaskOps const Engine::graph_ops{.pattern = "replay",
-                                .run = &run_graph,
-                                .destroy = &destroy_graph,
-                                .fail = &fail_graph};
+TaskOps const Engine::graph_ops{
+    .pattern = "replay", .run = &run_graph, .destroy = &destroy_graph, .fail = &fail_graph};
 
 TaskOps const Engine::graph_ops_with_results{.pattern = "replay",
                                              .run = &run_graph,

@@ -4,44 +4,45 @@
 namespace trellis {
 
 std::string_view to_string(SimulatedRecord::Kind kind) {
+  using enum SimulatedRecord::Kind;
   switch (kind) {
-    case SimulatedRecord::Kind::make_stream:
+    case make_stream:
       return "make_stream";
-    case SimulatedRecord::Kind::copy_stream:
+    case copy_stream:
       return "copy_stream";
-    case SimulatedRecord::Kind::destroy_stream:
+    case destroy_stream:
       return "destroy_stream";
-    case SimulatedRecord::Kind::launch:
+    case launch:
       return "launch";
-    case SimulatedRecord::Kind::copy:
+    case copy:
       return "copy";
-    case SimulatedRecord::Kind::record_event:
+    case record_event:
       return "record_event";
-    case SimulatedRecord::Kind::wait_event:
+    case wait_event:
       return "wait_event";
-    case SimulatedRecord::Kind::query:
+    case query:
       return "query";
-    case SimulatedRecord::Kind::release_event:
+    case release_event:
       return "release_event";
-    case SimulatedRecord::Kind::begin_capture:
+    case begin_capture:
       return "begin_capture";
-    case SimulatedRecord::Kind::end_capture:
+    case end_capture:
       return "end_capture";
-    case SimulatedRecord::Kind::update_graph:
+    case update_graph:
       return "update_graph";
-    case SimulatedRecord::Kind::launch_graph:
+    case launch_graph:
       return "launch_graph";
-    case SimulatedRecord::Kind::graph_node:
+    case graph_node:
       return "graph_node";
-    case SimulatedRecord::Kind::release_graph:
+    case release_graph:
       return "release_graph";
-    case SimulatedRecord::Kind::synchronize:
+    case synchronize:
       return "synchronize";
-    case SimulatedRecord::Kind::allocate:
+    case allocate:
       return "allocate";
-    case SimulatedRecord::Kind::deallocate:
+    case deallocate:
       return "deallocate";
-    case SimulatedRecord::Kind::error:
+    case error:
       break;
   }
   return "error";

@@ -9,6 +9,8 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace trellis {
 namespace {
@@ -148,6 +150,61 @@ TEST_F(Recursion, GivesAFailureUpToTheFirstThatCatchesIt) {
   EXPECT_EQ(task(graph, "again", {}, [] { return by_parts(8); }).get(), fibonacci(8));
 }
 
+TEST_F(Recursion, AtASmallCap) {
+  for (int const cap : {1, 4}) {
+    TaskGraphOptions options = with_workers(2);
+    options.in_flight = cap;
+    TaskGraph graph(options);
+    for (int k = 0; k < 5; ++k) {
+      task(graph, "whole", {}, [] { EXPECT_EQ(by_parts(10), fibonacci(10)); });
+      task(graph, "whole", {}, [&] { EXPECT_EQ(by_tasks(graph, 10), fibonacci(10)); });
+    }
+    graph.wait();
+  }
+}
+
+TEST_F(Recursion, InAPlan) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  std::atomic<int> wrong{0};
+  Plan const plan = graph.record([&] {
+    task(graph, "before", {updates(x)}, [&] { wrong += by_parts(8) != fibonacci(8); });
+    task(graph, "beside", {}, [&] { wrong += by_futures_of_parts(8) != fibonacci(8); });
+    task(graph, "behind", {updates(x)}, [&] { x[0] += by_parts(8); });
+  });
+  graph.replay(plan, 20);
+  task(graph, "waits for a replay", {}, [&] { graph.replay(plan, 5).wait(); });
+  graph.wait();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(x[0], 25 * fibonacci(8));
+}
+
+TEST_F(Recursion, InPassesOfALoop) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  graph.iterate("loop", 50, [&](std::uint64_t) {
+    task(graph, "step", {updates(x)}, [&] { x[0] += by_parts(6); });
+    task(graph, "look", {reads(x)}, [] { EXPECT_EQ(by_futures_of_parts(5), fibonacci(5)); });
+  });
+  graph.wait();
+  EXPECT_EQ(x[0], 50 * fibonacci(6));
+}
+
+/// The graph is destroyed, and threads outside wait, while trees are under way.
+TEST_F(Recursion, WhileTheGraphEndsAndOthersWait) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    Future<long> whole;
+    std::thread waits;
+    {
+      TaskGraph graph(with_workers(2));
+      whole = task(graph, "whole", {}, [] { return by_parts(9); });
+      waits = std::thread([whole] { EXPECT_EQ(whole.get(), fibonacci(9)); });
+      task(graph, "another", {}, [] { return by_futures_of_parts(9); });
+    }
+    waits.join();
+  }
+}
+
 /// What it waits for, and nothing else: this one would have the other's place for ever.
 TEST_F(Recursion, RunsNoOtherTaskOnTheStackOfOneThatWaits) {
   for (int repeat = 0; repeat < 50; ++repeat) {
@@ -155,8 +212,8 @@ TEST_F(Recursion, RunsNoOtherTaskOnTheStackOfOneThatWaits) {
     Gate gate;
     std::atomic<bool> goes_on{false};
     task(graph, "whole", {}, [&] {
-      part("waits for a task that comes after", {}, [&] { EXPECT_TRUE(gate.pass()); });
       auto const quick = part("quick", {}, [] {});
+      part("would be taken first", {}, [&] { EXPECT_TRUE(gate.pass()); });
       quick.wait();
       goes_on = true;
       gate.open();
