@@ -102,15 +102,17 @@ bool Engine::is_within(Task const& task, LiveAccess whole) {
 /// number of them on top of each other.
 void Engine::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done) {
   constexpr int patience = 100;  // much less than it takes to put a thread to sleep and to wake another
+  constexpr int between = 25;    // the policy looks through tasks, and may hold locks while it does
   if (m_serial || frame.slot.number < 0 || frame.what != Frame::What::runs || frame.task.asynchronous) return;
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
-  for (int in_vain = 0; in_vain < patience && !done();) {
-    if (Task* const task = m_policy->pop_wanted(frame.slot.number, wanted).impl()) {
+  for (int in_vain = 0; in_vain < patience && !done(); ++in_vain) {
+    Task* const task =
+        in_vain % between == 0 ? m_policy->pop_wanted(frame.slot.number, wanted).impl() : nullptr;
+    if (task != nullptr) {
       run(task, frame.slot, [] { return true; });
-      in_vain = 0;
+      in_vain = -1;
     } else {
       cpu_relax();
-      ++in_vain;
     }
   }
 }

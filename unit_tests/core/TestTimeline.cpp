@@ -27,6 +27,7 @@ namespace trellis {
 namespace {
 
 using namespace Test;
+using Json = nlohmann::json;
 
 struct Element {
   std::string name;
