@@ -23,7 +23,8 @@ die() {
   exit 1
 }
 
-# On a terminal one line shows the step, its time and the newest line of the log; elsewhere a line a minute.
+# On a terminal one line shows the step, its time and the newest line of the log; elsewhere a line a
+# minute.
 start_ticker() {
   local title=$1 begin=$2
   (
@@ -49,10 +50,12 @@ stop_ticker() {
   if [[ -t 1 ]]; then printf '\r\033[K'; fi
 }
 
-# note_time KIND SECONDS NAME: kept for the summary. KIND is part (of .ci/run), stage, test or compile.
+# note_time KIND SECONDS NAME: kept for the summary. KIND is part (of .ci/run), stage, test or
+# compile.
 note_time() { printf '%s\t%s\t%s\n' "$@" >>"$TIMES"; }
 
-# show_times FILE: parts and stages in their order, and the slowest ten of the tests and of the compiler's starts.
+# show_times FILE: parts and stages in their order, and the slowest ten of the tests and of the
+# compiler's starts.
 show_times() {
   local kind
   for kind in part stage test compile; do
@@ -67,8 +70,9 @@ show_times() {
   done
 }
 
-# step TITLE LOGFILE COMMAND...: runs the command with its output in the log. Returns the command's status.
-# The command stays in the foreground (a background one would not get Ctrl-C); only the ticker is beside it.
+# step TITLE LOGFILE COMMAND...: runs the command with its output in the log. Returns the command's
+# status. The command stays in the foreground (a background one would not get Ctrl-C); only the
+# ticker is beside it.
 step() {
   local title=$1 begin status=0
   LOG=$2

@@ -2,8 +2,8 @@
 # Toolchain roots: a Debian 13 with a current Kokkos from Debian unstable, made by mmdebstrap.
 # Sourced by ./run after common.sh.
 #
-# A root is named by the hash of its recipe, so a changed recipe never touches a root that is in use;
-# it is made under another name and renamed when complete, so a half-made one is never entered.
+# A root is named by the hash of its recipe, so a changed recipe never touches a root that is in
+# use; it is made under another name and renamed when complete, so a half-made one is never entered.
 
 ROOTS=$HOME_DIR/roots
 SUITE=trixie
@@ -67,7 +67,8 @@ free_mebibytes() {
   if simulated disk-full; then echo 100; else df --output=avail -BM "$HOME_DIR" | tail -n 1 | tr -dc 0-9; fi
 }
 
-# refuse WHAT_IS_MISSING WHAT_TO_DO...: no toolchain can be made here; the caller says so if none is there.
+# refuse WHAT_IS_MISSING WHAT_TO_DO...: no toolchain can be made here; the caller says so if none is
+# there.
 refuse() {
   WHY=$1
   ADVICE=("${@:2}" "or install Kokkos >= 4.5 (C++20) and point CMAKE_PREFIX_PATH or Kokkos_ROOT at it: that needs no root.")
@@ -127,7 +128,8 @@ install_mmdebstrap() {
     env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mmdebstrap
 }
 
-# bootstrap TOOLCHAIN FOLDER: downloaded packages are kept, so the second root and a rebuild download less.
+# bootstrap TOOLCHAIN FOLDER: downloaded packages are kept, so the second root and a rebuild
+# download less.
 bootstrap() {
   local mirror options packages cache=$ROOTS/packages
   mirror=$(debian_mirror)
@@ -152,8 +154,9 @@ bootstrap() {
   mend_root "$2"
 }
 
-# add_packages TOOLCHAIN PACKAGE...: installs what only few commands need and is too large for every root. Whoever
-# asks can do without: what cannot be had is told, and tried again by the next command.
+# add_packages TOOLCHAIN PACKAGE...: installs what only few commands need and is too large for every
+# root. Whoever asks can do without: what cannot be had is told, and tried again by the next
+# command.
 add_packages() {
   local toolchain=$1 root package absent=() log=$HOME_DIR/log/root-$1-packages.log fd
   shift
@@ -198,7 +201,8 @@ remove_old_roots() {
   done
 }
 
-# ensure_root TOOLCHAIN: makes the root if it is not there. Returns 1, with WHY (and perhaps ADVICE) set, if it cannot.
+# ensure_root TOOLCHAIN: makes the root if it is not there. Returns 1, with WHY (and perhaps ADVICE)
+# set, if it cannot.
 ensure_root() {
   local root fd status=0
   root=$(root_of "$1")
@@ -276,9 +280,9 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/r
 exec chroot "$root" /bin/bash -c "cd \"\$TRELLIS_IN_PWD\"; unset TRELLIS_IN_ROOT TRELLIS_IN_REPO TRELLIS_IN_HOME TRELLIS_IN_PWD; exec \"\$@\"" bash "$@"
 '
 
-# in_root TOOLCHAIN COMMAND...: runs a command inside, in the current folder, the repository at its own path.
-# All mounts live in a namespace that ends with the command: one that outlived it would let a later
-# `rm -rf` of the root reach the repository itself.
+# in_root TOOLCHAIN COMMAND...: runs a command inside, in the current folder, the repository at its
+# own path. All mounts live in a namespace that ends with the command: one that outlived it would
+# let a later `rm -rf` of the root reach the repository itself.
 in_root() {
   local root
   root=$(root_of "$1")

@@ -1,9 +1,10 @@
-# `cmake --install`: libraries, headers of all layers in include/trellis, and a package for find_package(Trellis).
+# `cmake --install`: libraries, headers of all layers in include/trellis, and a package for
+# find_package(Trellis).
 
 include(CMakePackageConfigHelpers)
 set(trellis_package ${CMAKE_INSTALL_LIBDIR}/cmake/Trellis)
 
-# core/impl and policies/impl become one impl/, so two headers of one name would overwrite each other.
+# The layers become one folder, so two headers of one name would overwrite each other.
 set(seen)
 foreach(layer ${trellis_layers})
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/${layer} ${PROJECT_SOURCE_DIR}/${layer}/*.hpp)

@@ -1,4 +1,5 @@
-# Finds Kokkos (>= 4.5, any that CMake finds is used as it is), Threads, the JSON headers, spdlog, Kokkos Kernels.
+# Finds Kokkos (>= 4.5, any that CMake finds is used as it is), Threads, the JSON headers, spdlog,
+# Kokkos Kernels.
 
 find_package(Threads REQUIRED)
 

@@ -1,8 +1,8 @@
 # Kokkos Kernels is optional. Sets Trellis_KERNELS_TARGET to the target to link, or to NOTFOUND.
 # Installed beside TrellisConfig.cmake, which uses it too.
 
-# Debian's Trilinos packages leave out two files that its Kokkos Kernels includes unless their targets
-# exist. The shared library knows its BLAS and LAPACK itself, so empty targets do.
+# Debian's Trilinos packages leave out two files that its Kokkos Kernels includes unless their
+# targets exist. The shared library knows its BLAS and LAPACK itself, so empty targets do.
 get_filename_component(trellis_beside_kokkos "${Kokkos_DIR}" DIRECTORY)
 if(EXISTS ${trellis_beside_kokkos}/KokkosKernels/KokkosKernelsTargets.cmake
     AND EXISTS ${trellis_beside_kokkos}/Trilinos

@@ -19,7 +19,7 @@ if(Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP OR Kokkos_ENABLE_SYCL)
   set(trellis_has_device ON)
 endif()
 
-set(core_globs core/src/*.cpp)
+set(core_globs core/*/*.cpp)
 set(trellis_globs spaces/src/*.cpp policies/src/*.cpp)
 foreach(backend ${trellis_backends})
   list(APPEND trellis_globs spaces/${backend}/*.cpp)
@@ -39,8 +39,9 @@ foreach(library core trellis)
   set_target_properties(trellis_${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endforeach()
 
-# spdlog, and the fmt that it may use, as headers alone, so that nobody who links Trellis needs either. They are not
-# linked, but what their targets say about headers is taken over: spdlog's would bring fmt's shared library.
+# spdlog, and the fmt that it may use, as headers alone, so that nobody who links Trellis needs
+# either. They are not linked, but what their targets say about headers is taken over: spdlog's
+# would bring fmt's shared library.
 if(Trellis_HAS_SPDLOG)
   target_compile_definitions(trellis_core PRIVATE TRELLIS_HAS_SPDLOG)
   foreach(target spdlog::spdlog_header_only fmt::fmt-header-only)
@@ -68,7 +69,7 @@ endif()
 
 # spdlog takes the compiler longest of all, and the log is not on a fast path.
 if(Trellis_HAS_SPDLOG AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-  set_source_files_properties(core/src/Trellis_StateLog.cpp PROPERTIES COMPILE_OPTIONS -O1)
+  set_source_files_properties(core/trace/Trellis_StateLog.cpp PROPERTIES COMPILE_OPTIONS -O1)
 endif()
 
 add_library(trellis_kernels INTERFACE)

@@ -1,11 +1,13 @@
 # Functions for the folders example/, perf_tests/ and unit_tests/.
 #
-#   trellis_add_example(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])     ./run example NAME
-#   trellis_add_benchmark(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])   ./run perf NAME
+#   trellis_add_example(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])     ./run
+#   example NAME trellis_add_benchmark(NAME SOURCES file... [LIBRARIES target...] [OPTIONS
+#   option...])   ./run perf NAME
 #
-# Both link Trellis::trellis. With OPTIONS of its own a program does without the precompiled headers. CLI11, nlohmann_json and Google Benchmark are linked when they are there.
-# Their tests have the label `program`: ./run test builds and runs these on one toolchain only.
-# All programs lie in bin/ of the build tree, so ./run finds them without knowing the folders.
+# Both link Trellis::trellis. With OPTIONS of its own a program does without the precompiled
+# headers. CLI11, nlohmann_json and Google Benchmark are linked when they are there. Their tests
+# have the label `program`: ./run test builds and runs these on one toolchain only. All programs lie
+# in bin/ of the build tree, so ./run finds them without knowing the folders.
 
 find_package(CLI11 CONFIG QUIET)
 

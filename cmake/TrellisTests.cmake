@@ -1,6 +1,7 @@
 # Functions for unit_tests/. One ctest entry for each program, so that Kokkos starts once for each.
 #
-#   trellis_add_test(NAME [SOURCES file...] [SPACE_SOURCES file...] [HOST_SOURCES file...] [HOST_SPACE_SOURCES file...]
+#   trellis_add_test(NAME [SOURCES file...] [SPACE_SOURCES file...] [HOST_SOURCES file...]
+#   [HOST_SPACE_SOURCES file...]
 #                    [LIBRARIES target...] [LABELS label...] [TIMEOUT seconds] [PROCESSORS n] [ARGS argument...] [CORE]
 #                    [OWN_MAIN])
 #       A GoogleTest program. Its main starts and ends Kokkos; with CORE it links Trellis::core alone and
@@ -24,16 +25,18 @@ if(NOT GTest_FOUND)
     "none. Install it, or build without tests (-DTrellis_ENABLE_TESTS=OFF).")
 endif()
 
-# What a second toolchain or the address sanitizer, what the thread sanitizer, and what `./run quick` needs.
+# What a second toolchain or the address sanitizer, what the thread sanitizer, and what `./run
+# quick` needs.
 add_custom_target(trellis_tests)
 add_custom_target(trellis_concurrent_tests)
 add_custom_target(trellis_core_tests)
 
-# How tests are compiled. Nothing is measured in them and the library has its own flags. With Kokkos most of a test's time
-# goes to its compiler, so these are not optimised; those without Kokkos, brute force and random programs, are a little.
-# Under a sanitizer the compiler is mostly busy with the sanitizer's checks, so tests are not
-# optimised there. The checks that the undefined-behaviour sanitizer adds to every use of a pointer
-# are left out of tests, for the same reason, but not of the library.
+# How tests are compiled. Nothing is measured in them and the library has its own flags. With Kokkos
+# most of a test's time goes to its compiler, so these are not optimised; those without Kokkos,
+# brute force and random programs, are a little. Under a sanitizer the compiler is mostly busy with
+# the sanitizer's checks, so tests are not optimised there. The checks that the undefined-behaviour
+# sanitizer adds to every use of a pointer are left out of tests, for the same reason, but not of
+# the library.
 add_library(trellis_test_options INTERFACE)
 target_link_libraries(trellis_test_options INTERFACE trellis_warnings GTest::gmock)
 set(trellis_test_core_options)
@@ -180,6 +183,7 @@ function(trellis_add_header_test)
   foreach(layer ${trellis_layers})
     list(APPEND folders ${layer})
   endforeach()
+  list(APPEND folders policies/patterns)
   foreach(backend ${trellis_backends})
     list(APPEND folders spaces/${backend})
   endforeach()

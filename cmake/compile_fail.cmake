@@ -1,5 +1,5 @@
-# Run by ctest (see trellis_add_compile_fail_tests): a source must not compile, and say why. Given: SOURCE, COMMANDS
-# (compile_commands.json).
+# Run by ctest (see trellis_add_compile_fail_tests): a source must not compile, and say why. Given:
+# SOURCE, COMMANDS (compile_commands.json).
 
 file(STRINGS ${SOURCE} expected REGEX "// EXPECT: ")
 list(LENGTH expected lines)

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Does nvcc accept every file of Trellis that a program for a GPU is made of, with CUDA switched on in Kokkos? Compiles for
-# sm_90, never links, so it needs nvcc but no GPU. The Kokkos headers are those of the openmp toolchain, with small
-# configuration headers in front that switch its CUDA backend on.
+# Does nvcc accept every file of Trellis that a program for a GPU is made of, with CUDA switched on
+# in Kokkos? Compiles for sm_90, never links, so it needs nvcc but no GPU. The Kokkos headers are
+# those of the openmp toolchain, with small configuration headers in front that switch its CUDA
+# backend on.
 #
 #   cmake/cuda_compile_check.sh            everything
 #   cmake/cuda_compile_check.sh WORD ...   the files whose names have one of these words in them
 #
-# Two compilers at a time, for nvcc takes much memory; without optimising, which finds no mistakes. Most of the time goes to
-# the headers of Kokkos, so the files of a folder are compiled as one, and one by one where that fails: it tells which file it
-# is, and some files cannot be together.
+# Two compilers at a time, for nvcc takes much memory; without optimising, which finds no mistakes.
+# Most of the time goes to the headers of Kokkos, so the files of a folder are compiled as one, and
+# one by one where that fails: it tells which file it is, and some files cannot be together.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 repo=$PWD
@@ -51,8 +52,8 @@ for library in gtest gmock CLI nlohmann benchmark; do
   done
 done
 
-# What includes Kokkos in the folders of the library and of the programs. The other spaces' adapters are compiled too: a
-# program for a GPU has them.
+# What includes Kokkos in the folders of the library and of the programs. The other spaces' adapters
+# are compiled too: a program for a GPU has them.
 mapfile -t sources < <(
   echo cmake/templates/cuda_check.cpp
   for folder in spaces policies example perf_tests; do
@@ -62,7 +63,8 @@ mapfile -t sources < <(
 # Not here, and why.
 left_out() {
   case $1 in
-    # No Kokkos in them: these parts of the programs are the same for every Kokkos, and every other build compiles them.
+    # No Kokkos in them: these parts of the programs are the same for every Kokkos, and every other
+    # build compiles them.
     example/access_table/* | example/heat/Options.cpp | example/heat/Picture.cpp | example/heat/Recording.cpp | \
       example/heat/Report.cpp | perf_tests/taskbench/Edges.cpp | perf_tests/taskbench/Kernel.cpp | \
       perf_tests/taskbench/Pattern.cpp) return 0 ;;
@@ -76,7 +78,8 @@ left_out() {
   esac
 }
 
-# The typed tests, as TrellisTests.cmake generates them: the files of lines that begin with SPACE_SOURCES.
+# The typed tests, as TrellisTests.cmake generates them: the files of lines that begin with
+# SPACE_SOURCES.
 for list in unit_tests/*/CMakeLists.txt; do
   read -ra typed < <(sed -n 's/^ *SPACE_SOURCES//p' "$list" | tr '\n' ' ')
   for source in "${typed[@]}"; do
@@ -128,7 +131,8 @@ compile() {
   return "$status"
 }
 
-# The groups: the files of one folder, at most eight, but for those that have names in common with their neighbours.
+# The groups: the files of one folder, at most eight, but for those that have names in common with
+# their neighbours.
 declare -A sizes members
 names=()
 add_to_group() {

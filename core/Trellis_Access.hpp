@@ -12,19 +12,22 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a user describes how a task touches a resource, as states that know when two of them must
-/// run one after the other. The View annotations (`read`, `write`, ...) are built on these same types; a
-/// state of the user's own goes into `access(resource, state)`.
+/// With this header a user describes how a task touches a resource, as states that know when two of
+/// them must run one after the other. The View annotations (`read`, `write`, ...) are built on
+/// these same types; a state of the user's own goes into `access(resource, state)`.
 ///
-/// Source: resource register for plasma codes, sections 4.2 and 7.1 (access matrices, areas, demotion).
+/// Source: resource register for plasma codes, sections 4.2 and 7.1 (access matrices, areas,
+/// demotion).
 namespace trellis {
 
-/// An access state. `a.is_dependent_of(b)`: tasks with these states must not run at the same time, and keep
-/// their order; the same as `b.is_dependent_of(a)`. `a.is_superset_of(b)`: a task that holds `a` may go on
-/// with `b`, no new dependency arises: whatever depends on `b` depends on `a`. Neither may throw.
+/// An access state. `a.is_dependent_of(b)`: tasks with these states must not run at the same time,
+/// and keep their order; the same as `b.is_dependent_of(a)`. `a.is_superset_of(b)`: a task that
+/// holds `a` may go on with `b`, no new dependency arises: whatever depends on `b` depends on `a`.
+/// Neither may throw.
 ///
-/// Optional: `a.excludes(b)`: tasks with these states must not run at the same time, but in any order (asked
-/// only when they are not dependent); `to_string(a)`, found where `A` is, for graphs and messages.
+/// Optional: `a.excludes(b)`: tasks with these states must not run at the same time, but in any
+/// order (asked only when they are not dependent); `to_string(a)`, found where `A` is, for graphs
+/// and messages.
 template <class A>
 concept AccessState = std::copyable<A> && requires(A const& a, A const& b) {
   { a.is_dependent_of(b) } -> std::convertible_to<bool>;
@@ -36,8 +39,8 @@ concept ExcludingState = AccessState<A> && requires(A const& a, A const& b) {
   { a.excludes(b) } -> std::convertible_to<bool>;
 };
 
-/// A truth table over named states: `Entry`, an enumeration that counts from 0 and has an entry `none`;
-/// `size`, how many there are; `dependent[row][column]`; `to_string(Entry)`. Optional:
+/// A truth table over named states: `Entry`, an enumeration that counts from 0 and has an entry
+/// `none`; `size`, how many there are; `dependent[row][column]`; `to_string(Entry)`. Optional:
 /// `exclusive[row][column]`, true for states that must not run at the same time but in any order.
 template <class M>
 concept AccessMatrix = requires(typename M::Entry entry) {
@@ -83,7 +86,8 @@ template <AccessMatrix Matrix>
 class MatrixAccess {
   static_assert(Impl::is_symmetric<Matrix>(),
                 "Trellis: an access matrix must be symmetric: if a depends on b, b depends on a");
-  static_assert(Impl::is_none_free<Matrix>(), "Trellis: the entry 'none' must be independent of every entry");
+  static_assert(Impl::is_none_free<Matrix>(),
+                "Trellis: the entry 'none' must be independent of every entry");
 
  public:
   using Entry = typename Matrix::Entry;
@@ -97,8 +101,8 @@ class MatrixAccess {
   [[nodiscard]] constexpr bool excludes(MatrixAccess other) const {
     return Impl::excludes<Matrix>(index(m_entry), index(other.m_entry));
   }
-  /// True when nothing depends on `other` that does not depend on this one, and nothing that `other` excludes
-  /// could run beside this one.
+  /// True when nothing depends on `other` that does not depend on this one, and nothing that
+  /// `other` excludes could run beside this one.
   [[nodiscard]] constexpr bool is_superset_of(MatrixAccess other) const {
     for (std::size_t column = 0; column < Matrix::size; ++column) {
       bool const depends = Matrix::dependent[index(m_entry)][column];
@@ -109,7 +113,9 @@ class MatrixAccess {
     }
     return true;
   }
-  friend std::string to_string(MatrixAccess state) { return std::string(Matrix::to_string(state.m_entry)); }
+  friend std::string to_string(MatrixAccess state) {
+    return std::string(Matrix::to_string(state.m_entry));
+  }
   friend constexpr bool operator==(MatrixAccess, MatrixAccess) = default;
 
  private:
@@ -117,10 +123,18 @@ class MatrixAccess {
   Entry m_entry;
 };
 
-/// The matrix behind the View annotations. `exclusive` tasks never run at the same time, but their order is
-/// the scheduler's to choose, so among themselves they are not dependent.
+/// The matrix behind the View annotations. `exclusive` tasks never run at the same time, but their
+/// order is the scheduler's to choose, so among themselves they are not dependent.
 struct IOMatrix {
-  enum class Entry : std::uint8_t { read, write, read_write, atomic_add, atomic_mul, exclusive, none };
+  enum class Entry : std::uint8_t {
+    read,
+    write,
+    read_write,
+    atomic_add,
+    atomic_mul,
+    exclusive,
+    none
+  };
   static constexpr std::size_t size = 7;
   static constexpr bool dependent[size][size] = {
       // read   write  rw     aadd   amul   excl   none
@@ -179,7 +193,8 @@ class AreaAccess {
   {
     std::string text;
     for (auto const& [first, last] : area.m_intervals)
-      text += (text.empty() ? "[" : " x [") + std::to_string(first) + ", " + std::to_string(last) + ']';
+      text +=
+          (text.empty() ? "[" : " x [") + std::to_string(first) + ", " + std::to_string(last) + ']';
     return text;
   }
 
@@ -204,8 +219,9 @@ std::string text_of_state(A const& state) {
 }
 }  // namespace Impl
 
-/// Several states of one resource at once, e.g. how (a `MatrixAccess`) and where (an `AreaAccess`): dependent
-/// when all parts are, superset when all parts are; exclusive when each part is one or the other.
+/// Several states of one resource at once, e.g. how (a `MatrixAccess`) and where (an `AreaAccess`):
+/// dependent when all parts are, superset when all parts are; exclusive when each part is one or
+/// the other.
 template <AccessState... Parts>
 class CombinedAccess {
  public:
@@ -241,7 +257,8 @@ class CombinedAccess {
 
  private:
   template <class F, std::size_t... K>
-  constexpr bool all([[maybe_unused]] F f, CombinedAccess const& other, std::index_sequence<K...>) const {
+  constexpr bool all([[maybe_unused]] F f, CombinedAccess const& other,
+                     std::index_sequence<K...>) const {
     return (f(std::get<K>(m_parts), std::get<K>(other.m_parts)) && ...);
   }
   std::tuple<Parts...> m_parts;

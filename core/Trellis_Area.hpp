@@ -3,8 +3,8 @@
 #ifndef TRELLIS_AREA_HPP
 #define TRELLIS_AREA_HPP
 
-/// \file
-/// Describe which bytes an access covers, and ask whether two such sets share a byte or one holds the other.
+/// \file Describe which bytes an access covers, and ask whether two such sets share a byte or one
+/// holds the other.
 
 #include <cassert>
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace trellis {
 
 /// The set of bytes that an access covers: equal runs of bytes, repeated along up to eight strides.
 ///
-/// A subview of a View in any regular layout is such a set. The description is canonical: two areas whose
-/// strides are nested (each stride is at least the span of everything inside it, which holds for every
-/// subview of a LayoutLeft or LayoutRight View) compare equal exactly when they are the same bytes. Addresses
-/// must be those of real memory: the last byte has an address below 2^62.
+/// A subview of a View in any regular layout is such a set. The description is canonical: two areas
+/// whose strides are nested (each stride is at least the span of everything inside it, which holds
+/// for every subview of a LayoutLeft or LayoutRight View) compare equal exactly when they are the
+/// same bytes. Addresses must be those of real memory: the last byte has an address below 2^62.
 class Area {
  public:
   static constexpr int max_rank = 8;
@@ -50,8 +50,9 @@ class Area {
     return area;
   }
 
-  /// The elements of a View with this first element. Strides count elements (as `View::stride` does) and may
-  /// come in any order, be 0, overlap or interleave; extents may be 0 or 1. Requires 0 <= rank <= max_rank.
+  /// The elements of a View with this first element. Strides count elements (as `View::stride`
+  /// does) and may come in any order, be 0, overlap or interleave; extents may be 0 or 1. Requires
+  /// 0 <= rank <= max_rank.
   static Area strided(void const* first_element, std::uint64_t element_bytes, int rank,
                       std::uint64_t const* extents, std::uint64_t const* strides) noexcept;
 
@@ -71,7 +72,8 @@ class Area {
   }
 
   bool operator==(Area const& other) const noexcept {
-    if (m_begin != other.m_begin || m_end != other.m_end || m_run != other.m_run || m_rank != other.m_rank)
+    if (m_begin != other.m_begin || m_end != other.m_end || m_run != other.m_run ||
+        m_rank != other.m_rank)
       return false;
     for (int k = 0; k < m_rank; ++k)
       if (m_dimensions[k] != other.m_dimensions[k]) return false;
@@ -81,7 +83,8 @@ class Area {
   /// Equal areas have equal hashes; all 64 bits are usable.
   std::uint64_t hash() const noexcept {
     std::uint64_t h = mix(mix(0, m_begin), m_run);
-    for (int k = 0; k < m_rank; ++k) h = mix(mix(h, m_dimensions[k].stride), m_dimensions[k].extent);
+    for (int k = 0; k < m_rank; ++k)
+      h = mix(mix(h, m_dimensions[k].stride), m_dimensions[k].extent);
     return h;
   }
 
@@ -118,11 +121,12 @@ std::uint64_t overlap_budget_exhausted() noexcept;
 
 /// Do the two areas share a byte?
 ///
-/// Exact: no false alarm and nothing missed, for areas of any rank, element size and stride, nested or not.
-/// The one exception is a safety limit: when more than two distinct strides interleave so badly that the
-/// search takes more than Impl::overlap_budget steps (about a millisecond), the answer is true. Subviews of
-/// one View with nested strides take at most two branches per dimension and never come near it; it takes,
-/// say, three or more unrelated strides on each side, of a million bytes with a hundred steps each.
+/// Exact: no false alarm and nothing missed, for areas of any rank, element size and stride, nested
+/// or not. The one exception is a safety limit: when more than two distinct strides interleave so
+/// badly that the search takes more than Impl::overlap_budget steps (about a millisecond), the
+/// answer is true. Subviews of one View with nested strides take at most two branches per dimension
+/// and never come near it; it takes, say, three or more unrelated strides on each side, of a
+/// million bytes with a hundred steps each.
 inline bool overlaps(Area const& a, Area const& b) noexcept {
   if (a.begin() >= b.end() || b.begin() >= a.end()) return false;  // an empty area ends at 0
   if (a.rank() == 0 && b.rank() == 0) return true;
@@ -131,9 +135,10 @@ inline bool overlaps(Area const& a, Area const& b) noexcept {
 
 /// Is every byte of `inner` in `outer`?
 ///
-/// True is always right. False is right too when the strides of `outer` are nested (every subview of a
-/// LayoutLeft or LayoutRight View, padded or not); for an `outer` with overlapping or interleaving strides
-/// only an equal description is recognised. The limit of `overlaps` holds here too; then the answer is false.
+/// True is always right. False is right too when the strides of `outer` are nested (every subview
+/// of a LayoutLeft or LayoutRight View, padded or not); for an `outer` with overlapping or
+/// interleaving strides only an equal description is recognised. The limit of `overlaps` holds here
+/// too; then the answer is false.
 inline bool contains(Area const& outer, Area const& inner) noexcept {
   if (inner.empty()) return true;
   if (inner.begin() < outer.begin() || inner.end() > outer.end()) return false;
@@ -141,8 +146,9 @@ inline bool contains(Area const& outer, Area const& inner) noexcept {
   return Impl::contains_strided(outer, inner);
 }
 
-/// For error messages and records, in bytes from `base`: "[16, 528)" for a run, "[16, 24) x 8 every 128" for
-/// eight runs, "[16, 24) x 8 every 128 x 2 every 4096" for two times eight, "empty" for no bytes.
+/// For error messages and records, in bytes from `base`: "[16, 528)" for a run, "[16, 24) x 8 every
+/// 128" for eight runs, "[16, 24) x 8 every 128 x 2 every 4096" for two times eight, "empty" for no
+/// bytes.
 std::string to_string(Area const& area, std::uintptr_t base);
 
 }  // namespace trellis

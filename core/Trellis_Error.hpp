@@ -9,17 +9,18 @@
 
 namespace trellis {
 
-/// The one exception type of Trellis. Its text names the task, the resource, the modes and the call site as
-/// far as they exist; `kind()` lets a program tell the cases apart.
+/// The one exception type of Trellis. Its text names the task, the resource, the modes and the call
+/// site as far as they exist; `kind()` lets a program tell the cases apart.
 class Error : public std::runtime_error {
  public:
   enum class Kind {
     task_failed,  ///< a task's body threw; `cause()` is what it threw
-    cancelled,    ///< the task never ran, for a task before it failed; `cause()` is what that one threw
-    bad_input,    ///< an argument cannot be used
-    bad_access,   ///< an access cannot be used by this task
-    deadlock,     ///< a wait that could never end
-    closed,       ///< Kokkos is not initialised, is finalised, or the graph is gone
+    /// the task never ran, for a task before it failed; `cause()` is what that one threw
+    cancelled,
+    bad_input,   ///< an argument cannot be used
+    bad_access,  ///< an access cannot be used by this task
+    deadlock,    ///< a wait that could never end
+    closed,      ///< Kokkos is not initialised, is finalised, or the graph is gone
   };
 
   Error(Kind kind, std::string const& text, std::exception_ptr cause = nullptr)

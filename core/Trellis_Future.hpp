@@ -4,8 +4,8 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_Graph.hpp>
-#include <impl/Trellis_Failure.hpp>
-#include <impl/Trellis_Submission.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <engine/Trellis_Submission.hpp>
 
 #include <memory>
 #include <optional>
@@ -29,7 +29,8 @@ struct FutureAccess;
 
 }  // namespace Impl
 
-/// The result of a task, to be had when it is complete. Copies share the result. Outlives its graph.
+/// The result of a task, to be had when it is complete. Copies share the result. Outlives its
+/// graph.
 template <class T>
 class Future {
  public:
@@ -37,30 +38,32 @@ class Future {
 
   /// False when default constructed.
   [[nodiscard]] bool valid() const { return m_handle.valid(); }
-  /// Position of the task in the order of submission. A task that was recorded, or handed in by a pass of
-  /// `iterate`, has not been submitted when its future is made: then a number that no other task has, larger
-  /// than all positions.
+  /// Position of the task in the order of submission. A task that was recorded, or handed in by a
+  /// pass of `iterate`, has not been submitted when its future is made: then a number that no other
+  /// task has, larger than all positions.
   [[nodiscard]] TaskId id() const { return m_handle.id; }
   [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
 
-  /// Returns when the task is complete; does not throw for its failure. Outside of tasks this thread runs
-  /// tasks of the graph meanwhile; inside a task it runs what it waits for, or sleeps, and throws `Error`
-  /// when the awaited task could never be complete before the waiting one.
+  /// Returns when the task is complete; does not throw for its failure. Outside of tasks this
+  /// thread runs tasks of the graph meanwhile; inside a task it runs what it waits for, or sleeps,
+  /// and throws `Error` when the awaited task could never be complete before the waiting one.
   void wait() const {
     require_valid();
     m_handle.wait();
   }
 
-  /// The result. Waits as `wait()` does. That of a recorded task is replaced by the next replay. When the
-  /// task failed or was cancelled, throws an `Error` that names the task whose body threw, and carries what
-  /// it threw.
+  /// The result. Waits as `wait()` does. That of a recorded task is replaced by the next replay.
+  /// When the task failed or was cancelled, throws an `Error` that names the task whose body threw,
+  /// and carries what it threw.
   T const& get() const {
     require_valid();
     m_handle.wait();
-    if (m_state->failure) throw Impl::make_error(m_state->task, m_state->task_text, *m_state->failure);
+    if (m_state->failure)
+      throw Impl::make_error(m_state->task, m_state->task_text, *m_state->failure);
     if (!m_state->value)
       throw Error(Error::Kind::bad_input,
-                  "Trellis: this future has no result yet: its task is recorded in a plan that has not been "
+                  "Trellis: this future has no result yet: its task is recorded in a plan that has "
+                  "not been "
                   "replayed");
     return *m_state->value;
   }
@@ -76,7 +79,8 @@ class Future {
 
 /// A task without a result. Costs nothing to make or drop.
 ///
-/// Once the graph is gone `get()` no longer throws for a failed task: the graph's end has reported it.
+/// Once the graph is gone `get()` no longer throws for a failed task: the graph's end has reported
+/// it.
 template <>
 class Future<void> {
  public:

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-/// With this header a reader can look at what a `TaskGraph` did: its dependency graph, its scheduling graph
-/// and, with time stamps, its trace. All are plain values: copies taken at the moment of the call.
-/// They are complete only when the graph records (`TaskGraphOptions::record`).
+/// With this header a reader can look at what a `TaskGraph` did: its dependency graph, its
+/// scheduling graph and, with time stamps, its trace. All are plain values: copies taken at the
+/// moment of the call. They are complete only when the graph records (`TaskGraphOptions::record`).
 namespace trellis {
 
 /// Number of a task: its position in the order of submission, from 1. 0 is no task.
@@ -29,8 +29,8 @@ enum class TaskState : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(TaskState state);
 
-/// Why an edge is there. The first three make up the dependency graph; the rest is added to it in the
-/// scheduling graph.
+/// Why an edge is there. The first three make up the dependency graph; the rest is added to it in
+/// the scheduling graph.
 enum class EdgeReason : std::uint8_t {
   access,         ///< two accesses conflict
   after,          ///< asked for with `after(future)`
@@ -47,7 +47,7 @@ enum class EdgeReason : std::uint8_t {
 struct AccessRecord {
   std::string resource;  ///< label of the View or Token
   std::string mode;      ///< "read", "write", ...
-  std::string area;      ///< bytes relative to the allocation, "whole" or e.g. "[0, 64) x 8 every 128"
+  std::string area;  ///< bytes relative to the allocation, "whole" or e.g. "[0, 64) x 8 every 128"
 };
 
 /// A task gave up some of its accesses while it ran.
@@ -56,7 +56,8 @@ struct DemotionRecord {
   std::vector<AccessRecord> accesses;  ///< what it still had afterwards
 };
 
-/// One node of both graphs. Times are nanoseconds since the graph was made; 0: did not happen (yet).
+/// One node of both graphs. Times are nanoseconds since the graph was made; 0: did not happen
+/// (yet).
 struct TaskRecord {
   TaskId id = 0;
   std::string label;
@@ -88,35 +89,39 @@ struct EdgeRecord {
   friend bool operator==(EdgeRecord const&, EdgeRecord const&) = default;
 };
 
-/// What both graphs share: nodes in order of submission, edges from earlier to later ones (exclusion edges
-/// may point either way).
+/// What both graphs share: nodes in order of submission, edges from earlier to later ones
+/// (exclusion edges may point either way).
 class Graph {
  public:
   Graph() = default;
-  /// Throws `Error` when two nodes share an id, or an edge names a task that is not among the nodes.
+  /// Throws `Error` when two nodes share an id, or an edge names a task that is not among the
+  /// nodes.
   Graph(std::vector<TaskRecord> nodes, std::vector<EdgeRecord> edges);
 
   [[nodiscard]] std::vector<TaskRecord> const& nodes() const& { return m_nodes; }
   [[nodiscard]] std::vector<EdgeRecord> const& edges() const& { return m_edges; }
-  // By value from a temporary: `for (auto& edge : graph.dependency_graph().edges())` must not dangle.
+  // By value from a temporary: `for (auto& edge : graph.dependency_graph().edges())` must not
+  // dangle.
   [[nodiscard]] std::vector<TaskRecord> nodes() && { return std::move(m_nodes); }
   [[nodiscard]] std::vector<EdgeRecord> edges() && { return std::move(m_edges); }
   /// The node with this id; throws `Error` when there is none.
   [[nodiscard]] TaskRecord const& node(TaskId id) const;
-  /// The tasks that this one was split into, in order of submission; those of 0 are parts of no task.
+  /// The tasks that this one was split into, in order of submission; those of 0 are parts of no
+  /// task.
   [[nodiscard]] std::vector<TaskId> parts(TaskId id) const;
   /// Ids of all nodes with this label, in order of submission.
   [[nodiscard]] std::vector<TaskId> find(std::string_view label) const;
   /// Tasks with an edge to this one, each once, by id; throws `Error` when there is no such task.
   [[nodiscard]] std::vector<TaskId> predecessors(TaskId id) const;
-  /// Tasks that this one has an edge to, each once, by id; throws `Error` when there is no such task.
+  /// Tasks that this one has an edge to, each once, by id; throws `Error` when there is no such
+  /// task.
   [[nodiscard]] std::vector<TaskId> successors(TaskId id) const;
-  /// True when a path of one or more edges leads from one to the other; linear in the size of the graph.
-  /// Throws `Error` when there is no such task.
+  /// True when a path of one or more edges leads from one to the other; linear in the size of the
+  /// graph. Throws `Error` when there is no such task.
   [[nodiscard]] bool reaches(TaskId from, TaskId to) const;
 
-  /// Writes the graph in Graphviz's DOT language. Dependency edges are solid, edges added by a scheduler are
-  /// dashed and carry their reason.
+  /// Writes the graph in Graphviz's DOT language. Dependency edges are solid, edges added by a
+  /// scheduler are dashed and carry their reason.
   void write_dot(std::ostream& out) const;
 
  private:
@@ -151,9 +156,11 @@ struct Trace {
   SchedulingGraph graph;
   std::vector<std::string> rows;  ///< e.g. "worker 0", "main thread", "Cuda stream 3"
 
-  /// Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow arrows for edges.
+  /// Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow arrows
+  /// for edges.
   void write_chrome_json(std::ostream& out) const;
-  /// A self-contained SVG picture of the timeline: one row per instance, one box per task, coloured by label.
+  /// A self-contained SVG picture of the timeline: one row per instance, one box per task, coloured
+  /// by label.
   void write_svg(std::ostream& out) const;
 };
 

@@ -22,15 +22,16 @@ struct TaskEvent {
   std::uint64_t time_ns = 0;  ///< since the graph was made
 };
 
-/// Called at every change of state, on the thread where it happens, in the order pending, ready, running,
-/// done for each task; from several threads at once for different tasks. Must not throw and must not wait for
-/// tasks.
+/// Called at every change of state, on the thread where it happens, in the order pending, ready,
+/// running, done for each task; from several threads at once for different tasks. Must not throw
+/// and must not wait for tasks.
 using TaskObserver = std::function<void(TaskEvent const&)>;
 
-/// Writes one line per change of state with a time stamp to `destination`: "stderr", "stdout" or the path of
-/// a file (overwritten). Throws `Error` when the file cannot be opened, or when Trellis was built without
-/// spdlog.
-[[nodiscard]] TaskObserver make_state_log(std::string const& destination, std::string const& graph_name = "");
+/// Writes one line per change of state with a time stamp to `destination`: "stderr", "stdout" or
+/// the path of a file (overwritten). Throws `Error` when the file cannot be opened, or when Trellis
+/// was built without spdlog.
+[[nodiscard]] TaskObserver make_state_log(std::string const& destination,
+                                          std::string const& graph_name = "");
 
 }  // namespace trellis
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-/// With this header a user keeps a piece of a graph that runs again and again, so that its dependencies are
-/// derived once.
+/// With this header a user keeps a piece of a graph that runs again and again, so that its
+/// dependencies are derived once.
 namespace trellis {
 
 namespace Impl {
@@ -24,10 +24,12 @@ struct IterateReport {
   std::uint64_t dynamic = 0;   ///< were submitted task by task
 };
 
-/// Tasks recorded by `TaskGraph::record`, for `TaskGraph::replay`. Copies share the tasks. Lives as long as a
-/// copy, a replay under way, or a plan that replays it; once its graph is gone it holds nothing.
+/// Tasks recorded by `TaskGraph::record`, for `TaskGraph::replay`. Copies share the tasks. Lives as
+/// long as a copy, a replay under way, or a plan that replays it; once its graph is gone it holds
+/// nothing.
 ///
-/// A recorded task keeps its functor, with the Views that this captured, and runs it once in each round.
+/// A recorded task keeps its functor, with the Views that this captured, and runs it once in each
+/// round.
 class Plan {
  public:
   Plan() = default;

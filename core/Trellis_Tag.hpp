@@ -2,7 +2,7 @@
 #ifndef TRELLIS_TAG_HPP
 #define TRELLIS_TAG_HPP
 
-#include <impl/Trellis_Unlocked.hpp>
+#include <threads/Trellis_Unlocked.hpp>
 
 #include <concepts>
 #include <functional>
@@ -13,18 +13,20 @@
 #include <typeinfo>
 #include <utility>
 
-/// With this header users give tasks properties of their own, and graphs the rules that follow from them:
+/// With this header users give tasks properties of their own, and graphs the rules that follow from
+/// them:
 ///
 ///     enum class Kind { other, input, output };  // a task without a tag has Kind{}
 ///
-///     graph.add_rule<Kind>("input first", trellis::Constraint::ordered, [](Kind earlier, Kind later) {
-///       return earlier == Kind::input && later == Kind::output;
-///     });
+///     graph.add_rule<Kind>("input first", trellis::Constraint::ordered,
+///         [](Kind earlier, Kind later) {
+///           return earlier == Kind::input && later == Kind::output;
+///         });
 ///     trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::tag(Kind::input)), f);
 namespace trellis {
 
-/// A property type of the user's: each task has a value of it, by default `T{}`, constant for the task's
-/// life.
+/// A property type of the user's: each task has a value of it, by default `T{}`, constant for the
+/// task's life.
 template <class T>
 concept TagValue = std::default_initializable<T> && std::copyable<T> && std::equality_comparable<T>;
 
@@ -55,7 +57,8 @@ class TagOf final : public AnyTag {
   T const value;
 };
 
-/// Two tasks of one graph (or two parts of one task) are compared by it, the one submitted first on the left.
+/// Two tasks of one graph (or two parts of one task) are compared by it, the one submitted first on
+/// the left.
 struct TagRule {
   std::string name;
   Constraint constraint;
@@ -66,13 +69,14 @@ struct TagRule {
 
 template <TagValue T, class F>
 TagRule make_rule(std::string name, Constraint constraint, F rule) {
-  static_assert(
-      std::is_invocable_r_v<bool, F&, T const&, T const&>,
-      "Trellis: a rule is a function of two values of the tag, the earlier task's and the later one's, "
-      "that returns bool");
+  static_assert(std::is_invocable_r_v<bool, F&, T const&, T const&>,
+                "Trellis: a rule is a function of two values of the tag, the earlier task's and "
+                "the later one's, "
+                "that returns bool");
   return {std::move(name), constraint, typeid(T), make_shared_unlocked<TagOf<T>>(T{}),
           [rule = std::move(rule)](AnyTag const& a, AnyTag const& b) mutable -> bool {
-            return rule(static_cast<TagOf<T> const&>(a).value, static_cast<TagOf<T> const&>(b).value);
+            return rule(static_cast<TagOf<T> const&>(a).value,
+                        static_cast<TagOf<T> const&>(b).value);
           }};
 }
 

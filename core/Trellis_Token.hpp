@@ -13,12 +13,12 @@
 
 namespace trellis {
 
-/// A resource that is no memory: a communicator, a file, a device, a random stream. Annotate tasks with
-/// `read(token)`, `write(token)` and so on; Trellis orders them, what the token stands for is the program's
-/// business. Copies are the same resource.
+/// A resource that is no memory: a communicator, a file, a device, a random stream. Annotate tasks
+/// with `read(token)`, `write(token)` and so on; Trellis orders them, what the token stands for is
+/// the program's business. Copies are the same resource.
 ///
-/// A token may have parts, e.g. the two halves of a double buffer: `Token halves("halves", 2)`. The parts are
-/// independent of each other, and each conflicts with the whole.
+/// A token may have parts, e.g. the two halves of a double buffer: `Token halves("halves", 2)`. The
+/// parts are independent of each other, and each conflicts with the whole.
 class Token {
  public:
   explicit Token(std::string label, std::size_t parts = 1)
@@ -35,18 +35,21 @@ class Token {
   /// The parts from `first` up to, but not including, `last`.
   [[nodiscard]] Token part(std::size_t first, std::size_t last) const {
     if (first >= last || last > m_count)
-      throw Error(Error::Kind::bad_input, "Trellis: token \"" + label() + "\" has " +
-                                              std::to_string(m_count) + " parts; there are no parts from " +
-                                              std::to_string(first) + " to before " + std::to_string(last));
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: token \"" + label() + "\" has " + std::to_string(m_count) +
+                      " parts; there are no parts from " + std::to_string(first) + " to before " +
+                      std::to_string(last));
     Token part = *this;
     part.m_first += first;
     part.m_count = last - first;
     return part;
   }
 
-  /// The token's place in the address space, which nothing else can have while the token lives: a byte for
-  /// each part.
-  [[nodiscard]] Area area() const { return Area::contiguous(m_whole->places.data() + m_first, m_count); }
+  /// The token's place in the address space, which nothing else can have while the token lives: a
+  /// byte for each part.
+  [[nodiscard]] Area area() const {
+    return Area::contiguous(m_whole->places.data() + m_first, m_count);
+  }
   /// The place of the token that this one is a part of.
   [[nodiscard]] Area whole() const {
     return Area::contiguous(m_whole->places.data(), m_whole->places.size());

@@ -3,8 +3,8 @@
 #
 #   cmake [-DFAILS=ON] [-DOUTPUT=FILE] [-DSENTENCE=TEXT] -P expect.cmake -- PROGRAM ARGUMENT...
 #
-# FAILS: it must end with another status than 0, and not by a signal. OUTPUT: its standard output must be this file, exactly.
-# SENTENCE: its standard output or error must hold this text.
+# FAILS: it must end with another status than 0, and not by a signal. OUTPUT: its standard output
+# must be this file, exactly. SENTENCE: its standard output or error must hold this text.
 
 set(command)
 set(after_dashes OFF)

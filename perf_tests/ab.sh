@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Compares two builds of a Google Benchmark program: ab.sh BINARY_A BINARY_B ROUNDS [--benchmark_... ...]
+# Compares two builds of a Google Benchmark program: ab.sh BINARY_A BINARY_B ROUNDS [--benchmark_...
+# ...]
 #
-# The two take turns, so that a machine that gets slower or faster meanwhile does so for both. The JSON of each
-# run stays in out/ab/. Printed for each benchmark: the medians of the runs of A and of B, in microseconds per task
-# (per iteration where a benchmark does not count tasks), how far the runs of each lie apart
-# ((max - min) / median), and B / A.
+# The two take turns, so that a machine that gets slower or faster meanwhile does so for both. The
+# JSON of each run stays in out/ab/. Printed for each benchmark: the medians of the runs of A and of
+# B, in microseconds per task (per iteration where a benchmark does not count tasks), how far the
+# runs of each lie apart ((max - min) / median), and B / A.
 set -euo pipefail
 
 if (($# < 3)) || [[ ! -x $1 || ! -x $2 || ! $3 =~ ^[1-9][0-9]*$ ]]; then

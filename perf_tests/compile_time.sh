@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# How long a program of one task takes to compile, and the same kernel by Kokkos alone: compile_time.sh [ROUNDS]
+# How long a program of one task takes to compile, and the same kernel by Kokkos alone:
+# compile_time.sh [ROUNDS]
 #
 #   ./run [--toolchain T] shell perf_tests/compile_time.sh
 #
-# The two take turns. Printed: CPU seconds of the compiler, the median of the rounds, in Release and unoptimised, and
-# their ratio.
+# The two take turns. Printed: CPU seconds of the compiler, the median of the rounds, in Release and
+# unoptimised, and their ratio.
 set -euo pipefail
 
 rounds=${1:-5}

@@ -5,15 +5,15 @@
 /// All of Trellis: annotated parallel patterns on a task graph.
 #include <Trellis_Access.hpp>
 #include <Trellis_Annotations.hpp>
-#include <Trellis_DeepCopy.hpp>
+#include <patterns/Trellis_DeepCopy.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_Future.hpp>
 #include <Trellis_Graph.hpp>
-#include <Trellis_HostTask.hpp>
+#include <patterns/Trellis_HostTask.hpp>
 #include <Trellis_Observer.hpp>
-#include <Trellis_ParallelFor.hpp>
-#include <Trellis_ParallelReduce.hpp>
-#include <Trellis_ParallelScan.hpp>
+#include <patterns/Trellis_ParallelFor.hpp>
+#include <patterns/Trellis_ParallelReduce.hpp>
+#include <patterns/Trellis_ParallelScan.hpp>
 #include <Trellis_Plan.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>

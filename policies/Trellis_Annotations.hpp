@@ -6,7 +6,7 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_Token.hpp>
-#include <impl/Trellis_AnyState.hpp>
+#include <access/Trellis_AnyState.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -16,13 +16,13 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a user says what a task touches and how: `read(x)`, `write(Kokkos::subview(y, ...))`,
-/// `exclusive(token)`, `access(token, state)`, and which properties it has: `priority(2)`, `main_thread`,
-/// `after(future)`, `tag(value)`.
+/// With this header a user says what a task touches and how: `read(x)`, `write(Kokkos::subview(y,
+/// ...))`, `exclusive(token)`, `access(token, state)`, and which properties it has: `priority(2)`,
+/// `main_thread`, `after(future)`, `tag(value)`.
 ///
-/// A View given by name is referred to, not copied: it must live until the call that submits the task
-/// returns. An unmanaged View's memory must live until the task is complete; a managed View that the functor
-/// captures lives as long by itself.
+/// A View given by name is referred to, not copied: it must live until the call that submits the
+/// task returns. An unmanaged View's memory must live until the task is complete; a managed View
+/// that the functor captures lives as long by itself.
 namespace trellis {
 
 namespace Impl {
@@ -39,8 +39,8 @@ struct IsGroup<Group<Held...>> : std::true_type {};
 
 /// May an annotation name it?
 template <class T>
-inline constexpr bool is_resource_v =
-    Kokkos::is_view_v<std::remove_cvref_t<T>> || IsToken<T>::value || IsGroup<std::remove_cvref_t<T>>::value;
+inline constexpr bool is_resource_v = Kokkos::is_view_v<std::remove_cvref_t<T>> ||
+                                      IsToken<T>::value || IsGroup<std::remove_cvref_t<T>>::value;
 
 template <class T>
 struct IsConstView : std::false_type {};
@@ -83,10 +83,11 @@ struct IsMatrixAccess<MatrixAccess<Matrix>> : std::true_type {};
 template <Mode mode, class R>
 constexpr auto annotate(R&& resource) {
   using Named = std::remove_cvref_t<R>;
-  static_assert(is_resource_v<Named>, "Trellis: an access names a Kokkos::View or a trellis::Token");
-  static_assert(
-      mode == Mode::read || mode == Mode::none || mode == Mode::exclusive || !IsConstView<Named>::value,
-      "Trellis: a View of const elements can only be read");
+  static_assert(is_resource_v<Named>,
+                "Trellis: an access names a Kokkos::View or a trellis::Token");
+  static_assert(mode == Mode::read || mode == Mode::none || mode == Mode::exclusive ||
+                    !IsConstView<Named>::value,
+                "Trellis: a View of const elements can only be read");
   if constexpr (std::is_lvalue_reference_v<R>)
     return Access<mode, Named const&>{resource};
   else
@@ -133,14 +134,14 @@ constexpr auto none(R&& resource) {
   return Impl::annotate<Mode::none>(std::forward<R>(resource));
 }
 
-/// The task accesses the resource in this state: a `MatrixAccess` with a matrix of the user's own, an
-/// `AreaAccess` in his coordinates, several of these as a `CombinedAccess`, or any other type with
-/// `is_dependent_of` and `is_superset_of`. States of different types, and the modes above, know nothing of
-/// each other: all tasks that touch one area of a resource should use one type, or they are ordered one by
-/// one. A `MatrixAccess<IOMatrix>` is the same as the mode.
+/// The task accesses the resource in this state: a `MatrixAccess` with a matrix of the user's own,
+/// an `AreaAccess` in his coordinates, several of these as a `CombinedAccess`, or any other type
+/// with `is_dependent_of` and `is_superset_of`. States of different types, and the modes above,
+/// know nothing of each other: all tasks that touch one area of a resource should use one type, or
+/// they are ordered one by one. A `MatrixAccess<IOMatrix>` is the same as the mode.
 ///
-/// Throws `Error` from the call that submits the task when two states disagree on whether they depend on each
-/// other.
+/// Throws `Error` from the call that submits the task when two states disagree on whether they
+/// depend on each other.
 template <class R, AccessState State>
 auto access(R&& resource, State const& state) {
   using Named = std::remove_cvref_t<R>;
@@ -163,14 +164,15 @@ auto access(R&& resource, Mode mode) {
   return access(std::forward<R>(resource), MatrixAccess<IOMatrix>(mode));
 }
 
-/// Several Views and Tokens as one resource, of which they are the parts, e.g. the two arrays of a double
-/// buffer: `write(group(front, back))` conflicts with `read(front)`.
+/// Several Views and Tokens as one resource, of which they are the parts, e.g. the two arrays of a
+/// double buffer: `write(group(front, back))` conflicts with `read(front)`.
 template <class... R>
 constexpr auto group(R&&... resources) {
   static_assert(sizeof...(R) > 0 && (Impl::is_resource_v<R> && ...),
                 "Trellis: a group is made of Views, Tokens and groups");
-  return Impl::Group<std::conditional_t<std::is_lvalue_reference_v<R>, std::remove_cvref_t<R> const&,
-                                        std::remove_cvref_t<R>>...>{{std::forward<R>(resources)...}};
+  return Impl::Group<std::conditional_t<std::is_lvalue_reference_v<R>,
+                                        std::remove_cvref_t<R> const&, std::remove_cvref_t<R>>...>{
+      {std::forward<R>(resources)...}};
 }
 
 /// Larger is more urgent; 0 by default. A hint to the scheduling policy.
@@ -183,7 +185,8 @@ struct priority : Impl::Property {
 struct MainThread : Impl::Property {};
 inline constexpr MainThread main_thread{};
 
-/// All tasks before it are complete before it starts, and it is complete before any task after it starts.
+/// All tasks before it are complete before it starts, and it is complete before any task after it
+/// starts.
 struct Synchronizing : Impl::Property {};
 inline constexpr Synchronizing synchronizing{};
 
@@ -197,10 +200,10 @@ struct On : Impl::Property {
 template <class ExecutionSpace>
 inline constexpr On<ExecutionSpace> on{};
 
-/// The device that the task runs on, where its execution space has several: 0, 1, ... as the space counts
-/// them. Default: the one that the space has been initialised with, or that of the base policy's instance.
-/// The Views must be reachable from there. Throws `Error` from the call that submits the task when there is
-/// none.
+/// The device that the task runs on, where its execution space has several: 0, 1, ... as the space
+/// counts them. Default: the one that the space has been initialised with, or that of the base
+/// policy's instance. The Views must be reachable from there. Throws `Error` from the call that
+/// submits the task when there is none.
 struct device : Impl::Property {
   explicit constexpr device(int number_) : number(number_) {}
   int number;

@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a user joins an execution policy, the graph that the task goes to, and what the task
-/// touches.
+/// With this header a user joins an execution policy, the graph that the task goes to, and what the
+/// task touches.
 namespace trellis {
 
 class TaskScope;
@@ -43,10 +43,11 @@ struct Once {};
 
 template <class B>
 struct BaseOf {
-  static_assert(Kokkos::is_execution_policy_v<B>,
-                "Trellis: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos "
-                "RangePolicy, "
-                "MDRangePolicy or TeamPolicy");
+  static_assert(
+      Kokkos::is_execution_policy_v<B>,
+      "Trellis: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos "
+      "RangePolicy, "
+      "MDRangePolicy or TeamPolicy");
   using type = B;
 };
 template <std::integral B>
@@ -56,24 +57,26 @@ struct BaseOf<B> {
 
 }  // namespace Impl
 
-/// A Kokkos policy with the graph that the task goes to, its accesses and its properties, in any order:
+/// A Kokkos policy with the graph that the task goes to, its accesses and its properties, in any
+/// order:
 ///
 ///     ResourcePolicy(graph, n, read(x), write(y))
 ///     ResourcePolicy(graph, Kokkos::MDRangePolicy({0, 0}, {n, m}), read_write(a), priority(1))
 ///     ResourcePolicy(graph, write(result))           // for host_task and space_task
 ///
-/// Inside of a task that has been given a `TaskScope& self`, `self` in place of the graph makes the new task
-/// a part of that one.
+/// Inside of a task that has been given a `TaskScope& self`, `self` in place of the graph makes the
+/// new task a part of that one.
 ///
-/// On a host space the policy's own execution space instance is replaced by that of the worker which runs the
-/// task. On a device another instance than the default one is honoured: the task is launched on its stream,
-/// in order with what the user launches there himself. Views are referred to, see Trellis_Annotations.hpp:
-/// use it in the call that submits the task.
+/// On a host space the policy's own execution space instance is replaced by that of the worker
+/// which runs the task. On a device another instance than the default one is honoured: the task is
+/// launched on its stream, in order with what the user launches there himself. Views are referred
+/// to, see Trellis_Annotations.hpp: use it in the call that submits the task.
 template <class Base, class... Annotations>
 class ResourcePolicy {
-  static_assert((Impl::is_annotation_v<Annotations> && ...),
-                "Trellis: after the base policy come accesses (read, write, ...) and properties (priority, "
-                "after, ...) only");
+  static_assert(
+      (Impl::is_annotation_v<Annotations> && ...),
+      "Trellis: after the base policy come accesses (read, write, ...) and properties (priority, "
+      "after, ...) only");
 
  public:
   using base_type = Base;

@@ -3,15 +3,15 @@
 #define TRELLIS_TASKSCOPE_HPP
 
 #include <Trellis_ResourcePolicy.hpp>
-#include <impl/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphAccess.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
 #include <algorithm>
 #include <type_traits>
 #include <utility>
 
-/// With this header a task changes itself while it runs: it splits into parts, and gives up what it no longer
-/// needs.
+/// With this header a task changes itself while it runs: it splits into parts, and gives up what it
+/// no longer needs.
 namespace trellis {
 
 namespace Impl {
@@ -28,10 +28,11 @@ struct ScopeAccess;
 ///                        });
 ///
 /// Tasks submitted with `self` in place of the graph are parts of this one. They are ordered among
-/// themselves, as the tasks of a graph are; to everybody else they are this task, which is done when its body
-/// and all its parts are. What a part accesses must lie within one access of this task (the same or a smaller
-/// area, in a mode that brings no new dependency), or within something that the body made itself, see
-/// `local`. A part may have parts in turn. When a part fails, this task has failed.
+/// themselves, as the tasks of a graph are; to everybody else they are this task, which is done
+/// when its body and all its parts are. What a part accesses must lie within one access of this
+/// task (the same or a smaller area, in a mode that brings no new dependency), or within something
+/// that the body made itself, see `local`. A part may have parts in turn. When a part fails, this
+/// task has failed.
 ///
 /// For use in the body that it is handed to, for as long as that runs.
 class TaskScope {
@@ -42,16 +43,17 @@ class TaskScope {
   /// Of this task.
   [[nodiscard]] TaskId id() const { return m_self.id; }
 
-  /// Returns when the parts submitted so far are complete. The calling thread runs some of them, on the stack
-  /// of this task; when there are none left for it, it sleeps and another one takes its place. Throws `Error`
-  /// when one of them failed; that is then the failure of this task, whether or not the exception is caught.
+  /// Returns when the parts submitted so far are complete. The calling thread runs some of them, on
+  /// the stack of this task; when there are none left for it, it sleeps and another one takes its
+  /// place. Throws `Error` when one of them failed; that is then the failure of this task, whether
+  /// or not the exception is caught.
   void wait() { Impl::GraphAccess::wait_for_parts(m_self); }
 
-  /// From here on this task accesses in these ways only what it has accessed more widely: each of them must
-  /// lie within one access that it has, which all those that lie within it then replace. Tasks that no longer
-  /// conflict with it may start at once. Other accesses stay as they are. Throws `Error`, and changes
-  /// nothing, when one of them is a promotion, was never declared or has been given up, or when an unfinished
-  /// part needs more.
+  /// From here on this task accesses in these ways only what it has accessed more widely: each of
+  /// them must lie within one access that it has, which all those that lie within it then replace.
+  /// Tasks that no longer conflict with it may start at once. Other accesses stay as they are.
+  /// Throws `Error`, and changes nothing, when one of them is a promotion, was never declared or
+  /// has been given up, or when an unfinished part needs more.
   ///
   ///     self.demote(read(x));                      // was read_write(x)
   ///     self.demote(write(left), read(right));     // two subviews of what was read_write(x)
@@ -60,21 +62,24 @@ class TaskScope {
     static_assert(sizeof...(Accesses) > 0 && (Impl::is_access_v<Accesses> && ...),
                   "Trellis: demote takes accesses: read(x), write(subview), ...");
     auto requests = Impl::requests_of(accesses...);
-    auto const gives_up =
-        std::stable_partition(requests.begin(), requests.end(),
-                              [](Impl::AccessRequest const& request) { return request.mode != Mode::none; });
-    if (gives_up != requests.begin()) Impl::GraphAccess::demote(m_self, {requests.begin(), gives_up});
+    auto const gives_up = std::stable_partition(
+        requests.begin(), requests.end(),
+        [](Impl::AccessRequest const& request) { return request.mode != Mode::none; });
+    if (gives_up != requests.begin())
+      Impl::GraphAccess::demote(m_self, {requests.begin(), gives_up});
     if (gives_up != requests.end()) Impl::GraphAccess::release(m_self, {gives_up, requests.end()});
   }
 
-  /// From here on this task does not access these Views and Tokens: gives up every access whose area lies
-  /// within them. Throws `Error` as `demote` does, also for something that has been released before.
+  /// From here on this task does not access these Views and Tokens: gives up every access whose
+  /// area lies within them. Throws `Error` as `demote` does, also for something that has been
+  /// released before.
   template <class... Resources>
   void release(Resources const&... resources) {
     demote(none(resources)...);
   }
 
-  /// Tells that this View or Token was made by this body, so that its parts may use it freely. Returns it.
+  /// Tells that this View or Token was made by this body, so that its parts may use it freely.
+  /// Returns it.
   template <class R>
   R local(R resource) {
     static_assert(Impl::is_resource_v<R>, "Trellis: local takes a View or a Token");
@@ -100,21 +105,22 @@ struct ScopeAccess {
 
 }  // namespace Impl
 
-/// Replaces a task that has not been able to start yet by a sub-graph: calls `split(self)` at once, on this
-/// thread, where tasks submitted with `self` become the parts of the task, as if its body had submitted them;
-/// its body will never run. They start when the task would have started. To the tasks around nothing changes.
-/// False, and nothing is done, when the task is no longer pending.
+/// Replaces a task that has not been able to start yet by a sub-graph: calls `split(self)` at once,
+/// on this thread, where tasks submitted with `self` become the parts of the task, as if its body
+/// had submitted them; its body will never run. They start when the task would have started. To the
+/// tasks around nothing changes. False, and nothing is done, when the task is no longer pending.
 ///
-/// Parts may be refined in turn. What `split` throws is the failure of the task. Throws `Error` when the task
-/// has been refined before, or runs on an asynchronous space.
+/// Parts may be refined in turn. What `split` throws is the failure of the task. Throws `Error`
+/// when the task has been refined before, or runs on an asynchronous space.
 template <class Split>
 bool refine(Future<void> const& task, Split&& split) {
   static_assert(std::is_invocable_v<Split&, TaskScope&>,
                 "Trellis: refine(task, split) calls split with a TaskScope&");
-  return Impl::GraphAccess::refine(Impl::FutureAccess::handle(task), [&](Impl::TaskHandle const& self) {
-    TaskScope scope = Impl::ScopeAccess::make(self);
-    split(scope);
-  });
+  return Impl::GraphAccess::refine(Impl::FutureAccess::handle(task),
+                                   [&](Impl::TaskHandle const& self) {
+                                     TaskScope scope = Impl::ScopeAccess::make(self);
+                                     split(scope);
+                                   });
 }
 
 }  // namespace trellis

@@ -8,8 +8,8 @@
 
 namespace trellis::Impl {
 
-/// Things of a device (events, streams) that cost much to make and little to use again. Knows no backend: who
-/// holds the pool makes and destroys them. For any thread.
+/// Things of a device (events, streams) that cost much to make and little to use again. Knows no
+/// backend: who holds the pool makes and destroys them. For any thread.
 template <class Handle>
 class HandlePool {
  public:

@@ -8,12 +8,15 @@
 
 namespace trellis::Impl {
 
-/// What the adapters of host spaces share: launches are over when they return, so there are no events.
+/// What the adapters of host spaces share: launches are over when they return, so there are no
+/// events.
 template <class ExecutionSpace>
 class HostSpaceAdapter : public SpaceAdapter {
  public:
   [[nodiscard]] std::string_view name() const override { return ExecutionSpace::name(); }
-  void destroy_instance(void* instance) noexcept override { delete static_cast<ExecutionSpace*>(instance); }
+  void destroy_instance(void* instance) noexcept override {
+    delete static_cast<ExecutionSpace*>(instance);
+  }
 };
 
 /// Specialised by each backend: `static SpaceAdapter& get()`.

@@ -14,16 +14,17 @@
 #include <utility>
 #include <vector>
 
-/// Where a reduction on an asynchronous space puts what goes into a Future: in memory that host and device
-/// reach, so that the host need not wait for it.
+/// Where a reduction on an asynchronous space puts what goes into a Future: in memory that host and
+/// device reach, so that the host need not wait for it.
 namespace trellis::Impl {
 
 /// Such a space names the memory space as `result_space` in its AdapterOf.
 template <class ExecutionSpace>
-inline constexpr bool has_result_space = requires { typename AdapterOf<ExecutionSpace>::result_space; };
+inline constexpr bool has_result_space =
+    requires { typename AdapterOf<ExecutionSpace>::result_space; };
 
-/// Pieces of memory of a memory space, cut from few large blocks: to allocate such memory stops a device.
-/// Grows to what has been needed at one time, and ends with Kokkos. For any thread.
+/// Pieces of memory of a memory space, cut from few large blocks: to allocate such memory stops a
+/// device. Grows to what has been needed at one time, and ends with Kokkos. For any thread.
 template <class MemorySpace>
 class ResultPool {
  public:
@@ -40,7 +41,8 @@ class ResultPool {
     if (free.empty()) {
       std::size_t const size = smallest << size_class(bytes);
       std::size_t const count = size < block ? block / size : 1;
-      auto* const begin = static_cast<std::byte*>(m_space.allocate("trellis results", count * size));
+      auto* const begin =
+          static_cast<std::byte*>(m_space.allocate("trellis results", count * size));
       m_blocks.push_back({begin, count * size});
       for (std::size_t k = count; k-- > 0;) free.push_back(begin + k * size);
     }
@@ -72,7 +74,8 @@ class ResultPool {
   }
   void give_back() {
     for (std::vector<void*>& free : m_free) free.clear();
-    for (Block const& each : m_blocks) m_space.deallocate("trellis results", each.begin, each.bytes);
+    for (Block const& each : m_blocks)
+      m_space.deallocate("trellis results", each.begin, each.bytes);
     m_blocks.clear();
   }
 
@@ -88,7 +91,8 @@ class ResultPool {
 template <class T, class MemorySpace>
 class ResultSlot {
  public:
-  static_assert(std::is_trivially_destructible_v<T>, "Trellis: a device cannot reduce into such a value");
+  static_assert(std::is_trivially_destructible_v<T>,
+                "Trellis: a device cannot reduce into such a value");
 
   ResultSlot() = default;
   ResultSlot(ResultSlot const& /*other*/) noexcept {}
@@ -98,7 +102,8 @@ class ResultSlot {
     if (m_place != nullptr) ResultPool<MemorySpace>::get().put(m_place, sizeof(T));
   }
 
-  /// For the next launch; the last one is over. Kokkos leaves the value alone where there is nothing to scan.
+  /// For the next launch; the last one is over. Kokkos leaves the value alone where there is
+  /// nothing to scan.
   T& renew() {
     if (m_place == nullptr) m_place = ResultPool<MemorySpace>::get().take(sizeof(T));
     return *::new (m_place) T();

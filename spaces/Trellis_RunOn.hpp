@@ -8,7 +8,8 @@
 
 #include <type_traits>
 
-/// What a space decides about the tasks that run on it. Spaces that are not Kokkos' own specialise these.
+/// What a space decides about the tasks that run on it. Spaces that are not Kokkos' own specialise
+/// these.
 namespace trellis::Impl {
 
 /// How a task's body is run, given the instance that the engine chose.

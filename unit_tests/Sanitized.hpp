@@ -4,7 +4,8 @@
 
 namespace trellis::Test {
 
-/// Under the thread or the address sanitizer, which make tests slow: there they do less of the same.
+/// Under the thread or the address sanitizer, which make tests slow: there they do less of the
+/// same.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool sanitized = true;
 #else

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-// nvcc takes no device lambda in a private member function, which is where GoogleTest puts the body of a
-// test: in typed tests the body is a function of its own.
+// nvcc takes no device lambda in a private member function, which is where GoogleTest puts the body
+// of a test: in typed tests the body is a function of its own.
 #undef TEST
 #define TEST(suite, name)                       \
   static void TRELLIS_TEST_BODY(suite, name)(); \

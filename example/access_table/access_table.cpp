@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Access states without tasks: three ways to use one field in space, and what Trellis concludes from them.
-// The case is that of the resource-register paper (section 7.3); the order of the lines is its order.
+// Access states without tasks: three ways to use one field in space, and what Trellis concludes
+// from them. The case is that of the resource-register paper (section 7.3); the order of the lines
+// is its order.
 #include <Trellis_Access.hpp>
 
 #include <cstdio>
@@ -33,7 +34,8 @@ void print(Field const& field) {
 
 int main() {
   using trellis::Mode;
-  // Closed intervals: B begins at 1 and C ends at 0.9 along the second direction, so these two never touch.
+  // Closed intervals: B begins at 1 and C ends at 0.9 along the second direction, so these two
+  // never touch.
   Field const a{'A', {How(Mode::read_write), Where({{{0, 2}, {0, 2}, {0, 2}}})}};
   Field const b{'B', {How(Mode::read), Where({{{0, 2}, {1, 2}, {0, 2}}})}};
   Field const c{'C', {How(Mode::atomic_add), Where({{{0, 2}, {0, 0.9}, {0, 2}}})}};
@@ -45,6 +47,6 @@ int main() {
     std::printf("Dependency %c -> %c (== they need to run sequentially): %d\n", x.name, y.name,
                 y.access.is_dependent_of(x.access) ? 1 : 0);
   for (auto const& [x, y] : pairs)
-    std::printf("%c is superset of %c (== %c can be demoted to %c): %d\n", x.name, y.name, x.name, y.name,
-                x.access.is_superset_of(y.access) ? 1 : 0);
+    std::printf("%c is superset of %c (== %c can be demoted to %c): %d\n", x.name, y.name, x.name,
+                y.name, x.access.is_superset_of(y.access) ? 1 : 0);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Figure 10: functors 3 and 4 must not run at the same time, but may in any order. Both solutions are valid;
-// which one it is depends on who is ready first.
+// Figure 10: functors 3 and 4 must not run at the same time, but may in any order. Both solutions
+// are valid; which one it is depends on who is ready first.
 //
-// Look at: the edge between functors 3 and 4, in the scheduling graph only, which points the other way in
-// solution 2. To have both solutions for sure, here one of the first two functors waits until the other one's
-// successor is over.
+// Look at: the edge between functors 3 and 4, in the scheduling graph only, which points the other
+// way in solution 2. To have both solutions for sure, here one of the first two functors waits
+// until the other one's successor is over.
 #include "Figures.hpp"
 
 #include <future>
@@ -35,14 +35,14 @@ void add_functors(trellis::TaskGraph& graph, int first) {
 
 Facts figure_10_solution_1(trellis::TaskGraph& graph) {
   add_functors(graph, 3);
-  return {
-      fact("functor 3 was over before functor 4 started", is_over_before(graph, "functor 3", "functor 4"))};
+  return {fact("functor 3 was over before functor 4 started",
+               is_over_before(graph, "functor 3", "functor 4"))};
 }
 
 Facts figure_10_solution_2(trellis::TaskGraph& graph) {
   add_functors(graph, 4);
-  return {
-      fact("functor 4 was over before functor 3 started", is_over_before(graph, "functor 4", "functor 3"))};
+  return {fact("functor 4 was over before functor 3 started",
+               is_over_before(graph, "functor 4", "functor 3"))};
 }
 
 }  // namespace figures

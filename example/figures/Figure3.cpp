@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Figure 3: figure 1 in a loop. The graph grows at its end while functors at its beginning run and go.
+// Figure 3: figure 1 in a loop. The graph grows at its end while functors at its beginning run and
+// go.
 //
-// Look at: the facts. To have something to see, functor 1 of each loop waits until the next loop has been
-// added. At that time the loop before is already over.
+// Look at: the facts. To have something to see, functor 1 of each loop waits until the next loop
+// has been added. At that time the loop before is already over.
 #include "Figures.hpp"
 
 #include <array>
@@ -31,7 +32,8 @@ Facts figure_3(trellis::TaskGraph& graph) {
     });
     trellis::host_task(name + " functor 2", ResourcePolicy(graph, read_write(green)), [] {});
     trellis::host_task(name + " functor 3", ResourcePolicy(graph, read(green)), [] {});
-    last_functor[loop] = trellis::host_task(name + " functor 4", ResourcePolicy(graph, read(green)), [] {});
+    last_functor[loop] =
+        trellis::host_task(name + " functor 4", ResourcePolicy(graph, read(green)), [] {});
     if (loop > 1) next_loop_is_there[loop - 1].set_value();
   }
   next_loop_is_there[loops].set_value();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Figure 4: functors are split into sub functors, which have a dependency graph of their own.
 //
-// Look at: functor 2 is split by its own body, while it runs; functor 3 by somebody else, while it is
-// pending. The edges around them stay as they are: to everybody else functor 2 is over when its sub functors
-// are. A sub functor must not do more than its parent: functor 3 only reads, so it cannot get one that
-// writes.
+// Look at: functor 2 is split by its own body, while it runs; functor 3 by somebody else, while it
+// is pending. The edges around them stay as they are: to everybody else functor 2 is over when its
+// sub functors are. A sub functor must not do more than its parent: functor 3 only reads, so it
+// cannot get one that writes.
 #include "Figures.hpp"
 
 #include <future>
@@ -18,11 +18,12 @@ Facts figure_4(trellis::TaskGraph& graph) {
   std::promise<void> all_is_added;  // until then nothing starts
   trellis::host_task("functor 1", ResourcePolicy(graph, read_write(green)),
                      [&] { all_is_added.get_future().wait(); });
-  trellis::host_task("functor 2", ResourcePolicy(graph, read_write(green)), [&](trellis::TaskScope& self) {
-    trellis::host_task("functor 2.1", ResourcePolicy(self, read_write(green)), [] {});
-    trellis::host_task("functor 2.2", ResourcePolicy(self, read(green)), [] {});
-    trellis::host_task("functor 2.3", ResourcePolicy(self, read(green)), [] {});
-  });
+  trellis::host_task(
+      "functor 2", ResourcePolicy(graph, read_write(green)), [&](trellis::TaskScope& self) {
+        trellis::host_task("functor 2.1", ResourcePolicy(self, read_write(green)), [] {});
+        trellis::host_task("functor 2.2", ResourcePolicy(self, read(green)), [] {});
+        trellis::host_task("functor 2.3", ResourcePolicy(self, read(green)), [] {});
+      });
   auto const functor_3 = trellis::host_task("functor 3", ResourcePolicy(graph, read(green)), [] {});
   trellis::host_task("functor 4", ResourcePolicy(graph, read_write(green)), [] {});
 

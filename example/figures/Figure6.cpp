@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Figure 6: several resources, each accessed in its own way.
 //
-// Look at: functors 1 and 2 have nothing in common, so they are independent; functor 3 reads what both wrote;
-// functor 4 overwrites green, which functor 3 reads; functor 5 only reads red, as functor 3 does, and need
-// not wait for that.
+// Look at: functors 1 and 2 have nothing in common, so they are independent; functor 3 reads what
+// both wrote; functor 4 overwrites green, which functor 3 reads; functor 5 only reads red, as
+// functor 3 does, and need not wait for that.
 #include "Figures.hpp"
 
 namespace figures {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Figure 8: functor 3 is bound to the main thread, as calls of MPI often must be.
 //
-// Look at: the dependencies are those of figure 1. The main thread is the one that made the graph; it runs
-// functor 3 inside of wait().
+// Look at: the dependencies are those of figure 1. The main thread is the one that made the graph;
+// it runs functor 3 inside of wait().
 #include "Figures.hpp"
 
 #include <thread>

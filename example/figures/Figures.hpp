@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
-/// The figures of the resource-register paper, one function in one file each. Every function takes a fresh
-/// graph that records, adds the functors of its figure and waits for them. The graphs can then be looked at.
+/// The figures of the resource-register paper, one function in one file each. Every function takes
+/// a fresh graph that records, adds the functors of its figure and waits for them. The graphs can
+/// then be looked at.
 namespace figures {
 
-/// What a figure shows besides its graphs, in sentences like "functor 3 ran on the main thread: yes".
+/// What a figure shows besides its graphs, in sentences like "functor 3 ran on the main thread:
+/// yes".
 using Facts = std::vector<std::string>;
 
 Facts figure_1(trellis::TaskGraph& graph);
@@ -42,7 +44,8 @@ inline bool is_over_before(trellis::TaskGraph const& graph, std::string const& f
 }
 
 /// By the recorded times: did one functor run from start to end while the other one was running?
-inline bool ran_during(trellis::TaskGraph const& graph, std::string const& one, std::string const& other) {
+inline bool ran_during(trellis::TaskGraph const& graph, std::string const& one,
+                       std::string const& other) {
   trellis::TaskRecord const inner = record_of(graph, one);
   trellis::TaskRecord const outer = record_of(graph, other);
   return outer.started_ns <= inner.started_ns && inner.finished_ns <= outer.finished_ns;

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-/// With this header a program writes the graphs of what it did as text that is the same every time: no times,
-/// no numbers of tasks or threads.
+/// With this header a program writes the graphs of what it did as text that is the same every time:
+/// no times, no numbers of tasks or threads.
 namespace figures {
 
 inline std::string text_of(std::vector<trellis::AccessRecord> const& accesses) {
@@ -55,15 +55,18 @@ inline void print_lines(std::string_view heading, std::vector<std::string> const
 }
 
 /// The functors, the edges of the dependency graph, and those that only the scheduling graph has.
-inline void print(trellis::DependencyGraph const& dependency, trellis::SchedulingGraph const& scheduling) {
+inline void print(trellis::DependencyGraph const& dependency,
+                  trellis::SchedulingGraph const& scheduling) {
   std::vector<trellis::TaskRecord> nodes = scheduling.nodes();
-  std::sort(nodes.begin(), nodes.end(), [](auto const& a, auto const& b) { return a.label < b.label; });
+  std::sort(nodes.begin(), nodes.end(),
+            [](auto const& a, auto const& b) { return a.label < b.label; });
   std::vector<std::string> functors;
   for (trellis::TaskRecord const& node : nodes) functors.push_back(text_of(scheduling, node));
   std::vector<std::string> const edges = edges_of(dependency);
   std::vector<std::string> const all = edges_of(scheduling);
   std::vector<std::string> added;
-  std::set_difference(all.begin(), all.end(), edges.begin(), edges.end(), std::back_inserter(added));
+  std::set_difference(all.begin(), all.end(), edges.begin(), edges.end(),
+                      std::back_inserter(added));
 
   print_lines("functors", functors);
   print_lines("dependencies", edges);

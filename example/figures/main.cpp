@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The figures of the resource-register paper, as Trellis builds them: `figures` prints all, `figures 5` one
-// of them. The code of each is in the file of its number.
+// The figures of the resource-register paper, as Trellis builds them: `figures` prints all,
+// `figures 5` one of them. The code of each is in the file of its number.
 #include "Figures.hpp"
 #include "Print.hpp"
 
@@ -51,8 +51,9 @@ int main(int argc, char** argv) {
   std::string const wanted = argc > 1 ? argv[1] : "";
   char const* const serial = std::getenv("TRELLIS_SERIAL");
   if (serial != nullptr && std::string(serial) == "1") {
-    std::fprintf(
-        stderr, "figures: with TRELLIS_SERIAL=1 nothing runs at the same time, so there is nothing to see\n");
+    std::fprintf(stderr,
+                 "figures: with TRELLIS_SERIAL=1 nothing runs at the same time, so there is "
+                 "nothing to see\n");
     return 1;
   }
   Kokkos::ScopeGuard const kokkos;
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
     print(figure);
     found = true;
   }
-  if (!found) std::fprintf(stderr, "figures: there is no figure '%s', only 1 to 10\n", wanted.c_str());
+  if (!found)
+    std::fprintf(stderr, "figures: there is no figure '%s', only 1 to 10\n", wanted.c_str());
   return found ? 0 : 1;
 }

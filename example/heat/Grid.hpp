@@ -5,14 +5,15 @@
 #include <Kokkos_Core.hpp>
 #include <string>
 
-/// With this header a reader knows what is solved: du/dt = laplace(u) on the unit square (`Dim` = 2) or cube
-/// (3), u = 0 on the boundary, on `cells` unknowns along each direction with one ring of boundary values
-/// around them.
+/// With this header a reader knows what is solved: du/dt = laplace(u) on the unit square (`Dim` =
+/// 2) or cube (3), u = 0 on the boundary, on `cells` unknowns along each direction with one ring of
+/// boundary values around them.
 namespace heat {
 
 using Space = Kokkos::DefaultExecutionSpace;
 
-/// True where a thread should walk a whole row of cells; false where each thread of a device takes one cell.
+/// True where a thread should walk a whole row of cells; false where each thread of a device takes
+/// one cell.
 inline constexpr bool runs_on_host =
     Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, Space::memory_space>::accessible;
 
@@ -27,8 +28,8 @@ struct FieldOf<3> {
   using type = Kokkos::View<double***, Kokkos::LayoutRight, Space>;
 };
 
-/// A temperature with its boundary ring: `cells + 2` values along each direction, the last direction
-/// contiguous.
+/// A temperature with its boundary ring: `cells + 2` values along each direction, the last
+/// direction contiguous.
 template <int Dim>
 using Field = typename FieldOf<Dim>::type;
 
@@ -42,7 +43,8 @@ Field<Dim> make_field(std::string const& label, int cells) {
     return Field<3>(how, cells + 2, cells + 2, cells + 2);
 }
 
-/// The numbers that fix a run. Lengths in units of the square's edge, times in units of edge^2 / diffusivity.
+/// The numbers that fix a run. Lengths in units of the square's edge, times in units of edge^2 /
+/// diffusivity.
 struct Problem {
   int cells;           ///< unknowns along each direction
   int steps;           ///< explicit Euler steps
@@ -67,7 +69,9 @@ struct Box {
   Kokkos::Array<int, Dim> begin;
   Kokkos::Array<int, Dim> end;
 
-  [[nodiscard]] KOKKOS_FUNCTION int length(int direction) const { return end[direction] - begin[direction]; }
+  [[nodiscard]] KOKKOS_FUNCTION int length(int direction) const {
+    return end[direction] - begin[direction];
+  }
   /// Lines of cells along the last direction.
   [[nodiscard]] KOKKOS_FUNCTION int rows() const {
     if constexpr (Dim == 2)
@@ -99,7 +103,8 @@ Box<Dim> everything(int cells) {
   return box;
 }
 
-/// The field before and after a step: a step reads one, writes the other, the next step the other way round.
+/// The field before and after a step: a step reads one, writes the other, the next step the other
+/// way round.
 template <int Dim>
 struct DoubleBuffer {
   Field<Dim> even;

@@ -28,8 +28,9 @@ struct Options {
   [[nodiscard]] double stable_time_step() const;  ///< the largest one
 };
 
-/// Reads the command line and fills in whatever was left out. Throws `std::runtime_error` when values do not
-/// go together; ends the program after `--help` and after a malformed command line, as CLI11 does.
+/// Reads the command line and fills in whatever was left out. Throws `std::runtime_error` when
+/// values do not go together; ends the program after `--help` and after a malformed command line,
+/// as CLI11 does.
 [[nodiscard]] Options parse(int argc, char** argv);
 
 }  // namespace heat

@@ -20,7 +20,8 @@ namespace {
 
 // The next number of a PGM header or body; a '#' starts a comment that ends with its line.
 int next_number(std::istream& in, std::filesystem::path const& file, char const* what) {
-  while ((in >> std::ws) && in.peek() == '#') in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  while ((in >> std::ws) && in.peek() == '#')
+    in.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   int number = 0;
   if (!(in >> number) || number < 0)
     fail(file, std::string("its ") + what + " is missing or no whole number");
@@ -86,8 +87,8 @@ Picture read_text(std::istream& in, std::filesystem::path const& file) {
   return picture;
 }
 
-// Eight stops of the viridis colour map (M. Bostock, S. van der Walt, N. Smith; CC0), equal steps in
-// perceived brightness.
+// Eight stops of the viridis colour map (M. Bostock, S. van der Walt, N. Smith; CC0), equal steps
+// in perceived brightness.
 constexpr std::array<std::array<double, 3>, 8> stops = {{{68, 1, 84},
                                                          {70, 50, 127},
                                                          {54, 92, 141},
@@ -108,8 +109,8 @@ std::array<char, 3> colour(double fraction) {
 }
 
 std::string big_endian(std::uint32_t number) {
-  return {static_cast<char>(number >> 24), static_cast<char>(number >> 16), static_cast<char>(number >> 8),
-          static_cast<char>(number)};
+  return {static_cast<char>(number >> 24), static_cast<char>(number >> 16),
+          static_cast<char>(number >> 8), static_cast<char>(number)};
 }
 
 // The two checksums that a PNG carries, bit by bit: pictures are small.
@@ -200,7 +201,8 @@ void write_png(std::filesystem::path const& file, Picture const& picture) {
                              big_endian(static_cast<std::uint32_t>(picture.rows())) +
                              std::string("\x08\x02\x00\x00\x00", 5);  // 8 bits, red green blue
   std::ofstream out(file, std::ios::binary);
-  out << "\x89PNG\r\n\x1a\n" << chunk("IHDR", header) << chunk("IDAT", stored(pixels)) << chunk("IEND", "");
+  out << "\x89PNG\r\n\x1a\n"
+      << chunk("IHDR", header) << chunk("IDAT", stored(pixels)) << chunk("IEND", "");
   if (!out.flush()) throw std::runtime_error("cannot write '" + file.string() + "'");
 }
 

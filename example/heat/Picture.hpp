@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <vector>
 
-/// With this header a reader can read a temperature from a file and write one as a coloured picture. No
-/// Kokkos in here.
+/// With this header a reader can read a temperature from a file and write one as a coloured
+/// picture. No Kokkos in here.
 namespace heat {
 
 /// A matrix of numbers; row 0 is the top row.
@@ -21,7 +21,9 @@ class Picture {
   [[nodiscard]] int rows() const { return m_rows; }
   [[nodiscard]] int columns() const { return m_columns; }
   [[nodiscard]] double& operator()(int row, int column) { return m_values[index(row, column)]; }
-  [[nodiscard]] double operator()(int row, int column) const { return m_values[index(row, column)]; }
+  [[nodiscard]] double operator()(int row, int column) const {
+    return m_values[index(row, column)];
+  }
   /// Bilinear value at a place, both coordinates in [0, 1], from the top and from the left.
   [[nodiscard]] double at(double down, double right) const;
 
@@ -35,8 +37,9 @@ class Picture {
   std::vector<double> m_values;
 };
 
-/// Reads a PGM image (P2 or P5, grey values scaled to [0, 1]) or a text file with one line of numbers per row
-/// (taken as they are). Throws `std::runtime_error` that names the file and what is wrong with it.
+/// Reads a PGM image (P2 or P5, grey values scaled to [0, 1]) or a text file with one line of
+/// numbers per row (taken as they are). Throws `std::runtime_error` that names the file and what is
+/// wrong with it.
 [[nodiscard]] Picture read_picture(std::filesystem::path const& file);
 
 /// Writes a PNG: smallest value dark violet, largest yellow, in equal steps to the eye. Throws

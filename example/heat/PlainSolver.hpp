@@ -4,12 +4,13 @@
 
 #include "Stencil.hpp"
 
-/// With this header a reader has the yardstick: bulk-synchronous Kokkos, one kernel per step over the whole
-/// grid.
+/// With this header a reader has the yardstick: bulk-synchronous Kokkos, one kernel per step over
+/// the whole grid.
 namespace heat {
 
-/// Takes all steps on every thread of the default instance and returns the sums of squared changes, one per
-/// residual. The residual is fused into its step and goes into a View, so nothing waits before the end.
+/// Takes all steps on every thread of the default instance and returns the sums of squared changes,
+/// one per residual. The residual is fused into its step and goes into a View, so nothing waits
+/// before the end.
 template <int Dim>
 auto solve_plain(Problem const& problem, DoubleBuffer<Dim> const& u) {
   Kokkos::View<double*, Space> sums("sums of squared changes", problem.residuals());

@@ -13,8 +13,8 @@
 namespace heat {
 namespace {
 
-// The same trace, with no more than `count` tasks: those that began next to each other in the middle of the
-// run.
+// The same trace, with no more than `count` tasks: those that began next to each other in the
+// middle of the run.
 trellis::Trace excerpt(trellis::Trace const& trace, std::size_t count) {
   auto nodes = trace.graph.nodes();
   if (nodes.size() <= count) return trace;
@@ -42,7 +42,8 @@ void write_file(std::filesystem::path const& file, Write const& write) {
 }  // namespace
 
 int steps_under_way(trellis::Graph const& graph) {
-  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> steps;  // label: first start, last finish
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>
+      steps;  // label: first start, last finish
   for (auto const& node : graph.nodes()) {
     if (node.label.rfind("step ", 0) != 0) continue;
     auto const [entry, is_new] = steps.try_emplace(node.label, node.started_ns, node.finished_ns);

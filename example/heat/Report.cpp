@@ -56,7 +56,8 @@ double residual_difference(Findings const& found) {
   double largest = 0;
   for (Residual const& residual : found.residuals)
     if (residual.plain != residual.trellis)
-      largest = std::max(largest, std::abs(residual.trellis - residual.plain) / std::abs(residual.plain));
+      largest =
+          std::max(largest, std::abs(residual.trellis - residual.plain) / std::abs(residual.plain));
   return largest;
 }
 
@@ -72,28 +73,33 @@ void print(Options const& options, Findings const& found) {
   std::printf("\nFound\n");
   for (Residual const& residual : found.residuals)
     if (&residual == &found.residuals.front() || &residual == &found.residuals.back())
-      line(("residual at step " + std::to_string(residual.step)).c_str(), number("%.12g", residual.trellis));
+      line(("residual at step " + std::to_string(residual.step)).c_str(),
+           number("%.12g", residual.trellis));
   if (!found.residuals.empty())
     line("residuals, plain to Trellis", number("%.2g relative", residual_difference(found)));
   line("max error", found.max_error ? number("%.3g against the exact solution", *found.max_error)
                                     : "unknown: no exact solution");
   line("max difference to plain", number("%g", found.max_difference_to_plain));
-  line("tasks",
-       std::to_string(found.tasks) + ", " + std::to_string(found.dependency_edges) + " dependency edges" +
-           (found.recorded_steps < options.steps ? " in the first " + plural(found.recorded_steps, "step")
-                                                 : ""));
+  line("tasks", std::to_string(found.tasks) + ", " + std::to_string(found.dependency_edges) +
+                    " dependency edges" +
+                    (found.recorded_steps < options.steps
+                         ? " in the first " + plural(found.recorded_steps, "step")
+                         : ""));
   line("steps under way at once", std::to_string(found.steps_under_way));
 
   std::printf("\nTime, median of %s\n", plural(options.repetitions, "repetition").c_str());
   double const cell_steps = std::pow(options.cells, options.dimensions) * options.steps;
-  line("plain Kokkos", number("%.3f s", plain) + number(", %.2f Gcells/s, ", cell_steps / plain * 1e-9) +
+  line("plain Kokkos", number("%.3f s", plain) +
+                           number(", %.2f Gcells/s, ", cell_steps / plain * 1e-9) +
                            plural(found.threads_plain, "thread"));
-  line("Trellis", number("%.3f s", trellis) + number(", %.2f Gcells/s, ", cell_steps / trellis * 1e-9) +
+  line("Trellis", number("%.3f s", trellis) +
+                      number(", %.2f Gcells/s, ", cell_steps / trellis * 1e-9) +
                       plural(found.threads_trellis, "thread"));
-  std::string const unequal = ", not on the same number of threads: compare with --workers " +
-                              std::to_string(std::max(1, found.threads_plain / options.threads_per_worker));
-  line("Trellis / plain",
-       number("%.3f", found.ratio()) + (found.threads_plain == found.threads_trellis ? "" : unequal));
+  std::string const unequal =
+      ", not on the same number of threads: compare with --workers " +
+      std::to_string(std::max(1, found.threads_plain / options.threads_per_worker));
+  line("Trellis / plain", number("%.3f", found.ratio()) +
+                              (found.threads_plain == found.threads_trellis ? "" : unequal));
 }
 
 void write_summary(Options const& options, Findings const& found) {
@@ -113,8 +119,9 @@ void write_summary(Options const& options, Findings const& found) {
   summary["tasks"] = found.tasks;
   summary["dependency_edges"] = found.dependency_edges;
   summary["steps_under_way"] = found.steps_under_way;
-  summary["most_tasks_shown"] = {
-      {"trace.json", tasks_in_trace}, {"timeline.svg", tasks_in_timeline}, {"graph.dot", tasks_in_graph}};
+  summary["most_tasks_shown"] = {{"trace.json", tasks_in_trace},
+                                 {"timeline.svg", tasks_in_timeline},
+                                 {"graph.dot", tasks_in_graph}};
   summary["max_error"] = nullptr;
   if (found.max_error) summary["max_error"] = *found.max_error;
   summary["max_difference_to_plain"] = found.max_difference_to_plain;

@@ -12,7 +12,8 @@
 /// With this header a reader knows what the program finds out, and how it is told.
 namespace heat {
 
-/// One value of the residual, the root mean square of du/dt, by both solvers. They add in different orders.
+/// One value of the residual, the root mean square of du/dt, by both solvers. They add in different
+/// orders.
 struct Residual {
   int step;
   double plain;
@@ -36,7 +37,8 @@ struct Findings {
   std::uint64_t dependency_edges = 0;
   int steps_under_way = 0;  ///< most steps that had begun and not ended at one moment
 
-  [[nodiscard]] double ratio() const;  ///< median over the repetitions of Trellis's time by plain Kokkos's
+  [[nodiscard]] double ratio()
+      const;  ///< median over the repetitions of Trellis's time by plain Kokkos's
 };
 
 [[nodiscard]] double median(std::vector<double> values);

@@ -6,8 +6,8 @@
 
 #include "Grid.hpp"
 
-/// With this header a reader has one explicit step on a box of cells, as a functor for any Kokkos policy.
-/// Both solvers run the very same functor, so their fields agree in every bit.
+/// With this header a reader has one explicit step on a box of cells, as a functor for any Kokkos
+/// policy. Both solvers run the very same functor, so their fields agree in every bit.
 namespace heat {
 
 /// The new value of a cell from the sum of its 2 * Dim neighbours.
@@ -35,8 +35,9 @@ struct RowStep {
     }
   }
 
-  /// The same, and adds the squares of what changed. The row is still in the first-level cache for the second
-  /// loop; several partial sums, so that it vectorises although the order of a sum matters.
+  /// The same, and adds the squares of what changed. The row is still in the first-level cache for
+  /// the second loop; several partial sums, so that it vectorises although the order of a sum
+  /// matters.
   KOKKOS_FUNCTION void operator()(int row, double& sum) const {
     (*this)(row);
     Pointers const at = pointers(row);
@@ -88,7 +89,8 @@ struct CellStep<2> {
   double ratio;
 
   KOKKOS_FUNCTION void operator()(int i, int j) const {
-    double const neighbours = (before(i - 1, j) + before(i + 1, j)) + (before(i, j - 1) + before(i, j + 1));
+    double const neighbours =
+        (before(i - 1, j) + before(i + 1, j)) + (before(i, j - 1) + before(i, j + 1));
     after(i, j) = stepped<2>(before(i, j), neighbours, ratio);
   }
   KOKKOS_FUNCTION void operator()(int i, int j, double& sum) const {

@@ -7,8 +7,8 @@
 #include "Grid.hpp"
 #include "Picture.hpp"
 
-/// With this header a reader can set, copy and compare temperatures. All of it is plain Kokkos on the default
-/// instance.
+/// With this header a reader can set, copy and compare temperatures. All of it is plain Kokkos on
+/// the default instance.
 namespace heat {
 
 /// All values of a field in memory order, boundary ring included.
@@ -18,8 +18,8 @@ Flat flat(Field<Dim> const& field) {
   return Flat(field.data(), field.size());
 }
 
-/// The slowest mode of the heat equation, sin(pi x) sin(pi y) [sin(pi z)], times an amplitude. It keeps its
-/// shape for ever and its amplitude decays as exp(-Dim pi^2 t).
+/// The slowest mode of the heat equation, sin(pi x) sin(pi y) [sin(pi z)], times an amplitude. It
+/// keeps its shape for ever and its amplitude decays as exp(-Dim pi^2 t).
 template <int Dim>
 struct SineMode {
   Kokkos::View<double*, Space> sines;  // sin(pi x) at every grid line
@@ -29,7 +29,8 @@ struct SineMode {
       : sines("sines", problem.cells + 2),
         amplitude(std::exp(-Dim * Kokkos::numbers::pi * Kokkos::numbers::pi * time)) {
     auto const host = Kokkos::create_mirror_view(sines);
-    for (int i = 1; i <= problem.cells; ++i) host(i) = std::sin(Kokkos::numbers::pi * i * problem.spacing());
+    for (int i = 1; i <= problem.cells; ++i)
+      host(i) = std::sin(Kokkos::numbers::pi * i * problem.spacing());
     Kokkos::deep_copy(sines, host);
   }
 
@@ -51,8 +52,8 @@ void fill(Field<Dim> const& field, SineMode<Dim> const& mode) {
   Space().fence("heat: initial temperature");
 }
 
-/// Spreads a picture over the square, bilinearly; in three dimensions it fades to both ends of the first
-/// direction as sin(pi x).
+/// Spreads a picture over the square, bilinearly; in three dimensions it fades to both ends of the
+/// first direction as sin(pi x).
 template <int Dim>
 void fill(Field<Dim> const& field, Picture const& picture) {
   auto const host = Kokkos::create_mirror_view(field);
@@ -70,8 +71,8 @@ void fill(Field<Dim> const& field, Picture const& picture) {
   Kokkos::deep_copy(field, host);
 }
 
-/// Starts over: both buffers get the initial temperature, each page touched by the thread that steps it in
-/// the plain solver.
+/// Starts over: both buffers get the initial temperature, each page touched by the thread that
+/// steps it in the plain solver.
 template <int Dim>
 void reset(DoubleBuffer<Dim> const& u, Field<Dim> const& initial) {
   Flat const even = flat<Dim>(u.even), odd = flat<Dim>(u.odd), from = flat<Dim>(initial);
@@ -107,14 +108,15 @@ double max_error(Field<Dim> const& field, SineMode<Dim> const& exact) {
       "max error", Kokkos::RangePolicy<Space>(0, values.size()),
       KOKKOS_LAMBDA(Space::size_type const p, double& largest) {
         double const error = Kokkos::abs(values(p) - exact(p));
-        if (!(error <= largest)) largest = error >= 0 ? error : Kokkos::Experimental::infinity_v<double>;
+        if (!(error <= largest))
+          largest = error >= 0 ? error : Kokkos::Experimental::infinity_v<double>;
       },
       Kokkos::Max<double>(result));
   return result;
 }
 
-/// The square, or the middle plane of the cube, as a picture of at most `largest` pixels along each side; row
-/// 0 on top.
+/// The square, or the middle plane of the cube, as a picture of at most `largest` pixels along each
+/// side; row 0 on top.
 template <int Dim>
 Picture picture_of(Field<Dim> const& field, int largest) {
   int const cells = static_cast<int>(field.extent(0)) - 2;

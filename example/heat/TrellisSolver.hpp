@@ -9,9 +9,9 @@
 
 #include "Stencil.hpp"
 
-/// With this header a reader has the solver as annotated tasks: a plain loop over steps and tiles. Nothing in
-/// it says what may overlap; a tile's next step runs as soon as the tiles around it are there, often while
-/// its cells are still in cache.
+/// With this header a reader has the solver as annotated tasks: a plain loop over steps and tiles.
+/// Nothing in it says what may overlap; a tile's next step runs as soon as the tiles around it are
+/// there, often while its cells are still in cache.
 namespace heat {
 
 /// Cuts the unknowns into boxes as equal as can be, last direction fastest.
@@ -58,23 +58,25 @@ auto halo_behind(Field<Dim> const& field, Box<Dim> box, int direction) {
   return cells_of<Dim>(field, box);
 }
 
-/// What a step of this tile touches: its own cells and the layer around them before, its own cells after; no
-/// corners.
+/// What a step of this tile touches: its own cells and the layer around them before, its own cells
+/// after; no corners.
 template <int Dim>
 auto tile_policy(trellis::TaskGraph& graph, Field<Dim> const& before, Field<Dim> const& after,
                  Box<Dim> const& box) {
   using trellis::read;
   if constexpr (Dim == 2)
-    return trellis::ResourcePolicy(graph, policy_over(box), read(cells_of<2>(before, box)),
-                                   read(halo_before<2>(before, box, 0)), read(halo_behind<2>(before, box, 0)),
-                                   read(halo_before<2>(before, box, 1)), read(halo_behind<2>(before, box, 1)),
-                                   trellis::write(cells_of<2>(after, box)));
+    return trellis::ResourcePolicy(
+        graph, policy_over(box), read(cells_of<2>(before, box)),
+        read(halo_before<2>(before, box, 0)), read(halo_behind<2>(before, box, 0)),
+        read(halo_before<2>(before, box, 1)), read(halo_behind<2>(before, box, 1)),
+        trellis::write(cells_of<2>(after, box)));
   else
-    return trellis::ResourcePolicy(graph, policy_over(box), read(cells_of<3>(before, box)),
-                                   read(halo_before<3>(before, box, 0)), read(halo_behind<3>(before, box, 0)),
-                                   read(halo_before<3>(before, box, 1)), read(halo_behind<3>(before, box, 1)),
-                                   read(halo_before<3>(before, box, 2)), read(halo_behind<3>(before, box, 2)),
-                                   trellis::write(cells_of<3>(after, box)));
+    return trellis::ResourcePolicy(
+        graph, policy_over(box), read(cells_of<3>(before, box)),
+        read(halo_before<3>(before, box, 0)), read(halo_behind<3>(before, box, 0)),
+        read(halo_before<3>(before, box, 1)), read(halo_behind<3>(before, box, 1)),
+        read(halo_before<3>(before, box, 2)), read(halo_behind<3>(before, box, 2)),
+        trellis::write(cells_of<3>(after, box)));
 }
 
 /// Adds up one row of the sums that the tiles left behind.
@@ -83,13 +85,14 @@ struct AddUp {
   KOKKOS_FUNCTION void operator()(int tile, double& sum) const { sum += sums(tile); }
 };
 
-/// Takes all steps in `graph`, waits, and returns the sums of squared changes, one per residual. Every
-/// residual has its own row of partial sums, one per tile, so no step waits for a residual.
+/// Takes all steps in `graph`, waits, and returns the sums of squared changes, one per residual.
+/// Every residual has its own row of partial sums, one per tile, so no step waits for a residual.
 template <int Dim>
 std::vector<double> solve_trellis(trellis::TaskGraph& graph, Problem const& problem,
                                   std::vector<Box<Dim>> const& tiles, DoubleBuffer<Dim> const& u) {
   int const count = static_cast<int>(tiles.size());
-  Kokkos::View<double**, Kokkos::LayoutRight, Space> partial("partial sums", problem.residuals(), count);
+  Kokkos::View<double**, Kokkos::LayoutRight, Space> partial("partial sums", problem.residuals(),
+                                                             count);
   std::vector<trellis::Future<double>> sums;
 
   for (int step = 0; step < problem.steps; ++step) {

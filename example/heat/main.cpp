@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The heat equation, solved twice: by bulk-synchronous Kokkos and by Trellis, from the same functor. `heat
-// --help` tells what can be set.
+// The heat equation, solved twice: by bulk-synchronous Kokkos and by Trellis, from the same
+// functor. `heat --help` tells what can be set.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -56,7 +56,8 @@ Findings run(Options const& options) {
   progress.next("initial temperature");
   auto const initial = make_field<Dim>("initial", problem.cells);
   auto const plain_result = make_field<Dim>("result of the plain solver", problem.cells);
-  DoubleBuffer<Dim> const u{make_field<Dim>("even", problem.cells), make_field<Dim>("odd", problem.cells)};
+  DoubleBuffer<Dim> const u{make_field<Dim>("even", problem.cells),
+                            make_field<Dim>("odd", problem.cells)};
   if (options.input.empty())
     fill<Dim>(initial, SineMode<Dim>(problem, 0.0));
   else
@@ -74,7 +75,8 @@ Findings run(Options const& options) {
   found.threads_plain = Space().concurrency();
   found.threads_trellis = graph.workers() * options.threads_per_worker;
 
-  // Both take two steps that do not count: the first kernels of a program pay for its threads and pages.
+  // Both take two steps that do not count: the first kernels of a program pay for its threads and
+  // pages.
   Problem warm_up = problem;
   warm_up.steps = std::min(problem.steps, 2);
   reset<Dim>(u, initial);
@@ -91,9 +93,10 @@ Findings run(Options const& options) {
 
     progress.next("Trellis");
     reset<Dim>(u, initial);
-    found.seconds_trellis.push_back(seconds_of([&] { sums = solve_trellis<Dim>(graph, problem, tiles, u); }));
-    found.max_difference_to_plain =
-        std::max(found.max_difference_to_plain, max_difference<Dim>(u.before(problem.steps), plain_result));
+    found.seconds_trellis.push_back(
+        seconds_of([&] { sums = solve_trellis<Dim>(graph, problem, tiles, u); }));
+    found.max_difference_to_plain = std::max(
+        found.max_difference_to_plain, max_difference<Dim>(u.before(problem.steps), plain_result));
   }
 
   double const cells = std::pow(problem.cells, Dim);
@@ -102,7 +105,8 @@ Findings run(Options const& options) {
                                std::sqrt(plain_sums(k) / cells) / problem.time_step,
                                std::sqrt(sums[k] / cells) / problem.time_step});
   if (options.input.empty())
-    found.max_error = max_error<Dim>(u.before(problem.steps), SineMode<Dim>(problem, problem.final_time()));
+    found.max_error =
+        max_error<Dim>(u.before(problem.steps), SineMode<Dim>(problem, problem.final_time()));
 
   progress.next("picture");
   write_png(options.output / "field.png", picture_of<Dim>(u.before(problem.steps), 512));
@@ -131,8 +135,8 @@ int report(Options const& options, Findings const& found) {
       "graph.dot\n",
       options.output.string().c_str());
   if (found.tasks > tasks_in_graph)
-    std::printf("(the last three show its middle: at most %zu, %zu and %zu tasks)\n", tasks_in_trace,
-                tasks_in_timeline, tasks_in_graph);
+    std::printf("(the last three show its middle: at most %zu, %zu and %zu tasks)\n",
+                tasks_in_trace, tasks_in_timeline, tasks_in_graph);
   if (found.max_difference_to_plain != 0)
     throw std::runtime_error("the two solvers do not agree: max difference " +
                              std::to_string(found.max_difference_to_plain));
@@ -151,7 +155,8 @@ int main(int argc, char** argv) {
     auto settings = Kokkos::InitializationSettings();
     if (options.workers > 0) settings.set_num_threads(options.workers * options.threads_per_worker);
     Kokkos::ScopeGuard const kokkos(settings);
-    return heat::report(options, options.dimensions == 2 ? heat::run<2>(options) : heat::run<3>(options));
+    return heat::report(options,
+                        options.dimensions == 2 ? heat::run<2>(options) : heat::run<3>(options));
   } catch (std::exception const& error) {
     std::fprintf(stderr, "heat: %s\n", error.what());
     return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Jacobi relaxation of the Laplace equation on a square: each cell becomes the mean of its four neighbours
-// until the largest change of a step is small. The tasks are written once. They run twice: submitted step by
-// step, and recorded as a plan that is replayed.
+// Jacobi relaxation of the Laplace equation on a square: each cell becomes the mean of its four
+// neighbours until the largest change of a step is small. The tasks are written once. They run
+// twice: submitted step by step, and recorded as a plan that is replayed.
 //
 // Look at: `as_tasks` and `as_a_plan`. They differ by `record` and `replay`.
 #include <Trellis.hpp>
@@ -43,14 +43,16 @@ struct Tile {
   Interval columns;
 };
 
-/// One step of a row. All ways to solve this call the same functor, so their fields agree in every bit.
+/// One step of a row. All ways to solve this call the same functor, so their fields agree in every
+/// bit.
 struct Relax {
   Field before;
   Field after;
   Interval columns;
   KOKKOS_FUNCTION void operator()(int i) const {
     for (int j = columns.first; j < columns.second; ++j)
-      after(i, j) = 0.25 * ((before(i - 1, j) + before(i + 1, j)) + (before(i, j - 1) + before(i, j + 1)));
+      after(i, j) =
+          0.25 * ((before(i - 1, j) + before(i + 1, j)) + (before(i, j - 1) + before(i, j + 1)));
   }
 };
 
@@ -67,8 +69,10 @@ struct LargestChange {
 /// Cold, but for the warm side `i` = 0.
 struct Plate {
   explicit Plate(Options const& options)
-      : even("even", options.cells + 2, options.cells + 2), odd("odd", options.cells + 2, options.cells + 2) {
-    for (Field const& field : {even, odd}) Kokkos::deep_copy(Kokkos::subview(field, 0, Kokkos::ALL), 1.0);
+      : even("even", options.cells + 2, options.cells + 2),
+        odd("odd", options.cells + 2, options.cells + 2) {
+    for (Field const& field : {even, odd})
+      Kokkos::deep_copy(Kokkos::subview(field, 0, Kokkos::ALL), 1.0);
   }
   Field even;  ///< the result: steps come in pairs
   Field odd;
@@ -87,7 +91,7 @@ bool goes_on(Options const& options, Outcome const& outcome) {
 }
 
 // ---- the yardstick
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 Outcome plain(Options const& options) {
   Plate const plate(options);
@@ -112,19 +116,21 @@ Outcome plain(Options const& options) {
 }
 
 // ---- the tasks
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 struct Tasks {
   Tasks(Options const& options, Plate const& on)
       : plate(on), largest("largest change of each tile", options.tiles * options.tiles) {
     auto const cut = [&](int k) {
-      return Interval(1 + k * options.cells / options.tiles, 1 + (k + 1) * options.cells / options.tiles);
+      return Interval(1 + k * options.cells / options.tiles,
+                      1 + (k + 1) * options.cells / options.tiles);
     };
     for (int k = 0; k < options.tiles; ++k)
       for (int l = 0; l < options.tiles; ++l) tiles.push_back({cut(k), cut(l)});
   }
 
-  /// A step of a tile reads its cells and the layer around them, and writes its cells of the other field.
+  /// A step of a tile reads its cells and the layer around them, and writes its cells of the other
+  /// field.
   void step(trellis::TaskGraph& graph, Field const& before, Field const& after) const {
     using Kokkos::subview;
     for (auto const& [rows, columns] : tiles)
@@ -134,7 +140,8 @@ struct Tasks {
                          read(subview(before, rows.first - 1, columns)),
                          read(subview(before, rows.second, columns)),
                          read(subview(before, rows, columns.first - 1)),
-                         read(subview(before, rows, columns.second)), write(subview(after, rows, columns))),
+                         read(subview(before, rows, columns.second)),
+                         write(subview(after, rows, columns))),
           Relax{before, after, columns});
   }
   void two_steps(trellis::TaskGraph& graph) const {
@@ -147,16 +154,16 @@ struct Tasks {
     using Kokkos::subview;
     for (std::size_t k = 0; k < tiles.size(); ++k) {
       auto const& [rows, columns] = tiles[k];
-      trellis::parallel_reduce(
-          "change",
-          ResourcePolicy(graph, Rows(rows.first, rows.second), read(subview(plate.odd, rows, columns)),
-                         read(subview(plate.even, rows, columns))),
-          LargestChange{plate.odd, plate.even, columns},
-          Kokkos::Max<double, Kokkos::HostSpace>(subview(largest, k)));
+      trellis::parallel_reduce("change",
+                               ResourcePolicy(graph, Rows(rows.first, rows.second),
+                                              read(subview(plate.odd, rows, columns)),
+                                              read(subview(plate.even, rows, columns))),
+                               LargestChange{plate.odd, plate.even, columns},
+                               Kokkos::Max<double, Kokkos::HostSpace>(subview(largest, k)));
     }
-    return trellis::host_task("largest change", ResourcePolicy(graph, read(largest)), [all = largest] {
-      return *std::max_element(all.data(), all.data() + all.size());
-    });
+    return trellis::host_task(
+        "largest change", ResourcePolicy(graph, read(largest)),
+        [all = largest] { return *std::max_element(all.data(), all.data() + all.size()); });
   }
 
   Plate plate;
@@ -205,7 +212,7 @@ Outcome as_a_plan(trellis::TaskGraph& graph, Options const& options, trellis::Pl
 }
 
 // ---- the program
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 bool same(Outcome const& a, Outcome const& b) {
   return a.steps == b.steps && a.change == b.change &&
@@ -239,17 +246,18 @@ bool run(Options const& options) {
   if (options.workers > 0) graph_options.workers = options.workers;
   trellis::TaskGraph graph(graph_options);
 
-  std::printf("%d x %d cells in %d x %d tiles, %s, %d workers\n", options.cells, options.cells, options.tiles,
-              options.tiles, Space::name(), graph.workers());
+  std::printf("%d x %d cells in %d x %d tiles, %s, %d workers\n", options.cells, options.cells,
+              options.tiles, options.tiles, Space::name(), graph.workers());
   trellis::Plan steps;
   Outcome const kokkos = best_of(options.repetitions, [&] { return plain(options); });
   Outcome const dynamic = best_of(options.repetitions, [&] { return as_tasks(graph, options); });
-  Outcome const planned = best_of(options.repetitions, [&] { return as_a_plan(graph, options, steps); });
+  Outcome const planned =
+      best_of(options.repetitions, [&] { return as_a_plan(graph, options, steps); });
 
-  std::printf("a plan of two steps: %zu tasks, %zu edges in a round, %zu to the next one\n\n", steps.tasks(),
-              steps.edges(), steps.edges_between_rounds());
-  std::printf("%-14s %7s %12s %10s %9s %9s   %s\n", "", "steps", "last change", "seconds", "tasks", "us/task",
-              "same field");
+  std::printf("a plan of two steps: %zu tasks, %zu edges in a round, %zu to the next one\n\n",
+              steps.tasks(), steps.edges(), steps.edges_between_rounds());
+  std::printf("%-14s %7s %12s %10s %9s %9s   %s\n", "", "steps", "last change", "seconds", "tasks",
+              "us/task", "same field");
   print("plain Kokkos", kokkos, kokkos);
   print("as tasks", dynamic, kokkos);
   print("as a plan", planned, kokkos);
@@ -278,17 +286,21 @@ std::string text(double number) {
 Options parse(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "Jacobi relaxation in tiles until it has converged, by plain Kokkos, as tasks that are submitted step\n"
+      "Jacobi relaxation in tiles until it has converged, by plain Kokkos, as tasks that are "
+      "submitted step\n"
       "by step, and as a plan that is replayed. Compares the fields in every bit.",
       "jacobi_plan");
   app.add_option("--grid", options.cells, "cells along each side")->capture_default_str();
   app.add_option("--tiles", options.tiles, "tiles along each side")->capture_default_str();
-  app.add_option("--tolerance", options.tolerance, "largest change in a step at which it has converged")
+  app.add_option("--tolerance", options.tolerance,
+                 "largest change in a step at which it has converged")
       ->capture_default_str();
-  app.add_option("--check-every", options.check_every, "steps from one look at the change to the next, even")
+  app.add_option("--check-every", options.check_every,
+                 "steps from one look at the change to the next, even")
       ->capture_default_str();
   app.add_option("--most-steps", options.most_steps, "where it gives up")->capture_default_str();
-  app.add_option("--repetitions", options.repetitions, "how often each way is timed")->capture_default_str();
+  app.add_option("--repetitions", options.repetitions, "how often each way is timed")
+      ->capture_default_str();
   app.add_option("--workers", options.workers, "workers of the task graph, 0: all cores")
       ->capture_default_str();
   try {
@@ -297,19 +309,22 @@ Options parse(int argc, char** argv) {
     std::exit(app.exit(error));
   }
   if (options.cells < 1) fail("--grid must be at least 1, it is " + std::to_string(options.cells));
-  if (options.cells > 30000) fail("--grid " + std::to_string(options.cells) + " is too large: at most 30000");
+  if (options.cells > 30000)
+    fail("--grid " + std::to_string(options.cells) + " is too large: at most 30000");
   if (options.tiles < 1) fail("--tiles must be at least 1, it is " + std::to_string(options.tiles));
   if (options.tiles > options.cells)
-    fail("--tiles " + std::to_string(options.tiles) + " is more than the " + std::to_string(options.cells) +
-         " cells along a side");
-  if (!(options.tolerance > 0)) fail("--tolerance must be positive, it is " + text(options.tolerance));
+    fail("--tiles " + std::to_string(options.tiles) + " is more than the " +
+         std::to_string(options.cells) + " cells along a side");
+  if (!(options.tolerance > 0))
+    fail("--tolerance must be positive, it is " + text(options.tolerance));
   if (options.check_every < 2 || options.check_every % 2 != 0)
     fail("--check-every must be even and at least 2, it is " + std::to_string(options.check_every));
   if (options.most_steps < 1)
     fail("--most-steps must be at least 1, it is " + std::to_string(options.most_steps));
   if (options.repetitions < 1)
     fail("--repetitions must be at least 1, it is " + std::to_string(options.repetitions));
-  if (options.workers < 0) fail("--workers must not be negative, it is " + std::to_string(options.workers));
+  if (options.workers < 0)
+    fail("--workers must not be negative, it is " + std::to_string(options.workers));
   return options;
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A particle buffer is sent in chunks until all particles are gone; the receiving side looks into each chunk
-// at run time and branches on its size. A chunk of size 0 is the last one. The case is that of the
-// resource-register paper (section 6), with the channel between the two sides as a Token: one send and one
-// receive for each chunk.
+// A particle buffer is sent in chunks until all particles are gone; the receiving side looks into
+// each chunk at run time and branches on its size. A chunk of size 0 is the last one. The case is
+// that of the resource-register paper (section 6), with the channel between the two sides as a
+// Token: one send and one receive for each chunk.
 //
-// Look at: the body of "receive". It finds out what there is to do and makes that its parts, a kernel for a
-// full chunk, a host task for a partial one. What the branch does not need it gives up.
+// Look at: the body of "receive". It finds out what there is to do and makes that its parts, a
+// kernel for a full chunk, a host task for a partial one. What the branch does not need it gives
+// up.
 #include <Trellis.hpp>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +36,8 @@ struct Chunk {
   int size = 0;
 };
 
-/// What both sides use. The channel has two slots: while one is emptied the other one can be filled.
+/// What both sides use. The channel has two slots: while one is emptied the other one can be
+/// filled.
 struct Exchange {
   Exchange(int particles, int chunk)
       : outgoing("outgoing", particles),
@@ -79,13 +81,15 @@ void insert(trellis::TaskScope& receive, Exchange& x, int slot) {
 
 /// A partial chunk is put aside.
 void dump(trellis::TaskScope& receive, Exchange& x, int slot) {
-  trellis::host_task("dump", ResourcePolicy(receive, read(x.channel.part(slot)), write(x.dump)), [&x, slot] {
-    Chunk const& chunk = x.slots[slot];
-    for (int i = 0; i < chunk.size; ++i) x.dumped.push_back(chunk.particles(i));
-  });
+  trellis::host_task("dump", ResourcePolicy(receive, read(x.channel.part(slot)), write(x.dump)),
+                     [&x, slot] {
+                       Chunk const& chunk = x.slots[slot];
+                       for (int i = 0; i < chunk.size; ++i) x.dumped.push_back(chunk.particles(i));
+                     });
 }
 
-/// The receiving side. Before it runs nobody knows what it will do, so it asks for all that it may need.
+/// The receiving side. Before it runs nobody knows what it will do, so it asks for all that it may
+/// need.
 void receive(trellis::TaskGraph& graph, Exchange& x, int slot, int full_size) {
   trellis::host_task(
       "receive",
@@ -133,8 +137,8 @@ bool run(Options const& options) {
   std::size_t const partial = done.find("dump").size();
   bool const complete = arrived_once_each(x);
   std::printf("%d particles in chunks of %d\n", options.particles, options.chunk);
-  std::printf("%zu sent, %zu received: %zu full, %zu partial, %zu empty\n", done.find("send").size(),
-              received, full, partial, received - full - partial);
+  std::printf("%zu sent, %zu received: %zu full, %zu partial, %zu empty\n",
+              done.find("send").size(), received, full, partial, received - full - partial);
   std::printf("%d particles inserted, %zu dumped\n", x.inserted_count, x.dumped.size());
   std::printf("each particle arrived exactly once: %s\n", complete ? "yes" : "no");
   return complete;
@@ -152,7 +156,8 @@ Options parse(int argc, char** argv) {
     std::exit(app.exit(error));
   }
   if (options.particles < 0)
-    throw std::runtime_error("--particles must not be negative, it is " + std::to_string(options.particles));
+    throw std::runtime_error("--particles must not be negative, it is " +
+                             std::to_string(options.particles));
   if (options.chunk < 1)
     throw std::runtime_error("--chunk must be at least 1, it is " + std::to_string(options.chunk));
   return options;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The code of the README: three annotated kernels, ordered by what they read and write. Prints 999000.
+// The code of the README: three annotated kernels, ordered by what they read and write. Prints
+// 999000.
 #include <Trellis.hpp>
 
 #include <cstdio>
@@ -12,7 +13,8 @@ int main() {
   Kokkos::View<double*> x("x", n), y("y", n);
 
   trellis::parallel_for(
-      "fill", trellis::ResourcePolicy(graph, n, trellis::write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
+      "fill", trellis::ResourcePolicy(graph, n, trellis::write(x)),
+      KOKKOS_LAMBDA(int i) { x(i) = i; });
   trellis::parallel_for(
       "scale", trellis::ResourcePolicy(graph, n, trellis::read(x), trellis::write(y)),
       KOKKOS_LAMBDA(int i) { y(i) = 2 * x(i); });

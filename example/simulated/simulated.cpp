@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What would two or four devices bring? A stencil in bands, one for each device, on devices in software that
-// keep virtual time: the values are really computed, the times are those of the machine that `machine()`
-// describes. On a small grid the devices wait for the one host thread that launches all this.
+// What would two or four devices bring? A stencil in bands, one for each device, on devices in
+// software that keep virtual time: the values are really computed, the times are those of the
+// machine that `machine()` describes. On a small grid the devices wait for the one host thread that
+// launches all this.
 //
-// Look at: `machine` and `step`. The halo rows are copied while the inner rows are computed; nobody wrote an
-// event, a stream or a barrier.
+// Look at: `machine` and `step`. The halo rows are copied while the inner rows are computed; nobody
+// wrote an event, a stream or a barrier.
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 
@@ -53,8 +54,8 @@ void relax(trellis::TaskGraph& graph, Band const& band, int device, Interval row
   int const columns = static_cast<int>(in.extent(1));
   trellis::parallel_for(
       "relax",
-      ResourcePolicy(graph, Range({rows.first, 1}, {rows.second, columns - 1}), read(needed), write(made),
-                     trellis::on<trellis::Simulated>, trellis::device(device)),
+      ResourcePolicy(graph, Range({rows.first, 1}, {rows.second, columns - 1}), read(needed),
+                     write(made), trellis::on<trellis::Simulated>, trellis::device(device)),
       KOKKOS_LAMBDA(int i, int j) {
         out(i, j) = 0.25 * (in(i - 1, j) + in(i + 1, j) + in(i, j - 1) + in(i, j + 1));
       });
@@ -95,18 +96,20 @@ Forecast run(int cells, int devices, int steps) {
   for (int k = 0; k < devices; ++k) {
     int const rows = cells / devices;
     auto const make = [&] {
-      return Rows(Kokkos::view_alloc("rows", trellis::SimulatedSpace(k)), static_cast<std::size_t>(rows + 2),
-                  static_cast<std::size_t>(cells + 2));
+      return Rows(Kokkos::view_alloc("rows", trellis::SimulatedSpace(k)),
+                  static_cast<std::size_t>(rows + 2), static_cast<std::size_t>(cells + 2));
     };
     bands.push_back({make(), make(), rows});
   }
   // The upper edge is hot.
-  for (Rows const& field : {bands[0].before, bands[0].after}) trellis::deep_copy(graph, row(field, 0), 1.0);
+  for (Rows const& field : {bands[0].before, bands[0].after})
+    trellis::deep_copy(graph, row(field, 0), 1.0);
   graph.wait();
   std::int64_t const start = trellis::Simulated::clock().now();
   for (int k = 0; k < steps; ++k) step(graph, bands);
   graph.wait();
-  forecast.microseconds = static_cast<double>(trellis::Simulated::clock().now() - start) / 1000. / steps;
+  forecast.microseconds =
+      static_cast<double>(trellis::Simulated::clock().now() - start) / 1000. / steps;
   for (int k = 0; k < devices; ++k)
     forecast.utilisation += trellis::Simulated::device(k).utilisation() / devices;
   for (Band const& band : bands) {

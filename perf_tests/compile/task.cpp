@@ -6,5 +6,6 @@ int main(int argc, char** argv) {
   trellis::TaskGraph graph;
   Kokkos::View<double*> const x("x", 100);
   trellis::parallel_for(
-      "fill", trellis::ResourcePolicy(graph, 100, trellis::write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
+      "fill", trellis::ResourcePolicy(graph, 100, trellis::write(x)),
+      KOKKOS_LAMBDA(int i) { x(i) = i; });
 }

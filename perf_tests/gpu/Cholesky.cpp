@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A = L L^T in tiles, right-looking, with small kernels of its own: what is compared is the order that they
-// are run in, not the kernels.
+// A = L L^T in tiles, right-looking, with small kernels of its own: what is compared is the order
+// that they are run in, not the kernels.
 #include "Parts.hpp"
 #include "Stamps.hpp"
 
@@ -29,7 +29,8 @@ struct Factor {
     for (int k = 0; k < n; ++k) {
       Kokkos::single(Kokkos::PerTeam(team), [&] { a(k, k) = Kokkos::sqrt(a(k, k)); });
       team.team_barrier();
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, k + 1, n), [&](int i) { a(i, k) /= a(k, k); });
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, k + 1, n),
+                           [&](int i) { a(i, k) /= a(k, k); });
       team.team_barrier();
       Kokkos::parallel_for(Kokkos::TeamThreadRange(team, k + 1, n), [&](int i) {
         for (int j = k + 1; j <= i; ++j) a(i, j) -= a(i, k) * a(j, k);
@@ -78,7 +79,8 @@ struct Spread {
   KOKKOS_FUNCTION void operator()(int i, int j) const {  // symmetric, with a heavy diagonal
     int const block = static_cast<int>(a.extent(2));
     int const n = block * static_cast<int>(a.extent(0));
-    a(i / block, j / block, i % block, j % block) = i == j ? n : 1.0 / (1 + (i > j ? i - j : j - i));
+    a(i / block, j / block, i % block, j % block) =
+        i == j ? n : 1.0 / (1 + (i > j ? i - j : j - i));
   }
 };
 
@@ -86,12 +88,14 @@ struct Problem {
   Problem(int tiles_, int block_)
       : tiles(tiles_),
         block(block_),
-        given("given", std::size_t(tiles), std::size_t(tiles), std::size_t(block), std::size_t(block)),
+        given("given", std::size_t(tiles), std::size_t(tiles), std::size_t(block),
+              std::size_t(block)),
         a("a", std::size_t(tiles), std::size_t(tiles), std::size_t(block), std::size_t(block)) {
     Kokkos::parallel_for(Square({0, 0}, {tiles * block, tiles * block}), Spread{given});
     for (int i = 0; i < tiles; ++i)
       for (int j = 0; j <= i; ++j)
-        tile.push_back(Kokkos::subview(a, std::size_t(i), std::size_t(j), Kokkos::ALL, Kokkos::ALL));
+        tile.push_back(
+            Kokkos::subview(a, std::size_t(i), std::size_t(j), Kokkos::ALL, Kokkos::ALL));
     reset();
   }
   void reset() const {
@@ -151,18 +155,21 @@ void submit_all(trellis::TaskGraph& graph, Problem const& problem) {
   std::size_t number = 0;
   for (int k = 0; k < problem.tiles; ++k) {
     Matrix const& diagonal = problem.at(k, k);
-    trellis::parallel_for("factor", ResourcePolicy(graph, Teams(1, Kokkos::AUTO), read_write(diagonal)),
+    trellis::parallel_for("factor",
+                          ResourcePolicy(graph, Teams(1, Kokkos::AUTO), read_write(diagonal)),
                           Factor{diagonal, problem.stamp(number++)});
     for (int i = k + 1; i < problem.tiles; ++i) {
       Matrix const& below = problem.at(i, k);
-      trellis::parallel_for("solve", ResourcePolicy(graph, Range(0, n), read(diagonal), read_write(below)),
+      trellis::parallel_for("solve",
+                            ResourcePolicy(graph, Range(0, n), read(diagonal), read_write(below)),
                             Solve{diagonal, below, problem.stamp(number++)});
     }
     for (int i = k + 1; i < problem.tiles; ++i)
       for (int j = k + 1; j <= i; ++j) {
         Matrix const &left = problem.at(i, k), &right = problem.at(j, k), &to = problem.at(i, j);
         trellis::parallel_for(
-            "update", ResourcePolicy(graph, Square({0, 0}, {n, n}), read(left), read(right), read_write(to)),
+            "update",
+            ResourcePolicy(graph, Square({0, 0}, {n, n}), read(left), read(right), read_write(to)),
             Update{left, right, to, problem.stamp(number++)});
       }
   }
@@ -178,13 +185,13 @@ class OneStream final : public Runner {
       Kokkos::parallel_for(Teams(m_instance, 1, Kokkos::AUTO),
                            Factor{m_problem.at(k, k), m_problem.stamp(number++)});
       for (int i = k + 1; i < m_problem.tiles; ++i)
-        Kokkos::parallel_for(Range(m_instance, 0, n),
-                             Solve{m_problem.at(k, k), m_problem.at(i, k), m_problem.stamp(number++)});
+        Kokkos::parallel_for(Range(m_instance, 0, n), Solve{m_problem.at(k, k), m_problem.at(i, k),
+                                                            m_problem.stamp(number++)});
       for (int i = k + 1; i < m_problem.tiles; ++i)
         for (int j = k + 1; j <= i; ++j)
-          Kokkos::parallel_for(
-              Square(m_instance, {0, 0}, {n, n}),
-              Update{m_problem.at(i, k), m_problem.at(j, k), m_problem.at(i, j), m_problem.stamp(number++)});
+          Kokkos::parallel_for(Square(m_instance, {0, 0}, {n, n}),
+                               Update{m_problem.at(i, k), m_problem.at(j, k), m_problem.at(i, j),
+                                      m_problem.stamp(number++)});
     }
   }
   void wait() override { m_instance.fence(); }
@@ -207,9 +214,10 @@ void run_cholesky(Options const& options, Report& report) {
   Problem problem(options.cholesky_tiles, options.cholesky_block);
   double const n = static_cast<double>(problem.tiles) * problem.block;
   report.begin_table(
-      "cholesky", std::to_string(problem.tiles) + "^2 tiles of " + std::to_string(problem.block) + "^2, " +
-                      std::to_string(problem.kernels()) +
-                      " kernels; GFlop/s, part of the time that the device was busy, kernels side by side");
+      "cholesky",
+      std::to_string(problem.tiles) + "^2 tiles of " + std::to_string(problem.block) + "^2, " +
+          std::to_string(problem.kernels()) +
+          " kernels; GFlop/s, part of the time that the device was busy, kernels side by side");
   char const* const names[] = {"one_stream", "trellis", "trellis_plan"};
   std::vector<double> expected;
   for (int way = 0; way < 3; ++way) {

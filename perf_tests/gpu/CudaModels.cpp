@@ -21,7 +21,8 @@ void check(cudaError_t code, char const* call) {
 /// An event for each task that somebody on another stream waits for.
 class StreamsAndEvents final : public Runner {
  public:
-  explicit StreamsAndEvents(Shape const& shape) : m_shape(shape), m_events(shape.tasks().size(), nullptr) {
+  explicit StreamsAndEvents(Shape const& shape)
+      : m_shape(shape), m_events(shape.tasks().size(), nullptr) {
     for (int lane = 0; lane < Shape::lanes; ++lane) {
       cudaStream_t stream = nullptr;
       check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
@@ -32,7 +33,8 @@ class StreamsAndEvents final : public Runner {
       for (int const before : task.before)
         if (cudaEvent_t& event = m_events[static_cast<std::size_t>(before)];
             event == nullptr && shape.tasks()[static_cast<std::size_t>(before)].lane != task.lane)
-          check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+          check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                "cudaEventCreateWithFlags");
   }
   ~StreamsAndEvents() override {
     for (cudaEvent_t const event : m_events)
@@ -49,13 +51,15 @@ class StreamsAndEvents final : public Runner {
         if (tasks[static_cast<std::size_t>(before)].lane != task.lane)
           check(cudaStreamWaitEvent(m_streams[lane], m_events[static_cast<std::size_t>(before)], 0),
                 "cudaStreamWaitEvent");
-      Kokkos::parallel_for(Kokkos::RangePolicy<Kokkos::Cuda>(m_instances[lane], 0, task.work.elements),
-                           task.work);
-      if (m_events[k] != nullptr) check(cudaEventRecord(m_events[k], m_streams[lane]), "cudaEventRecord");
+      Kokkos::parallel_for(
+          Kokkos::RangePolicy<Kokkos::Cuda>(m_instances[lane], 0, task.work.elements), task.work);
+      if (m_events[k] != nullptr)
+        check(cudaEventRecord(m_events[k], m_streams[lane]), "cudaEventRecord");
     }
   }
   void wait() override {
-    for (cudaStream_t const stream : m_streams) check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    for (cudaStream_t const stream : m_streams)
+      check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   }
 
  private:
@@ -87,10 +91,12 @@ class CudaGraph final : public Runner {
       parameters.gridDim = dim3(static_cast<unsigned>((work.elements + 127) / 128));
       parameters.kernelParams = arguments;
       nodes.emplace_back();
-      check(cudaGraphAddKernelNode(&nodes.back(), m_graph, before.data(), before.size(), &parameters),
-            "cudaGraphAddKernelNode");
+      check(
+          cudaGraphAddKernelNode(&nodes.back(), m_graph, before.data(), before.size(), &parameters),
+          "cudaGraphAddKernelNode");
     }
-    check(cudaGraphInstantiateWithFlags(&m_executable, m_graph, 0), "cudaGraphInstantiateWithFlags");
+    check(cudaGraphInstantiateWithFlags(&m_executable, m_graph, 0),
+          "cudaGraphInstantiateWithFlags");
   }
   ~CudaGraph() override {
     if (m_executable != nullptr) cudaGraphExecDestroy(m_executable);
@@ -109,13 +115,15 @@ class CudaGraph final : public Runner {
 }  // namespace
 
 std::vector<Model> cuda_models() {
-  return {
-      {"streams_and_events", "Kokkos::parallel_for on streams picked by hand, with events written by hand",
-       [](Shape const& shape) -> std::unique_ptr<Runner> {
-         return std::make_unique<StreamsAndEvents>(shape);
-       }},
-      {"cuda_graph", "a CUDA graph built node by node, made once",
-       [](Shape const& shape) -> std::unique_ptr<Runner> { return std::make_unique<CudaGraph>(shape); }}};
+  return {{"streams_and_events",
+           "Kokkos::parallel_for on streams picked by hand, with events written by hand",
+           [](Shape const& shape) -> std::unique_ptr<Runner> {
+             return std::make_unique<StreamsAndEvents>(shape);
+           }},
+          {"cuda_graph", "a CUDA graph built node by node, made once",
+           [](Shape const& shape) -> std::unique_ptr<Runner> {
+             return std::make_unique<CudaGraph>(shape);
+           }}};
 }
 
 }  // namespace gpu

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-/// What the parts of this benchmark share. Everything runs on Kokkos' default execution space; where that is
-/// not a device, only to see that it runs: figures are those of a GPU or none.
+/// What the parts of this benchmark share. Everything runs on Kokkos' default execution space;
+/// where that is not a device, only to see that it runs: figures are those of a GPU or none.
 namespace gpu {
 
 using Space = Kokkos::DefaultExecutionSpace;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Explicit steps of the heat equation on a square: one kernel for each tile and step, ordered by Trellis or
-// by one stream, against one kernel for each step.
+// Explicit steps of the heat equation on a square: one kernel for each tile and step, ordered by
+// Trellis or by one stream, against one kernel for each step.
 #include "Parts.hpp"
 #include "Stamps.hpp"
 
@@ -31,7 +31,11 @@ struct HeatStep {
 
 struct Plate {
   Plate(int cells_, int tiles_, int steps_)
-      : cells(cells_), tiles(tiles_), steps(steps_), a("a", side(), side()), b("b", side(), side()) {
+      : cells(cells_),
+        tiles(tiles_),
+        steps(steps_),
+        a("a", side(), side()),
+        b("b", side(), side()) {
     reset();
   }
   [[nodiscard]] std::size_t side() const { return static_cast<std::size_t>(cells) + 2; }
@@ -56,7 +60,8 @@ struct Plate {
           static_cast<std::size_t>((step * tiles + i) * tiles + j));
   }
   [[nodiscard]] std::vector<double> values() const {
-    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), steps % 2 == 0 ? a : b);
+    auto const host =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), steps % 2 == 0 ? a : b);
     return {host.data(), host.data() + host.size()};
   }
 
@@ -69,13 +74,14 @@ struct Plate {
 };
 
 void submit_step(trellis::TaskGraph& graph, Plate const& plate, int step) {
-  plate.for_tiles(step, [&](Matrix const& before, Matrix const& after, int i0, int i1, int j0, int j1,
-                            std::size_t number) {
+  plate.for_tiles(step, [&](Matrix const& before, Matrix const& after, int i0, int i1, int j0,
+                            int j1, std::size_t number) {
     trellis::parallel_for(
         "tile",
         trellis::ResourcePolicy(
             graph, Square({i0, j0}, {i1, j1}),
-            trellis::read(Kokkos::subview(before, std::pair(i0 - 1, i1 + 1), std::pair(j0 - 1, j1 + 1))),
+            trellis::read(
+                Kokkos::subview(before, std::pair(i0 - 1, i1 + 1), std::pair(j0 - 1, j1 + 1))),
             trellis::write(Kokkos::subview(after, std::pair(i0, i1), std::pair(j0, j1)))),
         HeatStep{before, after, plate.stamp(number)});
   });
@@ -94,16 +100,17 @@ class OneStream final : public Runner {
   void submit() override {
     for (int step = 0; step < m_plate.steps; ++step)
       if (m_in_tiles) {
-        m_plate.for_tiles(step, [&](Matrix const& before, Matrix const& after, int i0, int i1, int j0, int j1,
-                                    std::size_t number) {
+        m_plate.for_tiles(step, [&](Matrix const& before, Matrix const& after, int i0, int i1,
+                                    int j0, int j1, std::size_t number) {
           Kokkos::parallel_for(Square(m_instance, {i0, j0}, {i1, j1}),
                                HeatStep{before, after, m_plate.stamp(number)});
         });
       } else {
         Matrix const& before = step % 2 == 0 ? m_plate.a : m_plate.b;
         Matrix const& after = step % 2 == 0 ? m_plate.b : m_plate.a;
-        Kokkos::parallel_for(Square(m_instance, {1, 1}, {m_plate.cells + 1, m_plate.cells + 1}),
-                             HeatStep{before, after, m_plate.stamp(static_cast<std::size_t>(step))});
+        Kokkos::parallel_for(
+            Square(m_instance, {1, 1}, {m_plate.cells + 1, m_plate.cells + 1}),
+            HeatStep{before, after, m_plate.stamp(static_cast<std::size_t>(step))});
       }
   }
   void wait() override { m_instance.fence(); }
@@ -132,9 +139,10 @@ std::unique_ptr<Runner> make(int way, Plate const& plate) {
 void run_heat(Options const& options, Report& report) {
   Plate plate(options.heat_grid, options.heat_tiles, options.heat_steps);
   report.begin_table(
-      "heat", std::to_string(plate.cells) + "^2 cells in " + std::to_string(plate.tiles) + "^2 tiles, " +
-                  std::to_string(plate.steps) +
-                  " steps; cells per ns, part of the time that the device was busy, kernels side by side");
+      "heat",
+      std::to_string(plate.cells) + "^2 cells in " + std::to_string(plate.tiles) + "^2 tiles, " +
+          std::to_string(plate.steps) +
+          " steps; cells per ns, part of the time that the device was busy, kernels side by side");
   char const* const names[] = {"one_stream_whole", "one_stream_tiles", "trellis", "trellis_plan"};
   std::vector<double> expected;
   double const updates = static_cast<double>(plate.cells) * plate.cells * plate.steps;

@@ -24,9 +24,10 @@ bool agree(std::vector<double> const& a, std::vector<double> const& b) {
 void run_overhead(Options const& options, Report& report) {
   std::vector<Model> models = portable_models();
   for (Model& each : cuda_models()) models.push_back(std::move(each));
-  for (Shape const& shape :
-       {Shape::chain(options.tasks, options.elements), Shape::independent(options.tasks, options.elements),
-        Shape::stencil(options.tasks, options.elements), Shape::fans(options.tasks, options.elements)}) {
+  for (Shape const& shape : {Shape::chain(options.tasks, options.elements),
+                             Shape::independent(options.tasks, options.elements),
+                             Shape::stencil(options.tasks, options.elements),
+                             Shape::fans(options.tasks, options.elements)}) {
     auto const count = static_cast<double>(shape.tasks().size());
     report.begin_table(
         shape.name(),

@@ -18,8 +18,8 @@ void submit_to(trellis::TaskGraph& graph, ShapeTask const& task) {
   if (task.reads.empty())
     trellis::parallel_for("task", ResourcePolicy(graph, range, read_write(task.out)), task.work);
   else if (task.reads.size() == 1)
-    trellis::parallel_for("task", ResourcePolicy(graph, range, read(task.reads[0]), read_write(task.out)),
-                          task.work);
+    trellis::parallel_for(
+        "task", ResourcePolicy(graph, range, read(task.reads[0]), read_write(task.out)), task.work);
   else
     trellis::parallel_for("task",
                           ResourcePolicy(graph, range, read(task.reads[0]), read(task.reads[1]),

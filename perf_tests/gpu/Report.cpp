@@ -21,7 +21,8 @@ void Report::begin_table(std::string const& part, std::string const& what) {
   std::printf("\n%s: %s\n", part.c_str(), what.c_str());
 }
 
-void Report::add(std::string const& part, std::string const& model, bool measured, Figures const& figures) {
+void Report::add(std::string const& part, std::string const& model, bool measured,
+                 Figures const& figures) {
   nlohmann::ordered_json row{{"benchmark", "gpu"}, {"part", part}, {"model", model}};
   std::printf("  %-20s", model.c_str());
   if (!on_gpu) {
@@ -55,16 +56,17 @@ void Report::write(std::string const& path, nlohmann::ordered_json const& parame
   std::time_t const time = std::time(nullptr);
   std::strftime(date, sizeof date, "%FT%TZ", std::gmtime(&time));
   char const* const commit = std::getenv("TRELLIS_COMMIT");
-  nlohmann::ordered_json const all{{"context",
-                                    {{"benchmark", "gpu"},
-                                     {"date", date},
-                                     {"space", Space::name()},
-                                     {"on_gpu", on_gpu},
-                                     {"kokkos", KOKKOS_VERSION},
-                                     {"configuration", configuration.str()},
-                                     {"commit", commit == nullptr ? "not given (TRELLIS_COMMIT)" : commit},
-                                     {"parameters", parameters}}},
-                                   {"rows", m_rows}};
+  nlohmann::ordered_json const all{
+      {"context",
+       {{"benchmark", "gpu"},
+        {"date", date},
+        {"space", Space::name()},
+        {"on_gpu", on_gpu},
+        {"kokkos", KOKKOS_VERSION},
+        {"configuration", configuration.str()},
+        {"commit", commit == nullptr ? "not given (TRELLIS_COMMIT)" : commit},
+        {"parameters", parameters}}},
+      {"rows", m_rows}};
   std::ofstream out(file);
   out << all.dump(1) << '\n';
   if (!out.flush()) throw std::runtime_error("cannot write " + path);

@@ -12,7 +12,8 @@ Shape::Shape(std::string name, int tiles, int elements)
       m_elements(elements),
       m_all("tiles", std::size_t(tiles) * std::size_t(elements)) {}
 
-void Shape::add(std::vector<Rows> const& reads, int out, bool updates, std::vector<int> before, int lane) {
+void Shape::add(std::vector<Rows> const& reads, int out, bool updates, std::vector<int> before,
+                int lane) {
   auto const rows = [&](int first, int count) {
     return Row(Kokkos::subview(m_all, std::pair(first * m_elements, (first + count) * m_elements)));
   };
@@ -56,7 +57,8 @@ Shape Shape::stencil(int tasks, int elements) {
     std::vector<int> before;
     if (step > 0)
       for (int const other : {left, w, right}) before.push_back((step - 1) * width + other);
-    shape.add({{from + left, 1}, {from + w, 1}, {from + right, 1}}, to + w, false, before, w * lanes / width);
+    shape.add({{from + left, 1}, {from + w, 1}, {from + right, 1}}, to + w, false, before,
+              w * lanes / width);
   }
   return shape;
 }

@@ -26,7 +26,8 @@ struct Work {
   }
 };
 
-/// A task of a shape: what it touches, for Trellis, and whom it comes after, for those who want that said.
+/// A task of a shape: what it touches, for Trellis, and whom it comes after, for those who want
+/// that said.
 struct ShapeTask {
   std::vector<Row> reads;  ///< none, one or three
   Row out;
@@ -57,7 +58,8 @@ class Shape {
   struct Rows {
     int first, count;
   };
-  void add(std::vector<Rows> const& reads, int out, bool updates, std::vector<int> before, int lane);
+  void add(std::vector<Rows> const& reads, int out, bool updates, std::vector<int> before,
+           int lane);
 
   std::string m_name;
   int m_elements;

@@ -39,7 +39,7 @@ struct Stamp {
 
 /// How busy the device was, from the times that the kernels themselves have noted.
 struct Utilisation {
-  double busy = 0;          ///< part of the time from the first kernel to the last in which any was running
+  double busy = 0;  ///< part of the time from the first kernel to the last in which any was running
   double side_by_side = 0;  ///< how many ran at a time, on average
 };
 

@@ -26,21 +26,26 @@ int main(int argc, char** argv) {
   std::vector<std::string> only;
   CLI::App app("Trellis on a GPU: host time per task, and how busy the GPU is");
   app.add_option("--tasks", options.tasks, "tasks of a shape")->check(CLI::Range(16, 1000000));
-  app.add_option("--elements", options.elements, "elements of a tile")->check(CLI::Range(1, 100000000));
+  app.add_option("--elements", options.elements, "elements of a tile")
+      ->check(CLI::Range(1, 100000000));
   app.add_option("--repetitions", options.repetitions, "the median of so many counts")
       ->check(CLI::Range(1, 10000));
-  app.add_option("--heat-grid", options.heat_grid, "cells along a side")->check(CLI::Range(2, 100000));
-  app.add_option("--heat-tiles", options.heat_tiles, "tiles along a side")->check(CLI::Range(1, 1000));
+  app.add_option("--heat-grid", options.heat_grid, "cells along a side")
+      ->check(CLI::Range(2, 100000));
+  app.add_option("--heat-tiles", options.heat_tiles, "tiles along a side")
+      ->check(CLI::Range(1, 1000));
   app.add_option("--heat-steps", options.heat_steps, "steps")->check(CLI::Range(1, 100000));
-  app.add_option("--cholesky-tiles", options.cholesky_tiles, "tiles along a side")->check(CLI::Range(1, 200));
-  app.add_option("--cholesky-block", options.cholesky_block, "rows of a tile")->check(CLI::Range(1, 4096));
+  app.add_option("--cholesky-tiles", options.cholesky_tiles, "tiles along a side")
+      ->check(CLI::Range(1, 200));
+  app.add_option("--cholesky-block", options.cholesky_block, "rows of a tile")
+      ->check(CLI::Range(1, 4096));
   app.add_option("--only", only, "overhead, heat or cholesky; all by default")
       ->check(CLI::IsMember({"overhead", "heat", "cholesky"}));
   app.add_option("--json", json, "where the rows go");
   CLI11_PARSE(app, argc, argv);
   if (options.heat_tiles > options.heat_grid) {
-    std::fprintf(stderr, "--heat-tiles %d is more than the %d cells of --heat-grid\n", options.heat_tiles,
-                 options.heat_grid);
+    std::fprintf(stderr, "--heat-tiles %d is more than the %d cells of --heat-grid\n",
+                 options.heat_tiles, options.heat_grid);
     return 1;
   }
 
@@ -49,10 +54,9 @@ int main(int argc, char** argv) {
     return only.empty() || std::find(only.begin(), only.end(), part) != only.end();
   };
   try {
-    std::printf(
-        "%s\n",
-        on_gpu ? gpu::Space::name()
-               : "There is no GPU here: the programs run on the host, are checked, and have no figures.");
+    std::printf("%s\n", on_gpu ? gpu::Space::name()
+                               : "There is no GPU here: the programs run on the host, are checked, "
+                                 "and have no figures.");
     gpu::Report report;
     if (wanted("overhead")) gpu::run_overhead(options, report);
     if (wanted("heat")) gpu::run_heat(options, report);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Kokkos without tasks, on an instance as each worker has one: what a task's body costs in any case.
+// Kokkos without tasks, on an instance as each worker has one: what a task's body costs in any
+// case.
 #include "Measure.hpp"
 
 #include <Kokkos_Core.hpp>
@@ -37,14 +38,15 @@ void measure_launches(benchmark::State& state, Launch const& launch) {
 }
 
 void kokkos_launch(benchmark::State& state) {
-  measure_launches(state,
-                   [](Space const& instance) { Kokkos::parallel_for(Range(instance, 0, 1), Nothing()); });
+  measure_launches(
+      state, [](Space const& instance) { Kokkos::parallel_for(Range(instance, 0, 1), Nothing()); });
 }
 BENCHMARK(kokkos_launch)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void kokkos_launch_label(benchmark::State& state) {
   measure_launches(state, [](Space const& instance) {
-    Kokkos::parallel_for("a label longer than fifteen characters", Range(instance, 0, 1), Nothing());
+    Kokkos::parallel_for("a label longer than fifteen characters", Range(instance, 0, 1),
+                         Nothing());
   });
 }
 BENCHMARK(kokkos_launch_label)->UseRealTime()->Unit(benchmark::kMillisecond);

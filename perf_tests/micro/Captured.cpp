@@ -51,7 +51,8 @@ void submit_reader(TaskGraph& graph, Views const& views, Functor const& functor)
   }(std::make_index_sequence<count>());
 }
 
-/// Captured, but not annotated: what the Views alone cost. The task reads one more View, for all counts.
+/// Captured, but not annotated: what the Views alone cost. The task reads one more View, for all
+/// counts.
 template <std::size_t count>
 void captured(benchmark::State& state) {
   Views const views = make_views();
@@ -64,8 +65,8 @@ void captured(benchmark::State& state) {
   });
 }
 
-/// The same, but each task holds Views of its own, one set of 1000 in turn: the reference counts are not
-/// what two threads change all the time.
+/// The same, but each task holds Views of its own, one set of 1000 in turn: the reference counts
+/// are not what two threads change all the time.
 template <std::size_t count>
 void captured_in_turn(benchmark::State& state) {
   std::vector<Holds<count>> functors;
@@ -103,7 +104,8 @@ void view_arguments(benchmark::State& state) {
 template <std::size_t count>
 void register_one() {
   auto const rows = [](char const* pattern, auto* function) {
-    benchmark::RegisterBenchmark((std::string(pattern) + "/views:" + std::to_string(count)).c_str(), function)
+    benchmark::RegisterBenchmark((std::string(pattern) + "/views:" + std::to_string(count)).c_str(),
+                                 function)
         ->ArgName("workers")
         ->Arg(1)
         ->Arg(2)

@@ -16,7 +16,8 @@ using namespace trellis;
 
 enum How : std::int64_t { keep = 0, to_read = 1, give_up = 2 };
 
-// Each group: a task that writes, and `successors` that read and wait for it. All groups wait for a gate.
+// Each group: a task that writes, and `successors` that read and wait for it. All groups wait for a
+// gate.
 void demotion(benchmark::State& state, How how) {
   std::int64_t const successors = state.range(0);
   std::vector<View> views;
@@ -35,15 +36,17 @@ void demotion(benchmark::State& state, How how) {
 
 template <class Rows>
 void groups(Rows* rows) {
-  rows->ArgNames({"successors", "workers"})->ArgsProduct({{0, 1, 10, 100}, {1, 2}})->UseManualTime();
+  rows->ArgNames({"successors", "workers"})
+      ->ArgsProduct({{0, 1, 10, 100}, {1, 2}})
+      ->UseManualTime();
   rows->Unit(benchmark::kMillisecond);
 }
 BENCHMARK_CAPTURE(demotion, none, keep)->Name("demoted_not")->Apply(groups);
 BENCHMARK_CAPTURE(demotion, to_read, to_read)->Name("demoted_to_read")->Apply(groups);
 BENCHMARK_CAPTURE(demotion, release, give_up)->Name("released")->Apply(groups);
 
-// As a chain: each task demotes what it has to reading, behind it one reads, behind that the next one
-// writes. What has to be looked at is what waits on the same View.
+// As a chain: each task demotes what it has to reading, behind it one reads, behind that the next
+// one writes. What has to be looked at is what waits on the same View.
 void demoted_in_chain(benchmark::State& state) {
   View const x("x", 1);
   measure_execution(
@@ -64,12 +67,14 @@ BENCHMARK(demoted_in_chain)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-// What other tasks pay in a graph where one has demoted: `stencil` behind a single demotion, long over.
+// What other tasks pay in a graph where one has demoted: `stencil` behind a single demotion, long
+// over.
 void stencil_after_demotion(benchmark::State& state) {
   Ring const ring(state.range(0));
   View const x("x", 1);
   TaskGraph graph(with_workers(state.range(1)));
-  host_task("demotes", ResourcePolicy(graph, write(x)), [&x](TaskScope& self) { self.demote(read(x)); });
+  host_task("demotes", ResourcePolicy(graph, write(x)),
+            [&x](TaskScope& self) { self.demote(read(x)); });
   measure_run(state, graph, [&] { ring.submit(graph); });
 }
 BENCHMARK(stencil_after_demotion)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tasks that exclude each other without an order, where there is more than one thing to exclude from.
+// Tasks that exclude each other without an order, where there is more than one thing to exclude
+// from.
 #include "Measure.hpp"
 #include "Workers.hpp"
 
@@ -16,7 +17,8 @@ using namespace trellis;
 std::vector<View> disjoint_areas(std::int64_t count) {
   View const all("areas", static_cast<std::size_t>(count));
   std::vector<View> areas;
-  for (std::int64_t k = 0; k != count; ++k) areas.push_back(Kokkos::subview(all, std::pair(k, k + 1)));
+  for (std::int64_t k = 0; k != count; ++k)
+    areas.push_back(Kokkos::subview(all, std::pair(k, k + 1)));
   return areas;
 }
 
@@ -26,7 +28,8 @@ void exclusive_areas(benchmark::State& state) {
   TaskGraph graph(with_workers(state.range(1)));
   measure_run(state, graph, [&] {
     for (std::size_t k = 0; k != task_count; ++k)
-      parallel_for("exclusive", ResourcePolicy(graph, 1, on<Space>, exclusive(areas[k % areas.size()])),
+      parallel_for("exclusive",
+                   ResourcePolicy(graph, 1, on<Space>, exclusive(areas[k % areas.size()])),
                    Nothing());
   });
 }

@@ -12,8 +12,8 @@
 
 namespace micro {
 
-/// A running task with these accesses that ends when it is told to. It holds back what is submitted behind
-/// it, and one worker.
+/// A running task with these accesses that ends when it is told to. It holds back what is submitted
+/// behind it, and one worker.
 class Gate {
  public:
   template <class... Accesses>
@@ -58,8 +58,8 @@ inline double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Times the run alone of what `submit(graph, gate)` submits, which must see to it that all of it is behind
-/// the gate.
+/// Times the run alone of what `submit(graph, gate)` submits, which must see to it that all of it
+/// is behind the gate.
 template <class Submit, class... Accesses>
 void measure_execution(benchmark::State& state, std::int64_t workers, Submit const& submit,
                        Accesses const&... accesses) {

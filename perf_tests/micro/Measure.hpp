@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What all benchmarks share. Only what Trellis has offered since its first version is used, so that the same
-/// source builds with older and newer ones.
+/// What all benchmarks share. Only what Trellis has offered since its first version is used, so
+/// that the same source builds with older and newer ones.
 namespace micro {
 
 #ifdef KOKKOS_ENABLE_SERIAL
@@ -45,7 +45,8 @@ class Tally {
   /// `untimed`: tasks that are not what is measured, without edges to tasks before them.
   void report(benchmark::State& state, std::int64_t untimed = 0) const {
     using benchmark::Counter;
-    auto const tasks = static_cast<double>(m_graph->submitted() - m_tasks) - static_cast<double>(untimed);
+    auto const tasks =
+        static_cast<double>(m_graph->submitted() - m_tasks) - static_cast<double>(untimed);
     state.counters["time_per_task"] = Counter(tasks, Counter::kIsRate | Counter::kInvert);
     state.counters["tasks_per_second"] = Counter(tasks, Counter::kIsRate);
     state.counters["edges_per_task"] = static_cast<double>(m_graph->edges() - m_edges) / tasks;

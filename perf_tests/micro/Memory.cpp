@@ -20,7 +20,8 @@ using namespace trellis;
 
 constexpr std::int64_t ring_tiles = 1000;
 
-// What a graph takes once must be there before: as many tasks in flight as there may be, and 100 000 tasks.
+// What a graph takes once must be there before: as many tasks in flight as there may be, and 100
+// 000 tasks.
 void warm_up(TaskGraph& graph, Ring const& ring) {
   ring.submit(graph, 100'000 / ring_tiles);
   graph.wait();
@@ -75,7 +76,8 @@ void measure_in_flight(benchmark::State& state, Submit const& submit, Accesses c
     std::optional<std::int64_t> const held = allocated_bytes();
     auto const tasks = static_cast<double>(graph.in_flight() - 1);
     if (tasks != static_cast<double>(cap - 1)) state.SkipWithError("the tasks are not held back");
-    state.counters["task_memory_per_task"] = static_cast<double>(graph.task_memory() - slab_before) / tasks;
+    state.counters["task_memory_per_task"] =
+        static_cast<double>(graph.task_memory() - slab_before) / tasks;
     if (before && held)
       state.counters["bytes_per_task_in_flight"] = static_cast<double>(*held - *before) / tasks;
     state.counters["time_per_task"] = benchmark::Counter(
@@ -87,7 +89,8 @@ void measure_in_flight(benchmark::State& state, Submit const& submit, Accesses c
 
 void in_flight_host_tasks(benchmark::State& state) {
   measure_in_flight(state, [](TaskGraph& graph, Future<void> const& gate, std::int64_t count) {
-    for (std::int64_t k = 0; k != count; ++k) host_task("host", ResourcePolicy(graph, after(gate)), [] {});
+    for (std::int64_t k = 0; k != count; ++k)
+      host_task("host", ResourcePolicy(graph, after(gate)), [] {});
   });
 }
 
@@ -107,10 +110,10 @@ void in_flight_independent(benchmark::State& state) {
   for (std::int64_t k = 1; k != state.range(0); ++k) views.emplace_back("x", 1);
   measure_in_flight(state, [&](TaskGraph& graph, Future<void> const& gate, std::int64_t count) {
     for (std::int64_t k = 0; k != count; ++k)
-      parallel_for(
-          "alone",
-          ResourcePolicy(graph, 1, on<Space>, after(gate), write(views[static_cast<std::size_t>(k)])),
-          Nothing());
+      parallel_for("alone",
+                   ResourcePolicy(graph, 1, on<Space>, after(gate),
+                                  write(views[static_cast<std::size_t>(k)])),
+                   Nothing());
   });
 }
 
@@ -118,7 +121,9 @@ void in_flight_stencil(benchmark::State& state) {
   Ring const ring(ring_tiles);
   measure_in_flight(
       state,
-      [&](TaskGraph& graph, Future<void> const&, std::int64_t count) { ring.submit_tasks(graph, count); },
+      [&](TaskGraph& graph, Future<void> const&, std::int64_t count) {
+        ring.submit_tasks(graph, count);
+      },
       write(ring.field(0)), write(ring.field(1)));
 }
 

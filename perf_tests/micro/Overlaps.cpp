@@ -79,14 +79,15 @@ struct Square {
         for (std::int64_t j = 1; j < side * cells; j += cells) {
           auto const box = [&](std::int64_t i_begin, std::int64_t i_end, std::int64_t j_begin,
                                std::int64_t j_end) {
-            return Part(Kokkos::subview(field, std::pair(i_begin, i_end), std::pair(j_begin, j_end)));
+            return Part(
+                Kokkos::subview(field, std::pair(i_begin, i_end), std::pair(j_begin, j_end)));
           };
           std::int64_t const i_end = i + cells;
           std::int64_t const j_end = j + cells;
           copy.push_back({box(i, i_end, j, j_end),
                           box(i - 1, i_end + 1, j - 1, j_end + 1),
-                          {box(i, i_end, j - 1, j), box(i, i_end, j_end, j_end + 1), box(i - 1, i, j, j_end),
-                           box(i_end, i_end + 1, j, j_end)}});
+                          {box(i, i_end, j - 1, j), box(i, i_end, j_end, j_end + 1),
+                           box(i - 1, i, j, j_end), box(i_end, i_end + 1, j, j_end)}});
         }
     }
   }
@@ -96,7 +97,8 @@ struct Square {
   void for_each_task(Submit const& submit) const {
     std::size_t const tiles = copies[0].size();
     for (std::int64_t step = 0; step != steps_for(static_cast<std::int64_t>(tiles)); ++step)
-      for (std::size_t t = 0; t != tiles; ++t) submit(copies[step % 2][t], copies[(step + 1) % 2][t]);
+      for (std::size_t t = 0; t != tiles; ++t)
+        submit(copies[step % 2][t], copies[(step + 1) % 2][t]);
   }
 
   std::array<std::vector<Tile>, 2> copies;
@@ -107,7 +109,8 @@ void halo_2d(benchmark::State& state) {
   TaskGraph graph(with_workers(state.range(1)));
   measure_run(state, graph, [&] {
     square.for_each_task([&](Square::Tile const& from, Square::Tile const& to) {
-      parallel_for("tile", ResourcePolicy(graph, 1, on<Space>, read(from.with_halo), write(to.inner)),
+      parallel_for("tile",
+                   ResourcePolicy(graph, 1, on<Space>, read(from.with_halo), write(to.inner)),
                    Nothing());
     });
   });
@@ -118,18 +121,20 @@ void strips_2d(benchmark::State& state) {
   TaskGraph graph(with_workers(state.range(1)));
   measure_run(state, graph, [&] {
     square.for_each_task([&](Square::Tile const& from, Square::Tile const& to) {
-      parallel_for(
-          "tile",
-          ResourcePolicy(graph, 1, on<Space>, read(from.inner), read(from.strips[0]), read(from.strips[1]),
-                         read(from.strips[2]), read(from.strips[3]), write(to.inner)),
-          Nothing());
+      parallel_for("tile",
+                   ResourcePolicy(graph, 1, on<Space>, read(from.inner), read(from.strips[0]),
+                                  read(from.strips[1]), read(from.strips[2]), read(from.strips[3]),
+                                  write(to.inner)),
+                   Nothing());
     });
   });
 }
 
 template <class Rows>
 void squares(Rows* rows) {
-  rows->ArgNames({"tiles", "workers"})->ArgsProduct({{16, 100, 1024, 10000}, {1, 2}})->UseRealTime();
+  rows->ArgNames({"tiles", "workers"})
+      ->ArgsProduct({{16, 100, 1024, 10000}, {1, 2}})
+      ->UseRealTime();
   rows->Unit(benchmark::kMillisecond);
 }
 BENCHMARK(halo_2d)->Apply(squares);
@@ -141,7 +146,8 @@ void measure_areas(benchmark::State& state, std::vector<View> const& areas) {
   std::size_t const tasks = std::max<std::size_t>(task_count, areas.size());
   measure_run(state, graph, [&] {
     for (std::size_t k = 0; k != tasks; ++k)
-      parallel_for("alone", ResourcePolicy(graph, 1, on<Space>, write(areas[k % areas.size()])), Nothing());
+      parallel_for("alone", ResourcePolicy(graph, 1, on<Space>, write(areas[k % areas.size()])),
+                   Nothing());
   });
 }
 
@@ -167,7 +173,8 @@ void area_counts(Rows* rows) {
 BENCHMARK(areas_of_one_view)->Apply(area_counts);
 BENCHMARK(areas_of_own_views)->Apply(area_counts);
 
-// Two halves of a View, and all of it, in turns: each access covers, or is covered by, the one before.
+// Two halves of a View, and all of it, in turns: each access covers, or is covered by, the one
+// before.
 void halves_and_whole(benchmark::State& state) {
   View const whole("x", 2);
   View const left = Kokkos::subview(whole, std::pair(0, 1));
@@ -179,7 +186,12 @@ void halves_and_whole(benchmark::State& state) {
         parallel_for("part", ResourcePolicy(graph, 1, on<Space>, read_write(*area)), Nothing());
   });
 }
-BENCHMARK(halves_and_whole)->ArgName("workers")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(halves_and_whole)
+    ->ArgName("workers")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace micro

@@ -79,7 +79,12 @@ void exclusive_tasks(benchmark::State& state) {
       parallel_for("exclusive", ResourcePolicy(graph, 1, on<Space>, exclusive(token)), Nothing());
   });
 }
-BENCHMARK(exclusive_tasks)->ArgName("workers")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(exclusive_tasks)
+    ->ArgName("workers")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 void host_tasks(benchmark::State& state) {
   TaskGraph graph(with_workers(state.range(0)));
@@ -87,7 +92,12 @@ void host_tasks(benchmark::State& state) {
     for (int k = 0; k < task_count; ++k) host_task("host", ResourcePolicy(graph), [] {});
   });
 }
-BENCHMARK(host_tasks)->ArgName("workers")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(host_tasks)
+    ->ArgName("workers")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace micro

@@ -12,7 +12,8 @@
 
 namespace micro {
 
-/// Tasks that all read the same Views, which nobody writes: no edges among them, only the price of an access.
+/// Tasks that all read the same Views, which nobody writes: no edges among them, only the price of
+/// an access.
 class Readers {
  public:
   Readers() {
@@ -34,10 +35,12 @@ class Readers {
   static constexpr std::size_t most = 8;
 
   template <std::size_t... I, class... Properties>
-  void submit(std::index_sequence<I...>, trellis::TaskGraph& graph, Properties const&... properties) const {
+  void submit(std::index_sequence<I...>, trellis::TaskGraph& graph,
+              Properties const&... properties) const {
     using namespace trellis;
     for (int k = 0; k < task_count; ++k)
-      parallel_for("reader", ResourcePolicy(graph, 1, on<Space>, properties..., read(m_views[I])...),
+      parallel_for("reader",
+                   ResourcePolicy(graph, 1, on<Space>, properties..., read(m_views[I])...),
                    Nothing());
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A tree of empty tasks, each of which waits for its two halves: what forking and joining costs, beside
-// oneTBB's task groups where CMake finds them. The counters are per task of the tree.
+// A tree of empty tasks, each of which waits for its two halves: what forking and joining costs,
+// beside oneTBB's task groups where CMake finds them. The counters are per task of the tree.
 #if __has_include(<Trellis_TaskScope.hpp>)
 
 #include "Measure.hpp"
@@ -20,7 +20,8 @@ using namespace trellis;
 void fork_and_wait(TaskScope& self, std::int64_t depth) {
   if (depth == 0) return;
   for (int half = 0; half != 2; ++half)
-    host_task("half", ResourcePolicy(self), [depth](TaskScope& inner) { fork_and_wait(inner, depth - 1); });
+    host_task("half", ResourcePolicy(self),
+              [depth](TaskScope& inner) { fork_and_wait(inner, depth - 1); });
   self.wait();
 }
 
@@ -35,15 +36,17 @@ std::int64_t fork_and_get(TaskScope& self, std::int64_t depth) {
 void recursion_wait(benchmark::State& state) {
   TaskGraph graph(with_workers(state.range(1)));
   measure_run(state, graph, [&] {
-    host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) { fork_and_wait(self, state.range(0)); });
+    host_task("whole", ResourcePolicy(graph),
+              [&](TaskScope& self) { fork_and_wait(self, state.range(0)); });
   });
 }
 
 void recursion_get(benchmark::State& state) {
   TaskGraph graph(with_workers(state.range(1)));
   measure_run(state, graph, [&] {
-    auto const whole = host_task("whole", ResourcePolicy(graph),
-                                 [&](TaskScope& self) { return fork_and_get(self, state.range(0)); });
+    auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
+      return fork_and_get(self, state.range(0));
+    });
     if (whole.get() != std::int64_t{1} << state.range(0)) state.SkipWithError("leaves are missing");
   });
 }
@@ -72,7 +75,8 @@ void recursion_onetbb(benchmark::State& state) {
   for (auto _ : state) once();
   using benchmark::Counter;
   auto const tasks = static_cast<double>((std::int64_t{2} << state.range(0)) - 1);
-  state.counters["time_per_task"] = Counter(tasks, Counter::kIsIterationInvariantRate | Counter::kInvert);
+  state.counters["time_per_task"] =
+      Counter(tasks, Counter::kIsIterationInvariantRate | Counter::kInvert);
 }
 BENCHMARK(recursion_onetbb)->Apply(with_trees);
 #endif

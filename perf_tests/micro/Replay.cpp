@@ -18,7 +18,8 @@ using namespace trellis;
 
 /// `tasks`: how many `submit()` submits.
 template <class Submit>
-void measure_replay(benchmark::State& state, TaskGraph& graph, std::int64_t tasks, Submit const& submit) {
+void measure_replay(benchmark::State& state, TaskGraph& graph, std::int64_t tasks,
+                    Submit const& submit) {
   Plan plan = graph.record(submit);
   graph.replay(plan, 1);  // starts the threads and takes the memory
   graph.wait();
@@ -28,7 +29,8 @@ void measure_replay(benchmark::State& state, TaskGraph& graph, std::int64_t task
   }
   using benchmark::Counter;
   auto const count = static_cast<double>(tasks);
-  state.counters["time_per_task"] = Counter(count, Counter::kIsIterationInvariantRate | Counter::kInvert);
+  state.counters["time_per_task"] =
+      Counter(count, Counter::kIsIterationInvariantRate | Counter::kInvert);
   state.counters["tasks_per_second"] = Counter(count, Counter::kIsIterationInvariantRate);
 }
 
@@ -65,7 +67,8 @@ BENCHMARK(replay_steps)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// The same as a loop that `iterate` makes plans of: passes of two steps, each with functors of its own.
+// The same as a loop that `iterate` makes plans of: passes of two steps, each with functors of its
+// own.
 void iterate_steps(benchmark::State& state) {
   Ring const ring(state.range(0));
   std::int64_t const passes = ring.steps() / 2;
@@ -94,7 +97,12 @@ void replay_chain(benchmark::State& state) {
       parallel_for("link", ResourcePolicy(graph, 1, on<Space>, read_write(x)), Nothing());
   });
 }
-BENCHMARK(replay_chain)->ArgName("workers")->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(replay_chain)
+    ->ArgName("workers")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 void replay_independent(benchmark::State& state) {
   std::vector<View> views;
@@ -125,7 +133,12 @@ void record_stencil(benchmark::State& state) {
   state.counters["time_per_task"] = Counter(static_cast<double>(ring.steps() * state.range(0)),
                                             Counter::kIsIterationInvariantRate | Counter::kInvert);
 }
-BENCHMARK(record_stencil)->ArgName("tiles")->Arg(10)->Arg(1000)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(record_stencil)
+    ->ArgName("tiles")
+    ->Arg(10)
+    ->Arg(1000)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace micro

@@ -14,11 +14,12 @@
 
 namespace micro {
 
-/// A field on a ring, cut into tiles, in two copies that take turns. A tile's next step reads the tile and
-/// both its neighbours.
+/// A field on a ring, cut into tiles, in two copies that take turns. A tile's next step reads the
+/// tile and both its neighbours.
 class Ring {
  public:
-  explicit Ring(std::int64_t tiles) : m_fields{make_field("even", tiles), make_field("odd", tiles)} {
+  explicit Ring(std::int64_t tiles)
+      : m_fields{make_field("even", tiles), make_field("odd", tiles)} {
     for (std::size_t f = 0; f != 2; ++f)
       for (std::int64_t t = 0; t != tiles; ++t)
         m_tiles[f].push_back(
@@ -45,8 +46,8 @@ class Ring {
       std::vector<View> const& to = m_tiles[(step + 1) % 2];
       for (std::size_t t = 0; t <= last && count > 0; ++t, --count)
         parallel_for("tile",
-                     ResourcePolicy(graph, 1, on<Space>, read(from[t == 0 ? last : t - 1]), read(from[t]),
-                                    read(from[t == last ? 0 : t + 1]), write(to[t])),
+                     ResourcePolicy(graph, 1, on<Space>, read(from[t == 0 ? last : t - 1]),
+                                    read(from[t]), read(from[t == last ? 0 : t + 1]), write(to[t])),
                      Nothing());
     }
   }

@@ -18,7 +18,8 @@ using namespace trellis;
 /// Times `submit(graph, gate)`, which must see to it that all of its tasks are held back: with
 /// `after(gate)`, or by `accesses`, which are the gate's.
 template <class Submit, class... Accesses>
-void measure_submission(benchmark::State& state, Submit const& submit, Accesses const&... accesses) {
+void measure_submission(benchmark::State& state, Submit const& submit,
+                        Accesses const&... accesses) {
   if (!can_hold_back(state)) return;
   TaskGraph graph(without_cap(1));
   auto const once = [&] {
@@ -49,8 +50,8 @@ BENCHMARK(submission_independent)->UseManualTime()->Unit(benchmark::kMillisecond
 void submission_stencil(benchmark::State& state) {
   Ring const ring(state.range(0));
   measure_submission(
-      state, [&](TaskGraph& graph, Future<void> const&) { ring.submit(graph); }, write(ring.field(0)),
-      write(ring.field(1)));
+      state, [&](TaskGraph& graph, Future<void> const&) { ring.submit(graph); },
+      write(ring.field(0)), write(ring.field(1)));
 }
 BENCHMARK(submission_stencil)
     ->ArgName("tiles")
@@ -62,8 +63,9 @@ BENCHMARK(submission_stencil)
 template <std::size_t count>
 void submission_readers(benchmark::State& state) {
   Readers const readers;
-  measure_submission(
-      state, [&](TaskGraph& graph, Future<void> const& gate) { readers.submit<count>(graph, after(gate)); });
+  measure_submission(state, [&](TaskGraph& graph, Future<void> const& gate) {
+    readers.submit<count>(graph, after(gate));
+  });
 }
 
 template <std::size_t... count>

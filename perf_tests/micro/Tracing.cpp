@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What it costs to look at tasks: both graphs and time stamps, an observer, a log, and what is made of them.
+// What it costs to look at tasks: both graphs and time stamps, an observer, a log, and what is made
+// of them.
 #include "Gate.hpp"
 #include "Measure.hpp"
 #include "Ring.hpp"
@@ -22,8 +23,8 @@ class NoBuffer : public std::streambuf {
   std::streamsize xsputn(char const*, std::streamsize count) override { return count; }
 };
 
-/// A graph that keeps what happened grows, so each iteration has a new one, for all rows alike. What a graph
-/// takes once is taken before the clock starts.
+/// A graph that keeps what happened grows, so each iteration has a new one, for all rows alike.
+/// What a graph takes once is taken before the clock starts.
 template <class Set>
 void traced(benchmark::State& state, Set const& set) {
   Ring const ring(state.range(0));
@@ -109,8 +110,8 @@ void recorded(benchmark::State& state, Take const& take) {
   graph.wait();
   for (auto _ : state) take(graph);
   using benchmark::Counter;
-  state.counters["time_per_task"] =
-      Counter(static_cast<double>(graph.submitted()), Counter::kIsIterationInvariantRate | Counter::kInvert);
+  state.counters["time_per_task"] = Counter(static_cast<double>(graph.submitted()),
+                                            Counter::kIsIterationInvariantRate | Counter::kInvert);
 }
 
 void trace_take(benchmark::State& state) {
@@ -119,7 +120,12 @@ void trace_take(benchmark::State& state) {
     if (trace.graph.nodes().empty()) throw std::logic_error("nothing was recorded");
   });
 }
-BENCHMARK(trace_take)->ArgName("tiles")->Arg(10)->Arg(1000)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(trace_take)
+    ->ArgName("tiles")
+    ->Arg(10)
+    ->Arg(1000)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 void trace_write_json(benchmark::State& state) {
   recorded(state, [](TaskGraph const& graph) {
@@ -128,7 +134,11 @@ void trace_write_json(benchmark::State& state) {
     graph.trace().write_chrome_json(out);
   });
 }
-BENCHMARK(trace_write_json)->ArgName("tiles")->Arg(10)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(trace_write_json)
+    ->ArgName("tiles")
+    ->Arg(10)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace micro

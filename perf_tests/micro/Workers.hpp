@@ -12,8 +12,8 @@ inline std::int64_t hardware_threads() {
   return threads > 0 ? threads : 1;
 }
 
-/// Adds rows with more workers than 1 and 2: powers of two up to the hardware threads, and twice the
-/// hardware threads. `before` are the arguments in front of the workers.
+/// Adds rows with more workers than 1 and 2: powers of two up to the hardware threads, and twice
+/// the hardware threads. `before` are the arguments in front of the workers.
 template <std::int64_t... before, class Rows>
 void with_more_workers(Rows* rows) {
   std::int64_t const threads = hardware_threads();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a task costs: graphs of tasks with empty bodies. perf_tests/README.md says what each benchmark
-// measures.
+// What a task costs: graphs of tasks with empty bodies. perf_tests/README.md says what each
+// benchmark measures.
 #include "Measure.hpp"
 
 #include <cstdlib>
@@ -20,8 +20,8 @@ std::string compiler() {
 }
 
 std::string kokkos_version() {
-  return std::to_string(KOKKOS_VERSION / 10000) + '.' + std::to_string(KOKKOS_VERSION / 100 % 100) + '.' +
-         std::to_string(KOKKOS_VERSION % 100);
+  return std::to_string(KOKKOS_VERSION / 10000) + '.' + std::to_string(KOKKOS_VERSION / 100 % 100) +
+         '.' + std::to_string(KOKKOS_VERSION % 100);
 }
 
 void describe_run() {
@@ -39,7 +39,8 @@ void describe_run() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);  // before Kokkos starts, because --help ends the program in here
+  benchmark::Initialize(&argc,
+                        argv);  // before Kokkos starts, because --help ends the program in here
   Kokkos::ScopeGuard const kokkos(argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   describe_run();

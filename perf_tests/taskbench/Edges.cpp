@@ -26,13 +26,15 @@ std::vector<int> Edges::declared(std::int64_t step, int column) const {
 }
 
 void Edges::add_row(std::int64_t step, int copies) {
-  // Readers of what is overwritten: the reverse of the inputs in the step behind the overwritten one.
+  // Readers of what is overwritten: the reverse of the inputs in the step behind the overwritten
+  // one.
   std::vector<std::vector<int>> readers(static_cast<std::size_t>(m_shape.width));
   std::int64_t const reading = step - copies + 1;
   if (reading > 0) {
     Columns const columns = columns_at(m_shape, reading);
     for (int c = columns.begin; c != columns.end; ++c)
-      for (int const input : declared(reading, c)) readers[static_cast<std::size_t>(input)].push_back(c);
+      for (int const input : declared(reading, c))
+        readers[static_cast<std::size_t>(input)].push_back(c);
   }
   Columns const overwritten = columns_at(m_shape, step - copies);
   Row row;
@@ -45,9 +47,10 @@ void Edges::add_row(std::int64_t step, int copies) {
     std::vector<int> const& behind = readers[static_cast<std::size_t>(column)];
     for (int const c : behind) predecessors.push_back({copies - 1, c});
     if (behind.empty() && overwritten.contains(column)) predecessors.push_back({copies, column});
-    std::sort(predecessors.begin(), predecessors.end(), [](Predecessor const& a, Predecessor const& b) {
-      return a.steps_back != b.steps_back ? a.steps_back < b.steps_back : a.column < b.column;
-    });
+    std::sort(
+        predecessors.begin(), predecessors.end(), [](Predecessor const& a, Predecessor const& b) {
+          return a.steps_back != b.steps_back ? a.steps_back < b.steps_back : a.column < b.column;
+        });
     predecessors.erase(std::unique(predecessors.begin(), predecessors.end()), predecessors.end());
     // A reader in the very same step exists with one copy only, which cannot be ordered.
     row.predecessors.add(predecessors);

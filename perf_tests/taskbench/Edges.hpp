@@ -17,13 +17,14 @@ struct Predecessor {
   friend bool operator==(Predecessor const&, Predecessor const&) = default;
 };
 
-/// The edges of a shape whose columns keep `copies` outputs: step s writes copy s % copies, so it must wait
-/// for those who read what it overwrites. Every model gets its edges from here: those that analyse accesses
-/// ask for `declared_inputs` (and find the others themselves), those whose edges are given by hand ask for
-/// `predecessors`. Tables, computed before the clock starts.
+/// The edges of a shape whose columns keep `copies` outputs: step s writes copy s % copies, so it
+/// must wait for those who read what it overwrites. Every model gets its edges from here: those
+/// that analyse accesses ask for `declared_inputs` (and find the others themselves), those whose
+/// edges are given by hand ask for `predecessors`. Tables, computed before the clock starts.
 class Edges {
  public:
-  /// With `drop`, task (step 1, column 1) is not declared to read its first input in another column.
+  /// With `drop`, task (step 1, column 1) is not declared to read its first input in another
+  /// column.
   Edges(Shape const& shape, int copies, bool drop);
 
   /// What the task really reads.
@@ -33,7 +34,8 @@ class Edges {
   [[nodiscard]] std::span<int const> declared_inputs(std::int64_t step, int column) const {
     return row(step).declared.of(column);
   }
-  /// Declared inputs, readers of the copy that is overwritten, and its writer where it has no reader.
+  /// Declared inputs, readers of the copy that is overwritten, and its writer where it has no
+  /// reader.
   [[nodiscard]] std::span<Predecessor const> predecessors(std::int64_t step, int column) const {
     return row(step).predecessors.of(column);
   }
@@ -62,7 +64,8 @@ class Edges {
   };
 
   [[nodiscard]] Row const& row(std::int64_t step) const {
-    return m_rows[static_cast<std::size_t>(step < m_first ? step : m_first + (step - m_first) % m_period)];
+    return m_rows[static_cast<std::size_t>(step < m_first ? step
+                                                          : m_first + (step - m_first) % m_period)];
   }
   [[nodiscard]] std::vector<int> declared(std::int64_t step, int column) const;
   void add_row(std::int64_t step, int copies);

@@ -9,7 +9,8 @@ double compute(std::int64_t iterations) {
   if (iterations <= 0) return 0;
   std::array<double, 64> a;
   for (std::size_t i = 0; i != a.size(); ++i) a[i] = 1 + 0.001 * static_cast<double>(i);
-  // The fixed point is 1: the numbers neither overflow nor become denormal, which would change the speed.
+  // The fixed point is 1: the numbers neither overflow nor become denormal, which would change the
+  // speed.
   for (std::int64_t n = 0; n != iterations; ++n)
     for (double& each : a) each = each * 0.9375 + 0.0625;
   double sum = 0;
@@ -30,8 +31,10 @@ double sweep(std::int64_t iterations, std::int64_t first, std::span<double> buff
 }
 
 std::int64_t imbalanced(std::int64_t iterations, double imbalance, std::int64_t step, int column) {
-  double const u = pseudo_random(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(column), 1);
-  return static_cast<std::int64_t>(static_cast<double>(iterations) * (1 + imbalance * (2 * u - 1)) + 0.5);
+  double const u =
+      pseudo_random(static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(column), 1);
+  return static_cast<std::int64_t>(static_cast<double>(iterations) * (1 + imbalance * (2 * u - 1)) +
+                                   0.5);
 }
 
 }  // namespace taskbench

@@ -8,26 +8,27 @@
 #include <span>
 #include <string_view>
 
-/// What a task does besides reading its inputs and writing its output. Never inlined, so that all models run
-/// the same machine code.
+/// What a task does besides reading its inputs and writing its output. Never inlined, so that all
+/// models run the same machine code.
 namespace taskbench {
 
 enum class Kernel { empty, compute_bound, memory_bound, load_imbalance };
 
-inline constexpr std::array<std::string_view, 4> kernel_names{"empty", "compute_bound", "memory_bound",
-                                                              "load_imbalance"};
+inline constexpr std::array<std::string_view, 4> kernel_names{"empty", "compute_bound",
+                                                              "memory_bound", "load_imbalance"};
 
-/// An iteration: one fused multiply-add on each of 64 numbers, each of which depends on the iteration before.
+/// An iteration: one fused multiply-add on each of 64 numbers, each of which depends on the
+/// iteration before.
 double compute(std::int64_t iterations);
 inline constexpr double flops_per_iteration = 128;
 
-/// An iteration: reads and overwrites the next 4 KiB of `buffer`, which is swept again and again, beginning
-/// with block `first`.
+/// An iteration: reads and overwrites the next 4 KiB of `buffer`, which is swept again and again,
+/// beginning with block `first`.
 double sweep(std::int64_t iterations, std::int64_t first, std::span<double> buffer);
 inline constexpr std::size_t block_bytes = 4096;
 
-/// Iterations of one task of load_imbalance: a factor in [1 - imbalance, 1 + imbalance), the same in every
-/// model and run.
+/// Iterations of one task of load_imbalance: a factor in [1 - imbalance, 1 + imbalance), the same
+/// in every model and run.
 std::int64_t imbalanced(std::int64_t iterations, double imbalance, std::int64_t step, int column);
 
 }  // namespace taskbench

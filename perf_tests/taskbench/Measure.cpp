@@ -16,12 +16,13 @@ double median(std::vector<double> values) {
 std::int64_t usable_steps(Parameters const& parameters, std::int64_t steps) {
   std::int64_t const copies = parameters.copies;
   std::int64_t least = 2 * copies;
-  if (parameters.shape.pattern == Pattern::dom) least = std::max<std::int64_t>(least, parameters.shape.width);
+  if (parameters.shape.pattern == Pattern::dom)
+    least = std::max<std::int64_t>(least, parameters.shape.width);
   return (std::max(steps, least) + copies - 1) / copies * copies;
 }
 
-std::vector<Result> measure(std::vector<Model*> const& models, Parameters const& parameters, int repetitions,
-                            std::vector<LeftOut>& left_out) {
+std::vector<Result> measure(std::vector<Model*> const& models, Parameters const& parameters,
+                            int repetitions, std::vector<LeftOut>& left_out) {
   struct Entry {
     Model* model;
     Work* work;
@@ -32,13 +33,14 @@ std::vector<Result> measure(std::vector<Model*> const& models, Parameters const&
   std::vector<Entry> entries;
   for (Model* const model : models) {
     if (std::string const why = model->why_not(parameters); !why.empty()) {
-      left_out.push_back({model->name(),
-                          std::string(pattern_names[static_cast<std::size_t>(parameters.shape.pattern)]),
-                          why});
+      left_out.push_back(
+          {model->name(),
+           std::string(pattern_names[static_cast<std::size_t>(parameters.shape.pattern)]), why});
       continue;
     }
     Parameters own = parameters;
-    own.shape.steps = usable_steps(own, std::min(own.shape.steps, model->most_tasks() / own.shape.width));
+    own.shape.steps =
+        usable_steps(own, std::min(own.shape.steps, model->most_tasks() / own.shape.width));
     std::unique_ptr<Work>& work = works[own.shape.steps];
     if (!work) work = std::make_unique<Work>(own);
     entries.push_back({model, work.get(), {}});
@@ -57,8 +59,9 @@ std::vector<Result> measure(std::vector<Model*> const& models, Parameters const&
   for (Entry& each : entries) {
     each.model->release();
     auto const [fastest, slowest] = std::minmax_element(each.seconds.begin(), each.seconds.end());
-    results.push_back({each.model, each.work->parameters(), each.work->tasks(), median(each.seconds),
-                       *fastest, *slowest, static_cast<int>(each.seconds.size())});
+    results.push_back({each.model, each.work->parameters(), each.work->tasks(),
+                       median(each.seconds), *fastest, *slowest,
+                       static_cast<int>(each.seconds.size())});
   }
   return results;
 }

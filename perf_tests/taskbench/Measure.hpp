@@ -37,10 +37,10 @@ struct LeftOut {
 /// Steps that are at least `steps`, a multiple of the copies, and what the pattern needs.
 std::int64_t usable_steps(Parameters const& parameters, std::int64_t steps);
 
-/// Each model runs the same work, one after the other, `repetitions` times over, after a warm-up each. Throws
-/// std::runtime_error for a wrong result.
-std::vector<Result> measure(std::vector<Model*> const& models, Parameters const& parameters, int repetitions,
-                            std::vector<LeftOut>& left_out);
+/// Each model runs the same work, one after the other, `repetitions` times over, after a warm-up
+/// each. Throws std::runtime_error for a wrong result.
+std::vector<Result> measure(std::vector<Model*> const& models, Parameters const& parameters,
+                            int repetitions, std::vector<LeftOut>& left_out);
 
 double median(std::vector<double> values);
 

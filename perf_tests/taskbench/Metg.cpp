@@ -21,7 +21,9 @@ double bare_rate(Parameters const& parameters, int workers, double seconds) {
       int const columns = std::max(1, parameters.shape.width / workers);
       bool const memory = parameters.kernel == Kernel::memory_bound;
       std::vector<double> scratch(
-          memory ? static_cast<std::size_t>(columns) * (parameters.scratch_bytes / sizeof(double)) : 0, 1.0);
+          memory ? static_cast<std::size_t>(columns) * (parameters.scratch_bytes / sizeof(double))
+                 : 0,
+          1.0);
       double volatile sink = 0;
       --waiting;
       while (waiting != 0) std::this_thread::yield();
@@ -61,16 +63,18 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   for (Model const* const model : models) numbers.insert(model->workers());
   for (int const number : numbers) {
     std::vector<double> bare;
-    for (int i = 0; i != 3; ++i) bare.push_back(bare_rate(parameters, number, options.seconds_per_run));
+    for (int i = 0; i != 3; ++i)
+      bare.push_back(bare_rate(parameters, number, options.seconds_per_run));
     sweep.peaks[number] = median(bare);
   }
   double const per_thread = sweep.peaks[workers] / workers;
-  std::vector<std::int64_t> iterations{
-      std::max<std::int64_t>(2, static_cast<std::int64_t>(options.coarsest_us * 1e-6 * per_thread))};
+  std::vector<std::int64_t> iterations{std::max<std::int64_t>(
+      2, static_cast<std::int64_t>(options.coarsest_us * 1e-6 * per_thread))};
   while (iterations.back() > 1)
-    iterations.push_back(std::min(
-        iterations.back() - 1,
-        std::max<std::int64_t>(1, std::llround(static_cast<double>(iterations.back()) / options.factor))));
+    iterations.push_back(
+        std::min(iterations.back() - 1,
+                 std::max<std::int64_t>(
+                     1, std::llround(static_cast<double>(iterations.back()) / options.factor))));
   struct Step {
     Parameters parameters;
     std::vector<Model*> models;
@@ -91,14 +95,15 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
       auto const curve = sweep.curves.find(model->name());
       if (curve == sweep.curves.end()) return true;
       auto const& points = curve->second.points;
-      return points.size() >= 2 && std::all_of(points.end() - 2, points.end(), [&](Point const& each) {
+      return points.size() >= 2 &&
+             std::all_of(points.end() - 2, points.end(), [&](Point const& each) {
                return each.result.iterations_per_second() < 0.1 * sweep.peaks[model->workers()];
              });
     });
     if (running.empty()) break;
   }
-  // Whole sweeps are repeated, not points: what disturbs the machine for seconds then spoils one of a point's
-  // runs, not all of them.
+  // Whole sweeps are repeated, not points: what disturbs the machine for seconds then spoils one of
+  // a point's runs, not all of them.
   for (int pass = 1; pass < options.repetitions; ++pass)
     for (Step const& step : steps)
       for (Result const& result : measure(step.models, step.parameters, 1, left_out))
@@ -117,7 +122,8 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   for (auto& [name, curve] : sweep.curves) {
     std::vector<std::pair<double, double>> points;
     for (Point& each : curve.points) {
-      each.efficiency = each.result.iterations_per_second() / sweep.peaks[each.result.model->workers()];
+      each.efficiency =
+          each.result.iterations_per_second() / sweep.peaks[each.result.model->workers()];
       points.emplace_back(each.result.granularity_us(), each.efficiency);
     }
     curve.metg_us = metg50(points);

@@ -7,8 +7,8 @@
 #include <map>
 #include <optional>
 
-/// Minimum effective task granularity (Slaughter et al., SC20): the smallest task granularity, wall-clock
-/// time x workers / tasks, at which a model still reaches half of the peak rate.
+/// Minimum effective task granularity (Slaughter et al., SC20): the smallest task granularity,
+/// wall-clock time x workers / tasks, at which a model still reaches half of the peak rate.
 namespace taskbench {
 
 struct MetgOptions {
@@ -34,8 +34,8 @@ struct Sweep {
   std::map<std::string, Curve> curves;
 };
 
-/// Measures with fewer and fewer iterations. The peak is the best rate of any model with as many workers at
-/// any point, or of bare threads that run nothing but the kernel, whichever is higher.
+/// Measures with fewer and fewer iterations. The peak is the best rate of any model with as many
+/// workers at any point, or of bare threads that run nothing but the kernel, whichever is higher.
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out);
 

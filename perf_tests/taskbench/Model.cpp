@@ -53,7 +53,8 @@ constexpr Entry entries[] = {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Model>> make_models(int workers, std::vector<std::string> const& names) {
+std::vector<std::unique_ptr<Model>> make_models(int workers,
+                                                std::vector<std::string> const& names) {
   std::vector<std::unique_ptr<Model>> models;
   std::vector<std::string> missing = names;
   for (Entry const& each : entries) {
@@ -67,8 +68,9 @@ std::vector<std::unique_ptr<Model>> make_models(int workers, std::vector<std::st
     // A name with a typing error should not look like a model that is missing here.
     std::string all;
     for (Entry const& each : entries) all += ' ' + std::string(each.name);
-    throw std::runtime_error("there is no model called '" + missing.front() +
-                             "' in this build or on this machine (--list-models); this build knows:" + all);
+    throw std::runtime_error(
+        "there is no model called '" + missing.front() +
+        "' in this build or on this machine (--list-models); this build knows:" + all);
   }
   return models;
 }

@@ -39,7 +39,9 @@ class Model {
   /// Why it cannot run this, or nothing.
   [[nodiscard]] virtual std::string why_not(Parameters const&) const { return {}; }
   /// More tasks than that take too long, or too much memory.
-  [[nodiscard]] virtual std::int64_t most_tasks() const { return std::numeric_limits<std::int64_t>::max(); }
+  [[nodiscard]] virtual std::int64_t most_tasks() const {
+    return std::numeric_limits<std::int64_t>::max();
+  }
   /// Does it learn of edges at all?
   [[nodiscard]] virtual bool declares_edges() const { return true; }
 
@@ -50,7 +52,8 @@ class Model {
   /// What `prepare` made is no longer needed.
   virtual void release() {}
 
-  /// Resets the work, runs it and checks it. Seconds of `run`; throws std::runtime_error for a wrong result.
+  /// Resets the work, runs it and checks it. Seconds of `run`; throws std::runtime_error for a
+  /// wrong result.
   virtual double measure(Work& work);
 
  private:
@@ -59,7 +62,8 @@ class Model {
   bool m_trellis;
 };
 
-/// The models with these names, or all that this build has. Throws std::runtime_error when one is missing.
+/// The models with these names, or all that this build has. Throws std::runtime_error when one is
+/// missing.
 std::vector<std::unique_ptr<Model>> make_models(int workers, std::vector<std::string> const& names);
 
 std::unique_ptr<Model> make_trellis(int workers);

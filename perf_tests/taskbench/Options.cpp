@@ -20,14 +20,17 @@ bool has(std::vector<std::string> const& list, std::string const& value) {
 
 void describe(CLI::App& app, Options& options) {
   app.add_flag("--quick", options.quick, "Everything in under two minutes");
-  app.add_flag("--smoke", options.smoke, "Every model and pattern once, tiny, with nothing written");
+  app.add_flag("--smoke", options.smoke,
+               "Every model and pattern once, tiny, with nothing written");
   app.add_flag("--list-models", options.list_models, "The models of this build");
   app.add_flag("--metg", options.metg, "The same as --part metg");
-  app.add_option("--part", options.parts, "Parts of the program: cost, metg, tasks, width; default all")
+  app.add_option("--part", options.parts,
+                 "Parts of the program: cost, metg, tasks, width; default all")
       ->delimiter(',')
       ->check(CLI::IsMember(strings(part_names)));
   app.add_option("--model", options.models, "Models; default all")->delimiter(',');
-  app.add_option("--pattern", options.patterns, "Patterns; default all for cost, stencil_1d for the rest")
+  app.add_option("--pattern", options.patterns,
+                 "Patterns; default all for cost, stencil_1d for the rest")
       ->delimiter(',')
       ->check(CLI::IsMember(strings(pattern_names)));
   app.add_option("--kernel", options.kernels, "Kernels; default empty, and compute_bound for metg")
@@ -67,8 +70,8 @@ void complete(Options& options) {
   if (options.workers == 0)
     options.workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (options.metg) options.parts.emplace_back("metg");
-  bool const one_case =
-      !options.patterns.empty() || !options.kernels.empty() || options.steps != 0 || options.iterations >= 0;
+  bool const one_case = !options.patterns.empty() || !options.kernels.empty() ||
+                        options.steps != 0 || options.iterations >= 0;
   if (options.parts.empty())
     options.parts = one_case ? std::vector<std::string>{"cost"} : strings(part_names);
   if (has(options.parts, "metg") && has(options.kernels, "empty"))
@@ -76,7 +79,8 @@ void complete(Options& options) {
   bool const all = options.patterns.empty() && has(options.parts, "cost");
   if (options.width > widest_table &&
       (all || has(options.patterns, "all_to_all") || has(options.patterns, "dom")))
-    throw CLI::ValidationError("--width", "all_to_all and dom take at most " + std::to_string(widest_table) +
+    throw CLI::ValidationError("--width", "all_to_all and dom take at most " +
+                                              std::to_string(widest_table) +
                                               " columns; name other patterns with --pattern");
 }
 

@@ -11,7 +11,8 @@
 
 namespace taskbench {
 
-/// What the command line asks for. Lists that are empty, and numbers that are 0, are chosen by each part.
+/// What the command line asks for. Lists that are empty, and numbers that are 0, are chosen by each
+/// part.
 struct Options {
   bool quick = false;
   bool smoke = false;

@@ -49,7 +49,8 @@ std::vector<int> candidates(Shape const& shape, std::int64_t step, int column) {
     case Pattern::spread:
       for (int i = 0; i != shape.radix; ++i) {
         std::int64_t const shift = i == 0 ? 0 : step % shape.period;
-        found.push_back(static_cast<int>((column + std::int64_t(i) * width / shape.radix + shift) % width));
+        found.push_back(
+            static_cast<int>((column + std::int64_t(i) * width / shape.radix + shift) % width));
       }
       break;
     case Pattern::random_nearest: {
@@ -86,7 +87,9 @@ Columns columns_at(Shape const& shape, std::int64_t step) {
   int const width = shape.width;
   if (step < 0 || step >= shape.steps) return {0, 0};
   if (shape.pattern == Pattern::tree)
-    return {0, step >= 31 ? width : static_cast<int>(std::min<std::int64_t>(width, std::int64_t(1) << step))};
+    return {0, step >= 31
+                   ? width
+                   : static_cast<int>(std::min<std::int64_t>(width, std::int64_t(1) << step))};
   if (shape.pattern == Pattern::dom)
     return {static_cast<int>(std::max<std::int64_t>(0, step + width - shape.steps)),
             static_cast<int>(std::min<std::int64_t>(width, step + 1))};

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-/// Which tasks of the previous step a task reads, as functions of its step and column alone. The patterns are
-/// those of Task Bench (Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel
-/// Runtime Performance", SC20).
+/// Which tasks of the previous step a task reads, as functions of its step and column alone. The
+/// patterns are those of Task Bench (Slaughter et al., "Task Bench: A Parameterized Benchmark for
+/// Evaluating Parallel Runtime Performance", SC20).
 namespace taskbench {
 
 enum class Pattern {
@@ -17,9 +17,9 @@ enum class Pattern {
   no_comm,              ///< its own column
   stencil_1d,           ///< its own column and both neighbours
   stencil_1d_periodic,  ///< the same on a ring
-  dom,             ///< its own column and the left neighbour; the columns are a wavefront that sweeps through
-  tree,            ///< the parent; the number of columns doubles with each step until it is the width
-  fft,             ///< a butterfly: its own column and those at distance 2^(step mod log2 width)
+  dom,   ///< its own column and the left neighbour; the columns are a wavefront that sweeps through
+  tree,  ///< the parent; the number of columns doubles with each step until it is the width
+  fft,   ///< a butterfly: its own column and those at distance 2^(step mod log2 width)
   nearest,         ///< the `radix` columns around it
   spread,          ///< `radix` columns far apart, other ones in each of `period` steps
   random_nearest,  ///< its own column and each of the `radix` around it with probability `fraction`
@@ -51,12 +51,12 @@ struct Columns {
 /// The columns that have a task in this step.
 Columns columns_at(Shape const& shape, std::int64_t step);
 
-/// The columns that the task reads, of the step before: ascending, none twice, none without a task. None in
-/// step 0.
+/// The columns that the task reads, of the step before: ascending, none twice, none without a task.
+/// None in step 0.
 std::vector<int> inputs_of(Shape const& shape, std::int64_t step, int column);
 
-/// After `first` steps the inputs repeat every `period` steps (the end of a wavefront only leaves columns
-/// out).
+/// After `first` steps the inputs repeat every `period` steps (the end of a wavefront only leaves
+/// columns out).
 struct Repetition {
   std::int64_t first;
   std::int64_t period;

@@ -28,15 +28,16 @@ std::string compiler() {
 }
 
 std::string kokkos_version() {
-  return std::to_string(KOKKOS_VERSION / 10000) + '.' + std::to_string(KOKKOS_VERSION / 100 % 100) + '.' +
-         std::to_string(KOKKOS_VERSION % 100);
+  return std::to_string(KOKKOS_VERSION / 10000) + '.' + std::to_string(KOKKOS_VERSION / 100 % 100) +
+         '.' + std::to_string(KOKKOS_VERSION % 100);
 }
 
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("model name"))
-      if (auto const colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+      if (auto const colon = line.find(": "); colon != std::string::npos)
+        return line.substr(colon + 2);
   return "unknown";
 }
 
@@ -85,7 +86,8 @@ std::optional<double> of_kokkos(std::vector<Result> const& results) {
 std::string cell(std::optional<double> value, char const* format = "%.3g") {
   if (!value) return "-";
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), *value >= 999.5 && *value < 1e6 ? "%.0f" : format, *value);
+  std::snprintf(text.data(), text.size(), *value >= 999.5 && *value < 1e6 ? "%.0f" : format,
+                *value);
   return text.data();
 }
 
@@ -111,8 +113,9 @@ Report::Report(int workers, std::vector<std::unique_ptr<Model>> const& models) {
   std::ifstream("/proc/loadavg") >> load;
   Json described = Json::object();
   for (auto const& each : models)
-    described[each->name()] = {
-        {"what", each->description()}, {"kind", kind_name(each->kind())}, {"workers", each->workers()}};
+    described[each->name()] = {{"what", each->description()},
+                               {"kind", kind_name(each->kind())},
+                               {"workers", each->workers()}};
   std::string const commit = variable("TRELLIS_COMMIT");
   m_context = {{"benchmark", "taskbench"},
                {"date", date()},
@@ -163,8 +166,8 @@ void Report::add(std::string const& part, std::vector<Result> const& results) {
   Parameters const& p = results.front().parameters;
   std::printf("\n%s: %s, %lld iterations\n", part.c_str(), title(p).c_str(),
               static_cast<long long>(p.iterations));
-  std::printf("  %-20s %10s %12s %12s %10s %12s\n", "model", "tasks", "us per task", "tasks/s", "/ kokkos",
-              "/ best peer");
+  std::printf("  %-20s %10s %12s %12s %10s %12s\n", "model", "tasks", "us per task", "tasks/s",
+              "/ kokkos", "/ best peer");
   for (Result const& each : results) {
     std::optional<double> const to_kokkos = ratio(each.us_per_task(), of_kokkos(results));
     std::optional<double> const to_peer = ratio(each.us_per_task(), best_peer(each, results));
@@ -224,7 +227,8 @@ void Report::left_out(std::vector<LeftOut> const& list) {
   std::set<std::string> said;
   for (LeftOut const& each : list) {
     if (!said.insert(each.model + '/' + each.pattern).second) continue;
-    m_context["left_out"].push_back({{"model", each.model}, {"pattern", each.pattern}, {"why", each.why}});
+    m_context["left_out"].push_back(
+        {{"model", each.model}, {"pattern", each.pattern}, {"why", each.why}});
   }
 }
 

@@ -11,8 +11,8 @@
 
 namespace taskbench {
 
-/// Collects rows, prints them as tables, and writes them as JSON: {context: {...}, rows: [...]}. All rows
-/// have the same keys; what does not apply is null.
+/// Collects rows, prints them as tables, and writes them as JSON: {context: {...}, rows: [...]}.
+/// All rows have the same keys; what does not apply is null.
 class Report {
  public:
   Report(int workers, std::vector<std::unique_ptr<Model>> const& models);

@@ -39,8 +39,9 @@ Work::Work(Parameters const& parameters)
                                static_cast<std::size_t>(parameters.shape.width) * m_stride),
       m_results(static_cast<std::size_t>(parameters.shape.width)) {
   if (parameters.kernel == Kernel::memory_bound)
-    m_scratch.assign(
-        static_cast<std::size_t>(parameters.shape.width) * (parameters.scratch_bytes / sizeof(double)), 1.0);
+    m_scratch.assign(static_cast<std::size_t>(parameters.shape.width) *
+                         (parameters.scratch_bytes / sizeof(double)),
+                     1.0);
 }
 
 void Work::run_task(std::int64_t step, int column) const {
@@ -66,7 +67,8 @@ void Work::run_task(std::int64_t step, int column) const {
       m_results[own].value = compute(imbalanced(iterations, m_parameters.imbalance, step, column));
       break;
   }
-  std::span<std::int64_t> const out = pairs(output(copy_of(step), column), m_parameters.output_bytes);
+  std::span<std::int64_t> const out =
+      pairs(output(copy_of(step), column), m_parameters.output_bytes);
   for (std::size_t i = 2; i < out.size(); i += 2) {
     out[i] = step;
     out[i + 1] = column;
@@ -76,7 +78,8 @@ void Work::run_task(std::int64_t step, int column) const {
 }
 
 void Work::check_input(std::int64_t step, int column, int input) const {
-  std::span<std::int64_t> const in = pairs(output(copy_of(step - 1), input), m_parameters.output_bytes);
+  std::span<std::int64_t> const in =
+      pairs(output(copy_of(step - 1), input), m_parameters.output_bytes);
   if (load(in[0]) != step - 1 || load(in[1]) != input) {
     report(step, column, input, load(in[0]), load(in[1]));
     return;
@@ -112,8 +115,8 @@ std::string Work::error() const {
     std::scoped_lock const lock(m_mutex);
     return m_first_error + (errors == 1 ? "" : " (and " + std::to_string(errors - 1) + " more)");
   }
-  for (std::int64_t step = std::max<std::int64_t>(0, steps() - m_parameters.copies); step != steps();
-       ++step) {
+  for (std::int64_t step = std::max<std::int64_t>(0, steps() - m_parameters.copies);
+       step != steps(); ++step) {
     Columns const active = columns(step);
     for (int column = active.begin; column != active.end; ++column)
       for (std::size_t i = 0; i != 2; ++i)

@@ -33,8 +33,9 @@ struct Parameters {
 
 /// The tasks, their buffers, and the check that each found what its inputs had to leave for it.
 ///
-/// A task fills its output with the pair (step, column), and reads each input in full: every pair must be
-/// (step - 1, column of the input). So an edge that a model misses is an error, not a number.
+/// A task fills its output with the pair (step, column), and reads each input in full: every pair
+/// must be (step - 1, column of the input). So an edge that a model misses is an error, not a
+/// number.
 class Work {
  public:
   using Buffer = Kokkos::View<char*, Kokkos::HostSpace>;
@@ -43,20 +44,23 @@ class Work {
   Work(Work const&) = delete;
   Work& operator=(Work const&) = delete;
 
-  /// Runs one task. To be called once for each, by any thread, when the task's predecessors are complete.
+  /// Runs one task. To be called once for each, by any thread, when the task's predecessors are
+  /// complete.
   void run_task(std::int64_t step, int column) const;
 
   /// Forgets all outputs and errors.
   void reset();
-  /// What went wrong since `reset`, or nothing. The outputs of the last steps, which nobody reads, are
-  /// checked here.
+  /// What went wrong since `reset`, or nothing. The outputs of the last steps, which nobody reads,
+  /// are checked here.
   [[nodiscard]] std::string error() const;
 
   [[nodiscard]] Parameters const& parameters() const { return m_parameters; }
   [[nodiscard]] Shape const& shape() const { return m_parameters.shape; }
   [[nodiscard]] std::int64_t steps() const { return m_parameters.shape.steps; }
   [[nodiscard]] int width() const { return m_parameters.shape.width; }
-  [[nodiscard]] Columns columns(std::int64_t step) const { return columns_at(m_parameters.shape, step); }
+  [[nodiscard]] Columns columns(std::int64_t step) const {
+    return columns_at(m_parameters.shape, step);
+  }
   [[nodiscard]] Edges const& edges() const { return m_edges; }
   [[nodiscard]] std::int64_t tasks() const { return m_tasks; }
 
@@ -71,7 +75,9 @@ class Work {
             static_cast<std::size_t>(column)) *
            m_stride;
   }
-  [[nodiscard]] char* output(int copy, int column) const { return m_outputs.data() + offset(copy, column); }
+  [[nodiscard]] char* output(int copy, int column) const {
+    return m_outputs.data() + offset(copy, column);
+  }
 
  private:
   /// A cache line of its own for what a column's kernel leaves.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Task Bench's parameters, several programming models. perf_tests/README.md says what is measured and how.
+// Task Bench's parameters, several programming models. perf_tests/README.md says what is measured
+// and how.
 #include "Options.hpp"
 #include "Report.hpp"
 #ifdef TASKBENCH_HAS_OPENMP
@@ -35,7 +36,8 @@ class Program {
   void smoke() {
     for (std::string const& pattern :
          or_default(m_options.patterns, {pattern_names.begin(), pattern_names.end()})) {
-      // Kernels and patterns have nothing to do with each other: one pattern with all kernels will do.
+      // Kernels and patterns have nothing to do with each other: one pattern with all kernels will
+      // do.
       std::vector<std::string> kernels{"empty"};
       if (pattern == "stencil_1d") kernels.assign(kernel_names.begin(), kernel_names.end());
       for (std::string const& kernel : or_default(m_options.kernels, kernels)) {
@@ -57,7 +59,8 @@ class Program {
     std::set<std::pair<std::string, std::string>> said;
     for (LeftOut const& each : m_left_out)
       if (said.emplace(each.model, each.pattern).second)
-        std::printf("not run: %s, %s (%s)\n", each.model.c_str(), each.pattern.c_str(), each.why.c_str());
+        std::printf("not run: %s, %s (%s)\n", each.model.c_str(), each.pattern.c_str(),
+                    each.why.c_str());
   }
 
   void run() {
@@ -69,7 +72,8 @@ class Program {
       if (part == "width") over_width();
     }
     m_report.left_out(m_left_out);
-    m_report.finish(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    m_report.finish(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     m_report.write(m_options.output);
   }
 
@@ -81,7 +85,8 @@ class Program {
     if (m_options.quick) parameters.patience = 0.3;
     parameters.kernel = named<Kernel>(kernel_names, kernel);
     parameters.shape.width = m_options.width != 0 ? m_options.width : width;
-    parameters.shape.steps = usable_steps(parameters, m_options.steps != 0 ? m_options.steps : steps);
+    parameters.shape.steps =
+        usable_steps(parameters, m_options.steps != 0 ? m_options.steps : steps);
     if (m_options.iterations >= 0)
       parameters.iterations = m_options.iterations;
     else
@@ -128,8 +133,9 @@ class Program {
         for (std::string const& kernel : or_default(m_options.kernels, {"compute_bound"}))
           cases.emplace_back(pattern, kernel);
     for (auto const& [pattern, kernel] : cases)
-      m_report.add("metg", sweep_granularity(models, base(pattern, kernel, 4 * m_options.workers, 1),
-                                             m_options.workers, sweep, m_left_out));
+      m_report.add("metg",
+                   sweep_granularity(models, base(pattern, kernel, 4 * m_options.workers, 1),
+                                     m_options.workers, sweep, m_left_out));
   }
 
   void over_tasks() {
@@ -150,8 +156,8 @@ class Program {
         parameters.shape.width = width;
         if (width > widest_table && (pattern == "all_to_all" || pattern == "dom")) continue;
         parameters.shape.steps = usable_steps(parameters, tasks / width);
-        m_report.add("width",
-                     measure(m_models, parameters, repetitions(m_options.quick ? 3 : 5), m_left_out));
+        m_report.add("width", measure(m_models, parameters, repetitions(m_options.quick ? 3 : 5),
+                                      m_left_out));
       }
   }
 
@@ -159,8 +165,9 @@ class Program {
   void add_uncut(std::string const& part, Parameters const& parameters, std::int64_t tasks) {
     std::vector<Model*> models = m_models;
     std::erase_if(models, [&](Model const* model) { return model->most_tasks() < tasks; });
-    m_report.add(part, measure(models, parameters, repetitions(m_options.quick || tasks >= 1'000'000 ? 3 : 5),
-                               m_left_out));
+    m_report.add(part,
+                 measure(models, parameters,
+                         repetitions(m_options.quick || tasks >= 1'000'000 ? 3 : 5), m_left_out));
   }
 
   Options const& m_options;

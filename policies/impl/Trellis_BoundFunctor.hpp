@@ -42,8 +42,9 @@ struct IsCallable<F, TypeList<A...>> : std::is_invocable<F const&, A...> {};
 template <class T>
 using TagList = std::conditional_t<std::is_void_v<T>, TypeList<>, TypeList<T>>;
 
-/// Calls `functor(indices..., views..., values...)`. `values` are what Kokkos hands over beyond the indices:
-/// a reduction's values, a scan's value and flag. Kokkos copies it as it would copy the functor.
+/// Calls `functor(indices..., views..., values...)`. `values` are what Kokkos hands over beyond the
+/// indices: a reduction's values, a scan's value and flag. Kokkos copies it as it would copy the
+/// functor.
 template <class Functor, class Value, std::size_t index_count, class... Views>
 struct BoundFunctor {
   using value_type = Value;
@@ -83,12 +84,13 @@ struct BoundFunctor {
 
  private:
   template <std::size_t... I, std::size_t... V, std::size_t... R, class Args>
-  KOKKOS_FUNCTION void call(std::index_sequence<I...>, std::index_sequence<V...>, std::index_sequence<R...>,
-                            Args&& args) const {
-    functor(static_cast<std::tuple_element_t<I, std::remove_reference_t<Args>>>(std::get<I>(args))...,
-            std::get<V>(views)...,
-            static_cast<std::tuple_element_t<index_count + R, std::remove_reference_t<Args>>>(
-                std::get<index_count + R>(args))...);
+  KOKKOS_FUNCTION void call(std::index_sequence<I...>, std::index_sequence<V...>,
+                            std::index_sequence<R...>, Args&& args) const {
+    functor(
+        static_cast<std::tuple_element_t<I, std::remove_reference_t<Args>>>(std::get<I>(args))...,
+        std::get<V>(views)...,
+        static_cast<std::tuple_element_t<index_count + R, std::remove_reference_t<Args>>>(
+            std::get<index_count + R>(args))...);
   }
 };
 /// Without a value Kokkos must not see a `value_type`.
@@ -107,7 +109,8 @@ struct BoundFunctor<Functor, void, index_count, Views...> {
 };
 
 template <class Value, std::size_t index_count, class Functor, class Annotations, class... Views>
-auto bind_views(Functor&& functor, Annotations const& annotations, std::type_identity<std::tuple<Views...>>) {
+auto bind_views(Functor&& functor, Annotations const& annotations,
+                std::type_identity<std::tuple<Views...>>) {
   using F = std::remove_cvref_t<Functor>;
   if constexpr (std::is_void_v<Value>)
     return BoundFunctor<F, void, index_count, Views...>{
@@ -124,8 +127,9 @@ struct TupleToList<std::tuple<T...>> {
   using type = TypeList<T const&...>;
 };
 
-/// The functor as Kokkos is to call it with `tag, indices..., values...`: as it is, or with its Views bound.
-/// The longer form goes first, so that a functor that can be called with anything gets its Views.
+/// The functor as Kokkos is to call it with `tag, indices..., values...`: as it is, or with its
+/// Views bound. The longer form goes first, so that a functor that can be called with anything gets
+/// its Views.
 template <class Value, class Traits, class Values, class Functor, class Policy>
 auto prepare_functor(Functor&& functor, Policy const& policy) {
   using F = std::remove_cvref_t<Functor>;
@@ -136,15 +140,18 @@ auto prepare_functor(Functor&& functor, Policy const& policy) {
   using Short = typename Concat<Tag, Indices, Values>::type;
   using Long = typename Concat<Tag, Indices, Views, Values>::type;
   constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
-  static_assert(
-      takes_views || IsCallable<F, Short>::value,
-      "Trellis: the functor can be called neither with the policy's indices nor with the indices followed by "
-      "the "
-      "annotated Views in order (a View annotated with read comes with const elements, one with atomic_add "
-      "or "
-      "atomic_mul with atomic ones; results and the work tag as in Kokkos; the call operator must be const)");
+  static_assert(takes_views || IsCallable<F, Short>::value,
+                "Trellis: the functor can be called neither with the policy's indices nor with the "
+                "indices followed by "
+                "the "
+                "annotated Views in order (a View annotated with read comes with const elements, "
+                "one with atomic_add "
+                "or "
+                "atomic_mul with atomic ones; results and the work tag as in Kokkos; the call "
+                "operator must be const)");
   if constexpr (takes_views) {
-    constexpr std::size_t leading = Traits::index_count + (std::is_void_v<typename Traits::work_tag> ? 0 : 1);
+    constexpr std::size_t leading =
+        Traits::index_count + (std::is_void_v<typename Traits::work_tag> ? 0 : 1);
     return bind_views<Value, leading>(std::forward<Functor>(functor), policy.annotations(),
                                       std::type_identity<Arguments>{});
   } else {

@@ -13,8 +13,10 @@ template <class Member, std::size_t from_end>
 struct ArgumentFromEnd;
 template <class R, class C, class... A, std::size_t from_end>
 struct ArgumentFromEnd<R (C::*)(A...) const, from_end> {
-  static_assert(sizeof...(A) > from_end, "Trellis: the functor takes no value to reduce or scan into");
-  using type = std::remove_cvref_t<std::tuple_element_t<sizeof...(A) - 1 - from_end, std::tuple<A...>>>;
+  static_assert(sizeof...(A) > from_end,
+                "Trellis: the functor takes no value to reduce or scan into");
+  using type =
+      std::remove_cvref_t<std::tuple_element_t<sizeof...(A) - 1 - from_end, std::tuple<A...>>>;
 };
 template <class R, class C, class... A, std::size_t from_end>
 struct ArgumentFromEnd<R (C::*)(A...) const noexcept, from_end>
@@ -25,12 +27,13 @@ consteval auto value_type_of() {
   if constexpr (requires { typename F::value_type; })
     return std::type_identity<typename F::value_type>{};
   else if constexpr (requires { &F::operator(); })
-    return typename std::type_identity<typename ArgumentFromEnd<decltype(&F::operator()), from_end>::type>{};
+    return typename std::type_identity<
+        typename ArgumentFromEnd<decltype(&F::operator()), from_end>::type>{};
   else
-    static_assert(
-        !sizeof(F*),
-        "Trellis: the value type cannot be read off a functor with several or templated call operators; "
-        "give it a member type value_type");
+    static_assert(!sizeof(F*),
+                  "Trellis: the value type cannot be read off a functor with several or templated "
+                  "call operators; "
+                  "give it a member type value_type");
 }
 
 }  // namespace trellis::Impl

@@ -10,13 +10,13 @@
 #include <cstddef>
 #include <type_traits>
 
-/// What a task keeps of its policy, the same policy on a worker's instance, and what a functor is called
-/// with.
+/// What a task keeps of its policy, the same policy on a worker's instance, and what a functor is
+/// called with.
 namespace trellis::Impl {
 
-/// A bound of a range that has been checked when its task was submitted. Kokkos checks each bound that the
-/// index type converts to, and 4.5 makes up the text of the message, with its allocations, before it knows
-/// whether there is anything to say.
+/// A bound of a range that has been checked when its task was submitted. Kokkos checks each bound
+/// that the index type converts to, and 4.5 makes up the text of the message, with its allocations,
+/// before it knows whether there is anything to say.
 template <class Index>
 struct CheckedBound {
   Index value;
@@ -32,16 +32,17 @@ Policy range_of(typename Policy::execution_space const& instance, typename Polic
 /// A simulated device's tasks run on a host space, which their policy names.
 template <class Space>
 struct PolicySpace {
-  static_assert(!is_foreign_v<Space>,
-                "Trellis: the base policy of a task on a simulated device is a whole number or a policy of a "
-                "host space, beside on<trellis::Simulated>");
+  static_assert(
+      !is_foreign_v<Space>,
+      "Trellis: the base policy of a task on a simulated device is a whole number or a policy of a "
+      "host space, beside on<trellis::Simulated>");
   using type = Space;
 };
 
-/// For a base policy and the space given with `on<...>` (or void): `execution_space`; `Range`, the policy
-/// without its instance (tasks of many threads should not share the count of the user's instance);
-/// `keep(base)`; `on(range, instance)`, the policy again; `index_count` arguments of type `index_type` that a
-/// functor takes (behind the work tag, if any).
+/// For a base policy and the space given with `on<...>` (or void): `execution_space`; `Range`, the
+/// policy without its instance (tasks of many threads should not share the count of the user's
+/// instance); `keep(base)`; `on(range, instance)`, the policy again; `index_count` arguments of
+/// type `index_type` that a functor takes (behind the work tag, if any).
 template <class Base, class Space>
 struct PolicyTraits;
 
@@ -75,7 +76,8 @@ struct PolicyTraits<Kokkos::RangePolicy<P...>, Space> {
     return {base.begin(), base.end(), static_cast<int>(base.chunk_size())};
   }
   static policy_type on(Range const& range, execution_space const& instance) {
-    return range_of<policy_type>(instance, range.begin, range.end, Kokkos::ChunkSize(range.chunk_size));
+    return range_of<policy_type>(instance, range.begin, range.end,
+                                 Kokkos::ChunkSize(range.chunk_size));
   }
 };
 

@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <utility>
 
-/// Reductions on asynchronous spaces into a ResultSlot. Kokkos waits for the device where a result is a
-/// variable, and where there are several results of any kind; here nobody does.
+/// Reductions on asynchronous spaces into a ResultSlot. Kokkos waits for the device where a result
+/// is a variable, and where there are several results of any kind; here nobody does.
 namespace trellis::Impl {
 
 /// Several values next to each other. As plain as a device needs it: it is copied word by word.
@@ -38,18 +38,21 @@ KOKKOS_INLINE_FUNCTION auto const& value_at(Values<First, Rest...> const& values
     return value_at<k - 1>(values.rest);
 }
 
-/// A reducer of one value that says no more of its result than where in `MemorySpace` it goes. `Reducer` does
-/// the rest, wherever its own result would be.
+/// A reducer of one value that says no more of its result than where in `MemorySpace` it goes.
+/// `Reducer` does the rest, wherever its own result would be.
 template <class Reducer, class MemorySpace>
 class SlotReducer {
  public:
   using reducer = SlotReducer;
   using value_type = typename Reducer::value_type;
-  using result_view_type = Kokkos::View<value_type, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using result_view_type =
+      Kokkos::View<value_type, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   SlotReducer(Reducer const& of, value_type* place) : m_reducer(of), m_view(place) {}
 
-  KOKKOS_FUNCTION void join(value_type& into, value_type const& from) const { m_reducer.join(into, from); }
+  KOKKOS_FUNCTION void join(value_type& into, value_type const& from) const {
+    m_reducer.join(into, from);
+  }
   KOKKOS_FUNCTION void init(value_type& value) const { m_reducer.init(value); }
   KOKKOS_FUNCTION void final(value_type& value) const
     requires requires(Reducer const& r, value_type& v) { r.final(v); }
@@ -71,7 +74,8 @@ class SlotReducers {
  public:
   using reducer = SlotReducers;
   using value_type = Values<typename Reducers::value_type...>;
-  using result_view_type = Kokkos::View<value_type, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using result_view_type =
+      Kokkos::View<value_type, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   SlotReducers(std::tuple<Reducers...> const& reducers, value_type* place)
       : m_reducers(reducers), m_view(place) {}
@@ -79,7 +83,9 @@ class SlotReducers {
   KOKKOS_FUNCTION void join(value_type& into, value_type const& from) const {
     join(into, from, std::index_sequence_for<Reducers...>{});
   }
-  KOKKOS_FUNCTION void init(value_type& value) const { init(value, std::index_sequence_for<Reducers...>{}); }
+  KOKKOS_FUNCTION void init(value_type& value) const {
+    init(value, std::index_sequence_for<Reducers...>{});
+  }
   KOKKOS_FUNCTION void final(value_type& value) const {
     final(value, std::index_sequence_for<Reducers...>{});
   }
@@ -89,7 +95,8 @@ class SlotReducers {
 
  private:
   template <std::size_t... k>
-  KOKKOS_FUNCTION void join(value_type& into, value_type const& from, std::index_sequence<k...>) const {
+  KOKKOS_FUNCTION void join(value_type& into, value_type const& from,
+                            std::index_sequence<k...>) const {
     (std::get<k>(m_reducers).join(value_at<k>(into), value_at<k>(from)), ...);
   }
   template <std::size_t... k>
@@ -128,13 +135,16 @@ struct SpreadFunctor {
 
  private:
   template <std::size_t... I, std::size_t... V, class Args>
-  KOKKOS_FUNCTION void call(std::index_sequence<I...>, std::index_sequence<V...>, Args&& args) const {
-    functor(static_cast<std::tuple_element_t<I, std::remove_reference_t<Args>>>(std::get<I>(args))...,
-            value_at<V>(std::get<sizeof...(I)>(args))...);
+  KOKKOS_FUNCTION void call(std::index_sequence<I...>, std::index_sequence<V...>,
+                            Args&& args) const {
+    functor(
+        static_cast<std::tuple_element_t<I, std::remove_reference_t<Args>>>(std::get<I>(args))...,
+        value_at<V>(std::get<sizeof...(I)>(args))...);
   }
 };
 
-/// The kernel that takes values from the slot to the Views they belong in. Void: a value for the Future.
+/// The kernel that takes values from the slot to the Views they belong in. Void: a value for the
+/// Future.
 template <class AllValues, class... Views>
 struct Distribute {
   AllValues const* from;

@@ -6,7 +6,7 @@
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskScope.hpp>
-#include <impl/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphAccess.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -24,17 +24,18 @@
 /// The one way from the typed fronts into the engine.
 namespace trellis::Impl {
 
-/// A body has `run(void* instance, Label const&)`, a static `pattern`, a `state` when it has a result, and
-/// `finish()` when that comes after what `run` has launched. `launches_only`: on a device, `run` calls
-/// nothing of the user's on the host, so a plan may launch what it has launched once. It is written for
-/// instances of `Space`, and runs on `RunsOn`.
+/// A body has `run(void* instance, Label const&)`, a static `pattern`, a `state` when it has a
+/// result, and `finish()` when that comes after what `run` has launched. `launches_only`: on a
+/// device, `run` calls nothing of the user's on the host, so a plan may launch what it has launched
+/// once. It is written for instances of `Space`, and runs on `RunsOn`.
 template <class Body, class Space, class RunsOn>
 struct OpsOf {
   static void run(void* body, void* instance, Label const& label) {
     RunOn<RunsOn>::template run<Space>(*static_cast<Body*>(body), instance, label);
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
-  static void fail(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept {
+  static void fail(void* body, TaskId id, std::string const& text,
+                   FailurePtr const& failure) noexcept {
     if constexpr (requires(Body& b) { b.state; }) {
       auto& state = *static_cast<Body*>(body)->state;
       state.task = id;
@@ -48,7 +49,8 @@ struct OpsOf {
   }
   static constexpr TaskOps make_ops() {
     TaskOps ops{Body::pattern, &run, &destroy, &fail};
-    // Kokkos copies its functors, so they have copies; whether any callable has one its type need not tell.
+    // Kokkos copies its functors, so they have copies; whether any callable has one its type need
+    // not tell.
     if constexpr (requires { Body::kokkos_copies_it; }) {
       ops.copy = &copy;
       ops.size = sizeof(Body);
@@ -65,8 +67,8 @@ struct OpsOf {
   static constexpr TaskOps ops = make_ops();
 };
 
-/// The name under which Kokkos Tools sees what the calling thread does next. In memory that is kept: asking
-/// whether there is a tool takes Kokkos longer than copying a few characters.
+/// The name under which Kokkos Tools sees what the calling thread does next. In memory that is
+/// kept: asking whether there is a tool takes Kokkos longer than copying a few characters.
 inline std::string const& kernel_name(Label const& label) {
   thread_local std::string name;
   return name = label.view();
@@ -95,7 +97,9 @@ template <class T>
 struct PropertyTraits<Tagged<T>> {
   static constexpr std::size_t after_count = 0;
   static constexpr bool is_tag = true;
-  static TagPtr make(Tagged<T> const& tagged) { return make_shared_unlocked<TagOf<T>>(tagged.value); }
+  static TagPtr make(Tagged<T> const& tagged) {
+    return make_shared_unlocked<TagOf<T>>(tagged.value);
+  }
 };
 
 /// The space given with `on<...>`, else void.
@@ -114,7 +118,8 @@ template <class Space, class R>
 struct IsReachable : std::true_type {};
 template <class Space, class R>
   requires Kokkos::is_view_v<R>
-struct IsReachable<Space, R> : std::bool_constant<CanTouch<Space, typename R::memory_space>::value> {};
+struct IsReachable<Space, R>
+    : std::bool_constant<CanTouch<Space, typename R::memory_space>::value> {};
 template <class Space, class... Held>
 struct IsReachable<Space, Group<Held...>>
     : std::bool_constant<(IsReachable<Space, std::remove_cvref_t<Held>>::value && ...)> {};
@@ -124,9 +129,9 @@ template <class Space, class A>
 constexpr void require_accessible() {
   if constexpr (is_access_v<A>)
     if constexpr (A::mode != Mode::none)
-      static_assert(
-          IsReachable<Space, typename A::resource_type>::value,
-          "Trellis: the task's execution space cannot access the memory space of an annotated View");
+      static_assert(IsReachable<Space, typename A::resource_type>::value,
+                    "Trellis: the task's execution space cannot access the memory space of an "
+                    "annotated View");
 }
 
 template <class A>
@@ -150,18 +155,19 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
   }
 }
 
-/// `Space`: whose instance the body is given, void for a host task; it runs there, or where `on<...>` says.
-/// `make()`: the body, which is made where it stays. `home`: where its data is, if that matters. `more`:
-/// accesses that come from results.
+/// `Space`: whose instance the body is given, void for a host task; it runs there, or where
+/// `on<...>` says. `make()`: the body, which is made where it stays. `home`: where its data is, if
+/// that matters. `more`: accesses that come from results.
 template <class Space, class Base, class... Annotations, class Make, class... More>
-TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy, Make&& make,
-                       SpaceAdapter* home, More const&... more) {
+TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
+                       Make&& make, SpaceAdapter* home, More const&... more) {
   using B = decltype(make());
   static_assert(!std::is_void_v<Space> || !(is_device_v<Annotations> || ...),
                 "Trellis: a host_task runs on no device");
   using Asked = typename TargetSpace<Annotations...>::type;
   using RunsOn = std::conditional_t<!std::is_void_v<Space> && is_foreign_v<Asked>, Asked, Space>;
-  using Reached = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, RunsOn>;
+  using Reached =
+      std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, RunsOn>;
   if constexpr (!requires { B::copies_between_spaces; }) {
     (require_accessible<Reached, Annotations>(), ...);
     (require_accessible<Reached, More>(), ...);
@@ -194,8 +200,9 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
     }
   };
   std::apply([&](auto const&... annotation) { (take(annotation), ...); }, policy.annotations());
-  auto const accesses = std::apply(
-      [&](auto const&... annotation) { return requests_of(annotation..., more...); }, policy.annotations());
+  auto const accesses =
+      std::apply([&](auto const&... annotation) { return requests_of(annotation..., more...); },
+                 policy.annotations());
   spec.accesses = accesses;
   spec.after = before;
   spec.tags = tags;

@@ -4,7 +4,7 @@
 
 #include <Trellis_Annotations.hpp>
 #include <Trellis_Area.hpp>
-#include <impl/Trellis_AccessTable.hpp>
+#include <access/Trellis_AccessTable.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -60,9 +60,10 @@ bool view_may_have_label(void const* subject, std::string const& label) {
   V const& view = *static_cast<V const*>(subject);
   if (!view.impl_track().has_record()) return true;
   auto const* const record = view.impl_track().template get_record<void>();
-  if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible) {
-    // In a header of 128 bytes, cut off where it is very long. With its end, so that nobody has to look for
-    // that.
+  if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace,
+                                           typename V::memory_space>::accessible) {
+    // In a header of 128 bytes, cut off where it is very long. With its end, so that nobody has to
+    // look for that.
     char const* const start = record->head()->label();
     return std::memcmp(start, label.c_str(), std::min<std::size_t>(label.size() + 1, 100)) == 0 ||
            *start == 0;
@@ -117,12 +118,14 @@ AccessRequest make_request(NamedResource<R> const& named) {
     return {area_of(resource), named.mode, &resource, &view_ops<R>, named.state};
 }
 
-/// All that a resource stands for, as a tuple of `NamedResource`: the members of a group, else itself.
+/// All that a resource stands for, as a tuple of `NamedResource`: the members of a group, else
+/// itself.
 template <class R>
 auto named_of(R const& resource, Mode mode, StatePtr const* state = nullptr) {
   if constexpr (IsGroup<R>::value)
-    return std::apply([&](auto const&... member) { return std::tuple_cat(named_of(member, mode)...); },
-                      resource.members);
+    return std::apply(
+        [&](auto const&... member) { return std::tuple_cat(named_of(member, mode)...); },
+        resource.members);
   else
     return std::tuple(NamedResource<R>{&resource, mode, state});
 }
@@ -137,7 +140,8 @@ auto named_in(Access<mode, Held> const& access) {
 }
 template <class Held>
 auto named_in(StateAccess<Held> const& access) {
-  return named_of(access.resource, access.mode_now, access.state != nullptr ? &access.state : nullptr);
+  return named_of(access.resource, access.mode_now,
+                  access.state != nullptr ? &access.state : nullptr);
 }
 
 /// The accesses of all these annotations.
@@ -163,15 +167,15 @@ namespace trellis {
 /// The type in which a functor takes a View annotated with `read`: its elements are const.
 template <class V>
 using read_view = typename V::const_type;
-/// The type in which a functor takes a View annotated with `atomic_add` or `atomic_mul`: its element
-/// operations are atomic.
+/// The type in which a functor takes a View annotated with `atomic_add` or `atomic_mul`: its
+/// element operations are atomic.
 template <class V>
 using atomic_view = Impl::WithTrait<V, Kokkos::Atomic>;
 
 namespace Impl {
 
-/// The Views that a functor takes for one annotation, none for Tokens and properties: `types` as a tuple, and
-/// `get(annotation)` the Views that they are made from.
+/// The Views that a functor takes for one annotation, none for Tokens and properties: `types` as a
+/// tuple, and `get(annotation)` the Views that they are made from.
 template <class A>
 struct ArgumentsOf {
   using types = std::tuple<>;
@@ -191,7 +195,9 @@ struct ArgumentsOf<Access<mode, Group<Members...> const&>> {
   using types = decltype(std::tuple_cat(std::declval<typename OfMember<Members>::types>()...));
   static auto get(Access<mode, Group<Members...> const&> const& access) {
     return std::apply(
-        [](auto const&... member) { return std::tuple_cat(OfMember<decltype(member)>::get({member})...); },
+        [](auto const&... member) {
+          return std::tuple_cat(OfMember<decltype(member)>::get({member})...);
+        },
         access.resource.members);
   }
 };
@@ -199,7 +205,9 @@ template <Mode mode, class... Members>
 struct ArgumentsOf<Access<mode, Group<Members...>>> {
   using Referring = ArgumentsOf<Access<mode, Group<Members...> const&>>;
   using types = typename Referring::types;
-  static auto get(Access<mode, Group<Members...>> const& access) { return Referring::get({access.resource}); }
+  static auto get(Access<mode, Group<Members...>> const& access) {
+    return Referring::get({access.resource});
+  }
 };
 template <Mode mode, class Held>
   requires Kokkos::is_view_v<std::remove_cvref_t<Held>>
@@ -213,15 +221,17 @@ struct ArgumentsOf<Access<mode, Held>> {
   static std::tuple<V const&> get(Access<mode, Held> const& access) { return {access.resource}; }
 };
 
-/// All annotated Views of a policy, typed by their access. Each is made where it stays: copying one is dear.
+/// All annotated Views of a policy, typed by their access. Each is made where it stays: copying one
+/// is dear.
 template <class... Annotations>
 auto arguments_of(std::tuple<Annotations...> const& annotations) {
   using Views = decltype(std::tuple_cat(
       std::declval<typename ArgumentsOf<std::remove_cvref_t<Annotations>>::types>()...));
   return std::apply(
       [](auto const&... each) {
-        return std::apply([](auto const&... view) { return Views(view...); },
-                          std::tuple_cat(ArgumentsOf<std::remove_cvref_t<decltype(each)>>::get(each)...));
+        return std::apply(
+            [](auto const&... view) { return Views(view...); },
+            std::tuple_cat(ArgumentsOf<std::remove_cvref_t<decltype(each)>>::get(each)...));
       },
       annotations);
 }

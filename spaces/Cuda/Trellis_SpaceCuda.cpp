@@ -64,8 +64,8 @@ Kokkos::Cuda const& space_of(void const* instance) {
   return *static_cast<Kokkos::Cuda const*>(instance);
 }
 
-/// What is made, launched and captured in this scope belongs to the device. Recording, waiting and asking
-/// need no current device.
+/// What is made, launched and captured in this scope belongs to the device. Recording, waiting and
+/// asking need no current device.
 class OnDevice {
  public:
   explicit OnDevice(int device) {
@@ -96,8 +96,8 @@ CudaAdapter::CudaAdapter(int device, bool is_default)
 void CudaAdapter::check(cudaError_t code, char const* call) const {
   if (code == cudaSuccess) return;
   cudaGetLastError();  // it is told here and not again, unless the device is lost
-  throw std::runtime_error("Trellis: " + m_name + ": " + call + " says " + cudaGetErrorName(code) + ": " +
-                           cudaGetErrorString(code));
+  throw std::runtime_error("Trellis: " + m_name + ": " + call + " says " + cudaGetErrorName(code) +
+                           ": " + cudaGetErrorString(code));
 }
 
 // --- instances
@@ -159,8 +159,9 @@ void* CudaAdapter::record_event(void* instance, bool timed) {
   Event* const event = (timed ? m_timed_events : m_events).take([&] {
     OnDevice const here(m_device);
     auto made = std::make_unique<Event>(Event{nullptr, timed});
-    check(cudaEventCreateWithFlags(&made->handle, timed ? cudaEventDefault : cudaEventDisableTiming),
-          "cudaEventCreateWithFlags");
+    check(
+        cudaEventCreateWithFlags(&made->handle, timed ? cudaEventDefault : cudaEventDisableTiming),
+        "cudaEventCreateWithFlags");
     return made.release();
   });
   cudaError_t const code = cudaEventRecord(event->handle, space_of(instance).cuda_stream());
@@ -173,8 +174,9 @@ void* CudaAdapter::record_event(void* instance, bool timed) {
 
 void CudaAdapter::enqueue_wait(void* instance, void* event) {
   ours(instance)->join_capture();
-  check(cudaStreamWaitEvent(space_of(instance).cuda_stream(), static_cast<Event*>(event)->handle, 0),
-        "cudaStreamWaitEvent");
+  check(
+      cudaStreamWaitEvent(space_of(instance).cuda_stream(), static_cast<Event*>(event)->handle, 0),
+      "cudaStreamWaitEvent");
 }
 
 bool CudaAdapter::has_passed(void* event) {
@@ -215,9 +217,9 @@ void CudaAdapter::close_pools() noexcept {
 
 bool CudaAdapter::begin_capture(void* instance) {
   OnDevice const here(m_device);
-  // The relaxed mode, for Kokkos allocates and copies when a file's first kernel is launched, and when an
-  // instance is made: none of that belongs into the graph, and none of it waits for a stream that captures.
-  // In another mode it would fail, partly without a word.
+  // The relaxed mode, for Kokkos allocates and copies when a file's first kernel is launched, and
+  // when an instance is made: none of that belongs into the graph, and none of it waits for a
+  // stream that captures. In another mode it would fail, partly without a word.
   check(cudaStreamBeginCapture(space_of(instance).cuda_stream(), cudaStreamCaptureModeRelaxed),
         "cudaStreamBeginCapture");
   t_capture = ++last_capture;
@@ -281,11 +283,12 @@ std::vector<CudaAdapter*> const& cuda_adapters() {
     int count = 0;
     cudaError_t const code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess)
-      throw std::runtime_error(std::string("Trellis: cudaGetDeviceCount says ") + cudaGetErrorName(code) +
-                               ": " + cudaGetErrorString(code));
+      throw std::runtime_error(std::string("Trellis: cudaGetDeviceCount says ") +
+                               cudaGetErrorName(code) + ": " + cudaGetErrorString(code));
     auto* const made = new std::vector<CudaAdapter*>;
     int const chosen = Kokkos::Cuda().cuda_device();
-    for (int device = 0; device < count; ++device) made->push_back(new CudaAdapter(device, device == chosen));
+    for (int device = 0; device < count; ++device)
+      made->push_back(new CudaAdapter(device, device == chosen));
     return made;
   }();
   return all;
@@ -294,15 +297,17 @@ std::vector<CudaAdapter*> const& cuda_adapters() {
 }  // namespace
 
 SpaceAdapter& AdapterOf<Kokkos::Cuda>::get() {
-  static SpaceAdapter& adapter = *cuda_adapters().at(static_cast<std::size_t>(Kokkos::Cuda().cuda_device()));
+  static SpaceAdapter& adapter =
+      *cuda_adapters().at(static_cast<std::size_t>(Kokkos::Cuda().cuda_device()));
   return adapter;
 }
 
 SpaceAdapter& AdapterOf<Kokkos::Cuda>::get(int device) {
   std::vector<CudaAdapter*> const& all = cuda_adapters();
   if (device < 0 || device >= static_cast<int>(all.size()))
-    throw Error(Error::Kind::bad_input, "Trellis: there is no Cuda device " + std::to_string(device) +
-                                            ": the process sees " + std::to_string(all.size()));
+    throw Error(Error::Kind::bad_input, "Trellis: there is no Cuda device " +
+                                            std::to_string(device) + ": the process sees " +
+                                            std::to_string(all.size()));
   return *all[static_cast<std::size_t>(device)];
 }
 

@@ -15,9 +15,9 @@ namespace trellis::Impl {
 
 namespace {
 
-// With OMP_PROC_BIND set the runtime binds the initial thread to its place, and every thread made by it
-// inherits that: all workers would share one core. They get the whole list of places back, and the kernel
-// spreads them.
+// With OMP_PROC_BIND set the runtime binds the initial thread to its place, and every thread made
+// by it inherits that: all workers would share one core. They get the whole list of places back,
+// and the kernel spreads them.
 void widen_affinity() {
 #ifdef __linux__
   if (omp_get_proc_bind() == omp_proc_bind_false || omp_get_num_places() == 0) return;

@@ -10,7 +10,8 @@
 
 namespace trellis::Impl {
 
-/// One OpenMP pool per worker, made on the worker's own thread: pools of different threads are independent.
+/// One OpenMP pool per worker, made on the worker's own thread: pools of different threads are
+/// independent.
 class OpenMPAdapter final : public HostSpaceAdapter<Kokkos::OpenMP> {
  public:
   void* make_instance(int threads) override;

@@ -10,10 +10,13 @@
 
 namespace trellis::Impl {
 
-/// One Serial instance per worker: two threads that share an instance wait for each other's launches.
+/// One Serial instance per worker: two threads that share an instance wait for each other's
+/// launches.
 class SerialAdapter final : public HostSpaceAdapter<Kokkos::Serial> {
  public:
-  void* make_instance(int /*threads*/) override { return new Kokkos::Serial(Kokkos::NewInstance{}); }
+  void* make_instance(int /*threads*/) override {
+    return new Kokkos::Serial(Kokkos::NewInstance{});
+  }
 };
 
 template <>

@@ -11,15 +11,17 @@ namespace Impl {
 class SimulatedMachine;
 }  // namespace Impl
 
-/// The host's clock as simulated devices see it. Devices with one clock can wait for each other's events.
+/// The host's clock as simulated devices see it. Devices with one clock can wait for each other's
+/// events.
 ///
-/// In real time it is a clock as any other, and each stream has a thread that does the work and lets the time
-/// that it costs go by.
+/// In real time it is a clock as any other, and each stream has a thread that does the work and
+/// lets the time that it costs go by.
 ///
-/// In virtual time nobody sleeps and there are no threads: work is done inside the call that launches it, and
-/// the time at which a real device would have started and ended it is computed. The host's time then goes on
-/// only when something is launched (by what a launch costs), in `spend`, and when the host waits: up to the
-/// time at which what it waits for is done. One thread that does the same calls gets the same times.
+/// In virtual time nobody sleeps and there are no threads: work is done inside the call that
+/// launches it, and the time at which a real device would have started and ended it is computed.
+/// The host's time then goes on only when something is launched (by what a launch costs), in
+/// `spend`, and when the host waits: up to the time at which what it waits for is done. One thread
+/// that does the same calls gets the same times.
 class SimulatedClock {
  public:
   enum class Time : unsigned char { real, virtual_time };

@@ -119,7 +119,8 @@ void wait_on_host(SimulatedMachine::Lock& lock, SimulatedDeviceState& device,
   std::vector<SimulatedEventPtr> events;
   for (SimulatedQueuePtr const& queue : queues) {
     if (queue->capture != nullptr)
-      spoil(*queue->capture, "the host cannot wait for " + title_of(*queue) + ", which is captured");
+      spoil(*queue->capture,
+            "the host cannot wait for " + title_of(*queue) + ", which is captured");
     events.push_back(make_event(device.shared_from_this()));
     device.machine.enqueue(queue, record_of(events.back(), device.machine.now()));
   }
@@ -149,7 +150,8 @@ std::string SimulatedDeviceState::title() const {
 }
 
 void SimulatedDeviceState::require_alive() const {
-  if (!failure.empty()) throw SimulatedDeviceError("Trellis: " + title() + " has failed: " + failure);
+  if (!failure.empty())
+    throw SimulatedDeviceError("Trellis: " + title() + " has failed: " + failure);
 }
 
 }  // namespace Impl
@@ -157,8 +159,9 @@ void SimulatedDeviceState::require_alive() const {
 SimulatedDevice::SimulatedDevice(SimulatedDeviceOptions const& options) {
   auto clock = options.clock;
   if (clock == nullptr)
-    clock = options.virtual_time ? std::make_shared<SimulatedClock>(SimulatedClock::Time::virtual_time)
-                                 : SimulatedClock::shared_real();
+    clock = options.virtual_time
+                ? std::make_shared<SimulatedClock>(SimulatedClock::Time::virtual_time)
+                : SimulatedClock::shared_real();
   m_state = std::make_shared<SimulatedDeviceState>(options, std::move(clock));
 }
 
@@ -198,21 +201,22 @@ void SimulatedDevice::copy(void* instance, std::size_t bytes, SimulatedCopy dire
                                  : direction == SimulatedCopy::from_host ? &device.from_host
                                                                          : &device.to_host;
   auto const amount = static_cast<double>(bytes);
-  submit(queue,
-         {.function = std::move(function),
-          .name = std::move(name),
-          .cost = inside ? cost_of(amount, device.options.memory_bytes_per_ns)
-                         : device.options.link_latency + cost_of(amount, device.options.link_bytes_per_ns),
-          .resource = way,
-          .bytes = bytes,
-          .is_copy = true});
+  submit(queue, {.function = std::move(function),
+                 .name = std::move(name),
+                 .cost = inside ? cost_of(amount, device.options.memory_bytes_per_ns)
+                                : device.options.link_latency +
+                                      cost_of(amount, device.options.link_bytes_per_ns),
+                 .resource = way,
+                 .bytes = bytes,
+                 .is_copy = true});
 }
 
 void SimulatedDevice::uncapturable(void* instance, std::string_view what) {
   SimulatedQueue& queue = queue_of(instance);
   auto const lock = queue.device->machine.lock();
   if (queue.capture != nullptr)
-    spoil(*queue.capture, std::string(what) + " cannot be part of a graph (" + title_of(queue) + ")");
+    spoil(*queue.capture,
+          std::string(what) + " cannot be part of a graph (" + title_of(queue) + ")");
 }
 
 void SimulatedDevice::synchronize(void* instance) {
@@ -291,7 +295,8 @@ void* SimulatedDevice::record_event(void* instance, bool timed) {
   event->number = m_state->next_event++;
   event->timed = timed;
   ++m_state->live_events;
-  SimulatedRecord record{.kind = Kind::record_event, .stream = queue.stream, .event = event->number};
+  SimulatedRecord record{
+      .kind = Kind::record_event, .stream = queue.stream, .event = event->number};
   if (queue.capture != nullptr) {
     record.captured = true;
     event->capture = queue.capture;
@@ -314,18 +319,20 @@ void SimulatedDevice::enqueue_wait(void* instance, void* event) {
   if (&state->device->machine != &m_state->machine)
     refuse(title_of(queue) + " cannot wait for an event of " + state->device->title() +
            ", which has another clock");
-  SimulatedRecord record{.kind = Kind::wait_event,
-                         .stream = queue.stream,
-                         .event = state->number,
-                         .event_device = state->device == m_state ? -1 : state->device->options.number,
-                         .captured = state->capture != nullptr};
+  SimulatedRecord record{
+      .kind = Kind::wait_event,
+      .stream = queue.stream,
+      .event = state->number,
+      .event_device = state->device == m_state ? -1 : state->device->options.number,
+      .captured = state->capture != nullptr};
   if (state->capture == nullptr && queue.capture == nullptr) {
     Operation operation = wait_for(state, m_state->machine.now());
     m_state->write(std::move(record), &operation);
     m_state->machine.enqueue(queue.shared_from_this(), std::move(operation));
     return;
   }
-  std::string const which = title_of(queue) + " waits for event " + std::to_string(state->number) + ", ";
+  std::string const which =
+      title_of(queue) + " waits for event " + std::to_string(state->number) + ", ";
   if (state->capture == nullptr) spoil(*queue.capture, which + "which is not part of its capture");
   if (state->capture->over) {
     if (queue.capture != nullptr) spoil(*queue.capture, which + "whose capture is over");
@@ -352,7 +359,8 @@ bool SimulatedDevice::has_passed(void* event) {
     throw SimulatedDeviceError("Trellis: " + m_state->title() + " was reset before event " +
                                std::to_string(state.number) + " passed");
   if (state.passed || !state.asked)
-    m_state->write({.kind = Kind::query, .event = state.number, .name = state.passed ? "passed" : "not yet"});
+    m_state->write(
+        {.kind = Kind::query, .event = state.number, .name = state.passed ? "passed" : "not yet"});
   if (!state.passed) m_state->machine.ask(state);
   return state.passed;
 }
@@ -370,7 +378,8 @@ std::int64_t SimulatedDevice::nanoseconds_between(void* earlier, void* later) {
   m_state->machine.catch_up();
   m_state->require_alive();
   for (SimulatedEventPtr const& event : {event_of(earlier), event_of(later)}) {
-    std::string const which = "event " + std::to_string(event->number) + " of " + event->device->title();
+    std::string const which =
+        "event " + std::to_string(event->number) + " of " + event->device->title();
     if (!event->timed) refuse(which + " has no time, it was recorded without");
     if (!event->passed) refuse(which + " has no time, it has not passed");
   }
@@ -402,7 +411,8 @@ void* SimulatedDevice::end_capture(void* instance, void* old) {
   if (queue.capture == nullptr) refuse(title_of(queue) + " is not captured");
   auto const capture = queue.capture;
   if (capture->origin != &queue)
-    spoil(*capture, "a capture ends on " + title_of(queue) + ", but began on " + title_of(*capture->origin));
+    spoil(*capture,
+          "a capture ends on " + title_of(queue) + ", but began on " + title_of(*capture->origin));
   capture->over = true;
   std::vector<int> const ends = queue.frontier;
   std::vector<SimulatedQueuePtr> const members = std::exchange(capture->members, {});
@@ -426,10 +436,12 @@ void* SimulatedDevice::end_capture(void* instance, void* old) {
 
   auto* graph = static_cast<SimulatedGraph*>(old);
   auto const same_shape = [](SimulatedNode const& a, SimulatedNode const& b) {
-    return a.needs == b.needs && a.task->resource == b.task->resource && a.task->is_copy == b.task->is_copy;
+    return a.needs == b.needs && a.task->resource == b.task->resource &&
+           a.task->is_copy == b.task->is_copy;
   };
-  bool const update = graph != nullptr && std::equal(nodes.begin(), nodes.end(), graph->nodes->begin(),
-                                                     graph->nodes->end(), same_shape);
+  bool const update =
+      graph != nullptr && std::equal(nodes.begin(), nodes.end(), graph->nodes->begin(),
+                                     graph->nodes->end(), same_shape);
   if (!update) {
     auto made = std::make_unique<SimulatedGraph>();
     made->number = m_state->next_graph++;
@@ -458,13 +470,15 @@ void SimulatedDevice::launch_graph(void* instance, void* graph) {
   auto lock = machine.lock();
   m_state->require_alive();
   require_valid(*origin);
-  SimulatedRecord record{.kind = Kind::launch_graph, .stream = origin->stream, .graph = whole.number};
+  SimulatedRecord record{
+      .kind = Kind::launch_graph, .stream = origin->stream, .graph = whole.number};
   std::vector<SimulatedNode> const& nodes = *whole.nodes;
   if (whole.devices.front() != m_state)
-    refuse("graph " + std::to_string(whole.number) + " begins on " + whole.devices.front()->title() +
-           ", so it cannot be launched on " + title_of(*origin));
+    refuse("graph " + std::to_string(whole.number) + " begins on " +
+           whole.devices.front()->title() + ", so it cannot be launched on " + title_of(*origin));
 
-  if (origin->capture != nullptr) {  // becomes a part of the other graph, with its nodes one after the other
+  if (origin->capture !=
+      nullptr) {  // becomes a part of the other graph, with its nodes one after the other
     record.captured = true;
     m_state->write(std::move(record));
     SimulatedCapture& capture = *origin->capture;
@@ -603,7 +617,8 @@ std::size_t SimulatedDevice::most_live_bytes() const {
 bool SimulatedDevice::owns(void const* pointer) const {
   return m_state->memory.owns(pointer);
 }
-SimulatedDevice::OpenMemory::OpenMemory(SimulatedDevice const& device) : m_machine(device.m_state->machine) {
+SimulatedDevice::OpenMemory::OpenMemory(SimulatedDevice const& device)
+    : m_machine(device.m_state->machine) {
   m_machine.open_memory();
 }
 SimulatedDevice::OpenMemory::~OpenMemory() {

@@ -25,8 +25,8 @@ class SimulatedDeviceState;
 struct SimulatedDeviceOptions {
   std::string name = "Simulated";
   int number = 0;
-  /// Shared with other devices. Null: in real time the clock that all such devices share, in virtual time one
-  /// of its own.
+  /// Shared with other devices. Null: in real time the clock that all such devices share, in
+  /// virtual time one of its own.
   std::shared_ptr<SimulatedClock> clock = {};
   /// Only asked when there is no clock.
   bool virtual_time = false;
@@ -36,11 +36,11 @@ struct SimulatedDeviceOptions {
   std::int64_t start_overhead = 0;        ///< from the launch to the start on an idle device
   double units_per_ns = 1;                ///< speed: units of work in a nanosecond
   double kernel_units = 0;                ///< of work whose cost is not given
-  double index_units = 0;                 ///< the same for each index of a task's range, see Simulated
-  int concurrent_kernels = 0;             ///< how many run at once, each at full speed; 0: any number
-  double link_bytes_per_ns = 0;           ///< to and from the host, one copy each way at a time; 0: no cost
-  std::int64_t link_latency = 0;          ///< of each copy over the link
-  double memory_bytes_per_ns = 0;         ///< of copies inside the device; 0: no cost
+  double index_units = 0;         ///< the same for each index of a task's range, see Simulated
+  int concurrent_kernels = 0;     ///< how many run at once, each at full speed; 0: any number
+  double link_bytes_per_ns = 0;   ///< to and from the host, one copy each way at a time; 0: no cost
+  std::int64_t link_latency = 0;  ///< of each copy over the link
+  double memory_bytes_per_ns = 0;  ///< of copies inside the device; 0: no cost
   std::size_t memory = std::size_t{1} << 30;
 
   bool graphs = true;
@@ -63,20 +63,20 @@ class SimulatedDeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// An asynchronous device in software: streams, events, graphs, memory, and what they cost. Instances are
-/// streams. Semantics are those of CUDA.
+/// An asynchronous device in software: streams, events, graphs, memory, and what they cost.
+/// Instances are streams. Semantics are those of CUDA.
 ///
-/// - Work that throws fails its device. Nothing behind it is done, and everything that the device is asked
-///   from then on throws `SimulatedDeviceError`, until `reset`. A device that waits for an event of a failed
-///   one fails, too.
-/// - A capture is invalid after `uncapturable`, and when a stream of it waits for an event from outside. It
-///   cannot be ended on another stream than the one it began on, nor when a stream that joined it is not
-///   joined back. An event recorded in a capture cannot be asked for, nor waited for outside. Any of these
-///   throws `Error`, and the device goes on.
+/// - Work that throws fails its device. Nothing behind it is done, and everything that the device
+///   is asked from then on throws `SimulatedDeviceError`, until `reset`. A device that waits for an
+///   event of a failed one fails, too.
+/// - A capture is invalid after `uncapturable`, and when a stream of it waits for an event from
+///   outside. It cannot be ended on another stream than the one it began on, nor when a stream that
+///   joined it is not joined back. An event recorded in a capture cannot be asked for, nor waited
+///   for outside. Any of these throws `Error`, and the device goes on.
 /// - Work must not use devices itself, and in virtual time must not wait for other work.
-/// - In virtual time, and where there is `mprotect`, the memory of all devices with one clock can only be
-///   touched while work of one of them runs: host code that touches it gets a fault. In real time, when work
-///   and host code run side by side, nothing guards it.
+/// - In virtual time, and where there is `mprotect`, the memory of all devices with one clock can
+///   only be touched while work of one of them runs: host code that touches it gets a fault. In
+///   real time, when work and host code run side by side, nothing guards it.
 ///
 /// All functions may be called by several threads.
 class SimulatedDevice final : public SpaceAdapter {
@@ -94,10 +94,10 @@ class SimulatedDevice final : public SpaceAdapter {
   /// Launches on a stream of any simulated device.
   static void launch(void* instance, SimulatedWork work);
   /// `function` does the copy.
-  static void copy(void* instance, std::size_t bytes, SimulatedCopy direction, std::function<void()> function,
-                   std::string name = "copy");
-  /// Something that cannot be part of a graph, such as an allocation: throws if the stream is capturing, and
-  /// the capture is then invalid. `what` is for the message.
+  static void copy(void* instance, std::size_t bytes, SimulatedCopy direction,
+                   std::function<void()> function, std::string name = "copy");
+  /// Something that cannot be part of a graph, such as an allocation: throws if the stream is
+  /// capturing, and the capture is then invalid. `what` is for the message.
   static void uncapturable(void* instance, std::string_view what);
   /// The host waits for what has been launched on the stream.
   static void synchronize(void* instance);
@@ -134,7 +134,8 @@ class SimulatedDevice final : public SpaceAdapter {
   /// The device fails now, as if its work had.
   void fail(std::string const& text);
   [[nodiscard]] bool has_failed() const;
-  /// Forgets the failure, and everything that has not been done. Events of before do not pass any more.
+  /// Forgets the failure, and everything that has not been done. Events of before do not pass any
+  /// more.
   void reset();
 
   // Memory.
@@ -146,8 +147,8 @@ class SimulatedDevice final : public SpaceAdapter {
   [[nodiscard]] std::size_t most_live_bytes() const;
   /// Is the address in the device's memory?
   [[nodiscard]] bool owns(void const* pointer) const;
-  /// While one lives the memory of all devices with this clock can be touched. For code that stands for the
-  /// device, such as the header of a View's allocation.
+  /// While one lives the memory of all devices with this clock can be touched. For code that stands
+  /// for the device, such as the header of a View's allocation.
   class OpenMemory {
    public:
     explicit OpenMemory(SimulatedDevice const& device);

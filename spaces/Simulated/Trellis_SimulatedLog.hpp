@@ -9,7 +9,8 @@
 
 namespace trellis {
 
-/// What a simulated device was asked to do. A program's records are the event stream that tests look at.
+/// What a simulated device was asked to do. A program's records are the event stream that tests
+/// look at.
 struct SimulatedRecord {
   enum class Kind : unsigned char {
     make_stream,

@@ -51,7 +51,8 @@ std::string do_work(SimulatedMachine& machine, SimulatedTask const& task) {
 
 SimulatedMachine::Lock SimulatedMachine::lock() {
   if (is_device_work)
-    throw Error(Error::Kind::bad_input, "Trellis: work of a simulated device cannot use a simulated device");
+    throw Error(Error::Kind::bad_input,
+                "Trellis: work of a simulated device cannot use a simulated device");
   return Lock(m_mutex);
 }
 
@@ -388,7 +389,8 @@ void SimulatedDeviceState::write(SimulatedRecord&& record, SimulatedOperation* o
   log.push_back(std::move(record));
 }
 
-void SimulatedDeviceState::mark(SimulatedOperation const& operation, std::int64_t begin, std::int64_t end) {
+void SimulatedDeviceState::mark(SimulatedOperation const& operation, std::int64_t begin,
+                                std::int64_t end) {
   if (operation.record == SimulatedOperation::no_record) return;
   std::lock_guard const lock(log_lock);
   if (operation.log_era != log_era) return;

@@ -41,8 +41,9 @@ void* SimulatedMemory::allocate(std::size_t bytes, std::string_view label) {
   std::size_t const size = rounded(bytes, alignment);
   if (m_begin == nullptr) {
 #ifdef TRELLIS_HAS_MMAN
-    int const access =
-        m_machine.guards_memory() && !m_machine.memory_is_open() ? PROT_NONE : PROT_READ | PROT_WRITE;
+    int const access = m_machine.guards_memory() && !m_machine.memory_is_open()
+                           ? PROT_NONE
+                           : PROT_READ | PROT_WRITE;
     void* const range = ::mmap(nullptr, rounded(m_capacity, whole_pages), access,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) throw std::bad_alloc();
@@ -53,12 +54,13 @@ void* SimulatedMemory::allocate(std::size_t bytes, std::string_view label) {
     m_free[0] = m_capacity / alignment * alignment;
     m_machine.add(*this);
   }
-  auto const place =
-      std::find_if(m_free.begin(), m_free.end(), [&](auto const& part) { return part.second >= size; });
+  auto const place = std::find_if(m_free.begin(), m_free.end(),
+                                  [&](auto const& part) { return part.second >= size; });
   if (place == m_free.end())
     throw Error(Error::Kind::bad_input, "Trellis: " + m_name + " has no room for the " +
-                                            std::to_string(bytes) + " bytes of \"" + std::string(label) +
-                                            "\": of its " + std::to_string(m_capacity) + " bytes " +
+                                            std::to_string(bytes) + " bytes of \"" +
+                                            std::string(label) + "\": of its " +
+                                            std::to_string(m_capacity) + " bytes " +
                                             std::to_string(m_live) + " are in use");
   auto const [offset, free] = *place;
   m_free.erase(place);

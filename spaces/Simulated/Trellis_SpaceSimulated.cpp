@@ -14,7 +14,8 @@
 #include <ostream>
 #include <vector>
 
-KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_RECORD_EXPLICIT_INSTANTIATION(trellis::SimulatedSpace);
+KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_RECORD_EXPLICIT_INSTANTIATION(
+    trellis::SimulatedSpace);
 
 namespace trellis {
 
@@ -45,11 +46,11 @@ void Simulated::configure(SimulatedDeviceOptions const& options, int count) {
                 "Trellis: there cannot be " + std::to_string(count) + " simulated devices");
   for (auto const& device : all_devices())
     if (device->live_streams() > 0 || device->live_bytes() > 0)
-      throw Error(Error::Kind::bad_input, "Trellis: the simulated devices cannot be replaced, device " +
-                                              std::to_string(device->options().number) + " still has " +
-                                              std::to_string(device->live_streams()) +
-                                              " streams of graphs and " +
-                                              std::to_string(device->live_bytes()) + " bytes of Views");
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: the simulated devices cannot be replaced, device " +
+                      std::to_string(device->options().number) + " still has " +
+                      std::to_string(device->live_streams()) + " streams of graphs and " +
+                      std::to_string(device->live_bytes()) + " bytes of Views");
   all_devices() = make_devices(options, count);
 }
 
@@ -59,8 +60,9 @@ int Simulated::device_count() {
 
 SimulatedDevice& Simulated::device(int number) {
   if (number < 0 || number >= device_count())
-    throw Error(Error::Kind::bad_input, "Trellis: there is no simulated device " + std::to_string(number) +
-                                            ", there are " + std::to_string(device_count()));
+    throw Error(Error::Kind::bad_input, "Trellis: there is no simulated device " +
+                                            std::to_string(number) + ", there are " +
+                                            std::to_string(device_count()));
   return *all_devices()[static_cast<std::size_t>(number)];
 }
 
@@ -92,7 +94,8 @@ void HostInstances::give_back(void* instance) {
   m_idle->instances.push_back(instance);
 }
 
-HostInstances::HostInstances(SpaceAdapter& space) : m_space(space), m_idle(std::make_shared<Idle>()) {
+HostInstances::HostInstances(SpaceAdapter& space)
+    : m_space(space), m_idle(std::make_shared<Idle>()) {
   Kokkos::push_finalize_hook([&space, idle = m_idle] {
     std::lock_guard const lock(idle->lock);
     for (void* const instance : idle->instances) space.destroy_instance(instance);

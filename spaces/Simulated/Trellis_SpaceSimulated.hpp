@@ -19,19 +19,21 @@
 #include <type_traits>
 #include <utility>
 
-/// The device in software as a space for tasks: `on<trellis::Simulated>`, and Views in `SimulatedSpace`.
+/// The device in software as a space for tasks: `on<trellis::Simulated>`, and Views in
+/// `SimulatedSpace`.
 namespace trellis {
 
 class SimulatedSpace;
 
-/// The simulated devices of this program. A task with `on<trellis::Simulated>` is launched on a stream of one
-/// of them, and runs there, in a thread of the device (or in virtual time in the call that launches it), with
-/// an instance of a host space: base policies and the callables of `space_task` name that host space
-/// (`Simulated::kernel_space` for a whole number), never `Simulated`. It costs
-/// `SimulatedDeviceOptions::kernel_units`, and `index_units` for each index of its range.
+/// The simulated devices of this program. A task with `on<trellis::Simulated>` is launched on a
+/// stream of one of them, and runs there, in a thread of the device (or in virtual time in the call
+/// that launches it), with an instance of a host space: base policies and the callables of
+/// `space_task` name that host space (`Simulated::kernel_space` for a whole number), never
+/// `Simulated`. It costs `SimulatedDeviceOptions::kernel_units`, and `index_units` for each index
+/// of its range.
 ///
-/// Kokkos sees an execution space, by which it initialises Views in `SimulatedSpace` and copies them outside
-/// of tasks; that is done at once and costs nothing.
+/// Kokkos sees an execution space, by which it initialises Views in `SimulatedSpace` and copies
+/// them outside of tasks; that is done at once and costs nothing.
 class Simulated {
  public:
   using execution_space = Simulated;
@@ -47,9 +49,9 @@ class Simulated {
   using kernel_space = Kokkos::DefaultHostExecutionSpace;
 #endif
 
-  /// Makes `count` devices with these options, numbered from 0, that share a clock; the ones before are gone.
-  /// Throws `Error` when these still have streams (of a graph) or memory (of a View). Without a call there is
-  /// one device, in real time, that costs nothing.
+  /// Makes `count` devices with these options, numbered from 0, that share a clock; the ones before
+  /// are gone. Throws `Error` when these still have streams (of a graph) or memory (of a View).
+  /// Without a call there is one device, in real time, that costs nothing.
   static void configure(SimulatedDeviceOptions const& options, int count = 1);
   [[nodiscard]] static int device_count();
   /// Throws `Error` when there is no such device.
@@ -74,12 +76,13 @@ class Simulated {
   friend bool operator==(Simulated const&, Simulated const&) { return true; }
 };
 
-/// Memory of a simulated device, as a Kokkos memory space. Tasks on `Simulated` can touch its Views, and only
-/// Views of it; host tasks that name one do not compile. Host code outside of tasks that touches one gets a
-/// fault in virtual time, see SimulatedDevice. `deep_copy` as a task goes over the device's link.
+/// Memory of a simulated device, as a Kokkos memory space. Tasks on `Simulated` can touch its
+/// Views, and only Views of it; host tasks that name one do not compile. Host code outside of tasks
+/// that touches one gets a fault in virtual time, see SimulatedDevice. `deep_copy` as a task goes
+/// over the device's link.
 ///
-/// `Kokkos::view_alloc("x", trellis::SimulatedSpace(2))` is a View on device 2. All devices can touch all of
-/// it, as GPUs do that are peers.
+/// `Kokkos::view_alloc("x", trellis::SimulatedSpace(2))` is a View on device 2. All devices can
+/// touch all of it, as GPUs do that are peers.
 class SimulatedSpace {
  public:
   using memory_space = SimulatedSpace;
@@ -101,7 +104,8 @@ class SimulatedSpace {
   }
   template <class ExecutionSpace>
     requires Kokkos::is_execution_space_v<ExecutionSpace>
-  void* allocate(ExecutionSpace const&, char const* label, std::size_t bytes, std::size_t = 0) const {
+  void* allocate(ExecutionSpace const&, char const* label, std::size_t bytes,
+                 std::size_t = 0) const {
     return allocate(label, bytes);
   }
   void deallocate(void* pointer, std::size_t) const { m_device->deallocate(pointer); }
@@ -123,8 +127,8 @@ struct AdapterOf<Simulated> {
   static SpaceAdapter& get(int number = 0) { return Simulated::device(number); }
 };
 
-/// Instances of a host space for the threads that work for devices. Each is one thread's for as long as a
-/// piece of work takes.
+/// Instances of a host space for the threads that work for devices. Each is one thread's for as
+/// long as a piece of work takes.
 class HostInstances {
  public:
   explicit HostInstances(SpaceAdapter& space);
@@ -140,7 +144,8 @@ HostInstances& host_instances(SpaceAdapter& space);
 
 class HostInstance {
  public:
-  explicit HostInstance(SpaceAdapter& space) : m_all(host_instances(space)), m_instance(m_all.take()) {}
+  explicit HostInstance(SpaceAdapter& space)
+      : m_all(host_instances(space)), m_instance(m_all.take()) {}
   HostInstance(HostInstance const&) = delete;
   HostInstance& operator=(HostInstance const&) = delete;
   ~HostInstance() { m_all.give_back(m_instance); }
@@ -184,11 +189,13 @@ struct RunOn<Simulated> {
       body.run(host.get(), label);
     };
     if constexpr (requires { body.direction(); }) {
-      SimulatedDevice::copy(instance, body.bytes(), body.direction(), std::move(work), label.string());
+      SimulatedDevice::copy(instance, body.bytes(), body.direction(), std::move(work),
+                            label.string());
     } else {
       SimulatedDeviceOptions const& options = SimulatedDevice::options_of(instance);
-      SimulatedDevice::launch(instance, {std::move(work), label.string(),
-                                         options.kernel_units + options.index_units * count_indices(body)});
+      SimulatedDevice::launch(instance,
+                              {std::move(work), label.string(),
+                               options.kernel_units + options.index_units * count_indices(body)});
     }
   }
   template <class Default, class Destination, class Source>
@@ -214,8 +221,8 @@ auto as_host_view(V const& view) {
       layout.dimension[k] = view.extent(k);
       layout.stride[k] = view.stride(k);
     }
-    return Kokkos::View<typename V::data_type, Kokkos::LayoutStride, Kokkos::HostSpace, Traits>(view.data(),
-                                                                                                layout);
+    return Kokkos::View<typename V::data_type, Kokkos::LayoutStride, Kokkos::HostSpace, Traits>(
+        view.data(), layout);
   }
 }
 
@@ -242,7 +249,8 @@ struct SimulatedCopyBody {
     else if constexpr (!Kokkos::is_view_v<Source>)
       return SimulatedCopy::inside;
     else if constexpr (is_here<Source>)
-      return &owner(source) == &owner(destination) ? SimulatedCopy::inside : SimulatedCopy::from_host;
+      return &owner(source) == &owner(destination) ? SimulatedCopy::inside
+                                                   : SimulatedCopy::from_host;
     else
       return SimulatedCopy::from_host;
   }
@@ -323,7 +331,8 @@ template <class Functor, class... Properties>
 class ParallelFor<Functor, RangePolicy<Properties...>, trellis::Simulated> {
  public:
   using Policy = RangePolicy<Properties...>;
-  ParallelFor(Functor const& functor, Policy const& policy) : m_functor(functor), m_policy(policy) {}
+  ParallelFor(Functor const& functor, Policy const& policy)
+      : m_functor(functor), m_policy(policy) {}
   void execute() const {
     trellis::Impl::AsDevice const here;
     for (auto k = m_policy.begin(); k < m_policy.end(); ++k)
@@ -343,7 +352,8 @@ template <class Functor, class... Properties>
 class ParallelFor<Functor, MDRangePolicy<Properties...>, trellis::Simulated> {
  public:
   using Policy = MDRangePolicy<Properties...>;
-  ParallelFor(Functor const& functor, Policy const& policy) : m_functor(functor), m_policy(policy) {}
+  ParallelFor(Functor const& functor, Policy const& policy)
+      : m_functor(functor), m_policy(policy) {}
   void execute() const {
     using Host = trellis::Simulated::kernel_space;
     using Index = IndexType<typename Policy::index_type>;
@@ -353,7 +363,8 @@ class ParallelFor<Functor, MDRangePolicy<Properties...>, trellis::Simulated> {
                            MDRangePolicy<Host, typename Policy::iteration_pattern, Index>,
                            MDRangePolicy<Host, typename Policy::iteration_pattern, Index, Tag>>;
     trellis::Impl::AsDevice const here;
-    Kokkos::parallel_for(HostPolicy(m_policy.m_lower, m_policy.m_upper, m_policy.m_tile), m_functor);
+    Kokkos::parallel_for(HostPolicy(m_policy.m_lower, m_policy.m_upper, m_policy.m_tile),
+                         m_functor);
   }
 
  private:
@@ -363,19 +374,25 @@ class ParallelFor<Functor, MDRangePolicy<Properties...>, trellis::Simulated> {
 
 template <class ExecutionSpace>
 struct DeepCopy<trellis::SimulatedSpace, HostSpace, ExecutionSpace> {
-  DeepCopy(void* to, void const* from, std::size_t bytes) { trellis::Impl::copy_at_once(to, from, bytes); }
+  DeepCopy(void* to, void const* from, std::size_t bytes) {
+    trellis::Impl::copy_at_once(to, from, bytes);
+  }
   DeepCopy(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
       : DeepCopy(to, from, bytes) {}
 };
 template <class ExecutionSpace>
 struct DeepCopy<HostSpace, trellis::SimulatedSpace, ExecutionSpace> {
-  DeepCopy(void* to, void const* from, std::size_t bytes) { trellis::Impl::copy_at_once(to, from, bytes); }
+  DeepCopy(void* to, void const* from, std::size_t bytes) {
+    trellis::Impl::copy_at_once(to, from, bytes);
+  }
   DeepCopy(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
       : DeepCopy(to, from, bytes) {}
 };
 template <class ExecutionSpace>
 struct DeepCopy<trellis::SimulatedSpace, trellis::SimulatedSpace, ExecutionSpace> {
-  DeepCopy(void* to, void const* from, std::size_t bytes) { trellis::Impl::copy_at_once(to, from, bytes); }
+  DeepCopy(void* to, void const* from, std::size_t bytes) {
+    trellis::Impl::copy_at_once(to, from, bytes);
+  }
   DeepCopy(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
       : DeepCopy(to, from, bytes) {}
 };

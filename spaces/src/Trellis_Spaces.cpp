@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Spaces.hpp>
-#include <impl/Trellis_Runtime.hpp>
+#include <graph/Trellis_Runtime.hpp>
 
 #include <string_view>
 #include <utility>
@@ -10,11 +10,14 @@ namespace trellis::Impl {
 bool register_kokkos() {
   Runtime& kokkos = runtime();
   kokkos.is_usable = [] { return Kokkos::is_initialized() && !Kokkos::is_finalized(); };
-  kokkos.at_finalize = [](std::function<void()> hook) { Kokkos::push_finalize_hook(std::move(hook)); };
-  // A parallel host space knows how many threads the user wants. Serial does not: any number of workers may
-  // have an instance of it.
+  kokkos.at_finalize = [](std::function<void()> hook) {
+    Kokkos::push_finalize_hook(std::move(hook));
+  };
+  // A parallel host space knows how many threads the user wants. Serial does not: any number of
+  // workers may have an instance of it.
   using Host = Kokkos::DefaultHostExecutionSpace;
-  if (std::string_view(Host::name()) != "Serial") kokkos.concurrency = [] { return Host().concurrency(); };
+  if (std::string_view(Host::name()) != "Serial")
+    kokkos.concurrency = [] { return Host().concurrency(); };
   return true;
 }
 

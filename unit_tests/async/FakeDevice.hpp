@@ -20,8 +20,8 @@
 
 namespace trellis::Test {
 
-/// An asynchronous device in software: each stream is a thread that does what is enqueued, in order. Counts
-/// what the engine asks of it.
+/// An asynchronous device in software: each stream is a thread that does what is enqueued, in
+/// order. Counts what the engine asks of it.
 class FakeDevice : public SpaceAdapter {
  public:
   /// A handle of a queue: copies share it.
@@ -125,8 +125,8 @@ class FakeDevice : public SpaceAdapter {
     auto const& state = *static_cast<std::shared_ptr<Event>*>(event);
     if (failed || failed_stream == state->stream) throw std::runtime_error("the device is on fire");
     if (silent_about == state->stream) return false;
-    if (late > 0 &&
-        (static_cast<std::uint32_t>(questions) * 2654435761u >> 16) % 100 < static_cast<std::uint32_t>(late))
+    if (late > 0 && (static_cast<std::uint32_t>(questions) * 2654435761u >> 16) % 100 <
+                        static_cast<std::uint32_t>(late))
       return false;
     std::lock_guard const lock(state->mutex);
     return state->passed;
@@ -149,7 +149,8 @@ class FakeDevice : public SpaceAdapter {
   std::atomic<bool> failed{false};  ///< from now on it says nothing but that
   /// The same about one stream; the graph's are numbered in the order in which they are made.
   std::atomic<int> failed_stream{-1};
-  /// What is asked about this stream is answered as if nothing had passed, as by who asks in between.
+  /// What is asked about this stream is answered as if nothing had passed, as by who asks in
+  /// between.
   std::atomic<int> silent_about{-1};
   std::atomic<int> late{0};  ///< of a hundred questions so many are answered like that
   std::atomic<bool> cannot_record{false};

@@ -22,7 +22,9 @@ TEST_F(Async, ADeviceTaskIsLaunchedBeforeItsPredecessorOnTheDeviceIsComplete) {
     gate.pass();
     x[0] = 1;
   });
-  kernel(graph, "second", {updates(x)}, [&] { x[0] = 10 * x[0] + 2; }, [&] { second_launched.open(); });
+  kernel(
+      graph, "second", {updates(x)}, [&] { x[0] = 10 * x[0] + 2; },
+      [&] { second_launched.open(); });
   EXPECT_TRUE(second_launched.pass()) << "the edge waits for completion";
   EXPECT_EQ(graph.in_flight(), 2u);
   gate.open();
@@ -59,7 +61,9 @@ TEST_F(Async, AJoinWaitsForTheEventsOfOtherStreams) {
     gate.pass();
     y[0] = 2;
   });
-  kernel(graph, "join", {reads(x), reads(y), writes(z)}, [&] { z[0] = x[0] + y[0]; }, [&] { joined.open(); });
+  kernel(
+      graph, "join", {reads(x), reads(y), writes(z)}, [&] { z[0] = x[0] + y[0]; },
+      [&] { joined.open(); });
   EXPECT_TRUE(joined.pass());
   EXPECT_EQ(device.waits, 1) << "it stays on the stream of one and waits for the other's event";
   EXPECT_EQ(device.streams, 2);
@@ -93,7 +97,8 @@ TEST_F(Async, AChainNeedsNoEvents) {
   kernel(graph, "last", {updates(x), updates(y)}, [] {}, [&] { last_launched.open(); });
   EXPECT_TRUE(last_launched.pass());
   std::this_thread::sleep_for(1ms);
-  EXPECT_LE(device.recorded, 2) << "progress asks for one at the end, maybe while the chain was launched";
+  EXPECT_LE(device.recorded, 2)
+      << "progress asks for one at the end, maybe while the chain was launched";
   gate.open();
   graph.wait();
   EXPECT_EQ(x[0], 100);
@@ -149,7 +154,8 @@ TEST_F(Async, TheSubmittingThreadLaunchesWhatTheDeviceKeepsInOrder) {
   kernel(graph, "first", {writes(x)}, [&] { gate.pass(); }, note);
   for (int k = 0; k < 10; ++k) {
     kernel(graph, "link", {updates(x)}, [] {}, note);
-    EXPECT_EQ(launched_by.size(), static_cast<std::size_t>(k + 2)) << "launched before the call returned";
+    EXPECT_EQ(launched_by.size(), static_cast<std::size_t>(k + 2))
+        << "launched before the call returned";
   }
   gate.open();
   graph.wait();
@@ -203,7 +209,8 @@ TEST_F(Async, APlansRootsOnTheDeviceAreLaunchedByWhoeverStartsARound) {
   TaskGraph graph(options);
   Block x("x", 4), sum("sum");
   Plan const plan = graph.record([&] {
-    for (std::size_t k = 0; k < 4; ++k) kernel(graph, "kernel", {updates(x(k, 1))}, [&, k] { ++x[k]; });
+    for (std::size_t k = 0; k < 4; ++k)
+      kernel(graph, "kernel", {updates(x(k, 1))}, [&, k] { ++x[k]; });
     task(graph, "host", {reads(x), updates(sum)}, [&] { sum[0] += x[0] + x[3]; });
   });
   graph.replay(plan, 10);
@@ -240,8 +247,9 @@ TEST_F(Async, AStreamOfTheUsersIsUsedAndNoOther) {
     gate.pass();
     y[0] = 2;
   });
-  auto const joined =
-      kernel(graph, "behind both", {updates(x), reads(y)}, [&] { x[0] += y[0]; }, [] {}, {.instance = &same});
+  auto const joined = kernel(
+      graph, "behind both", {updates(x), reads(y)}, [&] { x[0] += y[0]; }, [] {},
+      {.instance = &same});
   kernel(graph, "elsewhere", {reads(x), updates(y)}, [&] { y[0] = x[0]; });
   EXPECT_EQ(device.streams, 2) << "one of the graph, and the user's";
   EXPECT_EQ(device.waits, 2);
@@ -281,7 +289,8 @@ TEST_F(Async, AResultIsFetchedWhenTheDeviceIsDone) {
   task(graph, "result", {}, Finishing{&on_device, &result}, {.space = &device}).get();
   EXPECT_EQ(result, 7);
   auto const bad = task(graph, "bad", {}, Finishing{&on_device, &result, true}, {.space = &device});
-  EXPECT_THAT(message_of([&] { bad.get(); }), testing::AllOf(HasSubstr("\"bad\""), HasSubstr("no result")));
+  EXPECT_THAT(message_of([&] { bad.get(); }),
+              testing::AllOf(HasSubstr("\"bad\""), HasSubstr("no result")));
   EXPECT_THROW(graph.wait(), Error);
 }
 
@@ -355,7 +364,8 @@ TEST_F(Async, AfterHoldsOnTheDeviceToo) {
     first = ++order;
   });
   kernel(
-      graph, "behind", {}, [&] { second = ++order; }, [&] { launched.open(); }, {.after = handles(before)});
+      graph, "behind", {}, [&] { second = ++order; }, [&] { launched.open(); },
+      {.after = handles(before)});
   EXPECT_TRUE(launched.pass());
   gate.open();
   graph.wait();
@@ -500,8 +510,8 @@ TEST_F(Async, TheCapHoldsForTheDeviceToo) {
 }
 
 TEST_F(Async, WhoeverSleepsAtTheCapIsWokenByWhatIsFoundToHavePassed) {
-  // The submitter sleeps; the worker finds that most of the tasks have passed, and that is enough. It does
-  // not get an answer to its next question before the submitter is awake.
+  // The submitter sleeps; the worker finds that most of the tasks have passed, and that is enough.
+  // It does not get an answer to its next question before the submitter is awake.
   TaskGraphOptions options = with_workers(1);
   options.in_flight = 64;
   TaskGraph graph(options);
@@ -598,7 +608,8 @@ TEST_F(Async, RandomProgramsGiveWhatTheSerialOrderGives) {
       std::size_t const from = random() % size;
       auto const step = [=](auto& values) {
         long const add = values[from];
-        for (std::size_t n = first; n < first + count; ++n) values[n] = (values[n] * 3 + add + k) % 1'000'003;
+        for (std::size_t n = first; n < first + count; ++n)
+          values[n] = (values[n] * 3 + add + k) % 1'000'003;
       };
       step(expected);
       std::vector<Touch> const touches = {reads(x(from, 1)), updates(x(first, count))};

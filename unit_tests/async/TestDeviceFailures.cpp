@@ -16,8 +16,8 @@ TEST_F(Async, WaitingInALaunchIsAnError) {
   std::string said;
   Gate gate;
   auto const slow = task(graph, "slow", {}, [&] { gate.pass(); });
-  until_done(
-      task(graph, "waits", {}, [&](void*) { said = message_of([&] { slow.wait(); }); }, {.space = &device}));
+  until_done(task(graph, "waits", {}, [&](void*) { said = message_of([&] { slow.wait(); }); },
+                  {.space = &device}));
   EXPECT_THAT(said, testing::AllOf(HasSubstr("\"waits\""), HasSubstr("while it is launched")));
   gate.open();
   graph.wait();
@@ -68,8 +68,8 @@ TEST_F(Async, AnErrorAtLaunchCancelsWhatDependsOnItAndNothingElse) {
   Block x("x"), y("y");
   std::atomic<int> ran{0};
   auto const bad =
-      task(graph, "bad", {writes(x)}, [](void*) { throw std::runtime_error("no memory on the device"); },
-           {.space = &device});
+      task(graph, "bad", {writes(x)},
+           [](void*) { throw std::runtime_error("no memory on the device"); }, {.space = &device});
   auto const on_device = kernel(graph, "on device", {reads(x)}, [&] { ++ran; });
   auto const on_host = task(graph, "on host", {reads(x)}, [&] { ++ran; });
   auto const beside = kernel(graph, "beside", {writes(y)}, [&] { ++ran; });
@@ -88,8 +88,8 @@ TEST_F(Async, AnErrorAtLaunchCancelsWhatDependsOnItAndNothingElse) {
 }
 
 TEST_F(Async, AnErrorAtLaunchBehindALaunchedTaskIsKnownWhenThatIsDone) {
-  // `bad` is launched, and fails, while its predecessor still runs on the device; what comes later must not
-  // overtake that.
+  // `bad` is launched, and fails, while its predecessor still runs on the device; what comes later
+  // must not overtake that.
   TaskGraph graph(with_workers(2));
   Block x("x");
   Gate gate;
@@ -97,8 +97,8 @@ TEST_F(Async, AnErrorAtLaunchBehindALaunchedTaskIsKnownWhenThatIsDone) {
     gate.pass();
     x[0] = 1;
   });
-  auto const bad =
-      task(graph, "bad", {updates(x)}, [](void*) { throw std::runtime_error("boom"); }, {.space = &device});
+  auto const bad = task(graph, "bad", {updates(x)}, [](void*) { throw std::runtime_error("boom"); },
+                        {.space = &device});
   auto const reader = task(graph, "reader", {reads(x)}, [&] { return x[0]; });
   std::this_thread::sleep_for(5ms);
   EXPECT_FALSE(bad.is_done() || reader.is_done());
@@ -136,7 +136,8 @@ TEST_F(Async, AFailedLaunchIsOverWhenWhatItHasLaunchedIsDone) {
     EXPECT_FALSE(bad.is_done() || on_device.is_done() || on_host.is_done());
     gate.open();
   });
-  EXPECT_THAT(message_of([&] { graph.wait(); }), testing::AllOf(HasSubstr("\"bad\""), HasSubstr("boom")));
+  EXPECT_THAT(message_of([&] { graph.wait(); }),
+              testing::AllOf(HasSubstr("\"bad\""), HasSubstr("boom")));
   EXPECT_TRUE(written) << "wait() returned while the kernel could still write";
   opens.join();
   EXPECT_EQ(error_of([&] { bad.get(); }).kind(), Error::Kind::task_failed);
@@ -164,7 +165,8 @@ TEST_F(Async, WhatAFailedLaunchHasLaunchedIsNotOvertakenByLaterTasks) {
   std::this_thread::sleep_for(5ms);
   for (auto const& each : behind) EXPECT_FALSE(each.is_done());
   gate.open();
-  for (auto const& each : behind) EXPECT_EQ(error_of([&] { each.get(); }).kind(), Error::Kind::cancelled);
+  for (auto const& each : behind)
+    EXPECT_EQ(error_of([&] { each.get(); }).kind(), Error::Kind::cancelled);
   EXPECT_EQ(error_of([&] { bad.get(); }).kind(), Error::Kind::task_failed);
   EXPECT_THROW(graph.wait(), Error);
   EXPECT_EQ(x[0], 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Asynchronous spaces: who is complete before whom, and what that sets off, when streams are asked in an
-// unlucky order.
+// Asynchronous spaces: who is complete before whom, and what that sets off, when streams are asked
+// in an unlucky order.
 #include "AsyncTest.hpp"
 
-#include <impl/Trellis_SpinLock.hpp>
+#include <threads/Trellis_SpinLock.hpp>
 
 #include <gmock/gmock.h>
 
@@ -29,7 +29,8 @@ bool done_in(Future<T> const& future, std::chrono::milliseconds patience) {
   return true;
 }
 
-/// Two tasks on the device, one behind the other, on streams 1 and 0, launched when a host task is over.
+/// Two tasks on the device, one behind the other, on streams 1 and 0, launched when a host task is
+/// over.
 class TwoStreams : public Async {
  protected:
   void launch_both(TaskGraph& graph) {
@@ -40,8 +41,8 @@ class TwoStreams : public Async {
       gate.pass();
       x[0] = 1;
     });
-    second =
-        kernel(graph, "second", {reads(x), updates(a)}, [this] { a[0] = x[0]; }, [&] { launched.open(); });
+    second = kernel(
+        graph, "second", {reads(x), updates(a)}, [this] { a[0] = x[0]; }, [&] { launched.open(); });
     before.open();
     EXPECT_TRUE(launched.pass());
     EXPECT_EQ(device.streams, 2);
@@ -53,8 +54,8 @@ class TwoStreams : public Async {
 };
 
 TEST_F(TwoStreams, ACompletedTaskTriggersNobodyWhoHasTakenThePlaceOfAnother) {
-  // The second one waits for the launch of the first alone. Where it is found to have passed earlier, its
-  // memory goes to one of the host tasks, which is not the first one's successor.
+  // The second one waits for the launch of the first alone. Where it is found to have passed
+  // earlier, its memory goes to one of the host tasks, which is not the first one's successor.
   TaskGraph graph(with_workers(2));
   launch_both(graph);
   device.silent_about = 1;
@@ -99,7 +100,8 @@ TEST_F(TwoStreams, ATaskBehindAnotherOneFailsWithIt) {
     Block b("b"), c("c");
     kernel(graph, "on stream 0", {writes(c)}, [&] { go.pass(); }, [] {}, {.space = &own});
     auto const bad = kernel(graph, "bad", {writes(b)}, [&] { go.pass(); }, [] {}, {.space = &own});
-    auto const behind = kernel(graph, "behind", {reads(b), updates(c)}, [] {}, [] {}, {.space = &own});
+    auto const behind =
+        kernel(graph, "behind", {reads(b), updates(c)}, [] {}, [] {}, {.space = &own});
     auto const last = kernel(graph, "last", {updates(c)}, [] {}, [] {}, {.space = &own});
     auto const host = task(graph, "host", {reads(c)}, [] { FAIL(); });
     EXPECT_EQ(own.waits, 1);
@@ -141,7 +143,8 @@ TEST_F(Async, WhatFailsAtItsEndCancelsThoseThatHaveBeenLaunchedBehindIt) {
   EXPECT_EQ(error_of([&] { other.get(); }).kind(), Error::Kind::cancelled);
 }
 
-// A stale successor as it happens: tasks of the device behind one of the host, beside a chain on the host.
+// A stale successor as it happens: tasks of the device behind one of the host, beside a chain on
+// the host.
 TEST_F(Async, AChainOnTheHostBesideManyStreamsKeepsItsOrder) {
   device.late = 98;
   TaskGraphOptions options = with_workers(2);
@@ -158,9 +161,10 @@ TEST_F(Async, AChainOnTheHostBesideManyStreamsKeepsItsOrder) {
     std::size_t const here = static_cast<std::size_t>(round % 8);
     task(graph, "start", {updates(start(here, 1))}, [&] { take_long(); });
     for (int k = 0; k < 24; ++k)
-      kernel(graph, "branch",
-             {reads(start(here, 1)), reads(parts(random() % 24, 1)), updates(parts(random() % 24, 1))},
-             [] {});
+      kernel(
+          graph, "branch",
+          {reads(start(here, 1)), reads(parts(random() % 24, 1)), updates(parts(random() % 24, 1))},
+          [] {});
     for (int k = 0; k < 32; ++k)
       task(graph, "link", {updates(token)}, [&, at = submitted++] {
         violations += next++ != at;

@@ -26,7 +26,8 @@ TEST_F(Async, RowsAreTheStreams) {
   EXPECT_EQ(node.space, "Fake");
   EXPECT_EQ(node.state, TaskState::done);
   EXPECT_EQ(trace.rows.at(static_cast<std::size_t>(node.row)), "Fake stream 0");
-  EXPECT_GE(node.finished_ns, node.started_ns + 900'000) << "the end is that of the work, not of the launch";
+  EXPECT_GE(node.finished_ns, node.started_ns + 900'000)
+      << "the end is that of the work, not of the launch";
   std::ostringstream json, svg;
   trace.write_chrome_json(json);
   trace.write_svg(svg);
@@ -41,8 +42,8 @@ class Drifting : public FakeDevice {
   std::int64_t nanoseconds_between(void* earlier, void* later) override {
     std::int64_t const span = FakeDevice::nanoseconds_between(earlier, later);
     longest_span = std::max(longest_span, span);
-    return std::llround(static_cast<double>(static_cast<float>(static_cast<double>(span) * m_rate / 1e6)) *
-                        1e6);
+    return std::llround(
+        static_cast<double>(static_cast<float>(static_cast<double>(span) * m_rate / 1e6)) * 1e6);
   }
   std::int64_t longest_span = 0;
 
@@ -62,17 +63,21 @@ TEST_F(Async, TimesOfADeviceWhoseClockDriftsFitThoseOfTheHost) {
     TaskGraph graph(recorded(1));
     Block x("x");
     for (int k = 0; k < 200; ++k) {
-      kernel(graph, "kernel", {updates(x)}, [] { std::this_thread::sleep_for(200us); }, [] {}, on(drifting));
+      kernel(
+          graph, "kernel", {updates(x)}, [] { std::this_thread::sleep_for(200us); }, [] {},
+          on(drifting));
       task(graph, "host", {updates(x)}, [] {});
     }
     graph.wait();
     auto const trace = graph.trace();
-    // A host that did not look for long knows only then how far the clocks are apart: a few may be wrong.
+    // A host that did not look for long knows only then how far the clocks are apart: a few may be
+    // wrong.
     int squeezed = 0;
     for (TaskId id = 1; id < 400; id += 2) {
       TaskRecord const& node = trace.graph.node(id);
       if (node.finished_ns < node.started_ns + 120'000) ++squeezed;
-      ASSERT_LE(node.finished_ns, trace.graph.node(id + 1).started_ns) << "task " << id << ", rate " << rate;
+      ASSERT_LE(node.finished_ns, trace.graph.node(id + 1).started_ns)
+          << "task " << id << ", rate " << rate;
     }
     EXPECT_LT(squeezed, 20) << "of 200 that take 200 us, rate " << rate;
   }
@@ -84,8 +89,10 @@ TEST_F(Async, TimesAreNotTakenFromAnEventOfLongAgo) {
     TaskGraph graph(recorded(1));
     Block x("x"), y("y");
     for (int k = 0; k < 30; ++k) {
-      kernel(graph, "x", {updates(x)}, [] { std::this_thread::sleep_for(50ms); }, [] {}, on(drifting));
-      kernel(graph, "y", {updates(y)}, [] { std::this_thread::sleep_for(50ms); }, [] {}, on(drifting));
+      kernel(
+          graph, "x", {updates(x)}, [] { std::this_thread::sleep_for(50ms); }, [] {}, on(drifting));
+      kernel(
+          graph, "y", {updates(y)}, [] { std::this_thread::sleep_for(50ms); }, [] {}, on(drifting));
     }
     graph.wait();
     auto const trace = graph.trace();

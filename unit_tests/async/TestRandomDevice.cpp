@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random programs over the host, two devices and a stream of the user's, in real time and with answers that
-// come late, against the same steps in order. TRELLIS_TEST_SEEDS=N and TRELLIS_TEST_FIRST_SEED=N make longer
-// runs.
+// Random programs over the host, two devices and a stream of the user's, in real time and with
+// answers that come late, against the same steps in order. TRELLIS_TEST_SEEDS=N and
+// TRELLIS_TEST_FIRST_SEED=N make longer runs.
 #include "../random/Seeds.hpp"
 #include "../random/Watchdog.hpp"
 #include "AsyncTest.hpp"
@@ -141,7 +141,8 @@ class Program {
   void work(Step const& step, bool applies) {
     m_elements.begin(step.from, step.first, step.count);
     if (step.pause > 0) std::this_thread::sleep_for(std::chrono::microseconds(step.pause));
-    // What is on a stream that has failed may go on there, as if it were beside all that comes later.
+    // What is on a stream that has failed may go on there, as if it were beside all that comes
+    // later.
     if (applies && !m_devices_fail) step.apply(m_values);
     m_elements.end(step.from, step.first, step.count);
   }

@@ -4,7 +4,8 @@
 
 void submit(trellis::TaskGraph& graph, double& value) {
 #ifdef TRELLIS_COMPILE_OK
-  trellis::host_task("look", trellis::ResourcePolicy(graph, trellis::read(trellis::Token("value"))), [] {});
+  trellis::host_task("look", trellis::ResourcePolicy(graph, trellis::read(trellis::Token("value"))),
+                     [] {});
 #else
   trellis::host_task("look", trellis::ResourcePolicy(graph, trellis::read(value)), [] {});
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos RangePolicy
+// EXPECT: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos
+// RangePolicy
 #include <Trellis.hpp>
 
 void submit(trellis::TaskGraph& graph) {

@@ -5,11 +5,12 @@
 int main() {
   trellis::TaskGraph graph;
   Kokkos::View<double*> x("x", 1);
-  trellis::host_task("t", trellis::ResourcePolicy(graph, trellis::write(x)), [=](trellis::TaskScope& self) {
+  trellis::host_task("t", trellis::ResourcePolicy(graph, trellis::write(x)),
+                     [=](trellis::TaskScope& self) {
 #ifdef TRELLIS_COMPILE_OK
-    self.demote(trellis::read(x));
+                       self.demote(trellis::read(x));
 #else
     self.demote(x);
 #endif
-  });
+                     });
 }

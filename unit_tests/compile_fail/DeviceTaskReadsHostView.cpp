@@ -13,6 +13,7 @@ void f() {
   trellis::TaskGraph graph;
   Kokkos::View<double*, Space> const x("x", 10);
   trellis::parallel_for(
-      "read", trellis::ResourcePolicy(graph, 10, trellis::read_write(x), trellis::on<trellis::Simulated>),
+      "read",
+      trellis::ResourcePolicy(graph, 10, trellis::read_write(x), trellis::on<trellis::Simulated>),
       KOKKOS_LAMBDA(int i) { x(i) += 1; });
 }

@@ -12,5 +12,6 @@ using Space = trellis::SimulatedSpace;
 void f() {
   trellis::TaskGraph graph;
   Kokkos::View<double*, Space> const x("x", 10);
-  trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::read(x)), [=] { return x(0); });
+  trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::read(x)),
+                     [=] { return x(0); });
 }

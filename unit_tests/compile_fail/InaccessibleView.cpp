@@ -2,8 +2,8 @@
 // EXPECT: the task's execution space cannot access the memory space of an annotated View
 #include <Trellis.hpp>
 
-// A device's memory, as far as Kokkos's access rules are concerned: no space is accessible from another
-// unless said.
+// A device's memory, as far as Kokkos's access rules are concerned: no space is accessible from
+// another unless said.
 struct FarSpace {
   using memory_space = FarSpace;
   using execution_space = Kokkos::DefaultHostExecutionSpace;
@@ -17,8 +17,8 @@ using Space = Kokkos::HostSpace;
 #else
 using Space = FarSpace;
 #endif
-using V =
-    Kokkos::View<double*, Kokkos::Device<Kokkos::DefaultHostExecutionSpace, Space>, Kokkos::MemoryUnmanaged>;
+using V = Kokkos::View<double*, Kokkos::Device<Kokkos::DefaultHostExecutionSpace, Space>,
+                       Kokkos::MemoryUnmanaged>;
 
 void submit(trellis::TaskGraph& graph, V const& x) {
   trellis::host_task("look", trellis::ResourcePolicy(graph, trellis::read(x)), [] {});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: the base policy of a task on a simulated device is a whole number or a policy of a host space
+// EXPECT: the base policy of a task on a simulated device is a whole number or a policy of a host
+// space
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 
@@ -11,8 +12,8 @@ using Space = trellis::Simulated;
 
 void f() {
   trellis::TaskGraph graph;
-  trellis::parallel_for(
-      "once",
-      trellis::ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, 10), trellis::on<trellis::Simulated>),
-      KOKKOS_LAMBDA(int){});
+  trellis::parallel_for("once",
+                        trellis::ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, 10),
+                                                trellis::on<trellis::Simulated>),
+                        KOKKOS_LAMBDA(int){});
 }

@@ -9,6 +9,6 @@ using R = double;
 #endif
 
 void submit(trellis::TaskGraph& graph) {
-  trellis::parallel_reduce("most", trellis::ResourcePolicy(graph, 10), KOKKOS_LAMBDA(int, double&){},
-                           trellis::reduced<R>);
+  trellis::parallel_reduce("most", trellis::ResourcePolicy(graph, 10),
+                           KOKKOS_LAMBDA(int, double&){}, trellis::reduced<R>);
 }

@@ -7,7 +7,8 @@ int main() {
 #ifdef TRELLIS_COMPILE_OK
   trellis::Future<void> const task = trellis::host_task("t", trellis::ResourcePolicy(graph), [] {});
 #else
-  trellis::Future<int> const task = trellis::host_task("t", trellis::ResourcePolicy(graph), [] { return 1; });
+  trellis::Future<int> const task =
+      trellis::host_task("t", trellis::ResourcePolicy(graph), [] { return 1; });
 #endif
   trellis::refine(task, [](trellis::TaskScope&) {});
 }

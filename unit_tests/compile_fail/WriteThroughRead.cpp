@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A functor that could write to a View annotated with `read` is refused as a whole.
-// EXPECT: the functor can be called neither with the policy's indices nor with the indices followed by the
+// EXPECT: the functor can be called neither with the policy's indices nor with the indices followed
+// by the
 #include <Trellis.hpp>
 
 using V = Kokkos::View<double*>;

@@ -10,5 +10,6 @@ void submit(trellis::TaskGraph& graph, V const& x, V const& y) {
 #else
   auto const body = [](V const&) {};  // one of two
 #endif
-  trellis::host_task("both", trellis::ResourcePolicy(graph, trellis::write(x), trellis::write(y)), body);
+  trellis::host_task("both", trellis::ResourcePolicy(graph, trellis::write(x), trellis::write(y)),
+                     body);
 }

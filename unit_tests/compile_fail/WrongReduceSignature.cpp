@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: the functor can be called neither with the policy's indices nor with the indices followed by the
+// EXPECT: the functor can be called neither with the policy's indices nor with the indices followed
+// by the
 #include <Trellis.hpp>
 
 void submit(trellis::TaskGraph& graph) {
@@ -9,5 +10,6 @@ void submit(trellis::TaskGraph& graph) {
   auto const body = KOKKOS_LAMBDA(int, double&){};  // one value for two results
 #endif
   trellis::parallel_reduce("both", trellis::ResourcePolicy(graph, 10), body,
-                           trellis::reduced<Kokkos::Sum<double>>, trellis::reduced<Kokkos::Max<int>>);
+                           trellis::reduced<Kokkos::Sum<double>>,
+                           trellis::reduced<Kokkos::Max<int>>);
 }

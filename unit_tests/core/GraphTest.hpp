@@ -63,7 +63,8 @@ inline nlohmann::json json_of(Trace const& trace) {
 
 inline std::size_t count(std::string_view text, std::string_view part) {
   std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size())) ++found;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size()))
+    ++found;
   return found;
 }
 
@@ -71,8 +72,8 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }
 
-// A stencil on `workers` rows: tile t of step s needs its neighbours of step s - 1. The times are drawn at
-// random.
+// A stencil on `workers` rows: tile t of step s needs its neighbours of step s - 1. The times are
+// drawn at random.
 inline Trace stencil(std::size_t workers, std::size_t tiles, std::size_t steps) {
   std::mt19937 random(1);
   std::vector<TaskRecord> nodes;
@@ -92,7 +93,8 @@ inline Trace stencil(std::size_t workers, std::size_t tiles, std::size_t steps) 
       std::uint64_t const begin = std::max(ready, *worker);
       *worker = begin + random() % 2000;
       std::string label = "tile " + std::to_string(t) + " step " + std::to_string(s);
-      nodes.push_back(ran(id, std::move(label), static_cast<int>(worker - free.begin()), begin, *worker));
+      nodes.push_back(
+          ran(id, std::move(label), static_cast<int>(worker - free.begin()), begin, *worker));
       nodes.back().ready_ns = ready;
       nodes.back().accesses = {{"u", "read", "[0, 64)"}, {"v", "write", "[0, 64)"}};
     }

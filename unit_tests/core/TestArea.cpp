@@ -24,7 +24,8 @@ std::uint64_t pick(Random& random, std::uint64_t low, std::uint64_t high) {
 
 constexpr std::uintptr_t base = std::uintptr_t{1} << 20;  // of the imagined allocation
 
-/// What a View is to Trellis: the first element (bytes from the base), extents and strides in elements.
+/// What a View is to Trellis: the first element (bytes from the base), extents and strides in
+/// elements.
 struct Shape {
   std::uint64_t offset = 0;
   std::uint64_t element = 1;
@@ -33,8 +34,8 @@ struct Shape {
 
   int rank() const { return static_cast<int>(extents.size()); }
   Area area() const {
-    return Area::strided(reinterpret_cast<void const*>(base + offset), element, rank(), extents.data(),
-                         strides.data());
+    return Area::strided(reinterpret_cast<void const*>(base + offset), element, rank(),
+                         extents.data(), strides.data());
   }
   /// The oracle: every byte, sorted, once.
   Numbers bytes() const {
@@ -77,7 +78,8 @@ Numbers bytes_of(Area const& area) {
   return area.empty() ? Numbers{} : shape.bytes();
 }
 
-/// A View with LayoutLeft or LayoutRight (padded now and then), or with nested LayoutStride in any order.
+/// A View with LayoutLeft or LayoutRight (padded now and then), or with nested LayoutStride in any
+/// order.
 Shape random_view(Random& random, std::uint64_t most_bytes) {
   for (;;) {
     Shape shape;
@@ -139,7 +141,8 @@ Shape random_strided(Random& random, std::uint64_t most_stride) {
   for (int k = 0; k < rank; ++k) {
     shape.extents.push_back(pick(random, 0, 50) == 0 ? 0 : pick(random, 1, rank < 4 ? 9 : 3));
     shape.strides.push_back(pick(random, 0, 8) == 0 ? 0 : pick(random, 1, most_stride));
-    if (k > 0 && pick(random, 0, 5) == 0) shape.strides.back() = shape.strides[pick(random, 0, k - 1)];
+    if (k > 0 && pick(random, 0, 5) == 0)
+      shape.strides.back() = shape.strides[pick(random, 0, k - 1)];
   }
   return shape;
 }
@@ -238,13 +241,15 @@ TEST(Area, TextSaysWhichBytes) {
   EXPECT_EQ(to_string(Area{}, base), "empty");
   EXPECT_EQ(to_string(Shape{16, 8, {64}, {1}}.area(), base), "[16, 528)");
   EXPECT_EQ(to_string(Shape{16, 8, {8}, {16}}.area(), base), "[16, 24) x 8 every 128");
-  EXPECT_EQ(to_string(Shape{16, 8, {2, 8}, {512, 16}}.area(), base), "[16, 24) x 8 every 128 x 2 every 4096");
+  EXPECT_EQ(to_string(Shape{16, 8, {2, 8}, {512, 16}}.area(), base),
+            "[16, 24) x 8 every 128 x 2 every 4096");
   EXPECT_EQ(to_string(Shape{16, 8, {1}, {1}}.area(), base + 32), "[-16, -8)");
 }
 
 TEST(Area, TilesOverlapOnlyWhereTheyMeet) {
   // A 1000 x 1000 matrix of doubles, row major.
-  auto const tile = [](std::uint64_t i, std::uint64_t j, std::uint64_t rows, std::uint64_t columns) {
+  auto const tile = [](std::uint64_t i, std::uint64_t j, std::uint64_t rows,
+                       std::uint64_t columns) {
     return Shape{(i * 1000 + j) * 8, 8, {rows, columns}, {1000, 1}}.area();
   };
   Area const whole = tile(0, 0, 1000, 1000);
@@ -284,7 +289,8 @@ TEST(Area, DiagonalsMeetTilesWhereTheyShould) {
     Area const upper = Shape{i * 8, 8, {i}, {n}}.area();  // of the column, above the diagonal
     EXPECT_FALSE(overlaps(diagonal, upper)) << i;
     for (std::uint64_t j = 0; j < n; j += 500)
-      EXPECT_EQ(overlaps(diagonal, Shape{(i * n + j) * 8, 8, {100, 500}, {n, 1}}.area()), i / 500 == j / 500);
+      EXPECT_EQ(overlaps(diagonal, Shape{(i * n + j) * 8, 8, {100, 500}, {n, 1}}.area()),
+                i / 500 == j / 500);
   }
 }
 
@@ -293,7 +299,8 @@ TEST(Area, SubviewsOfOneViewAgreeWithBruteForce) {
   for (std::uint64_t seed = first_seed; seed < first_seed + 6000; ++seed) {
     Random random(seed);
     Shape const view = random_view(random, 4000);
-    Shape const a = random_subview(random, view), b = random_subview(random, pick(random, 0, 1) ? view : a);
+    Shape const a = random_subview(random, view),
+                b = random_subview(random, pick(random, 0, 1) ? view : a);
     SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << a << " and " << b);
     check(a, b, tally);
     if (HasFatalFailure()) return;
@@ -345,7 +352,8 @@ TEST(Area, ASubviewOfAWildViewAgreesWithBruteForce) {
   }
 }
 
-/// Few large strides with nothing in common: where the search has most to do, and Euclid's algorithm helps.
+/// Few large strides with nothing in common: where the search has most to do, and Euclid's
+/// algorithm helps.
 TEST(Area, LongInterleavingStridesAgreeWithBruteForce) {
   Tally tally;
   for (std::uint64_t seed = first_seed; seed < first_seed + 3000; ++seed) {

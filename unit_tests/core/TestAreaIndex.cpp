@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include <impl/Trellis_AreaIndex.hpp>
+#include <access/Trellis_AreaIndex.hpp>
 
 #include <gtest/gtest.h>
 
@@ -27,13 +27,14 @@ struct Item {
   Area area;
 };
 
-/// Rows, columns and blocks of an array of doubles, last index fastest, whose extents after the first are
-/// given.
+/// Rows, columns and blocks of an array of doubles, last index fastest, whose extents after the
+/// first are given.
 Area block(std::uint64_t plane, std::uint64_t row, std::array<std::uint64_t, 3> first,
            std::array<std::uint64_t, 3> extent) {
   std::uint64_t const strides[] = {plane, row, 1};
   std::uint64_t const offset = first[0] * plane + first[1] * row + first[2];
-  return Area::strided(reinterpret_cast<void const*>(base + 8 * offset), 8, 3, extent.data(), strides);
+  return Area::strided(reinterpret_cast<void const*>(base + 8 * offset), 8, 3, extent.data(),
+                       strides);
 }
 
 /// Of the 1e4 x 1e4 matrix.
@@ -112,8 +113,9 @@ class AreaIndexOf10000 : public testing::TestWithParam<bool> {
     EXPECT_LE(worst.looked_at, looked_at);
   }
 };
-INSTANTIATE_TEST_SUITE_P(, AreaIndexOf10000, testing::Bool(),
-                         [](auto const& parameter) { return parameter.param ? "KnownBase" : "UnknownBase"; });
+INSTANTIATE_TEST_SUITE_P(, AreaIndexOf10000, testing::Bool(), [](auto const& parameter) {
+  return parameter.param ? "KnownBase" : "UnknownBase";
+});
 
 TEST_P(AreaIndexOf10000, ColumnStrips) {
   for (std::uint64_t j = 0; j < 10000; ++j) crowd.add(tile(0, j, 10000, 1));
@@ -125,13 +127,15 @@ TEST_P(AreaIndexOf10000, Tiles) {
   for (std::uint64_t i = 0; i < 10000; i += 100)
     for (std::uint64_t j = 0; j < 10000; j += 100) crowd.add(tile(i, j, 100, 100));
   expect_few(crowd.some(), 9, 200);
-  expect_few({tile(99, 99, 102, 102), tile(300, 399, 100, 2), tile(299, 300, 2, 100), tile(5, 5, 1, 1)}, 16,
-             200);
+  expect_few(
+      {tile(99, 99, 102, 102), tile(300, 399, 100, 2), tile(299, 300, 2, 100), tile(5, 5, 1, 1)},
+      16, 200);
   expect_few({tile(0, 4321, 10000, 1), tile(4321, 0, 1, 10000)}, 200, 1000);
   EXPECT_EQ(ask(crowd.index, crowd.items, tile(0, 0, 10000, 10000)).candidates, 10000u);
 }
 
-TEST_P(AreaIndexOf10000, TilesThatAreNotTheFirstOnes) {  // a guessed base splits the last column of tiles
+TEST_P(AreaIndexOf10000,
+       TilesThatAreNotTheFirstOnes) {  // a guessed base splits the last column of tiles
   for (std::uint64_t n = 0; n < 10000; ++n)
     crowd.add(tile(n * 37 % 100 * 100 + 50, n / 100 * 99 + 40, 100, 99));
   expect_few(crowd.some(), 200, 1000);
@@ -143,7 +147,8 @@ TEST_P(AreaIndexOf10000, Rows) {
 }
 
 TEST_P(AreaIndexOf10000, Elements) {
-  for (std::uint64_t n = 0; n < 10000; ++n) crowd.add(tile(n * 7919 % 10000, n * 104729 % 10000, 1, 1));
+  for (std::uint64_t n = 0; n < 10000; ++n)
+    crowd.add(tile(n * 7919 % 10000, n * 104729 % 10000, 1, 1));
   expect_few(crowd.some(), 3, 20);
   crowd.add(tile(0, 17, 10000, 1));  // now a row's length is known
   expect_few({tile(0, 4321, 10000, 1), tile(0, 17, 10000, 1), tile(300, 300, 100, 100)}, 200, 400);
@@ -222,8 +227,8 @@ TEST(AreaIndex, RandomAreasComeAndGo) {
             strides[k] = plane;
         }
       }
-      return Area::strided(reinterpret_cast<void const*>(base + element * offset), element, rank, extents,
-                           strides);
+      return Area::strided(reinterpret_cast<void const*>(base + element * offset), element, rank,
+                           extents, strides);
     };
     AreaIndex index(pick(random, 0, 1) ? base : 0);
     std::deque<Item> items;
@@ -240,7 +245,8 @@ TEST(AreaIndex, RandomAreasComeAndGo) {
       ASSERT_FALSE(HasFailure());
     }
     auto const stored = [](Item const& item) { return !item.area.empty(); };
-    EXPECT_EQ(index.size(), static_cast<std::size_t>(std::count_if(items.begin(), items.end(), stored)));
+    EXPECT_EQ(index.size(),
+              static_cast<std::size_t>(std::count_if(items.begin(), items.end(), stored)));
     for (; !items.empty(); items.pop_front()) index.erase(items.front().area, &items.front());
     EXPECT_EQ(index.size(), 0u);
   }

@@ -57,9 +57,9 @@ std::map<std::size_t, std::string> thread_names(Json const& trace) {
   return names;
 }
 
-// Binds flows to slices as Perfetto does: events by time, in file order where times are equal; a flow event
-// belongs to the slice that its thread entered last, whether or not that one has ended. Returns the edges as
-// pairs of task ids. Also checks what every trace must fulfil.
+// Binds flows to slices as Perfetto does: events by time, in file order where times are equal; a
+// flow event belongs to the slice that its thread entered last, whether or not that one has ended.
+// Returns the edges as pairs of task ids. Also checks what every trace must fulfil.
 std::multiset<std::pair<TaskId, TaskId>> bound_edges(Json const& trace) {
   std::map<std::size_t, std::string> const names = thread_names(trace);
   std::vector<Json> sorted;
@@ -91,7 +91,8 @@ std::multiset<std::pair<TaskId, TaskId>> bound_edges(Json const& trace) {
       std::int64_t const begin = ns(current[tid].at("ts"));
       std::int64_t const duration = ns(current[tid].at("dur"));
       std::int64_t const ts = ns(event.at("ts"));
-      EXPECT_TRUE(ts == begin || (ts > begin && ts < begin + duration)) << event << "\n" << current[tid];
+      EXPECT_TRUE(ts == begin || (ts > begin && ts < begin + duration)) << event << "\n"
+                                                                        << current[tid];
       TaskId const id = current[tid].at("args").at("id");
       std::uint64_t const flow = event.at("id");
       if (phase == "s") {
@@ -130,14 +131,15 @@ TEST(ChromeTrace, ATaskIsACompleteEventWithAllThatIsKnown) {
 }
 
 TEST(ChromeTrace, RowsAreNamedThreadsInTheirOrder) {
-  Json const trace = json_of({SchedulingGraph({ran(1, "a", 2, 10, 20)}, {}), {"main thread", "worker 1"}});
-  EXPECT_EQ(thread_names(trace),
-            (std::map<std::size_t, std::string>{{1, "main thread"}, {2, "worker 1"}, {3, "row 2"}}));
+  Json const trace =
+      json_of({SchedulingGraph({ran(1, "a", 2, 10, 20)}, {}), {"main thread", "worker 1"}});
+  EXPECT_EQ(thread_names(trace), (std::map<std::size_t, std::string>{
+                                     {1, "main thread"}, {2, "worker 1"}, {3, "row 2"}}));
   std::vector<std::size_t> order;
   bool process_named = false;
   for (Json const& event : events(trace, "M")) {
-    process_named =
-        process_named || (event.at("name") == "process_name" && event.at("args").at("name") == "Trellis");
+    process_named = process_named || (event.at("name") == "process_name" &&
+                                      event.at("args").at("name") == "Trellis");
     if (event.at("name") == "thread_sort_index") order.push_back(event.at("args").at("sort_index"));
   }
   EXPECT_TRUE(process_named);
@@ -145,10 +147,11 @@ TEST(ChromeTrace, RowsAreNamedThreadsInTheirOrder) {
 }
 
 TEST(ChromeTrace, AnArrowLeadsFromTheEndOfOneTaskToTheBeginOfTheOther) {
-  Json const trace = json_of({SchedulingGraph({ran(1, "a", 0, 1'000, 2'000), ran(2, "b", 1, 2'000, 3'000),
-                                               ran(3, "c", 0, 2'000, 2'500)},
-                                              {{1, 2, EdgeReason::access}, {1, 3, EdgeReason::exclusion}}),
-                              {"worker 0", "worker 1"}});
+  Json const trace =
+      json_of({SchedulingGraph({ran(1, "a", 0, 1'000, 2'000), ran(2, "b", 1, 2'000, 3'000),
+                                ran(3, "c", 0, 2'000, 2'500)},
+                               {{1, 2, EdgeReason::access}, {1, 3, EdgeReason::exclusion}}),
+               {"worker 0", "worker 1"}});
   std::vector<Json> const starts = events(trace, "s"), ends = events(trace, "f");
   ASSERT_EQ(starts.size(), 2u);
   ASSERT_EQ(ends.size(), 2u);
@@ -176,13 +179,14 @@ TEST(ChromeTrace, EveryEdgeOfAStencilBindsToItsTasks) {
 
 TEST(ChromeTrace, TasksRunWithinATaskGetAThreadOfTheirOwnAndArrowsStillBind) {
   // A task that splits itself; its worker runs the children.
-  Json const trace = json_of({SchedulingGraph({ran(1, "parent", 0, 100, 900), ran(2, "child", 0, 200, 400),
-                                               ran(3, "child", 0, 400, 900), ran(4, "after", 0, 900, 950)},
-                                              {{2, 3, EdgeReason::access}, {1, 4, EdgeReason::access}}),
-                              {"worker 0", "worker 1"}});
+  Json const trace =
+      json_of({SchedulingGraph({ran(1, "parent", 0, 100, 900), ran(2, "child", 0, 200, 400),
+                                ran(3, "child", 0, 400, 900), ran(4, "after", 0, 900, 950)},
+                               {{2, 3, EdgeReason::access}, {1, 4, EdgeReason::access}}),
+               {"worker 0", "worker 1"}});
   EXPECT_EQ(bound_edges(trace), (std::multiset<std::pair<TaskId, TaskId>>{{2, 3}, {1, 4}}));
-  EXPECT_EQ(thread_names(trace),
-            (std::map<std::size_t, std::string>{{1, "worker 0"}, {2, "worker 1"}, {3, "worker 0 (lane 2)"}}));
+  EXPECT_EQ(thread_names(trace), (std::map<std::size_t, std::string>{
+                                     {1, "worker 0"}, {2, "worker 1"}, {3, "worker 0 (lane 2)"}}));
   EXPECT_EQ(slice(trace, 1).at("tid"), 1);
   EXPECT_EQ(slice(trace, 2).at("tid"), 3);
   EXPECT_EQ(slice(trace, 3).at("tid"), 3);
@@ -262,10 +266,11 @@ TEST(ChromeTrace, FailedRunningCancelledAndWaitingTasksAreToldApart) {
   cancelled.submitted_ns = 4'000;
   TaskRecord pending = task(4, "later");
   pending.submitted_ns = 7'000;
-  Json const trace = json_of({SchedulingGraph({ran(1, "boom", 0, 1'000, 2'000, TaskState::failed), running,
-                                               cancelled, pending, task(5, "next", TaskState::ready)},
-                                              {{1, 3, EdgeReason::access}, {2, 4, EdgeReason::access}}),
-                              {"worker 0"}});
+  Json const trace =
+      json_of({SchedulingGraph({ran(1, "boom", 0, 1'000, 2'000, TaskState::failed), running,
+                                cancelled, pending, task(5, "next", TaskState::ready)},
+                               {{1, 3, EdgeReason::access}, {2, 4, EdgeReason::access}}),
+               {"worker 0"}});
   EXPECT_EQ(events(trace, "X").size(), 2u);
   EXPECT_EQ(slice(trace, 1).at("name"), "FAILED boom");
   EXPECT_EQ(slice(trace, 1).at("args").at("state"), "failed");

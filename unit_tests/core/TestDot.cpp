@@ -41,19 +41,21 @@ TEST(Dot, ANodeShowsLabelPatternStateAndAccesses) {
   record.file = "heat.cpp";
   record.line = 12;
   std::string const line = dot_line(dot_of(Graph({record}, {})), "t3");
-  EXPECT_TRUE(contains(line,
-                       "label=\"scale\\nparallel_for, failed, synchronizing, main thread, priority -2\\n"
-                       "read x [0, 64)\\lwrite y whole\\l\""))
+  EXPECT_TRUE(
+      contains(line,
+               "label=\"scale\\nparallel_for, failed, synchronizing, main thread, priority -2\\n"
+               "read x [0, 64)\\lwrite y whole\\l\""))
       << line;
   EXPECT_TRUE(contains(line, "tooltip=\"heat.cpp:12\"")) << line;
 }
 
 TEST(Dot, DependencyEdgesAreSolidAndExclusionIsDashedWithItsReason) {
-  std::string const dot = dot_of(Graph({task(1, "a"), task(2, "b"), task(3, "c"), task(4, "d"), task(5, "e")},
-                                       {{1, 2, EdgeReason::access},
-                                        {1, 3, EdgeReason::after},
-                                        {1, 4, EdgeReason::synchronizing},
-                                        {5, 1, EdgeReason::exclusion}}));
+  std::string const dot =
+      dot_of(Graph({task(1, "a"), task(2, "b"), task(3, "c"), task(4, "d"), task(5, "e")},
+                   {{1, 2, EdgeReason::access},
+                    {1, 3, EdgeReason::after},
+                    {1, 4, EdgeReason::synchronizing},
+                    {5, 1, EdgeReason::exclusion}}));
   std::set<std::string> styles;
   for (std::string const edge : {"t1 -> t2", "t1 -> t3", "t1 -> t4"}) {
     std::string const line = dot_line(dot, edge);
@@ -79,15 +81,17 @@ TEST(Dot, LabelsAreEscaped) {
   EXPECT_EQ(escaped(R"(\N and C:\new\)"), R"(\\N and C:\\new\\)");
   EXPECT_EQ(escaped("two\nlines"), "two\\nlines");
   EXPECT_EQ(escaped("&lt; <b>"), "&amp;lt; <b>");
-  EXPECT_EQ(escaped("\xCE\x94t \xE4\xBA\xA4 \xF0\x9F\x8C\xBF"), "\xCE\x94t \xE4\xBA\xA4 \xF0\x9F\x8C\xBF");
+  EXPECT_EQ(escaped("\xCE\x94t \xE4\xBA\xA4 \xF0\x9F\x8C\xBF"),
+            "\xCE\x94t \xE4\xBA\xA4 \xF0\x9F\x8C\xBF");
   EXPECT_EQ(escaped("bad \xFF\xC3"), "bad \xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(escaped(std::string("nul \0!", 6)), "nul \xEF\xBF\xBD!");
 }
 
 TEST(Dot, MalformedUtf8IsReplaced) {
   for (std::string const bad :
-       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x81\x81", "\xF0\x80\x81\x81", "\xED\xA0\x80",
-        "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE4\xBA", "\xC3(", "\xF8"}) {
+       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x81\x81", "\xF0\x80\x81\x81",
+        "\xED\xA0\x80", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE4\xBA",
+        "\xC3(", "\xF8"}) {
     std::string const dot = dot_of(Graph({task(1, bad)}, {}));
     EXPECT_FALSE(contains(dot, bad));
     EXPECT_TRUE(contains(dot, "\xEF\xBF\xBD"));
@@ -136,9 +140,11 @@ TEST(Dot, GraphvizReadsIt) {
     EXPECT_FALSE(contains(warnings.str(), "yntax")) << warnings.str();
     if (!g.nodes().empty()) {
       // Graphviz gives back what the labels were, in XML.
-      EXPECT_TRUE(contains(picture.str(), "quote &quot; backslash \\ \\N newline<")) << picture.str();
+      EXPECT_TRUE(contains(picture.str(), "quote &quot; backslash \\ \\N newline<"))
+          << picture.str();
       EXPECT_TRUE(contains(picture.str(), ">end\\<")) << picture.str();
-      EXPECT_TRUE(contains(picture.str(), "\xE4\xBA\xA4 &amp; &amp;lt; &lt;b&gt; {|}")) << picture.str();
+      EXPECT_TRUE(contains(picture.str(), "\xE4\xBA\xA4 &amp; &amp;lt; &lt;b&gt; {|}"))
+          << picture.str();
     }
   }
   for (char const* end : {".dot", ".svg", ".err"}) std::remove((base + end).c_str());

@@ -75,7 +75,8 @@ TEST(Graph, NeighboursAreListedOnceAndById) {
 
 TEST(Graph, ReachesFollowsPathsOfAtLeastOneEdge) {
   Graph const graph = diamond();
-  std::set<std::pair<TaskId, TaskId>> const expected = {{1, 2}, {1, 3}, {1, 4}, {2, 4}, {3, 2}, {3, 4}};
+  std::set<std::pair<TaskId, TaskId>> const expected = {{1, 2}, {1, 3}, {1, 4},
+                                                        {2, 4}, {3, 2}, {3, 4}};
   for (TaskId const from : {1, 2, 3, 4, 7}) {
     for (TaskId const to : {1, 2, 3, 4, 7}) {
       EXPECT_EQ(graph.reaches(from, to), expected.contains({from, to})) << from << " -> " << to;
@@ -84,8 +85,9 @@ TEST(Graph, ReachesFollowsPathsOfAtLeastOneEdge) {
 }
 
 TEST(Graph, ReachesFindsTheWayBackRoundACycle) {
-  Graph const graph({task(1, "a"), task(2, "b"), task(3, "c")},
-                    {{1, 2, EdgeReason::access}, {2, 1, EdgeReason::exclusion}, {2, 3, EdgeReason::access}});
+  Graph const graph(
+      {task(1, "a"), task(2, "b"), task(3, "c")},
+      {{1, 2, EdgeReason::access}, {2, 1, EdgeReason::exclusion}, {2, 3, EdgeReason::access}});
   EXPECT_TRUE(graph.reaches(1, 1));
   EXPECT_TRUE(graph.reaches(2, 2));
   EXPECT_FALSE(graph.reaches(3, 3));
@@ -109,14 +111,15 @@ TEST(Graph, AnUnknownIdIsNamed) {
   EXPECT_EQ(text_of([&] { (void)graph.successors(5); }), expected);
   EXPECT_EQ(text_of([&] { (void)graph.reaches(5, 1); }), expected);
   EXPECT_EQ(text_of([&] { (void)graph.reaches(1, 5); }), expected);
-  EXPECT_EQ(
-      text_of([] { (void)Graph().node(0); }),
-      "no task has the id 0: this graph has no tasks (it keeps them only when TaskGraphOptions::record is "
-      "set)");
+  EXPECT_EQ(text_of([] { (void)Graph().node(0); }),
+            "no task has the id 0: this graph has no tasks (it keeps them only when "
+            "TaskGraphOptions::record is "
+            "set)");
 }
 
 TEST(Graph, ContradictoryInputIsRefused) {
-  auto const text_of = [](std::vector<TaskRecord> nodes, std::vector<EdgeRecord> edges) -> std::string {
+  auto const text_of = [](std::vector<TaskRecord> nodes,
+                          std::vector<EdgeRecord> edges) -> std::string {
     try {
       Graph const graph(std::move(nodes), std::move(edges));
     } catch (Error const& error) {
@@ -125,11 +128,14 @@ TEST(Graph, ContradictoryInputIsRefused) {
     }
     return "nothing was thrown";
   };
-  EXPECT_EQ(text_of({task(3, "x"), task(3, "y")}, {}), "two tasks of a graph have the id 3: \"x\" and \"y\"");
+  EXPECT_EQ(text_of({task(3, "x"), task(3, "y")}, {}),
+            "two tasks of a graph have the id 3: \"x\" and \"y\"");
   EXPECT_EQ(text_of({task(1, "x")}, {{1, 2, EdgeReason::after}}),
-            "an edge leads from task 1 to task 2 (after), but task 2 is not among the nodes of the graph");
+            "an edge leads from task 1 to task 2 (after), but task 2 is not among the nodes of the "
+            "graph");
   EXPECT_EQ(text_of({task(2, "x")}, {{1, 2, EdgeReason::access}}),
-            "an edge leads from task 1 to task 2 (access), but task 1 is not among the nodes of the graph");
+            "an edge leads from task 1 to task 2 (access), but task 1 is not among the nodes of "
+            "the graph");
 }
 
 TEST(Graph, ACopyAnswersOnItsOwn) {
@@ -154,7 +160,8 @@ TEST(Graph, AgreesWithTransitiveClosureOnRandomGraphs) {
     std::vector<std::vector<bool>> direct(n, std::vector<bool>(n));
     for (std::size_t e = random() % (2 * n); e != 0; --e) {
       std::size_t const a = random() % n, b = random() % n;
-      edges.push_back({(a + 1) * 10, (b + 1) * 10, a < b ? EdgeReason::access : EdgeReason::exclusion});
+      edges.push_back(
+          {(a + 1) * 10, (b + 1) * 10, a < b ? EdgeReason::access : EdgeReason::exclusion});
       direct[a][b] = true;
     }
     auto closure = direct;
@@ -190,7 +197,8 @@ TEST(Graph, AChainOfManyTasksIsNoProblem) {
   // Neighbours are looked up, not searched for: a scan of all edges for each would take minutes.
   auto const begin = std::chrono::steady_clock::now();
   std::size_t sum = 0;
-  for (TaskId id = 1; id <= n; ++id) sum += graph.predecessors(id).size() + graph.successors(id).size();
+  for (TaskId id = 1; id <= n; ++id)
+    sum += graph.predecessors(id).size() + graph.successors(id).size();
   EXPECT_EQ(sum, 2 * (n - 1));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }

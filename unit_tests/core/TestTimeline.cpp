@@ -39,14 +39,15 @@ struct Element {
   }
 };
 
-// Reads the part of XML that the pictures use, and reports everything that is not well-formed. In document
-// order.
+// Reads the part of XML that the pictures use, and reports everything that is not well-formed. In
+// document order.
 std::vector<Element> parse_xml(std::string const& xml) {
   std::vector<Element> elements;
   std::vector<std::size_t> open;
   EXPECT_NO_THROW((void)Json(xml).dump()) << "not UTF-8";
   for (char const c : xml) {
-    if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') ADD_FAILURE() << "control character";
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t')
+      ADD_FAILURE() << "control character";
   }
   auto const decoded = [](std::string const& raw) {
     std::string text;
@@ -57,8 +58,8 @@ std::vector<Element> parse_xml(std::string const& xml) {
         continue;
       }
       bool known = false;
-      for (auto const& [entity, c] :
-           std::map<std::string, char>{{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}}) {
+      for (auto const& [entity, c] : std::map<std::string, char>{
+               {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}}) {
         if (raw.compare(i, entity.size(), entity) != 0) continue;
         text += c;
         i += entity.size();
@@ -113,14 +114,17 @@ std::vector<Element> parse_xml(std::string const& xml) {
         break;
       }
       std::string const name = xml.substr(i + 1, equals - i - 1);
-      EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-0123456789"),
-                name.npos);
-      if (!element.attributes.emplace(name, decoded(xml.substr(equals + 2, end - equals - 2))).second) {
+      EXPECT_EQ(
+          name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-0123456789"),
+          name.npos);
+      if (!element.attributes.emplace(name, decoded(xml.substr(equals + 2, end - equals - 2)))
+               .second) {
         ADD_FAILURE() << "attribute given twice: " << name;
       }
       i = end + 1;
     }
-    if (i != close - (empty ? 1 : 0)) ADD_FAILURE() << "bad tag: " << xml.substr(tag, close - tag + 1);
+    if (i != close - (empty ? 1 : 0))
+      ADD_FAILURE() << "bad tag: " << xml.substr(tag, close - tag + 1);
     if (open.empty() && roots++ != 0) ADD_FAILURE() << "two roots";
     elements.push_back(element);
     if (!empty) {
@@ -209,9 +213,10 @@ TEST(Timeline, TilesOfOneFamilyShareAHueAndStepsDifferInShade) {
     for (int i = 0; i != 2; ++i) {
       for (int j = 0; j != 2; ++j) {
         ++id;
-        nodes.push_back(
-            ran(id, "tile " + std::to_string(i) + "," + std::to_string(j) + " step " + std::to_string(step),
-                0, id * 100, id * 100 + 100));
+        nodes.push_back(ran(
+            id,
+            "tile " + std::to_string(i) + "," + std::to_string(j) + " step " + std::to_string(step),
+            0, id * 100, id * 100 + 100));
       }
     }
     ++id;
@@ -262,7 +267,8 @@ TEST(Timeline, ColoursAreTheSameInTheNextRun) {
 TEST(Timeline, MoreFamiliesThanHuesShareGrey) {
   std::vector<TaskRecord> nodes;
   for (TaskId id = 1; id <= 12; ++id) {
-    nodes.push_back(ran(id, std::string("task ") + static_cast<char>('a' + id), 0, id * 10, id * 10 + 10));
+    nodes.push_back(
+        ran(id, std::string("task ") + static_cast<char>('a' + id), 0, id * 10, id * 10 + 10));
   }
   std::string const svg = svg_of({SchedulingGraph(nodes, {}), {"worker 0"}});
   std::map<std::string, int> fills;
@@ -287,7 +293,8 @@ TEST(Timeline, BoxesOfOverlappingTasksDoNotOverlap) {
         return all[a].number(begin) + all[a].number(size) <= all[b].number(begin) + 0.01 ||
                all[b].number(begin) + all[b].number(size) <= all[a].number(begin) + 0.01;
       };
-      EXPECT_TRUE(apart("x", "width") || apart("y", "height")) << all[a].hover << "\n" << all[b].hover;
+      EXPECT_TRUE(apart("x", "width") || apart("y", "height")) << all[a].hover << "\n"
+                                                               << all[b].hover;
     }
   }
   // A worker that helps is busy once, not twice.
@@ -304,24 +311,26 @@ TEST(Timeline, StatesAreCountedAndFailuresStandOut) {
                               {}),
               {"worker 0"}});
   EXPECT_EQ(boxes(svg).size(), 3u);
-  EXPECT_TRUE(
-      shows(svg,
-            "3 tasks on 1 row  \u00B7  total span 4 \u00B5s  \u00B7  busy 75 %  \u00B7  1 still running"
-            "  \u00B7  1 failed  \u00B7  1 cancelled  \u00B7  2 not begun"))
+  EXPECT_TRUE(shows(
+      svg,
+      "3 tasks on 1 row  \u00B7  total span 4 \u00B5s  \u00B7  busy 75 %  \u00B7  1 still running"
+      "  \u00B7  1 failed  \u00B7  1 cancelled  \u00B7  2 not begun"))
       << texts(svg)[1];
   EXPECT_TRUE(contains(svg, "boom \u2014 failed\n"));
   EXPECT_TRUE(contains(svg, "runs \u2014 running\n"));
   // Once in the picture and once in the legend.
   EXPECT_EQ(count(svg, "url(#trellis-failed)"), 2u);
   EXPECT_TRUE(shows(svg, "failed"));
-  std::string const fine = svg_of({SchedulingGraph({ran(6, "fine", 0, 4'000, 5'000)}, {}), {"worker 0"}});
+  std::string const fine =
+      svg_of({SchedulingGraph({ran(6, "fine", 0, 4'000, 5'000)}, {}), {"worker 0"}});
   EXPECT_EQ(count(fine, "url(#trellis-failed)"), 0u);
   EXPECT_FALSE(shows(fine, "failed"));
 }
 
 TEST(Timeline, AnyLabelLeavesItWellFormed) {
   std::string const bad =
-      "\" <b> & ]]> ' \\ \n\t \x01\x7F \xFF \xED\xA0\x80 \xEF\xBF\xBF \xE4\xBA\xA4 # 18446744073709551617";
+      "\" <b> & ]]> ' \\ \n\t \x01\x7F \xFF \xED\xA0\x80 \xEF\xBF\xBF \xE4\xBA\xA4 # "
+      "18446744073709551617";
   TaskRecord record = ran(1, bad, 0, 10, 20);
   record.accesses = {{bad, bad, bad}};
   record.pattern = record.space = record.file = bad;
@@ -349,7 +358,8 @@ TEST(Timeline, OneTaskOfNoDurationIsVisible) {
 
 TEST(Timeline, TicksAreRoundAndFewForEverySpan) {
   for (std::uint64_t span = 1; span < 4'000'000'000'000; span = span * 7 / 3 + 1) {
-    std::string const svg = svg_of({SchedulingGraph({ran(1, "a", 0, 5, 5 + span)}, {}), {"worker 0"}});
+    std::string const svg =
+        svg_of({SchedulingGraph({ran(1, "a", 0, 5, 5 + span)}, {}), {"worker 0"}});
     std::vector<double> at;
     std::set<std::string> units;
     for (std::string const& text : texts(svg)) {
@@ -367,7 +377,8 @@ TEST(Timeline, TicksAreRoundAndFewForEverySpan) {
       EXPECT_NEAR(at[i], at[0] * static_cast<double>(i + 1), 1e-9 * at[i]) << span;
     }
     double const digit = at[0] / std::pow(10, std::floor(std::log10(at[0]) + 1e-9));
-    EXPECT_TRUE(std::abs(digit - 1) < 1e-9 || std::abs(digit - 2) < 1e-9 || std::abs(digit - 5) < 1e-9)
+    EXPECT_TRUE(std::abs(digit - 1) < 1e-9 || std::abs(digit - 2) < 1e-9 ||
+                std::abs(digit - 5) < 1e-9)
         << at[0];
   }
 }

@@ -13,9 +13,9 @@
 #include <type_traits>
 #include <vector>
 
-/// For tests of TRELLIS_TEST_SPACE that must run on a device, too: no host code touches the memory of the
-/// space but through `values_of`, and no lambda for the device stands in a private function or in a generic
-/// lambda.
+/// For tests of TRELLIS_TEST_SPACE that must run on a device, too: no host code touches the memory
+/// of the space but through `values_of`, and no lambda for the device stands in a private function
+/// or in a generic lambda.
 namespace trellis {
 namespace {
 

@@ -63,7 +63,8 @@ SPACE_TEST(DeviceCopy, WhatIsNotAlikeGoesWhereOneSpaceReachesBoth) {
   View<double**> const device("device", 6, 8);
   Kokkos::View<double**, Kokkos::LayoutLeft, Memory> const left("left", 6, 8);
   Kokkos::View<double**, Kokkos::LayoutRight, Memory> const right("right", 6, 8);
-  Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace> const pinned("pinned", 6, 8);
+  Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace> const pinned("pinned",
+                                                                                          6, 8);
   Kokkos::View<double**, Kokkos::LayoutLeft, Kokkos::SharedSpace> const shared("shared", 6, 8);
   Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace> const host("host", 6, 8);
   check_pair(left, right);
@@ -84,7 +85,8 @@ SPACE_TEST(DeviceCopy, WhatNoSpaceReachesIsAnErrorThatNamesBoth) {
       ADD_FAILURE() << "nothing was thrown";
     } catch (Error const& error) {
       EXPECT_EQ(error.kind(), Error::Kind::bad_input);
-      EXPECT_THAT(error.what(), AllOf(HasSubstr("\"turn\""), HasSubstr("\"host\""), HasSubstr("\"device\"")));
+      EXPECT_THAT(error.what(),
+                  AllOf(HasSubstr("\"turn\""), HasSubstr("\"host\""), HasSubstr("\"device\"")));
     }
     EXPECT_EQ(graph.submitted(), 0u);
   } else {
@@ -112,7 +114,8 @@ SPACE_TEST(DeviceCopy, APipelineInBothDirections) {
   for (int k = 0; k < chunks; ++k)
     for (int i = 0; i < n; ++i) in(k, i) = k * n + i;
   Kokkos::View<double**, Kokkos::LayoutRight, Memory> const buffer("buffer", 3, n);
-  Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace> const from("from", chunks, n),
+  Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::SharedHostPinnedSpace> const from("from",
+                                                                                        chunks, n),
       to("to", chunks, n);
   Kokkos::deep_copy(from, in);
   TaskGraph graph(with_workers(2));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What goes wrong in a kernel on a device. The device is lost to the process after that, so each test is a
-// process of its own, which ends before anything else is asked of the device. Skipped on the spaces of the
-// host, where a kernel that gives up ends the process.
+// What goes wrong in a kernel on a device. The device is lost to the process after that, so each
+// test is a process of its own, which ends before anything else is asked of the device. Skipped on
+// the spaces of the host, where a kernel that gives up ends the process.
 #include "SpaceTest.hpp"
 
 #include <cstdlib>
@@ -37,9 +37,10 @@ void tell(char const* name, Future<void>& future) {
   PinnedView<int> const go("go");
   auto good = parallel_for("good", ResourcePolicy(graph, Range(0, 10), write(x)), Fill{x, 0});
   tell("good", good);
-  auto bad =
-      parallel_for("bad", ResourcePolicy(graph, Range(0, 10), read(x), write(y)), GiveUp{x, go.data()});
-  auto behind = parallel_for("behind", ResourcePolicy(graph, Range(0, 10), read(y), write(z)), AddTo{y, z});
+  auto bad = parallel_for("bad", ResourcePolicy(graph, Range(0, 10), read(x), write(y)),
+                          GiveUp{x, go.data()});
+  auto behind =
+      parallel_for("behind", ResourcePolicy(graph, Range(0, 10), read(y), write(z)), AddTo{y, z});
   auto on_host = host_task("on the host", ResourcePolicy(graph, after(behind)),
                            [] { std::cerr << "the host task ran\n"; });
   *static_cast<int volatile*>(go.data()) = 1;
@@ -57,7 +58,8 @@ void tell(char const* name, Future<void>& future) {
   go() = 1;
   Plan const plan = graph.record("plan", [&] {
     parallel_for("fill", ResourcePolicy(graph, Range(0, 10), write(x)), Fill{x, 0});
-    parallel_for("bad", ResourcePolicy(graph, Range(0, 10), read(x), write(y)), GiveUp{x, go.data()});
+    parallel_for("bad", ResourcePolicy(graph, Range(0, 10), read(x), write(y)),
+                 GiveUp{x, go.data()});
   });
   auto replayed = graph.replay(plan);
   tell("replay", replayed);
@@ -68,8 +70,9 @@ void tell(char const* name, Future<void>& future) {
 SPACE_TEST(DeviceErrors, AreThoseOfTheTaskAndOfAllBehindIt) {
   if (!on_device) GTEST_SKIP() << "a space of the host";
   testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_EXIT(fail_on_the_device(), testing::ExitedWithCode(3),
-              "good: done(.|\n)*bad: .*task \"bad\"(.|\n)*behind: .*task \"behind\"(.|\n)*on the host: .*");
+  EXPECT_EXIT(
+      fail_on_the_device(), testing::ExitedWithCode(3),
+      "good: done(.|\n)*bad: .*task \"bad\"(.|\n)*behind: .*task \"behind\"(.|\n)*on the host: .*");
 }
 
 SPACE_TEST(DeviceErrors, InAPlanAreThoseOfTheReplay) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Order and concurrency of parallel_for and space_task on any space: what one task writes the next one reads,
-// however the two are placed.
+// Order and concurrency of parallel_for and space_task on any space: what one task writes the next
+// one reads, however the two are placed.
 #include "SpaceTest.hpp"
 
 #include <cstddef>
@@ -31,7 +31,8 @@ SPACE_TEST(DeviceFor, ManyReadersFollowASlowWriterAndTheNextWriterFollowsThem) {
   for (int round = 1; round <= 5; ++round) {
     parallel_for("write", ResourcePolicy(graph, Range(0, 200), write(x)), Slow{x, 1.0 * round});
     for (V const& copy : copies)
-      parallel_for("read", ResourcePolicy(graph, Range(0, 200), read(x), read_write(copy)), AddTo{x, copy});
+      parallel_for("read", ResourcePolicy(graph, Range(0, 200), read(x), read_write(copy)),
+                   AddTo{x, copy});
   }
   graph.wait();
   for (V const& copy : copies) EXPECT_EQ(values_of(copy), std::vector<double>(200, 15));
@@ -53,7 +54,8 @@ SPACE_TEST(DeviceFor, FansOutAndIn) {
                    AddTo{start, x[k]});
   }
   for (int k = 0; k < width; ++k)
-    parallel_for("sum", ResourcePolicy(graph, Range(0, n), read(x[k]), read_write(sum)), AddTo{x[k], sum});
+    parallel_for("sum", ResourcePolicy(graph, Range(0, n), read(x[k]), read_write(sum)),
+                 AddTo{x[k], sum});
   graph.wait();
   EXPECT_EQ(values_of(sum), std::vector<double>(n, width * depth));
 }
@@ -72,7 +74,8 @@ SPACE_TEST(DeviceFor, TilesOfAStencilSeeTheirNeighbours) {
       V const in = before, out = after;
       parallel_for(
           "tile",
-          ResourcePolicy(graph, Range(begin, end), read(Kokkos::subview(in, std::pair(begin - 1, end + 1))),
+          ResourcePolicy(graph, Range(begin, end),
+                         read(Kokkos::subview(in, std::pair(begin - 1, end + 1))),
                          write(Kokkos::subview(out, std::pair(begin, end)))),
           KOKKOS_LAMBDA(int i) {
             out(i) = 0.25 * in(i - 1) + 0.5 * in(i)*in(i) / (i + 2) + 0.25 * in(i + 1);
@@ -80,8 +83,9 @@ SPACE_TEST(DeviceFor, TilesOfAStencilSeeTheirNeighbours) {
     }
     V const in = plain_before, out = plain_after;
     Kokkos::parallel_for(
-        Range(1, cells + 1),
-        KOKKOS_LAMBDA(int i) { out(i) = 0.25 * in(i - 1) + 0.5 * in(i)*in(i) / (i + 2) + 0.25 * in(i + 1); });
+        Range(1, cells + 1), KOKKOS_LAMBDA(int i) {
+          out(i) = 0.25 * in(i - 1) + 0.5 * in(i)*in(i) / (i + 2) + 0.25 * in(i + 1);
+        });
     Space().fence();
     std::swap(before, after);
     std::swap(plain_before, plain_after);
@@ -95,7 +99,8 @@ SPACE_TEST(DeviceFor, ViewsThatNobodyElseHoldsLiveUntilTheTaskIsDone) {
   TaskGraph graph(with_workers(2));
   for (int k = 1; k <= 30; ++k) {
     V const temporary("temporary", 50);
-    parallel_for("fill", ResourcePolicy(graph, Range(0, 50), write(temporary)), Slow{temporary, 1.0 * k});
+    parallel_for("fill", ResourcePolicy(graph, Range(0, 50), write(temporary)),
+                 Slow{temporary, 1.0 * k});
     parallel_for("add", ResourcePolicy(graph, Range(0, 50), read(temporary), read_write(sum)),
                  AddTo{temporary, sum});
   }
@@ -107,12 +112,13 @@ SPACE_TEST(DeviceFor, SpaceTasksLaunchOnTheInstanceTheyAreGiven) {
   V x("x", 80), y("y", 80);
   TaskGraph graph(with_workers(2));
   parallel_for("slow", ResourcePolicy(graph, Range(0, 80), write(x)), Slow{x, 3});
-  auto const launched = space_task("library call", ResourcePolicy(graph, read(x), write(y), on<Space>),
-                                   [](Space const& space, read_view<V> const& in, V const& out) {
-                                     Kokkos::deep_copy(space, out, in);
-                                     Kokkos::parallel_for(Range(space, 0, 80), AddTo{out, out});
-                                     return 7;
-                                   });
+  auto const launched =
+      space_task("library call", ResourcePolicy(graph, read(x), write(y), on<Space>),
+                 [](Space const& space, read_view<V> const& in, V const& out) {
+                   Kokkos::deep_copy(space, out, in);
+                   Kokkos::parallel_for(Range(space, 0, 80), AddTo{out, out});
+                   return 7;
+                 });
   parallel_for("after", ResourcePolicy(graph, Range(0, 80), read(y), read_write(x)), AddTo{y, x});
   EXPECT_EQ(launched.get(), 7);
   graph.wait();
@@ -148,11 +154,13 @@ SPACE_TEST(DeviceFor, TeamsWithScratchReadWhatTasksOnOtherStreamsWrote) {
     parallel_for(
         "row", ResourcePolicy(graph, Range(0, n), write(Kokkos::subview(x, t, Kokkos::ALL))),
         KOKKOS_LAMBDA(int j) { x(t, j) = t + j; });
-  auto const policy = Teams(teams, Kokkos::AUTO)
-                          .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n))))
-                          .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(1000))));
+  auto const policy =
+      Teams(teams, Kokkos::AUTO)
+          .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n))))
+          .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(1000))));
   parallel_for(
-      "teams", ResourcePolicy(graph, policy, read(x), write(sums)), KOKKOS_LAMBDA(Member const& team) {
+      "teams", ResourcePolicy(graph, policy, read(x), write(sums)),
+      KOKKOS_LAMBDA(Member const& team) {
         Scratch const row(team.team_scratch(0), n), big(team.team_scratch(1), 1000);
         int const t = team.league_rank();
         Kokkos::parallel_for(Kokkos::TeamThreadRange(team, n), [&](int j) { row(j) = x(t, j); });
@@ -160,8 +168,8 @@ SPACE_TEST(DeviceFor, TeamsWithScratchReadWhatTasksOnOtherStreamsWrote) {
         team.team_barrier();
         double sum = 0;
         Kokkos::parallel_reduce(
-            Kokkos::TeamThreadRange(team, n), [&](int j, double& s) { s += row(n - 1 - j) * big(999 - j); },
-            sum);
+            Kokkos::TeamThreadRange(team, n),
+            [&](int j, double& s) { s += row(n - 1 - j) * big(999 - j); }, sum);
         Kokkos::single(Kokkos::PerTeam(team), [&] { sums(t) = sum; });
       });
   graph.wait();
@@ -177,7 +185,8 @@ SPACE_TEST(DeviceFor, MoreTasksThanTheCapAllows) {
   TaskGraph graph(options);
   for (int k = 0; k < 2000; ++k)
     parallel_for(
-        "add", ResourcePolicy(graph, Range(0, 4), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += 1; });
+        "add", ResourcePolicy(graph, Range(0, 4), read_write(x)),
+        KOKKOS_LAMBDA(int i) { x(i) += 1; });
   graph.wait();
   EXPECT_EQ(values_of(x), std::vector<double>(4, 2000));
 }
@@ -192,8 +201,8 @@ SPACE_TEST(DeviceFor, AnExceptionAtTheLaunchIsTheTasks) {
     graph.wait();
     ADD_FAILURE() << "nothing was thrown";
   } catch (Error const& error) {
-    EXPECT_THAT(error.what(),
-                testing::AllOf(testing::HasSubstr("\"throws\""), testing::HasSubstr("no launch today")));
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("\"throws\""),
+                                             testing::HasSubstr("no launch today")));
   }
   EXPECT_EQ(values_of(x), std::vector<double>(4, 0));
   parallel_for("goes on", ResourcePolicy(graph, Range(0, 4), write(x)), Fill{x, 1});

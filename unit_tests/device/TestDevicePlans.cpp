@@ -13,7 +13,8 @@ SPACE_TEST(DevicePlan, RepliesAsOftenAsItIsAsked) {
   TaskGraph graph(with_workers(2));
   Plan const plan = graph.record("diamond", [&] {
     parallel_for(
-        "first", ResourcePolicy(graph, Range(0, 60), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += 1; });
+        "first", ResourcePolicy(graph, Range(0, 60), read_write(x)),
+        KOKKOS_LAMBDA(int i) { x(i) += 1; });
     parallel_for("left", ResourcePolicy(graph, Range(0, 60), read(x), read_write(y)), AddTo{x, y});
     parallel_for("right", ResourcePolicy(graph, Range(0, 60), read(x), read_write(z)), AddTo{x, z});
     parallel_for(
@@ -35,7 +36,8 @@ SPACE_TEST(DevicePlan, AmongOtherTasks) {
   V x("x", 60), sum("sum", 60);
   TaskGraph graph(with_workers(2));
   Plan const plan = graph.record("add", [&] {
-    parallel_for("add", ResourcePolicy(graph, Range(0, 60), read(x), read_write(sum)), AddTo{x, sum});
+    parallel_for("add", ResourcePolicy(graph, Range(0, 60), read(x), read_write(sum)),
+                 AddTo{x, sum});
   });
   for (int round = 1; round <= 10; ++round) {
     parallel_for("slow", ResourcePolicy(graph, Range(0, 60), write(x)), Slow{x, 1.0 * round});
@@ -53,11 +55,13 @@ SPACE_TEST(DevicePlan, ResultsAreReplacedByEachReplay) {
   TaskGraph graph(with_workers(2));
   Plan const plan = graph.record("results", [&] {
     parallel_for(
-        "grow", ResourcePolicy(graph, Range(0, 100), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += i; });
+        "grow", ResourcePolicy(graph, Range(0, 100), read_write(x)),
+        KOKKOS_LAMBDA(int i) { x(i) += i; });
     sum = parallel_reduce("sum", ResourcePolicy(graph, Range(0, 100), read(x)), SumOf{x});
     parallel_reduce(
         "most", ResourcePolicy(graph, Range(0, 100), read(x)),
-        KOKKOS_LAMBDA(int i, double& m) { m = x(i) > m ? x(i) : m; }, Kokkos::Max<double, Memory>(most));
+        KOKKOS_LAMBDA(int i, double& m) { m = x(i) > m ? x(i) : m; },
+        Kokkos::Max<double, Memory>(most));
     total = parallel_scan(
         "scan", ResourcePolicy(graph, Range(0, 100), read(x)),
         KOKKOS_LAMBDA(int i, double& s, bool) { s += 2 * x(i); });
@@ -80,9 +84,11 @@ SPACE_TEST(DevicePlan, CopiesAndHostTasksInIt) {
   std::vector<double> seen;
   Plan const plan = graph.record("with the host", [&] {
     parallel_for(
-        "grow", ResourcePolicy(graph, Range(0, 20), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += 1; });
+        "grow", ResourcePolicy(graph, Range(0, 20), read_write(x)),
+        KOKKOS_LAMBDA(int i) { x(i) += 1; });
     trellis::deep_copy(graph, shared, x);
-    host_task("look", ResourcePolicy(graph, read(shared)), [&seen, shared] { seen.push_back(shared(19)); });
+    host_task("look", ResourcePolicy(graph, read(shared)),
+              [&seen, shared] { seen.push_back(shared(19)); });
   });
   graph.replay(plan, 3);
   graph.replay(plan);
@@ -90,7 +96,8 @@ SPACE_TEST(DevicePlan, CopiesAndHostTasksInIt) {
   EXPECT_EQ(seen, (std::vector<double>{1, 2, 3, 4}));
 }
 
-// Each kernel needs more scratch memory than the one before it, and the first replay is the first launch.
+// Each kernel needs more scratch memory than the one before it, and the first replay is the first
+// launch.
 SPACE_TEST(DevicePlan, TeamsWithMoreAndMoreScratch) {
   using Scratch = Kokkos::View<double*, Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   V x("x", 8);
@@ -99,10 +106,11 @@ SPACE_TEST(DevicePlan, TeamsWithMoreAndMoreScratch) {
     for (int const n : {50, 700, 9000, 40000})
       parallel_for(
           "team",
-          ResourcePolicy(graph,
-                         Teams(8, Kokkos::AUTO)
-                             .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n)))),
-                         read_write(x)),
+          ResourcePolicy(
+              graph,
+              Teams(8, Kokkos::AUTO)
+                  .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n)))),
+              read_write(x)),
           KOKKOS_LAMBDA(Member const& team) {
             Scratch const values(team.team_scratch(1), n);
             Kokkos::parallel_for(Kokkos::TeamThreadRange(team, n), [&](int k) { values(k) = 1; });

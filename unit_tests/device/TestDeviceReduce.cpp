@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reductions and scans on any space: results in Futures, in Views, several at once, among other tasks. On a
-// device nobody waits for them but get().
+// Reductions and scans on any space: results in Futures, in Views, several at once, among other
+// tasks. On a device nobody waits for them but get().
 #include "SpaceTest.hpp"
 
 #include <Trellis_ResultSlot.hpp>
@@ -34,11 +34,13 @@ SPACE_TEST(DeviceReduce, ManyAtATimeHaveResultsOfTheirOwn) {
   std::vector<Future<double>> sums;
   for (int k = 0; k < count; ++k) {
     x.emplace_back("x", 500);
-    parallel_for("fill", ResourcePolicy(graph, Range(0, 500), write(x.back())), Fill{x.back(), 1.0 * k});
-    sums.push_back(
-        parallel_reduce("sum", ResourcePolicy(graph, Range(0, 500), read(x.back())), SumOf{x.back()}));
+    parallel_for("fill", ResourcePolicy(graph, Range(0, 500), write(x.back())),
+                 Fill{x.back(), 1.0 * k});
+    sums.push_back(parallel_reduce("sum", ResourcePolicy(graph, Range(0, 500), read(x.back())),
+                                   SumOf{x.back()}));
   }
-  for (int k = 0; k < count; ++k) EXPECT_EQ(sums[static_cast<std::size_t>(k)].get(), 500 * k + 500 * 499 / 2);
+  for (int k = 0; k < count; ++k)
+    EXPECT_EQ(sums[static_cast<std::size_t>(k)].get(), 500 * k + 500 * 499 / 2);
 }
 
 SPACE_TEST(DeviceReduce, IntoAViewThatTheNextTaskReads) {
@@ -64,7 +66,8 @@ SPACE_TEST(DeviceReduce, OfEveryKindOfReducer) {
   using MinMax = Kokkos::MinMax<int>;
   using MaxLoc = Kokkos::MaxLoc<int, int>;
   auto const least = parallel_reduce(
-      "min", policy(), KOKKOS_LAMBDA(int i, int& v) { v = x(i) < v ? x(i) : v; }, reduced<Kokkos::Min<int>>);
+      "min", policy(), KOKKOS_LAMBDA(int i, int& v) { v = x(i) < v ? x(i) : v; },
+      reduced<Kokkos::Min<int>>);
   auto const range = parallel_reduce(
       "minmax", policy(),
       KOKKOS_LAMBDA(int i, MinMax::value_type& v) {
@@ -79,7 +82,8 @@ SPACE_TEST(DeviceReduce, OfEveryKindOfReducer) {
       },
       reduced<MaxLoc>);
   auto const any = parallel_reduce(
-      "any", policy(), KOKKOS_LAMBDA(int i, bool& v) { v = v || x(i) == 17; }, reduced<Kokkos::LOr<bool>>);
+      "any", policy(), KOKKOS_LAMBDA(int i, bool& v) { v = v || x(i) == 17; },
+      reduced<Kokkos::LOr<bool>>);
   EXPECT_EQ(least.get(), -50);
   EXPECT_EQ(range.get().min_val, -50);
   EXPECT_EQ(range.get().max_val, 149);
@@ -175,7 +179,8 @@ SPACE_TEST(DeviceScan, PartialSumsAndTotalsAmongOtherTasks) {
   std::vector<Future<double>> totals;
   for (int round = 1; round <= 5; ++round) {
     parallel_for("slow", ResourcePolicy(graph, Range(0, n), write(x)), Slow{x, 1.0 * round});
-    totals.push_back(parallel_scan("scan", ResourcePolicy(graph, Range(0, n), read_write(x)), Running{x}));
+    totals.push_back(
+        parallel_scan("scan", ResourcePolicy(graph, Range(0, n), read_write(x)), Running{x}));
   }
   for (int round = 1; round <= 5; ++round)
     EXPECT_EQ(totals[static_cast<std::size_t>(round - 1)].get(), n * round);
@@ -187,7 +192,9 @@ SPACE_TEST(DeviceScan, PartialSumsAndTotalsAmongOtherTasks) {
 SPACE_TEST(DeviceScan, OverNothingGivesZero) {
   V x("x", 1);
   TaskGraph graph(with_workers(1));
-  EXPECT_EQ(parallel_scan("scan", ResourcePolicy(graph, Range(0, 0), read_write(x)), Running{x}).get(), 0);
+  EXPECT_EQ(
+      parallel_scan("scan", ResourcePolicy(graph, Range(0, 0), read_write(x)), Running{x}).get(),
+      0);
 }
 
 // ---- what they stand on
@@ -215,10 +222,11 @@ SPACE_TEST(ResultSlots, SeveralReducersIntoOneSlotAndFromThereIntoViews) {
        Most(Impl::value_at<2>(place))},
       &place);
   Kokkos::parallel_reduce(
-      Range(0, 100), Impl::SpreadFunctor<FourValues, double, int, Most::value_type>{FourValues{x}}, reducers);
+      Range(0, 100), Impl::SpreadFunctor<FourValues, double, int, Most::value_type>{FourValues{x}},
+      reducers);
   View<double> sum("sum");
-  Kokkos::parallel_for(
-      Range(0, 1), Impl::Distribute<All, View<double>, std::tuple<>, std::tuple<>>{&place, {sum, {}, {}}});
+  Kokkos::parallel_for(Range(0, 1), Impl::Distribute<All, View<double>, std::tuple<>, std::tuple<>>{
+                                        &place, {sum, {}, {}}});
   Space().fence();
   EXPECT_EQ(Impl::value_at<0>(slot.value()), 4950 - 2000);
   EXPECT_EQ(Impl::value_at<1>(slot.value()), -20);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The adapter of an asynchronous space by itself, as the engine uses it: streams, events, graphs. Skipped on
-// host spaces, which have none.
+// The adapter of an asynchronous space by itself, as the engine uses it: streams, events, graphs.
+// Skipped on host spaces, which have none.
 #include "SpaceTest.hpp"
 
 #include <chrono>
@@ -147,13 +147,15 @@ SPACE_TEST(Adapter, AGraphIsDoneWhenItIsLaunchedAndAsOftenAndIsUpdated) {
   s.adapter.release_graph(graph);
 }
 
-// The engine honours an instance that the user gives; whatever he has launched on it himself is in order too.
+// The engine honours an instance that the user gives; whatever he has launched on it himself is in
+// order too.
 SPACE_TEST(UsersInstance, IsWhereTheTaskRuns) {
   V x("x", 100), y("y", 100);
   Space const theirs = Kokkos::Experimental::partition_space(Space(), 1).at(0);
   TaskGraph graph(with_workers(2));
   parallel_for("mine", ResourcePolicy(graph, Range(theirs, 0, 100), write(x)), Slow{x, 2});
-  parallel_for("anywhere", ResourcePolicy(graph, Range(0, 100), read(x), read_write(y)), AddTo{x, y});
+  parallel_for("anywhere", ResourcePolicy(graph, Range(0, 100), read(x), read_write(y)),
+               AddTo{x, y});
   parallel_for("mine again", ResourcePolicy(graph, Range(theirs, 0, 100), read(y), read_write(x)),
                AddTo{y, x});
   graph.wait();

@@ -92,9 +92,10 @@ void submit(TaskGraph& graph, Program const& program, Lines const& data) {
   for (Program::Step const& step : program.steps) {
     Shared const& from = data.x[std::size_t(step.from)];
     Shared const& to = data.x[std::size_t(step.to)];
-    parallel_for("mix",
-                 ResourcePolicy(graph, Range(0, length), read(from), read_write(to), device(step.device)),
-                 Mix{from, to, step.factor});
+    parallel_for(
+        "mix",
+        ResourcePolicy(graph, Range(0, length), read(from), read_write(to), device(step.device)),
+        Mix{from, to, step.factor});
   }
 }
 
@@ -144,7 +145,8 @@ SPACE_TEST(SeveralDevices, ResultsOfReductionsComeFromEach) {
   for (int k = 0; k < 20; ++k) {
     Shared const x = data.x[std::size_t(k % lines)];
     sums.push_back(parallel_reduce(
-        "sum", ResourcePolicy(graph, Range(0, length), read(x), device(k % device_count())), SumOfShared{x}));
+        "sum", ResourcePolicy(graph, Range(0, length), read(x), device(k % device_count())),
+        SumOfShared{x}));
   }
   auto const values = Program(1, 0).expected(0);
   for (int k = 0; k < 20; ++k) {

@@ -4,7 +4,7 @@
 
 #include <Trellis_Future.hpp>
 #include <Trellis_TaskGraph.hpp>
-#include <impl/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphAccess.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-/// Tasks for tests of core/ alone: what `host_task` is, without Kokkos. Resources are blocks of labelled
-/// memory.
+/// Tasks for tests of core/ alone: what `host_task` is, without Kokkos. Resources are blocks of
+/// labelled memory.
 namespace trellis::Bare {
 
 /// Some bytes of a resource.
@@ -35,7 +35,8 @@ struct Place {
 /// Labelled memory, zero at first.
 class Block {
  public:
-  explicit Block(std::string label, std::size_t size = 1) : m_label(std::move(label)), m_values(size, 0) {}
+  explicit Block(std::string label, std::size_t size = 1)
+      : m_label(std::move(label)), m_values(size, 0) {}
 
   [[nodiscard]] long& operator[](std::size_t k) { return m_values[k]; }
   [[nodiscard]] Place operator()(std::size_t first, std::size_t count) const {
@@ -125,7 +126,8 @@ struct Body {
   static void finish(void* body) {
     if constexpr (requires(F& f) { f.finish(); }) static_cast<Body*>(body)->f.finish();
   }
-  static void fail(void* body, TaskId id, std::string const& text, Impl::FailurePtr const& failure) noexcept {
+  static void fail(void* body, TaskId id, std::string const& text,
+                   Impl::FailurePtr const& failure) noexcept {
     if constexpr (!std::is_void_v<Result>) {
       auto& state = *static_cast<Body*>(body)->state;
       state.task = id;
@@ -170,7 +172,8 @@ inline std::vector<Impl::AccessRequest> requests_of(std::vector<Touch> const& to
   return accesses;
 }
 
-/// Submits `f`, which is called without arguments, or with the instance of a task on `properties.space`.
+/// Submits `f`, which is called without arguments, or with the instance of a task on
+/// `properties.space`.
 template <class F, class Submit>
 auto submit_with(Submit submit, Label label, std::vector<Touch> const& touches, F f,
                  Properties const& properties) {
@@ -200,8 +203,9 @@ auto submit_with(Submit submit, Label label, std::vector<Touch> const& touches, 
 template <class F>
 auto task(TaskGraph& graph, Label label, std::vector<Touch> const& touches, F f,
           Properties const& properties = {}) {
-  return submit_with([&](Impl::TaskSpec&& spec) { return Impl::GraphAccess::submit(graph, std::move(spec)); },
-                     std::move(label), touches, std::move(f), properties);
+  return submit_with(
+      [&](Impl::TaskSpec&& spec) { return Impl::GraphAccess::submit(graph, std::move(spec)); },
+      std::move(label), touches, std::move(f), properties);
 }
 
 /// The task whose body calls this.

@@ -13,7 +13,8 @@
 /// A test that is compiled for each space, and has the space's name in its own.
 #define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
 #define TRELLIS_JOIN_(a, b) a##b
-#define SPACE_TEST(suite, name) TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
+#define SPACE_TEST(suite, name) \
+  TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
 
 namespace trellis::Test {
 

@@ -9,8 +9,9 @@ namespace trellis {
 namespace {
 
 using Io = MatrixAccess<IOMatrix>;
-constexpr std::array<Mode, 7> modes = {Mode::read,       Mode::write,     Mode::read_write, Mode::atomic_add,
-                                       Mode::atomic_mul, Mode::exclusive, Mode::none};
+constexpr std::array<Mode, 7> modes = {Mode::read,       Mode::write,      Mode::read_write,
+                                       Mode::atomic_add, Mode::atomic_mul, Mode::exclusive,
+                                       Mode::none};
 
 // Row and column in the order of `modes`; X: must run one after the other, in order.
 constexpr std::string_view dependent[] = {
@@ -150,8 +151,8 @@ TEST(CombinedAccess, GivesItsParts) {
 }
 
 TEST(CombinedAccess, OfNothingIsAlwaysDependent) {
-  // "Dependent when all parts are": the rule for the empty list, so that a combination may be built step by
-  // step.
+  // "Dependent when all parts are": the rule for the empty list, so that a combination may be built
+  // step by step.
   EXPECT_TRUE(CombinedAccess<>().is_dependent_of({}));
   EXPECT_TRUE(CombinedAccess<>().is_superset_of({}));
 }

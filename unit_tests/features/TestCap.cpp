@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bounded: the number of tasks in flight has a cap, memory follows it, and neither grows with the tasks ever
-// submitted.
+// Bounded: the number of tasks in flight has a cap, memory follows it, and neither grows with the
+// tasks ever submitted.
 #include "BareTask.hpp"
 #include "Memory.hpp"
 #include "Timing.hpp"
@@ -177,7 +177,8 @@ TEST_F(Memory, OfAreasThatNobodyComesBackToIsBounded) {
     for (int k = 0; k < third; ++k) {
       address += 64;
       task(graph, "fresh",
-           {writes({Area::contiguous(reinterpret_cast<void*>(address), 8), "x", address, address + 8})},
+           {writes(
+               {Area::contiguous(reinterpret_cast<void*>(address), 8), "x", address, address + 8})},
            [] {});
       if (k % 1000 == 0) largest = std::max(largest, resident_bytes());
     }
@@ -219,7 +220,8 @@ TEST_F(Memory, ManySuccessorsOfOneTaskAreNoProblem) {
     EXPECT_TRUE(gate.pass());
     x[0] = 1;
   });
-  for (int k = 0; k < 10'000; ++k) task(graph, "reader", {reads(x)}, [&] { ran += static_cast<int>(x[0]); });
+  for (int k = 0; k < 10'000; ++k)
+    task(graph, "reader", {reads(x)}, [&] { ran += static_cast<int>(x[0]); });
   auto const last = task(graph, "writer", {writes(x)}, [&] { return ran.load(); });
   gate.open();
   EXPECT_EQ(last.get(), 10'000);

@@ -39,7 +39,8 @@ TEST_F(Deadlock, ATaskThatWaitsForItsOwnGraphIsTold) {
   TaskGraph graph(with_workers(2));
   task(graph, "impatient", {}, [&] { graph.wait(); });
   Error const error = error_of([&] { graph.wait(); });
-  EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"impatient\""), HasSubstr("waits for its own graph")));
+  EXPECT_THAT(error.what(),
+              testing::AllOf(HasSubstr("\"impatient\""), HasSubstr("waits for its own graph")));
   try {
     std::rethrow_exception(error.cause());
   } catch (Error const& cause) {
@@ -58,7 +59,8 @@ void expect_deadlock(Future<T> const& awaited, char const* waiter, char const* o
 TEST_F(Deadlock, WaitingForItselfIsAnError) {
   TaskGraph graph(with_workers(2));
   Later<void> self;
-  self.set(task(graph, "narcissus", {}, [&] { expect_deadlock(self.get(), "narcissus", "narcissus"); }));
+  self.set(
+      task(graph, "narcissus", {}, [&] { expect_deadlock(self.get(), "narcissus", "narcissus"); }));
   EXPECT_NO_THROW(graph.wait());
 }
 
@@ -66,7 +68,8 @@ TEST_F(Deadlock, WaitingForASuccessorIsAnError) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   Later<void> later;
-  task(graph, "first", {writes(x)}, [&] { expect_deadlock(later.get(), "\"first\"", "\"second\""); });
+  task(graph, "first", {writes(x)},
+       [&] { expect_deadlock(later.get(), "\"first\"", "\"second\""); });
   later.set(task(graph, "second", {reads(x)}, [] {}));
   EXPECT_NO_THROW(graph.wait());
 }
@@ -188,7 +191,8 @@ TEST_F(Deadlock, AnExclusiveTaskThatWaitsForOneThatWillNeedItsResourceIsTold) {
 }
 
 TEST_F(Deadlock, ACircleThroughAnotherTasksExclusiveResourceIsAnError) {
-  // `holder` waits for a successor of `last`; `last` then waits for `next`, which needs what `holder` holds.
+  // `holder` waits for a successor of `last`; `last` then waits for `next`, which needs what
+  // `holder` holds.
   TaskGraph graph(with_workers(3));
   Block box("box"), x("x");
   Later<void> successor, next;
@@ -259,7 +263,8 @@ TEST_F(NestedWait, AChainOf50EndsWithAnyNumberOfWorkers) {
       if (level == 50) return 0;
       return 1 + task(graph, "inner", {}, [&, level] { return descend(level + 1); }).get();
     };
-    EXPECT_EQ(task(graph, "outer", {}, [&] { return descend(0); }).get(), 50) << workers << " workers";
+    EXPECT_EQ(task(graph, "outer", {}, [&] { return descend(0); }).get(), 50)
+        << workers << " workers";
   }
 }
 
@@ -315,14 +320,15 @@ TEST_F(NestedWait, ForATaskBoundToTheMainThreadEndsWhereverItWaits) {
     TaskGraph graph(with_workers(workers));
     auto const main = std::this_thread::get_id();
     for (bool outer_on_main : {false, true}) {
-      auto const outer = task(graph, "outer", {},
-                              [&] {
-                                auto const inner = task(graph, "inner", {},
-                                                        [&] { return std::this_thread::get_id() == main; },
-                                                        {.main_thread = true});
-                                return inner.get();
-                              },
-                              {.main_thread = outer_on_main});
+      auto const outer =
+          task(graph, "outer", {},
+               [&] {
+                 auto const inner =
+                     task(graph, "inner", {}, [&] { return std::this_thread::get_id() == main; },
+                          {.main_thread = true});
+                 return inner.get();
+               },
+               {.main_thread = outer_on_main});
       EXPECT_TRUE(outer.get()) << workers << " workers";
     }
   }

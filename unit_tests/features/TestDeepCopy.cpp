@@ -30,9 +30,10 @@ TEST(DeepCopy, OfAViewReadsOneAndWritesTheOther) {
   EXPECT_EQ(look.get(), 7);
   graph.wait();
   auto const dependencies = graph.dependency_graph();
-  EXPECT_THAT(dependencies.edges(), testing::UnorderedElementsAre(EdgeRecord{1, 2, EdgeReason::access},
-                                                                  EdgeRecord{2, 3, EdgeReason::access},
-                                                                  EdgeRecord{2, 4, EdgeReason::access}));
+  EXPECT_THAT(dependencies.edges(),
+              testing::UnorderedElementsAre(EdgeRecord{1, 2, EdgeReason::access},
+                                            EdgeRecord{2, 3, EdgeReason::access},
+                                            EdgeRecord{2, 4, EdgeReason::access}));
   EXPECT_EQ(dependencies.node(copied.id()).label, "copy");
   EXPECT_EQ(dependencies.node(copied.id()).pattern, "deep_copy");
 }
@@ -103,9 +104,10 @@ TEST(DeepCopy, OfADifferentExtentIsAnErrorThatNamesBothViews) {
   unsigned const line = __LINE__ + 1;
   Error const error = trellis::Test::error_of([&] { trellis::deep_copy("mismatch", graph, y, x); });
   EXPECT_EQ(error.kind(), Error::Kind::bad_input);
-  EXPECT_THAT(error.what(),
-              testing::AllOf(HasSubstr("\"mismatch\""), HasSubstr("\"wide\""), HasSubstr("\"narrow\""),
-                             HasSubstr("extents 1 are 5 and 3"), HasSubstr(":" + std::to_string(line))));
+  EXPECT_THAT(
+      error.what(),
+      testing::AllOf(HasSubstr("\"mismatch\""), HasSubstr("\"wide\""), HasSubstr("\"narrow\""),
+                     HasSubstr("extents 1 are 5 and 3"), HasSubstr(":" + std::to_string(line))));
   EXPECT_THROW(trellis::deep_copy(graph, y, x), Error);
   EXPECT_EQ(graph.submitted(), 0u);
 }

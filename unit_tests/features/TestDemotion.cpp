@@ -71,8 +71,10 @@ TEST_F(Demotion, TasksSubmittedAfterwardsSeeWhatIsLeft) {
   demoter.demote_now.open();
   demoter.start(graph, {updates(x)}, [&] { demote({writes(x(0, 1))}); });
   ASSERT_TRUE(demoter.demoted.pass());
-  Future<void> const right = task(graph, "right", {updates(x(1, 1))}, [&] { EXPECT_FALSE(demoter.over); });
-  Future<void> const left = task(graph, "left", {reads(x(0, 1))}, [&] { EXPECT_TRUE(demoter.over); });
+  Future<void> const right =
+      task(graph, "right", {updates(x(1, 1))}, [&] { EXPECT_FALSE(demoter.over); });
+  Future<void> const left =
+      task(graph, "left", {reads(x(0, 1))}, [&] { EXPECT_TRUE(demoter.over); });
   Future<void> const both = task(graph, "both", {updates(x)}, [&] { EXPECT_TRUE(demoter.over); });
   until_done(right);
   EXPECT_FALSE(left.is_done());
@@ -145,8 +147,9 @@ TEST_F(Demotion, BehindWhatIsLetGoTheNextConflictIsKept) {
   demoter.end.open();
   graph.wait();
   EXPECT_EQ(order, "abCD");
-  EXPECT_THAT(edges_of(graph.dependency_graph()),
-              ElementsAre("a>b", "b>c", "c>d", "demoter>a released", "demoter>b released", "demoter>c"));
+  EXPECT_THAT(
+      edges_of(graph.dependency_graph()),
+      ElementsAre("a>b", "b>c", "c>d", "demoter>a released", "demoter>b released", "demoter>c"));
 }
 
 TEST_F(Demotion, DoesNotEndExplicitAndSynchronizingDependencies) {
@@ -168,7 +171,8 @@ TEST_F(Demotion, ToExclusiveKeepsOthersOutAndGivesUpTheOrder) {
   TaskGraph graph(recorded(3));
   Demoter demoter;
   demoter.start(graph, {updates(x)}, [&] { demote({excludes(x)}); });
-  Future<void> const exclusive = task(graph, "exclusive", {excludes(x)}, [&] { EXPECT_TRUE(demoter.over); });
+  Future<void> const exclusive =
+      task(graph, "exclusive", {excludes(x)}, [&] { EXPECT_TRUE(demoter.over); });
   task(graph, "reader", {reads(x)}, [&] { EXPECT_TRUE(demoter.over); });
   demoter.demote_now.open();
   ASSERT_TRUE(demoter.demoted.pass());
@@ -176,8 +180,8 @@ TEST_F(Demotion, ToExclusiveKeepsOthersOutAndGivesUpTheOrder) {
   demoter.end.open();
   graph.wait();
   EXPECT_THAT(edges_of(graph.scheduling_graph()),
-              ElementsAre("demoter>exclusive exclusion", "demoter>exclusive released", "demoter>reader",
-                          "exclusive>reader"));
+              ElementsAre("demoter>exclusive exclusion", "demoter>exclusive released",
+                          "demoter>reader", "exclusive>reader"));
 }
 
 TEST_F(Demotion, FromExclusiveLetsTheNextOneIn) {
@@ -223,7 +227,7 @@ TEST_F(Demotion, TheRecordedGraphDoesNotDependOnItsTime) {
 }
 
 // --- bad input
-// ----------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(Demotion, NeverPromotes) {
   Block x("x", 4);
@@ -268,7 +272,8 @@ TEST_F(Demotion, OfWhatAnUnfinishedPartNeedsIsRefused) {
     Error const error = error_of([&] { demote({reads(x)}); });
     EXPECT_THAT(error.what(), AllOf(HasSubstr("\"owner\""), HasSubstr("\"part\"")));
     demote({updates(x(0, 1))});
-    EXPECT_EQ(error_of([&] { part("too late", {reads(x(1, 1))}, [] {}); }).kind(), Error::Kind::bad_access);
+    EXPECT_EQ(error_of([&] { part("too late", {reads(x(1, 1))}, [] {}); }).kind(),
+              Error::Kind::bad_access);
     gate.open();
     wait_for_parts();
     release(x);
@@ -292,11 +297,12 @@ TEST_F(Demotion, OfPartsIsBetweenThem) {
   });
   task(graph, "outside", {reads(x)}, [&] { EXPECT_TRUE(owner_over); });
   graph.wait();
-  EXPECT_THAT(edges_of(graph.dependency_graph()), ElementsAre("demoter>reader released", "owner>outside"));
+  EXPECT_THAT(edges_of(graph.dependency_graph()),
+              ElementsAre("demoter>reader released", "owner>outside"));
 }
 
 // --- with failures
-// ------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(Demotion, AFailureCancelsWhatStillDependsAndNothingElse) {
   Block x("x");
@@ -312,7 +318,8 @@ TEST_F(Demotion, AFailureCancelsWhatStillDependsAndNothingElse) {
     if (late) until_done(bad);
     bool read = false;
     Future<void> const reader = task(graph, "reader", {reads(x)}, [&] { read = true; });
-    Future<void> const writer = task(graph, "writer", {writes(x)}, [] { ADD_FAILURE() << "it ran"; });
+    Future<void> const writer =
+        task(graph, "writer", {writes(x)}, [] { ADD_FAILURE() << "it ran"; });
     Future<void> const other = task(graph, "other", {reads(y)}, [] { ADD_FAILURE() << "it ran"; });
     until_done(reader);
     reader.get();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Functors, tags, states and exceptions whose copies and destructors use the graph. A destructor may submit
-// tasks and wait for some; a copy or a move, which happens while a task is submitted, may not.
+// Functors, tags, states and exceptions whose copies and destructors use the graph. A destructor
+// may submit tasks and wait for some; a copy or a move, which happens while a task is submitted,
+// may not.
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
@@ -68,8 +69,9 @@ TYPED_TEST(OfFunctors, MaySubmitAtTheCap) {
         TaskGraph graph(capped(workers, cap));
         Block x("x"), y("y");
         for (int k = 0; k < 200; ++k)
-          task(graph, "outer", {updates(x)},
-               TypeParam{AtEnd([&] { task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }); })});
+          task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&] {
+                 task(graph, "from a destructor", {updates(y)}, [&] { ++ran; });
+               })});
         graph.wait();
         EXPECT_EQ(ran, 200) << "cap " << cap << ", " << workers << " workers";
       }
@@ -143,7 +145,8 @@ TYPED_TEST(OfFunctors, ThatWaitForTheirOwnGraphGetAnError) {
   std::string text;
   TaskGraph graph(with_workers(1));
   Block x("x");
-  task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&] { text = message_of([&] { graph.wait(); }); })});
+  task(graph, "outer", {updates(x)},
+       TypeParam{AtEnd([&] { text = message_of([&] { graph.wait(); }); })});
   graph.wait();
   EXPECT_THAT(text, AllOf(HasSubstr("a destructor of task \"outer\" (#1, "),
                           HasSubstr("waits for its own graph, and so for itself")));
@@ -156,9 +159,9 @@ TYPED_TEST(OfFunctors, OfAPlanMaySubmitAndWait) {
     std::atomic<int> ran{0};
     for (int k = 0; k < 20; ++k) {
       Plan const plan = Impl::GraphAccess::record(graph, Label(std::string("plan")), [&] {
-        task(
-            graph, "recorded", {updates(x)},
-            TypeParam{AtEnd([&] { task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait(); })});
+        task(graph, "recorded", {updates(x)}, TypeParam{AtEnd([&] {
+               task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait();
+             })});
       });
       graph.replay(plan, 3);
     }
@@ -173,7 +176,8 @@ TYPED_TEST(OfFunctors, MaySubmitWhileTheGraphEnds) {
     TaskGraph graph(with_workers(2));
     Block x("x");
     for (int k = 0; k < 4; ++k)
-      task(graph, "outer", {updates(x)}, TypeParam{AtEnd([&] { task(graph, "inner", {}, [&] { ++ran; }); })});
+      task(graph, "outer", {updates(x)},
+           TypeParam{AtEnd([&] { task(graph, "inner", {}, [&] { ++ran; }); })});
   }
   EXPECT_EQ(ran, 200);
 }
@@ -215,8 +219,9 @@ struct TagWithEnd {
 TEST_F(Destructors, OfTagsMaySubmitAndWait) {
   for (int workers : {1, 2, 3}) {
     TaskGraph graph(with_workers(workers));
-    graph.add_rule<TagWithEnd>("in order", Constraint::ordered,
-                               [](TagWithEnd const& a, TagWithEnd const& b) { return a.value == b.value; });
+    graph.add_rule<TagWithEnd>(
+        "in order", Constraint::ordered,
+        [](TagWithEnd const& a, TagWithEnd const& b) { return a.value == b.value; });
     Block x("x"), y("y");
     std::atomic<int> ran{0};
     for (int k = 0; k < 200; ++k)
@@ -243,9 +248,10 @@ TEST_F(Destructors, OfStatesMaySubmit) {
     Block x("x"), y("y");
     std::atomic<int> ran{0};
     for (int k = 0; k < 200; ++k)
-      task(graph, "in a state", {touches(x, StateWithEnd{std::make_shared<AtEnd>([&] {
-                                           task(graph, "from a destructor", {updates(y)}, [&] { ++ran; });
-                                         })})},
+      task(graph, "in a state",
+           {touches(x, StateWithEnd{std::make_shared<AtEnd>([&] {
+                      task(graph, "from a destructor", {updates(y)}, [&] { ++ran; });
+                    })})},
            [] {});
     graph.wait();  // the last ones are held by the table until then
     graph.wait();
@@ -257,12 +263,15 @@ TEST_F(Destructors, OfTagsAndStatesInARecordMaySubmitWhenTheGraphEnds) {
   std::atomic<int> ran{0};
   {
     TaskGraph graph(recorded(2));
-    graph.add_rule<TagWithEnd>("apart", Constraint::exclusive,
-                               [](TagWithEnd const& a, TagWithEnd const& b) { return a.value == b.value; });
+    graph.add_rule<TagWithEnd>(
+        "apart", Constraint::exclusive,
+        [](TagWithEnd const& a, TagWithEnd const& b) { return a.value == b.value; });
     Block x("x"), y("y");
     for (int k = 0; k < 50; ++k) {
       auto const end = std::make_shared<AtEnd>([&] { task(graph, "last", {}, [&] { ++ran; }); });
-      task(graph, "tagged", {touches(x, StateWithEnd{end})}, [] {}, tagged(TagWithEnd{1 + k % 3, end}));
+      task(
+          graph, "tagged", {touches(x, StateWithEnd{end})}, [] {},
+          tagged(TagWithEnd{1 + k % 3, end}));
     }
   }
   EXPECT_EQ(ran, 50);
@@ -317,8 +326,8 @@ TEST_F(Copies, ThatUseTheGraphGetAnErrorAndNothingIsSubmitted) {
         ::new (storage) Body<SubmitsWhenCopied, void>{functor, nullptr};
       };
       Impl::TaskSpec spec(Label(std::string("copied")), Body<SubmitsWhenCopied, void>::ops,
-                          sizeof(Body<SubmitsWhenCopied, void>), alignof(Body<SubmitsWhenCopied, void>),
-                          copy);
+                          sizeof(Body<SubmitsWhenCopied, void>),
+                          alignof(Body<SubmitsWhenCopied, void>), copy);
       Impl::GraphAccess::submit(graph, std::move(spec));
     });
   };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Who may run beside whom: the class behind it alone, compared with the rule in its header taken literally,
-// and what a program sees of it.
+// Who may run beside whom: the class behind it alone, compared with the rule in its header taken
+// literally, and what a program sees of it.
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
 #include <gmock/gmock.h>
-#include <impl/Trellis_AccessTable.hpp>
-#include <impl/Trellis_Exclusion.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <exclusion/Trellis_Exclusion.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -29,7 +29,7 @@ class Exclusion : public Timed {};
 class ExclusiveTasks : public Timed {};
 
 // --- the class alone
-// --------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 /// Excludes the same value, and depends on nothing of its type.
 struct Colour {
@@ -304,7 +304,9 @@ class Literally {
     return ready;
   }
   bool concerns_nobody(Task const& task) const {
-    auto const excludes = [&](Task const* other) { return other != &task && m_rule.conflict(*other, task); };
+    auto const excludes = [&](Task const* other) {
+      return other != &task && m_rule.conflict(*other, task);
+    };
     return std::none_of(holding.begin(), holding.end(), excludes) &&
            std::none_of(m_waiting.begin(), m_waiting.end(), excludes);
   }
@@ -317,10 +319,12 @@ class Literally {
   bool may_run(Task const& task) const {
     auto const excludes = [&](Task const* holder) { return m_rule.conflict(*holder, task); };
     if (std::any_of(holding.begin(), holding.end(), excludes)) return false;
-    if (m_waiting.empty() || m_waiting.front() == &task || !m_rule.conflict(*m_waiting.front(), task))
+    if (m_waiting.empty() || m_waiting.front() == &task ||
+        !m_rule.conflict(*m_waiting.front(), task))
       return true;
-    return std::any_of(sleeping.begin(), sleeping.end(),
-                       [&](Task const* sleeper) { return m_rule.conflict(*sleeper, *m_waiting.front()); });
+    return std::any_of(sleeping.begin(), sleeping.end(), [&](Task const* sleeper) {
+      return m_rule.conflict(*sleeper, *m_waiting.front());
+    });
   }
   Impl::Exclusion const& m_rule;
   std::deque<Task*> m_waiting;
@@ -369,7 +373,8 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
       }
     }
     if (mix.rules && below(2) == 0)
-      task.need_extras().tags.push_back(std::make_shared<Impl::TagOf<int>>(static_cast<int>(below(4))));
+      task.need_extras().tags.push_back(
+          std::make_shared<Impl::TagOf<int>>(static_cast<int>(below(4))));
     task.exclusive = exclusion.concerns(task);
     return task;
   };
@@ -412,8 +417,8 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
     } else if (!literally.holding.empty()) {
       std::size_t const k = below(literally.holding.size());
       Task& task = *literally.holding[k];
-      bool const asleep =
-          std::find(literally.sleeping.begin(), literally.sleeping.end(), &task) != literally.sleeping.end();
+      bool const asleep = std::find(literally.sleeping.begin(), literally.sleeping.end(), &task) !=
+                          literally.sleeping.end();
       auto const over = [&] {
         literally.holding.erase(literally.holding.begin() + static_cast<std::ptrdiff_t>(k));
       };
@@ -451,7 +456,7 @@ TEST_F(ExclusionAlone, DoesWhatItsRuleSays) {
 }
 
 // --- what a program sees
-// ---------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(ExclusiveTasks, WhoNeedsTwoAreasGetsItsTurnWhileOthersKeepComing) {
   Block x("x", 2);

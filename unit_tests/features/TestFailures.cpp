@@ -62,12 +62,13 @@ TEST_P(Failures, TheCauseCanBeThrownAgain) {
 TEST_P(Failures, GetThrowsForItsTask) {
   TaskGraph graph(with_workers(2));
   Block x("x");
-  auto const nothing = task(graph, "nothing", {writes(x)}, [] { throw std::runtime_error("boom"); });
+  auto const nothing =
+      task(graph, "nothing", {writes(x)}, [] { throw std::runtime_error("boom"); });
   auto const number = task(graph, "number", {}, []() -> int { throw std::runtime_error("bang"); });
   Error const first = error_of([&] { nothing.get(); });
   EXPECT_EQ(first.kind(), Error::Kind::task_failed);
-  EXPECT_THAT(first.what(),
-              testing::AllOf(HasSubstr("\"nothing\""), HasSubstr("write \"x\""), HasSubstr("boom")));
+  EXPECT_THAT(first.what(), testing::AllOf(HasSubstr("\"nothing\""), HasSubstr("write \"x\""),
+                                           HasSubstr("boom")));
   Error const second = error_of([&] { number.get(); });
   EXPECT_EQ(second.kind(), Error::Kind::task_failed);
   EXPECT_THAT(second.what(), testing::AllOf(HasSubstr("\"number\""), HasSubstr("bang")));
@@ -243,8 +244,8 @@ TEST_P(Failures, ThatNobodyAskedForArePrintedAtTheGraphsEnd) {
     task(graph, "bad", {writes(x)}, [] { throw std::runtime_error("boom"); });
   }
   std::string const text = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(text, testing::AllOf(HasSubstr("solver"), HasSubstr("\"bad\""), HasSubstr("write \"x\""),
-                                   HasSubstr("boom")));
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("solver"), HasSubstr("\"bad\""),
+                                   HasSubstr("write \"x\""), HasSubstr("boom")));
 }
 
 TEST_P(Failures, ThatWaitReportedAreNotPrinted) {
@@ -261,7 +262,8 @@ TEST_P(Failures, ThatGetReportedAreNotPrinted) {
   testing::internal::CaptureStderr();
   {
     TaskGraph graph(with_workers(2));
-    auto const number = task(graph, "number", {}, []() -> int { throw std::runtime_error("boom"); });
+    auto const number =
+        task(graph, "number", {}, []() -> int { throw std::runtime_error("boom"); });
     EXPECT_THROW(number.get(), Error);
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "a get() of a value";
@@ -279,7 +281,8 @@ TEST_P(Failures, ManyOfThemCostNoMemoryForEver) {
   TaskGraph graph(with_workers(1));
   int const count = sanitized ? 2'000 : 100'000;
   for (int k = 0; k < count; ++k) task(graph, "bad", {}, [] { throw 1; });
-  EXPECT_THAT(error_of([&] { graph.wait(); }).what(), HasSubstr(std::to_string(count - 1) + " more failed"));
+  EXPECT_THAT(error_of([&] { graph.wait(); }).what(),
+              HasSubstr(std::to_string(count - 1) + " more failed"));
 }
 
 TEST_P(Failures, OfABodyThatCannotBeMovedInLeaveNothingBehind) {

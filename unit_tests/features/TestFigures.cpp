@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The figures of the resource-register paper, as example/figures has them: their exact edges, whatever the
-// policy and the number of workers.
+// The figures of the resource-register paper, as example/figures has them: their exact edges,
+// whatever the policy and the number of workers.
 #include <Figures.hpp>
 #include <Trellis.hpp>
 
@@ -44,29 +44,32 @@ constexpr bool released = true;
 
 std::string short_label(std::string label) {
   std::string const word = "functor ";
-  if (auto const place = label.find(word); place != std::string::npos) label.erase(place, word.size());
+  if (auto const place = label.find(word); place != std::string::npos)
+    label.erase(place, word.size());
   return label;
 }
 
 Edges edges_of(Graph const& graph) {
   Edges edges;
   for (EdgeRecord const& edge : graph.edges()) {
-    bool const is_new = edges
-                            .insert({short_label(graph.node(edge.from).label),
-                                     short_label(graph.node(edge.to).label), edge.reason, edge.released})
-                            .second;
+    bool const is_new =
+        edges
+            .insert({short_label(graph.node(edge.from).label),
+                     short_label(graph.node(edge.to).label), edge.reason, edge.released})
+            .second;
     EXPECT_TRUE(is_new) << "an edge is there twice";
   }
   return edges;
 }
 
-/// Runs the figure again and again and expects these edges in the dependency graph, and beside them these in
-/// the scheduling graph.
+/// Runs the figure again and again and expects these edges in the dependency graph, and beside them
+/// these in the scheduling graph.
 void expect(
     figures::Facts (*figure)(TaskGraph&), Edges const& dependencies, Edges added = {},
     std::function<void(TaskGraph const&)> const& more = [](TaskGraph const&) {}) {
   char const* const serial = std::getenv("TRELLIS_SERIAL");
-  if (serial != nullptr && std::string(serial) == "1") GTEST_SKIP() << "tasks of figures wait for later ones";
+  if (serial != nullptr && std::string(serial) == "1")
+    GTEST_SKIP() << "tasks of figures wait for later ones";
   added.insert(dependencies.begin(), dependencies.end());
   static std::uint64_t seed = 0;
   std::function<std::shared_ptr<SchedulingPolicy>()> const policies[] = {
@@ -93,7 +96,8 @@ void expect(
 std::vector<std::string> demotions_of(TaskGraph const& graph, std::string const& label) {
   std::vector<std::string> modes;
   for (DemotionRecord const& demotion : figures::record_of(graph, label).demotions)
-    for (AccessRecord const& access : demotion.accesses) modes.push_back(access.mode + ' ' + access.resource);
+    for (AccessRecord const& access : demotion.accesses)
+      modes.push_back(access.mode + ' ' + access.resource);
   return modes;
 }
 
@@ -151,11 +155,13 @@ TEST_F(Figures, Figure5Demotion) {
 }
 
 TEST_F(Figures, Figure6SeveralResources) {
-  expect(figures::figure_6, {{"1", "3", access}, {"2", "3", access}, {"2", "5", access}, {"3", "4", access}});
+  expect(figures::figure_6,
+         {{"1", "3", access}, {"2", "3", access}, {"2", "5", access}, {"3", "4", access}});
 }
 
 TEST_F(Figures, Figure7AddedEdgeBesideAUselessOne) {
-  expect(figures::figure_7, {{"1", "2", access}, {"2", "3", access}, {"2", "4", access}}, {{"3", "4", rule}});
+  expect(figures::figure_7, {{"1", "2", access}, {"2", "3", access}, {"2", "4", access}},
+         {{"3", "4", rule}});
 }
 
 TEST_F(Figures, Figure8MainThread) {

@@ -51,13 +51,15 @@ TEST(HostTask, TakesItsViewsTypedByTheAccess) {
 TEST(HostTask, TakesCallablesThatCanOnlyBeMoved) {
   TaskGraph graph(with_workers(1));
   auto owner = std::make_unique<int>(4);
-  auto const number = host_task("move", ResourcePolicy(graph), [owner = std::move(owner)] { return *owner; });
+  auto const number =
+      host_task("move", ResourcePolicy(graph), [owner = std::move(owner)] { return *owner; });
   EXPECT_EQ(number.get(), 4);
 }
 
 TEST(HostTask, GivesResultsThatCanOnlyBeMoved) {
   TaskGraph graph(with_workers(1));
-  auto const pointer = host_task("move", ResourcePolicy(graph), [] { return std::make_unique<int>(4); });
+  auto const pointer =
+      host_task("move", ResourcePolicy(graph), [] { return std::make_unique<int>(4); });
   EXPECT_EQ(*pointer.get(), 4);
 }
 
@@ -70,7 +72,8 @@ TEST(HostTask, TakesFunctionsAndMutableCallables) {
   };
   host_task("function", ResourcePolicy(graph), &Functions::call).get();
   EXPECT_EQ(called, 1);
-  EXPECT_EQ(host_task("mutable", ResourcePolicy(graph), [k = 1]() mutable { return ++k; }).get(), 2);
+  EXPECT_EQ(host_task("mutable", ResourcePolicy(graph), [k = 1]() mutable { return ++k; }).get(),
+            2);
 }
 
 TEST(HostTask, DoesNotCopyACallableThatIsMovedIn) {
@@ -112,10 +115,13 @@ TEST(HostTask, TokensOrderTasksThatShareNoMemory) {
       written += 'a';
     });
     host_task("append", ResourcePolicy(graph, read_write(same)), [&] { written += 'b'; });
-    EXPECT_EQ(host_task("look", ResourcePolicy(graph, read(file)), [&] { return written; }).get(), "ab");
+    EXPECT_EQ(host_task("look", ResourcePolicy(graph, read(file)), [&] { return written; }).get(),
+              "ab");
   }
   Rendezvous both(2);
-  auto const meet = [&] { EXPECT_TRUE(both.meet()) << "another token of the same name is another resource"; };
+  auto const meet = [&] {
+    EXPECT_TRUE(both.meet()) << "another token of the same name is another resource";
+  };
   host_task("one", ResourcePolicy(graph, write(file)), meet);
   host_task("two", ResourcePolicy(graph, write(other)), meet);
   graph.wait();
@@ -129,9 +135,9 @@ TEST(HostTask, PropertiesArriveInAnyOrder) {
   auto const first = host_task("first", ResourcePolicy(graph), [] {});
   auto const second = host_task("second", ResourcePolicy(graph), [] { return 1; });
   auto const here = std::this_thread::get_id();
-  auto const third =
-      host_task("third", ResourcePolicy(graph, priority(7), read(x), main_thread, after(first, second)),
-                [here] { return std::this_thread::get_id() == here; });
+  auto const third = host_task(
+      "third", ResourcePolicy(graph, priority(7), read(x), main_thread, after(first, second)),
+      [here] { return std::this_thread::get_id() == here; });
   host_task("fourth", ResourcePolicy(graph, synchronizing, write(x)), [] {});
   EXPECT_TRUE(third.get());
   graph.wait();
@@ -146,7 +152,8 @@ TEST(HostTask, PropertiesArriveInAnyOrder) {
 TEST(HostTask, AfterAFutureOfAnotherGraphIsAnError) {
   TaskGraph one(with_workers(1)), other(with_workers(1));
   auto const there = host_task("there", ResourcePolicy(one), [] {});
-  Error const error = error_of([&] { host_task("here", ResourcePolicy(other, after(there)), [] {}); });
+  Error const error =
+      error_of([&] { host_task("here", ResourcePolicy(other, after(there)), [] {}); });
   EXPECT_EQ(error.kind(), Error::Kind::bad_input);
   EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"here\""), HasSubstr("another graph")));
 }
@@ -155,14 +162,15 @@ TEST(HostTask, AWrongTaskNamesItsViewItsLabelAndItsPlace) {
   TaskGraph graph(with_workers(2));
   V x("temperature", 1);
   unsigned const line = __LINE__ + 2;  // where the label stands
-  auto const bad =
-      host_task("heat up", ResourcePolicy(graph, read_write(x)), [] { throw std::runtime_error("melted"); });
+  auto const bad = host_task("heat up", ResourcePolicy(graph, read_write(x)),
+                             [] { throw std::runtime_error("melted"); });
   auto const reader = host_task("look", ResourcePolicy(graph, read(x)), [] { return 1; });
-  for (Error const& error :
-       {error_of([&] { bad.get(); }), error_of([&] { reader.get(); }), error_of([&] { graph.wait(); })})
-    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"heat up\""),
-                                             HasSubstr("read_write \"temperature\""), HasSubstr("melted"),
-                                             HasSubstr(std::string(__FILE__) + ":" + std::to_string(line))));
+  for (Error const& error : {error_of([&] { bad.get(); }), error_of([&] { reader.get(); }),
+                             error_of([&] { graph.wait(); })})
+    EXPECT_THAT(error.what(),
+                testing::AllOf(HasSubstr("\"heat up\""), HasSubstr("read_write \"temperature\""),
+                               HasSubstr("melted"),
+                               HasSubstr(std::string(__FILE__) + ":" + std::to_string(line))));
 }
 
 TEST(HostTask, IsDestroyedOnceAndBeforeItsSuccessorsRun) {
@@ -177,7 +185,8 @@ TEST(HostTask, IsDestroyedOnceAndBeforeItsSuccessorsRun) {
   for (int repeat = 0; repeat < 100; ++repeat) {
     std::atomic<int> alive{0};
     host_task("counted", ResourcePolicy(graph, write(x)), [counted = Counted(alive)] {});
-    EXPECT_EQ(host_task("next", ResourcePolicy(graph, read(x)), [&] { return alive.load(); }).get(), 0);
+    EXPECT_EQ(host_task("next", ResourcePolicy(graph, read(x)), [&] { return alive.load(); }).get(),
+              0);
   }
 }
 
@@ -204,13 +213,15 @@ TEST(HostTask, KeepsCapturedViewsAliveAndLetsGoOfThemInTime) {
 TEST(SpaceTask, GetsTheWorkersInstance) {
   TaskGraph graph(with_workers(2));
   V x("x", 100);
-  auto const size = space_task(
-      "fill", ResourcePolicy(graph, write(x)), [](Kokkos::DefaultExecutionSpace const& space, V const& out) {
-        Kokkos::parallel_for(
-            "inner", Kokkos::RangePolicy(space, 0, 100), KOKKOS_LAMBDA(int i) { out(i) = i; });
-        return out.extent(0);
-      });
-  auto const alone = space_task("alone", ResourcePolicy(graph, read(x)), [x](auto const&) { return x(99); });
+  auto const size = space_task("fill", ResourcePolicy(graph, write(x)),
+                               [](Kokkos::DefaultExecutionSpace const& space, V const& out) {
+                                 Kokkos::parallel_for(
+                                     "inner", Kokkos::RangePolicy(space, 0, 100),
+                                     KOKKOS_LAMBDA(int i) { out(i) = i; });
+                                 return out.extent(0);
+                               });
+  auto const alone =
+      space_task("alone", ResourcePolicy(graph, read(x)), [x](auto const&) { return x(99); });
   EXPECT_EQ(size.get(), 100u);
   EXPECT_EQ(alone.get(), 99);
 }

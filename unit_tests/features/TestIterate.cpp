@@ -113,7 +113,8 @@ TEST_F(Iterate, FuturesBelongToTheirPass) {
   });
   EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("five"));
   for (std::size_t k = 0; k != 12; ++k) {
-    std::string const text = message_of([&] { EXPECT_EQ(results[k].get(), static_cast<long>(k) + 1); });
+    std::string const text =
+        message_of([&] { EXPECT_EQ(results[k].get(), static_cast<long>(k) + 1); });
     std::string const end = message_of([&] { ends[k].get(); });
     if (k < 5) {
       EXPECT_EQ(text, "no error") << k;
@@ -263,7 +264,8 @@ TEST_F(Iterate, RandomPassesGiveWhatPlainLoopsGive) {
     std::vector<unsigned long> expected(5, 1);
     for (std::size_t const kind : passes)
       for (Step const& step : kinds[kind])
-        expected[step.cell] = expected[step.cell] * 7 + step.by + (step.reads_y ? expected[4]++ : 0);
+        expected[step.cell] =
+            expected[step.cell] * 7 + step.by + (step.reads_y ? expected[4]++ : 0);
 
     Block x("x", 5);
     for (std::size_t k = 0; k != 5; ++k) x[k] = 1;
@@ -274,8 +276,8 @@ TEST_F(Iterate, RandomPassesGiveWhatPlainLoopsGive) {
         if (step.reads_y) touches.push_back(updates(x(4, 1)));
         Future<void> const done = task(graph, "step", touches, [&x, step] {
           auto const old = static_cast<unsigned long>(x[step.cell]);
-          x[step.cell] =
-              static_cast<long>(old * 7 + step.by + (step.reads_y ? static_cast<unsigned long>(x[4]++) : 0));
+          x[step.cell] = static_cast<long>(old * 7 + step.by +
+                                           (step.reads_y ? static_cast<unsigned long>(x[4]++) : 0));
         });
         if (step.waits) done.get();
       }

@@ -22,7 +22,7 @@ class IterateWaits : public Timed {};
 class IterateMemory : public Timed {};
 
 // --- whoever asks
-// --------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(IterateWaits, AThreadThatTheBodyJoinsMayWaitForATaskOfThePass) {
   Block x("x");
@@ -116,8 +116,8 @@ TEST_F(IterateWaits, AnotherThreadMayNameATaskOfThePassInAfter) {
   graph.iterate("loop", 10, [&] {
     Future<void> const first = task(graph, "first", {}, [&] { step = 1; });
     std::thread([&] {
-      Future<void> const second =
-          task(graph, "second", {}, [&] { EXPECT_EQ(step.exchange(2), 1); }, {.after = handles(first)});
+      Future<void> const second = task(graph, "second", {}, [&] { EXPECT_EQ(step.exchange(2), 1); },
+                                       {.after = handles(first)});
       second.get();
     }).join();
     EXPECT_EQ(step, 2);
@@ -128,7 +128,8 @@ TEST_F(IterateWaits, ThePassMayNameItsOwnTasksInAfter) {
   TaskGraph graph(with_workers(2));
   std::vector<int> order;
   IterateReport const report = graph.iterate("loop", 10, [&](std::uint64_t k) {
-    Future<void> const first = task(graph, "first", {}, [&, k] { order.push_back(static_cast<int>(2 * k)); });
+    Future<void> const first =
+        task(graph, "first", {}, [&, k] { order.push_back(static_cast<int>(2 * k)); });
     Future<void> const second =
         task(graph, "second", {}, [&, k] { order.push_back(static_cast<int>(2 * k + 1)); },
              {.after = handles(first)});
@@ -146,7 +147,8 @@ TEST_F(IterateWaits, ATaskOfThePassMayBeRefinedInItsBody) {
   Gate gate;
   task(graph, "in front", {writes(x)}, [&] { EXPECT_TRUE(gate.pass()); });
   graph.iterate("loop", 1, [&] {
-    Future<void> const whole = task(graph, "whole", {updates(x)}, [] { ADD_FAILURE() << "it was refined"; });
+    Future<void> const whole =
+        task(graph, "whole", {updates(x)}, [] { ADD_FAILURE() << "it was refined"; });
     EXPECT_TRUE(refine(whole, [&](Impl::TaskHandle const& owner) {
       part_of(owner, "left", {updates(x(0, 1))}, [&] { x[0] = 1; });
       part_of(owner, "right", {updates(x(1, 1))}, [&] { x[1] = 2; });
@@ -200,7 +202,8 @@ TEST_F(IterateWaits, ATaskThatWaitsForWhatDependsOnItIsTold) {
     graph.iterate("loop", 3, [&] { last = task(graph, "grow", {updates(x)}, [&] { ++x[0]; }); });
     last.get();
   });
-  EXPECT_THAT(message_of([&] { submits.get(); }), HasSubstr("which cannot be complete before it is"));
+  EXPECT_THAT(message_of([&] { submits.get(); }),
+              HasSubstr("which cannot be complete before it is"));
   EXPECT_THROW(graph.wait(), Error);
 }
 
@@ -264,7 +267,8 @@ TEST_F(IterateWaits, FuturesMayBeAskedWhenTheirPlacesHaveBeenTakenManyTimes) {
         EXPECT_TRUE(results[k - 20].is_done());
       }
     });
-    for (std::size_t k = 0; k != results.size(); ++k) EXPECT_EQ(results[k].get(), static_cast<long>(k) + 1);
+    for (std::size_t k = 0; k != results.size(); ++k)
+      EXPECT_EQ(results[k].get(), static_cast<long>(k) + 1);
     for (Future<void> const& end : ends) end.get();
   }
   EXPECT_TRUE(results.back().is_done());
@@ -291,7 +295,7 @@ TEST_F(IterateWaits, AFutureOfAPlanThatThePassReplaysBelongsToThatReplay) {
 }
 
 // --- which passes are remembered
-// ---------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 enum class Where { first, middle, last };
 class IterateExtra : public IterateMemory, public testing::WithParamInterface<Where> {};
@@ -321,7 +325,8 @@ TEST_P(IterateExtra, EveryTenthPassMayHaveOneMore) {
   EXPECT_EQ(report.dynamic, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Place, IterateExtra, testing::Values(Where::first, Where::middle, Where::last),
+INSTANTIATE_TEST_SUITE_P(Place, IterateExtra,
+                         testing::Values(Where::first, Where::middle, Where::last),
                          [](auto const& each) {
                            return each.param == Where::first    ? "first"
                                   : each.param == Where::middle ? "middle"
@@ -337,7 +342,8 @@ IterateReport loop_over_kinds(std::vector<unsigned> const& kinds, std::uint64_t 
     for (unsigned step = 0; step != 5; ++step) {
       if ((kinds[pass % kinds.size()] >> step & 1U) == 0) continue;
       auto const by = static_cast<long>(pass + step);
-      task(graph, "step " + std::to_string(step), {updates(x)}, [&, by] { x[0] = (x[0] * 7 + by) % 10007; });
+      task(graph, "step " + std::to_string(step), {updates(x)},
+           [&, by] { x[0] = (x[0] * 7 + by) % 10007; });
       expected = (expected * 7 + by) % 10007;
     }
   });
@@ -347,9 +353,9 @@ IterateReport loop_over_kinds(std::vector<unsigned> const& kinds, std::uint64_t 
 }
 
 TEST_F(IterateMemory, EightDifferentPassesAreRemembered) {
-  for (std::vector<unsigned> const& kinds :
-       {std::vector<unsigned>{1, 3, 7, 15, 31, 29, 27, 23}, std::vector<unsigned>{31, 15, 7, 3, 1, 5, 13, 9},
-        std::vector<unsigned>{1, 2, 4, 8, 16, 17, 18, 31}}) {
+  for (std::vector<unsigned> const& kinds : {std::vector<unsigned>{1, 3, 7, 15, 31, 29, 27, 23},
+                                             std::vector<unsigned>{31, 15, 7, 3, 1, 5, 13, 9},
+                                             std::vector<unsigned>{1, 2, 4, 8, 16, 17, 18, 31}}) {
     IterateReport const report = loop_over_kinds(kinds, 400);
     EXPECT_EQ(report.recorded, 8U);
     EXPECT_EQ(report.replayed, 392U);
@@ -381,7 +387,8 @@ TEST_F(IterateMemory, ALoopThatSettlesAfterManyDifferentPassesIsReplayed) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   IterateReport const report = graph.iterate("loop", 300, [&](std::uint64_t k) {
-    task(graph, "step " + std::to_string(std::min<std::uint64_t>(k, 100)), {updates(x)}, [&] { ++x[0]; });
+    task(graph, "step " + std::to_string(std::min<std::uint64_t>(k, 100)), {updates(x)},
+         [&] { ++x[0]; });
   });
   graph.wait();
   EXPECT_EQ(x[0], 300);

@@ -135,7 +135,8 @@ TEST_F(IterateWith, AnObserverThatSeesEachTask) {
     });
   }
   for (char const* const label : {"loop", "a", "b"})
-    for (TaskState const state : {TaskState::pending, TaskState::ready, TaskState::running, TaskState::done})
+    for (TaskState const state :
+         {TaskState::pending, TaskState::ready, TaskState::running, TaskState::done})
       EXPECT_EQ(seen[label][state], 10) << label << ' ' << to_string(state);
 }
 
@@ -232,7 +233,9 @@ TEST_F(IterateWith, RulesBetweenTasksOfDifferentPasses) {
                         [](Color a, Color b) { return a.value == 1 && b.value == 1; });
   Occupancy red;
   graph.iterate("loop", 20, [&](std::uint64_t k) {
-    task(graph, "red", {updates(*blocks[k])}, [&] { Occupancy::Stay const stay(red); }, tagged(Color{1}));
+    task(
+        graph, "red", {updates(*blocks[k])}, [&] { Occupancy::Stay const stay(red); },
+        tagged(Color{1}));
   });
   graph.wait();
   EXPECT_EQ(red.most(), 1);
@@ -266,7 +269,8 @@ TEST_F(IterateWith, PrioritiesThatReachThePolicy) {
   std::vector<std::string> order;
   task(graph, "gate", {writes(gate_block)}, [&] { EXPECT_TRUE(gate.pass()); });
   IterateReport const report = graph.iterate("loop", 2, [&](std::uint64_t k) {
-    for (int n = 0; n != 3; ++n) task(graph, "low", {reads(gate_block)}, [&] { order.push_back("low"); });
+    for (int n = 0; n != 3; ++n)
+      task(graph, "low", {reads(gate_block)}, [&] { order.push_back("low"); });
     task(graph, "high", {reads(gate_block)}, [&] { order.push_back("high"); },
          {.priority = static_cast<int>(k) + 1});
   });
@@ -299,10 +303,12 @@ TEST_F(IterateWith, FailuresThatCancelWhatDependsOnThem) {
       EXPECT_EQ(of_x, "no error");
       EXPECT_EQ(of_sum, "no error");
     } else if (k == 4) {
-      EXPECT_THAT(of_x,
-                  AllOf(HasSubstr("\"x\""), HasSubstr("failed: four"), testing::Not(HasSubstr("cancelled"))));
-      EXPECT_THAT(of_sum, AllOf(HasSubstr("\"sum\""), HasSubstr("was cancelled"), HasSubstr("four")));
-      EXPECT_EQ(message_of([&] { in_y[k].get(); }), "no error") << "it depends on nothing that failed";
+      EXPECT_THAT(of_x, AllOf(HasSubstr("\"x\""), HasSubstr("failed: four"),
+                              testing::Not(HasSubstr("cancelled"))));
+      EXPECT_THAT(of_sum,
+                  AllOf(HasSubstr("\"sum\""), HasSubstr("was cancelled"), HasSubstr("four")));
+      EXPECT_EQ(message_of([&] { in_y[k].get(); }), "no error")
+          << "it depends on nothing that failed";
     } else {
       EXPECT_THAT(of_x, AllOf(HasSubstr("was cancelled"), HasSubstr("four")));
       EXPECT_THAT(of_sum, HasSubstr("four"));
@@ -370,7 +376,8 @@ TEST_F(IterateWith, APlanThatIsRecordedInThePass) {
   TaskGraph graph(with_workers(2));
   graph.iterate("loop", 10, [&] {
     task(graph, "before", {updates(x)}, [&] { x[0] += 1; });
-    Plan const plan = graph.record([&] { task(graph, "in plan", {updates(x)}, [&] { x[0] += 10; }); });
+    Plan const plan =
+        graph.record([&] { task(graph, "in plan", {updates(x)}, [&] { x[0] += 10; }); });
     graph.replay(plan, 2);
     task(graph, "after", {updates(x)}, [&] { x[0] += 1; });
   });

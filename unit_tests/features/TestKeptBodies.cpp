@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Functors of short kernels are destroyed some time after their tasks are done: how long that may take, and
-// who may rely on it.
+// Functors of short kernels are destroyed some time after their tasks are done: how long that may
+// take, and who may rely on it.
 #include <Trellis.hpp>
 
 #include "SpaceTest.hpp"
@@ -28,7 +28,8 @@ struct Grow {
   KOKKOS_FUNCTION void operator()(int i) const { x(i) += 1; }
 };
 void grow(TaskGraph& graph, Line const& x) {
-  parallel_for("grow", ResourcePolicy(graph, Range(0, static_cast<int>(x.extent(0))), read_write(x)),
+  parallel_for("grow",
+               ResourcePolicy(graph, Range(0, static_cast<int>(x.extent(0))), read_write(x)),
                Grow{x});
 }
 
@@ -67,14 +68,16 @@ SPACE_TEST(KeptBodies, AreFewWhileALongTaskRuns) {
   std::vector<Future<void>> done;
   for (int k = 0; k != count; ++k) {
     lines.emplace_back("x", 4);
-    done.push_back(parallel_for("short", ResourcePolicy(graph, Range(0, 4), read_write(lines.back())),
-                                Grow{lines.back()}));
+    done.push_back(parallel_for(
+        "short", ResourcePolicy(graph, Range(0, 4), read_write(lines.back())), Grow{lines.back()}));
   }
   for (Future<void> const& each : done) each.wait();
   auto const held = [&] {
-    return std::count_if(lines.begin(), lines.end(), [](Line const& x) { return x.use_count() > 1; });
+    return std::count_if(lines.begin(), lines.end(),
+                         [](Line const& x) { return x.use_count() > 1; });
   };
-  for (int k = 0; k != 2000 && held() > 0; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int k = 0; k != 2000 && held() > 0; ++k)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(held(), 0) << "of " << count;
   gate.open();
   graph.wait();
@@ -86,9 +89,10 @@ SPACE_TEST(KeptBodies, OfTasksWithLargeAreasAreGoneWithTheirTasks) {
   for (int k = 0; k != 20; ++k) {
     grow(graph, large);
     // Its successor runs after that.
-    EXPECT_EQ(
-        host_task("count", ResourcePolicy(graph, read(large)), [&large] { return large.use_count(); }).get(),
-        1);
+    EXPECT_EQ(host_task("count", ResourcePolicy(graph, read(large)),
+                        [&large] { return large.use_count(); })
+                  .get(),
+              1);
   }
 }
 
@@ -101,7 +105,8 @@ SPACE_TEST(KeptBodies, OfFunctorsOnTheHeapAreFreed) {
   TaskGraph graph(with_workers(2));
   Line const x("x", 4);
   for (int k = 0; k != 200; ++k)
-    parallel_for("large", ResourcePolicy(graph, Range(0, 4), read_write(x)), Large{x, {1, 1, 1, 1}});
+    parallel_for("large", ResourcePolicy(graph, Range(0, 4), read_write(x)),
+                 Large{x, {1, 1, 1, 1}});
   graph.wait();
   EXPECT_EQ(x.use_count(), 1);
   EXPECT_EQ(x(3), 200);

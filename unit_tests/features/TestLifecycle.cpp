@@ -52,12 +52,14 @@ Outcome in_process(std::function<void()> const& f) {
   return outcome;
 }
 
-/// Runs `f` and ends the process with 7 unless it throws an error of kind `closed` that says `text`.
+/// Runs `f` and ends the process with 7 unless it throws an error of kind `closed` that says
+/// `text`.
 void expect_closed(char const* text, std::function<void()> const& f) {
   try {
     f();
   } catch (Error const& error) {
-    if (error.kind() == Error::Kind::closed && std::string(error.what()).find(text) != std::string::npos)
+    if (error.kind() == Error::Kind::closed &&
+        std::string(error.what()).find(text) != std::string::npos)
       return;
     std::fprintf(stderr, "another error: %s\n", error.what());
   }
@@ -103,14 +105,16 @@ TEST(Lifecycle, AGraphThatOutlivesFinalizeFinishesItsTasksAndSaysSo) {
       usleep(5000);
       x(0) = 4;
     });
-    auto const number =
-        host_task("look", ResourcePolicy(*graph, trellis::read(*x)), [x = *x, &seen] { return seen = x(0); });
+    auto const number = host_task("look", ResourcePolicy(*graph, trellis::read(*x)),
+                                  [x = *x, &seen] { return seen = x(0); });
     x.reset();
     Kokkos::finalize();
-    if (seen != 4 || number.get() != 4) _exit(8);  // before Kokkos went away, and the result is still there
-    for (auto const& use : {std::function<void()>([&] { host_task("late", ResourcePolicy(*graph), [] {}); }),
-                            std::function<void()>([&] { graph->wait(); }),
-                            std::function<void()>([&] { (void)graph->submitted(); })})
+    if (seen != 4 || number.get() != 4)
+      _exit(8);  // before Kokkos went away, and the result is still there
+    for (auto const& use :
+         {std::function<void()>([&] { host_task("late", ResourcePolicy(*graph), [] {}); }),
+          std::function<void()>([&] { graph->wait(); }),
+          std::function<void()>([&] { (void)graph->submitted(); })})
       expect_closed("survivor is used after Kokkos::finalize()", use);
     graph.reset();  // its end has nothing more to say
   });
@@ -126,8 +130,8 @@ TEST(Lifecycle, AGraphThatOutlivesFinalizeReportsItsFailures) {
     Kokkos::finalize();
   });
   EXPECT_EQ(outcome.status, 0) << outcome.error;
-  EXPECT_THAT(outcome.error,
-              AllOf(HasSubstr("outlives Kokkos::finalize()"), HasSubstr("\"bad\""), HasSubstr("boom")));
+  EXPECT_THAT(outcome.error, AllOf(HasSubstr("outlives Kokkos::finalize()"), HasSubstr("\"bad\""),
+                                   HasSubstr("boom")));
 }
 
 TEST(Lifecycle, GraphsThatEndInTimeAreSilent) {
@@ -183,7 +187,8 @@ TEST(Lifecycle, AFailureNobodyAskedForIsPrintedOnceAtTheGraphsEnd) {
     Kokkos::finalize();
   });
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_THAT(outcome.error, AllOf(HasSubstr("\"bad\""), HasSubstr("write \"pressure\""), HasSubstr("boom")));
+  EXPECT_THAT(outcome.error,
+              AllOf(HasSubstr("\"bad\""), HasSubstr("write \"pressure\""), HasSubstr("boom")));
   EXPECT_EQ(outcome.error.find("\"bad\""), outcome.error.rfind("\"bad\""));
 }
 

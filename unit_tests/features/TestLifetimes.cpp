@@ -49,7 +49,8 @@ TEST_F(Lifetimes, FuturesOfRecordedTasksMayBeAskedWhileThePlanIsDropped) {
   for (int repeat = 0; repeat < repetitions; ++repeat) {
     std::vector<Future<void>> futures;
     std::optional<Plan> plan(Impl::GraphAccess::record(graph, Label(std::string("plan")), [&] {
-      for (int k = 0; k < 4; ++k) futures.push_back(task(graph, "grow", {updates(x)}, [&] { ++x[0]; }));
+      for (int k = 0; k < 4; ++k)
+        futures.push_back(task(graph, "grow", {updates(x)}, [&] { ++x[0]; }));
     }));
     Others const askers([&] {
       for (auto const& future : futures) {
@@ -148,8 +149,9 @@ TEST_F(Lifetimes, APlanThatOnlyItsOwnFunctorHoldsEndsWithTheGraph) {
   std::weak_ptr<Plan> const watch = held;
   {
     TaskGraph graph(with_workers(1));
-    *held = Impl::GraphAccess::record(graph, Label(std::string("plan")),
-                                      [&] { task(graph, "grow", {updates(x)}, [&x, held] { ++x[0]; }); });
+    *held = Impl::GraphAccess::record(graph, Label(std::string("plan")), [&] {
+      task(graph, "grow", {updates(x)}, [&x, held] { ++x[0]; });
+    });
     graph.replay(*held);
     held.reset();
   }
@@ -161,8 +163,9 @@ TEST_F(Lifetimes, AFunctorMayDropTheLastHandleOfAnotherPlan) {
   TaskGraph graph(with_workers(2));
   Block x("x");
   for (int repeat = 0; repeat < repetitions; ++repeat) {
-    Plan inner = Impl::GraphAccess::record(graph, Label(std::string("inner")),
-                                           [&] { task(graph, "grow", {updates(x)}, [&] { ++x[0]; }); });
+    Plan inner = Impl::GraphAccess::record(graph, Label(std::string("inner")), [&] {
+      task(graph, "grow", {updates(x)}, [&] { ++x[0]; });
+    });
     graph.replay(inner);
     task(graph, "drops", {updates(x)}, [plan = std::move(inner)] {});
   }

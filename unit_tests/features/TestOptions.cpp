@@ -26,7 +26,8 @@ TEST(Options, DefaultsCanBeUsed) {
 
 TEST(Options, AreTakenFromTheEnvironment) {
   Environment const workers("TRELLIS_WORKERS", "3"), threads("TRELLIS_THREADS_PER_WORKER", "2"),
-      cap("TRELLIS_IN_FLIGHT", "17"), record("TRELLIS_RECORD", "1"), policy("TRELLIS_POLICY", "fifo");
+      cap("TRELLIS_IN_FLIGHT", "17"), record("TRELLIS_RECORD", "1"),
+      policy("TRELLIS_POLICY", "fifo");
   TaskGraph const graph;
   EXPECT_EQ(graph.workers(), 3);
   EXPECT_EQ(graph.threads_per_worker(), 2);
@@ -37,7 +38,8 @@ TEST(Options, AreTakenFromTheEnvironment) {
 
 TEST(Options, OfTheProgramGoBeforeTheEnvironment) {
   Environment const workers("TRELLIS_WORKERS", "3"), threads("TRELLIS_THREADS_PER_WORKER", "2"),
-      cap("TRELLIS_IN_FLIGHT", "17"), record("TRELLIS_RECORD", "1"), policy("TRELLIS_POLICY", "fifo");
+      cap("TRELLIS_IN_FLIGHT", "17"), record("TRELLIS_RECORD", "1"),
+      policy("TRELLIS_POLICY", "fifo");
   TaskGraphOptions options;
   options.workers = 1;
   options.threads_per_worker = 1;
@@ -67,13 +69,16 @@ TEST(Options, OfTheEnvironmentThatCannotBeUsedAreNamedWithTheirValue) {
     char const *variable, *value, *expected;
   };
   for (Case const& c :
-       {Case{"TRELLIS_WORKERS", "two", "a whole number"}, Case{"TRELLIS_WORKERS", "", "a whole number"},
-        Case{"TRELLIS_WORKERS", "2x", "a whole number"}, Case{"TRELLIS_WORKERS", "-1", "a whole number"},
+       {Case{"TRELLIS_WORKERS", "two", "a whole number"},
+        Case{"TRELLIS_WORKERS", "", "a whole number"},
+        Case{"TRELLIS_WORKERS", "2x", "a whole number"},
+        Case{"TRELLIS_WORKERS", "-1", "a whole number"},
         Case{"TRELLIS_WORKERS", "99999999999999", "a whole number"},
         Case{"TRELLIS_THREADS_PER_WORKER", "1.5", "a whole number"},
-        Case{"TRELLIS_IN_FLIGHT", "many", "a whole number"}, Case{"TRELLIS_RECORD", "yes", "a whole number"},
-        Case{"TRELLIS_RECORD", "2", "0 or 1"}, Case{"TRELLIS_SERIAL", "7", "0 or 1"},
-        Case{"TRELLIS_POLICY", "best", "shake:SEED"}, Case{"TRELLIS_POLICY", "shake:x", "shake:SEED"}}) {
+        Case{"TRELLIS_IN_FLIGHT", "many", "a whole number"},
+        Case{"TRELLIS_RECORD", "yes", "a whole number"}, Case{"TRELLIS_RECORD", "2", "0 or 1"},
+        Case{"TRELLIS_SERIAL", "7", "0 or 1"}, Case{"TRELLIS_POLICY", "best", "shake:SEED"},
+        Case{"TRELLIS_POLICY", "shake:x", "shake:SEED"}}) {
     Environment const environment(c.variable, c.value);
     Error const error = error_of([] { TaskGraph graph; });
     EXPECT_EQ(error.kind(), Error::Kind::bad_input);
@@ -96,7 +101,8 @@ TEST(Options, WithoutWorkersThreadsOrTasksInFlightAreRefused) {
   EXPECT_THAT(text_with(&TaskGraphOptions::workers, -3), HasSubstr("pump cannot have -3 workers"));
   EXPECT_THAT(text_with(&TaskGraphOptions::workers, 5000),
               HasSubstr("pump cannot have more than 4096 workers"));
-  EXPECT_THAT(text_with(&TaskGraphOptions::threads_per_worker, 0), HasSubstr("0 threads per worker"));
+  EXPECT_THAT(text_with(&TaskGraphOptions::threads_per_worker, 0),
+              HasSubstr("0 threads per worker"));
   EXPECT_THAT(text_with(&TaskGraphOptions::in_flight, 0), HasSubstr("0 tasks in flight"));
 }
 
@@ -130,12 +136,13 @@ TEST_F(Serial, RunsEachTaskInTheCallThatSubmitsIt) {
   auto const here = std::this_thread::get_id();
   std::vector<int> order;
   for (int k = 0; k < 20; ++k) {
-    auto const future = task(graph, "task", {},
-                             [&order, k, here] {
-                               EXPECT_EQ(std::this_thread::get_id(), here);
-                               order.push_back(k);
-                             },
-                             {.priority = k, .main_thread = k % 3 == 0, .synchronizing = k % 5 == 0});
+    auto const future =
+        task(graph, "task", {},
+             [&order, k, here] {
+               EXPECT_EQ(std::this_thread::get_id(), here);
+               order.push_back(k);
+             },
+             {.priority = k, .main_thread = k % 3 == 0, .synchronizing = k % 5 == 0});
     EXPECT_TRUE(future.is_done());
     EXPECT_EQ(order.size(), static_cast<std::size_t>(k + 1));
   }
@@ -155,7 +162,8 @@ TEST_F(Serial, ZeroIsOff) {
   Environment const off("TRELLIS_SERIAL", "0");
   TaskGraph graph(with_workers(1));
   auto const here = std::this_thread::get_id();
-  EXPECT_NE(task(graph, "task", {}, [] { return std::this_thread::get_id(); }, {}).get(), std::thread::id());
+  EXPECT_NE(task(graph, "task", {}, [] { return std::this_thread::get_id(); }, {}).get(),
+            std::thread::id());
   Gate ran;
   task(graph, "task", {}, [&] {
     EXPECT_NE(std::this_thread::get_id(), here);
@@ -169,7 +177,8 @@ TEST_F(Serial, RunsTasksSubmittedInsideATaskBehindItInOrder) {
   std::string order;
   task(graph, "parent", {}, [&] {
     order += '(';
-    for (char const name : {'a', 'b', 'c'}) task(graph, "child", {}, [&order, name] { order += name; });
+    for (char const name : {'a', 'b', 'c'})
+      task(graph, "child", {}, [&order, name] { order += name; });
     order += ')';
   });
   EXPECT_EQ(order, "()abc");

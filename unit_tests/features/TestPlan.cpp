@@ -119,7 +119,8 @@ TEST_F(Plans, AReaderIsNotOvertakenByTheNextRound) {
     Plan const plan = graph.record([&] {
       task(graph, "write", {updates(x)}, [&] { x[0] += 1; });
       for (std::size_t k = 0; k != 4; ++k)
-        task(graph, "read", {reads(x), updates(y(k, 1))}, [&, k] { y[k] = (3 * y[k] + x[0]) % 1000003; });
+        task(graph, "read", {reads(x), updates(y(k, 1))},
+             [&, k] { y[k] = (3 * y[k] + x[0]) % 1000003; });
     });
     graph.replay(plan, 50);
     graph.wait();
@@ -170,7 +171,8 @@ TEST_F(Plans, AReplayCanBeAwaitedInsideATask) {
   Block y("y");
   TaskGraph graph(with_workers(2));
   Future<long> sum;
-  Plan const plan = graph.record([&] { sum = task(graph, "sum", {updates(x)}, [&] { return ++x[0]; }); });
+  Plan const plan =
+      graph.record([&] { sum = task(graph, "sum", {updates(x)}, [&] { return ++x[0]; }); });
   task(graph, "decide", {updates(y)}, [&] {
     graph.replay(plan, 5);
     y[0] = sum.get();
@@ -265,7 +267,8 @@ TEST_F(Plans, StartAfterTheTasksThatTheyNameFromOutside) {
     EXPECT_TRUE(gate.pass());
     passed = true;
   }));
-  Plan const plan = graph.record([&] { task(graph, "in", {}, [&] { EXPECT_TRUE(passed); }, after); });
+  Plan const plan =
+      graph.record([&] { task(graph, "in", {}, [&] { EXPECT_TRUE(passed); }, after); });
   graph.replay(plan);
   gate.open();
   graph.replay(plan, 2);
@@ -380,7 +383,8 @@ TEST_F(Plans, KeepMemoryFlat) {
   TaskGraph graph(with_workers(2));
   auto const record_and_replay = [&] {
     Plan const plan = graph.record([&] {
-      for (std::size_t k = 0; k != 16; ++k) task(graph, "t", {updates(x(k, 1))}, [&, k] { ++x[k]; });
+      for (std::size_t k = 0; k != 16; ++k)
+        task(graph, "t", {updates(x(k, 1))}, [&, k] { ++x[k]; });
     });
     graph.replay(plan, 3);
     graph.wait();
@@ -399,12 +403,15 @@ TEST_F(Plans, OutsideTasksMayComeAfterARecordedOne) {
     TaskGraph graph(with_workers(3));
     std::atomic<int> runs{0};
     Future<void> grown;
-    Plan const plan = graph.record([&] { grown = task(graph, "grow", {updates(x)}, [&] { ++runs; }); });
+    Plan const plan =
+        graph.record([&] { grown = task(graph, "grow", {updates(x)}, [&] { ++runs; }); });
     Properties after;
     after.after = handles(grown);
     task(graph, "first", {}, [] {}, after).get();  // no replay, nothing to wait for
     graph.replay(plan, 20);
-    task(graph, "behind", {}, [&] { EXPECT_GE(runs, 20); }, after);  // the next replay may be under way
+    task(
+        graph, "behind", {}, [&] { EXPECT_GE(runs, 20); },
+        after);  // the next replay may be under way
     task(graph, "whole", {}, [&] { part("part", {}, [&] { EXPECT_GE(runs, 20); }, after); });
     graph.replay(plan, 20);
     task(graph, "behind", {}, [&] { EXPECT_EQ(runs, 40); }, after);
@@ -429,13 +436,14 @@ TEST_F(Plans, DoNotRecordWhatOtherGraphsTasksSubmit) {
   EXPECT_EQ(runs, 50);
 }
 
-// The slot of a nested plan's owner once came back with a parent, and its next task was no sibling to any
-// other.
+// The slot of a nested plan's owner once came back with a parent, and its next task was no sibling
+// to any other.
 TEST_F(Plans, NestedOnesLeaveNothingToTheTasksAfterThem) {
   Block x("x");
   TaskGraph graph(recorded(2));
   {
-    Plan const inner = graph.record("inner", [&] { task(graph, "inner", {updates(x)}, [&] { ++x[0]; }); });
+    Plan const inner =
+        graph.record("inner", [&] { task(graph, "inner", {updates(x)}, [&] { ++x[0]; }); });
     Plan const outer = graph.record("outer", [&] { graph.replay(inner); });
     graph.replay(outer);
     graph.wait();

@@ -44,13 +44,17 @@ TEST_F(PlanFailures, AFailedTaskCancelsWhatDependsOnItInAllRoundsAndNothingElse)
   EXPECT_THAT(message_of([&] { whole.get(); }),
               AllOf(HasSubstr("\"boom\" (recorded #1"), HasSubstr("TestPlanFailures.cpp"),
                     HasSubstr("failed: no more")));
-  EXPECT_THAT(message_of([&] { boom.get(); }), AllOf(HasSubstr("\"boom\""), HasSubstr("failed: no more")));
-  EXPECT_THAT(message_of([&] { result.get(); }), AllOf(HasSubstr("\"behind\""), HasSubstr("was cancelled")));
-  EXPECT_THAT(message_of([&] { later.get(); }), AllOf(HasSubstr("\"later\""), HasSubstr("was cancelled")));
+  EXPECT_THAT(message_of([&] { boom.get(); }),
+              AllOf(HasSubstr("\"boom\""), HasSubstr("failed: no more")));
+  EXPECT_THAT(message_of([&] { result.get(); }),
+              AllOf(HasSubstr("\"behind\""), HasSubstr("was cancelled")));
+  EXPECT_THAT(message_of([&] { later.get(); }),
+              AllOf(HasSubstr("\"later\""), HasSubstr("was cancelled")));
   Properties after;
   after.after = handles(boom);
   Future<void> const named = task(graph, "named", {}, [] { FAIL(); }, after);
-  EXPECT_THAT(message_of([&] { named.get(); }), AllOf(HasSubstr("\"named\""), HasSubstr("was cancelled")));
+  EXPECT_THAT(message_of([&] { named.get(); }),
+              AllOf(HasSubstr("\"named\""), HasSubstr("was cancelled")));
   EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("no more"));
   EXPECT_EQ(runs, 3);
   EXPECT_EQ(y[0], 2);
@@ -69,7 +73,8 @@ TEST_F(PlanFailures, WithAFailureReportTheFirstOneInOrder) {
     TaskGraph graph(with_workers(4));
     Plan const plan = graph.record([&] {
       for (int k = 0; k != 4; ++k)
-        task(graph, "boom " + std::to_string(k), {}, [k] { throw std::runtime_error(std::to_string(k)); });
+        task(graph, "boom " + std::to_string(k), {},
+             [k] { throw std::runtime_error(std::to_string(k)); });
     });
     Future<void> const whole = graph.replay(plan, 2);
     EXPECT_THAT(message_of([&] { whole.get(); }), HasSubstr("boom 0"));
@@ -83,7 +88,8 @@ TEST_F(PlanFailures, ThatDependOnAFailureDoNotRun) {
   std::atomic<int> runs{0};
   Future<int> in;
   Future<void> in_outer;
-  Plan const plan = graph.record([&] { in = task(graph, "in", {reads(x)}, [&] { return ++runs; }); });
+  Plan const plan =
+      graph.record([&] { in = task(graph, "in", {reads(x)}, [&] { return ++runs; }); });
   Plan const outer = graph.record([&] {
     in_outer = task(graph, "in outer", {reads(x)}, [&] { ++runs; });
     graph.replay(plan);
@@ -94,7 +100,8 @@ TEST_F(PlanFailures, ThatDependOnAFailureDoNotRun) {
   EXPECT_THAT(message_of([&] { in.get(); }),
               AllOf(HasSubstr("\"in\""), HasSubstr("was cancelled"), HasSubstr("early")));
   graph.replay(outer);
-  EXPECT_THAT(message_of([&] { in_outer.get(); }), AllOf(HasSubstr("was cancelled"), HasSubstr("early")));
+  EXPECT_THAT(message_of([&] { in_outer.get(); }),
+              AllOf(HasSubstr("was cancelled"), HasSubstr("early")));
   EXPECT_ANY_THROW(graph.wait());
   EXPECT_EQ(runs, 0);
   graph.replay(plan, 3);
@@ -125,12 +132,14 @@ TEST_F(PlanFailures, MistakesAreErrors) {
   TaskGraph other(with_workers(1));
   Plan const plan = graph.record("mine", [&] { task(graph, "a", {}, [] {}); });
   EXPECT_THAT(message_of([&] { graph.replay(Plan()); }), HasSubstr("is to replay an empty plan"));
-  EXPECT_THAT(
-      message_of([&] { other.replay(plan); }),
-      AllOf(HasSubstr("\"mine\""), HasSubstr("TestPlanFailures.cpp"), HasSubstr("belongs to another graph")));
+  EXPECT_THAT(message_of([&] { other.replay(plan); }),
+              AllOf(HasSubstr("\"mine\""), HasSubstr("TestPlanFailures.cpp"),
+                    HasSubstr("belongs to another graph")));
   EXPECT_THAT(message_of([&] { (void)graph.record([&] { graph.wait(); }); }),
               HasSubstr("nothing to wait for"));
-  EXPECT_THAT(message_of([&] { (void)graph.record([&] { task(graph, "a", {}, [] { return 1; }).get(); }); }),
+  EXPECT_THAT(message_of([&] {
+                (void)graph.record([&] { task(graph, "a", {}, [] { return 1; }).get(); });
+              }),
               HasSubstr("nothing to wait for"));
   EXPECT_THAT(message_of([&] { (void)graph.record([&] { (void)graph.record([] {}); }); }),
               HasSubstr("recording a plan on this thread already"));
@@ -174,7 +183,8 @@ TEST_F(PlanFailures, ReplaysCannotBeRefined) {
   Plan const plan = graph.record([&] { task(graph, "in", {updates(x)}, [&] { ++x[0]; }); });
   task(graph, "before", {updates(x)}, [&] { EXPECT_TRUE(gate.pass()); });
   Future<void> const whole = graph.replay(plan, 3);
-  EXPECT_THAT(message_of([&] { (void)refine(whole, [](auto const&) {}); }), HasSubstr("cannot be refined"));
+  EXPECT_THAT(message_of([&] { (void)refine(whole, [](auto const&) {}); }),
+              HasSubstr("cannot be refined"));
   gate.open();
   graph.wait();
   EXPECT_EQ(x[0], 3);
@@ -245,8 +255,8 @@ TEST_F(PlanFailures, ATaskThatWaitsForItsOwnReplayIsToldSo) {
   TaskGraph graph(with_workers(2));
   Future<void> own;
   std::string text;
-  Plan const plan =
-      graph.record([&] { own = task(graph, "in", {}, [&] { text = message_of([&] { own.get(); }); }); });
+  Plan const plan = graph.record(
+      [&] { own = task(graph, "in", {}, [&] { text = message_of([&] { own.get(); }); }); });
   graph.replay(plan);
   graph.wait();
   EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));

@@ -27,7 +27,8 @@ struct Increment {
 
 Plan record_increment(TaskGraph& graph, View const& x) {
   return graph.record("increment", [&] {
-    parallel_for("inc", ResourcePolicy(graph, static_cast<int>(x.extent(0)), on<HostSpace>, read_write(x)),
+    parallel_for("inc",
+                 ResourcePolicy(graph, static_cast<int>(x.extent(0)), on<HostSpace>, read_write(x)),
                  Increment{x});
   });
 }
@@ -49,8 +50,9 @@ TEST_F(PlanMatch, ResizedAndAssignedViewsAreErrors) {
   EXPECT_EQ(error_of_replay(graph, plan), "no error");
   EXPECT_EQ(x(3), 1);
   Kokkos::resize(x, 20);
-  EXPECT_THAT(error_of_replay(graph, plan), AllOf(HasSubstr("\"increment\""), HasSubstr("TestPlanMatch.cpp"),
-                                                  HasSubstr("the View \"x\""), HasSubstr("reallocated")));
+  EXPECT_THAT(error_of_replay(graph, plan),
+              AllOf(HasSubstr("\"increment\""), HasSubstr("TestPlanMatch.cpp"),
+                    HasSubstr("the View \"x\""), HasSubstr("reallocated")));
   EXPECT_EQ(x(3), 1);
 
   Plan const again = record_increment(graph, x);
@@ -69,14 +71,15 @@ TEST_F(PlanMatch, NestedPlansAreLookedAtToo) {
   Plan const outer = graph.record("outer", [&] { graph.replay(inner, 2); });
   EXPECT_EQ(error_of_replay(graph, outer), "no error");
   Kokkos::realloc(x, 12);
-  EXPECT_THAT(error_of_replay(graph, outer), AllOf(HasSubstr("\"increment\""), HasSubstr("the View \"x\"")));
+  EXPECT_THAT(error_of_replay(graph, outer),
+              AllOf(HasSubstr("\"increment\""), HasSubstr("the View \"x\"")));
 }
 
 TEST_F(PlanMatch, HostTasksThatCaptureByReferenceAreSeen) {
   TaskGraph graph;
   View x("x", 10);
-  Plan const plan =
-      graph.record([&] { host_task("host", ResourcePolicy(graph, read_write(x)), [&] { x(0) += 1; }); });
+  Plan const plan = graph.record(
+      [&] { host_task("host", ResourcePolicy(graph, read_write(x)), [&] { x(0) += 1; }); });
   EXPECT_EQ(error_of_replay(graph, plan), "no error");
   x = View("y", 10);
   EXPECT_THAT(error_of_replay(graph, plan), HasSubstr("the View \"x\""));
@@ -85,10 +88,12 @@ TEST_F(PlanMatch, HostTasksThatCaptureByReferenceAreSeen) {
 TEST_F(PlanMatch, AnyOtherViewOfTheAllocationWillDo) {
   TaskGraph graph;
   View x("x", 10);
-  std::vector<View> tiles{Kokkos::subview(x, std::pair(0, 5)), Kokkos::subview(x, std::pair(5, 10))};
+  std::vector<View> tiles{Kokkos::subview(x, std::pair(0, 5)),
+                          Kokkos::subview(x, std::pair(5, 10))};
   Plan const plan = graph.record([&] {
     for (View const& tile : tiles)
-      parallel_for("inc", ResourcePolicy(graph, 5, on<HostSpace>, read_write(tile)), Increment{tile});
+      parallel_for("inc", ResourcePolicy(graph, 5, on<HostSpace>, read_write(tile)),
+                   Increment{tile});
   });
   x = View();
   EXPECT_EQ(error_of_replay(graph, plan), "no error");
@@ -102,7 +107,8 @@ TEST_F(PlanMatch, ViewsOfThePlanAloneAreItsOwnBusiness) {
   View sum("sum", 1);
   Plan const plan = graph.record([&] {
     View const scratch("scratch", 10);
-    parallel_for("fill", ResourcePolicy(graph, 10, on<HostSpace>, read_write(scratch)), Increment{scratch});
+    parallel_for("fill", ResourcePolicy(graph, 10, on<HostSpace>, read_write(scratch)),
+                 Increment{scratch});
     host_task("sum", ResourcePolicy(graph, read(scratch), read_write(sum)), [scratch, sum] {
       for (int i = 0; i != 10; ++i) sum(0) += scratch(i);
     });
@@ -134,8 +140,8 @@ TEST_F(PlanMatch, WorksWhileOtherTasksHoldTheViews) {
     graph.wait();
     ASSERT_EQ(x(9), 21);
     ASSERT_EQ(error_of_replay(graph, plan), "no error");
-    // While references come and go not all of the plan's own may have been counted, so only a plan that is
-    // recorded when nothing runs is sure to notice.
+    // While references come and go not all of the plan's own may have been counted, so only a plan
+    // that is recorded when nothing runs is sure to notice.
     Plan const quiet = record_increment(graph, x);
     ASSERT_EQ(error_of_replay(graph, quiet), "no error");
   }

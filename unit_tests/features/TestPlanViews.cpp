@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plans as users write them: Views, all patterns, several rounds, against the same loops as plain Kokkos.
+// Plans as users write them: Views, all patterns, several rounds, against the same loops as plain
+// Kokkos.
 #include <Trellis.hpp>
 
 #include "SpaceTest.hpp"
@@ -40,7 +41,7 @@ using Kokkos::subview;
 using Test::values_of;
 
 // ---- stencils in tiles, with double buffers
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 /// With a boundary value at either end.
 Line bumps(std::string const& label, int cells) {
@@ -75,11 +76,11 @@ void step_in_tiles(TaskGraph& graph, Line const& before, Line const& after, int 
   for (int t = 0; t != tiles; ++t) {
     int const begin = 1 + t * cells / tiles;
     int const end = 1 + (t + 1) * cells / tiles;
-    parallel_for(
-        "step",
-        ResourcePolicy(graph, Range(begin, end), read(subview(before, std::pair(begin - 1, end + 1))),
-                       write(subview(after, std::pair(begin, end)))),
-        LineStep{before, after});
+    parallel_for("step",
+                 ResourcePolicy(graph, Range(begin, end),
+                                read(subview(before, std::pair(begin - 1, end + 1))),
+                                write(subview(after, std::pair(begin, end)))),
+                 LineStep{before, after});
   }
 }
 
@@ -123,7 +124,8 @@ struct PlaneStep {
   Plane before;
   Plane after;
   KOKKOS_FUNCTION void operator()(int i, int j) const {
-    after(i, j) = 0.25 * ((before(i - 1, j) + before(i + 1, j)) + (before(i, j - 1) + before(i, j + 1)));
+    after(i, j) =
+        0.25 * ((before(i - 1, j) + before(i + 1, j)) + (before(i, j - 1) + before(i, j + 1)));
   }
 };
 
@@ -136,7 +138,8 @@ Plane hill(std::string const& label, int cells) {
   return plane;
 }
 
-void step_in_tiles(TaskGraph& graph, Plane const& before, Plane const& after, int cells, int tiles) {
+void step_in_tiles(TaskGraph& graph, Plane const& before, Plane const& after, int cells,
+                   int tiles) {
   auto const edge = [=](int tile) { return 1 + tile * cells / tiles; };
   for (int s = 0; s != tiles; ++s)
     for (int t = 0; t != tiles; ++t) {
@@ -144,11 +147,12 @@ void step_in_tiles(TaskGraph& graph, Plane const& before, Plane const& after, in
       std::pair const columns(edge(t), edge(t + 1));
       parallel_for(
           "step",
-          ResourcePolicy(graph, Square({rows.first, columns.first}, {rows.second, columns.second}),
-                         read(subview(before, rows, columns)), read(subview(before, rows.first - 1, columns)),
-                         read(subview(before, rows.second, columns)),
-                         read(subview(before, rows, columns.first - 1)),
-                         read(subview(before, rows, columns.second)), write(subview(after, rows, columns))),
+          ResourcePolicy(
+              graph, Square({rows.first, columns.first}, {rows.second, columns.second}),
+              read(subview(before, rows, columns)), read(subview(before, rows.first - 1, columns)),
+              read(subview(before, rows.second, columns)),
+              read(subview(before, rows, columns.first - 1)),
+              read(subview(before, rows, columns.second)), write(subview(after, rows, columns))),
           PlaneStep{before, after});
     }
 }
@@ -170,7 +174,8 @@ SPACE_TEST(PlanStencil, TilesOfAPlaneBetweenTasksThatAreInNoPlan) {
     };
     for (int repetition = 0; repetition != 6; ++repetition) {
       parallel_for(
-          "source", ResourcePolicy(graph, Range(1, cells + 1), read_write(subview(a, Kokkos::ALL, 3))),
+          "source",
+          ResourcePolicy(graph, Range(1, cells + 1), read_write(subview(a, Kokkos::ALL, 3))),
           KOKKOS_LAMBDA(int k) { source(k, a); });
       graph.replay(plan, 3);
       Kokkos::parallel_for(Range(1, cells + 1), KOKKOS_LAMBDA(int k) { source(k, expected); });
@@ -185,7 +190,8 @@ SPACE_TEST(PlanStencil, TilesOfAPlaneBetweenTasksThatAreInNoPlan) {
         KOKKOS_LAMBDA(int i, double& s) { s += a(i, i); });
     double expected_sum = 0;
     Kokkos::parallel_reduce(
-        Range(0, cells + 2), KOKKOS_LAMBDA(int i, double& s) { s += expected(i, i); }, expected_sum);
+        Range(0, cells + 2), KOKKOS_LAMBDA(int i, double& s) { s += expected(i, i); },
+        expected_sum);
     EXPECT_DOUBLE_EQ(sum.get(), expected_sum);
     graph.wait();
     EXPECT_EQ(values_of(a), values_of(expected)) << tiles;
@@ -193,7 +199,7 @@ SPACE_TEST(PlanStencil, TilesOfAPlaneBetweenTasksThatAreInNoPlan) {
 }
 
 // ---- patterns
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 struct Doubled {};
 struct Work {
@@ -208,8 +214,10 @@ SPACE_TEST(PlanPatterns, LoopsOverRangesPlanesAndTeams) {
   TaskGraph graph(with_workers(2));
   Plan const plan = graph.record([&] {
     parallel_for(
-        "integer", ResourcePolicy(graph, 12, read_write(x), on<Space>), KOKKOS_LAMBDA(int i) { x(i) += 1; });
-    parallel_for("tagged", ResourcePolicy(graph, Kokkos::RangePolicy<Space, Doubled>(2, 10), read_write(x)),
+        "integer", ResourcePolicy(graph, 12, read_write(x), on<Space>),
+        KOKKOS_LAMBDA(int i) { x(i) += 1; });
+    parallel_for("tagged",
+                 ResourcePolicy(graph, Kokkos::RangePolicy<Space, Doubled>(2, 10), read_write(x)),
                  Work{x});
     parallel_for(
         "plane", ResourcePolicy(graph, Square({0, 1}, {12, 5}, {4, 2}), read(x), read_write(y)),
@@ -218,7 +226,8 @@ SPACE_TEST(PlanPatterns, LoopsOverRangesPlanesAndTeams) {
     auto const teams =
         Teams(12, 1).set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(5))));
     parallel_for(
-        "teams", ResourcePolicy(graph, teams, read(y), read_write(rows)), KOKKOS_LAMBDA(Member const& team) {
+        "teams", ResourcePolicy(graph, teams, read(y), read_write(rows)),
+        KOKKOS_LAMBDA(Member const& team) {
           Scratch const row(team.team_scratch(0), 5);
           int const i = team.league_rank();
           for (int j = 0; j != 5; ++j) row(j) = y(i, j);
@@ -257,7 +266,8 @@ SPACE_TEST(PlanPatterns, EachRoundReducesAndScansAnew) {
   Future<int> total;
   Plan const plan = graph.record([&] {
     parallel_for(
-        "grow", ResourcePolicy(graph, Range(0, 100), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += i; });
+        "grow", ResourcePolicy(graph, Range(0, 100), read_write(x)),
+        KOKKOS_LAMBDA(int i) { x(i) += i; });
     first = parallel_reduce(
         "into a future", ResourcePolicy(graph, Range(0, 100), read(x)),
         KOKKOS_LAMBDA(int i, int& s) { s += x(i); });
@@ -307,9 +317,12 @@ SPACE_TEST(PlanPatterns, CopiesCallsAndViewsAsArguments) {
     trellis::deep_copy("fill", graph, subview(right, 0, Kokkos::ALL), 1.5);
     parallel_for(
         "arguments", ResourcePolicy(graph, Range(1, 6), read(column), read_write(right)),
-        KOKKOS_LAMBDA(int i, read_view<View<double*>> in, View<double**> out) { out(i, 2) += in(i) + i; });
+        KOKKOS_LAMBDA(int i, read_view<View<double*>> in, View<double**> out) {
+          out(i, 2) += in(i) + i;
+        });
     trellis::deep_copy("turn", graph, left, right);
-    host_task("count", ResourcePolicy(graph, read_write(counter)), [](View<int> const& c) { c() += 1; });
+    host_task("count", ResourcePolicy(graph, read_write(counter)),
+              [](View<int> const& c) { c() += 1; });
     space_task("sum up", ResourcePolicy(graph, read(left), write(column), on<Space>),
                [](Space const& space, auto const& in, View<double*> const& out) {
                  Kokkos::parallel_for(
@@ -317,9 +330,10 @@ SPACE_TEST(PlanPatterns, CopiesCallsAndViewsAsArguments) {
                      KOKKOS_LAMBDA(int i) { out(i) = in(i, 0) + in(i, 1) + in(i, 2) + in(i, 3); });
                  space.fence();
                });
-    corner = host_task(
-        "look", ResourcePolicy(graph, read(column), read(counter)),
-        [](read_view<View<double*>> const& c, read_view<View<int>> const& n) { return c(5) + 1000 * n(); });
+    corner = host_task("look", ResourcePolicy(graph, read(column), read(counter)),
+                       [](read_view<View<double*>> const& c, read_view<View<int>> const& n) {
+                         return c(5) + 1000 * n();
+                       });
   });
   EXPECT_EQ(plan.tasks(), 6U);
   graph.replay(plan);
@@ -340,7 +354,8 @@ SPACE_TEST(PlanPatterns, SpacesMayBeMixed) {
       x(i) = 3 * x(i) + 1;
     };
     parallel_for("this space", ResourcePolicy(graph, 50, read_write(x), on<Space>), grow);
-    parallel_for("default", ResourcePolicy(graph, 50, read_write(x), on<Kokkos::DefaultHostExecutionSpace>),
+    parallel_for("default",
+                 ResourcePolicy(graph, 50, read_write(x), on<Kokkos::DefaultHostExecutionSpace>),
                  grow);
 #ifdef KOKKOS_ENABLE_SERIAL
     parallel_for("serial", ResourcePolicy(graph, 50, read_write(x), on<Kokkos::Serial>), grow);
@@ -366,7 +381,8 @@ SPACE_TEST(PlanPatterns, RunOnTheWorkersOwnInstances) {
   TaskGraph graph(with_workers(1));
   std::vector<Space> used;
   Plan const plan = graph.record([&] {
-    space_task("look", ResourcePolicy(graph, on<Space>), [&](Space const& space) { used.push_back(space); });
+    space_task("look", ResourcePolicy(graph, on<Space>),
+               [&](Space const& space) { used.push_back(space); });
   });
   graph.replay(plan, 3);
   space_task("look", ResourcePolicy(graph, synchronizing, on<Space>), [&](Space const& space) {
@@ -378,7 +394,7 @@ SPACE_TEST(PlanPatterns, RunOnTheWorkersOwnInstances) {
 }
 
 // ---- accesses without an order
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 SPACE_TEST(PlanAccesses, AtomicAndExclusiveOnesInAnyOrderButEachInItsRound) {
   View<long*> sum("sum", 4);
@@ -396,11 +412,12 @@ SPACE_TEST(PlanAccesses, AtomicAndExclusiveOnesInAnyOrderButEachInItsRound) {
         trellis::Test::Occupancy::Stay const stay(occupancy);
         log() += 1;
       });
-    host_task("check", ResourcePolicy(graph, read(sum), read(log), read_write(seen)), [sum, log, seen] {
-      seen() += 1;
-      EXPECT_EQ(log(), 6 * seen());
-      for (int k = 0; k != 4; ++k) EXPECT_EQ(sum(k), 60 * seen());
-    });
+    host_task("check", ResourcePolicy(graph, read(sum), read(log), read_write(seen)),
+              [sum, log, seen] {
+                seen() += 1;
+                EXPECT_EQ(log(), 6 * seen());
+                for (int k = 0; k != 4; ++k) EXPECT_EQ(sum(k), 60 * seen());
+              });
   });
   for (int k = 0; k != 5; ++k) {
     graph.replay(plan, 6);
@@ -432,7 +449,7 @@ SPACE_TEST(PlanAccesses, TokensWithPartsKeepTheirOrder) {
 }
 
 // ---- loops
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 SPACE_TEST(PlanLoops, UntilTheResidualIsSmall) {
   int const cells = 16;
@@ -470,8 +487,9 @@ SPACE_TEST(PlanLoops, UntilTheResidualIsSmall) {
     Plan const plan = graph.record([&] {
       step_in_tiles(graph, a, b, cells, 4);
       step_in_tiles(graph, b, a, cells, 4);
-      residual = parallel_reduce("residual", ResourcePolicy(graph, Range(1, cells + 1), read(a), read(b)),
-                                 Change{a, b}, reduced<Kokkos::Max<double>>);
+      residual =
+          parallel_reduce("residual", ResourcePolicy(graph, Range(1, cells + 1), read(a), read(b)),
+                          Change{a, b}, reduced<Kokkos::Max<double>>);
     });
     int steps = 0;
     do {
@@ -498,7 +516,8 @@ SPACE_TEST(PlanLoops, PlansInPlans) {
   Plan const cycle = graph.record("cycle", [&] {
     graph.replay(smooth, 2);
     parallel_for(
-        "source", ResourcePolicy(graph, Range(1, 6), read_write(a)), KOKKOS_LAMBDA(int i) { a(i) += 0.5; });
+        "source", ResourcePolicy(graph, Range(1, 6), read_write(a)),
+        KOKKOS_LAMBDA(int i) { a(i) += 0.5; });
     graph.replay(smooth);
   });
   EXPECT_EQ(cycle.tasks(), 3U);
@@ -573,27 +592,31 @@ SPACE_TEST(PlanLoops, RunTheSameUnderTheSerialOracle) {
 }
 
 // ---- tasks that change, tasks that fail
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 SPACE_TEST(PlanTasks, SplitInEachRoundAsTheyLike) {
   View<long*> x("x", 20);
   View<long> round("round");
   TaskGraph graph(with_workers(3));
   Plan const plan = graph.record([&] {
-    host_task("split", ResourcePolicy(graph, read_write(x), read_write(round)), [x, round](TaskScope& self) {
-      long const parts = 1 + round() % 4;  // another number in each round
-      round() += 1;
-      self.release(round);
-      for (long p = 0; p != parts; ++p) {
-        auto const part = subview(x, std::pair(p * 20 / parts, (p + 1) * 20 / parts));
-        parallel_for(
-            "part", ResourcePolicy(self, Range(0, static_cast<int>(part.extent(0))), read_write(part)),
-            KOKKOS_LAMBDA(int i) { part(i) += 1; });
-      }
-      self.wait();
-      parallel_for(
-          "all", ResourcePolicy(self, Range(0, 20), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) *= 2; });
-    });
+    host_task(
+        "split", ResourcePolicy(graph, read_write(x), read_write(round)),
+        [x, round](TaskScope& self) {
+          long const parts = 1 + round() % 4;  // another number in each round
+          round() += 1;
+          self.release(round);
+          for (long p = 0; p != parts; ++p) {
+            auto const part = subview(x, std::pair(p * 20 / parts, (p + 1) * 20 / parts));
+            parallel_for(
+                "part",
+                ResourcePolicy(self, Range(0, static_cast<int>(part.extent(0))), read_write(part)),
+                KOKKOS_LAMBDA(int i) { part(i) += 1; });
+          }
+          self.wait();
+          parallel_for(
+              "all", ResourcePolicy(self, Range(0, 20), read_write(x)),
+              KOKKOS_LAMBDA(int i) { x(i) *= 2; });
+        });
     host_task("check", ResourcePolicy(graph, read(x), read(round)),
               [x, round] { EXPECT_EQ(x(19), (2L << round()) - 2); });
   });
@@ -620,9 +643,11 @@ SPACE_TEST(PlanTasks, AKernelThatThrowsCancelsWhatDependsOnIt) {
         "behind", ResourcePolicy(graph, Range(0, 10), read(x), write(y)),
         KOKKOS_LAMBDA(int i) { y(i) = x(i); });
     parallel_for(
-        "aside", ResourcePolicy(graph, Range(0, 10), read_write(z)), KOKKOS_LAMBDA(int i) { z(i) += 1; });
+        "aside", ResourcePolicy(graph, Range(0, 10), read_write(z)),
+        KOKKOS_LAMBDA(int i) { z(i) += 1; });
     sum = parallel_reduce(
-        "sum", ResourcePolicy(graph, Range(0, 10), read(y)), KOKKOS_LAMBDA(int i, int& s) { s += y(i); });
+        "sum", ResourcePolicy(graph, Range(0, 10), read(y)),
+        KOKKOS_LAMBDA(int i, int& s) { s += y(i); });
   });
   Future<void> const whole = graph.replay(plan, 5);
   auto const text = [&](auto&& f) { return std::string(trellis::Test::error_of(f).what()); };
@@ -641,7 +666,7 @@ SPACE_TEST(PlanTasks, AKernelThatThrowsCancelsWhatDependsOnIt) {
 }
 
 // ---- how long things live
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 SPACE_TEST(PlanLifetime, ViewsMadeInARecordingLiveAsLongAsThePlan) {
   TaskGraph graph(with_workers(2));
@@ -679,7 +704,8 @@ SPACE_TEST(PlanLifetime, ADroppedPlanIsReplayedToItsEnd) {
     for (int k = 0; k != 10; ++k) {
       Plan const plan = graph.record([&] {
         parallel_for(
-            "grow", ResourcePolicy(graph, Range(0, 100), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += 1; });
+            "grow", ResourcePolicy(graph, Range(0, 100), read_write(x)),
+            KOKKOS_LAMBDA(int i) { x(i) += 1; });
       });
       graph.replay(plan, 5);
     }
@@ -691,8 +717,9 @@ SPACE_TEST(PlanLifetime, ADroppedPlanIsReplayedToItsEnd) {
 SPACE_TEST(PlanLifetime, AFunctorIsTheSameInAllRounds) {
   TaskGraph graph(with_workers(2));
   Future<int> count;
-  Plan const plan = graph.record(
-      [&] { count = host_task("count", ResourcePolicy(graph), [n = 0]() mutable { return ++n; }); });
+  Plan const plan = graph.record([&] {
+    count = host_task("count", ResourcePolicy(graph), [n = 0]() mutable { return ++n; });
+  });
   graph.replay(plan, 3);
   graph.replay(plan, 4);
   EXPECT_EQ(count.get(), 7);

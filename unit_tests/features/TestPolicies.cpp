@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ResourcePolicy over each kind of base policy: what the user asked for arrives at Kokkos, on the worker's
-// instance.
+// ResourcePolicy over each kind of base policy: what the user asked for arrives at Kokkos, on the
+// worker's instance.
 #include <Trellis.hpp>
 
 #include "SpaceTest.hpp"
@@ -27,7 +27,7 @@ Policy moved_to(Space const& instance, Policy const& base) {
 }
 
 // ---- devices
-// --------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 SPACE_TEST(Device, IsChosenByItsNumber) {
   TaskGraph graph;
@@ -50,7 +50,7 @@ SPACE_TEST(Device, IsChosenByItsNumber) {
 }
 
 // ---- ranges
-// ---------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 template <class Integer>
 std::vector<int> counted_over(Integer n) {
@@ -58,7 +58,8 @@ std::vector<int> counted_over(Integer n) {
   View<int*> x("x", 5);
   trellis::deep_copy(graph, x, 0);
   parallel_for(
-      "count", ResourcePolicy(graph, n, read_write(x), on<Space>), KOKKOS_LAMBDA(int i) { x(i) += i + 1; });
+      "count", ResourcePolicy(graph, n, read_write(x), on<Space>),
+      KOKKOS_LAMBDA(int i) { x(i) += i + 1; });
   graph.wait();
   return values_of(x);
 }
@@ -87,8 +88,9 @@ SPACE_TEST(Range, ANegativeIntegerIsAnErrorThatNamesTheTask) {
   Error const error = trellis::Test::error_of(
       [&] { parallel_for("negative", ResourcePolicy(graph, n, write(x), on<Space>), body); });
   EXPECT_EQ(error.kind(), Error::Kind::bad_input);
-  EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"negative\""), HasSubstr("negative range -2"),
-                                           HasSubstr(std::string(__FILE__) + ":" + std::to_string(line))));
+  EXPECT_THAT(error.what(),
+              testing::AllOf(HasSubstr("\"negative\""), HasSubstr("negative range -2"),
+                             HasSubstr(std::string(__FILE__) + ":" + std::to_string(line))));
   EXPECT_THROW(parallel_reduce("negative", ResourcePolicy(graph, n, on<Space>), sum), Error);
   EXPECT_THROW(parallel_scan("negative", ResourcePolicy(graph, n, on<Space>), scan), Error);
   EXPECT_EQ(graph.submitted(), 0u);
@@ -107,14 +109,17 @@ SPACE_TEST(Range, FromBeginToEnd) {
 SPACE_TEST(Range, WithAnotherIndexTypeAndASchedule) {
   TaskGraph graph;
   View<int*> x("x", 100);
-  // The number of blocks that a device may have does not fit into a short, and Kokkos puts it into one.
+  // The number of blocks that a device may have does not fit into a short, and Kokkos puts it into
+  // one.
   using Index = std::conditional_t<std::is_same_v<Memory, Kokkos::HostSpace>, short, unsigned>;
-  using Policy = Kokkos::RangePolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<Index>>;
+  using Policy =
+      Kokkos::RangePolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<Index>>;
   parallel_for(
       "dynamic", ResourcePolicy(graph, Policy(0, 100), write(x)),
       KOKKOS_LAMBDA(Index i) { x(i) = static_cast<int>(i); });
   auto const sum = parallel_reduce(
-      "sum", ResourcePolicy(graph, Policy(0, 100), read(x)), KOKKOS_LAMBDA(Index i, int& s) { s += x(i); });
+      "sum", ResourcePolicy(graph, Policy(0, 100), read(x)),
+      KOKKOS_LAMBDA(Index i, int& s) { s += x(i); });
   EXPECT_EQ(sum.get(), 4950);
 }
 
@@ -129,7 +134,8 @@ struct Tagged {
 SPACE_TEST(Range, KeepsWorkTags) {
   TaskGraph graph;
   View<int*> x("x", 4);
-  parallel_for("twice", ResourcePolicy(graph, Kokkos::RangePolicy<Space, Twice>(0, 2), write(x)), Tagged{x});
+  parallel_for("twice", ResourcePolicy(graph, Kokkos::RangePolicy<Space, Twice>(0, 2), write(x)),
+               Tagged{x});
   parallel_for("thrice", ResourcePolicy(graph, Kokkos::RangePolicy<Space, Thrice>(2, 4), write(x)),
                Tagged{x});
   graph.wait();
@@ -154,7 +160,8 @@ SPACE_TEST(Range, RunsOnTheWorkersOwnInstanceAndNotOnThePolicys) {
   options.workers = 1;
   TaskGraph graph(options);
   Space const* used = nullptr;
-  space_task("look", ResourcePolicy(graph, on<Space>), [&](Space const& space) { used = new Space(space); });
+  space_task("look", ResourcePolicy(graph, on<Space>),
+             [&](Space const& space) { used = new Space(space); });
   graph.wait();
   ASSERT_NE(used, nullptr);
   EXPECT_FALSE(*used == Space()) << "not the default instance, which others may use";
@@ -162,7 +169,7 @@ SPACE_TEST(Range, RunsOnTheWorkersOwnInstanceAndNotOnThePolicys) {
 }
 
 // ---- MDRange
-// --------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 SPACE_TEST(MDRange, OfRank2WithBounds) {
   TaskGraph graph;
@@ -182,11 +189,13 @@ SPACE_TEST(MDRange, OfRank3And4) {
   View<int***> x("x", 3, 4, 5);
   parallel_for(
       "3",
-      ResourcePolicy(graph, Kokkos::MDRangePolicy<Space, Kokkos::Rank<3>>({0, 0, 0}, {3, 4, 5}), write(x)),
+      ResourcePolicy(graph, Kokkos::MDRangePolicy<Space, Kokkos::Rank<3>>({0, 0, 0}, {3, 4, 5}),
+                     write(x)),
       KOKKOS_LAMBDA(int i, int j, int k) { x(i, j, k) = 100 * i + 10 * j + k; });
   auto const sum3 = parallel_reduce(
       "sum 3",
-      ResourcePolicy(graph, Kokkos::MDRangePolicy<Space, Kokkos::Rank<3>>({0, 0, 0}, {3, 4, 5}), read(x)),
+      ResourcePolicy(graph, Kokkos::MDRangePolicy<Space, Kokkos::Rank<3>>({0, 0, 0}, {3, 4, 5}),
+                     read(x)),
       KOKKOS_LAMBDA(int i, int j, int k, int& s) { s += x(i, j, k); });
   EXPECT_EQ(sum3.get(), 20 * 300 + 15 * 60 + 12 * 10);
 
@@ -194,7 +203,9 @@ SPACE_TEST(MDRange, OfRank3And4) {
   using Policy = Kokkos::MDRangePolicy<Space, Kokkos::Rank<4>>;
   parallel_for(
       "4", ResourcePolicy(graph, Policy({0, 0, 0, 0}, {2, 3, 4, 5}), write(y)),
-      KOKKOS_LAMBDA(int i, int j, int k, int l) { y(i, j, k, l) = 1000 * i + 100 * j + 10 * k + l; });
+      KOKKOS_LAMBDA(int i, int j, int k, int l) {
+        y(i, j, k, l) = 1000 * i + 100 * j + 10 * k + l;
+      });
   graph.wait();
   auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y);
   EXPECT_EQ(host(1, 2, 3, 4), 1234);
@@ -209,7 +220,8 @@ struct TaggedPlane {
 
 SPACE_TEST(MDRange, KeepsTilesTagsAndIterationPatterns) {
   using Policy =
-      Kokkos::MDRangePolicy<Space, Kokkos::Rank<2, Kokkos::Iterate::Right, Kokkos::Iterate::Left>, Twice>;
+      Kokkos::MDRangePolicy<Space, Kokkos::Rank<2, Kokkos::Iterate::Right, Kokkos::Iterate::Left>,
+                            Twice>;
   Policy const base({1, 0}, {9, 8}, {2, 4});
   Policy const moved = moved_to(Space(), base);
   for (int k = 0; k < 2; ++k) {
@@ -231,14 +243,15 @@ SPACE_TEST(MDRange, IsEmptyWhereAnExtentIs) {
   View<int**> x("x", 3, 3);
   parallel_for(
       "nothing",
-      ResourcePolicy(graph, Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>({0, 0}, {3, 0}), write(x)),
+      ResourcePolicy(graph, Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>({0, 0}, {3, 0}),
+                     write(x)),
       KOKKOS_LAMBDA(int i, int j) { x(i, j) = 1; });
   graph.wait();
   EXPECT_EQ(values_of(x), std::vector<int>(9, 0));
 }
 
 // ---- teams
-// ----------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 using Teams = Kokkos::TeamPolicy<Space>;
 using Member = Teams::member_type;
@@ -263,7 +276,8 @@ SPACE_TEST(Team, OfAutomaticSizeWorksInParallelInside) {
   TaskGraph graph;
   View<long**> x("x", 10, 100);
   parallel_for(
-      "fill", ResourcePolicy(graph, Teams(10, Kokkos::AUTO), write(x)), KOKKOS_LAMBDA(Member const& team) {
+      "fill", ResourcePolicy(graph, Teams(10, Kokkos::AUTO), write(x)),
+      KOKKOS_LAMBDA(Member const& team) {
         int const i = team.league_rank();
         Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 100), [&](int j) { x(i, j) = i * j; });
       });
@@ -284,13 +298,15 @@ SPACE_TEST(Team, HasTheScratchMemoryItAskedForOnBothLevels) {
   TaskGraph graph;
   View<int*> bad("bad", 1);
   int const n0 = 40, n1 = 3000;
-  Teams const base = Teams(20, 1)
-                         .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n0))),
-                                           Kokkos::PerThread(static_cast<int>(Scratch::shmem_size(n0))))
-                         .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n1))));
+  Teams const base =
+      Teams(20, 1)
+          .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n0))),
+                            Kokkos::PerThread(static_cast<int>(Scratch::shmem_size(n0))))
+          .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(Scratch::shmem_size(n1))));
   parallel_for(
       "scratch", ResourcePolicy(graph, base, write(bad)), KOKKOS_LAMBDA(Member const& team) {
-        Scratch const a(team.team_scratch(0), n0), b(team.thread_scratch(0), n0), c(team.team_scratch(1), n1);
+        Scratch const a(team.team_scratch(0), n0), b(team.thread_scratch(0), n0),
+            c(team.team_scratch(1), n1);
         if (a.data() == nullptr || b.data() == nullptr || c.data() == nullptr) {
           Kokkos::atomic_inc(&bad(0));
           return;
@@ -327,7 +343,8 @@ SPACE_TEST(Team, KeepsScratchSizesChunkAndLengthsWhenItMovesToAWorkersInstance) 
 
 struct TaggedTeam {
   View<int*> x;
-  KOKKOS_FUNCTION void operator()(Thrice, Kokkos::TeamPolicy<Space, Thrice>::member_type const& team) const {
+  KOKKOS_FUNCTION void operator()(
+      Thrice, Kokkos::TeamPolicy<Space, Thrice>::member_type const& team) const {
     x(team.league_rank()) = 3;
   }
 };
@@ -350,7 +367,8 @@ SPACE_TEST(Team, RunsOnWorkersWithSeveralThreads) {
   parallel_for(
       "teams", ResourcePolicy(graph, Teams(50, Kokkos::AUTO), atomic_add(x)),
       KOKKOS_LAMBDA(Member const& team) {
-        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 10), [&](int) { Kokkos::atomic_inc(&x(0)); });
+        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 10),
+                             [&](int) { Kokkos::atomic_inc(&x(0)); });
       });
   int concurrency = 0;
   space_task("look", ResourcePolicy(graph, on<Space>),

@@ -79,7 +79,8 @@ class RandomLoop {
     m_kinds.emplace_back(static_cast<std::size_t>(1 + pick(7)));
     for (Step& step : m_kinds.front()) step = make_step();
     int const kinds = pick(3) == 0 ? 1 : 1 + pick(11);
-    for (int k = 1; k < kinds; ++k) m_kinds.push_back(changed(m_kinds[static_cast<std::size_t>(pick(k))]));
+    for (int k = 1; k < kinds; ++k)
+      m_kinds.push_back(changed(m_kinds[static_cast<std::size_t>(pick(k))]));
     m_plan.resize(static_cast<std::size_t>(1 + pick(3)));
     for (Step& step : m_plan) step = make_step();
     for (Step& step : m_plan) step.synchronizing = false;
@@ -138,8 +139,8 @@ class RandomLoop {
     } const over{*this};
     IterateReport report;
     auto const loop = [&] {
-      report =
-          graph.iterate("loop", m_passes.size(), [&](std::uint64_t p) { run_pass(graph, cells, plan, p); });
+      report = graph.iterate("loop", m_passes.size(),
+                             [&](std::uint64_t p) { run_pass(graph, cells, plan, p); });
     };
     if (m_inside)
       task(graph, "loops", {}, loop);
@@ -161,7 +162,8 @@ class RandomLoop {
       Submitted const& each = m_futures[n];
       bool depends = false;
       for (std::size_t before = 0; before != n; ++before)
-        depends = depends || (cancelled[before] && m_futures[n].step.depends_on(m_futures[before].step));
+        depends =
+            depends || (cancelled[before] && m_futures[n].step.depends_on(m_futures[before].step));
       ASSERT_TRUE(each.future.is_done());
       std::string const text = message_of([&] { each.future.get(); });
       if (depends) {
@@ -229,14 +231,14 @@ class RandomLoop {
     return steps;
   }
 
-  Future<void> submit(TaskGraph& graph, Cells& cells, Step const& step, std::uint64_t pass, bool throws,
-                      std::vector<Impl::TaskHandle> after = {}) {
+  Future<void> submit(TaskGraph& graph, Cells& cells, Step const& step, std::uint64_t pass,
+                      bool throws, std::vector<Impl::TaskHandle> after = {}) {
     std::vector<Touch> touches;
     auto const begin = reinterpret_cast<std::uintptr_t>(cells.data());
     for (Use const& use : step.uses)
       touches.push_back({use.mode,
-                         {Area::contiguous(&cells[use.first], use.count * sizeof(unsigned long)), "cells",
-                          begin, begin + cell_count * sizeof(unsigned long)}});
+                         {Area::contiguous(&cells[use.first], use.count * sizeof(unsigned long)),
+                          "cells", begin, begin + cell_count * sizeof(unsigned long)}});
     Properties properties;
     properties.priority = step.priority;
     properties.synchronizing = step.synchronizing;
@@ -245,8 +247,9 @@ class RandomLoop {
         graph, "step " + std::to_string(step.number), touches,
         [&cells, step, pass, throws] {
           if (throws) throw std::runtime_error("on purpose");
-          step.run(cells, pass,
-                   [](unsigned long& cell, unsigned long by) { std::atomic_ref<unsigned long>(cell) += by; });
+          step.run(cells, pass, [](unsigned long& cell, unsigned long by) {
+            std::atomic_ref<unsigned long>(cell) += by;
+          });
         },
         properties);
   }
@@ -257,7 +260,8 @@ class RandomLoop {
       Step const& step = m_kinds[pass.kind][s];
       bool const throws = s == pass.throws_at;
       std::vector<Impl::TaskHandle> after;
-      if (pass.then[s] == Then::after && !m_futures.empty()) after = handles(m_futures.back().future);
+      if (pass.then[s] == Then::after && !m_futures.empty())
+        after = handles(m_futures.back().future);
       Future<void> const future = submit(graph, cells, step, p, throws, after);
       m_futures.push_back({future, step, throws});
       auto const get = [future] {
@@ -350,7 +354,8 @@ TEST_P(RandomLoops, GiveWhatPlainLoopsGive) {
     RandomLoop loop(seed, fails);
     Cells const expected = loop.expected();
     for (int workers = 1; workers <= 4; ++workers) {
-      std::string const what = "seed " + std::to_string(seed) + ", " + std::to_string(workers) + " workers";
+      std::string const what =
+          "seed " + std::to_string(seed) + ", " + std::to_string(workers) + " workers";
       random_program::Watchdog const watchdog(what, sanitized ? 120s : 30s);
       TaskGraphOptions options = with_workers(workers);
       if (std::size_t const cap = std::array<std::size_t, 4>{1, 4, 64, 0}[seed / 2 % 4])

@@ -142,11 +142,12 @@ class RandomProgram {
       auto const begin = reinterpret_cast<std::uintptr_t>(cells.data());
       for (Step::Use const& use : item.step.uses)
         touches.push_back({use.mode,
-                           {Area::contiguous(&cells[use.first], use.count * sizeof(unsigned long)), "cells",
-                            begin, begin + cell_count * sizeof(unsigned long)}});
+                           {Area::contiguous(&cells[use.first], use.count * sizeof(unsigned long)),
+                            "cells", begin, begin + cell_count * sizeof(unsigned long)}});
       task(graph, "step " + std::to_string(item.step.number), touches, [&cells, step = item.step] {
-        step.run(cells,
-                 [](unsigned long& cell, unsigned long by) { std::atomic_ref<unsigned long>(cell) += by; });
+        step.run(cells, [](unsigned long& cell, unsigned long by) {
+          std::atomic_ref<unsigned long>(cell) += by;
+        });
       });
     }
   }

@@ -52,7 +52,8 @@ TEST_F(Recording, OfADiamondHasItsFourEdges) {
 }
 
 TEST_F(Recording, DoesNotDependOnWhenTasksRan) {
-  // The same program, once with everything done before the next submission, once with everything in flight.
+  // The same program, once with everything done before the next submission, once with everything in
+  // flight.
   auto const edges = [](bool wait_each) {
     TaskGraph graph(recorded(2));
     Block x("x", 4), y("y");
@@ -77,8 +78,8 @@ TEST_F(Recording, DoesNotDependOnWhenTasksRan) {
   };
   auto const early = edges(true);
   EXPECT_EQ(early, edges(false));
-  // b and c read; d overlaps c only and waits for a through x(2, 2); g and h are exclusive: no edge between
-  // them.
+  // b and c read; d overlaps c only and waits for a through x(2, 2); g and h are exclusive: no edge
+  // between them.
   EXPECT_THAT(early, UnorderedElementsAre(EdgeRecord{1, 2, by_access}, EdgeRecord{1, 3, by_access},
                                           EdgeRecord{1, 4, by_access}, EdgeRecord{3, 4, by_access},
                                           EdgeRecord{1, 5, by_access}, EdgeRecord{4, 5, by_access},
@@ -96,9 +97,10 @@ TEST_F(Recording, NamesTheReasonOfEachEdge) {
   task(graph, "last", {}, [] {});
   graph.wait();
   EXPECT_THAT(graph.dependency_graph().edges(),
-              UnorderedElementsAre(
-                  EdgeRecord{1, 2, EdgeReason::after}, EdgeRecord{1, 3, EdgeReason::synchronizing},
-                  EdgeRecord{2, 3, EdgeReason::synchronizing}, EdgeRecord{3, 4, EdgeReason::synchronizing}));
+              UnorderedElementsAre(EdgeRecord{1, 2, EdgeReason::after},
+                                   EdgeRecord{1, 3, EdgeReason::synchronizing},
+                                   EdgeRecord{2, 3, EdgeReason::synchronizing},
+                                   EdgeRecord{3, 4, EdgeReason::synchronizing}));
 }
 
 TEST_F(Recording, OfExclusiveTasksShowsTheOrderThatTheSchedulerChose) {
@@ -158,7 +160,8 @@ TEST_F(Recording, KeepsWhatWasSubmitted) {
 TEST_F(Recording, TimesFollowATasksLife) {
   TaskGraph graph(recorded(2));
   Block x("x");
-  for (int k = 0; k < 20; ++k) task(graph, "task", {updates(x)}, [] { std::this_thread::sleep_for(100us); });
+  for (int k = 0; k < 20; ++k)
+    task(graph, "task", {updates(x)}, [] { std::this_thread::sleep_for(100us); });
   graph.wait();
   auto const trace = graph.trace();
   for (TaskRecord const& node : trace.graph.nodes()) {
@@ -191,7 +194,8 @@ TEST_F(Recording, RowsAreTheThreadsThatRanTheTasks) {
   auto const trace = graph.trace();
   std::map<int, std::thread::id> thread_of_row;
   for (TaskRecord const& node : trace.graph.nodes())
-    EXPECT_EQ(thread_of_row.emplace(node.row, thread_of[node.id]).first->second, thread_of[node.id]);
+    EXPECT_EQ(thread_of_row.emplace(node.row, thread_of[node.id]).first->second,
+              thread_of[node.id]);
   EXPECT_EQ(trace.rows[static_cast<std::size_t>(trace.graph.node(1).row)], "main thread");
   EXPECT_EQ(thread_of[1], std::this_thread::get_id());
 }
@@ -254,8 +258,10 @@ TEST_F(Recording, WritesDotJsonAndSvg) {
   graph.dependency_graph().write_dot(dot);
   graph.trace().write_chrome_json(json);
   graph.trace().write_svg(svg);
-  EXPECT_THAT(dot.str(), testing::AllOf(HasSubstr("digraph"), HasSubstr("first"), HasSubstr("t1 -> t2")));
-  EXPECT_THAT(svg.str(), testing::AllOf(HasSubstr("<svg"), HasSubstr("first"), HasSubstr("</svg>")));
+  EXPECT_THAT(dot.str(),
+              testing::AllOf(HasSubstr("digraph"), HasSubstr("first"), HasSubstr("t1 -> t2")));
+  EXPECT_THAT(svg.str(),
+              testing::AllOf(HasSubstr("<svg"), HasSubstr("first"), HasSubstr("</svg>")));
 
   auto const events = nlohmann::json::parse(json.str())["traceEvents"];
   std::map<std::string, int> slices, phases;
@@ -291,7 +297,8 @@ TEST_F(Recording, AResourceAtTheAddressOfOneThatIsGoneHasItsOwnName) {
   alignas(64) static long memory[8];
   auto const at = [&](std::string label) {
     auto const begin = reinterpret_cast<std::uintptr_t>(memory);
-    return Place{Area::contiguous(memory, sizeof memory), std::move(label), begin, begin + sizeof memory};
+    return Place{Area::contiguous(memory, sizeof memory), std::move(label), begin,
+                 begin + sizeof memory};
   };
   task(graph, "first", {writes(at("old"))}, [] {});
   graph.wait();
@@ -305,7 +312,8 @@ TEST(Resources, AtTheAddressOfOneThatIsGoneAreNamedInErrors) {
   alignas(64) static long memory[8];
   auto const at = [&](std::string label) {
     auto const begin = reinterpret_cast<std::uintptr_t>(memory);
-    return Place{Area::contiguous(memory, sizeof memory), std::move(label), begin, begin + sizeof memory};
+    return Place{Area::contiguous(memory, sizeof memory), std::move(label), begin,
+                 begin + sizeof memory};
   };
   task(graph, "first", {writes(at("old"))}, [] {});
   graph.wait();

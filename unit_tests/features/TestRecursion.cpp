@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tasks that wait for tasks that wait, to any depth: a waiting task runs what it waits for on its stack.
+// Tasks that wait for tasks that wait, to any depth: a waiting task runs what it waits for on its
+// stack.
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
@@ -84,7 +85,8 @@ TEST_F(Recursion, ByPartsThatAreWaitedForByTheirFutures) {
 
 TEST_F(Recursion, ByTasksThatAreNoParts) {
   for_each_graph([](TaskGraph& graph, int n) {
-    EXPECT_EQ(task(graph, "whole", {}, [&graph, n] { return by_tasks(graph, n); }).get(), fibonacci(n));
+    EXPECT_EQ(task(graph, "whole", {}, [&graph, n] { return by_tasks(graph, n); }).get(),
+              fibonacci(n));
   });
 }
 
@@ -93,7 +95,8 @@ TEST_F(Recursion, OfManyTasks) {
   for (int const workers : {1, 2, 4}) {
     TaskGraph graph(with_workers(workers));
     EXPECT_EQ(task(graph, "whole", {}, [] { return by_parts(large); }).get(), fibonacci(large));
-    EXPECT_EQ(task(graph, "whole", {}, [] { return by_futures_of_parts(large); }).get(), fibonacci(large));
+    EXPECT_EQ(task(graph, "whole", {}, [] { return by_futures_of_parts(large); }).get(),
+              fibonacci(large));
     EXPECT_EQ(task(graph, "whole", {}, [&] { return by_tasks(graph, large - 2); }).get(),
               fibonacci(large - 2));
   }
@@ -117,11 +120,13 @@ TEST_F(Recursion, OfTasksThatForkManyParts) {
   }
 }
 
-/// The thread that submits is the only one that may run a tree, and several trees are under way at once.
+/// The thread that submits is the only one that may run a tree, and several trees are under way at
+/// once.
 TEST_F(Recursion, OfSeveralTreesAtOnce) {
   TaskGraph graph(with_workers(2));
   std::vector<Future<long>> trees;
-  for (int k = 0; k < 10; ++k) trees.push_back(task(graph, "whole", {}, [] { return by_parts(11); }));
+  for (int k = 0; k < 10; ++k)
+    trees.push_back(task(graph, "whole", {}, [] { return by_parts(11); }));
   for (auto const& tree : trees) EXPECT_EQ(tree.get(), fibonacci(11));
 }
 
@@ -130,9 +135,11 @@ TEST_F(Recursion, OfAChainThatIsDeeperThanThereMayBeThreads) {
   for (int const workers : {1, 2, 4}) {
     TaskGraph graph(with_workers(workers));
     std::function<int(int)> descend = [&](int level) -> int {
-      return level == depth ? 0 : 1 + part("part", {}, [&, level] { return descend(level + 1); }).get();
+      return level == depth ? 0
+                            : 1 + part("part", {}, [&, level] { return descend(level + 1); }).get();
     };
-    EXPECT_EQ(task(graph, "whole", {}, [&] { return descend(0); }).get(), depth) << workers << " workers";
+    EXPECT_EQ(task(graph, "whole", {}, [&] { return descend(0); }).get(), depth)
+        << workers << " workers";
   }
 }
 

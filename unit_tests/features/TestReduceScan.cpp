@@ -43,8 +43,8 @@ SPACE_TEST(Reduce, TheSumIsTheDefaultAndItsTypeIsDeduced) {
 
 SPACE_TEST(Reduce, OverNothingGivesTheIdentity) {
   TaskGraph graph;
-  auto const sum =
-      parallel_reduce("sum", ResourcePolicy(graph, 0, on<Space>), KOKKOS_LAMBDA(int, int& s) { s += 1; });
+  auto const sum = parallel_reduce(
+      "sum", ResourcePolicy(graph, 0, on<Space>), KOKKOS_LAMBDA(int, int& s) { s += 1; });
   auto const most = parallel_reduce(
       "most", ResourcePolicy(graph, 0, on<Space>), KOKKOS_LAMBDA(int, int& s) { s = 1; },
       reduced<Kokkos::Max<int>>);
@@ -96,11 +96,13 @@ SPACE_TEST(Reduce, IntoAViewIsAWriteOfThatView) {
       "sum", ResourcePolicy(graph, Range(0, 10)), KOKKOS_LAMBDA(int i, double& s) { s += i; }, sum);
   static_assert(std::is_same_v<decltype(future), Future<void> const>);
   auto const twice = parallel_reduce(
-      "look", ResourcePolicy(graph, Range(0, 2), read(sum)), KOKKOS_LAMBDA(int, double& s) { s += sum(); });
+      "look", ResourcePolicy(graph, Range(0, 2), read(sum)),
+      KOKKOS_LAMBDA(int, double& s) { s += sum(); });
   EXPECT_EQ(twice.get(), 90);
   graph.wait();
   EXPECT_EQ(value_of(sum), 45);
-  EXPECT_THAT(graph.dependency_graph().edges(), testing::ElementsAre(EdgeRecord{1, 2, EdgeReason::access}));
+  EXPECT_THAT(graph.dependency_graph().edges(),
+              testing::ElementsAre(EdgeRecord{1, 2, EdgeReason::access}));
   EXPECT_EQ(graph.dependency_graph().node(1).accesses.at(0).mode, "write");
 }
 
@@ -111,10 +113,11 @@ SPACE_TEST(Reduce, IntoAReducerOnAView) {
   View<int> least("least");
   using Min = Kokkos::Min<int, Space::memory_space>;
   parallel_reduce(
-      "min", ResourcePolicy(graph, Range(3, 10)), KOKKOS_LAMBDA(int i, int& m) { m = i < m ? i : m; },
-      Min(least));
+      "min", ResourcePolicy(graph, Range(3, 10)),
+      KOKKOS_LAMBDA(int i, int& m) { m = i < m ? i : m; }, Min(least));
   auto const look = parallel_reduce(
-      "look", ResourcePolicy(graph, Range(0, 1), read(least)), KOKKOS_LAMBDA(int, int& s) { s += least(); });
+      "look", ResourcePolicy(graph, Range(0, 1), read(least)),
+      KOKKOS_LAMBDA(int, int& s) { s += least(); });
   EXPECT_EQ(look.get(), 3);
   EXPECT_EQ(graph.dependency_graph().edges().size(), 1u);
 }
@@ -145,7 +148,8 @@ SPACE_TEST(Reduce, KeepsTheResultsViewAlive) {
   {
     View<double> const dropped = sum;
     parallel_reduce(
-        "sum", ResourcePolicy(graph, Range(0, 10)), KOKKOS_LAMBDA(int i, double& s) { s += i; }, dropped)
+        "sum", ResourcePolicy(graph, Range(0, 10)), KOKKOS_LAMBDA(int i, double& s) { s += i; },
+        dropped)
         .get();
   }
   EXPECT_EQ(alias.use_count(), 2);
@@ -160,8 +164,9 @@ SPACE_TEST(Reduce, IntoAReducerOnAVariableIsAnErrorThatNamesTheTask) {
         Kokkos::Sum<double, Space::memory_space>(value));
   });
   EXPECT_EQ(error.kind(), Error::Kind::bad_input);
-  EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"local\""), HasSubstr("reduces into a variable"),
-                                           HasSubstr("TestReduceScan.cpp:")));
+  EXPECT_THAT(error.what(),
+              testing::AllOf(HasSubstr("\"local\""), HasSubstr("reduces into a variable"),
+                             HasSubstr("TestReduceScan.cpp:")));
   EXPECT_EQ(graph.submitted(), 0u);
 }
 
@@ -178,12 +183,16 @@ SPACE_TEST(Reduce, AFunctorsOwnJoinAndInitAreUsed) {
   TaskGraph graph(two_threads());
   View<int*> x("x", 100);
   Kokkos::deep_copy(x, -5);
-  EXPECT_EQ(parallel_reduce("largest", ResourcePolicy(graph, Range(0, 100), read(x)), Largest{x}).get(), -5);
+  EXPECT_EQ(
+      parallel_reduce("largest", ResourcePolicy(graph, Range(0, 100), read(x)), Largest{x}).get(),
+      -5);
 }
 
 struct LargestOfArgument {
   using value_type = int;
-  KOKKOS_FUNCTION void operator()(int i, View<int const*> const& x, int& m) const { m = x(i) > m ? x(i) : m; }
+  KOKKOS_FUNCTION void operator()(int i, View<int const*> const& x, int& m) const {
+    m = x(i) > m ? x(i) : m;
+  }
   KOKKOS_FUNCTION void init(int& m) const { m = -1000; }
   KOKKOS_FUNCTION void join(int& m, int const& other) const { m = other > m ? other : m; }
 };
@@ -193,7 +202,8 @@ SPACE_TEST(Reduce, AFunctorsOwnJoinAndInitAreUsedAlsoWhenItTakesItsViews) {
   View<int*> x("x", 100);
   Kokkos::deep_copy(x, -5);
   EXPECT_EQ(
-      parallel_reduce("largest", ResourcePolicy(graph, Range(0, 100), read(x)), LargestOfArgument{}).get(),
+      parallel_reduce("largest", ResourcePolicy(graph, Range(0, 100), read(x)), LargestOfArgument{})
+          .get(),
       -5);
 }
 
@@ -201,7 +211,8 @@ SPACE_TEST(Scan, GivesPartialSumsAndTheTotal) {
   TaskGraph graph(two_threads());
   View<int*> x("x", 100);
   auto const total = parallel_scan(
-      "scan", ResourcePolicy(graph, Range(0, 100), write(x)), KOKKOS_LAMBDA(int i, long& s, bool is_final) {
+      "scan", ResourcePolicy(graph, Range(0, 100), write(x)),
+      KOKKOS_LAMBDA(int i, long& s, bool is_final) {
         s += i;
         if (is_final) x(i) = static_cast<int>(s);
       });
@@ -213,10 +224,11 @@ SPACE_TEST(Scan, GivesPartialSumsAndTheTotal) {
 
 SPACE_TEST(Scan, OverNothingGivesZero) {
   TaskGraph graph;
-  EXPECT_EQ(parallel_scan(
-                "scan", ResourcePolicy(graph, 0, on<Space>), KOKKOS_LAMBDA(int, int& s, bool) { s += 1; })
-                .get(),
-            0);
+  EXPECT_EQ(
+      parallel_scan(
+          "scan", ResourcePolicy(graph, 0, on<Space>), KOKKOS_LAMBDA(int, int& s, bool) { s += 1; })
+          .get(),
+      0);
 }
 
 // The running maximum: a scan whose functor brings its own join.
@@ -246,7 +258,9 @@ void check_running_maximum(View<int*> const& x, Functor const& functor) {
   parallel_for(
       "fill", ResourcePolicy(graph, Range(0, 100), write(x)),
       KOKKOS_LAMBDA(int i) { x(i) = i == 30 ? -1 : -5; });
-  EXPECT_EQ(parallel_scan("scan", ResourcePolicy(graph, Range(0, 100), read_write(x)), functor).get(), -1);
+  EXPECT_EQ(
+      parallel_scan("scan", ResourcePolicy(graph, Range(0, 100), read_write(x)), functor).get(),
+      -1);
   auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
   EXPECT_EQ(host(29), -5);
   EXPECT_EQ(host(99), -1);

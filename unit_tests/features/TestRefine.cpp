@@ -28,8 +28,9 @@ TEST_F(Refining, APendingTaskIsReplacedByItsParts) {
   });
   auto alive = std::make_shared<int>();
   std::weak_ptr<int> const body = alive;
-  Future<void> const pending =
-      task(graph, "pending", {updates(x)}, [alive = std::move(alive)] { ADD_FAILURE() << "its body ran"; });
+  Future<void> const pending = task(graph, "pending", {updates(x)}, [alive = std::move(alive)] {
+    ADD_FAILURE() << "its body ran";
+  });
   long seen = 0;
   task(graph, "after", {reads(x)}, [&] { seen = x[0] + x[1]; });
   std::atomic<int> parts_ran{0};
@@ -97,10 +98,12 @@ TEST_F(Refining, KeepsToTheAccessesOfTheTask) {
   task(graph, "before", {writes(x)}, [&] { gate.pass(); });
   Future<void> const pending = task(graph, "pending", {reads(x)}, [] {});
   refine(pending, [&](auto const& owner) {
-    EXPECT_EQ(error_of([&] { part_of(owner, "bad", {writes(x)}, [] {}); }).kind(), Error::Kind::bad_access);
+    EXPECT_EQ(error_of([&] { part_of(owner, "bad", {writes(x)}, [] {}); }).kind(),
+              Error::Kind::bad_access);
     EXPECT_EQ(error_of([&] { Impl::GraphAccess::demote(owner, requests_of({nothing(x)})); }).kind(),
               Error::Kind::bad_access);
-    EXPECT_EQ(error_of([&] { Impl::GraphAccess::wait_for_parts(owner); }).kind(), Error::Kind::bad_input);
+    EXPECT_EQ(error_of([&] { Impl::GraphAccess::wait_for_parts(owner); }).kind(),
+              Error::Kind::bad_input);
   });
   gate.open();
   graph.wait();
@@ -154,7 +157,8 @@ TEST_F(Refining, WhatTheRefinementThrowsIsTheFailureOfTheTask) {
     throw std::runtime_error("no luck");
   }));
   gate.open();
-  EXPECT_THAT(error_of([&] { pending.get(); }).what(), AllOf(HasSubstr("\"pending\""), HasSubstr("no luck")));
+  EXPECT_THAT(error_of([&] { pending.get(); }).what(),
+              AllOf(HasSubstr("\"pending\""), HasSubstr("no luck")));
   EXPECT_THROW(graph.wait(), Error);
   EXPECT_EQ(graph.dependency_graph().node(pending.id()).state, TaskState::failed);
 }

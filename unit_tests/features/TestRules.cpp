@@ -57,9 +57,9 @@ TEST_F(Rules, OrderedTasksKeepTheirOrder) {
 
 TEST_F(Rules, TasksWithoutTheTagHaveItsDefault) {
   TaskGraph graph(recorded(2));
-  graph.add_rule<Phase>("phases", Constraint::ordered, [](Phase const& earlier, Phase const& later) {
-    return earlier.number < later.number;
-  });
+  graph.add_rule<Phase>(
+      "phases", Constraint::ordered,
+      [](Phase const& earlier, Phase const& later) { return earlier.number < later.number; });
   task(graph, "a", {}, [] {});
   task(graph, "b", {}, [] {}, tagged(Phase{1}));
   task(graph, "c", {}, [] {}, tagged(Phase{1}));
@@ -72,7 +72,8 @@ TEST_F(Rules, TasksWithoutTheTagHaveItsDefault) {
 
 TEST_F(Rules, AClassThatIsOrderedIsAChain) {
   TaskGraph graph(recorded(2));
-  graph.add_rule<Phase>("serial", Constraint::ordered, [](Phase const& a, Phase const& b) { return a == b; });
+  graph.add_rule<Phase>("serial", Constraint::ordered,
+                        [](Phase const& a, Phase const& b) { return a == b; });
   for (int k = 0; k < 4; ++k) task(graph, std::to_string(k), {}, [] {}, tagged(Phase{k % 2}));
   graph.wait();
   EXPECT_THAT(edges_of(graph.scheduling_graph()), ElementsAre("0>2 rule", "1>3 rule"));
@@ -112,8 +113,9 @@ TEST_F(Rules, HoldAmongPartsOfOneTask) {
 TEST_F(Rules, AreMadeBeforeTheFirstTask) {
   TaskGraph graph(with_workers(1));
   task(graph, "first", {}, [] {});
-  Error const error = error_of(
-      [&] { graph.add_rule<Kind>("too late", Constraint::ordered, [](Kind, Kind) { return true; }); });
+  Error const error = error_of([&] {
+    graph.add_rule<Kind>("too late", Constraint::ordered, [](Kind, Kind) { return true; });
+  });
   EXPECT_THAT(error.what(), AllOf(HasSubstr("\"too late\""), HasSubstr("already has tasks")));
 }
 
@@ -200,8 +202,9 @@ TEST_F(ExclusionOrder, IsThatInWhichTheyBecomeReady) {
     until_done(swapped ? b : a);
     (swapped ? first : second).open();
     graph.wait();
-    EXPECT_THAT(edges_of(graph.scheduling_graph()),
-                ElementsAre(swapped ? "b>a exclusion" : "a>b exclusion", "hold first>a", "hold second>b"));
+    EXPECT_THAT(
+        edges_of(graph.scheduling_graph()),
+        ElementsAre(swapped ? "b>a exclusion" : "a>b exclusion", "hold first>a", "hold second>b"));
   }
 }
 
@@ -215,16 +218,17 @@ TEST_F(ExclusionOrder, LeavesOutWhatIsADependencyAnyway) {
   task(graph, "right", {excludes(x(1, 1))}, [] {}).wait();
   task(graph, "all", {excludes(x)}, [] {});
   graph.wait();
-  EXPECT_THAT(edges_of(graph.dependency_graph()), ElementsAre("a>w", "w>all", "w>b", "w>left", "w>right"));
+  EXPECT_THAT(edges_of(graph.dependency_graph()),
+              ElementsAre("a>w", "w>all", "w>b", "w>left", "w>right"));
   std::vector<std::string> const edges = edges_of(graph.scheduling_graph());
-  EXPECT_THAT(edges, testing::IsSupersetOf({"b>left exclusion", "b>right exclusion", "left>all exclusion",
-                                            "right>all exclusion"}));
+  EXPECT_THAT(edges, testing::IsSupersetOf({"b>left exclusion", "b>right exclusion",
+                                            "left>all exclusion", "right>all exclusion"}));
   EXPECT_THAT(edges, testing::Not(testing::Contains("left>right exclusion")));
   EXPECT_THAT(edges, testing::Not(testing::Contains("a>b exclusion")));
 }
 
 // --- observers
-// -----------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(Observer, SeesEveryStateOfEveryTaskInOrder) {
   std::mutex mutex;
@@ -265,7 +269,8 @@ TEST_F(Observer, MaySubmitAndMayNotThrow) {
   std::atomic<int> ran{0};
   TaskGraph* here = nullptr;
   options.observer = [&](TaskEvent const& event) {
-    if (event.label == "first" && event.state == TaskState::done) task(*here, "second", {}, [&] { ++ran; });
+    if (event.label == "first" && event.state == TaskState::done)
+      task(*here, "second", {}, [&] { ++ran; });
     if (event.label == "second") throw std::runtime_error("ignored");
   };
   TaskGraph graph(options);

@@ -29,7 +29,8 @@ class Lifo : public SchedulingPolicy {
   }
   ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
     EXPECT_FALSE(ready.empty());
-    EXPECT_TRUE(std::is_sorted(ready.begin(), ready.end(), [](auto a, auto b) { return a.id() < b.id(); }));
+    EXPECT_TRUE(
+        std::is_sorted(ready.begin(), ready.end(), [](auto a, auto b) { return a.id() < b.id(); }));
     EXPECT_GE(slot, 0);
     for (ReadyTask const task : ready) push(task, slot);
     return {};
@@ -69,7 +70,8 @@ void let_the_workers_finish(TaskGraph const& graph) {
 }
 
 // The order in which one worker runs tasks that are all ready when it gets to them.
-std::vector<int> order_of(std::shared_ptr<SchedulingPolicy> policy, std::vector<int> const& priorities) {
+std::vector<int> order_of(std::shared_ptr<SchedulingPolicy> policy,
+                          std::vector<int> const& priorities) {
   TaskGraphOptions options = with_workers(1);
   options.policy = std::move(policy);
   TaskGraph graph(options);
@@ -81,7 +83,8 @@ std::vector<int> order_of(std::shared_ptr<SchedulingPolicy> policy, std::vector<
   });
   blocked.pass();
   for (std::size_t k = 0; k < priorities.size(); ++k)
-    task(graph, "t", {}, [&order, k] { order.push_back(static_cast<int>(k)); }, {.priority = priorities[k]});
+    task(graph, "t", {}, [&order, k] { order.push_back(static_cast<int>(k)); },
+         {.priority = priorities[k]});
   submitted.open();
   let_the_workers_finish(graph);
   return order;

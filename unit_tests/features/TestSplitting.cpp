@@ -168,9 +168,11 @@ TEST_F(Splitting, APartMustKeepToWhatItsOwnerDeclared) {
   int others = 0;
   task(graph, "owner", {reads(x(0, 2)), adds(x(2, 2))}, [&] {
     auto const refused = [&](std::vector<Touch> const& touches) {
-      Error const error = error_of([&] { part("bad", touches, [] { ADD_FAILURE() << "it ran"; }); });
+      Error const error =
+          error_of([&] { part("bad", touches, [] { ADD_FAILURE() << "it ran"; }); });
       EXPECT_EQ(error.kind(), Error::Kind::bad_access);
-      EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bad\""), HasSubstr("\"owner\""), HasSubstr(".cpp:")));
+      EXPECT_THAT(error.what(),
+                  AllOf(HasSubstr("\"bad\""), HasSubstr("\"owner\""), HasSubstr(".cpp:")));
       return std::string(error.what());
     };
     EXPECT_THAT(refused({writes(x(0, 1))}),
@@ -192,7 +194,8 @@ TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsParts) {
   Block x("x");
   task(graph, "owner", {}, [&] {
     auto scratch = std::make_shared<Block>("scratch");
-    EXPECT_EQ(error_of([&] { part("early", {writes(*scratch)}, [] {}); }).kind(), Error::Kind::bad_access);
+    EXPECT_EQ(error_of([&] { part("early", {writes(*scratch)}, [] {}); }).kind(),
+              Error::Kind::bad_access);
     make_local(*scratch);
     part("write", {writes(*scratch)}, [scratch] { (*scratch)[0] = 4; });
     part("split", {updates(*scratch)},
@@ -212,11 +215,12 @@ TEST_F(Splitting, AScopeIsForTheTimeOfItsTask) {
   EXPECT_EQ(error_of([&] { part_of(kept, "late", {}, [] {}); }).kind(), Error::Kind::closed);
   EXPECT_EQ(error_of([&] { Impl::GraphAccess::demote(kept, requests_of({reads(x)})); }).kind(),
             Error::Kind::closed);
-  EXPECT_EQ(error_of([&] { Impl::GraphAccess::wait_for_parts(kept); }).kind(), Error::Kind::bad_input);
+  EXPECT_EQ(error_of([&] { Impl::GraphAccess::wait_for_parts(kept); }).kind(),
+            Error::Kind::bad_input);
 }
 
 // --- circles
-// ------------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(Splitting, APartThatWaitsForItsOwnerIsTold) {
   TaskGraph graph(with_workers(2));
@@ -276,7 +280,7 @@ TEST_F(Splitting, APartAfterWhatIsBehindItsOwnerIsRefused) {
 }
 
 // --- failures
-// -----------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(Splitting, AFailedPartFailsItsOwnerAndCancelsWhatDependsOnEither) {
   Block x("x", 2);
@@ -290,11 +294,12 @@ TEST_F(Splitting, AFailedPartFailsItsOwnerAndCancelsWhatDependsOnEither) {
       part("beside it", {updates(x(1, 1))}, [&] { ran = true; });
       return 3L;
     });
-    Future<void> const next = task(graph, "next", {reads(x(1, 1))}, [] { ADD_FAILURE() << "it ran"; });
+    Future<void> const next =
+        task(graph, "next", {reads(x(1, 1))}, [] { ADD_FAILURE() << "it ran"; });
     Error const of_owner = error_of([&] { owner.get(); });
     EXPECT_EQ(of_owner.kind(), Error::Kind::task_failed);
-    EXPECT_THAT(of_owner.what(),
-                AllOf(HasSubstr("\"owner\""), HasSubstr("part"), HasSubstr("\"bad\""), HasSubstr("no luck")));
+    EXPECT_THAT(of_owner.what(), AllOf(HasSubstr("\"owner\""), HasSubstr("part"),
+                                       HasSubstr("\"bad\""), HasSubstr("no luck")));
     EXPECT_THROW(std::rethrow_exception(of_owner.cause()), std::runtime_error);
     EXPECT_EQ(error_of([&] { next.get(); }).kind(), Error::Kind::cancelled);
     EXPECT_EQ(error_of([&] { sibling.get(); }).kind(), Error::Kind::cancelled);
@@ -302,8 +307,8 @@ TEST_F(Splitting, AFailedPartFailsItsOwnerAndCancelsWhatDependsOnEither) {
     EXPECT_EQ(error_of([&] { late.get(); }).kind(), Error::Kind::cancelled);
     EXPECT_TRUE(ran);
     Error const reported = error_of([&] { graph.wait(); });
-    EXPECT_THAT(reported.what(),
-                AllOf(HasSubstr("task \"bad\""), HasSubstr("3 that depend on them were cancelled")));
+    EXPECT_THAT(reported.what(), AllOf(HasSubstr("task \"bad\""),
+                                       HasSubstr("3 that depend on them were cancelled")));
     DependencyGraph const recorded = graph.dependency_graph();
     EXPECT_EQ(recorded.node(owner.id()).state, TaskState::failed);
     EXPECT_EQ(recorded.node(next.id()).state, TaskState::cancelled);
@@ -321,7 +326,8 @@ TEST_F(Splitting, WaitThrowsTheFailureOfAPartWhichStaysTheOwnersFailure) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bad\""), HasSubstr("no luck")));
     reached = true;
   });
-  EXPECT_THAT(error_of([&] { owner.get(); }).what(), AllOf(HasSubstr("\"owner\""), HasSubstr("\"bad\"")));
+  EXPECT_THAT(error_of([&] { owner.get(); }).what(),
+              AllOf(HasSubstr("\"owner\""), HasSubstr("\"bad\"")));
   EXPECT_TRUE(reached);
   EXPECT_THAT(error_of([&] { graph.wait(); }).what(), HasSubstr("task \"bad\""));
 
@@ -418,8 +424,8 @@ TEST_F(Splitting, MemoryIsGivenBack) {
   EXPECT_EQ(x[0], 11 * 2000);
 }
 
-// The main thread sleeps in a task, and nothing in the queue of tasks bound to it is needed for what it waits
-// for, until a new part says so.
+// The main thread sleeps in a task, and nothing in the queue of tasks bound to it is needed for
+// what it waits for, until a new part says so.
 TEST_F(Splitting, APartThatComesToDependOnATaskOfTheMainThreadWakesItUp) {
   Properties bound;
   bound.main_thread = true;
@@ -439,7 +445,8 @@ TEST_F(Splitting, APartThatComesToDependOnATaskOfTheMainThreadWakesItUp) {
           part("part", {}, [&] {
             part_runs.open();
             EXPECT_TRUE(other_waits.pass());
-            std::this_thread::sleep_for(std::chrono::milliseconds(2));  // until both sleep, most likely
+            std::this_thread::sleep_for(
+                std::chrono::milliseconds(2));  // until both sleep, most likely
             Properties after;
             after.after = handles(other);
             part("part of the part", {}, [] {}, after);

@@ -42,8 +42,9 @@ class StateLog : public testing::Test {
       (std::string("trellis_") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
-constexpr TaskState pending = TaskState::pending, ready = TaskState::ready, running = TaskState::running,
-                    done = TaskState::done, failed = TaskState::failed, cancelled = TaskState::cancelled;
+constexpr TaskState pending = TaskState::pending, ready = TaskState::ready,
+                    running = TaskState::running, done = TaskState::done,
+                    failed = TaskState::failed, cancelled = TaskState::cancelled;
 
 TEST_F(StateLog, HasALineForEachChange) {
   {
@@ -51,7 +52,12 @@ TEST_F(StateLog, HasALineForEachChange) {
     log({.id = 7, .label = "scale", .state = pending, .time_ns = 1});
     log({.id = 7, .label = "scale", .state = ready, .time_ns = 123456});
     log({.id = 7, .label = "scale", .state = running, .row = 0, .time_ns = 1020003});
-    log({.id = 8, .parent = 7, .label = "part", .state = running, .row = 12, .time_ns = 99999999999});
+    log({.id = 8,
+         .parent = 7,
+         .label = "part",
+         .state = running,
+         .row = 12,
+         .time_ns = 99999999999});
     log({.id = 8, .parent = 7, .label = "part", .state = done, .row = 12, .time_ns = 100000000000});
     log({.id = 7, .label = "scale", .state = failed, .row = 0, .time_ns = 100000000001});
     log({.id = 9, .label = "", .state = cancelled, .time_ns = 100000000002});
@@ -72,12 +78,12 @@ TEST_F(StateLog, OfAGraphWithoutANameHasNoBrackets) {
 }
 
 TEST_F(StateLog, KeepsAnEventOnItsLineWhateverTheNamesHold) {
-  make_state_log(path(),
-                 "a\nb")({.id = 1, .label = "say \"x\\y\"\n\tz\x01 {} %v \xC3\xA4\xFF", .state = done});
-  EXPECT_EQ(
-      content(),
-      "[a\\nb]        0.000 us  #1 \"say \\\"x\\\\y\\\"\\n\\tz\xEF\xBF\xBD {} %v \xC3\xA4\xEF\xBF\xBD\"  "
-      "done\n");
+  make_state_log(path(), "a\nb")(
+      {.id = 1, .label = "say \"x\\y\"\n\tz\x01 {} %v \xC3\xA4\xFF", .state = done});
+  EXPECT_EQ(content(),
+            "[a\\nb]        0.000 us  #1 \"say \\\"x\\\\y\\\"\\n\\tz\xEF\xBF\xBD {} %v "
+            "\xC3\xA4\xEF\xBF\xBD\"  "
+            "done\n");
 }
 
 TEST_F(StateLog, OverwritesTheFile) {
@@ -138,8 +144,8 @@ TEST_F(StateLog, OfSeveralThreadsHasWholeLinesInTheOrderOfEach) {
   std::ifstream file(path());
   for (std::string line; std::getline(file, line);) {
     std::size_t const which = line.find(labels[0]) == std::string::npos ? 1 : 0;
-    ASSERT_EQ(line,
-              "       0.000 us  #" + std::to_string(++seen[which]) + " \"" + labels[which] + "\"  ready");
+    ASSERT_EQ(line, "       0.000 us  #" + std::to_string(++seen[which]) + " \"" + labels[which] +
+                        "\"  ready");
   }
   EXPECT_THAT(seen, testing::Each(count));
 }
@@ -149,7 +155,8 @@ TEST_F(StateLog, OfSeveralThreadsHasWholeLinesInTheOrderOfEach) {
 TEST(StateLog, SaysThatItNeedsSpdlog) {
   Error const error = error_of([] { (void)make_state_log("states.log"); });
   EXPECT_EQ(error.kind(), Error::Kind::bad_input);
-  EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"states.log\""), HasSubstr("without spdlog")));
+  EXPECT_THAT(error.what(),
+              testing::AllOf(HasSubstr("\"states.log\""), HasSubstr("without spdlog")));
 }
 
 #endif

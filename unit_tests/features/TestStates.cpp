@@ -17,8 +17,8 @@ using testing::IsEmpty;
 
 class States : public Timed {};
 
-/// A journal: anybody may append at the same time, readers see a settled state, `compact` is alone but at any
-/// time between other compactions.
+/// A journal: anybody may append at the same time, readers see a settled state, `compact` is alone
+/// but at any time between other compactions.
 struct Journal {
   enum class Entry { append, read, compact, none };
   static constexpr std::size_t size = 4;
@@ -86,7 +86,8 @@ TEST_F(States, ModesAndAreasInCoordinates) {
   use("again", Mode::read, 3, 4);
   graph.wait();
   EXPECT_THAT(edges_of(graph.dependency_graph()),
-              ElementsAre("all>again", "far>all", "left>middle", "middle>all", "right>far", "right>middle"));
+              ElementsAre("all>again", "far>all", "left>middle", "middle>all", "right>far",
+                          "right>middle"));
 }
 
 TEST_F(States, ExclusiveInAreasThatOverlap) {
@@ -133,11 +134,14 @@ TEST_F(States, CanBeDemotedAndSplit) {
   Block field("field");
   TaskGraph graph(recorded(3));
   Gate end;
-  auto const all = [](Mode mode, int first, int last) { return Field(mode, Where({{{first, last}}})); };
+  auto const all = [](Mode mode, int first, int last) {
+    return Field(mode, Where({{{first, last}}}));
+  };
   task(graph, "demoter", {touches(field, all(Mode::read_write, 0, 9))}, [&] {
     part("part", {touches(field, all(Mode::read, 2, 3))}, [] {});
-    EXPECT_EQ(error_of([&] { part("bad", {touches(field, all(Mode::read, 2, 10))}, [] {}); }).kind(),
-              Error::Kind::bad_access);
+    EXPECT_EQ(
+        error_of([&] { part("bad", {touches(field, all(Mode::read, 2, 10))}, [] {}); }).kind(),
+        Error::Kind::bad_access);
     wait_for_parts();
     EXPECT_EQ(error_of([&] { demote({touches(field, all(Mode::read, 5, 12))}); }).kind(),
               Error::Kind::bad_access);
@@ -145,9 +149,11 @@ TEST_F(States, CanBeDemotedAndSplit) {
     EXPECT_TRUE(end.pass());
   });
   task(graph, "early", {touches(field, all(Mode::read_write, 7, 9))}, [&] { end.open(); });
-  task(graph, "reader", {touches(field, all(Mode::read, 0, 5))}, [&] { EXPECT_TRUE(end.is_open()); });
+  task(graph, "reader", {touches(field, all(Mode::read, 0, 5))},
+       [&] { EXPECT_TRUE(end.is_open()); });
   graph.wait();
-  EXPECT_THAT(edges_of(graph.dependency_graph()), ElementsAre("demoter>early released", "demoter>reader"));
+  EXPECT_THAT(edges_of(graph.dependency_graph()),
+              ElementsAre("demoter>early released", "demoter>reader"));
 }
 
 struct Quarrelsome {
@@ -161,10 +167,12 @@ TEST_F(States, ThatDisagreeAreAnErrorAndNothingIsLost) {
   TaskGraph graph(with_workers(2));
   int ran = 0;
   task(graph, "first", {touches(x, Quarrelsome{1})}, [&] { ++ran; });
-  Error const error = error_of(
-      [&] { task(graph, "second", {touches(x, Quarrelsome{2})}, [] { ADD_FAILURE() << "it ran"; }); });
+  Error const error = error_of([&] {
+    task(graph, "second", {touches(x, Quarrelsome{2})}, [] { ADD_FAILURE() << "it ran"; });
+  });
   EXPECT_EQ(error.kind(), Error::Kind::bad_access);
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("\"x\""), HasSubstr("user-defined"), HasSubstr("do not agree")));
+  EXPECT_THAT(error.what(),
+              AllOf(HasSubstr("\"x\""), HasSubstr("user-defined"), HasSubstr("do not agree")));
   task(graph, "third", {writes(x)}, [&] { ++ran; });
   graph.wait();
   EXPECT_EQ(ran, 2);
@@ -174,7 +182,8 @@ TEST_F(States, TakeConstantMemory) {
   Block x("x");
   TaskGraph graph(with_workers(2));
   for (int k = 0; k < 20000; ++k)
-    task(graph, "t", {touches(x, Use(k % 5 == 0 ? Journal::Entry::append : Journal::Entry::read))}, [] {});
+    task(graph, "t", {touches(x, Use(k % 5 == 0 ? Journal::Entry::append : Journal::Entry::read))},
+         [] {});
   graph.wait();
   EXPECT_EQ(graph.in_flight(), 0U);
 }

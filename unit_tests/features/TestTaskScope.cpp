@@ -65,8 +65,9 @@ TEST_F(Scopes, SortByHalves) {
   TaskGraph graph;
   host_task("sort", ResourcePolicy(graph, read_write(values)),
             [=](TaskScope& self) { merge_sort(self, values); });
-  Future<bool> const sorted = host_task("check", ResourcePolicy(graph, read(values)),
-                                        [=] { return std::is_sorted(values.data(), values.data() + n); });
+  Future<bool> const sorted = host_task("check", ResourcePolicy(graph, read(values)), [=] {
+    return std::is_sorted(values.data(), values.data() + n);
+  });
   EXPECT_TRUE(sorted.get());
 }
 
@@ -74,12 +75,13 @@ TEST_F(Scopes, AllPatternsArePartsAndTheViewsFollowTheScope) {
   int const n = 100;
   View x("x", n);
   TaskGraph graph(recording());
-  Future<double> const result =
-      host_task("owner", ResourcePolicy(graph, read_write(x)), [=](TaskScope& self, View const& own) {
+  Future<double> const result = host_task(
+      "owner", ResourcePolicy(graph, read_write(x)), [=](TaskScope& self, View const& own) {
         EXPECT_EQ(own.data(), x.data());
         View const scratch = self.local(View("scratch", n));
         parallel_for(
-            "fill", ResourcePolicy(self, Range(0, n), write(own)), KOKKOS_LAMBDA(int i) { own(i) = i; });
+            "fill", ResourcePolicy(self, Range(0, n), write(own)),
+            KOKKOS_LAMBDA(int i) { own(i) = i; });
         trellis::deep_copy(self, scratch, own);
         parallel_scan(
             "scan", ResourcePolicy(self, Range(0, n), read(own), write(scratch)),
@@ -90,7 +92,8 @@ TEST_F(Scopes, AllPatternsArePartsAndTheViewsFollowTheScope) {
         auto const sum = parallel_reduce(
             "sum", ResourcePolicy(self, Range(0, n), read(scratch)),
             KOKKOS_LAMBDA(int i, double& s) { s += scratch(i); });
-        space_task("space", ResourcePolicy(self, read(own), on<HostSpace>), [](HostSpace const&) {});
+        space_task("space", ResourcePolicy(self, read(own), on<HostSpace>),
+                   [](HostSpace const&) {});
         return sum.get();
       });
   double expected = 0;
@@ -106,16 +109,17 @@ TEST_F(Scopes, DemoteToSubviewsAndModes) {
   auto const right = Kokkos::subview(x, std::pair(5, 10));
   TaskGraph graph(recording());
   Gate early;
-  host_task("demoter", ResourcePolicy(graph, read_write(x), write(y)), [=, &early](TaskScope& self) {
-    self.demote(write(left), read(right));
-    Error const error = error_of([&] { self.demote(write(right)); });
-    EXPECT_EQ(error.kind(), Error::Kind::bad_access);
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"demoter\""), HasSubstr("promotion")));
-    self.release(y);
-    EXPECT_THAT(error_of([&] { self.release(y); }).what(), HasSubstr("twice"));
-    EXPECT_TRUE(early.pass());
-    self.demote(none(left));
-  });
+  host_task("demoter", ResourcePolicy(graph, read_write(x), write(y)),
+            [=, &early](TaskScope& self) {
+              self.demote(write(left), read(right));
+              Error const error = error_of([&] { self.demote(write(right)); });
+              EXPECT_EQ(error.kind(), Error::Kind::bad_access);
+              EXPECT_THAT(error.what(), AllOf(HasSubstr("\"demoter\""), HasSubstr("promotion")));
+              self.release(y);
+              EXPECT_THAT(error_of([&] { self.release(y); }).what(), HasSubstr("twice"));
+              EXPECT_TRUE(early.pass());
+              self.demote(none(left));
+            });
   host_task("late", ResourcePolicy(graph, write(left)), [] {});
   host_task("early", ResourcePolicy(graph, read(right), write(y)), [&] { early.open(); });
   graph.wait();
@@ -130,7 +134,8 @@ TEST_F(Scopes, APendingParallelForIsRefined) {
   Gate gate;
   host_task("before", ResourcePolicy(graph, write(x)), [&] { gate.pass(); });
   Future<void> const fill = parallel_for(
-      "fill", ResourcePolicy(graph, Range(0, 8), write(x)), KOKKOS_LAMBDA(int) { Kokkos::abort("it ran"); });
+      "fill", ResourcePolicy(graph, Range(0, 8), write(x)),
+      KOKKOS_LAMBDA(int) { Kokkos::abort("it ran"); });
   EXPECT_TRUE(refine(fill, [=](TaskScope& self) {
     for (int first : {0, 4}) {
       auto const half = Kokkos::subview(x, std::pair(first, first + 4));
@@ -158,9 +163,10 @@ TEST_F(Resources, PartsOfATokenAreIndependentAndConflictWithTheWhole) {
   use("d", write(buffer.part(1)));
   use("e", read(buffer.part(0)));
   graph.wait();
-  EXPECT_THAT(edges_of(graph.dependency_graph()),
-              testing::UnorderedElementsAre(std::pair("a", "c"), std::pair("b", "c"), std::pair("b", "d"),
-                                            std::pair("c", "d"), std::pair("a", "e")));
+  EXPECT_THAT(
+      edges_of(graph.dependency_graph()),
+      testing::UnorderedElementsAre(std::pair("a", "c"), std::pair("b", "c"), std::pair("b", "d"),
+                                    std::pair("c", "d"), std::pair("a", "e")));
   EXPECT_EQ(graph.dependency_graph().node(1).accesses.front().resource, "buffer");
   EXPECT_THAT(error_of([&] { (void)buffer.part(2); }).what(),
               AllOf(HasSubstr("\"buffer\""), HasSubstr("2 parts")));
@@ -176,16 +182,17 @@ TEST_F(Resources, AGroupIsOneResourceWhoseMembersAreItsParts) {
   TaskGraph graph(recording());
   host_task("a", ResourcePolicy(graph, write(front)), [] {});
   host_task("b", ResourcePolicy(graph, write(back)), [] {});
-  Future<double> const sum = host_task("both", ResourcePolicy(graph, read(group(front, group(back, file)))),
-                                       [](View::const_type const& f, View::const_type const& b) {
-                                         return static_cast<double>(f.extent(0) + b.extent(0));
-                                       });
+  Future<double> const sum =
+      host_task("both", ResourcePolicy(graph, read(group(front, group(back, file)))),
+                [](View::const_type const& f, View::const_type const& b) {
+                  return static_cast<double>(f.extent(0) + b.extent(0));
+                });
   host_task("c", ResourcePolicy(graph, write(file)), [] {});
   EXPECT_EQ(sum.get(), 8);
   graph.wait();
-  EXPECT_THAT(
-      edges_of(graph.dependency_graph()),
-      testing::UnorderedElementsAre(std::pair("a", "both"), std::pair("b", "both"), std::pair("both", "c")));
+  EXPECT_THAT(edges_of(graph.dependency_graph()),
+              testing::UnorderedElementsAre(std::pair("a", "both"), std::pair("b", "both"),
+                                            std::pair("both", "c")));
 }
 
 TEST_F(Resources, StatesOfTheUsersOwnOnViewsAndTokens) {
@@ -197,7 +204,8 @@ TEST_F(Resources, StatesOfTheUsersOwnOnViewsAndTokens) {
   auto const box = [](int x0, int x1, int y0, int y1) { return Where({{{x0, x1}, {y0, y1}}}); };
   host_task("a", ResourcePolicy(graph, access(field, Field(Mode::write, box(0, 1, 0, 9)))), [] {});
   host_task("b",
-            ResourcePolicy(graph, access(field, Field(Mode::write, box(2, 3, 0, 9))), access(x, Mode::write)),
+            ResourcePolicy(graph, access(field, Field(Mode::write, box(2, 3, 0, 9))),
+                           access(x, Mode::write)),
             [](View const& given) { given(0) = 3; });
   host_task("c", ResourcePolicy(graph, access(field, Field(Mode::read, box(1, 2, 4, 4)))), [] {});
   Future<double> const value =
@@ -205,8 +213,9 @@ TEST_F(Resources, StatesOfTheUsersOwnOnViewsAndTokens) {
                 [](View const& given) { return given(0); });
   EXPECT_EQ(value.get(), 3);
   graph.wait();
-  EXPECT_THAT(edges_of(graph.dependency_graph()),
-              testing::UnorderedElementsAre(std::pair("a", "c"), std::pair("b", "c"), std::pair("b", "d")));
+  EXPECT_THAT(
+      edges_of(graph.dependency_graph()),
+      testing::UnorderedElementsAre(std::pair("a", "c"), std::pair("b", "c"), std::pair("b", "d")));
   EXPECT_THAT(graph.dependency_graph().node(1).accesses.front().mode, HasSubstr("write"));
 }
 
@@ -220,7 +229,8 @@ TEST_F(Resources, TagsArePropertiesLikeAnyOther) {
   graph.add_rule<Disk>("one at a time", Constraint::ordered,
                        [](Disk const& a, Disk const& b) { return a.used && b.used; });
   for (int k = 0; k < 3; ++k)
-    parallel_for("t" + std::to_string(k), ResourcePolicy(graph, Range(0, 4), tag(Disk{k != 1}), priority(k)),
+    parallel_for("t" + std::to_string(k),
+                 ResourcePolicy(graph, Range(0, 4), tag(Disk{k != 1}), priority(k)),
                  KOKKOS_LAMBDA(int){});
   graph.wait();
   EXPECT_THAT(edges_of(graph.scheduling_graph()), testing::ElementsAre(std::pair("t0", "t2")));
@@ -241,7 +251,8 @@ TEST_F(Resources, TheEnvironmentAsksForALog) {
   }
   std::ifstream file(path);
   std::string const text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  for (char const* state : {"pending", "ready", "running", "done"}) EXPECT_THAT(text, HasSubstr(state));
+  for (char const* state : {"pending", "ready", "running", "done"})
+    EXPECT_THAT(text, HasSubstr(state));
   for (char const* name : {"\"logged\"", "\"logged later\"", "\"beside\""})
     EXPECT_THAT(text, HasSubstr(name));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2 * 2 * 4);

@@ -217,7 +217,8 @@ TEST_F(Submission, WhileTasksRunFindsTheirAccesses) {
           x[3] = first;
         });
     }
-    long const sum = task(graph, "sum", {reads(x)}, [&] { return x[0] + x[1] + x[2] + x[3]; }).get();
+    long const sum =
+        task(graph, "sum", {reads(x)}, [&] { return x[0] + x[1] + x[2] + x[3]; }).get();
     EXPECT_EQ(sum, 200);
   }
 }
@@ -260,8 +261,9 @@ TEST_F(Submission, AFailureOfOneGraphIsNotThatOfAnother) {
 TEST_F(Order, DisjointAreasOverlapInTime) {
   TaskGraph graph(with_workers(2));
   Block x("x", 10);
-  for (auto const& modes :
-       {std::pair{Mode::write, Mode::write}, {Mode::write, Mode::read}, {Mode::exclusive, Mode::exclusive}}) {
+  for (auto const& modes : {std::pair{Mode::write, Mode::write},
+                            {Mode::write, Mode::read},
+                            {Mode::exclusive, Mode::exclusive}}) {
     Rendezvous both(2);
     task(graph, "left", {{modes.first, x(0, 5)}}, [&] { EXPECT_TRUE(both.meet()); });
     task(graph, "right", {{modes.second, x(5, 5)}}, [&] { EXPECT_TRUE(both.meet()); });
@@ -269,8 +271,8 @@ TEST_F(Order, DisjointAreasOverlapInTime) {
   }
 }
 
-// For each pair of modes on one area: overlap exactly where the table says so; exclusive ones exclude each
-// other.
+// For each pair of modes on one area: overlap exactly where the table says so; exclusive ones
+// exclude each other.
 TEST_F(Order, IndependentModesOverlapInTimeAndOthersDoNot) {
   Mode const modes[] = {Mode::read,       Mode::write,     Mode::read_write, Mode::atomic_add,
                         Mode::atomic_mul, Mode::exclusive, Mode::none};
@@ -333,7 +335,8 @@ TEST_F(Order, AfterOrdersTasksThatShareNothing) {
       value = 1;
     });
     auto const number = task(graph, "number", {}, [&] { return 2; });
-    auto const last = task(graph, "last", {}, [&] { return value; }, {.after = handles(first, number)});
+    auto const last =
+        task(graph, "last", {}, [&] { return value; }, {.after = handles(first, number)});
     EXPECT_EQ(last.get(), 1);
   }
 }

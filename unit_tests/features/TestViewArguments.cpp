@@ -24,19 +24,23 @@ typename T::non_const_value_type value_at(T const& view, int k) {
 
 static_assert(std::is_const_v<read_view<V>::value_type> && !std::is_const_v<V::value_type>);
 static_assert(std::is_same_v<read_view<read_view<V>>, read_view<V>>);
-static_assert(atomic_view<V>::traits::memory_traits::is_atomic && !V::traits::memory_traits::is_atomic);
+static_assert(atomic_view<V>::traits::memory_traits::is_atomic &&
+              !V::traits::memory_traits::is_atomic);
 
 SPACE_TEST(ViewArguments, FollowTheIndicesInTheOrderOfTheAnnotations) {
   TaskGraph graph;
   V x("x", 4), y("y", 4), z("z", 4);
   parallel_for(
-      "fill", ResourcePolicy(graph, 4, write(x), write(y), on<Space>), KOKKOS_LAMBDA(int i, V a, V b) {
+      "fill", ResourcePolicy(graph, 4, write(x), write(y), on<Space>),
+      KOKKOS_LAMBDA(int i, V a, V b) {
         a(i) = i;
         b(i) = 10 * i;
       });
   parallel_for(
       "sum", ResourcePolicy(graph, 4, read(y), priority(1), write(z), read(x), on<Space>),
-      KOKKOS_LAMBDA(int i, read_view<V> ten, V out, read_view<V> one) { out(i) = ten(i) - one(i); });
+      KOKKOS_LAMBDA(int i, read_view<V> ten, V out, read_view<V> one) {
+        out(i) = ten(i) - one(i);
+      });
   graph.wait();
   EXPECT_EQ(value_at(z, 3), 27);
 }
@@ -57,7 +61,8 @@ SPACE_TEST(ViewArguments, AreTypedByTheAccess) {
   auto const check = [&]<class Expected>(auto access, std::type_identity<Expected>) {
     constexpr Mode mode = decltype(access)::mode;
     View<int> right("right");
-    parallel_for("check", ResourcePolicy(graph, 1, access, on<Space>), Expects<Expected, mode>{right});
+    parallel_for("check", ResourcePolicy(graph, 1, access, on<Space>),
+                 Expects<Expected, mode>{right});
     graph.wait();
     int host = 0;
     Kokkos::deep_copy(host, right);
@@ -97,7 +102,8 @@ SPACE_TEST(ViewArguments, SkipTokensAndProperties) {
   V x("x", 3), y("y", 3);
   parallel_for(
       "fill",
-      ResourcePolicy(graph, 3, write(before), write(x), read(between), synchronizing, write(y), on<Space>),
+      ResourcePolicy(graph, 3, write(before), write(x), read(between), synchronizing, write(y),
+                     on<Space>),
       KOKKOS_LAMBDA(int i, V a, V b) {
         a(i) = 1;
         b(i) = 2;
@@ -110,7 +116,9 @@ SPACE_TEST(ViewArguments, SkipTokensAndProperties) {
 SPACE_TEST(ViewArguments, AreOptional) {
   TaskGraph graph;
   V x("x", 3);
-  parallel_for("captured", ResourcePolicy(graph, 3, write(x), on<Space>), KOKKOS_LAMBDA(int i) { x(i) = 4; });
+  parallel_for(
+      "captured", ResourcePolicy(graph, 3, write(x), on<Space>),
+      KOKKOS_LAMBDA(int i) { x(i) = 4; });
   graph.wait();
   EXPECT_EQ(value_at(x, 2), 4);
 }
@@ -147,7 +155,8 @@ struct Dot {
 struct RunningSum {
   using value_type = double;
   template <class In, class Out>
-  KOKKOS_FUNCTION void operator()(int i, In const& in, Out const& out, double& sum, bool is_final) const {
+  KOKKOS_FUNCTION void operator()(int i, In const& in, Out const& out, double& sum,
+                                  bool is_final) const {
     sum += in(i);
     if (is_final) out(i) = sum;
   }
@@ -159,9 +168,10 @@ SPACE_TEST(ViewArguments, GoToTemplatedCallOperatorsOfEveryPattern) {
   trellis::deep_copy(graph, x, 2.0);
   trellis::deep_copy(graph, y, 1.0);
   parallel_for("axpy", ResourcePolicy(graph, 4, read(x), read_write(y), on<Space>), Axpy{3});
-  auto const dot = parallel_reduce("dot", ResourcePolicy(graph, 4, read(x), read(y), on<Space>), Dot{});
-  auto const total =
-      parallel_scan("running", ResourcePolicy(graph, 4, read(x), write(y), on<Space>), RunningSum{});
+  auto const dot =
+      parallel_reduce("dot", ResourcePolicy(graph, 4, read(x), read(y), on<Space>), Dot{});
+  auto const total = parallel_scan(
+      "running", ResourcePolicy(graph, 4, read(x), write(y), on<Space>), RunningSum{});
   EXPECT_EQ(dot.get(), 4 * 2 * 7);
   EXPECT_EQ(total.get(), 8);
   EXPECT_EQ(value_at(y, 2), 6);
@@ -186,7 +196,9 @@ struct TaggedFill {
 };
 struct TaggedSum {
   using value_type = double;
-  KOKKOS_FUNCTION void operator()(Tag, int i, read_view<V> const& in, double& s) const { s += in(i); }
+  KOKKOS_FUNCTION void operator()(Tag, int i, read_view<V> const& in, double& s) const {
+    s += in(i);
+  }
 };
 
 SPACE_TEST(ViewArguments, FollowTheWorkTagAndTheIndex) {
@@ -203,7 +215,8 @@ struct TeamRows {
   using Scratch = Kokkos::View<int*, Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   KOKKOS_FUNCTION void operator()(Member const& team, View<int**> const& out) const {
     Scratch const row(team.team_shmem(), 8);
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 8), [&](int j) { row(j) = team.league_rank() + j; });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 8),
+                         [&](int j) { row(j) = team.league_rank() + j; });
     team.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 8),
                          [&](int j) { out(team.league_rank(), j) = row(7 - j); });
@@ -237,7 +250,9 @@ SPACE_TEST(ViewArguments, AreKeptAliveByTheTask) {
         KOKKOS_LAMBDA(int i, V out) { out(i) = i; });
     parallel_for(
         "look", ResourcePolicy(graph, 1, read(x), write(result), on<Space>),
-        KOKKOS_LAMBDA(int, read_view<V> in, View<int*> out) { out(0) = static_cast<int>(in(999)); });
+        KOKKOS_LAMBDA(int, read_view<V> in, View<int*> out) {
+          out(0) = static_cast<int>(in(999));
+        });
   }
   graph.wait();
   EXPECT_EQ(value_at(result, 0), 999);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Any Kokkos::View is a resource and any subview an area: what conflicts, what does not, and what runs at the
-// same time.
+// Any Kokkos::View is a resource and any subview an area: what conflicts, what does not, and what
+// runs at the same time.
 #include <Trellis.hpp>
 
 #include "Memory.hpp"
@@ -57,7 +57,9 @@ TEST(Views, OfConstElementsAreRead) {
   TaskGraph graph(options);
   host_task("fill", ResourcePolicy(graph, write(x)), [x] { x(3) = 5; });
   EXPECT_EQ(
-      host_task("look", ResourcePolicy(graph, read(looked_at)), [](auto const& v) { return v(3); }).get(), 5);
+      host_task("look", ResourcePolicy(graph, read(looked_at)), [](auto const& v) { return v(3); })
+          .get(),
+      5);
   EXPECT_EQ(graph.dependency_graph().edges().size(), 1u);
 }
 
@@ -101,7 +103,8 @@ TEST(Views, UnmanagedOnesOfPlainMemoryAreResourcesToo) {
 
 TEST(Views, OfOtherElementTypesOnTheSameMemoryConflict) {
   Kokkos::View<double*, Host> x("x", 16);
-  Kokkos::View<char*, Host, Kokkos::MemoryUnmanaged> const bytes(reinterpret_cast<char*>(x.data() + 3), 8);
+  Kokkos::View<char*, Host, Kokkos::MemoryUnmanaged> const bytes(
+      reinterpret_cast<char*>(x.data() + 3), 8);
   EXPECT_TRUE(conflict(bytes, x));
   EXPECT_TRUE(conflict(bytes, Kokkos::subview(x, 3)));
   EXPECT_FALSE(conflict(bytes, Kokkos::subview(x, 4)));
@@ -122,8 +125,10 @@ void check_all_ranks() {
   auto const count = [&](auto const& view) {
     for (int k = 0; k < 3; ++k)
       host_task("count", ResourcePolicy(graph, read_write(view)), [view] { ++view.data()[0]; });
-    EXPECT_EQ(host_task("look", ResourcePolicy(graph, read(view)), [view] { return view.data()[0]; }).get(),
-              3);
+    EXPECT_EQ(
+        host_task("look", ResourcePolicy(graph, read(view)), [view] { return view.data()[0]; })
+            .get(),
+        3);
   };
   count(v0), count(v1), count(v2), count(v3), count(v4), count(v5), count(v6), count(v7), count(v8);
   // The slices along the first and the last direction.
@@ -133,8 +138,8 @@ void check_all_ranks() {
                         Kokkos::subview(v8, ALL, ALL, ALL, ALL, ALL, ALL, ALL, 1)));
   EXPECT_TRUE(conflict(Kokkos::subview(v8, 0, ALL, ALL, ALL, ALL, ALL, ALL, ALL),
                        Kokkos::subview(v8, ALL, ALL, ALL, ALL, ALL, ALL, ALL, 1)));
-  EXPECT_TRUE(
-      conflict(Kokkos::subview(v5, ALL, 1, ALL, ALL, ALL), Kokkos::subview(v5, ALL, ALL, ALL, 0, ALL)));
+  EXPECT_TRUE(conflict(Kokkos::subview(v5, ALL, 1, ALL, ALL, ALL),
+                       Kokkos::subview(v5, ALL, ALL, ALL, 0, ALL)));
 }
 
 TEST(Views, OfAnyRankInLayoutLeft) {
@@ -152,7 +157,8 @@ TEST(Views, OfLayoutStride) {
   // Every second element of one row of memory: two combs that mesh.
   Kokkos::View<int*, Host> row("row", 20);
   using Comb = Kokkos::View<int*, Kokkos::LayoutStride, Host, Kokkos::MemoryUnmanaged>;
-  Comb const even(row.data(), Kokkos::LayoutStride(10, 2)), odd(row.data() + 1, Kokkos::LayoutStride(10, 2));
+  Comb const even(row.data(), Kokkos::LayoutStride(10, 2)),
+      odd(row.data() + 1, Kokkos::LayoutStride(10, 2));
   EXPECT_FALSE(conflict(even, odd));
   EXPECT_TRUE(conflict(even, row));
 }
@@ -175,7 +181,9 @@ TEST(Views, WithoutElementsConflictWithNothing) {
   EXPECT_FALSE(conflict(x, Kokkos::subview(x, std::pair(4, 4))));
   TaskGraph graph(with_workers(1));
   EXPECT_EQ(host_task("null", ResourcePolicy(graph, write(null), read(nothing)),
-                      [](auto const& a, auto const& b) { return a.data() == nullptr && b.data() == nullptr; })
+                      [](auto const& a, auto const& b) {
+                        return a.data() == nullptr && b.data() == nullptr;
+                      })
                 .get(),
             true);
 }
@@ -190,16 +198,18 @@ TEST(Views, AsNoneAccessesConflictWithNothing) {
 }
 
 TEST(Subviews, DisjointColumnBlocksOverlapInTime) {
-  // In LayoutRight the spans of two column blocks of a matrix interleave: only an exact test lets them go
-  // together.
+  // In LayoutRight the spans of two column blocks of a matrix interleave: only an exact test lets
+  // them go together.
   TaskGraph graph(with_workers(2));
   Matrix const x("x", 100, 64);
   for (int width : {1, 8, 32}) {
     Rendezvous both(2);
     auto const left = Kokkos::subview(x, ALL, std::pair(0, width)),
                right = Kokkos::subview(x, ALL, std::pair(width, 2 * width));
-    host_task("left", ResourcePolicy(graph, write(left)), [&] { EXPECT_TRUE(both.meet()) << width; });
-    host_task("right", ResourcePolicy(graph, write(right)), [&] { EXPECT_TRUE(both.meet()) << width; });
+    host_task("left", ResourcePolicy(graph, write(left)),
+              [&] { EXPECT_TRUE(both.meet()) << width; });
+    host_task("right", ResourcePolicy(graph, write(right)),
+              [&] { EXPECT_TRUE(both.meet()) << width; });
     graph.wait();
   }
 }
@@ -210,7 +220,8 @@ TEST(Subviews, BlocksThatShareAColumnDoNotOverlapInTime) {
   Occupancy occupancy;
   for (int k = 0; k < 20; ++k)
     host_task("block",
-              ResourcePolicy(graph, write(Kokkos::subview(x, std::pair(k % 50, 100), std::pair(k, k + 40)))),
+              ResourcePolicy(
+                  graph, write(Kokkos::subview(x, std::pair(k % 50, 100), std::pair(k, k + 40)))),
               [&] {
                 Occupancy::Stay const stay(occupancy);
                 std::this_thread::sleep_for(200us);
@@ -220,8 +231,8 @@ TEST(Subviews, BlocksThatShareAColumnDoNotOverlapInTime) {
 }
 
 TEST(Subviews, TilesAndTheirHalosHaveTheEdgesOfTheStencil) {
-  // A 3x3 tiling of a matrix, two steps: each tile of step 2 reads its tile and the rows and columns around
-  // it.
+  // A 3x3 tiling of a matrix, two steps: each tile of step 2 reads its tile and the rows and
+  // columns around it.
   TaskGraphOptions options = with_workers(2);
   options.record = true;
   TaskGraph graph(options);
@@ -230,15 +241,19 @@ TEST(Subviews, TilesAndTheirHalosHaveTheEdgesOfTheStencil) {
   auto const span = [&](int t, int halo) {
     return std::pair(std::max(0, t * size - halo), std::min(tiles * size, (t + 1) * size + halo));
   };
-  auto const tile = [&](Matrix const& m, int i, int j) { return Kokkos::subview(m, span(i, 0), span(j, 0)); };
+  auto const tile = [&](Matrix const& m, int i, int j) {
+    return Kokkos::subview(m, span(i, 0), span(j, 0));
+  };
   for (int i = 0; i < tiles; ++i)
-    for (int j = 0; j < tiles; ++j) host_task("1", ResourcePolicy(graph, write(tile(a, i, j))), [] {});
+    for (int j = 0; j < tiles; ++j)
+      host_task("1", ResourcePolicy(graph, write(tile(a, i, j))), [] {});
   for (int i = 0; i < tiles; ++i)
     for (int j = 0; j < tiles; ++j)  // a cross of two bands: no corners
-      host_task("2",
-                ResourcePolicy(graph, read(Kokkos::subview(a, span(i, 1), span(j, 0))),
-                               read(Kokkos::subview(a, span(i, 0), span(j, 1))), write(tile(b, i, j))),
-                [] {});
+      host_task(
+          "2",
+          ResourcePolicy(graph, read(Kokkos::subview(a, span(i, 1), span(j, 0))),
+                         read(Kokkos::subview(a, span(i, 0), span(j, 1))), write(tile(b, i, j))),
+          [] {});
   graph.wait();
   auto const dependencies = graph.dependency_graph();
   auto const number = [&](int i, int j) { return static_cast<TaskId>(i * tiles + j + 1); };
@@ -274,7 +289,8 @@ TEST(Views, ANewViewAtTheAddressOfAnOldOneIsAResourceOfItsOwn) {
       x(0) = k;
       throw std::runtime_error("boom");
     });
-    EXPECT_THAT(error_of([&] { graph.wait(); }).what(), testing::HasSubstr("\"x" + std::to_string(k) + '"'));
+    EXPECT_THAT(error_of([&] { graph.wait(); }).what(),
+                testing::HasSubstr("\"x" + std::to_string(k) + '"'));
   }
 }
 
@@ -310,7 +326,8 @@ TEST(Views, ManyDifferentSubviewsOfOneTakeConstantMemory) {
     std::size_t largest = 0;
     for (int k = 0; k < third; ++k) {
       int const i = static_cast<int>(random() % 480), j = static_cast<int>(random() % 480);
-      int const rows = static_cast<int>(1 + random() % 20), columns = static_cast<int>(1 + random() % 20);
+      int const rows = static_cast<int>(1 + random() % 20),
+                columns = static_cast<int>(1 + random() % 20);
       auto const tile = Kokkos::subview(x, std::pair(i, i + rows), std::pair(j, j + columns));
       host_task("tile", ResourcePolicy(graph, write(tile)), [] {});
       if (k % 1000 == 0) largest = std::max(largest, resident_bytes());

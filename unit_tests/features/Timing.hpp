@@ -19,8 +19,8 @@
 #include "../Sanitized.hpp"
 #include "Occupancy.hpp"
 
-/// What tests of concurrency need: proofs that two bodies run at the same time, and an end for those that
-/// hang.
+/// What tests of concurrency need: proofs that two bodies run at the same time, and an end for
+/// those that hang.
 namespace trellis::Test {
 
 using namespace std::chrono_literals;

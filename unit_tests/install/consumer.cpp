@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
     trellis::TaskGraph graph;
     Kokkos::View<double*> x("x", n);
     trellis::parallel_for(
-        "fill", trellis::ResourcePolicy(graph, n, trellis::write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
+        "fill", trellis::ResourcePolicy(graph, n, trellis::write(x)),
+        KOKKOS_LAMBDA(int i) { x(i) = i; });
     auto sum = trellis::parallel_reduce(
         "sum", trellis::ResourcePolicy(graph, n, trellis::read(x)),
         KOKKOS_LAMBDA(int i, double& s) { s += x(i); });

@@ -20,7 +20,8 @@ std::shared_ptr<SchedulingPolicy> policy_named(std::string const& name) {
 
 }  // namespace
 
-World::World(Program const& program, Watchdog* watchdog) : m_program(program), m_watchdog(watchdog) {
+World::World(Program const& program, Watchdog* watchdog)
+    : m_program(program), m_watchdog(watchdog) {
   m_latest.resize(program.tasks.size());
   m_gates.resize(program.tasks.size());
   m_recordings.resize(program.plans.size());
@@ -36,9 +37,10 @@ World::World(Program const& program, Watchdog* watchdog) : m_program(program), m
     Shared& shared = m_shared.emplace_back();
     shared.by_destructor.graph = static_cast<int>(g);
     shared.by_destructor.accesses = {{Mode::add, Cells::sums, 1}};
-    bool const gives_streams = std::any_of(program.tasks.begin(), program.tasks.end(), [&](Task const& task) {
-      return task.where == Task::Where::stream && task.graph == static_cast<int>(g);
-    });
+    bool const gives_streams =
+        std::any_of(program.tasks.begin(), program.tasks.end(), [&](Task const& task) {
+          return task.where == Task::Where::stream && task.graph == static_cast<int>(g);
+        });
     if (gives_streams) shared.streams.resize(2);
     TaskGraphOptions options;
     options.name = "graph " + std::to_string(g);
@@ -50,10 +52,12 @@ World::World(Program const& program, Watchdog* watchdog) : m_program(program), m
     shared.owner = std::make_unique<TaskGraph>(options);
     shared.graph = shared.owner.get();
     if (given.rules) {
-      shared.graph->add_rule<Tag>("alone", Constraint::exclusive,
-                                  [](Tag const& a, Tag const& b) { return a.value == 1 && b.value == 1; });
-      shared.graph->add_rule<Tag>("in order", Constraint::ordered,
-                                  [](Tag const& a, Tag const& b) { return a.value == 2 && b.value == 2; });
+      shared.graph->add_rule<Tag>("alone", Constraint::exclusive, [](Tag const& a, Tag const& b) {
+        return a.value == 1 && b.value == 1;
+      });
+      shared.graph->add_rule<Tag>("in order", Constraint::ordered, [](Tag const& a, Tag const& b) {
+        return a.value == 2 && b.value == 2;
+      });
     }
   }
 }
@@ -95,13 +99,15 @@ void World::follow(Follower& follower, Op const& op) {
         event.graph = m_recordings[number].plan->graph;
         event.recording = &m_recordings[number];
         event.rounds = static_cast<std::uint64_t>(op.count);
-        event.replay = m_shared[static_cast<std::size_t>(event.graph)].graph->replay(*plan, event.rounds);
+        event.replay =
+            m_shared[static_cast<std::size_t>(event.graph)].graph->replay(*plan, event.rounds);
         event.id = event.replay.handle().id;
         note(std::move(event));
       }
       break;
     case Op::Kind::drop:
-      std::erase_if(follower.plans, [&](auto const& each) { return each.first->number == op.which; });
+      std::erase_if(follower.plans,
+                    [&](auto const& each) { return each.first->number == op.which; });
       break;
     case Op::Kind::loop:
       loop(follower, m_program.loops[number]);
@@ -162,7 +168,8 @@ void World::record(Follower& follower, int number) {
         submit_root(item.task, mix(static_cast<std::uint64_t>(item.task), 2));
       } else if (trellis::Plan const* const inner = handle_of(follower, item.plan)) {
         shared.graph->replay(*inner, static_cast<std::uint64_t>(item.rounds));
-        recording.items.push_back({nullptr, &m_recordings[static_cast<std::size_t>(item.plan)], item.rounds});
+        recording.items.push_back(
+            {nullptr, &m_recordings[static_cast<std::size_t>(item.plan)], item.rounds});
       }
     }
   });
@@ -176,8 +183,8 @@ void World::loop(Follower& follower, Loop const& loop) {
   std::vector<std::thread> helpers;
   Instance* last = nullptr;
   follower.loop = &loop;
-  auto const report =
-      shared.graph->iterate("loop", static_cast<std::uint64_t>(loop.passes), [&](std::uint64_t pass) {
+  auto const report = shared.graph->iterate(
+      "loop", static_cast<std::uint64_t>(loop.passes), [&](std::uint64_t pass) {
         beat();
         auto const k = static_cast<int>(pass);
         Instance* first = nullptr;
@@ -195,8 +202,8 @@ void World::loop(Follower& follower, Loop const& loop) {
   auto const passes = static_cast<std::uint64_t>(
       loop.ends_after >= 0 ? std::min(loop.passes, loop.ends_after + 1) : loop.passes);
   if (report.recorded + report.replayed + report.dynamic != passes)
-    complain("iterate reports " + std::to_string(report.recorded) + " + " + std::to_string(report.replayed) +
-             " + " + std::to_string(report.dynamic) + " passes");
+    complain("iterate reports " + std::to_string(report.recorded) + " + " +
+             std::to_string(report.replayed) + " + " + std::to_string(report.dynamic) + " passes");
 }
 
 void World::ask_in_pass(Follower& follower, Loop const& loop, Instance* first, Instance* last,
@@ -232,7 +239,8 @@ void World::ask_in_pass(Follower& follower, Loop const& loop, Instance* first, I
       // Not a task of the program's: it is in nobody's way.
       follower.loop = nullptr;
       Shared& other = m_shared[loop.graph == 0 ? 1 : 0];
-      auto const done = Bare::task(*other.graph, "waits for a pass", {}, [first] { first->future.wait(); });
+      auto const done =
+          Bare::task(*other.graph, "waits for a pass", {}, [first] { first->future.wait(); });
       done.wait();
       follower.loop = &loop;
       break;
@@ -318,7 +326,8 @@ void World::phase(std::size_t number) {
         follower.floor[g] = last_id(nullptr, static_cast<int>(g));
       follower.at.store(0);
       for (Recording& recording : m_recordings)
-        if (recording.held && !thread.lingers) follower.plans.emplace_back(&recording, recording.handle);
+        if (recording.held && !thread.lingers)
+          follower.plans.emplace_back(&recording, recording.handle);
       mine.push_back(&follower);
     }
   }
@@ -346,11 +355,12 @@ void World::phase(std::size_t number) {
   for (Follower* const follower : mine) {
     if (follower->thread->lingers) continue;
     for (auto& [recording, handle] : follower->plans) {
-      bool const dropped = std::any_of(phase.threads.begin(), phase.threads.end(), [&](Thread const& thread) {
-        return std::any_of(thread.ops.begin(), thread.ops.end(), [&](Op const& op) {
-          return op.kind == Op::Kind::drop && op.which == recording->number;
-        });
-      });
+      bool const dropped =
+          std::any_of(phase.threads.begin(), phase.threads.end(), [&](Thread const& thread) {
+            return std::any_of(thread.ops.begin(), thread.ops.end(), [&](Op const& op) {
+              return op.kind == Op::Kind::drop && op.which == recording->number;
+            });
+          });
       if (dropped) continue;
       recording->handle = std::move(handle);
       recording->held = true;
@@ -381,13 +391,15 @@ void World::check_live(std::size_t phase) {
     if (recording.held) hold(recording);
   auto const live = [&](Sort sort) { return m_live[static_cast<std::size_t>(sort)].load(); };
   if (live(Sort::functor) != kept)
-    complain("after phase " + std::to_string(phase) + " there are " + std::to_string(live(Sort::functor)) +
-             " functors, and plans keep " + std::to_string(kept));
+    complain("after phase " + std::to_string(phase) + " there are " +
+             std::to_string(live(Sort::functor)) + " functors, and plans keep " +
+             std::to_string(kept));
   bool const records = std::any_of(m_program.graphs.begin(), m_program.graphs.end(),
                                    [](Graph const& graph) { return graph.record; });
   if (held.empty() && !records && live(Sort::tag) + live(Sort::state) != 0)
-    complain("after phase " + std::to_string(phase) + " there are " + std::to_string(live(Sort::tag)) +
-             " tags and " + std::to_string(live(Sort::state)) + " states");
+    complain("after phase " + std::to_string(phase) + " there are " +
+             std::to_string(live(Sort::tag)) + " tags and " + std::to_string(live(Sort::state)) +
+             " states");
   if (m_kernels.load() != 0 && !m_uncertain && m_program.device_fails < 0)
     complain("after phase " + std::to_string(phase) + " a kernel still runs");
 }
@@ -413,11 +425,13 @@ std::string World::run() {
   m_lingering.clear();
   for (Recording& recording : m_recordings) recording.handle = {};
   for (Instance& instance : m_instances) {
-    if (instance.known.load() && !instance.future.is_done()) complain(instance.label + " is not done");
+    if (instance.known.load() && !instance.future.is_done())
+      complain(instance.label + " is not done");
     for (Run const& run : instance.runs)
       if (!run.over) complain(instance.label + " has begun and not ended");
   }
-  for (Shared& shared : m_shared) shared.streams.clear();  // with what a device that failed has left there
+  for (Shared& shared : m_shared)
+    shared.streams.clear();  // with what a device that failed has left there
   judge();
   for (Instance& instance : m_instances) instance.future = {};  // with the results
   static constexpr char const* names[] = {"functors", "results", "tags", "states"};
@@ -441,8 +455,8 @@ std::string World::unfinished() {
     int const at = follower.at.load();
     if (at < 0 || follower.thread->lingers) continue;
     Op const& op = follower.thread->ops[static_cast<std::size_t>(at)];
-    out << "thread " << follower.number << " is in its op " << at << ": " << static_cast<char>(op.kind)
-        << op.which << '\n';
+    out << "thread " << follower.number << " is in its op " << at << ": "
+        << static_cast<char>(op.kind) << op.which << '\n';
   }
   for (Instance const& instance : m_instances) {
     bool const known = instance.known.load(std::memory_order_acquire);
@@ -474,8 +488,8 @@ std::string World::unfinished() {
         bool waits = before.task->synchronizing || instance.task->synchronizing;
         for (Access const& a : before.task->accesses)
           for (Access const& b : instance.task->accesses) waits = waits || conflict(a, b);
-        waits = waits ||
-                std::find(instance.before.begin(), instance.before.end(), &before) != instance.before.end();
+        waits = waits || std::find(instance.before.begin(), instance.before.end(), &before) !=
+                             instance.before.end();
         if (waits) out << ", waits for " << before.label;
       }
     out << '\n';

@@ -6,15 +6,17 @@
 #include <array>
 #include <random>
 
-/// Programs from seeds. What may not be combined, because there is no saying what it must do, is left out
-/// here, with the reason beside it.
+/// Programs from seeds. What may not be combined, because there is no saying what it must do, is
+/// left out here, with the reason beside it.
 namespace products {
 
 namespace {
 
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : m_random(seed * 0x9E3779B97F4A7C15U + 1) { m_program.seed = seed; }
+  explicit Generator(std::uint64_t seed) : m_random(seed * 0x9E3779B97F4A7C15U + 1) {
+    m_program.seed = seed;
+  }
 
   Program make() {
     draw_features();
@@ -56,13 +58,14 @@ class Generator {
     m_waits = chance(30);
     m_watchers = chance(35);
     m_states = chance(15);
-    // A pass that was replayed is one task to those around it; and nobody knows when other threads' tasks
-    // came.
+    // A pass that was replayed is one task to those around it; and nobody knows when other threads'
+    // tasks came.
     m_synchronizing = !m_loops && chance(15);
     // The main thread runs these when it waits, so it must be the one that submits.
     m_main_thread = m_submitters == 1 && chance(15);
-    m_submits_in_destructors = m_nasty && Switches::destructors_submit &&
-                               (Switches::destructors_submit_beside_recordings || (!m_plans && !m_loops));
+    m_submits_in_destructors =
+        m_nasty && Switches::destructors_submit &&
+        (Switches::destructors_submit_beside_recordings || (!m_plans && !m_loops));
     m_size = chance(70) ? 4 + pick(12) : 10 + pick(30);
   }
 
@@ -73,7 +76,8 @@ class Generator {
       Graph graph;
       graph.workers = chance(60) ? 1 + pick(3) : 1 + pick(8);
       graph.cap = one_of(std::array{0, 0, 1, 4, 4, 64});
-      graph.policy = one_of(std::array<std::string, 4>{"work_stealing", "work_stealing", "fifo", "shake"});
+      graph.policy =
+          one_of(std::array<std::string, 4>{"work_stealing", "work_stealing", "fifo", "shake"});
       if (graph.policy == "shake") graph.policy += ":" + std::to_string(m_program.seed);
       graph.streams = 1 + pick(4);
       graph.rules = chance(10);
@@ -112,8 +116,8 @@ class Generator {
             Cells::own + 2 * place.thread + from, from == 0 ? 1 + pick(2) : 1);
       } else {
         int const count = 1 + pick(3);
-        Mode mode = one_of(std::array{Mode::read, Mode::read, Mode::write, Mode::update, Mode::update,
-                                      Mode::add, Mode::exclusive});
+        Mode mode = one_of(std::array{Mode::read, Mode::read, Mode::write, Mode::update,
+                                      Mode::update, Mode::add, Mode::exclusive});
         if (mode == Mode::exclusive && !may_exclude) mode = Mode::update;
         add(mode, Cells::mixed + pick(Cells::sums - Cells::mixed - count + 1), count);
       }
@@ -144,8 +148,8 @@ class Generator {
     return habits;
   }
 
-  /// A task that was submitted before, in this graph or, for tasks of the first one, in the second: so that
-  /// no circle can come about. -1: none.
+  /// A task that was submitted before, in this graph or, for tasks of the first one, in the second:
+  /// so that no circle can come about. -1: none.
   int draw_awaited(Place const& place) {
     std::vector<int> const& all = m_roots[static_cast<std::size_t>(place.thread)];
     if (all.empty()) return -1;
@@ -220,7 +224,8 @@ class Generator {
     if (chance(20)) task().steps.push_back({Step::Kind::dawdle, -1});
     if (awaits || chance(5)) {
       int const awaited = draw_awaited(place);
-      if (awaited >= 0) task().steps.push_back({awaits ? Step::Kind::await : Step::Kind::ask, awaited});
+      if (awaited >= 0)
+        task().steps.push_back({awaits ? Step::Kind::await : Step::Kind::ask, awaited});
     }
     if (place.depth == 0 && !place.in_loop && !m_loops_alone && chance(12))
       for (int k = 1 + pick(2); k > 0; --k) {
@@ -230,16 +235,18 @@ class Generator {
         int const child = add_task(inner);
         task().steps.push_back({Step::Kind::submit, child});
       }
-    bool const has_state = std::any_of(
-        task().accesses.begin(), task().accesses.end(),
-        [](Access const& access) { return access.mode == Mode::look || access.mode == Mode::make; });
+    bool const has_state =
+        std::any_of(task().accesses.begin(), task().accesses.end(), [](Access const& access) {
+          return access.mode == Mode::look || access.mode == Mode::make;
+        });
     if (m_parts && chance(35) && !has_state) {
       for (int k = 1 + pick(3); k > 0; --k) {
         int const part = add_part(number);
         task().steps.push_back({Step::Kind::part, part});
       }
       if (chance(50)) task().steps.push_back({Step::Kind::wait_parts, -1});
-    } else if (m_parts && chance(20) && !has_state && !task().synchronizing && !task().accesses.empty()) {
+    } else if (m_parts && chance(20) && !has_state && !task().synchronizing &&
+               !task().accesses.empty()) {
       task().steps.push_back({Step::Kind::release, -1});
       task().steps.push_back({Step::Kind::dawdle, -1});
     }
@@ -276,9 +283,11 @@ class Generator {
     for (int k = 1 + pick(5); k > 0; --k) {
       std::vector<int> inner;
       for (std::size_t p = 0; p < m_program.plans.size(); ++p)
-        if (m_program.plans[p].graph == plan.graph && m_held[p]) inner.push_back(static_cast<int>(p));
+        if (m_program.plans[p].graph == plan.graph && m_held[p])
+          inner.push_back(static_cast<int>(p));
       if (!inner.empty() && chance(15)) {
-        // Another thread's plan may be recorded in the same phase: only those of phases before, or one's own.
+        // Another thread's plan may be recorded in the same phase: only those of phases before, or
+        // one's own.
         int const p = inner[static_cast<std::size_t>(pick(static_cast<int>(inner.size())))];
         if (m_recorded_by[static_cast<std::size_t>(p)] == number ||
             m_recorded_by[static_cast<std::size_t>(p)] < 0) {
@@ -322,7 +331,8 @@ class Generator {
       loop.asks = one_of(std::array{Asks::until_done, Asks::joins, Asks::other_graph});
       if (loop.asks == Asks::other_graph && (m_program.graphs.size() < 2 || m_waits || m_nasty))
         loop.asks = Asks::joins;
-      // Nobody would run it: the main thread is in the body, and waits for nothing that the engine knows.
+      // Nobody would run it: the main thread is in the body, and waits for nothing that the engine
+      // knows.
       if (m_main_thread) loop.asks = Asks::once;
     }
     // The main thread joins that one before it waits.
@@ -385,18 +395,22 @@ class Generator {
     std::vector<int> const& all = m_roots[static_cast<std::size_t>(number)];
     if (all.empty()) return;
     Task const& task = m_program.task(all.back());
-    bool const gives_up = std::any_of(task.steps.begin(), task.steps.end(),
-                                      [](Step const& step) { return step.kind == Step::Kind::release; });
-    bool const has_state = std::any_of(task.accesses.begin(), task.accesses.end(), [](Access const& access) {
-      return access.mode == Mode::look || access.mode == Mode::make;
+    bool const gives_up = std::any_of(task.steps.begin(), task.steps.end(), [](Step const& step) {
+      return step.kind == Step::Kind::release;
     });
-    if (task.on_device() || task.has_result || task.main_thread || task.synchronizing || task.tag != 0 ||
-        gives_up || has_state || thread.ops.empty() || thread.ops.back().kind != Op::Kind::submit)
+    bool const has_state =
+        std::any_of(task.accesses.begin(), task.accesses.end(), [](Access const& access) {
+          return access.mode == Mode::look || access.mode == Mode::make;
+        });
+    if (task.on_device() || task.has_result || task.main_thread || task.synchronizing ||
+        task.tag != 0 || gives_up || has_state || thread.ops.empty() ||
+        thread.ops.back().kind != Op::Kind::submit)
       return;
     thread.ops.push_back({Op::Kind::refine, all.back(), 1});
   }
 
-  /// A gate with fewer tasks behind it than the cap allows: nobody may have to make room before it is opened.
+  /// A gate with fewer tasks behind it than the cap allows: nobody may have to make room before it
+  /// is opened.
   void add_gate(Thread& thread) {
     int const cap = m_program.graphs[0].cap == 0 ? 64 : m_program.graphs[0].cap;
     int const most = std::min(cap, 40) - 2;
@@ -453,7 +467,8 @@ class Generator {
     for (int k = 2 + pick(10); k > 0; --k) {
       int const t = all[static_cast<std::size_t>(pick(static_cast<int>(all.size())))];
       bool const planned = std::find(m_planned.begin(), m_planned.end(), t) != m_planned.end();
-      Op::Kind kind = one_of(std::array{Op::Kind::get, Op::Kind::await, Op::Kind::ask, Op::Kind::ask});
+      Op::Kind kind =
+          one_of(std::array{Op::Kind::get, Op::Kind::await, Op::Kind::ask, Op::Kind::ask});
       if (kind == Op::Kind::get && planned && m_program.task(t).has_result) kind = Op::Kind::ask;
       thread.ops.push_back({kind, t, 1});
       if (!thread.lingers && chance(30)) thread.ops.push_back({Op::Kind::dawdle, pick(100), 1});
@@ -479,7 +494,8 @@ class Generator {
   bool m_main_thread = false;
   bool m_submits_in_destructors = false;
   bool m_shared_objects_submit = false;
-  std::array<std::vector<int>, Cells::most_threads> m_roots;  ///< by thread: what it has submitted to a graph
+  std::array<std::vector<int>, Cells::most_threads>
+      m_roots;  ///< by thread: what it has submitted to a graph
   std::vector<int> m_planned;
   std::vector<int> m_looped;
   std::vector<int> m_in_this_plan;

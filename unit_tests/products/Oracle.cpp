@@ -9,14 +9,14 @@
 
 /// The same tasks one by one.
 ///
-/// The order is that of submission, which the ids tell. A pass of a loop that was replayed has no id of its
-/// own; it takes its place behind what its thread has submitted before (and several submitting threads share
-/// with loops only what commutes).
+/// The order is that of submission, which the ids tell. A pass of a loop that was replayed has no
+/// id of its own; it takes its place behind what its thread has submitted before (and several
+/// submitting threads share with loops only what commutes).
 ///
-/// Which tasks are cancelled follows from the failures, but not always to the letter: a pass fails as a whole
-/// or task by task, depending on whether it was replayed; so what may be cancelled and what must be are two
-/// questions, and in between it counts what happened. Where that does not tell enough, for a replay that may
-/// be cancelled, the rest of the program is not compared.
+/// Which tasks are cancelled follows from the failures, but not always to the letter: a pass fails
+/// as a whole or task by task, depending on whether it was replayed; so what may be cancelled and
+/// what must be are two questions, and in between it counts what happened. Where that does not tell
+/// enough, for a replay that may be cancelled, the rest of the program is not compared.
 namespace products {
 
 using namespace trellis;
@@ -44,12 +44,14 @@ class Judgement {
     }
     if (m_world.m_uncertain) return;
     for (Instance const& instance : m_world.m_instances)
-      if (instance.recorded && instance.task->graph == m_graph && instance.runs.size() != m_cursor[&instance])
+      if (instance.recorded && instance.task->graph == m_graph &&
+          instance.runs.size() != m_cursor[&instance])
         complain(instance, "ran " + std::to_string(instance.runs.size()) + " times, not " +
                                std::to_string(m_cursor[&instance]));
     for (std::size_t c = 0; c < m_cells.size(); ++c)
       if (m_cells[c] != m_shared.cells[c].value)
-        m_world.complain("cell " + std::to_string(c) + " of graph " + std::to_string(m_graph) + " is wrong");
+        m_world.complain("cell " + std::to_string(c) + " of graph " + std::to_string(m_graph) +
+                         " is wrong");
     for (Follower const& follower : m_world.m_followers)
       for (Got const& got : follower.got) check(got);
   }
@@ -92,7 +94,8 @@ class Judgement {
           all.push_back({{last, ++behind, follower.number}, &event});
       }
     }
-    std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](auto const& a, auto const& b) { return a.first < b.first; });
     std::vector<Event const*> events;
     for (auto const& each : all) events.push_back(each.second);
     return events;
@@ -145,11 +148,13 @@ class Judgement {
                              (instance.recorded && (names(*each.instance, &instance) ||
                                                     in_order_by_tag(*each.instance, instance)))));
       // A rule holds for those that are in flight together.
-      bool const may_be_ordered = each.instance != nullptr && in_order_by_tag(*each.instance, instance);
+      bool const may_be_ordered =
+          each.instance != nullptr && in_order_by_tag(*each.instance, instance);
       bool const is_clear = each.instance == nullptr || !m_unclear.contains(each.instance);
       if ((ordered && is_clear) || meet(instance.task->accesses, each.narrow)) return Poisoned::yes;
-      bool const after_any = each.whole && std::any_of(instance.before.begin(), instance.before.end(),
-                                                       [](Instance const* x) { return x->recorded; });
+      bool const after_any =
+          each.whole && std::any_of(instance.before.begin(), instance.before.end(),
+                                    [](Instance const* x) { return x->recorded; });
       bool const after_loop =
           each.instance != nullptr && each.instance->loop != nullptr && !instance.before.empty();
       if (ordered || may_be_ordered || after_any || after_loop || meet(wide(instance), each.wide))
@@ -158,10 +163,12 @@ class Judgement {
     return all;
   }
   [[nodiscard]] Bad bad_one(Instance const& instance) const {
-    bool const gives_up = std::any_of(instance.task->steps.begin(), instance.task->steps.end(),
-                                      [](Step const& step) { return step.kind == Step::Kind::release; });
+    bool const gives_up =
+        std::any_of(instance.task->steps.begin(), instance.task->steps.end(),
+                    [](Step const& step) { return step.kind == Step::Kind::release; });
     bool const may_let_go = gives_up && !instance.runs.empty();
-    return {&instance, may_let_go ? std::vector<Access>() : instance.task->accesses, wide(instance)};
+    return {&instance, may_let_go ? std::vector<Access>() : instance.task->accesses,
+            wide(instance)};
   }
 
   // --- one by one
@@ -173,16 +180,18 @@ class Judgement {
     if (seen != run.digest) complain(instance, "saw what it should not");
     change_cells(
         *instance.task, instance.salt, seen, [&](int c, std::uint64_t value) { cell(c) = value; },
-        [&](int c, std::uint64_t by) { cell(c) += by; }, [&](int c, std::uint64_t by) { cell(c) += by; });
+        [&](int c, std::uint64_t by) { cell(c) += by; },
+        [&](int c, std::uint64_t by) { cell(c) += by; });
     std::vector<Bad> bad;
     for (Instance const* part : run.parts)
       if (!once(*part, bad)) bad.push_back(bad_one(*part));
     return bad.empty() && instance.task->fails == Task::Failure::none;
   }
 
-  /// A task of a device is launched behind others of the device before these are over. When one of them fails
-  /// it is cancelled at its end.
-  [[nodiscard]] static bool may_have_been_launched(Instance const& instance, std::vector<Bad> const& bad) {
+  /// A task of a device is launched behind others of the device before these are over. When one of
+  /// them fails it is cancelled at its end.
+  [[nodiscard]] static bool may_have_been_launched(Instance const& instance,
+                                                   std::vector<Bad> const& bad) {
     return instance.task->on_device() && std::any_of(bad.begin(), bad.end(), [](Bad const& each) {
              return each.instance != nullptr && each.instance->task->on_device();
            });
@@ -220,9 +229,11 @@ class Judgement {
     std::vector<Access> const all = all_of(recording);
     auto is = Poisoned::no;
     for (Bad const& each : m_bad) {
-      bool const behind = std::any_of(recording.items.begin(), recording.items.end(), [&](auto const& item) {
-        return item.instance != nullptr && each.instance != nullptr && names(*item.instance, each.instance);
-      });
+      bool const behind =
+          std::any_of(recording.items.begin(), recording.items.end(), [&](auto const& item) {
+            return item.instance != nullptr && each.instance != nullptr &&
+                   names(*item.instance, each.instance);
+          });
       bool const sync = each.instance != nullptr && each.instance->task->synchronizing;
       if (sync || meet(all, each.narrow))
         is = Poisoned::yes;
@@ -233,15 +244,17 @@ class Judgement {
       m_world.m_uncertain = true;
       return;
     }
-    if (is == Poisoned::yes || !rounds(recording, event.rounds)) m_bad.push_back({nullptr, all, all, true});
+    if (is == Poisoned::yes || !rounds(recording, event.rounds))
+      m_bad.push_back({nullptr, all, all, true});
   }
 
   /// False when anything in it failed.
   bool rounds(Recording const& recording, std::uint64_t count) {
-    bool const overlap = !m_world.m_program.graphs[static_cast<std::size_t>(m_graph)].rules &&
-                         std::none_of(recording.items.begin(), recording.items.end(), [](auto const& item) {
-                           return item.instance != nullptr && item.instance->task->synchronizing;
-                         });
+    bool const overlap =
+        !m_world.m_program.graphs[static_cast<std::size_t>(m_graph)].rules &&
+        std::none_of(recording.items.begin(), recording.items.end(), [](auto const& item) {
+          return item.instance != nullptr && item.instance->task->synchronizing;
+        });
     std::vector<Bad> bad;
     for (std::uint64_t round = 0; round < count; ++round) {
       if (!overlap && !bad.empty()) break;
@@ -249,7 +262,8 @@ class Judgement {
         if (item.nested != nullptr) {
           std::vector<Access> const all = all_of(*item.nested);
           bool const cancelled = std::any_of(bad.begin(), bad.end(), [&](Bad const& each) {
-            return meet(all, each.wide) || (each.instance != nullptr && each.instance->task->synchronizing);
+            return meet(all, each.wide) ||
+                   (each.instance != nullptr && each.instance->task->synchronizing);
           });
           if (cancelled || !rounds(*item.nested, static_cast<std::uint64_t>(item.rounds)))
             bad.push_back({nullptr, all, all});
@@ -257,7 +271,8 @@ class Judgement {
         }
         Instance const& instance = *item.instance;
         std::size_t& cursor = m_cursor[&instance];
-        if (poisoned(instance, bad) != Poisoned::no || instance.task->fails == Task::Failure::launch ||
+        if (poisoned(instance, bad) != Poisoned::no ||
+            instance.task->fails == Task::Failure::launch ||
             (!bad.empty() && is_bad(instance, bad))) {
           bad.push_back({&instance, instance.task->accesses, instance.task->accesses});
         } else if (cursor == instance.runs.size()) {
@@ -270,18 +285,20 @@ class Judgement {
     }
     return bad.empty();
   }
-  /// A run that was cancelled, in a round before, and has nothing in common with itself: it was by another's
-  /// doing, which lasts.
+  /// A run that was cancelled, in a round before, and has nothing in common with itself: it was by
+  /// another's doing, which lasts.
   [[nodiscard]] static bool is_bad(Instance const& instance, std::vector<Bad> const& bad) {
-    return std::any_of(bad.begin(), bad.end(), [&](Bad const& each) { return each.instance == &instance; }) &&
+    return std::any_of(bad.begin(), bad.end(),
+                       [&](Bad const& each) { return each.instance == &instance; }) &&
            std::any_of(instance.task->accesses.begin(), instance.task->accesses.end(),
                        [](Access const& access) { return conflict(access, access); });
   }
 
   void waited(Event const& event) {
     if (event.threw == m_bad.empty())
-      m_world.complain("wait() of graph " + std::to_string(m_graph) +
-                       (event.threw ? " throws, though nothing failed: " + event.text : " does not throw"));
+      m_world.complain(
+          "wait() of graph " + std::to_string(m_graph) +
+          (event.threw ? " throws, though nothing failed: " + event.text : " does not throw"));
     m_bad.clear();
   }
 
@@ -291,7 +308,8 @@ class Judgement {
     if (m_unclear.contains(&instance)) return;
     bool const well = m_well.contains(&instance);
     if (got.threw == well)
-      complain(instance, well ? "ended well, but get() throws" : "failed, but get() does not throw");
+      complain(instance,
+               well ? "ended well, but get() throws" : "failed, but get() does not throw");
     if (well && instance.task->has_result && got.digest != instance.runs.front().digest)
       complain(instance, "has another result");
   }
@@ -308,7 +326,8 @@ class Judgement {
 
 void World::judge() {
   if (m_device != nullptr && m_device->failed) m_uncertain = true;
-  for (std::size_t g = 0; g < m_shared.size() && !m_uncertain; ++g) Judgement(*this, static_cast<int>(g))();
+  for (std::size_t g = 0; g < m_shared.size() && !m_uncertain; ++g)
+    Judgement(*this, static_cast<int>(g))();
 }
 
 }  // namespace products

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-/// Programs in which all features of the engine meet, as values: written down as text, read back from text,
-/// made from a seed. The single letters are those of the text.
+/// Programs in which all features of the engine meet, as values: written down as text, read back
+/// from text, made from a seed. The single letters are those of the text.
 ///
-/// A program has one or two graphs. Each has a row of cells, some of them for one use only (`Cells`). Tasks
-/// do arithmetic on cells, in bodies or in kernels of a device in software. Threads submit them, record plans
-/// with them, replay and drop these, wait and ask, in phases; at the end of a phase the main thread waits for
-/// everything.
+/// A program has one or two graphs. Each has a row of cells, some of them for one use only
+/// (`Cells`). Tasks do arithmetic on cells, in bodies or in kernels of a device in software.
+/// Threads submit them, record plans with them, replay and drop these, wait and ask, in phases; at
+/// the end of a phase the main thread waits for everything.
 namespace products {
 
 /// Where the cells are that only some accesses touch.
@@ -20,7 +20,8 @@ namespace Cells {
 inline constexpr int mixed = 0;   ///< any access
 inline constexpr int sums = 6;    ///< `add` alone: also what destructors submit
 inline constexpr int states = 8;  ///< in states of the test's own
-inline constexpr int own = 10;    ///< two for each submitting thread, which alone submits what touches them
+inline constexpr int own =
+    10;  ///< two for each submitting thread, which alone submits what touches them
 inline constexpr int count = 26;
 inline constexpr int most_threads = 8;
 }  // namespace Cells
@@ -179,8 +180,9 @@ struct Program {
   std::vector<Phase> phases = {};
   /// After this many kernels the device fails for good; -1: never.
   int device_fails = -1;
-  bool destroys_busy = false;  ///< the last phase has no wait: the destructors of the graphs do that
-  bool keeps_plans = false;    ///< handles of plans outlive the graphs
+  bool destroys_busy =
+      false;                 ///< the last phase has no wait: the destructors of the graphs do that
+  bool keeps_plans = false;  ///< handles of plans outlive the graphs
 
   [[nodiscard]] Task const& task(int t) const { return tasks[static_cast<std::size_t>(t)]; }
   [[nodiscard]] Plan const& plan(int p) const { return plans[static_cast<std::size_t>(p)]; }

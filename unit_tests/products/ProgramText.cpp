@@ -8,8 +8,8 @@
 #include <sstream>
 #include <stdexcept>
 
-/// The text of a program: a line for each graph, task, plan, loop, phase and thread. To shrink one by hand,
-/// delete words and lines.
+/// The text of a program: a line for each graph, task, plan, loop, phase and thread. To shrink one
+/// by hand, delete words and lines.
 namespace products {
 
 namespace {
@@ -123,15 +123,17 @@ void read_word(Words const& words, Task& task) {
 }  // namespace
 
 bool Program::has_failures() const {
-  return device_fails >= 0 || std::any_of(tasks.begin(), tasks.end(),
-                                          [](Task const& task) { return task.fails != Task::Failure::none; });
+  return device_fails >= 0 || std::any_of(tasks.begin(), tasks.end(), [](Task const& task) {
+           return task.fails != Task::Failure::none;
+         });
 }
 
 bool Program::has_several_submitters() const {
   return std::any_of(phases.begin(), phases.end(), [](Phase const& phase) {
     return std::count_if(phase.threads.begin(), phase.threads.end(), [](Thread const& thread) {
              return std::any_of(thread.ops.begin(), thread.ops.end(), [](Op const& op) {
-               return op.kind == Op::Kind::submit || op.kind == Op::Kind::replay || op.kind == Op::Kind::loop;
+               return op.kind == Op::Kind::submit || op.kind == Op::Kind::replay ||
+                      op.kind == Op::Kind::loop;
              });
            }) > 1;
   });
@@ -146,8 +148,8 @@ std::string to_string(Program const& program) {
   out << '\n';
   for (Graph const& graph : program.graphs)
     out << "graph workers=" << graph.workers << " cap=" << graph.cap << " policy=" << graph.policy
-        << " streams=" << graph.streams << (graph.rules ? " rules" : "") << (graph.record ? " record" : "")
-        << '\n';
+        << " streams=" << graph.streams << (graph.rules ? " rules" : "")
+        << (graph.record ? " record" : "") << '\n';
   for (std::size_t t = 0; t < program.tasks.size(); ++t) {
     out << "task " << t;
     write(out, program.tasks[t]);

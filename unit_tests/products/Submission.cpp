@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "World.hpp"
 
-#include <impl/Trellis_Unlocked.hpp>
+#include <threads/Trellis_Unlocked.hpp>
 
 #include <type_traits>
 
@@ -19,7 +19,10 @@ Object::Object(World& world, Sort sort, Habits habits, Instance& instance)
   enter(false);
 }
 Object::Object(Object const& other)
-    : m_world(other.m_world), m_instance(other.m_instance), m_habits(other.m_habits), m_sort(other.m_sort) {
+    : m_world(other.m_world),
+      m_instance(other.m_instance),
+      m_habits(other.m_habits),
+      m_sort(other.m_sort) {
   enter(true);
 }
 Object::Object(Object&& other) noexcept
@@ -147,7 +150,9 @@ void World::vacate(Instance const& instance) {
 std::uint64_t World::arithmetic(Instance const& instance) {
   Task const& task = *instance.task;
   auto& cells = m_shared[static_cast<std::size_t>(task.graph)].cells;
-  auto const cell = [&](int c) -> std::uint64_t& { return cells[static_cast<std::size_t>(c)].value; };
+  auto const cell = [&](int c) -> std::uint64_t& {
+    return cells[static_cast<std::size_t>(c)].value;
+  };
   std::uint64_t const seen = look_at_cells(task, instance.salt, cell);
   if (task.slow) pause(instance.salt + 2);
   change_cells(
@@ -163,9 +168,11 @@ std::uint64_t World::arithmetic(Instance const& instance) {
 
 void World::pause(std::uint64_t salt) {
   std::uint64_t const how = mix(salt, m_salt.fetch_add(1, std::memory_order_relaxed));
-  if (how % 8 == 0) return std::this_thread::sleep_for(std::chrono::microseconds(20 + how / 8 % 100));
+  if (how % 8 == 0)
+    return std::this_thread::sleep_for(std::chrono::microseconds(20 + how / 8 % 100));
   if (how % 8 == 1) return std::this_thread::yield();
-  auto const end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(500 + how / 8 % 8000);
+  auto const end =
+      std::chrono::steady_clock::now() + std::chrono::nanoseconds(500 + how / 8 % 8000);
   while (std::chrono::steady_clock::now() < end) continue;
 }
 
@@ -261,7 +268,8 @@ struct HostFunctor {
   Instance* instance;
 
   R operator()() {
-    if (!object_is_alive()) world->complain(instance->label + " runs after its functor was destroyed");
+    if (!object_is_alive())
+      world->complain(instance->label + " runs after its functor was destroyed");
     Run& run = world->begin(*instance);
     world->run_body(*instance, run);
     if constexpr (!std::is_void_v<R>)
@@ -321,7 +329,8 @@ void World::launch(Instance& instance, void* stream) {
 // --- submission
 
 Instance* World::latest(int task) const {
-  return task < 0 ? nullptr : m_latest[static_cast<std::size_t>(task)].load(std::memory_order_acquire);
+  return task < 0 ? nullptr
+                  : m_latest[static_cast<std::size_t>(task)].load(std::memory_order_acquire);
 }
 
 Instance& World::new_instance(Task const& task, int number, std::uint64_t salt) {
@@ -391,18 +400,21 @@ AnyFuture World::hand_in(Instance& instance, Impl::TaskHandle const* owner, F fu
   properties.priority = task.priority;
   properties.main_thread = task.main_thread;
   properties.synchronizing = task.synchronizing;
-  for (Instance const* before : instance.before) properties.after.push_back(before->future.handle());
+  for (Instance const* before : instance.before)
+    properties.after.push_back(before->future.handle());
   if (task.tag != 0)
     properties.tags = {Impl::make_shared_unlocked<Impl::TagOf<Tag>>(
         Tag{task.tag, Object(*this, Sort::tag, task.of_tag, instance)})};
   if (task.on_device()) properties.space = m_device.get();
   Shared& shared = m_shared[static_cast<std::size_t>(task.graph)];
   if (task.where == Task::Where::stream)
-    properties.instance = &shared.streams[instance.number < 0 ? 0
-                                                              : static_cast<std::size_t>(instance.number) %
-                                                                    shared.streams.size()];
+    properties.instance =
+        &shared.streams[instance.number < 0
+                            ? 0
+                            : static_cast<std::size_t>(instance.number) % shared.streams.size()];
   std::vector<Bare::Touch> const all = touches(instance);
-  if (owner != nullptr) return Bare::part_of(*owner, instance.label, all, std::move(functor), properties);
+  if (owner != nullptr)
+    return Bare::part_of(*owner, instance.label, all, std::move(functor), properties);
   return Bare::task(*shared.graph, instance.label, all, std::move(functor), properties);
 }
 
@@ -435,7 +447,8 @@ void World::submit(Instance& instance, Impl::TaskHandle const* owner) {
     instance.future =
         hand_in(instance, owner, HostFunctor<false, Result>{std::move(object), this, &instance});
   else
-    instance.future = hand_in(instance, owner, HostFunctor<false, void>{std::move(object), this, &instance});
+    instance.future =
+        hand_in(instance, owner, HostFunctor<false, void>{std::move(object), this, &instance});
   instance.known.store(true, std::memory_order_release);
   if (!by_destructor)
     m_latest[static_cast<std::size_t>(instance.number)].store(&instance, std::memory_order_release);

@@ -11,8 +11,8 @@ inline constexpr bool futures_at_destruction = true;
 inline constexpr bool futures_of_dropped_plans = true;
 /// Destructors of functors that wait for a task.
 inline constexpr bool destructors_wait = true;
-/// The same of functors of device tasks: the thread that completes several tasks of a device destroys the
-/// functor of one before it completes the next, which the destructor may wait for.
+/// The same of functors of device tasks: the thread that completes several tasks of a device
+/// destroys the functor of one before it completes the next, which the destructor may wait for.
 inline constexpr bool device_destructors_wait = true;
 /// Destructors of functors that submit a task.
 inline constexpr bool destructors_submit = true;
@@ -34,9 +34,9 @@ inline constexpr bool launched_and_threw = true;
 inline constexpr bool device_failures = true;
 /// Tasks on several streams with host tasks that reuse their cells.
 inline constexpr bool devices = true;
-/// Tasks bound to the main thread where there are two graphs. Off: while the main thread waits for one graph
-/// it does not run what is bound to it in the other, so a task of the first that waits for such a one closes
-/// a circle.
+/// Tasks bound to the main thread where there are two graphs. Off: while the main thread waits for
+/// one graph it does not run what is bound to it in the other, so a task of the first that waits
+/// for such a one closes a circle.
 inline constexpr bool main_thread_in_two_graphs = false;
 
 }  // namespace products::Switches

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random programs in which the features meet. See Program.hpp for what they are, Oracle.cpp for what they
-// must do.
+// Random programs in which the features meet. See Program.hpp for what they are, Oracle.cpp for
+// what they must do.
 #include "../random/Seeds.hpp"
 #include "World.hpp"
 
@@ -77,13 +77,15 @@ TEST(Products, RandomProgramsDoWhatTheirTasksDoOneByOne) {
     if (++failures == 5) break;
   }
   std::chrono::duration<double> const time = std::chrono::steady_clock::now() - begin;
-  std::cout << count << " programs in " << time.count() << " s, " << static_cast<double>(count) / time.count()
-            << " in a second; " << failures << " failures; " << runner.uncertain()
-            << " that could be compared in part only" << std::endl;
+  std::cout << count << " programs in " << time.count() << " s, "
+            << static_cast<double>(count) / time.count() << " in a second; " << failures
+            << " failures; " << runner.uncertain() << " that could be compared in part only"
+            << std::endl;
   EXPECT_LT(runner.uncertain(), static_cast<int>(count / 10 + 10));
 }
 
-/// The text in the file TRELLIS_TEST_PROGRAM, TRELLIS_TEST_SEEDS times: to shrink a program by hand.
+/// The text in the file TRELLIS_TEST_PROGRAM, TRELLIS_TEST_SEEDS times: to shrink a program by
+/// hand.
 TEST(Products, TheProgramInAFileDoesWhatItMust) {
   char const* const file = std::getenv("TRELLIS_TEST_PROGRAM");
   if (file == nullptr) GTEST_SKIP() << "TRELLIS_TEST_PROGRAM names no file";
@@ -102,7 +104,8 @@ TEST(Products, TheProgramInAFileDoesWhatItMust) {
 TEST(Products, TheProgramOfASeedIsPrinted) {
   char const* const seed = std::getenv("TRELLIS_TEST_PRINT");
   if (seed == nullptr) GTEST_SKIP() << "TRELLIS_TEST_PRINT gives no seed";
-  std::cout << to_string(make_program(std::strtoull(seed, nullptr, 10))) << "end of program" << std::endl;
+  std::cout << to_string(make_program(std::strtoull(seed, nullptr, 10))) << "end of program"
+            << std::endl;
 }
 
 TEST(Products, TheTextOfAProgramIsThatProgram) {

@@ -16,8 +16,8 @@
 
 namespace products {
 
-/// Ends the process when nothing has happened for too long, and prints what is under way. Whoever gets on
-/// calls `beat`. For any test that may hang: one thread, whatever the number of programs.
+/// Ends the process when nothing has happened for too long, and prints what is under way. Whoever
+/// gets on calls `beat`. For any test that may hang: one thread, whatever the number of programs.
 class Watchdog {
  public:
   /// `describe` is called on the watchdog's thread, while the others hang.
@@ -49,7 +49,8 @@ class Watchdog {
         seen = beats;
         since = now;
       } else if (now - since > limit) {
-        std::cout << "Nothing has happened for " << limit.count() << " s.\n" << m_describe() << std::endl;
+        std::cout << "Nothing has happened for " << limit.count() << " s.\n"
+                  << m_describe() << std::endl;
         std::abort();
       }
     }

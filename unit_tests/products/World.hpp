@@ -30,8 +30,8 @@ struct Instance;
 enum class Sort : std::uint8_t { functor, result, tag, state };
 inline constexpr int sort_count = 4;
 
-/// A member of functors, results, tags and states that has habits, and is counted. Of its copies one alone
-/// acts when it is destroyed: the one that the first was moved into.
+/// A member of functors, results, tags and states that has habits, and is counted. Of its copies
+/// one alone acts when it is destroyed: the one that the first was moved into.
 class Object {
  public:
   Object() = default;
@@ -75,8 +75,8 @@ class AnyFuture {
   AnyFuture(trellis::Future<void> future) : m_future(std::move(future)) {}
   AnyFuture(trellis::Future<Result> future) : m_future(std::move(future)) {}
   [[nodiscard]] trellis::Impl::TaskHandle handle() const {
-    return std::visit([](auto const& future) { return trellis::Impl::FutureAccess::handle(future); },
-                      m_future);
+    return std::visit(
+        [](auto const& future) { return trellis::Impl::FutureAccess::handle(future); }, m_future);
   }
   [[nodiscard]] bool is_done() const {
     return std::visit([](auto const& future) { return future.is_done(); }, m_future);
@@ -86,7 +86,8 @@ class AnyFuture {
   }
   /// The digest in its result, if it has one.
   std::uint64_t get() const {
-    if (auto const* const plain = std::get_if<trellis::Future<void>>(&m_future)) return plain->get(), 0;
+    if (auto const* const plain = std::get_if<trellis::Future<void>>(&m_future))
+      return plain->get(), 0;
     return std::get<trellis::Future<Result>>(m_future).get().digest;
   }
   [[nodiscard]] trellis::Future<void> const& plain() const {
@@ -104,8 +105,8 @@ struct Run {
   std::vector<Instance*> parts = {};
 };
 
-/// Recorded tasks, and those that a pass of a loop has collected, have handles with something else than an
-/// id.
+/// Recorded tasks, and those that a pass of a loop has collected, have handles with something else
+/// than an id.
 inline constexpr std::uint64_t numberless = std::uint64_t{1} << 62U;
 
 /// A task as it was submitted once; a recorded one runs several times.
@@ -153,8 +154,8 @@ struct Event {
   Recording* recording = nullptr;
   std::uint64_t rounds = 0;
   AnyFuture replay;
-  /// The order of submission: ids; what has none, as it was submitted within a pass, comes after what the
-  /// same thread has submitted before.
+  /// The order of submission: ids; what has none, as it was submitted within a pass, comes after
+  /// what the same thread has submitted before.
   std::uint64_t id = 0;
   std::uint64_t behind = 0;
   bool ends_phase = false;  ///< `wait`
@@ -194,8 +195,8 @@ class World {
   std::string run();
   /// What has not come to its end. For the watchdog.
   [[nodiscard]] std::string unfinished();
-  /// True when what happened can only be compared in part: the device failed, or a failure met a plan in a
-  /// way that depends on time.
+  /// True when what happened can only be compared in part: the device failed, or a failure met a
+  /// plan in a way that depends on time.
   [[nodiscard]] bool uncertain() const { return m_uncertain; }
 
  private:
@@ -215,8 +216,8 @@ class World {
                    std::vector<std::thread>& helpers);
   void refine(Instance& instance);
   void wait(Follower& follower, int graph, bool ends_phase = false);
-  /// The last id of those events that threads which are through, this one and nobody in particular have
-  /// noted. Requires m_mutex.
+  /// The last id of those events that threads which are through, this one and nobody in particular
+  /// have noted. Requires m_mutex.
   [[nodiscard]] std::uint64_t last_id(Follower const* own, int graph) const;
   void linger(Follower& follower);
   void phase(std::size_t number);

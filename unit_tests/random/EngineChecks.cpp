@@ -38,7 +38,8 @@ void Checks::phase(int phase, std::string const& reported) {
   std::vector<int> const order = arrival_order(phase);
   for (std::size_t n = 0; n < order.size(); ++n)
     if (record(order[n]).handle.id != n + 1)
-      return complain(name_of(order[n]), " has number ", std::to_string(record(order[n]).handle.id));
+      return complain(name_of(order[n]), " has number ",
+                      std::to_string(record(order[n]).handle.id));
   Outcome const should_be = expected(order);
   m_stage = should_be.stage;
   int first_failed = -1;
@@ -50,7 +51,8 @@ void Checks::phase(int phase, std::string const& reported) {
     fate(t, its, origin);
     if (record(t).ran && record(t).digest != should_be.digest[static_cast<std::size_t>(t)])
       complain(name(t), " reads what it should not");
-    if (its == Fate::failed && task(t).phase == phase && origin == t && first_failed < 0) first_failed = t;
+    if (its == Fate::failed && task(t).phase == phase && origin == t && first_failed < 0)
+      first_failed = t;
     if (its == Fate::failed && origin != t) ++happened().failed_owners;
     if (task(t).owner >= 0 && record(t).ran) ++happened().parts;
   }
@@ -72,17 +74,19 @@ void Checks::phase(int phase, std::string const& reported) {
   for (std::size_t array = 0; array < m_memory.size(); ++array)
     for (std::size_t e = 0; e < m_memory[array].size(); ++e)
       if (m_memory[array][e] != should_be.memory[array][e])
-        complain("element ", std::to_string(e), " of a", std::to_string(array), " is wrong after phase ",
-                 std::to_string(phase));
+        complain("element ", std::to_string(e), " of a", std::to_string(array),
+                 " is wrong after phase ", std::to_string(phase));
   if (first_failed < 0 && !reported.empty()) complain("wait() throws ", reported);
   if (first_failed >= 0 && reported.find('"' + name_of(first_failed) + '"') == std::string::npos)
-    complain("wait() should name ", name_of(first_failed), ", the first failure, but says: ", reported);
+    complain("wait() should name ", name_of(first_failed),
+             ", the first failure, but says: ", reported);
 }
 
 void Checks::fate(int t, Fate fate, int origin) {
   bool const runs = fate == Fate::done || fate == Fate::failed;
   if (record(t).ran != (runs && !record(t).refined))
-    complain(name(t), " should be ", to_string(fate), record(t).ran ? ", but ran" : ", but did not run");
+    complain(name(t), " should be ", to_string(fate),
+             record(t).ran ? ", but ran" : ", but did not run");
   if (!record(t).handle.is_done()) complain(name_of(t), " is not done after wait()");
   if (record(t).ran && task(t).main_thread && m_program.settings.policy != "serial" &&
       record(t).thread != std::this_thread::get_id())
@@ -115,7 +119,7 @@ void Checks::at_the_end() {
 }
 
 // --- what happened when
-// ------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 void Checks::find_spans(std::vector<int> const& order) {
   m_spans.assign(m_program.tasks.size(), {std::numeric_limits<std::uint64_t>::max(), 0});
@@ -133,7 +137,8 @@ void Checks::find_spans(std::vector<int> const& order) {
   }
 }
 
-/// From when until when the task had what it has after so many demotions. (It takes the time before it asks.)
+/// From when until when the task had what it has after so many demotions. (It takes the time before
+/// it asks.)
 Checks::Span Checks::held(int t, std::size_t stage) const {
   Span span = m_spans[static_cast<std::size_t>(t)];
   if (stage > 0) span.from = record(t).demoted[stage - 1];
@@ -200,7 +205,7 @@ void Checks::order_of_events(std::vector<int> const& order) {
 }
 
 // --- the recorded graphs
-// ------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 void Checks::graphs(std::vector<int> const& order) {
   trellis::DependencyGraph const dependencies = m_graph.dependency_graph();
@@ -211,9 +216,11 @@ void Checks::graphs(std::vector<int> const& order) {
   nodes(dependencies.nodes(), order);
   times(dependencies.nodes(), order);
   for (EdgeRecord const& each : dependencies.edges())
-    if (std::find(scheduling.edges().begin(), scheduling.edges().end(), each) == scheduling.edges().end())
+    if (std::find(scheduling.edges().begin(), scheduling.edges().end(), each) ==
+        scheduling.edges().end())
       complain("the scheduling graph lacks a dependency edge to ", name_of(order[each.to - 1]));
-  for (EdgeRecord const& each : scheduling.edges()) edge(each, order[each.from - 1], order[each.to - 1]);
+  for (EdgeRecord const& each : scheduling.edges())
+    edge(each, order[each.from - 1], order[each.to - 1]);
   dependency_paths(dependencies, order);
   scheduling_paths(scheduling, order);
 }
@@ -229,7 +236,8 @@ void Checks::nodes(std::vector<TaskRecord> const& nodes, std::vector<int> const&
       complain("node ", node.label, " is ", std::string(trellis::to_string(node.state)));
     if (node.parent != (task(t).owner < 0 ? 0 : record(task(t).owner).handle.id))
       complain("node ", node.label, " is a part of #", std::to_string(node.parent));
-    if ((node.pattern == "refined") != record(t).refined) complain("node ", node.label, " is ", node.pattern);
+    if ((node.pattern == "refined") != record(t).refined)
+      complain("node ", node.label, " is ", node.pattern);
     if (node.demotions.size() != should_be.stage[static_cast<std::size_t>(t)])
       complain("node ", node.label, " has ", std::to_string(node.demotions.size()), " demotions");
   }
@@ -246,12 +254,12 @@ void Checks::times(std::vector<TaskRecord> const& nodes, std::vector<int> const&
       if (limit == 0 && m_conflicts.by_access(a, b))
         for (std::size_t stage = 0; stage <= nodes[k].demotions.size(); ++stage)
           if (m_conflicts.by_access(a, stage, b))
-            limit =
-                stage < nodes[k].demotions.size() ? nodes[k].demotions[stage].time_ns : nodes[k].finished_ns;
+            limit = stage < nodes[k].demotions.size() ? nodes[k].demotions[stage].time_ns
+                                                      : nodes[k].finished_ns;
       if (limit > nodes[n].started_ns)
         complain("by the time stamps ", name(b), " starts before ", name(a), " is over");
-      if (task(b).owner == a &&
-          (nodes[n].started_ns < nodes[k].started_ns || nodes[n].finished_ns > nodes[k].finished_ns))
+      if (task(b).owner == a && (nodes[n].started_ns < nodes[k].started_ns ||
+                                 nodes[n].finished_ns > nodes[k].finished_ns))
         complain("by the time stamps ", name(b), " does not run within ", name(a));
     }
 }
@@ -293,9 +301,9 @@ void Checks::edge(EdgeRecord const& edge, int from, int to) {
 
 namespace {
 
-/// For each node those that must be over before it starts: those from which a path leads to it that does not
-/// begin with a released edge. (A released edge says that the first has started before, so it may be in the
-/// middle.) Empty when there is a circle.
+/// For each node those that must be over before it starts: those from which a path leads to it that
+/// does not begin with a released edge. (A released edge says that the first has started before, so
+/// it may be in the middle.) Empty when there is a circle.
 std::vector<std::vector<bool>> before(trellis::Graph const& graph) {
   std::size_t const count = graph.nodes().size();
   std::vector<std::vector<EdgeRecord const*>> out(count);
@@ -325,7 +333,8 @@ std::vector<std::vector<bool>> before(trellis::Graph const& graph) {
 }  // namespace
 
 /// The edges reach whatever must be ordered.
-void Checks::dependency_paths(trellis::DependencyGraph const& graph, std::vector<int> const& order) {
+void Checks::dependency_paths(trellis::DependencyGraph const& graph,
+                              std::vector<int> const& order) {
   auto const reached = before(graph);
   if (reached.size() != order.size()) return complain("the dependency graph has a circle");
   for (std::size_t n = 0; n < order.size(); ++n)
@@ -338,7 +347,8 @@ void Checks::dependency_paths(trellis::DependencyGraph const& graph, std::vector
     }
 }
 
-void Checks::scheduling_paths(trellis::SchedulingGraph const& graph, std::vector<int> const& order) {
+void Checks::scheduling_paths(trellis::SchedulingGraph const& graph,
+                              std::vector<int> const& order) {
   auto const reached = before(graph);
   if (reached.size() != order.size()) return complain("the scheduling graph has a circle");
   for (std::size_t n = 0; n < order.size(); ++n)
@@ -357,8 +367,10 @@ void Checks::scheduling_paths(trellis::SchedulingGraph const& graph, std::vector
       bool const excluded =
           m_conflicts.by_rule(a, b, true) ||
           m_conflicts.exclude(earlier, m_stage[static_cast<std::size_t>(earlier)], later, 0);
-      if (excluded && m_program.settings.policy != "serial" && !(forward ? reached[n][k] : reached[k][n]))
-        complain("no path leads from ", name(earlier), " to ", name(later), ", which exclude each other");
+      if (excluded && m_program.settings.policy != "serial" &&
+          !(forward ? reached[n][k] : reached[k][n]))
+        complain("no path leads from ", name(earlier), " to ", name(later),
+                 ", which exclude each other");
     }
 }
 

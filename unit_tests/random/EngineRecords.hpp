@@ -5,7 +5,7 @@
 #include "RandomProgram.hpp"
 
 #include <Trellis_TaskGraph.hpp>
-#include <impl/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphAccess.hpp>
 
 #include <cstdint>
 #include <stdexcept>
@@ -25,8 +25,9 @@ inline std::string name_of(int task) {
   return "t" + std::to_string(task);
 }
 
-/// What one task did. Written by the task's body, or by the thread that submits or refines it; no atomics, so
-/// that the thread sanitizer sees when the engine does not order these with what comes after.
+/// What one task did. Written by the task's body, or by the thread that submits or refines it; no
+/// atomics, so that the thread sanitizer sees when the engine does not order these with what comes
+/// after.
 struct Record {
   trellis::Impl::TaskHandle handle;
   trellis::Impl::TaskHandle self;  ///< the same, from its body
@@ -46,7 +47,11 @@ class Checks {
  public:
   Checks(Program const& program, Conflicts const& conflicts, trellis::TaskGraph& graph,
          std::vector<Record> const& records, std::vector<std::vector<std::uint64_t>> const& memory)
-      : m_program(program), m_conflicts(conflicts), m_graph(graph), m_records(records), m_memory(memory) {}
+      : m_program(program),
+        m_conflicts(conflicts),
+        m_graph(graph),
+        m_records(records),
+        m_memory(memory) {}
 
   /// After wait(), which threw an error with this text, or none.
   void phase(int phase, std::string const& reported);
@@ -87,7 +92,8 @@ class Checks {
   trellis::TaskGraph& m_graph;
   std::vector<Record> const& m_records;
   std::vector<std::vector<std::uint64_t>> const& m_memory;
-  std::vector<Span> m_spans;         ///< by task: from the start of its body or first part to the end of all
+  std::vector<Span>
+      m_spans;  ///< by task: from the start of its body or first part to the end of all
   std::vector<std::size_t> m_stage;  ///< by task: after how many demotions it ended
   std::string m_problems;
 };

@@ -28,7 +28,8 @@ template <class F>
 struct BodyOf {
   static void run(void* body, void*, trellis::Label const&) { (*static_cast<F*>(body))(); }
   static void destroy(void* body) noexcept { static_cast<F*>(body)->~F(); }
-  static void fail(void*, trellis::TaskId, std::string const&, trellis::Impl::FailurePtr const&) noexcept {}
+  static void fail(void*, trellis::TaskId, std::string const&,
+                   trellis::Impl::FailurePtr const&) noexcept {}
   static constexpr trellis::Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
 };
 
@@ -62,7 +63,8 @@ class Run {
     for (int array = 0; array < static_cast<int>(program.arrays.size()); ++array) {
       auto const size = static_cast<std::size_t>(program.arrays[static_cast<std::size_t>(array)]);
       m_memory.emplace_back(size);
-      for (std::size_t e = 0; e < size; ++e) m_memory.back()[e] = initial_value(array, static_cast<int>(e));
+      for (std::size_t e = 0; e < size; ++e)
+        m_memory.back()[e] = initial_value(array, static_cast<int>(e));
     }
     m_records = std::vector<Record>(program.tasks.size());
     m_present.resize(program.tasks.size() + 1);
@@ -96,11 +98,12 @@ class Run {
 
     for (std::size_t r = 0; r < m_program.rules.size(); ++r) {
       Rule const& rule = m_program.rules[r];
-      graph.add_rule<Tag>("rule " + std::to_string(r),
-                          rule.exclusive ? trellis::Constraint::exclusive : trellis::Constraint::ordered,
-                          [&rule](Tag earlier, Tag later) {
-                            return rule.holds[static_cast<int>(earlier)][static_cast<int>(later)];
-                          });
+      graph.add_rule<Tag>(
+          "rule " + std::to_string(r),
+          rule.exclusive ? trellis::Constraint::exclusive : trellis::Constraint::ordered,
+          [&rule](Tag earlier, Tag later) {
+            return rule.holds[static_cast<int>(earlier)][static_cast<int>(later)];
+          });
     }
 
     Checks checks(m_program, m_conflicts, graph, m_records, m_memory);
@@ -121,8 +124,8 @@ class Run {
   }
 
  private:
-  /// How many tasks of one scope are at an element, by mode. Relaxed operations only: these must not order
-  /// what the engine does not.
+  /// How many tasks of one scope are at an element, by mode. Relaxed operations only: these must
+  /// not order what the engine does not.
   struct Present {
     std::atomic<int> tasks[how_count]{};
   };
@@ -191,7 +194,8 @@ class Run {
     result.states.reserve(accesses.size());
     for (Access const& access : accesses) {
       result.subjects.push_back({this, &access});
-      auto const mode = is_state(access.how) ? trellis::Mode::write : static_cast<trellis::Mode>(access.how);
+      auto const mode =
+          is_state(access.how) ? trellis::Mode::write : static_cast<trellis::Mode>(access.how);
       AccessRequest request{area_of(access), mode, &result.subjects.back(), &subject_ops};
       if (is_state(access.how)) {
         result.states.push_back(state_of(access));
@@ -216,8 +220,8 @@ class Run {
     auto body = [this, t] { run_body(t); };
     using Body = decltype(body);
     auto construct = [&](void* storage) { ::new (storage) Body(body); };
-    trellis::Impl::TaskSpec spec(trellis::Label(name_of(t)), BodyOf<Body>::ops, sizeof(Body), alignof(Body),
-                                 construct);
+    trellis::Impl::TaskSpec spec(trellis::Label(name_of(t)), BodyOf<Body>::ops, sizeof(Body),
+                                 alignof(Body), construct);
     spec.accesses = requests.requests;
     spec.after = after;
     spec.tags = tags;
@@ -258,9 +262,10 @@ class Run {
         others.fetch_sub(1, std::memory_order_relaxed);
       });
     follow(threads[0], -1);
-    // Others may be at the cap, behind a task of the main thread. With failures there is no such task.
-    bool const failures =
-        std::any_of(m_program.tasks.begin(), m_program.tasks.end(), [](Task const& t) { return t.throws; });
+    // Others may be at the cap, behind a task of the main thread. With failures there is no such
+    // task.
+    bool const failures = std::any_of(m_program.tasks.begin(), m_program.tasks.end(),
+                                      [](Task const& t) { return t.throws; });
     while (!failures && others.load(std::memory_order_relaxed) > 0) {
       m_graph->wait();
       std::this_thread::yield();
@@ -320,8 +325,8 @@ class Run {
     for (Step const& step : task(inside).steps)
       if (step.kind == Step::Kind::submit && task(step.task).owner == inside &&
           record(step.task).handle.valid() && !record(step.task).handle.is_done())
-        complain("the wait for the parts of ", name_of(inside), " returns before ", name_of(step.task),
-                 " is done");
+        complain("the wait for the parts of ", name_of(inside), " returns before ",
+                 name_of(step.task), " is done");
   }
 
   void give_up(int t, std::size_t stage, Step const& step) {
@@ -348,8 +353,8 @@ class Run {
       handle.wait();
     } catch (trellis::Error const& error) {
       if (!m_program.settings.wild || inside < 0 || error.kind() != trellis::Error::Kind::deadlock)
-        complain("waiting for ", name_of(awaited), inside < 0 ? " outside" : " inside " + name_of(inside),
-                 " throws ", error.what());
+        complain("waiting for ", name_of(awaited),
+                 inside < 0 ? " outside" : " inside " + name_of(inside), " throws ", error.what());
       return;
     }
     if (!handle.is_done()) complain("wait() returns before ", name_of(awaited), " is done");
@@ -398,77 +403,86 @@ class Run {
   }
 
   void arrive(int t, std::size_t stage) {
-    for_each_element(t, stage, [&](Access const& access, std::size_t, Present& present, std::uint64_t&, int) {
-      present.tasks[static_cast<std::size_t>(access.how)].fetch_add(1, std::memory_order_relaxed);
-    });
+    for_each_element(t, stage,
+                     [&](Access const& access, std::size_t, Present& present, std::uint64_t&, int) {
+                       present.tasks[static_cast<std::size_t>(access.how)].fetch_add(
+                           1, std::memory_order_relaxed);
+                     });
   }
 
   void check_alone(int t) {
     for_each_element(
-        t, 0, [&](Access const& access, std::size_t, Present& present, std::uint64_t& value, int element) {
+        t, 0,
+        [&](Access const& access, std::size_t, Present& present, std::uint64_t& value,
+            int element) {
           for (int other = 0; other < how_count; ++other) {
             auto const how = static_cast<How>(other);
             if (!conflict(access.how, how) && !exclude(access.how, how)) continue;
             int own = 0;
-            for_each_element(t, 0, [&](Access const& mine, std::size_t, Present&, std::uint64_t& where, int) {
-              own += mine.how == how && &where == &value;
-            });
+            for_each_element(
+                t, 0, [&](Access const& mine, std::size_t, Present&, std::uint64_t& where, int) {
+                  own += mine.how == how && &where == &value;
+                });
             if (present.tasks[other].load(std::memory_order_relaxed) != own)
-              complain(name_of(t), " is not alone: it is at element ", std::to_string(element), " of a",
-                       std::to_string(access.array), " as ", to_string(access.how), ", and somebody else as ",
-                       to_string(how));
+              complain(name_of(t), " is not alone: it is at element ", std::to_string(element),
+                       " of a", std::to_string(access.array), " as ", to_string(access.how),
+                       ", and somebody else as ", to_string(how));
           }
         });
   }
 
   void leave(int t, std::size_t stage) {
-    for_each_element(t, stage, [&](Access const& access, std::size_t, Present& present, std::uint64_t&, int) {
-      present.tasks[static_cast<std::size_t>(access.how)].fetch_sub(1, std::memory_order_relaxed);
-    });
+    for_each_element(t, stage,
+                     [&](Access const& access, std::size_t, Present& present, std::uint64_t&, int) {
+                       present.tasks[static_cast<std::size_t>(access.how)].fetch_sub(
+                           1, std::memory_order_relaxed);
+                     });
   }
 
   void compute(int t, std::size_t stage) {
     std::uint64_t& digest = record(t).digest;
-    for_each_element(t, stage,
-                     [&](Access const& access, std::size_t k, Present&, std::uint64_t& value, int element) {
-                       std::uint64_t const more = contribution(task(t), stage, k, element);
-                       switch (access.how) {
-                         case How::read:
-                         case How::look:
-                           digest = mix(digest, value);
-                           break;
-                         case How::write:
-                         case How::read_write:
-                         case How::make:
-                           digest = mix(digest, value);
-                           value = mix(value, more);
-                           break;
-                         case How::atomic_add:
-                         case How::add:
-                           std::atomic_ref(value).fetch_add(more, std::memory_order_relaxed);
-                           break;
-                         case How::atomic_mul: {
-                           std::atomic_ref const shared(value);
-                           std::uint64_t old = shared.load(std::memory_order_relaxed);
-                           while (!shared.compare_exchange_weak(old, old * more, std::memory_order_relaxed)) {
-                           }
-                           break;
-                         }
-                         case How::exclusive:  // not atomic: that is the point
-                         case How::turn:
-                           value += more;
-                           break;
-                         case How::none:
-                           break;
-                       }
-                     });
+    for_each_element(
+        t, stage,
+        [&](Access const& access, std::size_t k, Present&, std::uint64_t& value, int element) {
+          std::uint64_t const more = contribution(task(t), stage, k, element);
+          switch (access.how) {
+            case How::read:
+            case How::look:
+              digest = mix(digest, value);
+              break;
+            case How::write:
+            case How::read_write:
+            case How::make:
+              digest = mix(digest, value);
+              value = mix(value, more);
+              break;
+            case How::atomic_add:
+            case How::add:
+              std::atomic_ref(value).fetch_add(more, std::memory_order_relaxed);
+              break;
+            case How::atomic_mul: {
+              std::atomic_ref const shared(value);
+              std::uint64_t old = shared.load(std::memory_order_relaxed);
+              while (!shared.compare_exchange_weak(old, old * more, std::memory_order_relaxed)) {
+              }
+              break;
+            }
+            case How::exclusive:  // not atomic: that is the point
+            case How::turn:
+              value += more;
+              break;
+            case How::none:
+              break;
+          }
+        });
   }
 
   Program const& m_program;
   Conflicts const m_conflicts;
   trellis::TaskGraph* m_graph = nullptr;
   std::vector<std::vector<std::uint64_t>> m_memory;
-  std::vector<std::vector<std::vector<Present>>> m_present;  ///< by scope (0: the graph), array, element
+  std::vector<std::vector<std::vector<Present>>>
+      m_present;  ///< by scope (0: the graph), array, element
   std::vector<std::vector<std::vector<std::vector<int>>>> m_elements;  ///< by task, stage, access
   std::vector<Record> m_records;
   std::atomic<std::uint64_t> m_clock{0};
@@ -498,9 +512,11 @@ Program shrink(Program program, std::chrono::seconds limit) {
   for (std::size_t chunk = std::max<std::size_t>(program.tasks.size() / 2, 1);;
        chunk = std::max<std::size_t>(chunk / 2, 1)) {
     bool smaller = false;
-    for (std::size_t first = 0; first < program.tasks.size() && std::chrono::steady_clock::now() < end;) {
+    for (std::size_t first = 0;
+         first < program.tasks.size() && std::chrono::steady_clock::now() < end;) {
       std::vector<bool> dropped(program.tasks.size());
-      for (std::size_t k = first; k < std::min(first + chunk, dropped.size()); ++k) dropped[k] = true;
+      for (std::size_t k = first; k < std::min(first + chunk, dropped.size()); ++k)
+        dropped[k] = true;
       Program candidate = without(program, dropped);
       if (fails(candidate)) {
         program = std::move(candidate);

@@ -11,9 +11,10 @@
 
 namespace random_program {
 
-/// Runs the program on a task graph and compares all that can be seen with the oracle: what is in memory,
-/// what each task read, who ran when and beside whom, who failed or was cancelled, what wait() and get() say,
-/// and the recorded graphs. Returns what is wrong, one line each; nothing when all is well.
+/// Runs the program on a task graph and compares all that can be seen with the oracle: what is in
+/// memory, what each task read, who ran when and beside whom, who failed or was cancelled, what
+/// wait() and get() say, and the recorded graphs. Returns what is wrong, one line each; nothing
+/// when all is well.
 [[nodiscard]] std::string run_on_engine(Program const& program);
 
 /// What has happened so far in this process: what never happens is not tested.

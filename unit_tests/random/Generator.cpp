@@ -10,7 +10,8 @@ namespace {
 
 class Generator {
  public:
-  Generator(std::uint64_t seed, Ingredients const& ingredients) : m_random(seed), m_with(ingredients) {
+  Generator(std::uint64_t seed, Ingredients const& ingredients)
+      : m_random(seed), m_with(ingredients) {
     m_program.seed = seed;
     // A failure and the main thread's wait(), which reports it, could come in any order.
     if (m_with.threads && m_with.failures) m_with.main_thread = false;
@@ -19,7 +20,8 @@ class Generator {
   Program make() {
     choose_settings();
     m_shared_arrays = 1 + below(3);
-    for (int a = 0; a < m_shared_arrays; ++a) m_program.arrays.push_back(1 + below(chance(3) ? 60 : 12));
+    for (int a = 0; a < m_shared_arrays; ++a)
+      m_program.arrays.push_back(1 + below(chance(3) ? 60 : 12));
     int const phases = 1 + below(m_with.failures ? 4 : 3);
     m_budget = 1 + below(m_with.max_tasks);
     m_throws_one_in = m_with.failures ? (chance(2) ? 40 : 8) : 0;
@@ -32,14 +34,17 @@ class Generator {
       }
     if (m_with.rules)
       for (int k = 1 + below(2); k > 0; --k) make_rule();
-    for (int p = 0; p < phases; ++p) make_phase(p, p + 1 == phases ? m_budget : m_budget / (phases - p));
+    for (int p = 0; p < phases; ++p)
+      make_phase(p, p + 1 == phases ? m_budget : m_budget / (phases - p));
     return std::move(m_program);
   }
 
  private:
   using Known = std::vector<int>;
 
-  int below(int n) { return n <= 1 ? 0 : static_cast<int>(m_random() % static_cast<std::uint64_t>(n)); }
+  int below(int n) {
+    return n <= 1 ? 0 : static_cast<int>(m_random() % static_cast<std::uint64_t>(n));
+  }
   bool chance(int one_in) { return one_in > 0 && below(one_in) == 0; }
 
   void choose_settings() {
@@ -78,9 +83,11 @@ class Generator {
 
   void add_outer_steps(std::vector<Step>& steps, Known& known, int phase) {
     if (chance(20)) steps.push_back({Step::Kind::pause});
-    if (chance(25) && !known.empty()) steps.push_back({Step::Kind::wait_for, known[index_of(known)]});
+    if (chance(25) && !known.empty())
+      steps.push_back({Step::Kind::wait_for, known[index_of(known)]});
     int const task = add_task(-1, phase, known, 0, {});
-    if (m_with.refine && !known.empty() && chance(3)) add_refinement(steps, phase, known[index_of(known)]);
+    if (m_with.refine && !known.empty() && chance(3))
+      add_refinement(steps, phase, known[index_of(known)]);
     steps.push_back({Step::Kind::submit, task});
     known.push_back(task);
   }
@@ -90,8 +97,8 @@ class Generator {
     return static_cast<std::size_t>(chance(3) ? below(size) : size - 1 - below(std::min(size, 6)));
   }
 
-  /// `known`: tasks whose submission is over when this one is submitted. `only`: it may touch these arrays
-  /// alone.
+  /// `known`: tasks whose submission is over when this one is submitted. `only`: it may touch these
+  /// arrays alone.
   int add_task(int parent, int phase, Known const& known, int depth, std::vector<int> const& only) {
     --m_budget;
     int const number = static_cast<int>(m_program.tasks.size());
@@ -123,8 +130,10 @@ class Generator {
       return number;
     }
     if (chance(8)) task.steps.push_back({Step::Kind::pause});
-    // Waits that always end: for what was submitted before this task, by a task that holds no exclusive area.
-    if (m_with.waits && (!exclusive || m_with.wild_waits) && only.empty() && !known.empty() && chance(6))
+    // Waits that always end: for what was submitted before this task, by a task that holds no
+    // exclusive area.
+    if (m_with.waits && (!exclusive || m_with.wild_waits) && only.empty() && !known.empty() &&
+        chance(6))
       task.steps.push_back({Step::Kind::wait_for, known[index_of(known)]});
     if (m_with.nested && depth < 3 && chance(depth == 0 ? 5 : 3)) {
       m_program.tasks[static_cast<std::size_t>(number)] = task;
@@ -134,8 +143,8 @@ class Generator {
     return number;
   }
 
-  /// A task that waits for its children gives them an array of their own; then nothing that waits for it can
-  /// hold them up.
+  /// A task that waits for its children gives them an array of their own; then nothing that waits
+  /// for it can hold them up.
   void add_children(Task& task, int number, int phase, Known known, int depth, bool exclusive,
                     std::vector<int> const& only) {
     bool const awaits = m_with.waits && !exclusive && !m_synchronizing_one_in && chance(2);
@@ -147,7 +156,8 @@ class Generator {
     int const children = 1 + below(4);
     Known own;
     for (int k = 0; k < children && m_budget > 0; ++k) {
-      int const child = add_task(number, phase, arrays.empty() ? known : Known{}, depth + 1, arrays);
+      int const child =
+          add_task(number, phase, arrays.empty() ? known : Known{}, depth + 1, arrays);
       task.steps.push_back({Step::Kind::submit, child});
       own.push_back(child);
       known.push_back(child);
@@ -164,7 +174,8 @@ class Generator {
     Known known = {};  ///< submitted before the task, or before whatever it is a part of
     std::vector<int> only = {};
     int depth = 0;
-    bool quiet = false;  ///< neither it nor what it is a part of excludes anybody: it may wait outside
+    bool quiet =
+        false;  ///< neither it nor what it is a part of excludes anybody: it may wait outside
     std::vector<Access> has = {};  ///< now
     std::vector<Access> local = {};
     Known parts = {};
@@ -172,14 +183,18 @@ class Generator {
     Known children = {};
   };
 
-  [[nodiscard]] bool changes_itself() const { return m_with.parts || m_with.demotion || m_with.refine; }
+  [[nodiscard]] bool changes_itself() const {
+    return m_with.parts || m_with.demotion || m_with.refine;
+  }
   [[nodiscard]] bool counts(Access const& access) const {
     return access.how != How::none && !access.elements().empty();
   }
   bool may_exclude(Task const& task) const {
-    bool const ruled = std::any_of(m_program.rules.begin(), m_program.rules.end(),
-                                   [&](Rule const& rule) { return rule.exclusive && task.tag != 0; });
-    return ruled || std::any_of(task.accesses.begin(), task.accesses.end(), [](Access const& access) {
+    bool const ruled =
+        std::any_of(m_program.rules.begin(), m_program.rules.end(),
+                    [&](Rule const& rule) { return rule.exclusive && task.tag != 0; });
+    return ruled ||
+           std::any_of(task.accesses.begin(), task.accesses.end(), [](Access const& access) {
              return exclude(access.how, How::exclusive) || exclude(access.how, How::turn);
            });
   }
@@ -210,8 +225,8 @@ class Generator {
           known.insert(known.end(), body.children.begin(), body.children.end());
           known.insert(known.end(), body.parts.begin(), body.parts.end());
           std::sort(known.begin(), known.end());
-          int const child =
-              add_task(number, task.phase, body.only.empty() ? known : Known{}, body.depth + 1, body.only);
+          int const child = add_task(number, task.phase, body.only.empty() ? known : Known{},
+                                     body.depth + 1, body.only);
           steps.push_back({Step::Kind::submit, child});
           body.children.push_back(child);
         }
@@ -242,9 +257,11 @@ class Generator {
     Known candidates = body.parts;
     if (body.quiet || m_with.wild_waits)
       candidates.insert(candidates.end(), body.known.begin(), body.known.end());
-    if (m_with.wild_waits) candidates.insert(candidates.end(), body.children.begin(), body.children.end());
+    if (m_with.wild_waits)
+      candidates.insert(candidates.end(), body.children.begin(), body.children.end());
     std::sort(candidates.begin(), candidates.end());
-    if (!candidates.empty()) steps.push_back({Step::Kind::wait_for, candidates[index_of(candidates)]});
+    if (!candidates.empty())
+      steps.push_back({Step::Kind::wait_for, candidates[index_of(candidates)]});
   }
 
   /// What the parts that may still run touch is theirs, unless it does not matter who is first.
@@ -286,7 +303,8 @@ class Generator {
       for (int k = below(4); k > 0; --k)
         task.accesses.push_back(
             part_of(pool[static_cast<std::size_t>(below(static_cast<int>(pool.size())))], true));
-    // After parts submitted before, or, where nobody can be held up, after what was there before the whole.
+    // After parts submitted before, or, where nobody can be held up, after what was there before
+    // the whole.
     Known siblings = body.parts;
     if (!siblings.empty() && chance(6)) task.after.push_back(siblings[index_of(siblings)]);
     if (body.quiet && !body.known.empty() && chance(6))
@@ -334,7 +352,8 @@ class Generator {
       if (excludes && !may_exclude_others) continue;
       hows.push_back(how);
     }
-    if (!hows.empty()) access.how = hows[static_cast<std::size_t>(below(static_cast<int>(hows.size())))];
+    if (!hows.empty())
+      access.how = hows[static_cast<std::size_t>(below(static_cast<int>(hows.size())))];
     return access;
   }
 
@@ -364,13 +383,15 @@ class Generator {
     Step step{Step::Kind::demote};
     for (int k = 1 + below(2); k > 0; --k)
       step.accesses.push_back(
-          part_of(body.has[static_cast<std::size_t>(below(static_cast<int>(body.has.size())))], !body.quiet));
+          part_of(body.has[static_cast<std::size_t>(below(static_cast<int>(body.has.size())))],
+                  !body.quiet));
     give_up(steps, body, std::move(step));
   }
 
   void release(std::vector<Step>& steps, Body& body) {
     if (body.has.empty()) return;
-    Access const& what = body.has[static_cast<std::size_t>(below(static_cast<int>(body.has.size())))];
+    Access const& what =
+        body.has[static_cast<std::size_t>(below(static_cast<int>(body.has.size())))];
     give_up(steps, body, {Step::Kind::release, -1, {what}});
   }
 
@@ -424,7 +445,8 @@ class Generator {
       left.dimensions[0].extent = extent / 2;
       right.dimensions[0].extent = extent - extent / 2;
       right.first += extent / 2 * access.dimensions[0].stride;
-      if (extent >= 2 && left.elements().size() + right.elements().size() == access.elements().size() &&
+      if (extent >= 2 &&
+          left.elements().size() + right.elements().size() == access.elements().size() &&
           nested(access) && chance(2)) {
         part.accesses = {left};
         parts.push_back(part);
@@ -435,7 +457,8 @@ class Generator {
       parts.push_back(part);
     }
     if (parts.empty()) return false;
-    if (whole.throws) parts[static_cast<std::size_t>(below(static_cast<int>(parts.size())))].throws = true;
+    if (whole.throws)
+      parts[static_cast<std::size_t>(below(static_cast<int>(parts.size())))].throws = true;
     for (Task& part : parts) {
       int const number = static_cast<int>(m_program.tasks.size());
       m_program.tasks.push_back(std::move(part));
@@ -450,7 +473,8 @@ class Generator {
   /// Strides as in a View: then Trellis knows exactly what lies within what.
   static bool nested(Access const& access) {
     std::vector<Access::Dimension> dimensions = access.dimensions;
-    std::sort(dimensions.begin(), dimensions.end(), [](auto a, auto b) { return a.stride < b.stride; });
+    std::sort(dimensions.begin(), dimensions.end(),
+              [](auto a, auto b) { return a.stride < b.stride; });
     int span = 1;
     for (auto const& [extent, stride] : dimensions) {
       if (stride < span) return false;
@@ -461,19 +485,22 @@ class Generator {
 
   Access make_access(std::vector<int> const& only) {
     Access access;
-    access.array = only.empty() ? below(m_shared_arrays)
-                                : only[static_cast<std::size_t>(below(static_cast<int>(only.size())))];
-    constexpr std::array<How, 16> hows = {How::read,       How::read,       How::read,       How::read,
-                                          How::write,      How::write,      How::read_write, How::read_write,
-                                          How::atomic_add, How::atomic_add, How::atomic_mul, How::atomic_mul,
-                                          How::exclusive,  How::exclusive,  How::exclusive,  How::none};
+    access.array = only.empty()
+                       ? below(m_shared_arrays)
+                       : only[static_cast<std::size_t>(below(static_cast<int>(only.size())))];
+    constexpr std::array<How, 16> hows = {
+        How::read,       How::read,       How::read,       How::read,
+        How::write,      How::write,      How::read_write, How::read_write,
+        How::atomic_add, How::atomic_add, How::atomic_mul, How::atomic_mul,
+        How::exclusive,  How::exclusive,  How::exclusive,  How::none};
     access.how = hows[static_cast<std::size_t>(below(16))];
     if (m_favourite != How::none && chance(2)) access.how = m_favourite;
     if (m_with.states && chance(3)) {
       access.how = static_cast<How>(static_cast<int>(How::look) + below(4));
       if (only.empty() && !m_program.tokens.empty() && chance(2))
         access.array =
-            m_program.tokens[static_cast<std::size_t>(below(static_cast<int>(m_program.tokens.size())))];
+            m_program
+                .tokens[static_cast<std::size_t>(below(static_cast<int>(m_program.tokens.size())))];
     }
     access.tells_allocation = !chance(6);
     int const size = m_program.arrays[static_cast<std::size_t>(access.array)];

@@ -19,14 +19,16 @@ Conflicts::Conflicts(Program const& program)
       auto& stage = touches.emplace_back();
       for (Access const& access : accesses)
         if (access.how != How::none)
-          for (int const element : access.elements()) stage.push_back({access.array, element, access.how});
+          for (int const element : access.elements())
+            stage.push_back({access.array, element, access.how});
       std::sort(stage.begin(), stage.end(), [](Touch const& a, Touch const& b) {
         return std::pair(a.array, a.element) < std::pair(b.array, b.element);
       });
     }
     int const number = static_cast<int>(m_touches.size()) - 1;
     for (auto const& [array, element, how] : touches[0])
-      touchers[static_cast<std::size_t>(array)][static_cast<std::size_t>(element)].push_back({number, how});
+      touchers[static_cast<std::size_t>(array)][static_cast<std::size_t>(element)].push_back(
+          {number, how});
   }
   for (auto const& array : touchers)
     for (auto const& here : array)
@@ -75,7 +77,8 @@ bool Conflicts::synchronizing(int a, int b) const {
 bool Conflicts::by_rule(int first, int second, bool exclusive) const {
   if (!same_scope(first, second)) return false;
   return std::any_of(m_program.rules.begin(), m_program.rules.end(), [&](Rule const& rule) {
-    return rule.exclusive == exclusive && rule.holds[m_program.task(first).tag][m_program.task(second).tag];
+    return rule.exclusive == exclusive &&
+           rule.holds[m_program.task(first).tag][m_program.task(second).tag];
   });
 }
 
@@ -93,7 +96,8 @@ class Oracle {
     m_outcome.stage.assign(count, 0);
     m_outcome.steps.assign(count, 0);
     m_arrival.assign(count, order.size());
-    for (std::size_t n = 0; n < order.size(); ++n) m_arrival[static_cast<std::size_t>(order[n])] = n;
+    for (std::size_t n = 0; n < order.size(); ++n)
+      m_arrival[static_cast<std::size_t>(order[n])] = n;
     for (int array = 0; array < static_cast<int>(program.arrays.size()); ++array) {
       auto& memory = m_outcome.memory.emplace_back();
       for (int element = 0; element < program.arrays[static_cast<std::size_t>(array)]; ++element)
@@ -135,7 +139,8 @@ class Oracle {
       blame(t, m_outcome.origin[static_cast<std::size_t>(before)]);
     }
     if (m_refined[static_cast<std::size_t>(t)]) {
-      int const origin = fate(t) == Fate::cancelled ? m_outcome.origin[static_cast<std::size_t>(t)] : -1;
+      int const origin =
+          fate(t) == Fate::cancelled ? m_outcome.origin[static_cast<std::size_t>(t)] : -1;
       std::vector<int> parts = task.refinement;
       execute_parts(t, parts, origin);
     } else if (fate(t) != Fate::cancelled) {
@@ -162,7 +167,8 @@ class Oracle {
     bool over = false;
     for (Step const& step : body_of(task)) {
       ++m_outcome.steps[static_cast<std::size_t>(t)];
-      if (step.kind == Step::Kind::submit && m_program.task(step.task).owner == t) parts.push_back(step.task);
+      if (step.kind == Step::Kind::submit && m_program.task(step.task).owner == t)
+        parts.push_back(step.task);
       if (step.kind == Step::Kind::demote || step.kind == Step::Kind::release) ++stage;
       if (step.kind == Step::Kind::compute) compute(t, stage);
       if (step.kind == Step::Kind::wait_parts) execute_parts(t, parts);
@@ -182,7 +188,8 @@ class Oracle {
       Access const& access = accesses[k];
       for (int const element : access.elements()) {
         std::uint64_t& value =
-            m_outcome.memory[static_cast<std::size_t>(access.array)][static_cast<std::size_t>(element)];
+            m_outcome
+                .memory[static_cast<std::size_t>(access.array)][static_cast<std::size_t>(element)];
         std::uint64_t const more = contribution(m_program.task(t), stage, k, element);
         switch (access.how) {
           case How::read:
@@ -221,8 +228,8 @@ class Oracle {
 
 }  // namespace
 
-Outcome run_serially(Program const& program, Conflicts const& conflicts, std::vector<int> const& order,
-                     std::vector<bool> const& refined) {
+Outcome run_serially(Program const& program, Conflicts const& conflicts,
+                     std::vector<int> const& order, std::vector<bool> const& refined) {
   return Oracle(program, conflicts, order, refined)();
 }
 

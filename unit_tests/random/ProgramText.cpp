@@ -38,8 +38,8 @@ void write_steps(std::ostream& out, std::vector<Step> const& steps) {
 std::string to_string(Program const& program) {
   std::ostringstream out;
   Settings const& settings = program.settings;
-  out << "seed " << program.seed << ": " << settings.workers << " workers, policy " << settings.policy
-      << ", in flight " << settings.in_flight << ", record " << settings.record
+  out << "seed " << program.seed << ": " << settings.workers << " workers, policy "
+      << settings.policy << ", in flight " << settings.in_flight << ", record " << settings.record
       << (settings.wild ? ", wild waits" : "") << "\narrays of";
   for (int const size : program.arrays) out << ' ' << size;
   out << " elements";

@@ -8,9 +8,9 @@
 namespace random_program {
 
 char const* to_string(How how) {
-  constexpr std::array<char const*, how_count> names = {"read",       "write",     "read_write", "atomic_add",
-                                                        "atomic_mul", "exclusive", "none",       "look",
-                                                        "add",        "turn",      "make"};
+  constexpr std::array<char const*, how_count> names = {
+      "read", "write", "read_write", "atomic_add", "atomic_mul", "exclusive",
+      "none", "look",  "add",        "turn",       "make"};
   return names[static_cast<std::size_t>(how)];
 }
 
@@ -68,7 +68,8 @@ bool Program::has_waits_in_tasks() const {
   });
 }
 bool Program::has_several_threads() const {
-  return std::any_of(phases.begin(), phases.end(), [](auto const& threads) { return threads.size() > 1; });
+  return std::any_of(phases.begin(), phases.end(),
+                     [](auto const& threads) { return threads.size() > 1; });
 }
 bool Program::has_nested_tasks() const {
   return std::any_of(tasks.begin(), tasks.end(), [](Task const& task) { return task.parent >= 0; });
@@ -98,12 +99,14 @@ bool Program::lies_within(Access const& inner, Access const& outer) const {
          includes(outer.elements(), inner.elements());
 }
 
-std::vector<Access> after_step(Program const& program, std::vector<Access> const& has, Step const& step) {
+std::vector<Access> after_step(Program const& program, std::vector<Access> const& has,
+                               Step const& step) {
   std::vector<Access> result;
   if (step.kind == Step::Kind::release) {
     for (Access const& mine : has)
       if (std::none_of(step.accesses.begin(), step.accesses.end(), [&](Access const& request) {
-            return request.array == mine.array && includes(program.area(request), program.area(mine));
+            return request.array == mine.array &&
+                   includes(program.area(request), program.area(mine));
           }))
         result.push_back(mine);
     return result;
@@ -156,7 +159,8 @@ Program without(Program const& program, std::vector<bool> dropped) {
   auto const keep_tasks = [&](std::vector<int> const& tasks) {
     std::vector<int> kept;
     for (int const task : tasks)
-      if (number[static_cast<std::size_t>(task)] >= 0) kept.push_back(number[static_cast<std::size_t>(task)]);
+      if (number[static_cast<std::size_t>(task)] >= 0)
+        kept.push_back(number[static_cast<std::size_t>(task)]);
     return kept;
   };
   auto const keep = [&](std::vector<Step> const& steps) {

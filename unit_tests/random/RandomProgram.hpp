@@ -8,15 +8,17 @@
 #include <utility>
 #include <vector>
 
-/// Random task programs as plain data, and what they must do: an oracle that knows nothing of Trellis.
+/// Random task programs as plain data, and what they must do: an oracle that knows nothing of
+/// Trellis.
 ///
-/// Memory is a few arrays of 64-bit elements. A task's body does arithmetic on the elements that it declared:
-/// order-sensitive for reads and writes, commutative for atomic and exclusive accesses. So the outcome of a
-/// program is a function of the order in which its tasks were submitted, whatever ran when.
+/// Memory is a few arrays of 64-bit elements. A task's body does arithmetic on the elements that it
+/// declared: order-sensitive for reads and writes, commutative for atomic and exclusive accesses.
+/// So the outcome of a program is a function of the order in which its tasks were submitted,
+/// whatever ran when.
 namespace random_program {
 
-/// The built-in modes, in Trellis' order, then states of the test's own: `look` reads, `add` and `turn` add
-/// (two turns, or a turn and an add, not at the same time), `make` writes.
+/// The built-in modes, in Trellis' order, then states of the test's own: `look` reads, `add` and
+/// `turn` add (two turns, or a turn and an add, not at the same time), `make` writes.
 enum class How : std::uint8_t {
   read,
   write,
@@ -53,7 +55,8 @@ struct Access {
   How how = How::read;
   int first = 0;
   std::vector<Dimension> dimensions = {};
-  bool tells_allocation = true;  ///< else it is an unmanaged View: nobody knows what it is a part of
+  bool tells_allocation =
+      true;  ///< else it is an unmanaged View: nobody knows what it is a part of
   friend bool operator==(Access const&, Access const&) = default;
 
   [[nodiscard]] std::vector<int> elements() const;  ///< sorted, each once
@@ -96,7 +99,8 @@ struct Task {
   int phase = 0;
 };
 
-/// Of two tasks of one scope, by their tags, the one submitted first on the left. No rule for tag 0.
+/// Of two tasks of one scope, by their tags, the one submitted first on the left. No rule for tag
+/// 0.
 inline constexpr int tag_count = 4;
 struct Rule {
   bool exclusive = false;  ///< else ordered
@@ -111,13 +115,14 @@ struct Settings {
   bool wild = false;  ///< waits may be hopeless: then they must throw, and nothing else happens
 };
 
-/// In each phase some threads (the first is the main thread) follow their steps; then the main thread waits
-/// for all tasks.
+/// In each phase some threads (the first is the main thread) follow their steps; then the main
+/// thread waits for all tasks.
 struct Program {
   std::uint64_t seed = 0;
   Settings settings;
   std::vector<int> arrays = {};  ///< number of elements
-  /// To these all accesses are by states, to one interval, and Trellis is told of it as a part of the state.
+  /// To these all accesses are by states, to one interval, and Trellis is told of it as a part of
+  /// the state.
   std::vector<int> tokens = {};
   std::vector<Rule> rules = {};
   std::vector<Task> tasks = {};
@@ -177,9 +182,10 @@ struct Ingredients {
 [[nodiscard]] constexpr std::uint64_t initial_value(int array, int element) {
   return mix(static_cast<std::uint64_t>(array) + 1, static_cast<std::uint64_t>(element) + 1);
 }
-/// What a task puts into an element: odd, so that products keep all of it. `stage`: after how many demotions.
-[[nodiscard]] constexpr std::uint64_t contribution(Task const& task, std::size_t stage, std::size_t access,
-                                                   int element) {
+/// What a task puts into an element: odd, so that products keep all of it. `stage`: after how many
+/// demotions.
+[[nodiscard]] constexpr std::uint64_t contribution(Task const& task, std::size_t stage,
+                                                   std::size_t access, int element) {
   return mix(task.salt + 64 * stage + access, static_cast<std::uint64_t>(element)) | 1u;
 }
 
@@ -191,7 +197,9 @@ class Conflicts {
     return m_program.task(a).owner == m_program.task(b).owner;
   }
   /// By what the two have declared. Symmetric.
-  [[nodiscard]] bool by_access(int a, int b) const { return same_scope(a, b) && m_access[index(a, b)]; }
+  [[nodiscard]] bool by_access(int a, int b) const {
+    return same_scope(a, b) && m_access[index(a, b)];
+  }
   /// By what the first has after some demotions, and what the second has declared.
   [[nodiscard]] bool by_access(int a, std::size_t stage, int b) const;
   [[nodiscard]] bool exclude(int a, std::size_t stage_a, int b, std::size_t stage_b) const;
@@ -235,14 +243,15 @@ enum class Fate : std::uint8_t { not_submitted, done, failed, cancelled };
 
 struct Outcome {
   std::vector<std::vector<std::uint64_t>> memory;
-  std::vector<Fate> fate;   ///< by task
-  std::vector<int> origin;  ///< by task: which body's exception made it fail or be cancelled, -1: none
+  std::vector<Fate> fate;  ///< by task
+  std::vector<int>
+      origin;  ///< by task: which body's exception made it fail or be cancelled, -1: none
   std::vector<std::uint64_t> digest;  ///< by task: of what it read
   std::vector<std::size_t> stage;     ///< by task: after how many demotions it ended
   std::vector<std::size_t> steps;     ///< by task: how many of its body's were followed
 };
-/// Runs the tasks one by one in this order (of submission), parts in the place of their owner. `refined`: the
-/// tasks that were refined.
+/// Runs the tasks one by one in this order (of submission), parts in the place of their owner.
+/// `refined`: the tasks that were refined.
 [[nodiscard]] Outcome run_serially(Program const& program, Conflicts const& conflicts,
                                    std::vector<int> const& order, std::vector<bool> const& refined);
 

@@ -18,7 +18,8 @@ inline auto seeds(int share, std::uint64_t default_count = trellis::Test::saniti
     return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
   };
   std::uint64_t const first = from("TRELLIS_TEST_FIRST_SEED", 1);
-  std::uint64_t const count = from("TRELLIS_TEST_SEEDS", default_count * static_cast<std::uint64_t>(share));
+  std::uint64_t const count =
+      from("TRELLIS_TEST_SEEDS", default_count * static_cast<std::uint64_t>(share));
   return std::views::iota(first, first + count);
 }
 

@@ -71,7 +71,8 @@ TEST(FoundPrograms, a_wait_for_a_task_behind_ones_own_exclusive_area_throws_or_e
 }
 
 /// The same, but the area is in the way only when another task starts to wait.
-TEST(FoundPrograms, a_wait_for_a_task_that_later_waits_behind_ones_own_exclusive_area_throws_or_ends) {
+TEST(FoundPrograms,
+     a_wait_for_a_task_that_later_waits_behind_ones_own_exclusive_area_throws_or_ends) {
   Program program;
   program.settings = {.workers = 3, .wild = true};
   program.arrays = {4};
@@ -95,21 +96,24 @@ TEST(FoundPrograms, a_main_thread_task_that_waits_for_another_task_is_not_run_on
   expect_well(program);
 }
 
-/// Task 2 sleeps on the main thread and needs a main-thread task that 0 starts to wait for only then.
+/// Task 2 sleeps on the main thread and needs a main-thread task that 0 starts to wait for only
+/// then.
 TEST(FoundPrograms, a_main_thread_task_that_somebody_needs_is_run_on_top_of_a_waiting_one) {
   Program program;
   program.settings = {.workers = 2};
   program.arrays = {4};
-  program.tasks = {{.steps = {pause_step, pause_step, pause_step, submit(1), pause_step, wait_for(1)}},
-                   {.main_thread = true},
-                   {.main_thread = true, .steps = {wait_for(0)}}};
+  program.tasks = {
+      {.steps = {pause_step, pause_step, pause_step, submit(1), pause_step, wait_for(1)}},
+      {.main_thread = true},
+      {.main_thread = true, .steps = {wait_for(0)}}};
   program.phases = {{{submit(0), submit(2)}}};
   expect_well(program);
 }
 
-/// Task 1 has got the area and queues for the main thread, which sleeps in 2; that waits for 3, which needs
-/// the area.
-TEST(FoundPrograms, a_main_thread_task_that_holds_an_area_somebody_needs_is_run_on_top_of_a_waiting_one) {
+/// Task 1 has got the area and queues for the main thread, which sleeps in 2; that waits for 3,
+/// which needs the area.
+TEST(FoundPrograms,
+     a_main_thread_task_that_holds_an_area_somebody_needs_is_run_on_top_of_a_waiting_one) {
   Program program;
   program.settings = {.workers = 4, .policy = "fifo"};
   program.arrays = {4};
@@ -121,18 +125,20 @@ TEST(FoundPrograms, a_main_thread_task_that_holds_an_area_somebody_needs_is_run_
   expect_well(program);
 }
 
-/// Task 5 holds a0 and sleeps until 3 is over, which comes after 2, which needs a1 alone; 4 needs both and is
-/// first in the queue.
-TEST(FoundPrograms, a_task_that_queues_behind_a_sleeping_one_does_not_keep_others_from_their_areas) {
+/// Task 5 holds a0 and sleeps until 3 is over, which comes after 2, which needs a1 alone; 4 needs
+/// both and is first in the queue.
+TEST(FoundPrograms,
+     a_task_that_queues_behind_a_sleeping_one_does_not_keep_others_from_their_areas) {
   Program program;
   program.settings.workers = 3;
   program.arrays = {4, 4};
-  program.tasks = {{.steps = {pause_step, pause_step, pause_step, pause_step, pause_step, pause_step}},
-                   {.steps = {pause_step, pause_step}},
-                   {.accesses = {all_of(How::exclusive, 1)}, .after = {0}},
-                   {.after = {2}},
-                   {.accesses = {all_of(How::exclusive, 0), all_of(How::exclusive, 1)}, .after = {1}},
-                   {.accesses = {all_of(How::exclusive, 0)}, .steps = {wait_for(3)}}};
+  program.tasks = {
+      {.steps = {pause_step, pause_step, pause_step, pause_step, pause_step, pause_step}},
+      {.steps = {pause_step, pause_step}},
+      {.accesses = {all_of(How::exclusive, 1)}, .after = {0}},
+      {.after = {2}},
+      {.accesses = {all_of(How::exclusive, 0), all_of(How::exclusive, 1)}, .after = {1}},
+      {.accesses = {all_of(How::exclusive, 0)}, .steps = {wait_for(3)}}};
   program.phases = {{{submit(0), submit(1), submit(2), submit(3), submit(4), submit(5)}}};
   expect_well(program);
 }
@@ -144,7 +150,8 @@ TEST(FoundPrograms, a_failed_reader_among_many_cancels_the_next_writer) {
   program.arrays = {4};
   program.phases = {{{}}};
   for (int t = 0; t < 100; ++t) {
-    program.tasks.push_back({.accesses = {all_of(t < 99 ? How::read : How::write)}, .throws = t == 0});
+    program.tasks.push_back(
+        {.accesses = {all_of(t < 99 ? How::read : How::write)}, .throws = t == 0});
     program.phases[0][0].push_back(submit(t));
     if (t % 10 == 0) program.phases[0][0].push_back(wait_for(t));
   }
@@ -164,7 +171,8 @@ TEST(FoundPrograms, a_main_thread_task_that_waits_for_its_child_ends_with_one_wo
 // --- tasks that change while they run
 // -------------------------------------------------------------------------------------------
 
-/// A task submitted after the owner of a failed part is over learns of it another way than one before.
+/// A task submitted after the owner of a failed part is over learns of it another way than one
+/// before.
 TEST(FoundPrograms, what_comes_after_a_task_that_a_part_made_fail_is_cancelled) {
   Program program;
   program.arrays = {4};
@@ -194,9 +202,10 @@ TEST(FoundPrograms, the_order_behind_an_exclusive_access_that_was_released_is_re
   Program program;
   program.settings = {.workers = 3, .record = true};
   program.arrays = {4};
-  program.tasks = {{.accesses = {all_of(How::exclusive)},
-                    .steps = {{Step::Kind::release, -1, {all_of(How::exclusive)}}, pause_step, pause_step}},
-                   {.accesses = {all_of(How::exclusive)}}};
+  program.tasks = {
+      {.accesses = {all_of(How::exclusive)},
+       .steps = {{Step::Kind::release, -1, {all_of(How::exclusive)}}, pause_step, pause_step}},
+      {.accesses = {all_of(How::exclusive)}}};
   for (Task& task : program.tasks) task.steps_first = false;
   program.tasks[0].says_when_to_compute = true;
   program.phases = {{{submit(0), submit(1)}}};
@@ -221,10 +230,11 @@ TEST(FoundPrograms, a_path_leads_past_a_state_that_was_given_up) {
 TEST(FoundPrograms, in_serial_order_nobody_comes_between_an_exclusive_task_and_its_parts) {
   Program program;
   program.arrays = {4};
-  program.tasks = {{.steps = {submit(1), submit(3)}},
-                   {.accesses = {all_of(How::exclusive)}, .steps_first = false, .steps = {submit(2)}},
-                   {.accesses = {all_of(How::exclusive)}, .owner = 1},
-                   {.accesses = {all_of(How::exclusive)}}};
+  program.tasks = {
+      {.steps = {submit(1), submit(3)}},
+      {.accesses = {all_of(How::exclusive)}, .steps_first = false, .steps = {submit(2)}},
+      {.accesses = {all_of(How::exclusive)}, .owner = 1},
+      {.accesses = {all_of(How::exclusive)}}};
   program.tasks[1].says_when_to_compute = true;
   program.phases = {{{submit(0)}}};
   expect_well(program);
@@ -248,10 +258,11 @@ TEST(FoundPrograms, a_wait_for_a_part_of_a_pending_task_behind_ones_own_exclusiv
   Program program;
   program.settings = {.workers = 2, .wild = true};
   program.arrays = {4};
-  program.tasks = {{.accesses = {all_of(How::exclusive)}, .steps = {pause_step, submit(3), submit(1)}},
-                   {.accesses = {all_of(How::exclusive)}, .after = {3}, .refinement = {2}},
-                   {.accesses = {all_of(How::exclusive)}, .owner = 1, .parent = 1},
-                   {.steps = {pause_step, pause_step}}};
+  program.tasks = {
+      {.accesses = {all_of(How::exclusive)}, .steps = {pause_step, submit(3), submit(1)}},
+      {.accesses = {all_of(How::exclusive)}, .after = {3}, .refinement = {2}},
+      {.accesses = {all_of(How::exclusive)}, .owner = 1, .parent = 1},
+      {.steps = {pause_step, pause_step}}};
   program.tasks[0].steps.push_back({Step::Kind::refine, 1});
   program.tasks[0].steps.push_back(wait_for(2));
   program.phases = {{{submit(0)}}};
@@ -276,9 +287,10 @@ TEST(FoundPrograms, who_is_behind_a_task_that_a_demotion_lets_go_still_waits) {
   expect_well(program);
 }
 
-/// Task 5 holds a0; 4 needs both and is first in the queue, 2 behind it needs a1 alone. Then 5 sleeps until 3
-/// is over, which comes after 2.
-TEST(FoundPrograms, a_task_that_falls_asleep_lets_those_pass_who_queue_behind_one_that_waits_for_it) {
+/// Task 5 holds a0; 4 needs both and is first in the queue, 2 behind it needs a1 alone. Then 5
+/// sleeps until 3 is over, which comes after 2.
+TEST(FoundPrograms,
+     a_task_that_falls_asleep_lets_those_pass_who_queue_behind_one_that_waits_for_it) {
   Program program;
   program.settings.workers = 4;
   program.arrays = {4, 4};
@@ -289,7 +301,8 @@ TEST(FoundPrograms, a_task_that_falls_asleep_lets_those_pass_who_queue_behind_on
       {.after = {2}},
       {.accesses = {all_of(How::exclusive, 0), all_of(How::exclusive, 1)}, .after = {1}},
       {.accesses = {all_of(How::exclusive, 0)},
-       .steps = {pause_step, pause_step, pause_step, pause_step, pause_step, pause_step, wait_for(3)}}};
+       .steps = {pause_step, pause_step, pause_step, pause_step, pause_step, pause_step,
+                 wait_for(3)}}};
   program.phases = {{{submit(0), submit(1), submit(2), submit(3), submit(4), submit(5)}}};
   expect_well(program);
 }
@@ -299,17 +312,19 @@ TEST(FoundPrograms, who_waits_for_an_exclusive_area_gets_it_when_it_is_released)
   Program program;
   program.settings = {.workers = 2, .record = true};
   program.arrays = {4};
-  program.tasks = {
-      {.accesses = {all_of(How::exclusive)},
-       .steps_first = false,
-       .steps = {submit(1), pause_step, {Step::Kind::release, -1, {all_of(How::exclusive)}}, wait_for(1)}},
-      {.accesses = {all_of(How::exclusive)}}};
+  program.tasks = {{.accesses = {all_of(How::exclusive)},
+                    .steps_first = false,
+                    .steps = {submit(1),
+                              pause_step,
+                              {Step::Kind::release, -1, {all_of(How::exclusive)}},
+                              wait_for(1)}},
+                   {.accesses = {all_of(How::exclusive)}}};
   program.phases = {{{submit(0)}}};
   expect_well(program);
 }
 
-/// Task 1 conflicts with 0 only before its demotion, and 2 with both; a rule orders 2 behind 0 as well, which
-/// is no dependency.
+/// Task 1 conflicts with 0 only before its demotion, and 2 with both; a rule orders 2 behind 0 as
+/// well, which is no dependency.
 TEST(FoundPrograms, a_demotion_leaves_a_dependency_on_a_task_that_a_rule_orders_too) {
   auto const interval = [](How how, int first, int count) {
     return Access{.array = 0, .how = how, .first = first, .dimensions = {{count, 1}}};

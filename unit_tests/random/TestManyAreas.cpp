@@ -5,7 +5,7 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_TaskGraph.hpp>
-#include <impl/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphAccess.hpp>
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,8 @@ template <class F>
 struct BodyOf {
   static void run(void* body, void*, trellis::Label const&) { (*static_cast<F*>(body))(); }
   static void destroy(void* body) noexcept { static_cast<F*>(body)->~F(); }
-  static void fail(void*, trellis::TaskId, std::string const&, trellis::Impl::FailurePtr const&) noexcept {}
+  static void fail(void*, trellis::TaskId, std::string const&,
+                   trellis::Impl::FailurePtr const&) noexcept {}
   static constexpr trellis::Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
 };
 
@@ -47,7 +48,8 @@ struct Piece {
   [[nodiscard]] trellis::Area area() const {
     std::uint64_t const extents[] = {extent};
     std::uint64_t const strides[] = {stride};
-    return trellis::Area::strided(buffer->data() + first, sizeof(std::uint64_t), 1, extents, strides);
+    return trellis::Area::strided(buffer->data() + first, sizeof(std::uint64_t), 1, extents,
+                                  strides);
   }
 };
 
@@ -63,7 +65,8 @@ trellis::Impl::TaskHandle submit(trellis::TaskGraph& graph, std::string label,
         info.end = info.begin + described.buffer->size() * sizeof(std::uint64_t);
       }};
   std::vector<trellis::Impl::AccessRequest> requests;
-  for (Piece const& piece : pieces) requests.push_back({piece.area(), piece.mode, &piece, &piece_ops});
+  for (Piece const& piece : pieces)
+    requests.push_back({piece.area(), piece.mode, &piece, &piece_ops});
   auto construct = [&](void* storage) { ::new (storage) Body(std::forward<F>(body)); };
   trellis::Impl::TaskSpec spec(trellis::Label(std::move(label)), BodyOf<Body>::ops, sizeof(Body),
                                alignof(Body), construct);
@@ -71,7 +74,8 @@ trellis::Impl::TaskHandle submit(trellis::TaskGraph& graph, std::string label,
   return trellis::Impl::GraphAccess::submit(graph, std::move(spec));
 }
 
-/// Mixes all elements of the first piece, adds to those of the others; the oracle does the same at once.
+/// Mixes all elements of the first piece, adds to those of the others; the oracle does the same at
+/// once.
 void compute(std::vector<Piece> const& pieces, std::uint64_t salt, std::uint64_t& digest) {
   for (Piece const& piece : pieces)
     for (std::size_t k = 0; k < piece.extent; ++k) {
@@ -133,8 +137,8 @@ TEST(ManyAreas, of_one_buffer_are_forgotten_and_met_again) {
       for (std::size_t k = 0; k <= random() % 3; ++k) {
         constexpr trellis::Mode modes[] = {trellis::Mode::read, trellis::Mode::read_write,
                                            trellis::Mode::atomic_add};
-        pieces.push_back({twin.parallel, base + random() % window, 1 + random() % 8, 1 + random() % 8,
-                          modes[random() % 3]});
+        pieces.push_back({twin.parallel, base + random() % window, 1 + random() % 8,
+                          1 + random() % 8, modes[random() % 3]});
       }
       if (random() % 2000 == 0) pieces = {{twin.parallel, 0, size, 1, trellis::Mode::read}};
       std::uint64_t const salt = random();
@@ -162,7 +166,8 @@ TEST(ManyAreas, of_buffers_that_come_and_go_do_not_mix) {
     std::vector<std::uint64_t> digests(tasks);
     std::vector<std::uint64_t> expected(tasks);
     for (int t = 0; t < tasks; ++t) {
-      if (twins.size() < 20 && (twins.empty() || random() % 6 == 0)) twins.emplace_back(1 + random() % 40);
+      if (twins.size() < 20 && (twins.empty() || random() % 6 == 0))
+        twins.emplace_back(1 + random() % 40);
       std::vector<Piece> pieces;
       std::vector<Piece> serial;
       for (std::size_t k = 0; k <= random() % 3; ++k) {
@@ -196,7 +201,8 @@ TEST(ManyAreas, of_buffers_that_come_and_go_do_not_mix) {
   }
 }
 
-/// A failure cancels what comes to its area, also when that comes thousands of areas later; and nothing else.
+/// A failure cancels what comes to its area, also when that comes thousands of areas later; and
+/// nothing else.
 TEST(ManyAreas, forgotten_do_not_take_a_failure_with_them) {
   for (std::uint64_t const seed : seeds(1, 3)) {
     Watchdog const watchdog("ManyAreas seed " + std::to_string(seed), std::chrono::seconds(200));

@@ -63,7 +63,8 @@ TEST(RandomPrograms, submitted_by_several_threads_equal_the_oracle_in_order_of_a
   run_seeds({.max_tasks = 150, .nested = true, .threads = true}, 2);
 }
 
-TEST(RandomPrograms, submitted_by_several_threads_with_failures_equal_the_oracle_in_order_of_arrival) {
+TEST(RandomPrograms,
+     submitted_by_several_threads_with_failures_equal_the_oracle_in_order_of_arrival) {
   run_seeds({.nested = true, .waits = true, .failures = true, .threads = true}, 2);
 }
 
@@ -83,7 +84,8 @@ TEST(RandomPrograms, with_parts_and_waits_end_and_equal_the_oracle) {
 }
 
 TEST(RandomPrograms, with_parts_and_failures_cancel_what_depends_on_them_and_nothing_else) {
-  run_seeds({.nested = true, .waits = true, .failures = true, .parts = true, .part_waits = true}, 2);
+  run_seeds({.nested = true, .waits = true, .failures = true, .parts = true, .part_waits = true},
+            2);
 }
 
 TEST(RandomPrograms, with_parts_and_hopeless_waits_say_so_and_end) {
@@ -108,7 +110,8 @@ TEST(RandomPrograms, with_demotion_and_failures_cancel_what_still_depends_on_the
 }
 
 TEST(RandomPrograms, with_demotion_and_parts_and_nested_tasks_equal_the_oracle) {
-  run_seeds({.nested = true, .waits = true, .parts = true, .part_waits = true, .demotion = true}, 2);
+  run_seeds({.nested = true, .waits = true, .parts = true, .part_waits = true, .demotion = true},
+            2);
 }
 
 TEST(RandomPrograms, with_refined_tasks_equal_the_oracle) {
@@ -143,7 +146,8 @@ TEST(RandomPrograms, with_everything_equal_the_oracle) {
   run_seeds(everything, 4);
 }
 
-TEST(RandomPrograms, with_everything_submitted_by_several_threads_equal_the_oracle_in_order_of_arrival) {
+TEST(RandomPrograms,
+     with_everything_submitted_by_several_threads_equal_the_oracle_in_order_of_arrival) {
   Ingredients ingredients = everything;
   ingredients.threads = true;
   run_seeds(ingredients, 2);

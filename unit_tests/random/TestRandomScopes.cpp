@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random programs as users write them, on each host space: tasks that split over subviews to any depth,
-// demote, are refined, update atomically or exclude each other, against plain loops in the order of
-// submission.
+// Random programs as users write them, on each host space: tasks that split over subviews to any
+// depth, demote, are refined, update atomically or exclude each other, against plain loops in the
+// order of submission.
 #include <Trellis.hpp>
 
 #include "Seeds.hpp"
@@ -32,7 +32,8 @@ using Range = Kokkos::RangePolicy<Space>;
 
 enum class What { map, split, refined, add, exclusive_add, sum };
 
-/// What happens to the elements of a range: `x = factor * x + term`, `x += term`, or their sum is taken.
+/// What happens to the elements of a range: `x = factor * x + term`, `x += term`, or their sum is
+/// taken.
 struct Step {
   What what;
   int first;
@@ -61,7 +62,8 @@ std::vector<Number> run_plainly(std::vector<Step> const& steps, std::vector<Numb
   std::vector<Number> sums(steps.size(), 0);
   for (std::size_t k = 0; k < steps.size(); ++k) {
     Step const& step = steps[k];
-    bool const maps = step.what == What::map || step.what == What::split || step.what == What::refined;
+    bool const maps =
+        step.what == What::map || step.what == What::split || step.what == What::refined;
     for (int i = step.first; i < step.last; ++i) {
       Number& value = x[static_cast<std::size_t>(i)];
       if (maps) value = step.factor * value + step.term;
@@ -80,7 +82,8 @@ View part_of(View const& x, int first, int last) {
 template <class Target, class... Properties>
 Future<void> map(Target& target, View const& x, Step const& step, Properties const&... properties) {
   return parallel_for(
-      "map", ResourcePolicy(target, Range(0, static_cast<int>(x.extent(0))), read_write(x), properties...),
+      "map",
+      ResourcePolicy(target, Range(0, static_cast<int>(x.extent(0))), read_write(x), properties...),
       KOKKOS_LAMBDA(int i) { x(i) = step.factor * x(i) + step.term; });
 }
 
@@ -101,7 +104,8 @@ Future<Number> submit_split(TaskGraph& graph, View const& x, Step const& step) {
     split(self, x, step, step.depth);
     if (step.joins)
       parallel_for(
-          "join", ResourcePolicy(self, Range(0, n), read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += 1; });
+          "join", ResourcePolicy(self, Range(0, n), read_write(x)),
+          KOKKOS_LAMBDA(int i) { x(i) += 1; });
     Number sum = 0;
     if (step.demotes) {
       self.wait();
@@ -112,7 +116,8 @@ Future<Number> submit_split(TaskGraph& graph, View const& x, Step const& step) {
   });
 }
 
-void run_tasks(TaskGraph& graph, std::vector<Step> const& steps, View const& all, std::vector<Number>& sums) {
+void run_tasks(TaskGraph& graph, std::vector<Step> const& steps, View const& all,
+               std::vector<Number>& sums) {
   std::vector<std::pair<std::size_t, Future<Number>>> results;
   for (std::size_t k = 0; k < steps.size(); ++k) {
     Step const step = steps[k];
@@ -158,7 +163,8 @@ void check(std::uint64_t seed, bool serially) {
   TaskGraphOptions options;
   options.workers = 1 + static_cast<int>(random() % 3);
   options.record = random() % 2 == 0;
-  std::array const policies = {make_work_stealing_policy(), make_fifo_policy(), make_shake_policy(seed)};
+  std::array const policies = {make_work_stealing_policy(), make_fifo_policy(),
+                               make_shake_policy(seed)};
   options.policy = policies[random() % policies.size()];
 
   std::vector<Number> expected(static_cast<std::size_t>(elements), 1);

@@ -22,8 +22,8 @@
 #include <variant>
 #include <vector>
 
-/// Random programs of annotated patterns over Views and subviews, run by a task graph, under TRELLIS_SERIAL=1
-/// and as plain loops.
+/// Random programs of annotated patterns over Views and subviews, run by a task graph, under
+/// TRELLIS_SERIAL=1 and as plain loops.
 #define TRELLIS_CONCAT(a, b) a##b
 #define TRELLIS_TEST_SUITE(name, space) TRELLIS_CONCAT(name, space)
 #define RandomViews TRELLIS_TEST_SUITE(RandomViews, TRELLIS_TEST_SPACE_NAME)
@@ -42,7 +42,8 @@ using Left2 = Kokkos::View<Value**, Kokkos::LayoutLeft, Space>;
 using Right2 = Kokkos::View<Value**, Kokkos::LayoutRight, Space>;
 using Left3 = Kokkos::View<Value***, Kokkos::LayoutLeft, Space>;
 using Right3 = Kokkos::View<Value***, Kokkos::LayoutRight, Space>;
-using Unmanaged1 = Kokkos::View<Value*, Kokkos::LayoutStride, Space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+using Unmanaged1 =
+    Kokkos::View<Value*, Kokkos::LayoutStride, Space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 using Range = Kokkos::pair<int, int>;
 using Team = Kokkos::TeamPolicy<Space>;
 
@@ -54,7 +55,8 @@ KOKKOS_INLINE_FUNCTION constexpr Value mix(Value a, Value b) {
 // --- programs as plain data
 // ------------------------------------------------------------------------------------------
 
-/// A part of a base View: along each of its directions one index, or the range `[begin, begin + extent)`.
+/// A part of a base View: along each of its directions one index, or the range `[begin, begin +
+/// extent)`.
 struct Slice {
   int base = 0;
   std::array<int, 3> begin{};
@@ -97,32 +99,33 @@ enum class Kind {
   token,
   count_
 };
-constexpr std::array<char const*, static_cast<std::size_t>(Kind::count_)> kind_names = {"for_count",
-                                                                                        "for_range_args",
-                                                                                        "for_md_args",
-                                                                                        "for_md3",
-                                                                                        "for_team",
-                                                                                        "for_native_left",
-                                                                                        "for_native_right",
-                                                                                        "unmanaged",
-                                                                                        "for_scalar",
-                                                                                        "add",
-                                                                                        "multiply",
-                                                                                        "exclusive",
-                                                                                        "reduce_future",
-                                                                                        "reduce_max_md",
-                                                                                        "reduce_view",
-                                                                                        "reduce_team",
-                                                                                        "scan",
-                                                                                        "copy",
-                                                                                        "fill",
-                                                                                        "host",
-                                                                                        "host_main",
-                                                                                        "host_after",
-                                                                                        "host_synchronizing",
-                                                                                        "space",
-                                                                                        "nested",
-                                                                                        "token"};
+constexpr std::array<char const*, static_cast<std::size_t>(Kind::count_)> kind_names = {
+    "for_count",
+    "for_range_args",
+    "for_md_args",
+    "for_md3",
+    "for_team",
+    "for_native_left",
+    "for_native_right",
+    "unmanaged",
+    "for_scalar",
+    "add",
+    "multiply",
+    "exclusive",
+    "reduce_future",
+    "reduce_max_md",
+    "reduce_view",
+    "reduce_team",
+    "scan",
+    "copy",
+    "fill",
+    "host",
+    "host_main",
+    "host_after",
+    "host_synchronizing",
+    "space",
+    "nested",
+    "token"};
 
 struct Operation {
   Kind kind{};
@@ -206,7 +209,9 @@ class Generator {
   }
 
  private:
-  int below(int n) { return n <= 1 ? 0 : static_cast<int>(m_random() % static_cast<std::uint64_t>(n)); }
+  int below(int n) {
+    return n <= 1 ? 0 : static_cast<int>(m_random() % static_cast<std::uint64_t>(n));
+  }
 
   Slice slice(int rank) {
     Slice slice;
@@ -250,8 +255,8 @@ class Generator {
   void add_operation() {
     Operation operation;
     operation.kind = static_cast<Kind>(below(static_cast<int>(Kind::count_)));
-    // A synchronizing task may be submitted while another one's body is on its way to submit and await tasks:
-    // these come after it, and it comes after that body.
+    // A synchronizing task may be submitted while another one's body is on its way to submit and
+    // await tasks: these come after it, and it comes after that body.
     if (operation.kind == (m_nests ? Kind::host_synchronizing : Kind::nested)) return;
     if (operation.kind == Kind::host_synchronizing && below(3) > 0) return;
     int rank = 1;
@@ -262,11 +267,12 @@ class Generator {
     if (operation.kind == Kind::copy || operation.kind == Kind::fill) rank = 1 + below(3);
     operation.d = slice(rank);
     operation.a = operation.d;
-    bool const reads_another = operation.kind == Kind::for_count || operation.kind == Kind::for_range_args ||
-                               operation.kind == Kind::for_md_args || operation.kind == Kind::for_md3 ||
-                               operation.kind == Kind::for_team || operation.kind == Kind::scan ||
-                               operation.kind == Kind::copy || operation.kind == Kind::host ||
-                               operation.kind == Kind::nested;
+    bool const reads_another =
+        operation.kind == Kind::for_count || operation.kind == Kind::for_range_args ||
+        operation.kind == Kind::for_md_args || operation.kind == Kind::for_md3 ||
+        operation.kind == Kind::for_team || operation.kind == Kind::scan ||
+        operation.kind == Kind::copy || operation.kind == Kind::host ||
+        operation.kind == Kind::nested;
     if (reads_another && !partner(operation.d, operation.a)) return;
     operation.scalar = below(scalar_count);
     operation.salt = m_random();
@@ -286,12 +292,13 @@ class Generator {
 
 std::string to_string(Program const& program) {
   std::ostringstream out;
-  out << "seed " << program.seed << ": " << program.workers << " workers of " << program.threads_per_worker
-      << " threads, policy " << program.policy << ", in flight " << program.in_flight << '\n';
+  out << "seed " << program.seed << ": " << program.workers << " workers of "
+      << program.threads_per_worker << " threads, policy " << program.policy << ", in flight "
+      << program.in_flight << '\n';
   auto const write = [&](char const* name, Slice const& slice) {
     out << ' ' << name << '=' << slice.base << '(';
-    for (std::size_t k = 0; k < static_cast<std::size_t>(base_ranks[static_cast<std::size_t>(slice.base)]);
-         ++k) {
+    for (std::size_t k = 0;
+         k < static_cast<std::size_t>(base_ranks[static_cast<std::size_t>(slice.base)]); ++k) {
       out << (k > 0 ? ", " : "") << slice.begin[k];
       if (slice.extent[k] > 0) out << ':' << slice.begin[k] + slice.extent[k];
     }
@@ -326,7 +333,7 @@ KOKKOS_INLINE_FUNCTION Value odd(Value salt, int i) {
 }
 
 // --- as plain loops
-// --------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 Outcome run_plainly(Program const& program) {
   Outcome outcome;
@@ -341,9 +348,11 @@ Outcome run_plainly(Program const& program) {
     std::vector<Value*> d;
     std::vector<Value const*> a;
     for (int const p : positions(program, operation.d))
-      d.push_back(&outcome.bases[static_cast<std::size_t>(operation.d.base)][static_cast<std::size_t>(p)]);
+      d.push_back(
+          &outcome.bases[static_cast<std::size_t>(operation.d.base)][static_cast<std::size_t>(p)]);
     for (int const p : positions(program, operation.a))
-      a.push_back(&outcome.bases[static_cast<std::size_t>(operation.a.base)][static_cast<std::size_t>(p)]);
+      a.push_back(
+          &outcome.bases[static_cast<std::size_t>(operation.a.base)][static_cast<std::size_t>(p)]);
     Value& scalar = outcome.scalars[static_cast<std::size_t>(operation.scalar)];
     Value const salt = operation.salt;
     Value result = 0;
@@ -366,7 +375,8 @@ Outcome run_plainly(Program const& program) {
         Shape const shape = shape_of(program, 4);
         for (int i = 0; i < shape.size[0]; ++i)
           for (int k = 0; k < shape.size[2]; ++k) {
-            Value& value = outcome.bases[4][at(shape.index(i, operation.scalar % shape.size[1], k))];
+            Value& value =
+                outcome.bases[4][at(shape.index(i, operation.scalar % shape.size[1], k))];
             value = mix(value, salt);
           }
         break;
@@ -439,7 +449,7 @@ Outcome run_plainly(Program const& program) {
 }
 
 // --- as tasks
-// --------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 class Tasks {
  public:
@@ -453,7 +463,8 @@ class Tasks {
                View1(Kokkos::View<Value*, Kokkos::LayoutLeft, Space>("last", size(5, 0)))} {
     m_flat = {View2(m_left2), View2(m_right2)};
     m_deep = {View3(m_left3), View3(m_right3)};
-    for (int b = 0; b < base_count; ++b) for_each(b, [b](Value& value, int p) { value = initial(b, p); });
+    for (int b = 0; b < base_count; ++b)
+      for_each(b, [b](Value& value, int p) { value = initial(b, p); });
     for (auto& scalar : m_scalars) {
       scalar = View0("scalar");
       scalar() = 7;
@@ -483,7 +494,8 @@ class Tasks {
       for_each(b, [&](Value& value, int) { base.push_back(value); });
     }
     for (auto const& scalar : m_scalars) outcome.scalars.push_back(scalar());
-    for (std::size_t n = 0; n < m_program.operations.size(); ++n) outcome.results.push_back(result(n));
+    for (std::size_t n = 0; n < m_program.operations.size(); ++n)
+      outcome.results.push_back(result(n));
     outcome.token_order = m_token_order;
     return outcome;
   }
@@ -495,7 +507,8 @@ class Tasks {
     return static_cast<std::size_t>(m_program.sizes[base][k]);
   }
   [[nodiscard]] Value result(std::size_t n) const {
-    if (auto const* const future = std::get_if<trellis::Future<Value>>(&m_futures[n])) return future->get();
+    if (auto const* const future = std::get_if<trellis::Future<Value>>(&m_futures[n]))
+      return future->get();
     std::get<trellis::Future<void>>(m_futures[n]).get();
     return 0;
   }
@@ -518,7 +531,8 @@ class Tasks {
     return {slice.begin[k], slice.begin[k] + slice.extent[k]};
   }
   [[nodiscard]] View1 slice1(Slice const& s) const {
-    if (s.base == 0 || s.base == 5) return Kokkos::subview(m_ends[s.base == 0 ? 0 : 1], range(s, 0));
+    if (s.base == 0 || s.base == 5)
+      return Kokkos::subview(m_ends[s.base == 0 ? 0 : 1], range(s, 0));
     if (s.base < 3) {
       View2 const& base = m_flat[static_cast<std::size_t>(s.base - 1)];
       if (s.extent[0] > 0) return Kokkos::subview(base, range(s, 0), s.begin[1]);
@@ -531,7 +545,8 @@ class Tasks {
   }
   [[nodiscard]] View2 slice2(Slice const& s) const {
     if (s.base < 3)
-      return Kokkos::subview(m_flat[static_cast<std::size_t>(s.base - 1)], range(s, 0), range(s, 1));
+      return Kokkos::subview(m_flat[static_cast<std::size_t>(s.base - 1)], range(s, 0),
+                             range(s, 1));
     View3 const& base = m_deep[static_cast<std::size_t>(s.base - 3)];
     if (s.extent[0] == 0) return Kokkos::subview(base, s.begin[0], range(s, 1), range(s, 2));
     if (s.extent[1] == 0) return Kokkos::subview(base, range(s, 0), s.begin[1], range(s, 2));
@@ -549,7 +564,8 @@ class Tasks {
 
   void submit(int n) {
     Operation const& operation = m_program.operations[static_cast<std::size_t>(n)];
-    trellis::Label label(std::to_string(n) + " " + kind_names[static_cast<std::size_t>(operation.kind)]);
+    trellis::Label label(std::to_string(n) + " " +
+                         kind_names[static_cast<std::size_t>(operation.kind)]);
     m_futures.push_back(submit(n, operation, std::move(label)));
   }
 
@@ -575,7 +591,8 @@ class Tasks {
       }
       case Kind::for_md_args: {
         View2 const d = slice2(operation.d);
-        Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>> const range({0, 0}, {d.extent_int(0), d.extent_int(1)});
+        Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>> const range(
+            {0, 0}, {d.extent_int(0), d.extent_int(1)});
         return parallel_for(
             std::move(label), policy(range, read(slice2(operation.a)), read_write(d)),
             KOKKOS_LAMBDA(int i, int j, read_view<View2> a, View2 out) {
@@ -589,7 +606,9 @@ class Tasks {
             {0, 0, 0}, {d.extent_int(0), d.extent_int(1), d.extent_int(2)});
         return parallel_for(
             std::move(label), policy(range, read(a), read_write(d), priority),
-            KOKKOS_LAMBDA(int i, int j, int k) { d(i, j, k) = mix(d(i, j, k), a(i, j, k) + salt); });
+            KOKKOS_LAMBDA(int i, int j, int k) {
+              d(i, j, k) = mix(d(i, j, k), a(i, j, k) + salt);
+            });
       }
       case Kind::for_team: {
         View2 const d = slice2(operation.d);
@@ -610,9 +629,10 @@ class Tasks {
             KOKKOS_LAMBDA(int i, int j, Left2 d) { d(i, j) = mix(d(i, j), salt); });
       }
       case Kind::for_native_right: {
-        auto const d =
-            Kokkos::subview(m_right3, Kokkos::ALL, operation.scalar % m_right3.extent_int(1), Kokkos::ALL);
-        Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>> const range({0, 0}, {d.extent_int(0), d.extent_int(1)});
+        auto const d = Kokkos::subview(m_right3, Kokkos::ALL,
+                                       operation.scalar % m_right3.extent_int(1), Kokkos::ALL);
+        Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>> const range(
+            {0, 0}, {d.extent_int(0), d.extent_int(1)});
         return parallel_for(
             std::move(label), policy(range, read_write(d)),
             KOKKOS_LAMBDA(int i, int j) { d(i, j) = mix(d(i, j), salt); });
@@ -636,7 +656,8 @@ class Tasks {
         View1 const d = slice1(operation.d);
         int const count = d.extent_int(0);
         return parallel_for(
-            std::move(label), policy(Kokkos::RangePolicy<Space>(0, 3 * count), atomic_add(d), priority),
+            std::move(label),
+            policy(Kokkos::RangePolicy<Space>(0, 3 * count), atomic_add(d), priority),
             KOKKOS_LAMBDA(int i, atomic_view<View1> out) { out(i % count) += odd(salt, i); });
       }
       case Kind::multiply: {
@@ -647,7 +668,8 @@ class Tasks {
             KOKKOS_LAMBDA(int i) { Kokkos::atomic_mul(&d(i % count), odd(salt, i)); });
       }
       case Kind::exclusive:
-        return host_task(std::move(label), policy(trellis::exclusive(slice1(operation.d)), priority),
+        return host_task(std::move(label),
+                         policy(trellis::exclusive(slice1(operation.d)), priority),
                          [salt](View1 d) {
                            for (int i = 0; i < d.extent_int(0); ++i) d(i) += odd(salt, i);
                          });
@@ -662,7 +684,8 @@ class Tasks {
       case Kind::reduce_max_md: {
         View2 const a = slice2(operation.d);
         int const columns = a.extent_int(1);
-        Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>> const range({0, 0}, {a.extent_int(0), columns});
+        Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>> const range({0, 0},
+                                                                  {a.extent_int(0), columns});
         return parallel_reduce(
             std::move(label), policy(range, read(a)),
             KOKKOS_LAMBDA(int i, int j, Value& most, Value& sum) {
@@ -687,7 +710,9 @@ class Tasks {
               Value row = 0;
               Kokkos::parallel_reduce(
                   Kokkos::TeamThreadRange(team, columns),
-                  [&](int j, Value& part) { part += mix(a(i, j), static_cast<Value>(i * columns + j)); },
+                  [&](int j, Value& part) {
+                    part += mix(a(i, j), static_cast<Value>(i * columns + j));
+                  },
                   row);
               if (team.team_rank() == 0) sum += row;
             });
@@ -695,7 +720,8 @@ class Tasks {
       case Kind::scan: {
         Kokkos::RangePolicy<Space> const range(0, slice1(operation.d).extent_int(0));
         return parallel_scan(
-            std::move(label), policy(range, read(slice1(operation.a)), read_write(slice1(operation.d))),
+            std::move(label),
+            policy(range, read(slice1(operation.a)), read_write(slice1(operation.d))),
             KOKKOS_LAMBDA(int i, read_view<View1> a, View1 d, Value& sum, bool is_final) {
               if (is_final) d(i) = sum;
               sum += a(i);
@@ -703,10 +729,13 @@ class Tasks {
       }
       case Kind::copy:
         if (operation.d.rank() == 1)
-          return trellis::deep_copy(std::move(label), *m_graph, slice1(operation.d), slice1(operation.a));
+          return trellis::deep_copy(std::move(label), *m_graph, slice1(operation.d),
+                                    slice1(operation.a));
         if (operation.d.rank() == 2)
-          return trellis::deep_copy(std::move(label), *m_graph, slice2(operation.d), slice2(operation.a));
-        return trellis::deep_copy(std::move(label), *m_graph, slice3(operation.d), slice3(operation.a));
+          return trellis::deep_copy(std::move(label), *m_graph, slice2(operation.d),
+                                    slice2(operation.a));
+        return trellis::deep_copy(std::move(label), *m_graph, slice3(operation.d),
+                                  slice3(operation.a));
       case Kind::fill:
         if (operation.d.rank() == 1)
           return trellis::deep_copy(std::move(label), *m_graph, slice1(operation.d), salt);
@@ -714,23 +743,27 @@ class Tasks {
           return trellis::deep_copy(std::move(label), *m_graph, slice2(operation.d), salt);
         return trellis::deep_copy(std::move(label), *m_graph, slice3(operation.d), salt);
       case Kind::host:
-        return host_task(std::move(label),
-                         policy(read(slice1(operation.a)), read_write(slice1(operation.d)), priority),
-                         [](read_view<View1> a, View1 d) {
-                           Value digest = 0;
-                           for (int i = 0; i < a.extent_int(0); ++i) digest = mix(digest, a(i));
-                           d(0) = mix(d(0), digest);
-                           return digest;
-                         });
+        return host_task(
+            std::move(label),
+            policy(read(slice1(operation.a)), read_write(slice1(operation.d)), priority),
+            [](read_view<View1> a, View1 d) {
+              Value digest = 0;
+              for (int i = 0; i < a.extent_int(0); ++i) digest = mix(digest, a(i));
+              d(0) = mix(d(0), digest);
+              return digest;
+            });
       case Kind::host_main:
-        return host_task(std::move(label), policy(trellis::main_thread, read_write(slice1(operation.d))),
+        return host_task(std::move(label),
+                         policy(trellis::main_thread, read_write(slice1(operation.d))),
                          StepBody{salt});
       case Kind::host_after:
         return std::visit(
             [&](auto const& before) -> AnyFuture {
-              return host_task(std::move(label), policy(after(before), read_write(slice1(operation.d))),
+              return host_task(std::move(label),
+                               policy(after(before), read_write(slice1(operation.d))),
                                [salt, before](View1 d) {
-                                 if (!before.is_done()) throw std::runtime_error("after(...) was not kept");
+                                 if (!before.is_done())
+                                   throw std::runtime_error("after(...) was not kept");
                                  StepBody{salt}(d);
                                });
             },
@@ -743,18 +776,21 @@ class Tasks {
           return digest;
         });
       case Kind::space:
-        return space_task(std::move(label), policy(on<Space>, read_write(slice1(operation.d))),
-                          [salt](Space const& instance, View1 d) {
-                            Kokkos::parallel_for(
-                                "space", Kokkos::RangePolicy<Space>(instance, 0, d.extent_int(0)),
-                                KOKKOS_LAMBDA(int i) { d(i) = mix(d(i), salt + static_cast<Value>(i)); });
-                            instance.fence("space");
-                          });
+        return space_task(
+            std::move(label), policy(on<Space>, read_write(slice1(operation.d))),
+            [salt](Space const& instance, View1 d) {
+              Kokkos::parallel_for(
+                  "space", Kokkos::RangePolicy<Space>(instance, 0, d.extent_int(0)),
+                  KOKKOS_LAMBDA(int i) { d(i) = mix(d(i), salt + static_cast<Value>(i)); });
+              instance.fence("space");
+            });
       case Kind::nested:
-        return host_task(std::move(label), policy(read(slice1(operation.a)), read_write(slice1(operation.d))),
+        return host_task(std::move(label),
+                         policy(read(slice1(operation.a)), read_write(slice1(operation.d))),
                          NestedBody{m_graph, salt});
       case Kind::token:
-        return host_task(std::move(label), policy(write(m_token)), [this, n] { m_token_order.push_back(n); });
+        return host_task(std::move(label), policy(write(m_token)),
+                         [this, n] { m_token_order.push_back(n); });
       case Kind::count_:
         break;
     }
@@ -806,7 +842,7 @@ class Tasks {
 };
 
 // --- comparison
-// ------------------------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------
 
 std::string difference(Outcome const& is, Outcome const& should_be) {
   std::ostringstream out;
@@ -859,14 +895,17 @@ Program shrink(Program program) {
 
 TEST(RandomViews, give_what_plain_loops_give) {
   // A parallel space has pools of threads to make for each program.
-  std::uint64_t const programs = Space().concurrency() > 1 ? 400 : trellis::Test::sanitized ? 1000 : 5000;
+  std::uint64_t const programs = Space().concurrency() > 1  ? 400
+                                 : trellis::Test::sanitized ? 1000
+                                                            : 5000;
   for (std::uint64_t const seed : random_program::seeds(1, programs)) {
     Program const program = Generator(seed).make();
     random_program::Watchdog const watchdog(to_string(program), std::chrono::seconds(60));
     std::string const problems = problems_of(program);
     if (problems.empty()) continue;
     Program const small = shrink(program);
-    FAIL() << problems << to_string(program) << "shrunk:\n" << to_string(small) << problems_of(small);
+    FAIL() << problems << to_string(program) << "shrunk:\n"
+           << to_string(small) << problems_of(small);
   }
 }
 

@@ -27,7 +27,8 @@ inline std::shared_ptr<SimulatedClock> virtual_clock() {
 /// A stream for as long as this lives.
 class Stream {
  public:
-  explicit Stream(SimulatedDevice& device) : m_device(&device), m_instance(device.make_instance()) {}
+  explicit Stream(SimulatedDevice& device)
+      : m_device(&device), m_instance(device.make_instance()) {}
   Stream(Stream const&) = delete;
   Stream& operator=(Stream const&) = delete;
   ~Stream() { m_device->destroy_instance(m_instance); }
@@ -65,7 +66,8 @@ inline void join(Stream const& stream, Stream const& other) {
   stream.device().enqueue_wait(stream, event);
 }
 
-/// As the engine does: asks, and says when it has nothing else to do. Returns false when that takes too long.
+/// As the engine does: asks, and says when it has nothing else to do. Returns false when that takes
+/// too long.
 inline bool wait(Event const& event, SimulatedDevice& device) {
   auto const give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!event.has_passed()) {
@@ -86,7 +88,8 @@ std::string message_of(F&& f) {
 }
 
 /// What the records of these kinds say.
-inline std::vector<std::string> texts(SimulatedDevice const& device, std::vector<Kind> const& kinds = {}) {
+inline std::vector<std::string> texts(SimulatedDevice const& device,
+                                      std::vector<Kind> const& kinds = {}) {
   std::vector<std::string> texts;
   for (SimulatedRecord const& record : device.log())
     if (kinds.empty() || std::find(kinds.begin(), kinds.end(), record.kind) != kinds.end())
@@ -95,7 +98,8 @@ inline std::vector<std::string> texts(SimulatedDevice const& device, std::vector
 }
 
 /// When work of this name began and ended.
-inline std::pair<std::int64_t, std::int64_t> times(SimulatedDevice const& device, std::string const& name) {
+inline std::pair<std::int64_t, std::int64_t> times(SimulatedDevice const& device,
+                                                   std::string const& name) {
   for (SimulatedRecord const& record : device.log())
     if (record.name == name && record.kind != Kind::error) return {record.begin, record.end};
   return {-2, -2};
@@ -106,7 +110,9 @@ using Times = std::pair<std::int64_t, std::int64_t>;
 class Gate {
  public:
   void open() { m_promise.set_value(); }
-  bool pass() const { return m_open.wait_for(std::chrono::seconds(60)) == std::future_status::ready; }
+  bool pass() const {
+    return m_open.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
+  }
 
  private:
   std::promise<void> m_promise;
@@ -118,7 +124,8 @@ class EitherTime : public testing::TestWithParam<bool> {
  protected:
   static bool is_virtual() { return GetParam(); }
   static std::shared_ptr<SimulatedClock> make_clock() {
-    return is_virtual() ? virtual_clock() : std::make_shared<SimulatedClock>(SimulatedClock::Time::real);
+    return is_virtual() ? virtual_clock()
+                        : std::make_shared<SimulatedClock>(SimulatedClock::Time::real);
   }
 };
 inline std::string name_of_time(testing::TestParamInfo<bool> const& info) {

@@ -37,11 +37,12 @@ TEST_P(Capture, WhatIsCapturedIsDoneWhenTheGraphIsLaunched) {
   EXPECT_EQ(device.live_graphs(), 1);
   device.release_graph(graph);
   EXPECT_EQ(device.live_graphs(), 0);
-  EXPECT_THAT(texts(device, {Kind::launch, Kind::launch_graph, Kind::begin_capture, Kind::end_capture}),
-              ElementsAre("begin_capture stream 0", "launch captured \"work\" stream 0",
-                          "launch captured \"work\" stream 0", "end_capture stream 0 graph 0",
-                          "launch \"work\" stream 0", "launch_graph stream 0 graph 0",
-                          "launch_graph stream 0 graph 0", "launch \"work\" stream 0"));
+  EXPECT_THAT(
+      texts(device, {Kind::launch, Kind::launch_graph, Kind::begin_capture, Kind::end_capture}),
+      ElementsAre("begin_capture stream 0", "launch captured \"work\" stream 0",
+                  "launch captured \"work\" stream 0", "end_capture stream 0 graph 0",
+                  "launch \"work\" stream 0", "launch_graph stream 0 graph 0",
+                  "launch_graph stream 0 graph 0", "launch \"work\" stream 0"));
 }
 
 TEST_P(Capture, OtherStreamsJoinByAnEventAndAreJoinedBack) {
@@ -72,9 +73,10 @@ TEST_P(Capture, AStreamThatIsNotJoinedBackIsAnError) {
   a.launch("first");
   join(b, a);
   b.launch("lost");
-  EXPECT_THAT(message_of([&] { device.end_capture(a); }),
-              AllOf(HasSubstr("capture of stream 0 of Simulated device 0 ends"),
-                    HasSubstr("stream 1 of Simulated device 0, which did \"lost\", is not joined")));
+  EXPECT_THAT(
+      message_of([&] { device.end_capture(a); }),
+      AllOf(HasSubstr("capture of stream 0 of Simulated device 0 ends"),
+            HasSubstr("stream 1 of Simulated device 0, which did \"lost\", is not joined")));
   b.launch(add(1));
   device.synchronize();
   EXPECT_THAT(order, ElementsAre(1)) << "the device goes on, without what was captured";
@@ -152,9 +154,10 @@ TEST_P(Capture, AGraphSpansDevices) {
   device.synchronize();
   EXPECT_THAT(order, ElementsAre(1, 2, 3, 1, 2, 3));
   EXPECT_THAT(texts(other, {Kind::graph_node}), testing::SizeIs(2));
-  EXPECT_THAT(message_of([&] { other.launch_graph(there, graph); }),
-              HasSubstr("graph 0 begins on Simulated device 0, so it cannot be launched on stream 0 of "
-                        "Simulated device 1"));
+  EXPECT_THAT(
+      message_of([&] { other.launch_graph(there, graph); }),
+      HasSubstr("graph 0 begins on Simulated device 0, so it cannot be launched on stream 0 of "
+                "Simulated device 1"));
   device.release_graph(graph);
 }
 
@@ -172,11 +175,13 @@ TEST_P(Capture, WhatCannotBeCapturedMakesItInvalid) {
   SimulatedDevice::uncapturable(stream, "an allocation");  // nothing is captured
   device.begin_capture(stream);
   stream.launch(add(1));
-  EXPECT_THAT(message_of([&] { SimulatedDevice::uncapturable(stream, "an allocation"); }),
-              HasSubstr("an allocation cannot be part of a graph (stream 0 of Simulated device 0)"));
+  EXPECT_THAT(
+      message_of([&] { SimulatedDevice::uncapturable(stream, "an allocation"); }),
+      HasSubstr("an allocation cannot be part of a graph (stream 0 of Simulated device 0)"));
   EXPECT_THAT(message_of([&] { stream.launch(add(2)); }),
               HasSubstr("the capture of stream 0 of Simulated device 0 is invalid: an allocation"));
-  EXPECT_THAT(message_of([&] { device.end_capture(stream); }), HasSubstr("is invalid: an allocation"));
+  EXPECT_THAT(message_of([&] { device.end_capture(stream); }),
+              HasSubstr("is invalid: an allocation"));
   stream.launch(add(3));
   device.synchronize();
   EXPECT_THAT(order, ElementsAre(3));
@@ -199,8 +204,9 @@ TEST_P(Capture, TheOldGraphOutlivesAFailedCapture) {
 TEST_P(Capture, TheHostCannotWaitForACapturedStream) {
   Stream const stream(device);
   device.begin_capture(stream);
-  EXPECT_THAT(message_of([&] { SimulatedDevice::synchronize(stream); }),
-              HasSubstr("the host cannot wait for stream 0 of Simulated device 0, which is captured"));
+  EXPECT_THAT(
+      message_of([&] { SimulatedDevice::synchronize(stream); }),
+      HasSubstr("the host cannot wait for stream 0 of Simulated device 0, which is captured"));
   EXPECT_THROW(device.end_capture(stream), Error);
   device.begin_capture(stream);
   EXPECT_THROW(device.synchronize(), Error);
@@ -214,7 +220,8 @@ TEST_P(Capture, AnEventFromOutsideMakesItInvalid) {
   device.begin_capture(a);
   EXPECT_THAT(
       message_of([&] { device.enqueue_wait(a, event); }),
-      HasSubstr("stream 0 of Simulated device 0 waits for event 0, which is not part of its capture"));
+      HasSubstr(
+          "stream 0 of Simulated device 0 waits for event 0, which is not part of its capture"));
   EXPECT_THROW(device.end_capture(a), Error);
 }
 
@@ -284,9 +291,11 @@ TEST(CaptureTime, AGraphIsOneLaunchAndItsBranchesOverlap) {
   EXPECT_EQ(times(device, "before"), Times(15, 215));
   std::vector<std::pair<std::string, Times>> nodes;
   for (SimulatedRecord const& record : device.log())
-    if (record.kind == Kind::graph_node) nodes.emplace_back(record.name, Times(record.begin, record.end));
-  EXPECT_THAT(nodes, ElementsAre(std::pair("fork", Times(215, 315)), std::pair("left", Times(315, 345)),
-                                 std::pair("right", Times(315, 365)), std::pair("join", Times(365, 372))));
+    if (record.kind == Kind::graph_node)
+      nodes.emplace_back(record.name, Times(record.begin, record.end));
+  EXPECT_THAT(nodes,
+              ElementsAre(std::pair("fork", Times(215, 315)), std::pair("left", Times(315, 345)),
+                          std::pair("right", Times(315, 365)), std::pair("join", Times(365, 372))));
   EXPECT_EQ(times(device, "after"), Times(372, 373));
   for (SimulatedRecord const& record : device.log())
     if (record.kind == Kind::launch_graph) {

@@ -42,7 +42,8 @@ TEST_P(DevicePasses, NobodyWaitsForPassesThatCannotStartYet) {
   Gate gate;
   task(graph, "in front", {updates(x)}, [&] { EXPECT_TRUE(gate.pass()); });
   IterateReport const report = graph.iterate("loop", 20, [&](std::uint64_t k) {
-    kernel(graph, device, "a", {updates(x)}, [&, k] { x[0] = x[0] * 3 % 1009 + static_cast<long>(k); });
+    kernel(graph, device, "a", {updates(x)},
+           [&, k] { x[0] = x[0] * 3 % 1009 + static_cast<long>(k); });
     kernel(graph, device, "b", {updates(x)}, [&] { ++x[0]; });
   });
   EXPECT_EQ(report.replayed, 19U);
@@ -132,8 +133,8 @@ TEST_P(DevicePasses, EachPassFetchesItsOwnResult) {
   std::vector<long> results(20);
   std::vector<Future<void>> futures;
   graph.iterate("loop", 20, [&](std::uint64_t k) {
-    futures.push_back(
-        task(graph, "count", {updates(x)}, Counting{&counted, &results[k], false}, {.space = &device}));
+    futures.push_back(task(graph, "count", {updates(x)}, Counting{&counted, &results[k], false},
+                           {.space = &device}));
   });
   graph.wait();
   EXPECT_EQ(counted, 20);
@@ -148,8 +149,8 @@ TEST_P(DevicePasses, AFailureIsThatOfItsTaskAndItsPass) {
   TaskGraph graph(with_workers(1));
   graph.iterate("loop", 6, [&](std::uint64_t k) {
     bool const fails = k == 2;
-    counts.push_back(
-        task(graph, "count", {updates(x)}, Counting{&counted, &results[k], fails}, {.space = &device}));
+    counts.push_back(task(graph, "count", {updates(x)}, Counting{&counted, &results[k], fails},
+                          {.space = &device}));
     beside.push_back(kernel(graph, device, "beside", {reads(x)}, [] {}));
   });
   EXPECT_EQ(Bare::message_of([&] { counts[1].get(); }), "no error");
@@ -172,7 +173,8 @@ TEST_P(DevicePasses, AFailureInALaunchedGraphReachesEachFuture) {
     beside.push_back(kernel(graph, device, "beside", {updates(y)}, [&] { ++y[0]; }));
   });
   EXPECT_THAT(Bare::message_of([&] { bad[1].get(); }), HasSubstr("out of range"));
-  EXPECT_NE(Bare::message_of([&] { beside[1].get(); }), "no error") << "nobody knows what it has done";
+  EXPECT_NE(Bare::message_of([&] { beside[1].get(); }), "no error")
+      << "nobody knows what it has done";
   EXPECT_NE(Bare::message_of([&] { bad[2].get(); }), "no error");
   EXPECT_THROW(graph.wait(), Error);
 }
@@ -182,10 +184,12 @@ TEST_P(DevicePasses, ATaskThatWaitsForAPassThatDependsOnItIsTold) {
   Block x("x");
   Future<void> const submits = task(graph, "submits", {updates(x)}, [&] {
     Future<void> last;
-    graph.iterate("loop", 2, [&] { last = kernel(graph, device, "grow", {updates(x)}, [&] { ++x[0]; }); });
+    graph.iterate("loop", 2,
+                  [&] { last = kernel(graph, device, "grow", {updates(x)}, [&] { ++x[0]; }); });
     last.get();
   });
-  EXPECT_THAT(Bare::message_of([&] { submits.get(); }), HasSubstr("which cannot be complete before it is"));
+  EXPECT_THAT(Bare::message_of([&] { submits.get(); }),
+              HasSubstr("which cannot be complete before it is"));
   EXPECT_THROW(graph.wait(), Error);
 }
 

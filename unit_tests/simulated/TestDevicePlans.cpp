@@ -52,7 +52,8 @@ TEST_P(DevicePlans, AReplayIsOneLaunch) {
       kernel(graph, device, "grow", {updates(x)}, [&] { x[0] = (3 * x[0] + 1) % 1000; });
       kernel(graph, device, "left", {reads(x), writes(y)}, [&] { y[0] = x[0] + 1; });
       kernel(graph, device, "right", {reads(x), writes(z)}, [&] { z[0] = x[0] + 2; });
-      kernel(graph, device, "join", {reads(y), reads(z), updates(x)}, [&] { x[0] += y[0] * z[0] % 7; });
+      kernel(graph, device, "join", {reads(y), reads(z), updates(x)},
+             [&] { x[0] += y[0] * z[0] % 7; });
     });
     EXPECT_EQ(x[0], 0) << "recording runs nothing";
     kernel(graph, device, "before", {writes(x)}, [&] { x[0] = 5; });
@@ -85,8 +86,9 @@ TEST_P(DevicePlans, AFutureHoldsTheNewestReplay) {
   long on_device = 0, result = 0;
   TaskGraph graph(with_workers(1));
   Future<void> counted;
-  Plan const plan = graph.record(
-      [&] { counted = task(graph, "count", {}, Finishing{&on_device, &result}, {.space = &device}); });
+  Plan const plan = graph.record([&] {
+    counted = task(graph, "count", {}, Finishing{&on_device, &result}, {.space = &device});
+  });
   graph.replay(plan, 4);
   counted.get();
   EXPECT_EQ(result, 4);
@@ -120,8 +122,8 @@ TEST_P(DevicePlans, WhatCannotBeCapturedIsLaunchedTaskByTask) {
 TEST_P(DevicePlans, APlanWithBodiesThatDoMoreThanLaunchIsLaunchedTaskByTask) {
   TaskGraph graph(with_workers(1));
   int calls = 0;
-  Plan const plan =
-      graph.record([&] { task(graph, "counts its calls", {}, [&](void*) { ++calls; }, {.space = &device}); });
+  Plan const plan = graph.record(
+      [&] { task(graph, "counts its calls", {}, [&](void*) { ++calls; }, {.space = &device}); });
   graph.replay(plan, 5);
   graph.wait();
   EXPECT_EQ(calls, 5);
@@ -131,7 +133,8 @@ TEST_P(DevicePlans, ADeviceWithoutGraphsLaunchesTaskByTask) {
   SimulatedDevice plain({.clock = clock, .graphs = false});
   TaskGraph graph(with_workers(1));
   Block x("x");
-  Plan const plan = graph.record([&] { kernel(graph, plain, "one", {updates(x)}, [&] { ++x[0]; }); });
+  Plan const plan =
+      graph.record([&] { kernel(graph, plain, "one", {updates(x)}, [&] { ++x[0]; }); });
   graph.replay(plan, 5);
   graph.wait();
   EXPECT_EQ(x[0], 5);
@@ -168,7 +171,8 @@ TEST_P(DevicePlans, AFailureInAGraphIsThatOfItsTasks) {
   Block x("x"), y("y");
   Future<void> bad, beside;
   Plan const plan = graph.record([&] {
-    bad = kernel(graph, device, "bad", {updates(x)}, [] { throw std::runtime_error("out of range"); });
+    bad = kernel(graph, device, "bad", {updates(x)},
+                 [] { throw std::runtime_error("out of range"); });
     beside = kernel(graph, device, "beside", {updates(y)}, [&] { ++y[0]; });
   });
   auto const whole = graph.replay(plan, 2);
@@ -182,7 +186,8 @@ TEST_P(DevicePlans, AFailureInAGraphIsThatOfItsTasks) {
 TEST_P(DevicePlans, InARecordingGraphTheTasksAreSeenOneByOne) {
   TaskGraph graph(recorded(1));
   Block x("x");
-  Plan const plan = graph.record([&] { kernel(graph, device, "one", {updates(x)}, [&] { ++x[0]; }); });
+  Plan const plan =
+      graph.record([&] { kernel(graph, device, "one", {updates(x)}, [&] { ++x[0]; }); });
   graph.replay(plan, 3);
   graph.wait();
   EXPECT_EQ(x[0], 3);
@@ -197,7 +202,8 @@ TEST_P(DevicePlans, PiecesOfAMixedPlanAreOneLaunchEach) {
     kernel(graph, device, "a", {updates(x)}, [&] { x[0] = (3 * x[0] + 1) % 1000; });
     kernel(graph, device, "b", {reads(x), writes(y)}, [&] { y[0] = x[0] + 1; });
     kernel(graph, device, "c", {reads(x), writes(z)}, [&] { z[0] = x[0] + 2; });
-    total = task(graph, "host", {reads(y), reads(z), updates(sum)}, [&] { return sum[0] += y[0] + z[0]; });
+    total = task(graph, "host", {reads(y), reads(z), updates(sum)},
+                 [&] { return sum[0] += y[0] + z[0]; });
     kernel(graph, device, "d", {reads(sum), updates(x)}, [&] { x[0] = (x[0] + sum[0]) % 1000; });
     kernel(graph, device, "e", {updates(x)}, [&] { ++x[0]; });
     kernel(graph, device, "alone", {updates(sum)}, [&] { sum[0] %= 500; });
@@ -252,7 +258,8 @@ TEST_P(DevicePlans, AreMadeAndDroppedInALaunch) {
   TaskGraph graph(with_workers(1));
   Block x("x");
   auto const body = [&](void*) {
-    Plan const plan = graph.record([&] { kernel(graph, device, "one", {updates(x)}, [&] { ++x[0]; }); });
+    Plan const plan =
+        graph.record([&] { kernel(graph, device, "one", {updates(x)}, [&] { ++x[0]; }); });
     Plan const dropped = graph.record([&] { kernel(graph, device, "one", {updates(x)}); });
     graph.replay(plan, 3);
   };
@@ -264,7 +271,8 @@ TEST_P(DevicePlans, AreMadeAndDroppedInALaunch) {
 /// In real time. Replays that only read, so that no access orders them.
 class ReplaysThatOnlyRead : public testing::Test {
  protected:
-  /// A task of the plan: notes when two replays are there at once, which the thread sanitizer sees as well.
+  /// A task of the plan: notes when two replays are there at once, which the thread sanitizer sees
+  /// as well.
   void record_into(TaskGraph& graph) {
     task(graph, "count", {reads(x)}, Finishing{&on_device, &result}, {.space = &device});
     kernel(graph, device, "stay", {reads(x)}, [this] {
@@ -333,7 +341,8 @@ TEST_P(DevicePlans, NestedPlansAndPlansOnTwoDevicesWork) {
   SimulatedDevice other({.number = 1, .clock = clock});
   TaskGraph graph(with_workers(2));
   Block x("x");
-  Plan const inner = graph.record([&] { kernel(graph, device, "inner", {updates(x)}, [&] { x[0] += 2; }); });
+  Plan const inner =
+      graph.record([&] { kernel(graph, device, "inner", {updates(x)}, [&] { x[0] += 2; }); });
   Plan const outer = graph.record([&] {
     kernel(graph, other, "outer", {updates(x)}, [&] { x[0] *= 3; });
     graph.replay(inner, 2);
@@ -363,8 +372,8 @@ TEST(DevicePlanTimes, BranchesRunSideBySide) {
   EXPECT_EQ(clock->makespan(), 2 * 1110);
 }
 
-/// Two stages with two buffers between them: the second stage of a round may run beside the first one of the
-/// next round, if both are in one graph.
+/// Two stages with two buffers between them: the second stage of a round may run beside the first
+/// one of the next round, if both are in one graph.
 TEST(DevicePlanTimes, RoundsInOneGraphOverlap) {
   auto const clock = virtual_clock();
   SimulatedDevice device({.clock = clock});
@@ -373,7 +382,8 @@ TEST(DevicePlanTimes, RoundsInOneGraphOverlap) {
   Plan const plan = graph.record([&] {
     for (Block* buffer : {&even, &odd}) {
       kernel(
-          graph, device, "first", {updates(x), writes(*buffer)}, [&x, buffer] { (*buffer)[0] = ++x[0]; }, 10);
+          graph, device, "first", {updates(x), writes(*buffer)},
+          [&x, buffer] { (*buffer)[0] = ++x[0]; }, 10);
       kernel(
           graph, device, "second", {reads(*buffer), updates(y)},
           [&y, buffer] { y[0] = (3 * y[0] + (*buffer)[0]) % 1009; }, 10);
@@ -447,8 +457,8 @@ TEST_P(DevicePlans, RandomPlansGiveWhatTheSerialOrderGives) {
     bool const mixed = seed % 3 != 0;
     auto const make_step = [&] {
       std::size_t const first = random() % size;
-      return Step{first, 1 + random() % (size - first), random() % size, static_cast<long>(random() % 100),
-                  mixed && random() % 3 == 0};
+      return Step{first, 1 + random() % (size - first), random() % size,
+                  static_cast<long>(random() % 100), mixed && random() % 3 == 0};
     };
     auto const apply = [](auto& values, Step const& step) {
       long const add = values[step.from];
@@ -456,7 +466,8 @@ TEST_P(DevicePlans, RandomPlansGiveWhatTheSerialOrderGives) {
         values[n] = (values[n] * 3 + add + step.add) % 1'000'003;
     };
     auto const submit = [&](Step const& step) {
-      std::vector<Touch> const touches = {reads(x(step.from, 1)), updates(x(step.first, step.many))};
+      std::vector<Touch> const touches = {reads(x(step.from, 1)),
+                                          updates(x(step.first, step.many))};
       auto const body = [&x, step, apply] { apply(x, step); };
       if (step.on_host)
         task(graph, "host", touches, body);

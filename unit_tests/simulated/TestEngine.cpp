@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The engine on simulated devices: which stream, which waits, and when, by what the devices have been asked.
+// The engine on simulated devices: which stream, which waits, and when, by what the devices have
+// been asked.
 #include "Kernels.hpp"
 
 #include <random>
@@ -123,8 +124,8 @@ TEST_P(DeviceTasks, RandomProgramsGiveWhatTheSerialOrderGives) {
           values[n] = ((overwrites ? 0 : values[n] * 3) + add + k) % 1'000'003;
       };
       step(expected);
-      std::vector<Touch> const touches = {reads(x(from, 1)),
-                                          overwrites ? writes(x(first, many)) : updates(x(first, many))};
+      std::vector<Touch> const touches = {
+          reads(x(from, 1)), overwrites ? writes(x(first, many)) : updates(x(first, many))};
       auto const body = [&x, step] { step(x); };
       Properties properties;
       if (random() % 8 == 0 && !futures.empty())
@@ -152,8 +153,8 @@ TEST_P(DeviceTasks, RandomProgramsGiveWhatTheSerialOrderGives) {
   EXPECT_EQ(device.live_streams() + other.live_streams(), 0);
 }
 
-/// Two buffers: the copy of one goes on beside the kernel on the other, so a step costs the larger of the
-/// two.
+/// Two buffers: the copy of one goes on beside the kernel on the other, so a step costs the larger
+/// of the two.
 TEST(DeviceTimes, CopiesAndKernelsOverlap) {
   auto const clock = virtual_clock();
   SimulatedDevice device({.clock = clock, .link_bytes_per_ns = 1});
@@ -161,7 +162,9 @@ TEST(DeviceTimes, CopiesAndKernelsOverlap) {
   Block buffer("buffer", 2), sum("sum");
   for (std::size_t step = 0; step < 10; ++step) {
     task(graph, "copy", {writes(buffer(step % 2, 1))},
-         [](void* instance) { SimulatedDevice::copy(instance, 1000, SimulatedCopy::from_host, [] {}); },
+         [](void* instance) {
+           SimulatedDevice::copy(instance, 1000, SimulatedCopy::from_host, [] {});
+         },
          {.space = &device});
     kernel(graph, device, "kernel", {reads(buffer(step % 2, 1)), updates(sum)}, [] {}, 1000);
   }

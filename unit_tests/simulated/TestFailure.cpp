@@ -32,7 +32,8 @@ TEST_P(Failure, WorkThatThrowsFailsTheDevice) {
   a.launch([&] { behind = true; });
   b.launch([&] { behind = true; });
   gate.open();
-  std::string const text = "Trellis: Simulated device 3 has failed: \"bad\" failed: illegal address";
+  std::string const text =
+      "Trellis: Simulated device 3 has failed: \"bad\" failed: illegal address";
   EXPECT_EQ(message_of([&] { wait(event, device); }), text);
   EXPECT_FALSE(behind);
   EXPECT_TRUE(device.has_failed());
@@ -49,7 +50,8 @@ TEST_P(Failure, WorkThatThrowsFailsTheDevice) {
 TEST_P(Failure, AnExceptionThatIsNone) {
   Stream const stream(device);
   stream.launch([] { throw 5; });
-  EXPECT_THAT(message_of([&] { device.synchronize(); }), HasSubstr("an exception that is no std::exception"));
+  EXPECT_THAT(message_of([&] { device.synchronize(); }),
+              HasSubstr("an exception that is no std::exception"));
 }
 
 TEST_P(Failure, ADeviceThatWaitsForAFailedOneFailsToo) {
@@ -67,9 +69,11 @@ TEST_P(Failure, ADeviceThatWaitsForAFailedOneFailsToo) {
   elsewhere.launch([&] { beside = true; });
   gate.open();
   await_failure(other, event);
-  EXPECT_THAT(message_of([&] { other.synchronize(); }),
-              HasSubstr("Simulated device 4 has failed: it waited for an event of Simulated device 3, which "
-                        "has failed: \"work\" failed: boom"));
+  EXPECT_THAT(
+      message_of([&] { other.synchronize(); }),
+      HasSubstr(
+          "Simulated device 4 has failed: it waited for an event of Simulated device 3, which "
+          "has failed: \"work\" failed: boom"));
   EXPECT_FALSE(behind);
   third.synchronize();
   EXPECT_TRUE(beside);
@@ -81,7 +85,8 @@ TEST_P(Failure, AnInjectedFailureIsThereAtOnce) {
   device.fail("fell off the bus");
   EXPECT_THAT(message_of([&] { (void)event.has_passed(); }), HasSubstr("fell off the bus"));
   device.fail("again");
-  EXPECT_THAT(message_of([&] { device.synchronize(); }), HasSubstr("fell off the bus")) << "the first one";
+  EXPECT_THAT(message_of([&] { device.synchronize(); }), HasSubstr("fell off the bus"))
+      << "the first one";
 }
 
 TEST_P(Failure, AfterAResetTheDeviceGoesOn) {
@@ -127,7 +132,8 @@ TEST_P(Failure, InsideAGraph) {
   a.launch([&] { behind = true; });
   void* const graph = device.end_capture(a);
   device.launch_graph(a, graph);
-  EXPECT_THAT(message_of([&] { SimulatedDevice::synchronize(a); }), HasSubstr("\"bad\" failed: boom"));
+  EXPECT_THAT(message_of([&] { SimulatedDevice::synchronize(a); }),
+              HasSubstr("\"bad\" failed: boom"));
   EXPECT_FALSE(behind);
   EXPECT_THROW(device.launch_graph(a, graph), SimulatedDeviceError);
   device.reset();

@@ -33,8 +33,8 @@ class OnSimulated : public EitherTime {
 };
 INSTANTIATE_TEST_SUITE_P(Time, OnSimulated, testing::Bool(), name_of_time);
 
-static_assert(
-    std::is_same_v<decltype(Kokkos::create_mirror_view(Values()))::memory_space, Kokkos::HostSpace>);
+static_assert(std::is_same_v<decltype(Kokkos::create_mirror_view(Values()))::memory_space,
+                             Kokkos::HostSpace>);
 static_assert(!Impl::CanTouch<Kokkos::DefaultHostExecutionSpace, SimulatedSpace>::value);
 static_assert(!Impl::CanTouch<Simulated, Kokkos::HostSpace>::value);
 static_assert(Impl::CanTouch<Simulated, SimulatedSpace>::value);
@@ -43,7 +43,9 @@ TEST_P(OnSimulated, ForReduceAndScan) {
   TaskGraph graph(workers(2));
   int const n = 1000;
   Values const x("x", n), y("y", n);
-  parallel_for("fill", ResourcePolicy(graph, n, write(x), on<Simulated>), KOKKOS_LAMBDA(int i) { x(i) = i; });
+  parallel_for(
+      "fill", ResourcePolicy(graph, n, write(x), on<Simulated>),
+      KOKKOS_LAMBDA(int i) { x(i) = i; });
   parallel_for(
       "scale", ResourcePolicy(graph, n, read(x), write(y), on<Simulated>),
       KOKKOS_LAMBDA(int i, read_view<Values> in, Values out) { out(i) = 2 * in(i); });
@@ -72,7 +74,8 @@ TEST_P(OnSimulated, ResultsInViews) {
   int const n = 100;
   Number const sum("sum"), most("most");
   parallel_reduce(
-      "sum", ResourcePolicy(graph, n, on<Simulated>), KOKKOS_LAMBDA(int i, double& s) { s += i; }, sum);
+      "sum", ResourcePolicy(graph, n, on<Simulated>), KOKKOS_LAMBDA(int i, double& s) { s += i; },
+      sum);
   parallel_reduce(
       "both", ResourcePolicy(graph, n, read_write(sum), on<Simulated>),
       KOKKOS_LAMBDA(int i, double& m) { m = i + sum() > m ? i + sum() : m; },
@@ -100,22 +103,26 @@ TEST_P(OnSimulated, PoliciesOfAHostSpace) {
   parallel_for(
       "md", ResourcePolicy(graph, Md({0, 0}, {n, m}), read_write(grid), on<Simulated>),
       KOKKOS_LAMBDA(int i, int j) { grid(i, j) += 100 * i + j; });
-  parallel_for("tag",
-               ResourcePolicy(graph, Kokkos::MDRangePolicy<Host, Kokkos::Rank<2>, Doubling>({0, 0}, {n, m}),
-                              read_write(grid), on<Simulated>),
-               Doubler{grid});
+  parallel_for(
+      "tag",
+      ResourcePolicy(graph, Kokkos::MDRangePolicy<Host, Kokkos::Rank<2>, Doubling>({0, 0}, {n, m}),
+                     read_write(grid), on<Simulated>),
+      Doubler{grid});
   using Team = Kokkos::TeamPolicy<Host>;
   using Member = Team::member_type;
-  using Scratch = Kokkos::View<double*, Host::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using Scratch =
+      Kokkos::View<double*, Host::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   Team const team = Team(n, 1).set_scratch_size(0, Kokkos::PerTeam(Scratch::shmem_size(m)));
   parallel_for(
       "team", ResourcePolicy(graph, team, read_write(grid), on<Simulated>),
       KOKKOS_LAMBDA(Member const& member) {
         Scratch const row(member.team_scratch(0), m);
         int const i = member.league_rank();
-        Kokkos::parallel_for(Kokkos::TeamThreadRange(member, m), [&](int j) { row(j) = grid(i, m - 1 - j); });
+        Kokkos::parallel_for(Kokkos::TeamThreadRange(member, m),
+                             [&](int j) { row(j) = grid(i, m - 1 - j); });
         member.team_barrier();
-        Kokkos::parallel_for(Kokkos::TeamThreadRange(member, m), [&](int j) { grid(i, j) = row(j); });
+        Kokkos::parallel_for(Kokkos::TeamThreadRange(member, m),
+                             [&](int j) { grid(i, j) = row(j); });
       });
   auto const result = host_copy(graph, grid);
   for (int i = 0; i < n; ++i)
@@ -127,7 +134,8 @@ TEST_P(OnSimulated, SpaceTasks) {
   Values const x("x", 10);
   auto const first =
       space_task("fill", ResourcePolicy(graph, write(x), on<Simulated>), [=](Host const& host) {
-        Kokkos::parallel_for(Kokkos::RangePolicy<Host>(host, 0, 10), KOKKOS_LAMBDA(int i) { x(i) = i * i; });
+        Kokkos::parallel_for(
+            Kokkos::RangePolicy<Host>(host, 0, 10), KOKKOS_LAMBDA(int i) { x(i) = i * i; });
         return x(3);
       });
   auto const second = space_task("with Views", ResourcePolicy(graph, read(x), on<Simulated>),
@@ -140,7 +148,8 @@ TEST_P(OnSimulated, Copies) {
   TaskGraph graph(workers(2));
   int const n = 12, m = 7;
   Grid const here("here", n, m), there("there", n, m);
-  Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace> const host("host", n, m), back("back", n, m);
+  Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace> const host("host", n, m),
+      back("back", n, m);
   host_task("fill", ResourcePolicy(graph, write(host)), [=] {
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < m; ++j) host(i, j) = 10 * i + j;
@@ -165,11 +174,13 @@ TEST_P(OnSimulated, Copies) {
   for (SimulatedRecord const& record : Simulated::device().log())
     if (record.kind == Kind::copy) bytes.push_back(record.bytes);
   EXPECT_THAT(bytes, testing::ElementsAre(n * m * 8, n * m * 8, 4 * m * 8, n * m * 8, 8, 8));
-  for (SimulatedRecord const& record : Simulated::device().log()) EXPECT_FALSE(record.blocks_the_host());
+  for (SimulatedRecord const& record : Simulated::device().log())
+    EXPECT_FALSE(record.blocks_the_host());
 }
 
 TEST_P(OnSimulated, CopiesBetweenDevicesGoOverTheLink) {
-  Simulated::configure({.virtual_time = is_virtual(), .link_latency = 500, .memory_bytes_per_ns = 8}, 3);
+  Simulated::configure(
+      {.virtual_time = is_virtual(), .link_latency = 500, .memory_bytes_per_ns = 8}, 3);
   TaskGraph graph(workers(1));
   Values const a(Kokkos::view_alloc("a", SimulatedSpace(1)), 100),
       b(Kokkos::view_alloc("b", SimulatedSpace(2)), 100);
@@ -178,7 +189,8 @@ TEST_P(OnSimulated, CopiesBetweenDevicesGoOverTheLink) {
   deep_copy("fill", graph, a, 3);
   deep_copy("over", graph, b, a);
   EXPECT_EQ(host_copy(graph, b)(42), 3);
-  EXPECT_THAT(texts(Simulated::device(1), {Kind::copy}), testing::ElementsAre(HasSubstr("\"fill\"")));
+  EXPECT_THAT(texts(Simulated::device(1), {Kind::copy}),
+              testing::ElementsAre(HasSubstr("\"fill\"")));
   EXPECT_THAT(texts(Simulated::device(2), {Kind::copy}),
               testing::ElementsAre(HasSubstr("\"over\""), HasSubstr("\"read back\"")));
   if (is_virtual()) {
@@ -243,8 +255,10 @@ TEST_P(OnSimulated, CostsFollowTheRange) {
   TaskGraph graph(workers(1));
   using Md = Kokkos::MDRangePolicy<Host, Kokkos::Rank<2>>;
   Token const token("order");
-  parallel_for("count", ResourcePolicy(graph, 50, write(token), on<Simulated>), KOKKOS_LAMBDA(int){});
-  parallel_for("range", ResourcePolicy(graph, Kokkos::RangePolicy<Host>(5, 25), write(token), on<Simulated>),
+  parallel_for("count", ResourcePolicy(graph, 50, write(token), on<Simulated>),
+               KOKKOS_LAMBDA(int){});
+  parallel_for("range",
+               ResourcePolicy(graph, Kokkos::RangePolicy<Host>(5, 25), write(token), on<Simulated>),
                KOKKOS_LAMBDA(int){});
   parallel_for("md", ResourcePolicy(graph, Md({0, 1}, {10, 11}), write(token), on<Simulated>),
                KOKKOS_LAMBDA(int, int){});
@@ -267,8 +281,10 @@ TEST_P(OnSimulated, CostsFollowTheRange) {
 
 TEST(SimulatedSettings, CannotChangeUnderAView) {
   Values const x("x", 10);
-  EXPECT_THAT(message_of([] { Simulated::configure({}); }),
-              HasSubstr("the simulated devices cannot be replaced, device 0 still has 0 streams of graphs"));
+  EXPECT_THAT(
+      message_of([] { Simulated::configure({}); }),
+      HasSubstr(
+          "the simulated devices cannot be replaced, device 0 still has 0 streams of graphs"));
   EXPECT_THAT(message_of([] { Simulated::configure({}, 0); }),
               HasSubstr("there cannot be 0 simulated devices"));
   EXPECT_THAT(message_of([] { (void)Simulated::device(7); }),

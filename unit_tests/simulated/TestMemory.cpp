@@ -30,10 +30,10 @@ TEST_P(Memory, IsCountedAndBounded) {
   EXPECT_TRUE(device.owns(a));
   EXPECT_TRUE(device.owns(static_cast<char*>(b) + 5));
   EXPECT_FALSE(device.owns(&device));
-  EXPECT_EQ(
-      message_of([&] { device.allocate(1 << 19, "too much"); }),
-      "Trellis: Simulated device 2 has no room for the 524288 bytes of \"too much\": of its 1048576 bytes "
-      "525312 are in use");
+  EXPECT_EQ(message_of([&] { device.allocate(1 << 19, "too much"); }),
+            "Trellis: Simulated device 2 has no room for the 524288 bytes of \"too much\": of its "
+            "1048576 bytes "
+            "525312 are in use");
   device.deallocate(b);
   void* const again = device.allocate(1 << 19, "again");
   EXPECT_EQ(again, b);
@@ -58,8 +58,10 @@ TEST_P(Memory, IsTouchedByWorkAndCopies) {
     for (int k = 0; k < 100; ++k) values[k] += k;
   });
   join(its, stream);
-  SimulatedDevice::copy(its, 400, SimulatedCopy::from_host, [=] { std::memcpy(copy, values, 400); });
-  SimulatedDevice::copy(its, 400, SimulatedCopy::to_host, [&] { std::memcpy(host.data(), copy, 400); });
+  SimulatedDevice::copy(its, 400, SimulatedCopy::from_host,
+                        [=] { std::memcpy(copy, values, 400); });
+  SimulatedDevice::copy(its, 400, SimulatedCopy::to_host,
+                        [&] { std::memcpy(host.data(), copy, 400); });
   other.synchronize();
   EXPECT_EQ(host[42], 43);
   {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whole programs of typed tasks on simulated devices: what the devices are asked, and what comes out.
+// Whole programs of typed tasks on simulated devices: what the devices are asked, and what comes
+// out.
 #include "Devices.hpp"
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
@@ -91,8 +92,8 @@ TEST_P(Programs, MemoryIsFreedWhenNothingRuns) {
   Future<void> last;
   for (int k = 0; k < 5; ++k) {
     DeviceValues const dropped("dropped", 10);
-    last =
-        parallel_for("short", ResourcePolicy(graph, 10, write(dropped), on<Simulated>), Increment{dropped});
+    last = parallel_for("short", ResourcePolicy(graph, 10, write(dropped), on<Simulated>),
+                        Increment{dropped});
   }
   device.clear_log();
   last.wait();
@@ -116,7 +117,8 @@ TEST_P(Programs, MemoryIsFreedEarlierWhereItIsMuch) {
   device.clear_log();
   for (int k = 0; k < 5; ++k) {
     DeviceValues const dropped(Kokkos::view_alloc(Kokkos::WithoutInitializing, "dropped"), 1 << 24);
-    parallel_for("short", ResourcePolicy(graph, 10, write(dropped), on<Simulated>), Increment{dropped})
+    parallel_for("short", ResourcePolicy(graph, 10, write(dropped), on<Simulated>),
+                 Increment{dropped})
         .wait();
   }
   EXPECT_GE(count_of(device, Kind::deallocate), 4u);
@@ -226,7 +228,8 @@ class RandomProgram {
 
   explicit RandomProgram(std::uint64_t seed) : m_random(seed) {
     for (std::size_t k = 0; k < views; ++k) {
-      m_device.emplace_back(Kokkos::view_alloc("device", SimulatedSpace(static_cast<int>(k) % 2)), size);
+      m_device.emplace_back(Kokkos::view_alloc("device", SimulatedSpace(static_cast<int>(k) % 2)),
+                            size);
       m_host.emplace_back("host", size);
     }
     m_device_expected.resize(views, std::vector<long>(size, 0));
@@ -238,7 +241,9 @@ class RandomProgram {
     std::size_t const first = pick(size), count = 1 + pick(size - first), at = pick(size);
     auto const range = std::pair(first, first + count);
     int const where = static_cast<int>(pick(2));
-    auto const next = [number](long value, long add) { return (3 * value + add + number) % 1'000'003; };
+    auto const next = [number](long value, long add) {
+      return (3 * value + add + number) % 1'000'003;
+    };
     switch (pick(7)) {
       case 0: {
         auto const target = Kokkos::subview(m_host[to], range);
@@ -253,23 +258,25 @@ class RandomProgram {
       case 1:
         for (std::size_t i = first; i < first + count; ++i)
           m_device_expected[to][i] = m_host_expected[from][i];
-        deep_copy("in", graph, Kokkos::subview(m_device[to], range), Kokkos::subview(m_host[from], range));
+        deep_copy("in", graph, Kokkos::subview(m_device[to], range),
+                  Kokkos::subview(m_host[from], range));
         break;
       case 2:
         for (std::size_t i = first; i < first + count; ++i)
           m_host_expected[to][i] = m_device_expected[from][i];
-        deep_copy("out", graph, Kokkos::subview(m_host[to], range), Kokkos::subview(m_device[from], range));
+        deep_copy("out", graph, Kokkos::subview(m_host[to], range),
+                  Kokkos::subview(m_device[from], range));
         break;
       case 3: {
         auto const source = Kokkos::subview(m_device[from], range);
         long sum = 0;
         for (std::size_t i = first; i < first + count; ++i) sum += m_device_expected[from][i];
-        m_sums.emplace_back(
-            parallel_reduce(
-                "sum",
-                ResourcePolicy(graph, static_cast<int>(count), read(source), on<Simulated>, device(where)),
-                KOKKOS_LAMBDA(int i, long& s) { s += source(i); }),
-            sum);
+        m_sums.emplace_back(parallel_reduce(
+                                "sum",
+                                ResourcePolicy(graph, static_cast<int>(count), read(source),
+                                               on<Simulated>, device(where)),
+                                KOKKOS_LAMBDA(int i, long& s) { s += source(i); }),
+                            sum);
         break;
       }
       default: {
@@ -278,7 +285,8 @@ class RandomProgram {
         change(m_device_expected, from, to, at, first, count, next);
         parallel_for(
             "kernel",
-            ResourcePolicy(graph, 1, read(source), read_write(target), on<Simulated>, device(where)),
+            ResourcePolicy(graph, 1, read(source), read_write(target), on<Simulated>,
+                           device(where)),
             KOKKOS_LAMBDA(int) {
               long const add = source();
               for (std::size_t i = 0; i < target.extent(0); ++i) target(i) = next(target(i), add);
@@ -305,8 +313,8 @@ class RandomProgram {
  private:
   std::size_t pick(std::size_t count) { return m_random() % count; }
   template <class Next>
-  static void change(std::vector<std::vector<long>>& all, std::size_t from, std::size_t to, std::size_t at,
-                     std::size_t first, std::size_t count, Next const& next) {
+  static void change(std::vector<std::vector<long>>& all, std::size_t from, std::size_t to,
+                     std::size_t at, std::size_t first, std::size_t count, Next const& next) {
     long const add = all[from][at];
     for (std::size_t i = first; i < first + count; ++i) all[to][i] = next(all[to][i], add);
   }
@@ -346,8 +354,8 @@ TEST_P(Programs, RandomOnesGiveWhatTheSerialOrderGives) {
   }
 }
 
-/// The main thread does everything, while it waits: it submits the program, and runs it in the one worker's
-/// place.
+/// The main thread does everything, while it waits: it submits the program, and runs it in the one
+/// worker's place.
 TEST(VirtualPrograms, TwoRunsGiveTheSameEvents) {
   auto const run = [](std::uint64_t seed) {
     Simulated::configure({.virtual_time = true,
@@ -366,7 +374,8 @@ TEST(VirtualPrograms, TwoRunsGiveTheSameEvents) {
       graph.wait();
       for (int k : {0, 1})
         for (SimulatedRecord const& record : Simulated::device(k).log())
-          if (record.kind == Kind::launch || record.kind == Kind::copy || record.kind == Kind::wait_event)
+          if (record.kind == Kind::launch || record.kind == Kind::copy ||
+              record.kind == Kind::wait_event)
             all.push_back(record.text() + ' ' + std::to_string(record.begin) + ' ' +
                           std::to_string(record.end));
       program.check(graph);

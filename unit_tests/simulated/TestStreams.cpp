@@ -54,15 +54,17 @@ TEST_P(Streams, DevicesWithOneClockWaitForEachOther) {
   here.launch([&] { value = 10 * value + 3; });
   device.synchronize();
   EXPECT_EQ(value, 123);
-  EXPECT_THAT(texts(other, {Kind::wait_event}), ElementsAre("wait_event stream 0 event 0 of device 0"));
+  EXPECT_THAT(texts(other, {Kind::wait_event}),
+              ElementsAre("wait_event stream 0 event 0 of device 0"));
 }
 
 TEST_P(Streams, AnEventOfAnotherClockIsRefused) {
   SimulatedDevice stranger({.name = "Stranger", .number = 4, .clock = make_clock()});
   Stream const here(device), there(stranger);
   Event const event(there);
-  EXPECT_THAT(message_of([&] { device.enqueue_wait(here, event); }),
-              HasSubstr("stream 0 of Simulated device 0 cannot wait for an event of Stranger device 4"));
+  EXPECT_THAT(
+      message_of([&] { device.enqueue_wait(here, event); }),
+      HasSubstr("stream 0 of Simulated device 0 cannot wait for an event of Stranger device 4"));
 }
 
 TEST_P(Streams, AUsersStreamIsTheSameQueue) {
@@ -97,8 +99,9 @@ TEST_P(Streams, TheLogSaysWhatTheDeviceWasAskedAndWhatTheHostWaitedFor) {
       texts(device),
       ElementsAre("make_stream stream 0", "make_stream stream 1", "launch \"first\" stream 0",
                   "record_event stream 0 event 0", "wait_event stream 1 event 0",
-                  "copy \"back\" stream 1 64 bytes", "synchronize stream 1", "query \"passed\" event 0",
-                  "release_event event 0", "destroy_stream stream 1", "destroy_stream stream 0"));
+                  "copy \"back\" stream 1 64 bytes", "synchronize stream 1",
+                  "query \"passed\" event 0", "release_event event 0", "destroy_stream stream 1",
+                  "destroy_stream stream 0"));
   EXPECT_EQ(device.log().at(2).thread, std::this_thread::get_id());
   EXPECT_EQ(device.live_streams(), 0);
   EXPECT_EQ(device.live_events(), 0);
@@ -151,13 +154,16 @@ TEST_P(Streams, RandomProgramsGiveWhatTheOrderOfTheCallsGives) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     std::mt19937_64 random(seed);
     std::vector<std::unique_ptr<Stream>> streams;
-    for (int k = 0; k < 4; ++k) streams.push_back(std::make_unique<Stream>(k % 2 == 0 ? device : other));
+    for (int k = 0; k < 4; ++k)
+      streams.push_back(std::make_unique<Stream>(k % 2 == 0 ? device : other));
     std::vector<long> values(6, 0), expected(6, 0);
     std::vector<std::unique_ptr<Event>> last(values.size());  // of whoever touched it
     for (int k = 0; k < 100; ++k) {
       Stream const& stream = *streams[random() % streams.size()];
       std::size_t const to = random() % values.size(), from = random() % values.size();
-      auto const step = [=](std::vector<long>& all) { all[to] = (3 * all[to] + all[from] + k) % 1'000'003; };
+      auto const step = [=](std::vector<long>& all) {
+        all[to] = (3 * all[to] + all[from] + k) % 1'000'003;
+      };
       step(expected);
       for (std::size_t const each : {to, from})
         if (last[each] != nullptr) stream.device().enqueue_wait(stream, *last[each]);
@@ -198,7 +204,8 @@ TEST(RealStreams, ALaunchReturnsBeforeTheWorkIsDone) {
 }
 
 TEST(RealStreams, CostsAreTimeThatGoesBy) {
-  SimulatedDevice device({.launch_latency = 300'000, .start_overhead = 400'000, .concurrent_kernels = 1});
+  SimulatedDevice device(
+      {.launch_latency = 300'000, .start_overhead = 400'000, .concurrent_kernels = 1});
   Stream const a(device), b(device);
   SimulatedClock& clock = device.clock();
   std::int64_t const start = clock.now();

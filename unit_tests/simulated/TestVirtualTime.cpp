@@ -165,8 +165,8 @@ TEST_F(VirtualTime, TwoRunsAreTheSame) {
     its_clock->finish();
     std::vector<std::string> all;
     for (SimulatedRecord const& record : device.log())
-      all.push_back(record.text() + " " + std::to_string(record.called) + " " + std::to_string(record.begin) +
-                    " " + std::to_string(record.end));
+      all.push_back(record.text() + " " + std::to_string(record.called) + " " +
+                    std::to_string(record.begin) + " " + std::to_string(record.end));
     return all;
   };
   EXPECT_EQ(run(), run());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What Kokkos Tools sees of a task graph: each kernel under its task's label, on a worker's instance, and no
-// fence that stops everybody.
+// What Kokkos Tools sees of a task graph: each kernel under its task's label, on a worker's
+// instance, and no fence that stops everybody.
 #include <Trellis.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -36,15 +36,15 @@ class Listener {
     events().clear();
     Tools::set_begin_parallel_for_callback(
         [](char const* name, std::uint32_t device, std::uint64_t*) { add("for", name, device); });
-    Tools::set_begin_parallel_reduce_callback(
-        [](char const* name, std::uint32_t device, std::uint64_t*) { add("reduce", name, device); });
+    Tools::set_begin_parallel_reduce_callback([](char const* name, std::uint32_t device,
+                                                 std::uint64_t*) { add("reduce", name, device); });
     Tools::set_begin_parallel_scan_callback(
         [](char const* name, std::uint32_t device, std::uint64_t*) { add("scan", name, device); });
     Tools::set_begin_fence_callback(
         [](char const* name, std::uint32_t device, std::uint64_t*) { add("fence", name, device); });
     Tools::set_begin_deep_copy_callback(
-        [](Kokkos::Profiling::SpaceHandle, char const* to, void const*, Kokkos::Profiling::SpaceHandle,
-           char const* from, void const*,
+        [](Kokkos::Profiling::SpaceHandle, char const* to, void const*,
+           Kokkos::Profiling::SpaceHandle, char const* from, void const*,
            std::uint64_t) { add("deep_copy", std::string(to) + '<' + from, 0); });
     Tools::set_push_region_callback([](char const* name) { add("region", name, 0); });
   }
@@ -79,8 +79,9 @@ class Listener {
   }
 };
 
-/// Does an event with this number stop every instance of a space, or the whole device? (The instances of a
-/// host space all have one number, so that a task ran on an instance of its own is tested elsewhere.)
+/// Does an event with this number stop every instance of a space, or the whole device? (The
+/// instances of a host space all have one number, so that a task ran on an instance of its own is
+/// tested elsewhere.)
 bool is_global(std::uint32_t device) {
   auto const instance = Tools::identifier_from_devid(device).instance_id;
   auto const number = [](Tools::SpecialSynchronizationCases reason) {
@@ -105,23 +106,30 @@ TEST(Tools, SeeEachKernelUnderItsTasksLabel) {
   Listener const listener;
   {
     TaskGraph graph(two_workers());
-    parallel_for("task A", ResourcePolicy(graph, 100, write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
     parallel_for(
-        "task B", ResourcePolicy(graph, 100, read_write(x)), KOKKOS_LAMBDA(int i, V v) { v(i) += 1; });
+        "task A", ResourcePolicy(graph, 100, write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
     parallel_for(
-        std::string("task ") + 'C', ResourcePolicy(graph, Kokkos::RangePolicy<>(0, 10), read_write(x)),
+        "task B", ResourcePolicy(graph, 100, read_write(x)),
+        KOKKOS_LAMBDA(int i, V v) { v(i) += 1; });
+    parallel_for(
+        std::string("task ") + 'C',
+        ResourcePolicy(graph, Kokkos::RangePolicy<>(0, 10), read_write(x)),
         KOKKOS_LAMBDA(int i) { x(i) += 1; });
-    parallel_for("task D",
-                 ResourcePolicy(graph, Kokkos::MDRangePolicy<Kokkos::Rank<2>>({0, 0}, {2, 2}), read(x)),
-                 KOKKOS_LAMBDA(int, int){});
+    parallel_for(
+        "task D",
+        ResourcePolicy(graph, Kokkos::MDRangePolicy<Kokkos::Rank<2>>({0, 0}, {2, 2}), read(x)),
+        KOKKOS_LAMBDA(int, int){});
     parallel_for("task E", ResourcePolicy(graph, Team(2, Kokkos::AUTO), read(x)),
                  KOKKOS_LAMBDA(Team::member_type const&){});
     parallel_reduce(
-        "task F", ResourcePolicy(graph, 100, read(x)), KOKKOS_LAMBDA(int i, double& s) { s += x(i); }, sum);
+        "task F", ResourcePolicy(graph, 100, read(x)),
+        KOKKOS_LAMBDA(int i, double& s) { s += x(i); }, sum);
     parallel_reduce(
-        "task G", ResourcePolicy(graph, 100, read(x)), KOKKOS_LAMBDA(int i, double& s) { s += x(i); });
+        "task G", ResourcePolicy(graph, 100, read(x)),
+        KOKKOS_LAMBDA(int i, double& s) { s += x(i); });
     parallel_scan(
-        "task H", ResourcePolicy(graph, 100, read(x)), KOKKOS_LAMBDA(int, int& s, bool) { s += 1; });
+        "task H", ResourcePolicy(graph, 100, read(x)),
+        KOKKOS_LAMBDA(int, int& s, bool) { s += 1; });
   }
   EXPECT_THAT(listener.names("for"),
               testing::UnorderedElementsAre("task A", "task B", "task C", "task D", "task E"));
@@ -158,7 +166,8 @@ TEST(Tools, SeeTasksThatLaunchNoKernelOfTheirOwnAsRegions) {
     space_task("library call", ResourcePolicy(graph, write(y)), [](auto const&) {});
     trellis::deep_copy("copy", graph, y, x);
   }
-  EXPECT_THAT(listener.names("region"), testing::UnorderedElementsAre("host", "library call", "copy"));
+  EXPECT_THAT(listener.names("region"),
+              testing::UnorderedElementsAre("host", "library call", "copy"));
 }
 
 TEST(Tools, SeeNoFenceThatStopsMoreThanOneInstance) {
@@ -171,10 +180,12 @@ TEST(Tools, SeeNoFenceThatStopsMoreThanOneInstance) {
   {
     TaskGraph graph(two_workers());
     for (int k = 0; k < 20; ++k) {
-      parallel_for("fill", ResourcePolicy(graph, 1000, write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
+      parallel_for(
+          "fill", ResourcePolicy(graph, 1000, write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
       parallel_for(
           "plane",
-          ResourcePolicy(graph, Kokkos::MDRangePolicy<Kokkos::Rank<2>>({0, 0}, {30, 40}), write(left)),
+          ResourcePolicy(graph, Kokkos::MDRangePolicy<Kokkos::Rank<2>>({0, 0}, {30, 40}),
+                         write(left)),
           KOKKOS_LAMBDA(int i, int j) { left(i, j) = i + j; });
       parallel_for(
           "team", ResourcePolicy(graph, Team(5, Kokkos::AUTO), write(y)),
@@ -183,13 +194,14 @@ TEST(Tools, SeeNoFenceThatStopsMoreThanOneInstance) {
                                  [&](int j) { y(200 * team.league_rank() + j) = j; });
           });
       parallel_reduce(
-          "into view", ResourcePolicy(graph, 1000, read(x)), KOKKOS_LAMBDA(int i, double& s) { s += x(i); },
-          sum);
+          "into view", ResourcePolicy(graph, 1000, read(x)),
+          KOKKOS_LAMBDA(int i, double& s) { s += x(i); }, sum);
       auto const total = parallel_reduce(
           "into future", ResourcePolicy(graph, 1000, read(x)),
           KOKKOS_LAMBDA(int i, double& s) { s += x(i); });
       parallel_scan(
-          "scan", ResourcePolicy(graph, 1000, read(x)), KOKKOS_LAMBDA(int, int& s, bool) { s += 1; });
+          "scan", ResourcePolicy(graph, 1000, read(x)),
+          KOKKOS_LAMBDA(int, int& s, bool) { s += 1; });
       trellis::deep_copy("copy", graph, y, x);
       trellis::deep_copy("layout", graph, right, left);
       trellis::deep_copy("value", graph, left, 2.0);
@@ -205,7 +217,8 @@ TEST(Tools, SeeNoFenceThatStopsMoreThanOneInstance) {
     if (event.name.ends_with("HostSpace::impl_deallocate before free"))
       ++frees;  // Kokkos does this when an instance grows its scratch memory, or ends
     else
-      EXPECT_FALSE(is_global(event.device)) << event.kind << " \"" << event.name << "\" stops every instance";
+      EXPECT_FALSE(is_global(event.device))
+          << event.kind << " \"" << event.name << "\" stops every instance";
     kernels += event.kind != "fence";
   }
   EXPECT_GE(kernels, 6 * 20);
@@ -217,10 +230,12 @@ TEST(Tools, SeeEachRoundOfAPlanAsTheTasksOfOne) {
   TaskGraph graph(two_workers());
   std::thread::id const here = std::this_thread::get_id();
   Plan const plan = graph.record("step", [&] {
-    parallel_for("grow", ResourcePolicy(graph, 100, read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += i; });
+    parallel_for(
+        "grow", ResourcePolicy(graph, 100, read_write(x)), KOKKOS_LAMBDA(int i) { x(i) += i; });
     auto const sum = parallel_reduce(
         "sum", ResourcePolicy(graph, 100, read(x)), KOKKOS_LAMBDA(int i, double& s) { s += x(i); });
-    parallel_scan("scan", ResourcePolicy(graph, 100, read(x)), KOKKOS_LAMBDA(int, int& s, bool) { s += 1; });
+    parallel_scan(
+        "scan", ResourcePolicy(graph, 100, read(x)), KOKKOS_LAMBDA(int, int& s, bool) { s += 1; });
     trellis::deep_copy("copy", graph, y, x);
     host_task("look", ResourcePolicy(graph, read(y)), [] {});
   });
@@ -239,7 +254,8 @@ TEST(Tools, SeeEachRoundOfAPlanAsTheTasksOfOne) {
     EXPECT_NE(event.thread, here) << event.name << " ran on the thread that replays";
     if (event.kind != "deep_copy" && event.kind != "region" &&
         !event.name.ends_with("HostSpace::impl_deallocate before free")) {
-      EXPECT_FALSE(is_global(event.device)) << event.kind << " \"" << event.name << "\" stops every instance";
+      EXPECT_FALSE(is_global(event.device))
+          << event.kind << " \"" << event.name << "\" stops every instance";
     }
   }
   for (char const* once_a_round :
@@ -289,23 +305,27 @@ TEST(ToolLibrary, SeesEachKernelUnderItsTasksLabel) {
   {
     TaskGraph graph(two_workers());
     V x("x", 10);
-    parallel_for("first task", ResourcePolicy(graph, 10, write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
+    parallel_for(
+        "first task", ResourcePolicy(graph, 10, write(x)), KOKKOS_LAMBDA(int i) { x(i) = i; });
     auto const sum = parallel_reduce(
-        "second task", ResourcePolicy(graph, 10, read(x)), KOKKOS_LAMBDA(int i, double& s) { s += x(i); });
+        "second task", ResourcePolicy(graph, 10, read(x)),
+        KOKKOS_LAMBDA(int i, double& s) { s += x(i); });
     parallel_scan(
-        "third task", ResourcePolicy(graph, 10, write(x)), KOKKOS_LAMBDA(int, int& s, bool) { s += 1; });
+        "third task", ResourcePolicy(graph, 10, write(x)),
+        KOKKOS_LAMBDA(int, int& s, bool) { s += 1; });
     EXPECT_EQ(sum.get(), 45);
   }
-  EXPECT_THAT(names(), testing::AllOf(HasSubstr("for first task\n"), HasSubstr("reduce second task\n"),
-                                      HasSubstr("scan third task\n")));
+  EXPECT_THAT(names(),
+              testing::AllOf(HasSubstr("for first task\n"), HasSubstr("reduce second task\n"),
+                             HasSubstr("scan third task\n")));
   dlclose(library);
 }
 
 }  // namespace
 }  // namespace trellis
 
-// The profiler made of Tool.cpp is loaded as users load theirs. It also tells Kokkos not to fence all
-// instances at each event, which would be in the way of what is tested here.
+// The profiler made of Tool.cpp is loaded as users load theirs. It also tells Kokkos not to fence
+// all instances at each event, which would be in the way of what is tested here.
 int main(int argc, char** argv) {
   testing::InitGoogleMock(&argc, argv);
   setenv("KOKKOS_TOOLS_LIBS", TRELLIS_TEST_TOOL, 1);

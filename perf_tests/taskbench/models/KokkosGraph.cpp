@@ -15,8 +15,9 @@ using Graph = Kokkos::Experimental::Graph<Host>;
 using Node = Kokkos::Experimental::GraphNodeRef<Host>;
 using Policy = Kokkos::RangePolicy<Host>;
 
-/// Made once and submitted for each run. Kokkos' graph of host spaces visits a graph depth first, along every
-/// path to a node, and runs it on the calling thread: so its depth is limited by the stack.
+/// Made once and submitted for each run. Kokkos' graph of host spaces visits a graph depth first,
+/// along every path to a node, and runs it on the calling thread: so its depth is limited by the
+/// stack.
 class KokkosGraphModel : public Model {
  public:
   using Model::Model;
@@ -30,7 +31,8 @@ class KokkosGraphModel : public Model {
  protected:
   template <class Build>
   void build(Build const& add_nodes) {
-    m_graph.emplace(Kokkos::Experimental::create_graph<Host>([&](auto root) { add_nodes(Node(root)); }));
+    m_graph.emplace(
+        Kokkos::Experimental::create_graph<Host>([&](auto root) { add_nodes(Node(root)); }));
   }
 
  private:
@@ -46,7 +48,8 @@ class NodePerTask : public KokkosGraphModel {
   }
   [[nodiscard]] std::int64_t most_tasks() const override { return 10'000; }
   [[nodiscard]] std::string why_not(Parameters const& parameters) const override {
-    // With several predecessors for each node the number of paths grows exponentially with the steps.
+    // With several predecessors for each node the number of paths grows exponentially with the
+    // steps.
     Pattern const pattern = parameters.shape.pattern;
     return pattern == Pattern::trivial || pattern == Pattern::no_comm
                ? ""
@@ -61,11 +64,13 @@ class NodePerTask : public KokkosGraphModel {
       for (std::int64_t step = 0; step != work.steps(); ++step)
         for (int column = 0; column != work.width(); ++column) {
           auto const predecessors = work.edges().predecessors(step, column);
-          Node const before =
-              predecessors.empty() ? root : *at(step - predecessors[0].steps_back, predecessors[0].column);
-          at(step, column).emplace(before.then_parallel_for("task", Policy(0, 1), [&work, step, column](int) {
-            work.run_task(step, column);
-          }));
+          Node const before = predecessors.empty()
+                                  ? root
+                                  : *at(step - predecessors[0].steps_back, predecessors[0].column);
+          at(step, column)
+              .emplace(before.then_parallel_for("task", Policy(0, 1), [&work, step, column](int) {
+                work.run_task(step, column);
+              }));
         }
     });
   }

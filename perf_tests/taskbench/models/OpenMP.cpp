@@ -9,14 +9,16 @@ void run_openmp_tasks(Work& work, int workers) {
   std::size_t const width = static_cast<std::size_t>(work.width());
   std::vector<char*> outputs;  // for each copy and column
   for (int copy = 0; copy != copies; ++copy)
-    for (int column = 0; column != work.width(); ++column) outputs.push_back(work.output(copy, column));
+    for (int column = 0; column != work.width(); ++column)
+      outputs.push_back(work.output(copy, column));
 #pragma omp parallel num_threads(workers)
 #pragma omp single
   for (std::int64_t step = 0; step != work.steps(); ++step) {
     Columns const columns = work.columns(step);
     [[maybe_unused]] char* const* const from =
         &outputs[static_cast<std::size_t>(work.copy_of(step - 1)) * width];
-    [[maybe_unused]] char* const* const to = &outputs[static_cast<std::size_t>(work.copy_of(step)) * width];
+    [[maybe_unused]] char* const* const to =
+        &outputs[static_cast<std::size_t>(work.copy_of(step)) * width];
     for (int column = columns.begin; column != columns.end; ++column) {
       std::span<int const> const inputs = work.edges().declared_inputs(step, column);
       int const* const input = inputs.data();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// LLVM's OpenMP runtime has the entry points of GCC's. A copy of this program is started with it preloaded,
-// so both run the same compiled code, and the parent tells the child what to measure.
+// LLVM's OpenMP runtime has the entry points of GCC's. A copy of this program is started with it
+// preloaded, so both run the same compiled code, and the parent tells the child what to measure.
 #include "../Json.hpp"
 #include "../Model.hpp"
 #include "OpenMP.hpp"
@@ -21,7 +21,8 @@ extern char** environ;
 namespace taskbench {
 
 std::string openmp_runtime() {
-  // The entry point through which compiled code starts a parallel region, and a symbol that only LLVM has.
+  // The entry point through which compiled code starts a parallel region, and a symbol that only
+  // LLVM has.
   void* const entry = dlsym(RTLD_DEFAULT, "GOMP_parallel");
   void* const llvm = dlsym(RTLD_DEFAULT, "__kmpc_fork_call");
   Dl_info of_entry{}, of_llvm{};

@@ -24,12 +24,15 @@ class StarPUModel : public Model {
  public:
   explicit StarPUModel(int workers) : Model("starpu", Kind::dynamic), m_workers(workers) {
     // It measures the machine's buses and keeps that in the home folder, unless told otherwise.
-    m_home = std::filesystem::temp_directory_path() / ("taskbench-starpu-" + std::to_string(getpid()));
+    m_home =
+        std::filesystem::temp_directory_path() / ("taskbench-starpu-" + std::to_string(getpid()));
     setenv("STARPU_HOME", m_home.c_str(), 1);
     setenv("STARPU_PERF_MODEL_DIR", m_home.c_str(), 1);
-    for (char const* const name : {"STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NHIP", "STARPU_NMAX_FPGA"})
+    for (char const* const name :
+         {"STARPU_NCUDA", "STARPU_NOPENCL", "STARPU_NHIP", "STARPU_NMAX_FPGA"})
       setenv(name, "0", 1);
-    for (char const* const name : {"STARPU_SILENT", "STARPU_WORKERS_NOBIND", "STARPU_HWLOC_MIGRATE_DISABLE"})
+    for (char const* const name :
+         {"STARPU_SILENT", "STARPU_WORKERS_NOBIND", "STARPU_HWLOC_MIGRATE_DISABLE"})
       setenv(name, "1", 0);
     starpu_conf conf;
     starpu_conf_init(&conf);
@@ -53,8 +56,8 @@ class StarPUModel : public Model {
     std::filesystem::remove_all(m_home, ignored);
   }
   [[nodiscard]] std::string description() const override {
-    return "StarPU " + std::to_string(STARPU_MAJOR_VERSION) + '.' + std::to_string(STARPU_MINOR_VERSION) +
-           ", data handles, scheduler lws";
+    return "StarPU " + std::to_string(STARPU_MAJOR_VERSION) + '.' +
+           std::to_string(STARPU_MINOR_VERSION) + ", data handles, scheduler lws";
   }
   [[nodiscard]] int workers() const override { return m_workers; }
   [[nodiscard]] std::int64_t most_tasks() const override { return 5'000; }
@@ -84,7 +87,8 @@ class StarPUModel : public Model {
       Columns const columns = work.columns(step);
       starpu_data_handle_t const* const from =
           &m_handles[static_cast<std::size_t>(work.copy_of(step - 1)) * width];
-      starpu_data_handle_t const* const to = &m_handles[static_cast<std::size_t>(work.copy_of(step)) * width];
+      starpu_data_handle_t const* const to =
+          &m_handles[static_cast<std::size_t>(work.copy_of(step)) * width];
       for (int column = columns.begin; column != columns.end; ++column) {
         accesses.clear();
         for (int const input : work.edges().declared_inputs(step, column))
@@ -92,9 +96,9 @@ class StarPUModel : public Model {
         accesses.push_back({to[column], STARPU_W});
         Work const* const argument = &work;
         if (starpu_task_insert(&m_codelet, STARPU_DATA_MODE_ARRAY, accesses.data(),
-                               static_cast<int>(accesses.size()), STARPU_VALUE, &argument, sizeof argument,
-                               STARPU_VALUE, &step, sizeof step, STARPU_VALUE, &column, sizeof column,
-                               0) != 0)
+                               static_cast<int>(accesses.size()), STARPU_VALUE, &argument,
+                               sizeof argument, STARPU_VALUE, &step, sizeof step, STARPU_VALUE,
+                               &column, sizeof column, 0) != 0)
           throw std::runtime_error("StarPU refuses a task");
       }
     }

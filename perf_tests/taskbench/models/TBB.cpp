@@ -14,7 +14,8 @@ namespace {
 
 using Node = tbb::flow::continue_node<tbb::flow::continue_msg>;
 
-/// A flow graph of continue nodes, edges given by hand. It is made while the clock runs, or (replay) before.
+/// A flow graph of continue nodes, edges given by hand. It is made while the clock runs, or
+/// (replay) before.
 class TbbModel : public Model {
  public:
   TbbModel(int workers, Kind kind)
@@ -54,13 +55,15 @@ class TbbModel : public Model {
     auto const steps = static_cast<std::size_t>(work.parameters().copies) + 1;
     std::vector<Node*> recent(steps * width);
     auto const at = [&](std::int64_t step, int column) -> Node*& {
-      return recent[static_cast<std::size_t>(step) % steps * width + static_cast<std::size_t>(column)];
+      return recent[static_cast<std::size_t>(step) % steps * width +
+                    static_cast<std::size_t>(column)];
     };
     for (std::int64_t step = 0; step != work.steps(); ++step) {
       Columns const columns = work.columns(step);
       for (int column = columns.begin; column != columns.end; ++column) {
         Node& node = m_nodes.emplace_back(
-            *m_graph, [&work, step, column](tbb::flow::continue_msg const&) { work.run_task(step, column); });
+            *m_graph,
+            [&work, step, column](tbb::flow::continue_msg const&) { work.run_task(step, column); });
         auto const predecessors = work.edges().predecessors(step, column);
         for (Predecessor const p : predecessors)
           tbb::flow::make_edge(*at(step - p.steps_back, p.column), node);

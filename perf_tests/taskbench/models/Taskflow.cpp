@@ -35,12 +35,14 @@ class TaskflowModel : public Model {
     auto const steps = static_cast<std::size_t>(work.parameters().copies) + 1;
     std::vector<tf::Task> recent(steps * width);
     auto const at = [&](std::int64_t step, int column) -> tf::Task& {
-      return recent[static_cast<std::size_t>(step) % steps * width + static_cast<std::size_t>(column)];
+      return recent[static_cast<std::size_t>(step) % steps * width +
+                    static_cast<std::size_t>(column)];
     };
     for (std::int64_t step = 0; step != work.steps(); ++step) {
       Columns const columns = work.columns(step);
       for (int column = columns.begin; column != columns.end; ++column) {
-        tf::Task const task = m_taskflow.emplace([&work, step, column] { work.run_task(step, column); });
+        tf::Task const task =
+            m_taskflow.emplace([&work, step, column] { work.run_task(step, column); });
         for (Predecessor const p : work.edges().predecessors(step, column))
           at(step - p.steps_back, p.column).precede(task);
         at(step, column) = task;

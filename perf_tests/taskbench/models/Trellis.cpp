@@ -18,13 +18,14 @@ struct Call {
   void operator()() const { work->run_task(step, column); }
 };
 
-/// Edges from annotated Views. A task is a parallel_for over one index, or a host_task, which launches no
-/// kernel.
+/// Edges from annotated Views. A task is a parallel_for over one index, or a host_task, which
+/// launches no kernel.
 template <bool host>
 class TrellisModel : public Model {
  public:
   explicit TrellisModel(int workers)
-      : Model(host ? "trellis_host" : "trellis", Kind::dynamic, true), m_graph(graph_options(workers)) {}
+      : Model(host ? "trellis_host" : "trellis", Kind::dynamic, true),
+        m_graph(graph_options(workers)) {}
 
   [[nodiscard]] std::string description() const override {
     return std::string("Trellis, ") + (host ? "host_task" : "parallel_for over one index on ") +
@@ -55,9 +56,10 @@ class TrellisModel : public Model {
             host_task("task", ResourcePolicy(m_graph, read(*reads[I])..., write(written)),
                       Call{&work, step, column});
           else
-            parallel_for("task",
-                         ResourcePolicy(m_graph, 1, on<TaskSpace>, read(*reads[I])..., write(written)),
-                         OneIndex{&work, step, column});
+            parallel_for(
+                "task",
+                ResourcePolicy(m_graph, 1, on<TaskSpace>, read(*reads[I])..., write(written)),
+                OneIndex{&work, step, column});
         });
   }
 

@@ -31,10 +31,11 @@ inline trellis::TaskGraphOptions graph_options(int workers) {
   return options;
 }
 
-/// The outputs as a program with Views would have them: a subview for each column and copy, made once.
+/// The outputs as a program with Views would have them: a subview for each column and copy, made
+/// once.
 ///
-/// A task with at most eight inputs names each; one with more names each run of neighbouring columns as one
-/// subview.
+/// A task with at most eight inputs names each; one with more names each run of neighbouring
+/// columns as one subview.
 class TrellisFields {
  public:
   static constexpr std::size_t most_reads = 8;
@@ -45,10 +46,11 @@ class TrellisFields {
     m_tiles.clear();
     m_runs.clear();
     for (int copy = 0; copy != work.parameters().copies; ++copy)
-      for (int column = 0; column != m_width; ++column) m_tiles.push_back(part(work, copy, column, column));
+      for (int column = 0; column != m_width; ++column)
+        m_tiles.push_back(part(work, copy, column, column));
     std::int64_t const rows = std::min<std::int64_t>(
-        work.steps(),
-        repetition_of(work.shape()).first + repetition_of(work.shape()).period + work.parameters().copies);
+        work.steps(), repetition_of(work.shape()).first + repetition_of(work.shape()).period +
+                          work.parameters().copies);
     for (std::int64_t step = 1; step < rows; ++step)
       for (int column = work.columns(step).begin; column != work.columns(step).end; ++column) {
         std::span<int const> const inputs = work.edges().declared_inputs(step, column);
@@ -65,7 +67,8 @@ class TrellisFields {
   }
 
   static bool fits(Parameters const& parameters) {
-    if (parameters.shape.pattern == Pattern::nearest || parameters.shape.pattern == Pattern::all_to_all)
+    if (parameters.shape.pattern == Pattern::nearest ||
+        parameters.shape.pattern == Pattern::all_to_all)
       return true;
     // Inputs that are scattered: up to so many runs.
     return parameters.shape.radix <= static_cast<int>(most_reads);
@@ -81,7 +84,8 @@ class TrellisFields {
     if (inputs.size() <= most_reads)
       for (int const input : inputs) reads[count++] = &tile(from, input);
     else
-      for_each_run(inputs, [&](int first, int last) { reads[count++] = &m_runs.at({from, {first, last}}); });
+      for_each_run(
+          inputs, [&](int first, int last) { reads[count++] = &m_runs.at({from, {first, last}}); });
     dispatch(count, reads, tile(work.copy_of(step), column), submit,
              std::make_index_sequence<most_reads + 1>());
   }
@@ -92,8 +96,8 @@ class TrellisFields {
                    static_cast<std::size_t>(column)];
   }
   static View part(Work const& work, int copy, int first, int last) {
-    return Kokkos::subview(work.outputs(),
-                           std::pair(work.offset(copy, first), work.offset(copy, last) + work.stride()));
+    return Kokkos::subview(work.outputs(), std::pair(work.offset(copy, first),
+                                                     work.offset(copy, last) + work.stride()));
   }
   template <class Each>
   static void for_each_run(std::span<int const> columns, Each const& each) {

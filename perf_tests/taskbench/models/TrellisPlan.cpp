@@ -28,8 +28,9 @@ struct Planned {
   KOKKOS_FUNCTION void operator()(int) const { work->run_task(step, column); }
 };
 
-/// Records the graph and replays it. Where all steps are alike, the plan covers as many steps as there are
-/// copies, and a task learns from its column which step it is; else the plan is the whole graph.
+/// Records the graph and replays it. Where all steps are alike, the plan covers as many steps as
+/// there are copies, and a task learns from its column which step it is; else the plan is the whole
+/// graph.
 template <bool host>
 class TrellisPlan : public Model {
  public:
@@ -51,17 +52,20 @@ class TrellisPlan : public Model {
   void prepare(Work& work) override {
     m_fields.prepare(work);
     m_steps.assign(static_cast<std::size_t>(work.width()), {});
-    // Copies alternate by column, so a column's tasks are in order only where each of them reads it.
-    m_whole =
-        !is_uniform(work.shape()) || work.shape().pattern == Pattern::trivial || work.parameters().break_edge;
+    // Copies alternate by column, so a column's tasks are in order only where each of them reads
+    // it.
+    m_whole = !is_uniform(work.shape()) || work.shape().pattern == Pattern::trivial ||
+              work.parameters().break_edge;
     std::int64_t const first = m_whole ? 0 : work.parameters().copies;
     std::int64_t const count = m_whole ? work.steps() : work.parameters().copies;
     m_times = m_whole ? 1 : work.steps() / count;
     m_plan.emplace(m_graph.record([&] {
       for (std::int64_t step = first; step != first + count; ++step) {
-        // The recorded step stands for all that are alike: it must not be step 0, which reads nothing.
+        // The recorded step stands for all that are alike: it must not be step 0, which reads
+        // nothing.
         Columns const columns = work.columns(m_whole ? step : 0);
-        for (int column = columns.begin; column != columns.end; ++column) submit(work, step, column);
+        for (int column = columns.begin; column != columns.end; ++column)
+          submit(work, step, column);
       }
     }));
   }
@@ -78,15 +82,16 @@ class TrellisPlan : public Model {
  private:
   void submit(Work& work, std::int64_t step, int column) {
     using namespace trellis;
-    m_fields.with_accesses(work, step, column,
-                           [&]<std::size_t... I>(std::index_sequence<I...>,
-                                                 [[maybe_unused]] auto const& reads, auto const& written) {
-                             if (m_whole)
-                               submit_one(Planned{&work, step, column}, read(*reads[I])..., write(written));
-                             else
-                               submit_one(Replayed{&work, &m_steps[static_cast<std::size_t>(column)], column},
-                                          read(*reads[I])..., write(written));
-                           });
+    m_fields.with_accesses(
+        work, step, column,
+        [&]<std::size_t... I>(std::index_sequence<I...>, [[maybe_unused]] auto const& reads,
+                              auto const& written) {
+          if (m_whole)
+            submit_one(Planned{&work, step, column}, read(*reads[I])..., write(written));
+          else
+            submit_one(Replayed{&work, &m_steps[static_cast<std::size_t>(column)], column},
+                       read(*reads[I])..., write(written));
+        });
   }
 
   template <class Body, class... Accesses>
@@ -94,8 +99,8 @@ class TrellisPlan : public Model {
     if constexpr (host)
       trellis::host_task("task", trellis::ResourcePolicy(m_graph, accesses...), body);
     else
-      trellis::parallel_for("task", trellis::ResourcePolicy(m_graph, 1, trellis::on<TaskSpace>, accesses...),
-                            body);
+      trellis::parallel_for(
+          "task", trellis::ResourcePolicy(m_graph, 1, trellis::on<TaskSpace>, accesses...), body);
   }
 
   trellis::TaskGraph m_graph;

@@ -62,7 +62,8 @@ bool depends(Shape const& s, std::int64_t step, int column, int input) {
     case Pattern::random_nearest:
       return distance == 0 ||
              (-(s.radix - 1) / 2 <= distance && distance <= s.radix / 2 &&
-              pseudo_random(static_cast<std::uint64_t>(step % s.period), static_cast<std::uint64_t>(column),
+              pseudo_random(static_cast<std::uint64_t>(step % s.period),
+                            static_cast<std::uint64_t>(column),
                             static_cast<std::uint64_t>(distance + s.radix)) < s.fraction);
     case Pattern::all_to_all:
       return true;
@@ -81,8 +82,8 @@ TEST(TaskbenchPattern, inputs_are_those_of_the_definition) {
             if (columns_at(s, step - 1).contains(input) && depends(s, step, column, input))
               expected.push_back(input);
           EXPECT_EQ(inputs_of(s, step, column), expected)
-              << pattern_names[static_cast<std::size_t>(pattern)] << " width " << width << " step " << step
-              << " column " << column;
+              << pattern_names[static_cast<std::size_t>(pattern)] << " width " << width << " step "
+              << step << " column " << column;
         }
     }
 }
@@ -108,8 +109,8 @@ TEST(TaskbenchPattern, columns_of_tree_and_wavefront) {
   EXPECT_EQ(task_count(shape(Pattern::dom, 8)), (40 - 7) * 8);
 }
 
-// Brute force: everything that touches the same output, one of the two writing it, is ordered by the
-// predecessors, directly or along a path.
+// Brute force: everything that touches the same output, one of the two writing it, is ordered by
+// the predecessors, directly or along a path.
 void expect_order(Shape const& s, int copies) {
   Edges const edges(s, copies, false);
   using Task = std::pair<std::int64_t, int>;
@@ -129,12 +130,14 @@ void expect_order(Shape const& s, int copies) {
         own.insert(theirs.begin(), theirs.end());
       }
       for (int const input : inputs_of(s, step, column))
-        EXPECT_TRUE(own.contains({step - 1, input})) << name << " step " << step << " column " << column;
+        EXPECT_TRUE(own.contains({step - 1, input}))
+            << name << " step " << step << " column " << column;
       std::int64_t const overwritten = step - copies;
       if (columns_at(s, overwritten).contains(column)) {
-        EXPECT_TRUE(own.contains({overwritten, column})) << name << " step " << step << " column " << column;
-        for (int reader = columns_at(s, overwritten + 1).begin; reader != columns_at(s, overwritten + 1).end;
-             ++reader)
+        EXPECT_TRUE(own.contains({overwritten, column}))
+            << name << " step " << step << " column " << column;
+        for (int reader = columns_at(s, overwritten + 1).begin;
+             reader != columns_at(s, overwritten + 1).end; ++reader)
           if (testing::Value(inputs_of(s, overwritten + 1, reader), testing::Contains(column))) {
             EXPECT_TRUE(own.contains({overwritten + 1, reader}))
                 << name << " step " << step << " column " << column;
@@ -158,7 +161,8 @@ TEST(TaskbenchEdges, tables_repeat_as_the_pattern_does) {
       for (int column = columns_at(s, step).begin; column != columns_at(s, step).end; ++column) {
         auto const inputs = edges.inputs(step, column);
         EXPECT_EQ(std::vector<int>(inputs.begin(), inputs.end()), inputs_of(s, step, column))
-            << pattern_names[static_cast<std::size_t>(pattern)] << " step " << step << " column " << column;
+            << pattern_names[static_cast<std::size_t>(pattern)] << " step " << step << " column "
+            << column;
       }
   }
 }

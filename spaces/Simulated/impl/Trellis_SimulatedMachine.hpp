@@ -156,7 +156,8 @@ class SimulatedMemory {
 
 class SimulatedDeviceState : public std::enable_shared_from_this<SimulatedDeviceState> {
  public:
-  SimulatedDeviceState(SimulatedDeviceOptions const& options_, std::shared_ptr<SimulatedClock> clock_);
+  SimulatedDeviceState(SimulatedDeviceOptions const& options_,
+                       std::shared_ptr<SimulatedClock> clock_);
 
   SimulatedDeviceOptions options;
   std::shared_ptr<SimulatedClock> clock;
@@ -191,8 +192,8 @@ class SimulatedMachine {
   explicit SimulatedMachine(bool virtual_time) : m_virtual(virtual_time) {}
 
   [[nodiscard]] bool is_virtual() const { return m_virtual; }
-  /// All functions below want it, but where they say otherwise. Throws when work of a device is being done
-  /// by this thread.
+  /// All functions below want it, but where they say otherwise. Throws when work of a device is
+  /// being done by this thread.
   [[nodiscard]] Lock lock();
   [[nodiscard]] std::int64_t now() const;
   /// The host does something for so long; in real time without the lock.
@@ -238,10 +239,11 @@ class SimulatedMachine {
     }
   };
 
-  /// Goes on with what is at the queue's front, as far as that goes by time `now`. True: work has been
-  /// started, and is at the front.
+  /// Goes on with what is at the queue's front, as far as that goes by time `now`. True: work has
+  /// been started, and is at the front.
   bool advance(SimulatedQueuePtr const& queue, std::int64_t now);
-  bool take(SimulatedResource& resource, SimulatedQueuePtr const& queue, SimulatedOperation& operation);
+  bool take(SimulatedResource& resource, SimulatedQueuePtr const& queue,
+            SimulatedOperation& operation);
   void release(SimulatedResource& resource, std::int64_t now);
   void pass(SimulatedEvent& event, std::int64_t now);
   void complete(SimulatedQueue& queue, std::int64_t now);
@@ -259,7 +261,7 @@ class SimulatedMachine {
   bool const m_virtual;
   std::chrono::steady_clock::time_point const m_start = std::chrono::steady_clock::now();
   std::atomic<std::int64_t> m_now{0};  // virtual time: the host's
-  std::int64_t m_simulated = 0;        // what the devices do is known up to here; never beyond the host's
+  std::int64_t m_simulated = 0;  // what the devices do is known up to here; never beyond the host's
   std::priority_queue<Wake, std::vector<Wake>, std::greater<>> m_wakes;
   std::uint64_t m_next_wake = 0;
   int m_asked = 0;      // events that have been asked for and have not passed

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <algorithm>
+
+namespace trellis::Impl {
+
+std::string name_of(AccessRequest const& request) {
+  ResourceInfo info;
+  request.ops->describe(request.subject, info);
+  return '"' + (info.label.empty() ? "unlabeled" : info.label) + '"';
+}
+
+AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
+  if (m_entries.size() >= m_collect_at && !m_keep_all) {
+    // A program that sweeps over N areas comes back to each after about N tasks: what is much older
+    // is gone. Where each task brings an area of its own nothing ever looks old that way, so those
+    // that nobody came back to have a fixed time. Who comes back later than that, and does so
+    // regularly, is remembered.
+    TaskId const oldest = oldest_live_task(submitted);
+    auto const older_than = [&](TaskId age) {
+      return std::min(oldest, submitted > age ? submitted - age : 0);
+    };
+    TaskId const sweep = 4 * m_entries.size();
+    forget(older_than(sweep), older_than(std::min<TaskId>(sweep, 2048)));
+    m_collect_at = std::max<std::size_t>(1024, 2 * m_entries.size());
+  }
+
+  auto made = std::make_unique<AreaEntry>();
+  AreaEntry& entry = *made;
+  entry.area = request.area;
+  entry.hash = hash;
+  entry.last_used = submitted + 1;
+  remember(entry);
+  entry.resource = &resource_for(request, submitted);
+  entry.resource->index.for_each_candidate(entry.area, [&](void* item) {
+    AreaEntry& other = *static_cast<AreaEntry*>(item);
+    if (!overlaps(entry.area, other.area)) return;
+    entry.overlaps.push_back({&other, contains(entry.area, other.area)});
+    other.overlaps.push_back({&entry, contains(other.area, entry.area)});
+  });
+  entry.resource->index.insert(entry.area, &entry);
+  entry.resource->entries.push_back(&entry);
+  m_entries.push_back(std::move(made));
+  put_into_bucket(entry);
+  return entry;
+}
+
+void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId self) {
+  for (std::size_t k = entry.current.size(); k-- > 0;) {
+    LiveAccess const newest = entry.current[k];
+    if (newest.id == self) continue;
+    if (newest.task != nullptr && newest.task->live_id.load(std::memory_order_acquire) == newest.id)
+      return;
+    break;
+  }
+  entry.resource = &resource_for(request, self - 1);
+}
+
+/// Each hash has one place, which the next one takes.
+void AccessTable::note_forgotten(AreaEntry const& entry) {
+  if (m_forgotten.empty()) m_forgotten.resize(forgotten_size);
+  m_forgotten[entry.hash % forgotten_size] = {static_cast<std::uint32_t>(entry.hash >> 32),
+                                              static_cast<std::uint32_t>(entry.last_used),
+                                              entry.distance};
+}
+
+/// A new entry for an area that was met before. A program that sweeps over its areas comes back to
+/// each after the same number of tasks, time and again; an allocation that happens to be where
+/// another one was does not.
+void AccessTable::remember(AreaEntry& entry) const {
+  if (m_forgotten.empty()) return;
+  Forgotten const& before = m_forgotten[entry.hash % forgotten_size];
+  if (before.hash != static_cast<std::uint32_t>(entry.hash >> 32)) return;
+  entry.distance = static_cast<std::uint32_t>(entry.last_used) - before.when;
+  std::uint32_t const difference = entry.distance > before.distance
+                                       ? entry.distance - before.distance
+                                       : before.distance - entry.distance;
+  entry.reused = before.distance != 0 && difference <= before.distance / 64;
+}
+
+void AccessTable::put_into_bucket(AreaEntry& entry) {
+  if (2 * m_entries.size() > m_buckets.size()) {
+    m_buckets.assign(2 * m_buckets.size(), nullptr);
+    for (auto const& each : m_entries)
+      if (each.get() != &entry) put_into_bucket(*each);
+  }
+  std::size_t const mask = m_buckets.size() - 1;
+  std::size_t k = entry.hash & mask;
+  while (m_buckets[k] != nullptr) k = (k + 1) & mask;
+  m_buckets[k] = &entry;
+}
+
+Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitted) {
+  ResourceInfo info;
+  request.ops->describe(request.subject, info);
+  bool const is_allocation =
+      info.begin < info.end;  // else the View is unmanaged, all we know is its area
+  info.begin = std::min(info.begin, request.area.begin());
+  info.end = std::max(info.end, request.area.end());
+
+  std::vector<Resource*> found = sharing_addresses(info);
+  auto const is_exact = [&](Resource const* other) {
+    return other->begin == info.begin && other->end == info.end;
+  };
+  if (is_allocation && !m_keep_all && !std::all_of(found.begin(), found.end(), is_exact)) {
+    // Two allocations cannot share addresses: what was here has been freed, or is a part met
+    // before. Forget what no task in flight uses.
+    TaskId const oldest = oldest_live_task(submitted);
+    forget(oldest, oldest);
+    found = sharing_addresses(info);
+  }
+  if (found.empty()) {
+    if (info.label.empty()) info.label = "unlabeled";
+    auto resource = std::make_unique<Resource>(info.label, info.begin, info.end);
+    return *m_resources.emplace(info.begin, std::move(resource)).first->second;
+  }
+
+  // The largest takes in the others and the new range.
+  Resource& resource = **std::max_element(
+      found.begin(), found.end(),
+      [](Resource const* a, Resource const* b) { return a->entries.size() < b->entries.size(); });
+  if (is_allocation && !info.label.empty()) resource.label = info.label;
+  for (Resource* other : found) {
+    info.begin = std::min(info.begin, other->begin);
+    info.end = std::max(info.end, other->end);
+    if (other == &resource) continue;
+    for (AreaEntry* entry : other->entries) {
+      entry->resource = &resource;
+      resource.entries.push_back(entry);
+      resource.index.insert(entry->area, entry);
+    }
+    m_resources.erase(other->begin);
+  }
+  if (resource.begin != info.begin) {
+    auto node = m_resources.extract(resource.begin);
+    node.key() = resource.begin = info.begin;
+    m_resources.insert(std::move(node));
+  }
+  resource.end = info.end;
+  return resource;
+}
+
+/// In order of address.
+std::vector<Resource*> AccessTable::sharing_addresses(ResourceInfo const& info) const {
+  std::vector<Resource*> found;
+  auto next = m_resources.upper_bound(info.begin);
+  if (next != m_resources.begin() && std::prev(next)->second->end > info.begin) --next;
+  for (; next != m_resources.end() && next->second->begin < info.end; ++next)
+    found.push_back(next->second.get());
+  return found;
+}
+
+TaskId AccessTable::oldest_live_task(TaskId submitted) const {
+  TaskId oldest = submitted + 1;  // the one being submitted
+  m_tasks.for_each([&](Task const& task) {
+    TaskId const id = task.live_id.load(std::memory_order_acquire);
+    if (id != 0) oldest = std::min(oldest, id);
+  });
+  return oldest;
+}
+
+void AccessTable::forget(TaskId before, TaskId before_once) {
+  auto const forgotten = [&](AreaEntry const& entry) {
+    if (entry.last_used >= (entry.reused ? before : before_once)) return false;
+    // A failure that has not been reported yet still cancels whoever comes to this area.
+    auto const poisons = [&](LiveAccess const& access) {
+      return m_failures.poisons(access.id) != nullptr;
+    };
+    auto const poisons_loosely = [&](AreaEntry::Loose const& loose) { return poisons(loose.who); };
+    return !m_failures.any() ||
+           (std::none_of(entry.current.begin(), entry.current.end(), poisons) &&
+            std::none_of(entry.previous.begin(), entry.previous.end(), poisons) &&
+            std::none_of(entry.loose.begin(), entry.loose.end(), poisons_loosely));
+  };
+  std::vector<AreaEntry*> gone;
+  for (auto const& entry : m_entries)
+    if (forgotten(*entry)) gone.push_back(entry.get());
+  if (gone.empty()) return;
+
+  std::vector<AreaEntry*> neighbours;
+  std::vector<Resource*> touched;
+  for (AreaEntry* entry : gone) {
+    for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry);
+    entry->resource->index.erase(entry->area, entry);
+    touched.push_back(entry->resource);
+    note_forgotten(*entry);
+    entry->resource = nullptr;
+  }
+  auto const unique = [](auto& pointers) {
+    std::sort(pointers.begin(), pointers.end());
+    pointers.erase(std::unique(pointers.begin(), pointers.end()), pointers.end());
+  };
+  unique(neighbours);
+  unique(touched);
+  for (AreaEntry* entry : neighbours)
+    std::erase_if(entry->overlaps,
+                  [](auto const& overlap) { return overlap.entry->resource == nullptr; });
+  for (Resource* resource : touched) {
+    std::erase_if(resource->entries,
+                  [](AreaEntry const* entry) { return entry->resource == nullptr; });
+    if (resource->entries.empty()) m_resources.erase(resource->begin);
+  }
+  std::erase_if(m_entries, [](auto const& entry) { return entry->resource == nullptr; });
+
+  std::fill(m_buckets.begin(), m_buckets.end(), nullptr);
+  for (auto const& entry : m_entries) put_into_bucket(*entry);
+}
+
+// --- loose accesses
+// -------------------------------------------------------------------------------------------------
+
+bool AccessTable::is_gone(LiveAccess const& access) const {
+  return !m_keep_all && access.task->live_id.load(std::memory_order_acquire) != access.id &&
+         m_failures.poisons(access.id) == nullptr;
+}
+
+void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
+                                     FunctionRef<bool(LiveAccess)> order_after) {
+  std::vector<AreaEntry::Loose*> found;
+  auto const collect = [&](AreaEntry& other) {
+    std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) { return is_gone(loose.who); });
+    for (AreaEntry::Loose& loose : other.loose)
+      if (loose.who.id != self) found.push_back(&loose);
+  };
+  collect(entry);
+  for (auto const& [other, covered] : entry.overlaps) collect(*other);
+
+  // Newest first, so that whoever may lie between an access and the new one has been looked at
+  // before.
+  std::sort(found.begin(), found.end(),
+            [](auto const* a, auto const* b) { return a->who.id > b->who.id; });
+  for (AreaEntry::Loose* each : found) {
+    bool const depends = manner.depends_on(each->manner());
+    bool const counts = each->who.task != nullptr;  // else it is only kept for the record
+    bool const has_path = each->behind != 0 && (m_before.contains(each->behind) ||
+                                                m_started_before.contains(each->behind));
+    if (depends && each->behind == 0) each->behind = self;
+    if (!counts) {
+      if (has_path)
+        m_started_before.insert(each->who.id);
+      else if (depends && m_started_before.insert(each->who.id).second)
+        m_let_go.push_back(each->who.id);
+    } else if (has_path) {
+      m_before.insert(each->who.id);
+    } else if (depends && m_before.insert(each->who.id).second) {
+      order_after(each->who);
+    }
+  }
+  for (TaskId const id : m_let_go)
+    if (!m_before.contains(id)) order_after({nullptr, id});
+
+  // Whoever conflicts with what is dropped conflicts with the new access, too, which is ordered
+  // after it.
+  auto const drop = [&](AreaEntry& other) {
+    std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) {
+      return loose.who.id != self && manner.depends_on(loose.manner()) &&
+             manner.covers(loose.manner());
+    });
+  };
+  drop(entry);
+  for (auto const& [other, covered] : entry.overlaps)
+    if (covered) drop(*other);
+}
+
+void AccessTable::drop_loose(bool all) {
+  if (!m_any_loose) return;
+  m_entered_beside_loose = 0;
+  m_any_loose = false;
+  for (auto const& entry : m_entries) {
+    std::erase_if(entry->loose,
+                  [&](AreaEntry::Loose const& loose) { return all || is_gone(loose.who); });
+    m_any_loose = m_any_loose || !entry->loose.empty();
+  }
+}
+
+void AccessTable::enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
+                                     FunctionRef<bool(LiveAccess)> order_after) {
+  // Where there may be loose accesses every task pays for it, so now and then it is asked whether
+  // there are.
+  if (++m_entered_beside_loose > std::max<std::size_t>(256, m_entries.size())) drop_loose();
+  begin_path();
+  enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });
+  order_behind_loose(entry, {mode, nullptr}, id, order_after);
+}
+
+void AccessTable::enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
+                        FunctionRef<bool(LiveAccess)> order_after) {
+  entry.last_used = id;
+  m_any_loose = true;
+  begin_path();
+  auto const after_group = [&](LiveAccess before) { return note(before, order_after); };
+  order_behind(entry, Mode::write, id, after_group);
+  for (auto const& [other, covered] : entry.overlaps)
+    order_behind(*other, Mode::write, id, after_group);
+  order_behind_loose(entry, {Mode::write, state.get()}, id, order_after);
+  entry.loose.push_back({{&task, id}, Mode::write, state});
+}
+
+void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& request) const {
+  AnyState const& state = **request.state;
+  auto const check = [&](AreaEntry const& other) {
+    for (AreaEntry::Loose const& loose : other.loose)
+      if (loose.state != nullptr &&
+          (state.disagrees_with(*loose.state) || loose.state->disagrees_with(state)))
+        throw Error(Error::Kind::bad_access,
+                    "\"" + entry.resource->label + "\" is accessed in the states " + state.text() +
+                        " and " + loose.state->text() +
+                        ", which do not agree on whether they depend on each other");
+  };
+  check(entry);
+  for (auto const& overlap : entry.overlaps) check(*overlap.entry);
+}
+
+void AccessTable::take_out(AreaEntry& entry, TaskId id) {
+  m_any_loose = true;
+  for (std::vector<LiveAccess>* group : {&entry.current, &entry.previous}) {
+    if (m_keep_all) {  // what comes later is still behind what was there before the task
+      for (LiveAccess& access : *group)
+        if (access.id == id) access.task = nullptr;
+    } else {
+      std::erase_if(*group, [&](LiveAccess const& access) { return access.id == id; });
+    }
+  }
+  if (m_keep_all) {
+    for (AreaEntry::Loose& loose : entry.loose)
+      if (loose.who.id == id) loose.who.task = nullptr;
+  } else {
+    std::erase_if(entry.loose, [&](AreaEntry::Loose const& loose) { return loose.who.id == id; });
+  }
+}
+
+void AccessTable::compact(std::vector<LiveAccess>& group) const {
+  if (m_keep_all) return;
+  bool failed_kept = false;
+  std::erase_if(group, [&](LiveAccess const& access) {
+    if (access.task->live_id.load(std::memory_order_acquire) == access.id) return false;
+    if (failed_kept || m_failures.poisons(access.id) == nullptr) return true;
+    failed_kept = true;
+    return false;
+  });
+  // Leave room, so that a group that stays large is not compacted for each new member.
+  if (2 * group.size() > group.capacity())
+    group.reserve(std::max<std::size_t>(8, 2 * group.capacity()));
+}
+
+}  // namespace trellis::Impl

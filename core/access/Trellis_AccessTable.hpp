@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_ACCESSTABLE_HPP
+#define TRELLIS_IMPL_ACCESSTABLE_HPP
+
+#include <Trellis_Access.hpp>
+#include <Trellis_Area.hpp>
+#include <Trellis_Graph.hpp>
+#include <access/Trellis_AnyState.hpp>
+#include <access/Trellis_AreaIndex.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <threads/Trellis_SpinLock.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+struct Task;
+class TaskSlab;
+class FailureLog;
+
+/// What is asked of a resource only when an area of it is met for the first time.
+struct ResourceInfo {
+  std::string label;
+  std::uintptr_t begin = 0;  ///< the allocation
+  std::uintptr_t end = 0;
+};
+
+/// Keeps an allocation alive, and knows who else does.
+class ResourceHold {
+ public:
+  virtual ~ResourceHold() = default;
+  /// References to the allocation, with this one.
+  [[nodiscard]] virtual long holders() const = 0;
+};
+
+/// What the engine may ask of the subject of an access (a View) during submission.
+struct SubjectOps {
+  void (*describe)(void const* subject, ResourceInfo& info);
+  /// False when the subject has a label and it is not this one. Cheap. Null: a subject's label
+  /// never changes.
+  bool (*may_have_label)(void const* subject, std::string const& label) = nullptr;
+  /// Null, also as a result: nobody counts the references to it.
+  std::unique_ptr<ResourceHold> (*hold)(void const* subject) = nullptr;
+};
+
+/// One access as the typed fronts hand it in.
+struct AccessRequest {
+  Area area;
+  Mode mode;
+  void const* subject;
+  SubjectOps const* ops;
+  /// A state of the user's, or null; then `mode` is `write`. Lives during the call.
+  StatePtr const* state = nullptr;
+
+  [[nodiscard]] bool counts() const { return mode != Mode::none && !area.empty(); }
+  [[nodiscard]] Manner manner() const { return {mode, state != nullptr ? state->get() : nullptr}; }
+};
+
+/// The label of the resource that is asked for, in quotation marks, for messages.
+[[nodiscard]] std::string name_of(AccessRequest const& request);
+
+struct AreaEntry;
+
+/// An allocation (or a Token): the areas of it that have been accessed. Areas are absolute
+/// addresses, so two resources never conflict and a View that aliases part of an allocation falls
+/// into its resource.
+struct Resource {
+  Resource(std::string name, std::uintptr_t first, std::uintptr_t past)
+      : label(std::move(name)), begin(first), end(past), index(first) {}
+
+  std::string label;
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  AreaIndex index;
+  std::vector<AreaEntry*> entries;
+};
+
+/// A task that accesses an area. The task is done when its `live_id` is no longer `id`. `task` is
+/// null in place of one that has demoted its accesses; that is only kept for the record.
+struct LiveAccess {
+  Task* task;
+  TaskId id;
+};
+
+/// The accesses to exactly one area, in two groups of one mode each.
+///
+/// INVARIANT. Members of a group are independent of each other (readers; atomic adds; or a single
+/// writer). Each member of `current` depends on each member of `previous`, and what was before
+/// `previous` is behind it. A new access that conflicts with `current` need only be ordered after
+/// `current`; one that does not has the same mode (two different modes always conflict), so it
+/// joins `current` and is ordered after `previous`. The same holds for a new access to another,
+/// overlapping area: what both share is ordered within this area.
+///
+/// That does not hold for states of the user's, nor for a task that has demoted its accesses: those
+/// are `loose`, and compared with each new access one by one.
+struct AreaEntry {
+  // What every access reads comes first, up to the start of `area`, which is all that most areas
+  // have.
+  std::uint64_t hash = 0;
+  TaskId last_used = 0;
+  std::vector<LiveAccess> current;
+  std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
+  Mode mode = Mode::none;        ///< of `current`
+  bool reused = false;           ///< has been used by more than one task, or comes back regularly
+  std::vector<LiveAccess> previous;
+  struct Overlap {
+    AreaEntry* entry;
+    bool covered;  ///< by this entry's area
+  };
+  std::vector<Overlap> overlaps;  ///< every other entry whose area shares a byte with this one
+  Area area;
+  Resource* resource = nullptr;
+  std::uint32_t distance =
+      0;  ///< tasks between the last use of a forgotten entry of this area and this one
+
+  struct Loose {
+    LiveAccess who;
+    Mode mode;
+    StatePtr state;
+    /// A later task that was ordered after this access, or 0. Demotion ends that only when the two
+    /// no longer conflict, and then the access is entered anew.
+    TaskId behind = 0;
+    [[nodiscard]] Manner manner() const { return {mode, state.get()}; }
+  };
+  std::vector<Loose> loose;
+};
+
+/// Derives dependencies from accesses. Used by one thread at a time, under the graph's submission
+/// lock.
+///
+/// An access to an area met before costs one hash look-up, the members of its groups, and those of
+/// the overlapping areas, which are known from the first time. A new area asks the resource's index
+/// for its neighbours. Entries that have not been used for long are forgotten, so memory follows
+/// the program's working set.
+class AccessTable {
+ public:
+  /// `keep_all`: finished tasks stay in the table, so that the edges do not depend on timing
+  /// (recording).
+  AccessTable(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
+      : m_tasks(tasks), m_failures(failures), m_keep_all(keep_all), m_buckets(64) {}
+
+  /// The entry for an area; made when it is new. `submitted`: number of the newest task.
+  AreaEntry& find_or_make(AccessRequest const& request, TaskId submitted) {
+    return find_or_make(request, request.area.hash(), submitted);
+  }
+  AreaEntry& find_or_make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
+    std::size_t const mask = m_buckets.size() - 1;
+    for (std::size_t k = hash & mask; m_buckets[k] != nullptr; k = (k + 1) & mask)
+      if (AreaEntry& entry = *m_buckets[k]; entry.hash == hash && entry.area == request.area) {
+        if (entry.last_used != submitted + 1) {
+          entry.reused = true;
+          entry.last_used = submitted + 1;
+        }
+        return entry;
+      }
+    return make(request, hash, submitted);
+  }
+  /// Where there are many areas each look-up misses the caches, first the bucket, then the entry.
+  /// These fetch them ahead, for all accesses of a task at once.
+  void prefetch_bucket(std::uint64_t hash) const {
+    prefetch_to_read(&m_buckets[hash & (m_buckets.size() - 1)]);
+  }
+  void prefetch_entry(std::uint64_t hash) const {
+    AreaEntry const* const entry = m_buckets[hash & (m_buckets.size() - 1)];
+    if (entry == nullptr) return;
+    prefetch_to_write(entry);
+    prefetch_to_read(&entry->area);
+  }
+
+  /// Enters an access of `task` and calls `order_after(LiveAccess)` for each access that it depends
+  /// on. That returns false when the other task is done and nobody need ever hear of it again.
+  template <class OrderAfter>
+  void enter(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
+  /// The same where there may be loose accesses. Not inlined, so that others do not pay for its
+  /// size.
+  void enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
+                          FunctionRef<bool(LiveAccess)> order_after);
+  /// The same for a state of the user's.
+  void enter(AreaEntry& entry, StatePtr const& state, Task& task, TaskId id,
+             FunctionRef<bool(LiveAccess)> order_after);
+  /// An allocation may have been freed and another one made at its address; then the new one's
+  /// label counts. Not while a task other than `self` uses the area: then the allocation is the old
+  /// one.
+  void check_label(AreaEntry& entry, AccessRequest const& request, TaskId self) {
+    if (request.ops->may_have_label != nullptr &&
+        !request.ops->may_have_label(request.subject, entry.resource->label))
+      relabel(entry, request, self);
+  }
+  /// Throws when the state of a request disagrees with one that is there.
+  void check_symmetric(AreaEntry const& entry, AccessRequest const& request) const;
+
+  /// The task has demoted: from now on it is compared one by one. Takes it out of an entry; then
+  /// each access that it still has is put in as a loose one.
+  void take_out(AreaEntry& entry, TaskId id);
+  /// `behind`: as in AreaEntry::Loose.
+  static void put_in(AreaEntry& entry, Manner manner, StatePtr const& state, Task& task, TaskId id,
+                     TaskId behind) {
+    entry.loose.push_back({{&task, id}, manner.mode, state, behind});
+  }
+  /// Drops those that are done, as far as nobody need hear of them.
+  void drop_gone(std::vector<LiveAccess>& tasks) const {
+    std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
+  }
+  /// Drops the loose accesses of tasks that are done, as far as nobody need hear of them; or all.
+  void drop_loose(bool all = false);
+
+ private:
+  template <class OrderAfter>
+  void visit(std::vector<LiveAccess>& group, TaskId self, OrderAfter&& order_after) const;
+  template <class OrderAfter>
+  void enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
+  template <class OrderAfter>
+  void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
+  void begin_path() {
+    m_before.clear();
+    m_started_before.clear();
+    m_let_go.clear();
+  }
+  template <class OrderAfter>
+  bool note(LiveAccess before, OrderAfter&& order_after) {
+    if (before.task == nullptr) {
+      if (m_started_before.insert(before.id).second) m_let_go.push_back(before.id);
+      return true;
+    }
+    m_before.insert(before.id);
+    return order_after(before);
+  }
+  /// Orders a new access after the loose ones that conflict with it, of this and of overlapping
+  /// entries, as far as no path is known to lead through another one; then drops what the new one
+  /// covers.
+  void order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
+                          FunctionRef<bool(LiveAccess)> order_after);
+  /// Done, and nobody need ever hear of it again.
+  [[nodiscard]] bool is_gone(LiveAccess const& access) const;
+  /// Drops members that are done. Of those that failed one is kept: it stands for all.
+  void compact(std::vector<LiveAccess>& group) const;
+
+  AreaEntry& make(AccessRequest const& request, std::uint64_t hash, TaskId submitted);
+  void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
+  Resource& resource_for(AccessRequest const& request, TaskId submitted);
+  [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
+  void put_into_bucket(AreaEntry& entry);
+  void note_forgotten(AreaEntry const& entry);
+  void remember(AreaEntry& entry) const;
+  /// Forgets the entries last used before `before`, and of those that were used only once the ones
+  /// from before `before_once`; then resources that have none left.
+  void forget(TaskId before, TaskId before_once);
+  [[nodiscard]] TaskId oldest_live_task(TaskId submitted) const;
+
+  TaskSlab& m_tasks;
+  FailureLog const& m_failures;
+  bool m_keep_all;
+  bool m_any_loose = false;  ///< may there be a loose access?
+  std::size_t m_entered_beside_loose = 0;
+  // Scratch of one entering: tasks with a path to the one that enters; those that it would have one
+  // from, had they not given up what the two had in common (such a task has started, so whoever is
+  // before it is over); and which of these are to be recorded, unless there turns out to be a path.
+  std::unordered_set<TaskId> m_before;
+  std::unordered_set<TaskId> m_started_before;
+  std::vector<TaskId> m_let_go;
+  std::vector<AreaEntry*>
+      m_buckets;  ///< open addressing; the size is a power of two, at most half full
+  std::vector<std::unique_ptr<AreaEntry>> m_entries;
+  struct Forgotten {
+    std::uint32_t hash;      ///< a part of it
+    std::uint32_t when;      ///< the last use: a task's id, without the higher bits
+    std::uint32_t distance;  ///< as in AreaEntry
+  };
+  static constexpr std::size_t forgotten_size = std::size_t{1} << 17;
+  std::vector<Forgotten> m_forgotten;  ///< areas that were forgotten; 1.5 MB once there are some
+  std::size_t m_collect_at = 1024;     ///< entries
+  std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
+};
+
+// -------------------------------------------------------------------------------------------------
+
+// By id, not by address: a member may be a finished task whose memory the new one has now.
+template <class OrderAfter>
+void AccessTable::visit(std::vector<LiveAccess>& group, TaskId self,
+                        OrderAfter&& order_after) const {
+  std::size_t kept = 0;
+  for (LiveAccess const access : group)
+    if (access.id == self || order_after(access) || m_keep_all) group[kept++] = access;
+  group.resize(kept);
+}
+
+template <class OrderAfter>
+void AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self,
+                               OrderAfter&& order_after) const {
+  if (MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode))
+    visit(other.current, self, order_after);
+  else
+    visit(other.previous, self, order_after);
+}
+
+template <class OrderAfter>
+void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id,
+                        OrderAfter&& order_after) {
+  if (m_any_loose)
+    enter_beside_loose(entry, mode, task, id, order_after);
+  else
+    enter_groups(entry, mode, task, id, order_after);
+}
+
+template <class OrderAfter>
+void AccessTable::enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id,
+                               OrderAfter&& order_after) {
+  bool const writes = mode == Mode::write || mode == Mode::read_write;
+  entry.last_used = id;
+  for (auto const& [other, covered] : entry.overlaps) {
+    if (other->current.empty()) continue;
+    order_behind(*other, mode, id, order_after);
+    if (covered &&
+        writes) {  // whoever conflicts with what was there conflicts with this write, too
+      other->current.clear();
+      other->previous.clear();
+      other->mode = Mode::none;
+    }
+  }
+  order_behind(entry, mode, id, order_after);
+  if (mode == entry.mode && !writes) {
+    if (entry.current.size() == entry.current.capacity()) compact(entry.current);
+  } else {
+    std::swap(entry.previous, entry.current);
+    entry.current.clear();
+    entry.mode = mode;
+    ++entry.generation;
+    if (writes) entry.previous.clear();  // no access joins a write, so nobody will ask
+  }
+  entry.current.push_back({&task, id});
+}
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_ASYNCSTREAMS_HPP
+#define TRELLIS_IMPL_ASYNCSTREAMS_HPP
+
+#include <Trellis_Space.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <trace/Trellis_Recorder.hpp>
+#include <threads/Trellis_SpinLock.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace trellis::Impl {
+
+struct PlanGraph;
+
+/// The instances (streams) of asynchronous spaces, and what has been launched on each and is not
+/// known to be done.
+///
+/// WHICH STREAM. The one that the user gave; else that of a predecessor with nothing behind it (the
+/// order needs no event then, and the data is near); else one that is idle; else a new one; else
+/// the one with least to do.
+///
+/// EVENTS. Each is another call of the device's driver, so a task gets one only when it may be
+/// needed:
+/// - A task without one that is last on its stream gets it when a task on another stream is to wait
+///   for it.
+/// - A task without one that is last on its stream gets it before another one is launched behind
+///   it, unless that one overwrites all that the first accesses. Then whoever is submitted later
+///   and conflicts with the first conflicts with the second, and the engine orders it behind that;
+///   whoever was submitted between the two conflicts with the second as well, has been launched
+///   before it, and has taken the event then.
+/// - Somebody who still needs one (for another reason than accesses) waits for the next event
+///   behind the task, which is later than need be, but right.
+/// - Progress asks only about the oldest event of each busy stream; one without any gets one at its
+/// end. So a chain has no events but those that progress asks for, and a stream waits for another
+/// one only once for all that it launched before the same event.
+///
+/// INVARIANT. Under the mutex: a task has `stream >= 0` from its launch until it retires; each
+/// stream's tasks and events are in the order of their launch, and positions on it only grow. As a
+/// stream completes in order, an event that has passed says so for all positions before it. Waits
+/// only lead to what has been enqueued before, so streams cannot wait for each other in a circle.
+///
+/// ORDER. A task retires after those before it that were on other streams, though these may be
+/// asked later: a failure that one of them has is known when the task's turn comes. (An event that
+/// has passed tells that those it waited for have, but not what happened there.) So before a stream
+/// passes an event the streams of the tasks' predecessors are asked up to these. That does not come
+/// back to the same stream: the event of a predecessor was recorded before the task was launched,
+/// and covers what was launched before, only.
+///
+/// FAILURES. What a stream has not done when it fails has failed. Nothing is said of the other
+/// streams of the device: each is asked on its own until it passes, or says that it has failed,
+/// too. Until then its tasks may run, and nobody must touch what they access.
+class AsyncStreams {
+ public:
+  /// `recorder`: where the device's times go, or null.
+  AsyncStreams(int streams_per_space, Recorder* recorder)
+      : m_streams_per_space(static_cast<std::size_t>(streams_per_space)), m_recorder(recorder) {}
+  AsyncStreams(AsyncStreams const&) = delete;
+  AsyncStreams& operator=(AsyncStreams const&) = delete;
+  ~AsyncStreams();
+
+  /// The number of the stream for an instance of the user's.
+  [[nodiscard]] int stream_for(SpaceAdapter& space, void const* instance);
+
+  /// Picks a stream, makes it wait for the task's predecessors on other streams, and launches the
+  /// task with `run(instance)`. That may throw when it has launched something, so the task is on
+  /// the stream all the same, and retires when the stream has passed it. `launched(threw)` is
+  /// called before anybody can retire it; if `run` threw, as a handler of that. When this throws,
+  /// nothing of the task has been launched.
+  void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
+              FunctionRef<void(bool threw)> launched);
+
+  /// Captures tasks and the order between them, `rounds` times one after the other, as one of the
+  /// graphs; or updates the one that is there. In it at most as many run side by side as there are
+  /// streams. `run(task, instance)` launches one. False when the device has no graphs. Throws what
+  /// `run` or the device throws; then the old graph is still there, if any. Requires `lock()`.
+  bool capture(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks,
+               int threads_per_worker, FunctionRef<void(Task&, void* instance)> run) const;
+  static void release(PlanGraph& graph) noexcept;
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(m_mutex); }
+
+  struct StreamFailure {
+    std::exception_ptr error;
+    std::string first;  ///< of its tasks, in words; for whoever completes them
+  };
+  /// A task that is not on its stream any more.
+  struct Retired {
+    Task* task;
+    int stream;
+    std::uint64_t started_ns = 0;  ///< on the device; 0: not known
+    std::uint64_t finished_ns = 0;
+    std::shared_ptr<StreamFailure>
+        failure{};  ///< null: it has passed; else it is one of those that had not
+  };
+  /// Asks for tasks whose events have passed. Does nothing while another thread is at it.
+  void retire();
+  /// Hands out what has been found, one by one: a task after those that it is ordered behind.
+  /// False: none.
+  [[nodiscard]] bool next_retired(Retired& retired);
+  [[nodiscard]] bool busy() const { return m_launched.load(std::memory_order_seq_cst) > 0; }
+  /// Does one of the devices have a clock of its own?
+  [[nodiscard]] bool has_own_clock() const { return m_own_clock.load(std::memory_order_relaxed); }
+  /// A thread has nothing to do but wait for what has been launched.
+  void host_is_idle();
+  /// Name of a stream by the number that a launched task carries.
+  [[nodiscard]] std::vector<std::string> names() const;
+
+ private:
+  struct Stream {
+    SpaceAdapter* space = nullptr;
+    void* instance = nullptr;
+    int number = 0;
+    bool of_user = false;
+    std::uint64_t next = 1;      ///< position of the next task
+    std::deque<Task*> launched;  ///< at positions up to `next - 1`
+    /// What tells that the tasks up to a position have passed.
+    struct Event {
+      void* event;
+      std::uint64_t position;   ///< of the newest of them
+      bool has_passed = false;  ///< is known
+    };
+    std::deque<Event> events;
+    std::vector<std::uint64_t> waited_for;  ///< by stream: up to which position
+    std::int64_t past_ns = 0;               ///< end of the newest task whose times are known
+
+    [[nodiscard]] std::uint64_t last() const { return next - 1; }
+    [[nodiscard]] bool last_has_event() const {
+      return !events.empty() && events.back().position == last();
+    }
+  };
+  /// When an event passed, by the host's clock: all times of the device are taken from there. It is
+  /// replaced by a younger one from time to time.
+  struct Clock {
+    SpaceAdapter* space;
+    void* event;
+    std::int64_t at_ns;  ///< before the graph's first moment, if the device's clock is slow
+  };
+
+  Stream& choose(Task const& task, int threads_per_worker);
+  Stream& new_stream(SpaceAdapter& space, void* instance);
+  [[nodiscard]] Stream* stream_of(Task::DevicePredecessor const& before) const;
+  void record_last(Stream& stream);
+  static void wait_for(Stream& stream, Stream& other, std::uint64_t position);
+  [[nodiscard]] bool pass_first_event(Stream& stream);
+  [[nodiscard]] bool pass_up_to(Stream& stream, std::uint64_t position);
+  void hand_out(Retired&& retired);
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_soon();
+  void ask(Stream& stream);
+  void ask_in_turns();
+  void fail(Stream& stream, std::exception_ptr const& error);
+  void note_times(Retired& passed, Stream& stream, void* event);
+  void set_clock(SpaceAdapter& space, void* instance);
+  [[nodiscard]] Clock& clock_of(SpaceAdapter const& space);
+  [[nodiscard]] static std::int64_t time_of(Clock const& clock, void* event);
+  bool take_as_clock(SpaceAdapter& space, void* event);
+
+  std::size_t const m_streams_per_space;
+  Recorder* const m_recorder;
+  /// Recursive: what a task launches is the user's code, which may record a plan, or drop one.
+  mutable std::recursive_mutex m_mutex;
+  std::vector<std::unique_ptr<Stream>> m_streams;
+  std::vector<Clock> m_clocks;          ///< of a recording graph
+  std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
+  SpinLock m_retired_lock;              ///< may be taken under the mutex
+  std::deque<Retired> m_retired;        ///< guarded by that lock
+  std::size_t m_next_asked = 0;         ///< the stream after this one is asked first
+  std::atomic<int> m_launched{0};       ///< and not handed out
+  std::atomic<int> m_wanted{0};  ///< threads that are waiting for the mutex to launch something
+  std::atomic<bool> m_own_clock{false};
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <plan/Trellis_PlanState.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+/// Plans, or pieces of plans, as graphs of a device.
+///
+/// A task can be in a graph when its body does nothing but launch work on one device. A plan of
+/// such tasks only is one graph, and a replay is a task on the device that launches it. In another
+/// plan such tasks are taken together to pieces, each of which is one task of the plan in their
+/// place.
+///
+/// PIECES. Let the level of a task be the largest number of changes from a task outside of graphs
+/// to one inside on a path to it, within a round. A piece is what hangs together by edges among
+/// tasks of one level. On a path from a task of a piece to another one of it there is nobody else:
+/// each of the others would be of the same level and hang together with them, or outside, and then
+/// the level behind it were higher. So to put one task in the place of a piece makes no circle. Nor
+/// does it with the edges between rounds: they lead from u to v where a path within the round leads
+/// from v to u (see PlanState), and that path has an image, or both are in one piece, which then
+/// depends on its own run before, as a run of any task does.
+namespace trellis::Impl {
+
+namespace {
+
+/// Two attempts: in the first one an instance may have to get memory for the kernels.
+template <class Capture>
+bool try_to_capture(Capture capture) {
+  for (int attempt = 0; attempt < 2; ++attempt) try {
+      return capture();
+    } catch (...) {  // not everything can be captured
+    }
+  return false;
+}
+
+/// Is the graph there, with the functors that the tasks have? `capture` makes it so.
+template <class Capture>
+bool is_fresh(PlanGraph::Captured const& graph, Capture capture) {
+  return (graph.handle != nullptr && !graph.stale) || try_to_capture(capture);
+}
+
+/// Launches graphs, or what they are made of, one after the other, when that cannot be captured any
+/// more. `capture(k)` makes the graph of k rounds.
+template <class Capture>
+void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint64_t rounds,
+                   void* instance, Capture capture) {
+  if (graph.rounds > 0 && rounds >= graph.rounds) {
+    graph.asked_for_several += rounds;
+    if (graph.asked_for_several >= PlanGraph::rounds_before) {
+      if (is_fresh(graph.several, [&] { return capture(graph.rounds); }))
+        for (; rounds >= graph.rounds; rounds -= graph.rounds)
+          graph.space->launch_graph(instance, graph.several.handle);
+      else
+        graph.rounds = 0;
+    }
+  }
+  if (rounds == 0) return;
+  bool const fresh = is_fresh(graph.one, [&] { return capture(1); });
+  for (; rounds > 0; --rounds)
+    if (fresh)
+      graph.space->launch_graph(instance, graph.one.handle);
+    else
+      for (Task* task : tasks) task->ops->run(task->body, instance, task->label);
+}
+
+}  // namespace
+
+bool can_be_captured(Task const& task) {
+  return task.asynchronous && task.ops->launches_only && !task.exclusive && !task.main_thread &&
+         task.wanted_stream < 0;
+}
+
+/// Makes graphs of the plan, or of pieces of it, where that is possible. Who looks at single tasks
+/// is to see them run one by one.
+void Engine::capture(PlanState& plan) {
+  if (plan.tasks.empty() || m_numbers_runs) return;
+  SpaceAdapter* const space = plan.tasks.front()->space;
+  bool const whole = std::all_of(plan.tasks.begin(), plan.tasks.end(), [&](Task const* task) {
+    return can_be_captured(*task) && task->space == space;
+  });
+  auto const streams = m_streams.lock();
+  if (!whole) return make_pieces(plan);
+  plan.graph.space = space;
+  if (!capture_or_drop(plan.graph, plan.tasks) || !plan.rounds_overlap) return;
+  std::size_t const rounds =
+      std::min(PlanGraph::most_rounds, PlanGraph::most_nodes / plan.tasks.size());
+  if (rounds > 1) plan.graph.rounds = rounds;
+}
+
+bool Engine::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
+  bool const captured = try_to_capture([&] { return capture_graph(graph, 1, tasks); });
+  if (!captured) AsyncStreams::release(graph);
+  return captured;
+}
+
+/// Requires the lock of the streams.
+bool Engine::capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks) {
+  return m_streams.capture(graph, rounds, tasks, *m_options.threads_per_worker,
+                           [&](Task& task, void* instance) {
+                             Frame const frame(*this, no_slot(), task);
+                             task.ops->run(task.body, instance, task.label);
+                           });
+}
+
+/// Calls `finish` for all that have one. Throws the first error.
+void Engine::finish_all(std::vector<Task*> const& tasks) {
+  FailurePtr failure;
+  for (Task* task : tasks)
+    if (task->ops->finish != nullptr) try {
+        task->ops->finish(task->body);
+      } catch (...) {
+        FailurePtr const own = current_failure(*task);
+        note_failed(*task, own->origin_text, own, false);
+        if (failure == nullptr) failure = own;
+      }
+  if (failure != nullptr)
+    throw Error(Error::Kind::task_failed, failure->origin_text + " failed: " + failure->what,
+                failure->cause);
+}
+
+void Engine::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled) {
+  for (Task* task : tasks) {
+    std::string text;
+    {
+      std::lock_guard const lock(m_submission);
+      text = describe(*task);
+    }
+    note_failed(*task, text, failure, cancelled);
+  }
+}
+
+// --- whole plans
+// -------------------------------------------------------------------------------------------------
+
+TaskOps const Engine::graph_ops{
+    .pattern = "replay", .run = &run_graph, .destroy = &destroy_graph, .fail = &fail_graph};
+
+TaskOps const Engine::graph_ops_with_results{.pattern = "replay",
+                                             .run = &run_graph,
+                                             .destroy = &destroy_graph,
+                                             .fail = &fail_graph,
+                                             .finish = &finish_graph};
+
+TaskHandle Engine::submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
+                                std::uint64_t rounds) {
+  bool const has_results =
+      std::any_of(plan->tasks.begin(), plan->tasks.end(),
+                  [](Task const* task) { return task->ops->finish != nullptr; });
+  TaskOps const& ops = has_results ? graph_ops_with_results : graph_ops;
+  TaskHandle last;
+  for (std::uint64_t done = 0; done < rounds;) {
+    std::uint64_t const count = std::min(rounds - done, ReplayBody::graphs_at_once);
+    done += count;
+    auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, count}; };
+    TaskSpec spec(Label(label), ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
+    spec.accesses = plan->requests;
+    spec.after = plan->after;  // and after the replay before, see order_behind_replays
+    spec.space = plan->graph.space;
+    spec.replays = plan.get();
+    last = submit_pending(*plan, std::move(spec));
+  }
+  return last;
+}
+
+void Engine::run_graph(void* body, void* instance, Label const& /*label*/) {
+  auto& [plan, rounds] = *static_cast<ReplayBody*>(body);
+  {
+    std::lock_guard const lock(plan->lock);
+    for (auto const& [index, failed] : plan->failed)
+      plan->tasks[index]->ops->fail(plan->tasks[index]->body, 0, {}, nullptr);
+    plan->failed.clear();
+  }
+  launch_rounds(plan->graph, plan->tasks, rounds, instance, [&](std::size_t count) {
+    return plan->engine->capture_graph(plan->graph, count, plan->tasks);
+  });
+}
+
+void Engine::finish_graph(void* body) {
+  PlanState& plan = *static_cast<ReplayBody*>(body)->plan;
+  plan.engine->finish_all(plan.tasks);
+}
+
+void Engine::fail_graph(void* body, TaskId id, std::string const& /*text*/,
+                        FailurePtr const& failure) noexcept {
+  PlanState& plan = *static_cast<ReplayBody*>(body)->plan;
+  plan.engine->fail_all(plan.tasks, failure, failure->origin != id);
+}
+
+void Engine::destroy_graph(void* body) noexcept {
+  auto* const replay = static_cast<ReplayBody*>(body);
+  add_pending(*replay->plan, -1);
+  replay->~ReplayBody();
+}
+
+// --- pieces
+// -------------------------------------------------------------------------------------------------
+
+void Engine::run_piece(void* body, void* instance, Label const& /*label*/) {
+  PlanPiece& piece = **static_cast<PlanPiece**>(body);
+  Engine& engine = *piece.task->node.plan->engine;
+  launch_rounds(piece.graph, piece.members, 1, instance, [&](std::size_t count) {
+    return engine.capture_graph(piece.graph, count, piece.members);
+  });
+}
+
+void Engine::finish_piece(void* body) {
+  PlanPiece const& piece = **static_cast<PlanPiece**>(body);
+  piece.task->node.plan->engine->finish_all(piece.members);
+}
+
+/// Numbers of the tasks that hang together and can be launched as one graph; a piece is called by
+/// its first one.
+static std::vector<std::size_t> find_pieces(PlanState const& plan) {
+  std::size_t const count = plan.tasks.size();
+  std::vector<std::size_t> level(count, 0);
+  std::vector<std::size_t> piece(count);
+  std::iota(piece.begin(), piece.end(), std::size_t{0});
+  auto const first_of = [&](std::size_t k) {
+    while (piece[k] != k) k = piece[k];
+    return k;
+  };
+  auto const together = [&](Task const& a, Task const& b) {
+    return can_be_captured(a) && can_be_captured(b) && a.space == b.space;
+  };
+  // All predecessors of a task within the round come before it.
+  for (std::size_t k = 0; k < count; ++k) {
+    Task const& task = *plan.tasks[k];
+    for (std::uint32_t n = 0; n < task.node.own_round; ++n) {
+      Task const& next = *task.successor(n);
+      std::size_t& its = level[next.node.index];
+      its = std::max(its, level[k] + (can_be_captured(next) && !together(task, next) ? 1 : 0));
+    }
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    Task const& task = *plan.tasks[k];
+    for (std::uint32_t n = 0; n < task.node.own_round; ++n) {
+      Task const& next = *task.successor(n);
+      if (level[next.node.index] != level[k] || !together(task, next)) continue;
+      std::size_t const a = first_of(k), b = first_of(next.node.index);
+      piece[std::max(a, b)] = std::min(a, b);
+    }
+  }
+  for (std::size_t k = 0; k < count; ++k) piece[k] = first_of(k);
+  return piece;
+}
+
+/// Puts a task in the place of each piece of two or more. Requires the lock of the streams.
+void Engine::make_pieces(PlanState& plan) {
+  static constexpr TaskOps piece_ops{
+      .pattern = "graph",
+      .run = &run_piece,
+      .destroy = [](void*) noexcept {},
+      .fail = [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {},
+      .finish = &finish_piece};
+  std::size_t const count = plan.tasks.size();
+  std::vector<std::size_t> const piece_of = find_pieces(plan);
+  std::vector<std::vector<Task*>> members(count);
+  for (std::size_t k = 0; k < count; ++k) members[piece_of[k]].push_back(plan.tasks[k]);
+
+  std::vector<Task*> stands_for(plan.tasks);  // by index
+  for (std::vector<Task*>& tasks : members) {
+    if (tasks.size() < 2) continue;
+    auto piece = std::make_unique<PlanPiece>();
+    piece->members = std::move(tasks);
+    Task const& first = *piece->members.front();
+    piece->graph.space = first.space;
+    if (!capture_or_drop(piece->graph, piece->members)) continue;
+
+    auto const construct = [&](void* storage) { ::new (storage) PlanPiece*(piece.get()); };
+    TaskSpec spec(Label(first.label), piece_ops, sizeof(PlanPiece*), alignof(PlanPiece*),
+                  construct);
+    spec.space = first.space;
+    std::lock_guard const lock(m_submission);
+    Task& task = make_task(spec);
+    task.id = ++m_last_recorded;
+    task.plan_owner.store(plan.owner, std::memory_order_relaxed);
+    task.live_id.store(task.id, std::memory_order_release);
+    task.parent = plan.owner;
+    task.is_part = true;
+    task.is_recorded = true;
+    task.node = PlanNode{};
+    task.node.plan = &plan;
+    task.node.index = static_cast<std::uint32_t>(count + plan.pieces.size());
+    piece->task = &task;
+    for (Task const* member : piece->members) stands_for[member->node.index] = &task;
+    plan.pieces.push_back(std::move(piece));
+  }
+  if (plan.pieces.empty()) return;
+
+  // The edges of those that run now, in two parts: within the round, and to the next one.
+  struct Edges {
+    std::vector<Task*> own_round, next_round;
+    bool follows_itself = false;
+  };
+  std::unordered_map<Task*, Edges> edges;
+  auto const add_once = [](std::vector<Task*>& to, Task* task) {
+    if (std::find(to.begin(), to.end(), task) == to.end()) to.push_back(task);
+  };
+  std::vector<Task*> running;
+  for (Task* task : plan.tasks) {
+    Task* const from = stands_for[task->node.index];
+    auto const [found, is_new] = edges.try_emplace(from);
+    if (is_new) running.push_back(from);
+    Edges& its = found->second;
+    its.follows_itself = its.follows_itself || task->node.follows_itself == 1;
+    for (std::uint32_t k = 0; k < task->successor_count; ++k) {
+      Task* const to = stands_for[task->successor(k)->node.index];
+      if (to == from)
+        its.follows_itself = its.follows_itself || k >= task->node.own_round;
+      else
+        add_once(k < task->node.own_round ? its.own_round : its.next_round, to);
+    }
+  }
+  plan.roots.clear();
+  plan.leaves = 0;
+  for (Task* task : running) task->node.first_edges = task->node.edges = 0;
+  for (auto const& [task, its] : edges) {
+    for (Task* next : its.own_round) {
+      ++next->node.first_edges;
+      ++next->node.edges;
+    }
+    for (Task* next : its.next_round) ++next->node.edges;
+  }
+  for (Task* task : running) {
+    Edges const& its = edges[task];
+    task->clear_successors();
+    for (Task* next : its.own_round) task->add_successor(next);
+    for (Task* next : its.next_round) task->add_successor(next);
+    task->node.own_round = static_cast<std::uint32_t>(its.own_round.size());
+    task->node.follows_itself = its.follows_itself ? 1 : 0;
+    task->unfinished.store(task->node.first_edges, std::memory_order_relaxed);
+    if (its.own_round.empty()) ++plan.leaves;
+    if (task->node.first_edges == 0) plan.roots.push_back(task);
+  }
+}
+
+}  // namespace trellis::Impl

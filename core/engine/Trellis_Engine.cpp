@@ -1,0 +1,691 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <plan/Trellis_PlanState.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <new>
+#include <thread>
+#include <utility>
+
+/// A task's way from ready to done. Submission and waiting are in files of their own.
+namespace trellis::Impl {
+
+thread_local Engine::Frame* Engine::Frame::top = nullptr;
+
+Engine::Engine(TaskGraphOptions const& options)
+    : m_options(options),
+      m_policy(options.policy),
+      m_serial(dynamic_cast<SerialOrder*>(options.policy.get()) != nullptr),
+      m_room_check(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64)),
+      m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
+      m_watched(*options.record || options.observer != nullptr),
+      m_exclusion(m_rules, m_recorder.get()),
+      m_numbers_runs(m_watched || m_serial),
+      m_root(m_slab, m_failures, *options.record),
+      m_streams(*options.streams, m_recorder.get()),
+      m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
+  if (m_policy->m_serves_a_graph.exchange(true))
+    throw Error(Error::Kind::bad_input,
+                "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
+                    "\" given to " + m_options.name +
+                    " serves another graph; each graph needs a policy object of its own");
+  m_nobody.id = ~TaskId{0};  // and its `live_id` is 0: it is over
+  m_nobody.label = Label(std::string("tags, states and exceptions"));
+  m_policy->start(m_workers.max_slots());
+}
+
+Engine::~Engine() {
+  m_policy->m_serves_a_graph.store(false);
+}
+
+void Engine::close() noexcept {
+  if (Frame::of(*this) != nullptr) {
+    std::cerr << "Trellis: " << m_options.name
+              << " is destroyed inside one of its own tasks, and would wait for itself"
+              << std::endl;
+    std::abort();
+  }
+  // What a destructor of the user's submits is finished as well.
+  do {
+    finish_all();
+    dismantle_all();
+    for (FailurePtr const& failure : m_failures.report().origins)
+      if (!failure->observed.load(std::memory_order_relaxed))
+        std::cerr << "Trellis: " << m_options.name
+                  << " ends with an error that nobody asked for: " << failure->origin_text
+                  << " failed: " << failure->what << std::endl;
+    drop_objects(true);
+  } while (!all_done());
+  // Threads that use a future, or drop a plan, may still be in here.
+  m_control->engine.store(nullptr, std::memory_order_seq_cst);
+  while (m_control->users.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  finish_all();
+  dismantle_all();
+  m_workers.stop();
+}
+
+/// Tags and states of the user's that stand in tables for tasks that are over; `all`: whatever is
+/// still there of the user's, as nobody will ask any more.
+void Engine::drop_objects(bool all) {
+  if (m_recorder && !all) return;  // the dependency graph knows nothing of time
+  if (all) {
+    m_failures.clear();
+    m_exclusion.clear_record();
+  }
+  std::lock_guard const lock(m_submission);
+  m_root.table.drop_loose(all);
+  for (std::vector<Scope::TagClass>& classes : m_root.classes)
+    std::erase_if(classes, [&](Scope::TagClass& each) {
+      m_root.table.drop_gone(each.tasks);
+      return all || each.tasks.empty();
+    });
+}
+
+/// Plans that are dropped meanwhile are dismantled by the threads that drop them.
+void Engine::dismantle_all() {
+  for (;;) {
+    std::shared_ptr<PlanState> plan;
+    {
+      std::lock_guard const lock(m_submission);
+      if (m_plans.empty()) return;
+      plan = m_plans.back()->weak_from_this().lock();
+    }
+    if (plan != nullptr)
+      dismantle(*plan);
+    else
+      std::this_thread::yield();
+  }
+}
+
+void Engine::add_rule(TagRule&& rule) {
+  std::lock_guard const lock(m_submission);
+  if (submitted() != 0)
+    throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
+                                            " already has tasks, so the rule \"" + rule.name +
+                                            "\" comes too late");
+  m_rules.push_back(std::move(rule));
+}
+
+Recorder const& Engine::recorder() const {
+  if (!m_recorder)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + m_options.name +
+                    " does not record its graphs; set TaskGraphOptions::record or the "
+                    "environment variable TRELLIS_RECORD=1");
+  return *m_recorder;
+}
+
+std::vector<std::string> Engine::rows() const {
+  std::vector<std::string> rows;
+  for (int k = 0; k < m_workers.slot_count(); ++k) rows.push_back(m_workers.slot(k).name);
+  rows.resize(static_cast<std::size_t>(m_workers.max_slots()));
+  for (std::string& name : m_streams.names()) rows.push_back(std::move(name));
+  return rows;
+}
+
+void Engine::watch(Task const& task, TaskState state, int row) {
+  if (m_recorder) {
+    if (state == TaskState::ready || state == TaskState::running)
+      m_recorder->changed(task, state, row);
+    else if (state != TaskState::pending)
+      m_recorder->finished(task, state, row);
+  }
+  if (m_options.observer == nullptr) return;
+  auto const since_start = std::chrono::steady_clock::now() - m_start;
+  TaskEvent const event{
+      task.public_id(),
+      task.is_part ? task.parent->public_id() : 0,
+      task.label.view(),
+      state,
+      row,
+      static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count())};
+  try {
+    m_options.observer(event);
+  } catch (...) {
+    std::cerr << "Trellis: the observer of " << m_options.name
+              << " threw an exception, which is ignored" << std::endl;
+  }
+}
+
+// --- ready
+// -------------------------------------------------------------------------------------------------
+
+// `slot` is null on a thread that runs no tasks of this graph.
+void Engine::make_ready(Task& task, Slot* slot) {
+  task.state.store(TaskState::ready, std::memory_order_relaxed);
+  changed(task, TaskState::ready);
+  bool const cancelled = task.failure != nullptr;
+  if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
+  if (!launches_here(task)) return push(task, slot);
+  launch(task, slot != nullptr ? *slot : no_slot());
+  m_workers.ready_added();  // somebody has to ask the device how far it is
+}
+
+/// Of a thread that runs no tasks of this graph, but launches one.
+Slot& Engine::no_slot() {
+  thread_local Slot slot;
+  slot.number = -1;
+  return slot;
+}
+
+/// Of the calling thread, whether it runs a task or not.
+Slot& Engine::own_slot() {
+  if (Frame* const frame = Frame::of(*this)) return frame->slot;
+  return m_workers.on_main_thread() ? m_workers.slot(0) : no_slot();
+}
+
+/// A device task is launched by whoever makes it ready. Not in the launch of another one, which has
+/// the streams for itself.
+bool Engine::launches_here(Task const& task) const {
+  if (!task.asynchronous || task.failure != nullptr || task.main_thread || m_serial) return false;
+  Frame const* const frame = Frame::of(*this);
+  return frame == nullptr || !frame->task.asynchronous;
+}
+
+void Engine::push(Task& task, Slot* slot) {
+  if (task.main_thread && !m_serial) {
+    {
+      std::lock_guard const lock(m_main.lock);
+      m_main.tasks.push_back(&task);
+      m_main.size.fetch_add(1, std::memory_order_seq_cst);
+      m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
+    }
+    m_workers.main_ready_added();
+    return;
+  }
+  m_policy->push(ReadyTask(&task), slot != nullptr ? slot->number : -1);
+  m_workers.ready_added();
+}
+
+bool Engine::has_ready(Slot const& slot) const {
+  if (!m_policy->empty() || (slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0))
+    return true;
+  if (!m_streams.busy()) return false;
+  if (!slot.waits && m_streams.has_own_clock() && !m_workers.anyone_waits()) return false;
+  void const* const poller = m_poller.load(std::memory_order_seq_cst);
+  return poller == nullptr || poller == this_thread();
+}
+
+Task* Engine::pop_main() {
+  std::lock_guard const lock(m_main.lock);
+  if (m_main.tasks.empty()) return nullptr;
+  Task* const task = m_main.tasks.front();
+  m_main.tasks.pop_front();
+  m_main.size.fetch_sub(1, std::memory_order_seq_cst);
+  return task;
+}
+
+Task* Engine::pop(Slot& slot) {
+  if (slot.is_main && m_main.size.load(std::memory_order_relaxed) > 0)
+    if (Task* const task = pop_main()) return task;
+  if (Task* const task = m_policy->pop(slot.number).impl()) return task;
+  return m_streams.busy() && poll(slot) ? m_policy->pop(slot.number).impl() : nullptr;
+}
+
+void Engine::idle(Slot& slot) {
+  if (slot.freed_first == nullptr) return;
+  m_slab.recycle_chain(slot.freed_first, slot.freed_last);
+  slot.freed_first = slot.freed_last = nullptr;
+  slot.freed_count = 0;
+}
+
+// --- running
+// -------------------------------------------------------------------------------------------------
+
+void Engine::run(Task* task, Slot& slot, Condition stop) {
+  stop_polling();
+  while (task != nullptr) {
+    if (--slot.until_pause < 0) stay_behind(slot);
+    ++t_quiet_locks;
+    task = run_one(*task, slot);
+    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, task);
+    if (task != nullptr && stop()) {
+      push(*task, &slot);
+      return;
+    }
+  }
+}
+
+/// A worker that has caught up with a thread that submits short tasks makes both slow: each task's
+/// lines, and the queue's, then go from one core to the other and back several times. So now and
+/// then it lets that thread get ahead again: only where the last tasks were short, somebody submits
+/// and nobody waits, and not for long.
+void Engine::stay_behind(Slot& slot) {
+  using std::chrono::nanoseconds;
+  constexpr int tasks_between = 32;
+  constexpr nanoseconds short_task{1000};
+  constexpr std::uint64_t enough = 128;      // tasks in flight
+  constexpr nanoseconds without_news{1000};  // from the thread that submits
+  constexpr nanoseconds in_all{25000};
+
+  slot.until_pause = tasks_between;
+  if (slot.waits) return;
+  auto const begin = std::chrono::steady_clock::now();
+  std::uint64_t seen = submitted();
+  bool const are_short = begin - slot.paused_at < tasks_between * short_task;
+  bool const somebody_submits = seen - slot.seen_submitted >= tasks_between / 2;
+  slot.paused_at = begin;
+  slot.seen_submitted = seen;
+  if (!are_short || !somebody_submits) return;
+  for (auto last_news = begin, now = begin; now - last_news < without_news && now - begin < in_all;
+       now = std::chrono::steady_clock::now()) {
+    if (m_workers.anyone_waits() || seen - std::min(seen, completed()) >= enough) return;
+    for (int k = 0; k < 8; ++k) cpu_relax();
+    std::uint64_t const news = submitted();
+    if (news != seen) last_news = now;
+    seen = news;
+  }
+}
+
+Task* Engine::run_one(Task& task, Slot& slot) {
+  if (task.replays) return run_plan(task, slot);
+  if (!task.keeps_body && !slot.kept.empty()) {  // it may take long
+    Task* in_hand = &task;
+    {
+      Holding const holding(slot, in_hand);
+      destroy_kept(slot, slot);
+    }
+    if (in_hand == nullptr) return nullptr;
+  }
+  TaskState state = TaskState::cancelled;
+  bool const refined = task.is_split;
+  if (task.failure == nullptr) {
+    if (task.asynchronous) {
+      launch(task, slot);
+      return nullptr;
+    }
+    state = TaskState::done;
+    if (task.is_recorded)  // their counts; in a recorded task the list does not change
+      for (std::uint32_t k = 0; k < std::min(task.successor_count, Task::inline_successors); ++k)
+        prefetch_to_write(task.successors[k]);
+    task.state.store(TaskState::running, std::memory_order_relaxed);
+    changed(task, TaskState::running, slot.number);
+    if (refined) {
+      start_parts(task, slot);
+    } else {
+      Frame const frame(*this, slot, task);
+      try {
+        task.ops->run(task.body,
+                      task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr,
+                      task.label);
+      } catch (PartFailed const&) {
+        state = TaskState::failed;  // the part has left its failure here
+      } catch (...) {
+        state = TaskState::failed;
+        inherit(task, current_failure(task));
+      }
+    }
+  } else {
+    // What refined it, or launched it on a thread that has no slot, threw.
+    if ((refined || task.asynchronous) && task.failure->origin == task.id)
+      state = TaskState::failed;
+    if (refined) start_parts(task, slot);
+  }
+  return task.is_split ? body_over(task, slot, state) : complete(task, slot, state, slot.number);
+}
+
+FailurePtr Engine::current_failure(Task const& task, std::string const& remark) {
+  auto failure = make_shared_unlocked<Failure>();
+  failure->origin = task.id;
+  if (task.is_recorded) {  // to others it is the replay that fails
+    failure->place = task.node.round * task.node.plan->tasks.size() + task.node.index + 1;
+    for (Task const* whole = &task; whole->is_recorded;) {
+      whole = whole_of(*whole);
+      failure->origin = whole->id;
+    }
+  }
+  failure->cause = std::current_exception();
+  try {
+    throw;
+  } catch (std::exception const& error) {
+    failure->what = error.what();
+  } catch (...) {
+    failure->what = "an exception that is no std::exception";
+  }
+  failure->what += remark;
+  std::lock_guard const lock(m_submission);  // labels of resources
+  failure->origin_text = describe(task);
+  return failure;
+}
+
+// --- done
+// -------------------------------------------------------------------------------------------------
+
+// A decrement that brings `unfinished` to 0 happens after all others, see Task.
+void Engine::trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready) {
+  if (failure != nullptr) inherit(successor, failure);
+  if (successor.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    ready.push_back(&successor);
+}
+
+// A task's failure is that of its first failed predecessor, in order of submission, whatever
+// finished first.
+void Engine::inherit(Task& task, FailurePtr const& failure) {
+  auto const key = [](Failure const& each) { return std::pair(each.origin, each.place); };
+  FailurePtr replaced;  // destroyed without the lock
+  std::lock_guard const lock(task.lock);
+  if (task.failure == nullptr || key(*failure) < key(*task.failure))
+    replaced = std::exchange(task.failure, failure);
+}
+
+/// Two replays with results may be of one plan. The host fetches the results of the first one when
+/// that is over, from where the second one puts its own, which therefore must not be launched
+/// before.
+Trigger Engine::trigger_between(Task const& before, Task const& after) {
+  bool const on_device =
+      before.asynchronous && after.asynchronous && after.space->can_wait_for(*before.space);
+  bool const have_results = before.ops == &graph_ops_with_results && after.ops == before.ops;
+  return on_device && !have_results ? Trigger::launch : Trigger::completion;
+}
+
+/// Completes a part, and the task that it is a part of, if nothing else of that is left.
+Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
+  Task* owner = task.parent;
+  if (task.failure != nullptr) inherit(*owner, task.failure);
+  Task* next = complete_one(task, slot, state, row);
+  while (owner != nullptr && owner->scope->open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Task& whole = *owner;
+    owner = whole.is_recorded ? nullptr : whole.parent;
+    Holding const holding(slot, next);
+    if (owner != nullptr && whole.failure != nullptr) inherit(*owner, whole.failure);
+    TaskState const body = whole.scope->owner_state;
+    state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
+    int const owner_row = whole.scope->owner_row;
+    Task* const another = whole.is_recorded ? complete_run(whole, slot, state, owner_row)
+                                            : complete_one(whole, slot, state, owner_row);
+    if (another == nullptr) continue;
+    if (next == nullptr)
+      next = another;
+    else
+      push(*another, &slot);
+  }
+  return next;
+}
+
+/// Returns the task to run next on this slot, if the policy keeps one here.
+Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
+  FailurePtr const failure = std::move(task.failure);
+  if (failure != nullptr) {
+    std::string text;
+    {
+      std::lock_guard const lock(m_submission);
+      text = describe(task);
+    }
+    FailurePtr own = failure;
+    if (state == TaskState::failed && failure->origin != task.id) {
+      auto of_part = make_shared_unlocked<Failure>();
+      of_part->origin = failure->origin;
+      of_part->origin_text = failure->origin_text;
+      of_part->what = failure->what;
+      of_part->cause = failure->cause;
+      of_part->of_part = failure;
+      own = std::move(of_part);
+    }
+    m_failures.add(task.id, text, own);
+    if (task.ticket_for.load(std::memory_order_relaxed) == task.id)
+      m_failures.note(task.ticket.load(std::memory_order_relaxed), task.id, text, own);
+    task.ops->fail(task.body, task.id, text, own);
+  }
+  bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split;
+  if (!keeps_body) destroy_body(task, slot);  // before the successors go on
+  std::vector<Task*>& ready = slot.ready;
+  ready.clear();
+  task.state.store(state, std::memory_order_relaxed);
+  changed(task, state, row);
+  if (task.exclusive) m_exclusion.release(task, ready);
+  if (task.is_split) close_scope(task);
+
+  task.lock.lock();
+  task.live_id.store(0, std::memory_order_release);
+  bool const has_waiter = task.has_waiter;
+  task.lock.unlock();
+
+  std::size_t const granted = ready.size();  // these have been made ready before
+  task.for_each_successor([&](Task* successor) { trigger(*successor, failure, ready); });
+  Task* next = nullptr;
+  if (!ready.empty()) next = hand_over(ready, granted, slot);
+  if (task.has_extras && task.extras->has_objects()) destroy_extras(task, slot, next);
+  bool too_many_kept = false;
+  if (keeps_body)
+    too_many_kept = !keep_body(task, slot);
+  else
+    give_back(task, slot);
+  std::uint64_t const completed = slot.completed.load(std::memory_order_relaxed) + 1;
+  slot.completed.store(completed, std::memory_order_release);
+  if (has_waiter || (completed % m_room_check == 0 && m_workers.anyone_waits()))
+    m_workers.wake_waiters();
+  if (too_many_kept) {
+    Holding const holding(slot, next);
+    destroy_kept(slot, slot);
+    if (!m_streams.busy() || m_kept_of_devices.is_full()) destroy_kept_of_devices(slot);
+  }
+  return next;
+}
+
+/// Gives tasks that a completion made ready to the policy; the first `granted` ones have been ready
+/// already and just got their exclusive areas.
+Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot) {
+  std::size_t kept = granted;
+  for (std::size_t k = granted; k < ready.size(); ++k) {
+    Task& task = *ready[k];
+    task.state.store(TaskState::ready, std::memory_order_relaxed);
+    changed(task, TaskState::ready);
+    if (task.exclusive && task.failure == nullptr && !m_serial && !m_exclusion.acquire(task))
+      continue;
+    ready[kept++] = &task;
+  }
+  ready.resize(kept);
+  std::vector<Task*> to_launch;
+  std::erase_if(ready, [&](Task* task) {
+    if (task->main_thread && !m_serial)
+      push(*task, &slot);
+    else if (launches_here(*task))
+      to_launch.push_back(task);
+    else
+      return false;
+    return true;
+  });
+  Task* next = nullptr;
+  if (!ready.empty()) {
+    static_assert(sizeof(ReadyTask) == sizeof(Task*));
+    ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
+    next = m_policy->finished({first, ready.size()}, slot.number).impl();
+    if (next == nullptr || ready.size() > 1) m_workers.ready_added();
+  }
+  if (!to_launch
+           // after the others have gone to where they are found; `ready` may be used again
+           .empty()) {
+    std::stable_sort(to_launch.begin(), to_launch.end(),
+                     [](Task const* a, Task const* b) { return a->priority > b->priority; });
+    for (Task* task : to_launch) launch(*task, slot);
+    m_workers.ready_added();
+  }
+  return next;
+}
+
+void Engine::give_back(Task& task, Slot& slot) {
+  task.free_body();
+  task.next = slot.freed_first;
+  slot.freed_first = &task;
+  if (slot.freed_last == nullptr) slot.freed_last = &task;
+  if (++slot.freed_count == 32) idle(slot);
+}
+
+// --- asynchronous spaces
+// ---------------------------------------------------------------------------------------------
+
+/// Launches a task, and then those that have only waited for its launch, and so on.
+void Engine::launch(Task& first, Slot& slot) {
+  std::vector<Task*> ready;
+  launch_one(first, slot, ready);
+  for (std::size_t k = 0; k < ready.size(); ++k) {
+    Task& task = *ready[k];
+    task.state.store(TaskState::ready, std::memory_order_relaxed);
+    changed(task, TaskState::ready);
+    if (task.exclusive && !m_exclusion.acquire(task)) continue;
+    if (launches_here(task))
+      launch_one(task, slot, ready);
+    else
+      push(task, &slot);
+  }
+}
+
+/// Failures of those before it on the device, as far as they are known. Each enters the log before
+/// its task is complete; one that comes later finds this task launched, and is seen when it
+/// retires, which is later still.
+void Engine::inherit_on_device(Task& task) {
+  if (!m_failures.any()) return;
+  for (auto const& before : task.device_predecessors)
+    if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
+}
+
+/// `ready` gets its successors that wait for nothing else.
+void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
+  inherit_on_device(task);
+  if (task.failure != nullptr) return push(task, &slot);
+  try {
+    task.state.store(TaskState::running, std::memory_order_relaxed);
+    changed(task, TaskState::running);
+    Frame const frame(*this, slot, task);
+    m_streams.launch(
+        task, *m_options.threads_per_worker,
+        [&](void* instance) { task.ops->run(task.body, instance, task.label); },
+        [&](bool threw) {
+          // its successors are cancelled when the stream has passed what it may have launched
+          if (threw) {
+            FailurePtr failure = current_failure(task);
+            std::lock_guard const lock(task.lock);
+            task.failure = std::move(failure);
+            return;
+          }
+          std::lock_guard const lock(task.lock);
+          task.launched = true;
+          if (task.is_recorded) return;  // all edges of a plan fire on completion
+          // Successors that wait for the launch alone leave the list, see Task.
+          task.keep_successors([&](Task* successor) {
+            if (trigger_between(task, *successor) == Trigger::completion) return true;
+            trigger(*successor, nullptr, ready);
+            return false;
+          });
+        });
+  } catch (...) {  // nothing has been launched
+    task.failure = current_failure(task);
+    if (slot.number < 0)
+      push(task, &slot);
+    else if (Task* const next = complete(task, slot, TaskState::failed, slot.number))
+      push(*next, &slot);
+  }
+}
+
+void Engine::leaves(Slot& slot) {
+  stop_polling();
+  destroy_kept(slot, slot);
+}
+
+void Engine::stop_polling() {
+  if (m_poller.load(std::memory_order_relaxed) != this_thread()) return;
+  m_poller.store(nullptr, std::memory_order_seq_cst);
+  if (m_streams.busy()) m_workers.ready_added();
+}
+
+/// Completes what has passed on the streams. One thread at a time asks, and not all the time: each
+/// question may keep a thread that launches from the device's driver.
+///
+/// It is the thread, not its slot, that polls: what it completes is given to code of the user's
+/// (the end of a functor), which may wait, and then the thread works on in another slot. What has
+/// been found is in the streams' keeping until its turn comes, so it is completed there.
+///
+/// INVARIANT (somebody polls). While streams are busy a thread polls, or one is awake that will, or
+/// all permits are used for tasks. Whoever launches, or stops polling, calls `ready_added`
+/// afterwards. Who goes to sleep first stops polling, and then, if it has a permit, asks once more
+/// whether streams are busy and nobody polls; if it has none, those that have them have not asked
+/// yet, as they do so under the mutex of Workers when they give them back. For the order of these
+/// see Workers.
+bool Engine::poll(Slot& slot) {
+  // A device with a clock of its own goes on when the host waits: what happens must not depend on
+  // how fast a thread submits.
+  bool const somebody_waits = slot.waits || m_workers.anyone_waits();
+  if (!somebody_waits && m_streams.has_own_clock()) return false;
+  void const* expected = nullptr;
+  if (!m_poller.compare_exchange_strong(expected, this_thread(), std::memory_order_seq_cst) &&
+      expected != this_thread())
+    return false;
+  auto const now = std::chrono::steady_clock::now();
+  if (now < m_next_poll) return false;
+  ++t_quiet_locks;
+  m_streams.retire();
+  bool any = false;
+  AsyncStreams::Retired retired;
+  while (m_poller.load(std::memory_order_relaxed) == this_thread() &&
+         m_streams.next_retired(retired)) {
+    any = true;
+    if (retired.failure != nullptr)
+      complete_failed(retired, slot);
+    else
+      complete_passed(retired, slot);
+  }
+  Task* nothing = nullptr;
+  if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, nothing);
+  if (!any) {
+    m_next_poll = std::chrono::steady_clock::now() + poll_interval;
+    if (somebody_waits) m_streams.host_is_idle();
+  }
+  // Nobody else may be awake: none of the conditions that these have made true is looked at
+  // otherwise before this thread sleeps.
+  if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
+  if (!m_streams.busy()) {
+    stop_polling();
+    destroy_kept_of_devices(slot);
+  }
+  return any;
+}
+
+void Engine::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
+  Task& task = *passed.task;
+  TaskState state = TaskState::done;
+  inherit_on_device(task);
+  if (task.failure !=
+      nullptr) {  // its launch has thrown, or something before it has failed meanwhile
+    state = task.is_recorded || task.failure->origin == task.id ? TaskState::failed
+                                                                : TaskState::cancelled;
+  } else if (task.ops->finish != nullptr) {
+    try {
+      task.ops->finish(task.body);
+    } catch (PartFailed const&) {
+      state = TaskState::failed;  // the part has left its failure here
+    } catch (...) {
+      state = TaskState::failed;
+      inherit(task, current_failure(task));
+    }
+  }
+  if (m_recorder && passed.finished_ns != 0)
+    m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
+  if (Task* const next = complete(task, slot, state, m_workers.max_slots() + passed.stream))
+    push(*next, &slot);
+}
+
+/// The device has failed. It does not say in which task, so it is the first one of the stream that
+/// is not known to have passed; nobody knows what those behind it have done.
+void Engine::complete_failed(AsyncStreams::Retired const& failed, Slot& slot) {
+  Task& task = *failed.task;
+  std::string& first = failed.failure->first;
+  FailurePtr failure;
+  try {
+    std::rethrow_exception(failed.failure->error);
+  } catch (...) {
+    failure = current_failure(
+        task,
+        first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");
+  }
+  if (first.empty()) first = failure->origin_text;
+  inherit(task, failure);
+  if (Task* const next =
+          complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
+    push(*next, &slot);
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_ENGINE_HPP
+#define TRELLIS_IMPL_ENGINE_HPP
+
+#include <Trellis_Graph.hpp>
+#include <Trellis_Observer.hpp>
+#include <Trellis_Plan.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_Tag.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <device/Trellis_AsyncStreams.hpp>
+#include <exclusion/Trellis_Exclusion.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <trace/Trellis_Recorder.hpp>
+#include <task/Trellis_Scope.hpp>
+#include <engine/Trellis_Submission.hpp>
+#include <task/Trellis_Task.hpp>
+#include <threads/Trellis_Unlocked.hpp>
+#include <threads/Trellis_Workers.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+class Pass;
+class PassMemory;
+class PassPlan;
+struct PlanRecording;
+struct PlanState;
+
+/// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
+/// policy, runs them on the threads of `Workers` (or launches them on the streams of an
+/// asynchronous space), and completes them.
+///
+/// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
+/// submission, task, exclusion, then any one of: failure log, recorder, queue, workers. User code
+/// runs under a lock in few places only: the copy or move of a functor into its task, a View's
+/// label, the comparison of access states and tags (submission, exclusion), and the launch of an
+/// asynchronous task (streams).
+class Engine final : private TaskSource {
+ public:
+  explicit Engine(TaskGraphOptions const& options);
+  ~Engine();
+
+  /// Adds a task. May run other tasks first, when too many are in flight.
+  TaskHandle submit(TaskSpec&& spec);
+  /// Tells which graph this is, for the handles of its tasks. Called once, before anything else.
+  void bind(GraphControl& control, std::uint64_t generation) {
+    m_control = &control;
+    m_generation = generation;
+  }
+  /// What `body` submits on this thread becomes a plan, and does not run.
+  std::shared_ptr<PlanState> record(Label&& label, FunctionRef<void()> body);
+  TaskHandle replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
+  void dismantle(PlanState& plan);
+  void dismantle_all();
+  void drop_objects(bool all);
+  /// Calls `body` for each pass until it says no, and replays passes that are like earlier ones.
+  IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
+  /// Throws when a task has been submitted.
+  void add_rule(TagRule&& rule);
+
+  // For the body of a running task, see TaskScope.
+  /// The innermost task of any graph whose body the calling thread runs.
+  [[nodiscard]] static TaskHandle running();
+  void demote(TaskHandle const& self, std::span<AccessRequest const> to);
+  void release(TaskHandle const& self, std::span<AccessRequest const> what);
+  void add_local(TaskHandle const& self, AccessRequest const& what);
+  void wait_for_parts(TaskHandle const& self);
+  /// Replaces the body of a pending task by parts that `split` submits at once. False when it is
+  /// not pending.
+  bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
+
+  void wait();
+  /// Until it ends, what the calling thread submits does not belong to what it records.
+  class NotRecording {
+   public:
+    NotRecording() : m_recording(std::exchange(t_recording, nullptr)) {}
+    NotRecording(NotRecording const&) = delete;
+    NotRecording& operator=(NotRecording const&) = delete;
+    ~NotRecording() { t_recording = m_recording; }
+
+   private:
+    PlanRecording* const m_recording;
+  };
+  /// Waits for one task; does not throw when it failed.
+  void wait_for(TaskHandle const& handle);
+  /// The handle to go on with when somebody asks after a task, which is submitted if it has only
+  /// been collected, see Pass.
+  TaskHandle settle(TaskHandle const& handle);
+  /// Requires a handle that has been settled. A recorded task is done while no replay of its plan
+  /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task
+  /// is still the same afterwards, as `live_id` has each value once.
+  [[nodiscard]] bool is_done(TaskHandle const& handle) const {
+    Task const& task = *handle.task;
+    if (task.live_id.load(std::memory_order_acquire) != handle.id) return true;
+    if ((handle.id & PlanNode::recorded) == 0) return false;
+    Task const* const owner = task.plan_owner.load(std::memory_order_acquire);
+    bool const idle = owner->unfinished.load(std::memory_order_acquire) == 0;
+    return idle || task.live_id.load(std::memory_order_acquire) != handle.id;
+  }
+  /// Throws the error of a task that is done, if it has one.
+  void rethrow(TaskHandle const& handle) const;
+  /// Finishes everything, takes the engine out of its control, waits for threads that still use it,
+  /// stops its own, and prints failures that nobody has asked for. No calls afterwards.
+  void close() noexcept;
+
+  [[nodiscard]] TaskGraphOptions const& options() const { return m_options; }
+  [[nodiscard]] std::uint64_t submitted() const {
+    return m_submitted.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t completed() const { return m_workers.completed(); }
+  [[nodiscard]] std::uint64_t edges() const { return m_edges.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t task_memory() const { return m_slab.allocated() * sizeof(Task); }
+  [[nodiscard]] Recorder const& recorder() const;
+  [[nodiscard]] std::vector<std::string> rows() const;
+
+ private:
+  struct Frame;  ///< a task that the calling thread runs
+
+  // TaskSource
+  Task* pop(Slot& slot) override;
+  void run(Task* task, Slot& slot, Condition stop) override;
+  [[nodiscard]] bool has_ready(Slot const& slot) const override;
+  void idle(Slot& slot) override;
+  void leaves(Slot& slot) override;
+
+  // Submission. In those from make_room on the submission lock is held.
+  TaskHandle submit_now(TaskSpec&& spec);
+  TaskHandle submit_part(TaskSpec&& spec);
+  void publish(Task& task, std::int32_t rest, Frame* frame);
+  void make_room(std::unique_lock<SubmissionLock>& lock);
+  Task& new_task(TaskSpec& spec, Scope& scope);
+  void find_entries(TaskSpec const& spec, Scope& scope, TaskId last);
+  Task& make_task(TaskSpec& spec);
+  std::int32_t connect(Task& task, TaskSpec const& spec,
+                       Scope& scope);  ///< returns the number of edges
+  void note_special(Task& task, TaskSpec const& spec);
+  void enter_special(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> after_access);
+  static void enter(Task& task, TaskAccess const& access, TaskId id, Scope& scope,
+                    FunctionRef<bool(LiveAccess)> after_access);
+  bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
+  void synchronize(Task& task, Scope& scope, std::int32_t& edges);
+  void apply_rules(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> order_behind);
+  bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
+  static void inherit(Task& task, FailurePtr const& failure);
+
+  // Plans.
+  friend struct PlanRecording;
+  [[nodiscard]] PlanRecording* recording_here() const {
+    return t_recording == nullptr ? nullptr : find_recording();
+  }
+  [[nodiscard]] PlanRecording* find_recording() const;
+  std::shared_ptr<PlanState> new_plan(Label&& label);
+  TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);
+  static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
+  static void count_references(PlanState& plan, Task const& task,
+                               std::span<AccessRequest const> requests);
+  void check_still_held(PlanState const& plan) const;
+  void finish(PlanRecording& recording);
+  [[nodiscard]] static Task* whole_of(Task const& task);
+  Task* run_plan(Task& whole, Slot& slot);
+  TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
+  void cancel_tasks(PlanState& plan, FailurePtr const& failure);
+  Task* start_rounds(PlanState& plan, Slot& slot);
+  void number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds);
+  Task* complete_run(Task& task, Slot& slot, TaskState state, int row);
+  Task* rounds_over(PlanState& plan, Slot& slot);
+  Task* replay_over(PlanState& plan, Slot& slot, TaskState state);
+  void let_next_in(PlanState& plan, Slot* slot = nullptr);
+  void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
+  static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
+  static void note_failed(Task& task, std::string const& text, FailurePtr const& failure,
+                          bool cancelled);
+  void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
+  void wait_for_replay(TaskHandle const& handle);
+  void wait_for_older_replay(TaskHandle const& handle);
+  void note_failures(PlanState& plan);
+  void rethrow_recorded(TaskHandle const& handle) const;
+  void require_no_recording() const;
+  static thread_local PlanRecording* t_recording;
+
+  // Passes of `iterate`.
+  TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
+  TaskHandle collect(Pass& pass, PassMemory& memory, TaskSpec& spec);
+  void begin_plan(Pass& pass);
+  std::shared_ptr<PassPlan> plan_of(Pass& pass, PassMemory& memory);
+  void number(Task& task);
+  bool submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan);
+  void link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
+                 bool as_graph);
+  void collects_no_more(Pass& pass);
+  struct Admitted {
+    Task* task;
+    std::int32_t rest;  ///< to be taken off its count
+  };
+  void admit_collected(Pass& pass, std::vector<Admitted>& admitted);
+  void publish(std::vector<Admitted> const& admitted);
+  void submit_collected(Pass* pass);
+  void submit_collected(FunctionRef<bool(Pass const&)> which);
+  void choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const;
+  static TaskOps const pass_graph_ops;
+  static void run_pass_graph(void* body, void* instance, Label const& label);
+  static void finish_pass_graph(void* body);
+  static void fail_pass_graph(void* body, TaskId id, std::string const& text,
+                              FailurePtr const& failure) noexcept;
+  static void destroy_pass_graph(void* body) noexcept;
+  void end_parts(std::vector<Task*> const& parts);
+
+  // Plans as graphs of a device.
+  void capture(PlanState& plan);
+  bool capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks);
+  bool capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks);
+  void make_pieces(PlanState& plan);
+  void finish_all(std::vector<Task*> const& tasks);
+  void fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled);
+  TaskHandle submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
+                          std::uint64_t rounds);
+  static void run_graph(void* body, void* instance, Label const& label);
+  static TaskOps const graph_ops;
+  static TaskOps const
+      graph_ops_with_results;  ///< of a plan whose tasks leave something for the host
+  static void finish_graph(void* body);
+  static void fail_graph(void* body, TaskId id, std::string const& text,
+                         FailurePtr const& failure) noexcept;
+  static void destroy_graph(void* body) noexcept;
+  static void run_piece(void* body, void* instance, Label const& label);
+  static void finish_piece(void* body);
+
+  // Parts of tasks.
+  Task& require_live(TaskHandle const& self, char const* what) const;
+  Scope& scope_of(Task const& task) { return task.is_part ? *task.parent->scope : m_root; }
+  Scope& open_scope(Task& owner);
+  void close_scope(Task& owner);
+  void add_part(Scope& scope, Task& part);
+  void check_within(Task const& owner, AccessRequest const& request, Label const& label) const;
+  void check_explicit(TaskSpec const& spec);
+  void start_parts(Task& owner, Slot& slot);
+  Task* body_over(Task& owner, Slot& slot, TaskState state);
+
+  // Demotion; the submission lock is held.
+  struct Demotion;
+  void apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
+             std::vector<Task*>& granted);
+  [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
+  void let_go(Task& task, std::vector<Task*>& ready);
+  void demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan);
+
+  // What happens, for the recorder and the observer.
+  void changed(Task const& task, TaskState state, int row = -1) {
+    if (m_watched) watch(task, state, row);
+  }
+  void watch(Task const& task, TaskState state, int row);
+
+  // From ready to done.
+  void make_ready(Task& task, Slot* slot);
+  void push(Task& task, Slot* slot);
+  Task* run_one(Task& task, Slot& slot);
+  void stay_behind(Slot& slot);
+  Task* complete(Task& task, Slot& slot, TaskState state, int row) {
+    if (!task.is_part) return complete_one(task, slot, state, row);
+    return task.is_recorded ? complete_run(task, slot, state, row)
+                            : complete_part(task, slot, state, row);
+  }
+  Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
+  Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
+  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
+  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
+  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
+  void give_back(Task& task, Slot& slot);
+
+  // Bodies that outlive their tasks.
+  [[nodiscard]] bool may_keep_body(Task& task, TaskSpec const& spec) const;
+  [[nodiscard]] bool keep_body(Task& task, Slot& slot);
+  void destroy_body(Task& task, Slot& slot);
+  void destroy_extras(Task& task, Slot& slot, Task*& next);
+  void destroy_kept(Slot& slot, Slot& on);
+  void destroy_kept_of_workers();
+  void destroy_kept_of_devices(Slot& on);
+  void destroy_kept();
+  void destroy_bodies(Task* first, Slot& on);
+  [[nodiscard]] bool others_have_destroyed() const;
+  void finish_all();
+  struct Destroyer;
+  /// A ready task that this thread has in hand while it runs destructors of the user's. One that
+  /// waits may wait for this task, so before it sleeps the task is given to the policy, and the
+  /// variable becomes null.
+  struct Holding {
+    Holding(Slot& in_slot, Task*& task) : slot(in_slot) { slot.holding.push_back(&task); }
+    Holding(Holding const&) = delete;
+    Holding& operator=(Holding const&) = delete;
+    ~Holding() { slot.holding.pop_back(); }
+    Slot& slot;
+  };
+  void let_go_what_is_held(Slot& slot);
+  struct Quiet;
+  void destroy_put_aside_on(Slot& slot, Task*& in_hand);
+  [[nodiscard]] Slot& own_slot();
+  FailurePtr current_failure(Task const& task, std::string const& remark = {});
+
+  // Asynchronous spaces.
+  [[nodiscard]] static Slot& no_slot();
+  [[nodiscard]] bool launches_here(Task const& task) const;
+  void launch(Task& first, Slot& slot);
+  void launch_one(Task& task, Slot& slot, std::vector<Task*>& ready);
+  bool poll(Slot& slot);
+  void inherit_on_device(Task& task);
+  void stop_polling();
+  void complete_passed(AsyncStreams::Retired const& passed, Slot& slot);
+  void complete_failed(AsyncStreams::Retired const& failed, Slot& slot);
+
+  // Waiting.
+  void wait_until_done(TaskHandle const& handle);
+  void wait_outside(Until const& until);
+  [[nodiscard]] std::string whose_code(Frame const& frame) const;
+  Task* pop_main();
+  Task* pop_main_needed_by(TaskHandle const& awaited);
+  [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole);
+  void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
+  void wait_inside(Frame& frame, TaskHandle const& handle);
+  void check_no_cycle(Task& waiter, TaskHandle const& awaited);
+  bool leads_to(Task& task, TaskHandle const& awaited);
+  template <class F>
+  void for_each_held_up(LiveAccess from, F&& f);
+  bool search(LiveAccess from, TaskId awaited);
+  // Completed first: a task submitted and completed between the two readings must not hide one that
+  // still runs.
+  [[nodiscard]] std::uint64_t in_flight() const {
+    std::uint64_t const done = completed();
+    return submitted() - done;
+  }
+  [[nodiscard]] bool all_done() const { return in_flight() == 0; }
+
+  GraphControl* m_control = nullptr;
+  std::uint64_t m_generation = 0;
+  TaskGraphOptions const m_options;
+  std::shared_ptr<SchedulingPolicy> const m_policy;
+  bool const m_serial;
+  /// Completions of a slot between two looks for a submitter that waits for room.
+  std::uint64_t const m_room_check;
+  TaskSlab m_slab;
+  FailureLog m_failures;
+  std::unique_ptr<Recorder> const m_recorder;  ///< null: does not record
+  bool const m_watched;                        ///< records, or has an observer
+  std::chrono::steady_clock::time_point const m_start = std::chrono::steady_clock::now();
+  std::deque<TagRule> m_rules;  ///< does not change once there are tasks
+  Exclusion m_exclusion;
+
+  /// Runs of recorded tasks have ids of their own: somebody looks at them.
+  bool const m_numbers_runs;
+
+  alignas(64) mutable SubmissionLock m_submission;
+  Scope m_root;  ///< guarded by m_submission: the tasks that are parts of none
+  std::atomic<std::uint64_t> m_submitted{0};  ///< written under m_submission
+  TaskId m_last_id = 0;                       ///< guarded by m_submission
+  std::atomic<std::uint64_t> m_edges{0};      ///< written under m_submission
+  std::uint64_t m_room_until = 0;     ///< guarded by m_submission: below this number there is room
+  std::vector<AreaEntry*> m_entries;  ///< guarded by m_submission: scratch
+  std::vector<std::uint64_t> m_hashes;  ///< guarded by m_submission: scratch
+  bool m_special =
+      false;  ///< guarded by m_submission: the new task is exclusive or has states of the user's
+
+  TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission
+  std::vector<PlanState*> m_plans;              ///< guarded by m_submission: all that there are
+
+  std::atomic<std::uint64_t> m_last_pass{0};
+  std::vector<Pass*> m_passes;       ///< guarded by m_submission: those that have collected tasks
+  std::atomic<int> m_collecting{0};  ///< their number
+
+  struct MainQueue {  ///< ready tasks bound to the main thread
+    SpinLock lock;
+    std::deque<Task*> tasks;
+    std::atomic<int> size{0};
+    /// Moves when a task that waits on the main thread should look at this queue.
+    std::atomic<std::uint64_t> epoch{0};
+  };
+  MainQueue m_main;
+
+  struct Waiter {  ///< a task whose body waits for another
+    Task* task;
+    TaskId id;
+    LiveAccess awaited;
+  };
+  void register_waiter(Waiter const& waiter);
+  void unregister_waiter(Waiter const& waiter);
+  QuietLock<std::mutex> m_waiters_mutex;
+  std::vector<Waiter> m_waiters;
+
+  KeptDeviceTasks m_kept_of_devices;
+  std::atomic<int> m_destroyers{
+      0};  ///< calls, on all threads, that have taken kept tasks, or are about to
+
+  AsyncStreams m_streams;
+  static constexpr std::chrono::microseconds poll_interval{3};
+  std::atomic<void const*> m_poller{nullptr};  ///< the thread that asks the streams
+  [[nodiscard]] static void const* this_thread() {
+    static thread_local char const here = 0;
+    return &here;
+  }
+  std::chrono::steady_clock::time_point m_next_poll{};  ///< for the poller
+  std::mutex m_serial_mutex;
+  Task m_nobody;      ///< in whose name tags, states and exceptions are destroyed
+  Workers m_workers;  ///< last: its threads use everything above
+};
+
+}  // namespace trellis::Impl
+
+#endif

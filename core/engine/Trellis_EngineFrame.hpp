@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_ENGINEFRAME_HPP
+#define TRELLIS_IMPL_ENGINEFRAME_HPP
+
+#include <engine/Trellis_Engine.hpp>
+#include <threads/Trellis_SerialOrder.hpp>
+#include <threads/Trellis_Unlocked.hpp>
+
+#include <utility>
+
+namespace trellis::Impl {
+
+/// As long as one is there nothing of the user's that has been put aside is destroyed, see
+/// Trellis_Unlocked.hpp: the thread has something in hand that a destructor might wait for, such as
+/// a task that is not published yet.
+struct Engine::Quiet {
+  Quiet() { ++t_quiet_locks; }
+  Quiet(Quiet const&) = delete;
+  Quiet& operator=(Quiet const&) = delete;
+  ~Quiet() {
+    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();
+  }
+};
+
+/// A task whose body the calling thread runs, or destroys. Frames nest when a thread that waits in
+/// one graph runs tasks of another.
+struct Engine::Frame {
+  enum class What { runs, destroys };
+  Frame(Engine& in_engine, Slot& on_slot, Task& its_task, What does = What::runs)
+      : engine(in_engine),
+        slot(on_slot),
+        task(its_task),
+        what(does),
+        outer(top),
+        recording(t_recording),
+        quiet_locks(std::exchange(t_quiet_locks, 0)) {
+    top = this;
+    if (recording != nullptr)
+      t_recording = nullptr;  // what this task submits is not what that thread records
+  }
+  Frame(Frame const&) = delete;
+  Frame& operator=(Frame const&) = delete;
+  ~Frame() {
+    t_quiet_locks = quiet_locks;
+    top = outer;
+    if (recording != nullptr) t_recording = recording;
+  }
+
+  /// The innermost frame of this engine on the calling thread, or null.
+  static Frame* of(Engine const& engine) {
+    Frame* frame = top;
+    while (frame != nullptr && &frame->engine != &engine) frame = frame->outer;
+    return frame;
+  }
+
+  Engine& engine;
+  Slot& slot;
+  Task& task;  ///< which may be complete, while its body is destroyed
+  What const what;
+  Frame* const outer;
+  PlanRecording* const
+      recording;          ///< of the thread, when it runs a task of another graph meanwhile
+  int const quiet_locks;  ///< what the engine must not destroy now, the user may, see Quiet
+  static thread_local Frame* top;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <plan/Trellis_Pass.hpp>
+#include <plan/Trellis_PlanState.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <new>
+#include <optional>
+#include <utility>
+
+/// From a call of `parallel_for` to a node with its edges.
+namespace trellis::Impl {
+
+TaskHandle Engine::submit(TaskSpec&& spec) {
+  if (spec.instance != nullptr) spec.stream = m_streams.stream_for(*spec.space, spec.instance);
+  std::vector<TaskHandle> settled;
+  if (!spec.after.empty()) {
+    for (TaskHandle const& before : spec.after) settled.push_back(settle(before));
+    spec.after = settled;
+  }
+  if (spec.parent.task != nullptr) return submit_part(std::move(spec));
+  if (PlanRecording* const recording = recording_here())
+    return recording->pass != nullptr ? submit_in_pass(*recording, std::move(spec))
+                                      : submit_recorded(*recording, std::move(spec));
+  return submit_now(std::move(spec));
+}
+
+TaskHandle Engine::submit_now(TaskSpec&& spec) {
+  Frame* const frame = Frame::of(*this);
+  std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
+  if (m_serial && frame == nullptr) serial_lock.lock();
+
+  Task* task = nullptr;
+  TaskId id = 0;
+  std::int32_t rest = 0;
+  std::optional<Quiet> until_published(std::in_place);
+  {
+    std::vector<TaskHandle> resolved;
+    std::unique_lock lock(m_submission);
+    if (frame == nullptr) make_room(lock);
+    if (!spec.after.empty()) resolve_after(spec, resolved);
+    if (spec.replays != nullptr) order_behind_replays(spec, resolved);
+    task = &new_task(spec, m_root);
+    id = task->id;
+    rest = Task::being_submitted - connect(*task, spec, m_root);
+    if (spec.replays != nullptr)
+      for_each_plan(*spec.replays,
+                    [&](PlanState& plan) { plan.last = {m_control, m_generation, task, id}; });
+  }
+  publish(*task, rest, frame);
+  until_published.reset();
+  if (frame == nullptr && id % (KeptTasks::most / 2) == 0) destroy_kept_of_workers();
+  if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
+  return {m_control, m_generation, task, id};
+}
+
+TaskHandle Engine::submit_part(TaskSpec&& spec) {
+  // Until its edges are there nobody may start to wait for what they would make hopeless.
+  std::unique_lock waiters_lock(m_waiters_mutex, std::defer_lock);
+  std::vector<TaskHandle> resolved;
+  if (!spec.after.empty()) {
+    waiters_lock.lock();
+    {
+      std::lock_guard const lock(m_submission);
+      resolve_after(spec, resolved);
+    }
+    check_explicit(spec);
+  }
+  Task* task = nullptr;
+  TaskId id = 0;
+  std::int32_t rest = 0;
+  Quiet const until_published;
+  {
+    std::lock_guard const lock(m_submission);
+    Scope& scope = open_scope(require_live(spec.parent, "gets a part"));
+    task = &new_task(spec, scope);
+    id = task->id;
+    rest = Task::being_submitted - connect(*task, spec, scope);
+    add_part(scope, *task);
+    if (scope.waits_for_owner) --rest;
+  }
+  if (waiters_lock.owns_lock()) waiters_lock.unlock();
+  publish(*task, rest, Frame::of(*this));
+  // What the part comes after now holds up its owner, and whoever waits for that on the main thread
+  // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
+  // the epoch moves.
+  if (m_main.size.load(std::memory_order_seq_cst) > 0) {
+    m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
+    m_workers.main_ready_added();
+  }
+  return {m_control, m_generation, task, id};
+}
+
+/// The task cannot start, nor its slot be reused, before this takes off what it began with.
+void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
+  changed(task, TaskState::pending);
+  if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
+    make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+}
+
+/// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there
+/// are tasks to run, then with most of it free, so that a thread that is at the cap all the time
+/// seldom changes between submitting and running: at each change a worker goes to sleep or is
+/// woken, and the kernel may put it in the place of one that is in the middle of a task. But when
+/// there is nothing to run, any room is enough: what those in flight wait for may be what this
+/// thread does next.
+void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
+  std::uint64_t const cap = *m_options.in_flight;
+  while (submitted() >= m_room_until) {
+    m_room_until = completed() + cap;
+    if (submitted() < m_room_until) return;
+    lock.unlock();
+    auto const is_room = [&] { return in_flight() < cap; };
+    Condition const any_room = is_room;
+    wait_outside({[&] { return in_flight() <= cap / 4; }, &any_room});
+    lock.lock();
+  }
+}
+
+Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
+  // What can throw comes first: nothing is lost or half done when it does.
+  find_entries(spec, scope, m_last_id);
+  Task& task = make_task(spec);
+  task.id = ++m_last_id;
+  task.live_id.store(task.id, std::memory_order_release);
+  m_submitted.store(m_submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  return task;
+}
+
+/// Leaves the entries of the accesses in m_entries, with null for those that do not count. `last`:
+/// id of the newest task.
+void Engine::find_entries(TaskSpec const& spec, Scope& scope, TaskId last) {
+  m_entries.clear();
+  m_hashes.clear();
+  for (AccessRequest const& request : spec.accesses) {
+    m_hashes.push_back(request.area.hash());
+    scope.table.prefetch_bucket(m_hashes.back());
+  }
+  for (std::uint64_t const hash : m_hashes) scope.table.prefetch_entry(hash);
+  bool const is_part = spec.parent.task != nullptr;
+  bool special = false;
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    AccessRequest const& request = spec.accesses[k];
+    if (!request.counts()) {
+      m_entries.push_back(nullptr);
+      continue;
+    }
+    if (is_part) check_within(*spec.parent.task, request, spec.label);
+    AreaEntry& entry = scope.table.find_or_make(request, m_hashes[k], last);
+    m_entries.push_back(&entry);
+    // Whether that task is done is asked in `connect`; by then its line has come from the worker
+    // that runs it.
+    if (!entry.current.empty() && MatrixAccess<IOMatrix>(request.mode).is_dependent_of(entry.mode))
+      prefetch_to_write(entry.current.back().task);
+    special = special || request.mode == Mode::exclusive || request.state != nullptr;
+  }
+  m_special = special;
+  if (special)
+    for (std::size_t k = 0; k < spec.accesses.size(); ++k)
+      if (m_entries[k] != nullptr && spec.accesses[k].state != nullptr)
+        scope.table.check_symmetric(*m_entries[k], spec.accesses[k]);
+}
+
+/// A task with its body and its properties, but without an id and accesses.
+Task& Engine::make_task(TaskSpec& spec) {
+  Task& task = m_slab.acquire();
+  try {
+    if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
+      task.body = task.storage;
+    } else {
+      task.body = ::operator new(spec.body_size, std::align_val_t(spec.body_alignment));
+      task.body_alignment = spec.body_alignment;
+      task.body_on_heap = true;
+    }
+    spec.construct(task.body);
+  } catch (...) {
+    task.free_body();
+    m_slab.recycle_chain(&task, &task);
+    throw;
+  }
+  task.unfinished.store(Task::being_submitted, std::memory_order_relaxed);
+  task.launched = false;
+  task.has_waiter = false;
+  task.clear_successors();
+  task.ops = spec.ops;
+  task.space = spec.space;
+  bool const used_device = task.asynchronous;
+  task.asynchronous = spec.space != nullptr && spec.space->asynchronous();
+  task.priority = spec.priority;
+  task.main_thread = spec.main_thread;
+  task.synchronizing = spec.synchronizing;
+  task.exclusive = false;
+  task.keeps_body = spec.ops->may_be_kept && may_keep_body(task, spec);
+  task.replays = spec.replays != nullptr && spec.space == nullptr;  // else it launches a graph
+  task.clear_accesses();
+  task.state.store(TaskState::pending, std::memory_order_relaxed);
+  task.failure = nullptr;
+  task.label = std::move(spec.label);
+  if (task.is_part || spec.parent.task != nullptr) {
+    task.parent = spec.parent.task;
+    task.is_part = spec.parent.task != nullptr;
+  }
+  task.clear_extras();
+  if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
+  if (task.asynchronous || used_device) {
+    task.device_predecessors.clear();  // `stream` is -1 since its owner before has retired
+    task.wanted_stream = spec.stream;
+  }
+  return task;
+}
+
+namespace {
+
+/// What `order_after` has said of the last few tasks: several accesses of a task often lead to the
+/// same ones, and each time that one is asked it is locked.
+class Answers {
+ public:
+  [[nodiscard]] bool const* find(TaskId id) const {
+    for (std::size_t k = 0; k < std::min(m_count, std::size(m_ids)); ++k)
+      if (m_ids[k] == id) return &m_kept[k];
+    return nullptr;
+  }
+  bool note(TaskId id, bool kept) {
+    m_ids[m_count % std::size(m_ids)] = id;
+    m_kept[m_count++ % std::size(m_kept)] = kept;
+    return kept;
+  }
+
+ private:
+  std::size_t m_count = 0;
+  TaskId m_ids[8];
+  bool m_kept[8];
+};
+
+}  // namespace
+
+std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
+  AccessRequest const* const requests = spec.accesses.data();
+  std::size_t const count = spec.accesses.size();
+  // Most tasks find somebody in flight to come after, which says that the allocation is the one
+  // that it was.
+  bool const checks_labels_first = m_special || m_recorder;
+  for (std::size_t k = 0; k < count; ++k) {
+    if (m_entries[k] == nullptr) continue;
+    task.add_access({m_entries[k], requests[k].mode});
+    if (checks_labels_first) scope.table.check_label(*m_entries[k], requests[k], task.id);
+  }
+  if (m_special) note_special(task, spec);
+  if (m_recorder) m_recorder->submitted(task);
+
+  std::int32_t edges = 0;
+  Answers answers;
+  auto const after_access = [&](LiveAccess before) {
+    if (m_recorder) return order_after(before, task, EdgeReason::access, edges);
+    if (bool const* const known = answers.find(before.id)) return *known;
+    return answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
+  };
+  if (m_special) enter_special(task, scope, after_access);
+  for (std::size_t k = 0; k < count && !m_special; ++k) {
+    if (m_entries[k] == nullptr) continue;
+    std::int32_t const before = edges;
+    scope.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
+    if (edges == before && !checks_labels_first)
+      scope.table.check_label(*m_entries[k], requests[k], task.id);
+  }
+  for (TaskHandle const& before : spec.after) {
+    order_after({before.task, before.id}, task, EdgeReason::after, edges);
+    task.need_extras().after.push_back(before.id);
+  }
+  if (!m_rules.empty())
+    apply_rules(task, scope, [&](LiveAccess before) {
+      return order_after(before, task, EdgeReason::rule, edges);
+    });
+  if (task.synchronizing || scope.barrier.task != nullptr || m_recorder)
+    synchronize(task, scope, edges);
+  m_edges.store(m_edges.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
+                std::memory_order_relaxed);
+  return edges;
+}
+
+/// States of accesses, and whether the task may exclude others.
+void Engine::note_special(Task& task, TaskSpec const& spec) {
+  std::uint32_t noted = 0;
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (m_entries[k] == nullptr) continue;
+    if (spec.accesses[k].state != nullptr) task.set_state(noted, *spec.accesses[k].state);
+    if (spec.accesses[k].manner().can_exclude()) task.exclusive = true;
+    ++noted;
+  }
+}
+
+void Engine::enter_special(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> after_access) {
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    enter(task, task.access(k), task.id, scope, after_access);
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    task.access(k).generation = task.access(k).entry->generation;
+}
+
+void Engine::enter(Task& task, TaskAccess const& access, TaskId id, Scope& scope,
+                   FunctionRef<bool(LiveAccess)> after_access) {
+  if (access.state >= 0)
+    scope.table.enter(*access.entry, task.state_of(access), task, id, after_access);
+  else
+    scope.table.enter(*access.entry, access.mode, task, id, after_access);
+}
+
+/// A synchronizing task comes after all that are there, and those to come come after it.
+void Engine::synchronize(Task& task, Scope& scope, std::int32_t& edges) {
+  LiveAccess& barrier = scope.barrier;
+  if (task.synchronizing) {
+    auto const order_after_live = [&](LiveAccess other) {
+      if (other.id > barrier.id && other.id != task.id)
+        order_after(other, task, EdgeReason::synchronizing, edges);
+    };
+    if (task.parent != nullptr) {
+      for (LiveAccess const part : scope.parts) order_after_live(part);
+    } else {
+      m_slab.for_each([&](Task& other) {
+        TaskId const id = other.live_id.load(std::memory_order_acquire);
+        if (id != 0 && !Pass::is_ticket(id) && other.parent == nullptr)
+          order_after_live({&other, id});
+      });
+      if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
+    }
+    if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time
+      for (TaskId const id : scope.recorded)
+        m_recorder->edge(id, task.id, EdgeReason::synchronizing);
+    scope.recorded.clear();
+  } else if (m_recorder) {
+    scope.recorded.push_back(task.id);
+  }
+  if (barrier.task != nullptr) {
+    bool const kept = order_after(barrier, task, EdgeReason::synchronizing, edges);
+    if (!kept && !m_recorder) barrier = {nullptr, barrier.id};
+  }
+  if (task.synchronizing) barrier = {&task, task.id};
+}
+
+/// Orders a task behind those whose tags ask for it. Tasks with one value of a tag are one class,
+/// so a rule is asked once for each value. A class whose members must keep their order is
+/// represented by its last one.
+void Engine::apply_rules(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> order_behind) {
+  scope.classes.resize(m_rules.size());
+  for (std::size_t r = 0; r < m_rules.size(); ++r) {
+    TagRule const& rule = m_rules[r];
+    if (rule.constraint == Constraint::exclusive) {
+      task.exclusive = true;  // it may exclude a task whose tag nobody has seen yet
+      continue;
+    }
+    TagPtr value = rule.by_default;
+    for (TagPtr const& tag : task.tags())
+      if (tag->type() == rule.type) value = tag;
+    Scope::TagClass* own = nullptr;
+    std::vector<Scope::TagClass>& classes = scope.classes[r];
+    for (Scope::TagClass& other : classes) {
+      if (other.value->equals(*value)) own = &other;
+      if (!rule.holds(*other.value, *value)) continue;
+      std::erase_if(other.tasks,
+                    [&](LiveAccess const before) { return !order_behind(before) && !m_recorder; });
+    }
+    if (own == nullptr) {
+      if (classes.size() == classes.capacity() && !m_recorder)
+        std::erase_if(classes, [&](Scope::TagClass& other) {
+          scope.table.drop_gone(other.tasks);
+          return other.tasks.empty();
+        });
+      own = &classes.emplace_back(Scope::TagClass{value, {}});
+    }
+    if (rule.holds(*value, *value)) own->tasks.clear();
+    if (own->tasks.size() == own->tasks.capacity() && !m_recorder)
+      scope.table.drop_gone(own->tasks);
+    own->tasks.push_back({&task, task.id});
+  }
+}
+
+/// False when there is nobody to wait for: it has demoted what the two had in common, only the
+/// record knows.
+bool Engine::record_edge(LiveAccess before, Task const& task, EdgeReason reason) {
+  m_recorder->edge(before.id, task.id, reason, before.task == nullptr);
+  return before.task != nullptr;
+}
+
+/// Makes `task` wait for another one. False when that is done and nobody need be ordered after it
+/// any more.
+///
+/// Memory order: that the other is done is read with acquire order or under its lock, so `task`,
+/// published after this, happens after the other's body. Else the edge's decrement of `unfinished`
+/// orders the two.
+bool Engine::order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges) {
+  assert(before.id < task.id);
+  if (m_recorder && !record_edge(before, task, reason)) return true;
+  Task& other = *before.task;
+  if (other.live_id.load(std::memory_order_acquire) == before.id) {
+    std::lock_guard const lock(other.lock);
+    if (other.live_id.load(std::memory_order_relaxed) == before.id) {
+      if (task.asynchronous && trigger_between(other, task) == Trigger::launch) {
+        task.device_predecessors.push_back({&other, before.id});
+        if (other.launched) return true;
+      }
+      if (other.last_successor() != &task) {
+        other.add_successor(&task);
+        ++edges;
+      }
+      return true;
+    }
+  }
+  if (!m_failures.any()) return false;
+  FailurePtr const failure = m_failures.poisons(before.id);
+  if (failure != nullptr) inherit(task, failure);
+  return failure != nullptr;
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <plan/Trellis_Pass.hpp>
+#include <plan/Trellis_PlanState.hpp>
+
+#include <algorithm>
+#include <unordered_set>
+
+/// Threads that wait, outside of tasks and inside.
+namespace trellis::Impl {
+
+/// A thread that records cannot wait for what it records, which does not run.
+void Engine::require_no_recording() const {
+  if (m_submission.is_held_here()) SubmissionLock::refuse();
+  PlanRecording const* const recording = recording_here();
+  if (recording != nullptr && recording->pass == nullptr)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + m_options.name +
+                    " is recording a plan on this thread; nothing runs before it is "
+                    "replayed, so there is nothing to wait for");
+}
+
+void Engine::wait() {
+  require_no_recording();
+  submit_collected([](Pass const&) { return true; });
+  if (Frame const* const frame = Frame::of(*this))
+    throw Error(Error::Kind::deadlock,
+                "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
+  if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
+  finish_all();
+  FailureLog::Report report = m_failures.report();
+  // What destructors submit that run only now is waited for as well.
+  for (drop_objects(false); !all_done(); drop_objects(false)) {
+    finish_all();
+    report.add(m_failures.report());
+  }
+  if (report.origins.empty()) return;
+  Failure const& first = *report.origins.front();
+  std::string text = first.origin_text + " failed: " + first.what;
+  if (report.origin_count > 1)
+    text += "; " + std::to_string(report.origin_count - 1) + " more failed";
+  if (report.cancelled_count > 0)
+    text += "; " + std::to_string(report.cancelled_count) + " that depend on them were cancelled";
+  throw Error(Error::Kind::task_failed, text, first.cause);
+}
+
+void Engine::rethrow(TaskHandle const& handle) const {
+  if ((handle.id & PlanNode::recorded) != 0) return rethrow_recorded(handle);
+  if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
+    throw make_error(found.told_as, found.task_text, *found.failure);
+}
+
+void Engine::wait_for(TaskHandle const& handle) {
+  wait_until_done(handle);
+  if (Frame::of(*this) == nullptr) destroy_kept_of_workers();  // not while it launches something
+}
+
+void Engine::wait_until_done(TaskHandle const& asked) {
+  require_no_recording();
+  TaskHandle const handle = settle(asked);
+  if (is_done(handle)) return;
+  if ((handle.id & PlanNode::recorded) != 0) return wait_for_replay(handle);
+  Task& task = *handle.task;
+  if (Frame* const frame = Frame::of(*this)) {
+    wait_inside(*frame, handle);
+    return;
+  }
+  {
+    std::lock_guard const lock(task.lock);
+    if (is_done(handle)) return;
+    task.has_waiter = true;
+  }
+  wait_outside({[&] { return is_done(handle); }});
+}
+
+/// Waits outside of this graph's tasks, and runs some meanwhile; but not on the stack of another
+/// graph's task, which could not go on before the one above it is over, whatever that waits for.
+/// The main thread does all the same, as nobody else may run the tasks that are bound to it.
+void Engine::wait_outside(Until const& until) {
+  Frame const* const outer = Frame::top;
+  if (outer == nullptr || m_serial || m_workers.on_main_thread())
+    return m_workers.work_until(until);
+  if (until.done()) return;
+  outer->engine.let_go_what_is_held(outer->slot);
+  Workers::Absence const absence(outer->engine.m_workers, outer->slot);
+  m_workers.sleep_until(until);
+}
+
+/// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
+/// part of is not complete either, so none of these cells is used for another task meanwhile.
+bool Engine::is_within(Task const& task, LiveAccess whole) {
+  Task const* owner = whole_of(task);
+  while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
+    owner = whole_of(*owner);
+  return owner != nullptr;
+}
+
+/// Runs, on the stack of a task that waits, ready tasks without which the wait cannot end, as
+/// `needed` says. Returns when it is `done`, or after a while in which none was found: those that
+/// are left run elsewhere, or are not ready.
+///
+/// INVARIANT (what is on the stack of a waiting task). The task beneath goes on when what it waits
+/// for is complete, and when what has been run above it is over. As only tasks are run there
+/// without which the first cannot be, the second asks for nothing more: no wait can hang that did
+/// not without. So it is for any number of them on top of each other.
+void Engine::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done) {
+  constexpr int patience =
+      100;  // much less than it takes to put a thread to sleep and to wake another
+  constexpr int between = 25;  // the policy looks through tasks, and may hold locks while it does
+  if (m_serial || frame.slot.number < 0 || frame.what != Frame::What::runs ||
+      frame.task.asynchronous)
+    return;
+  auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
+  for (int in_vain = 0; in_vain < patience && !done(); ++in_vain) {
+    Task* const task =
+        in_vain % between == 0 ? m_policy->pop_wanted(frame.slot.number, wanted).impl() : nullptr;
+    if (task != nullptr) {
+      run(task, frame.slot, [] { return true; });
+      in_vain = -1;
+    } else {
+      cpu_relax();
+    }
+  }
+}
+
+/// A task waits for another. Its thread cannot simply run any tasks meanwhile: one of these might
+/// wait for something that depends on the task beneath it. It runs what it waits for, see
+/// `run_needed`, and tasks that no other thread may run, those bound to the main thread; else it
+/// sleeps, and another thread takes its place.
+void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
+  if (frame.task.asynchronous && frame.what == Frame::What::runs) {
+    std::lock_guard const lock(m_submission);
+    throw Error(Error::Kind::deadlock,
+                "Trellis: " + describe(frame.task) +
+                    " waits for a task while it is launched on its device; what it is to "
+                    "come after is said with its accesses or after(...)");
+  }
+  let_go_what_is_held(frame.slot);
+  auto const done = [&] { return is_done(handle); };
+  LiveAccess const awaited{handle.task, handle.id};
+  auto const needed = [&](Task const& task) {
+    return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
+  };
+  bool of_this = false;
+  {
+    std::lock_guard const lock(handle.task->lock);
+    if (done()) return;
+    of_this = is_within(*handle.task, {&frame.task, frame.task.id});
+  }
+  // Whoever looks for a circle knows anyway that this task cannot be complete before its parts are.
+  if (of_this) {
+    run_needed(frame, needed, done);
+    if (done()) return;
+  }
+  Waiter const waiter{&frame.task, frame.task.id, {handle.task, handle.id}};
+  {
+    std::lock_guard const lock(m_waiters_mutex);
+    check_no_cycle(frame.task, handle);
+    m_waiters.push_back(waiter);
+  }
+  m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
+  m_workers.main_ready_added();
+  struct Unregister {
+    Engine& engine;
+    Waiter const& waiter;
+    ~Unregister() { engine.unregister_waiter(waiter); }
+  } const unregister{*this, waiter};
+
+  {
+    std::lock_guard const lock(handle.task->lock);
+    if (is_done(handle)) return;
+    handle.task->has_waiter = true;
+  }
+  if (m_serial) {
+    auto& order = static_cast<SerialOrder&>(*m_policy);
+    while (!done()) {
+      Task* const next =
+          order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); }).impl();
+      if (next == nullptr)
+        throw Error(
+            Error::Kind::deadlock,
+            "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
+      run(next, frame.slot, done);
+    }
+    return;
+  }
+  /// Lets others pass who would wait behind those that wait for this task, or for one that it is a
+  /// part of.
+  struct SleepingHolder {
+    Engine& engine;
+    std::vector<Task*> holders;
+    explicit SleepingHolder(Engine& in_engine, Frame& frame) : engine(in_engine) {
+      if (frame.task.live_id.load(std::memory_order_relaxed) == 0)
+        return;  // it is over but for its body
+      std::vector<Task*> ready;
+      for (Task* task = &frame.task; task != nullptr; task = whole_of(*task))
+        if (engine.m_exclusion.sleep(*task, ready)) holders.push_back(task);
+      for (Task* task : ready) engine.push(*task, &frame.slot);
+    }
+    SleepingHolder(SleepingHolder const&) = delete;
+    SleepingHolder& operator=(SleepingHolder const&) = delete;
+    ~SleepingHolder() {
+      for (Task* task : holders) engine.m_exclusion.wake(*task);
+    }
+  } const sleeping_holder(*this, frame);
+  while (!done()) {
+    std::uint64_t const seen = m_main.epoch.load(std::memory_order_seq_cst);
+    if (Task* const bound = frame.slot.is_main ? pop_main_needed_by(handle) : nullptr) {
+      // The waiting task cannot go on before the one above it on this stack is done.
+      Waiter const stacked{&frame.task, frame.task.id, {bound, bound->id}};
+      register_waiter(stacked);
+      run(bound, frame.slot, [] { return true; });
+      unregister_waiter(stacked);
+      continue;
+    }
+    run_needed(frame, needed, done);
+    if (done()) return;
+    m_workers.block_until(
+        [&] {
+          return done() ||
+                 (frame.slot.is_main && m_main.epoch.load(std::memory_order_seq_cst) != seen);
+        },
+        frame.slot);
+  }
+}
+
+/// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
+/// one asks for the rest.
+void Engine::let_go_what_is_held(Slot& slot) {
+  stop_polling();
+  for (Task** held : slot.holding)
+    if (Task* const task = std::exchange(*held, nullptr)) push(*task, &slot);
+}
+
+/// Whose code the thread runs in this frame.
+std::string Engine::whose_code(Frame const& frame) const {
+  Task const& task = frame.task;
+  if (frame.what == Frame::What::destroys)  // its accesses may be forgotten
+    return "a destructor of task \"" + task.label.string() + "\" (#" + std::to_string(task.id) +
+           ", " + task.label.site().file_name() + ":" + std::to_string(task.label.site().line()) +
+           ")";
+  std::lock_guard const lock(m_submission);
+  return describe(task);
+}
+
+/// A task bound to the main thread that must run for `awaited` to become complete. Others wait:
+/// they might themselves wait for a task on this stack. Which ones are needed changes with each
+/// waiter, so those move the epoch, too.
+Task* Engine::pop_main_needed_by(TaskHandle const& awaited) {
+  std::vector<Task*> bound;
+  {
+    std::lock_guard const lock(m_main.lock);
+    bound.assign(m_main.tasks.begin(), m_main.tasks.end());
+  }
+  for (Task* task : bound)
+    if (leads_to(*task, awaited)) {
+      std::lock_guard const lock(m_main.lock);
+      std::erase(m_main.tasks, task);  // only this thread takes tasks out, so it is still there
+      m_main.size.fetch_sub(1, std::memory_order_seq_cst);
+      return task;
+    }
+  return nullptr;
+}
+
+void Engine::register_waiter(Waiter const& waiter) {
+  {
+    std::lock_guard const lock(m_waiters_mutex);
+    m_waiters.push_back(waiter);
+  }
+  m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
+  m_workers.main_ready_added();
+}
+
+void Engine::unregister_waiter(Waiter const& waiter) {
+  std::lock_guard const lock(m_waiters_mutex);
+  std::erase_if(m_waiters, [&](Waiter const& other) {
+    return other.task == waiter.task && other.id == waiter.id &&
+           other.awaited.id == waiter.awaited.id;
+  });
+}
+
+/// Calls `f(task, id)` for each task that cannot be complete before `from` is. Requires
+/// m_waiters_mutex.
+template <class F>
+void Engine::for_each_held_up(LiveAccess from, F&& f) {
+  std::vector<Task*> next;
+  {
+    std::lock_guard const lock(from.task->lock);
+    if (from.task->live_id.load(std::memory_order_relaxed) != from.id) return;
+    from.task->for_each_successor([&](Task* successor) { next.push_back(successor); });
+    // The task that this one is a part of; it is live as long as this one.
+    if (Task* const owner = whole_of(*from.task)) f(LiveAccess{owner, owner->id});
+  }
+  for (Task* successor : next)
+    if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)
+      f(LiveAccess{successor, id});
+  {
+    // A pending task that has been refined holds up its parts until it starts, whatever holds it up
+    // itself.
+    std::lock_guard const lock(m_submission);
+    if (from.task->live_id.load(std::memory_order_acquire) == from.id) next.push_back(from.task);
+    for (std::size_t k = 0; k < next.size(); ++k) {
+      Scope const* const scope = next[k]->scope.get();
+      if (next[k]->live_id.load(std::memory_order_acquire) == 0 || scope == nullptr ||
+          !scope->waits_for_owner)
+        continue;
+      for (LiveAccess const part : scope->parts) {
+        f(part);
+        next.push_back(part.task);
+      }
+    }
+  }
+  for (Waiter const& waiter : m_waiters)
+    if (waiter.awaited.task == from.task && waiter.awaited.id == from.id)
+      f(LiveAccess{waiter.task, waiter.id});
+  // A task has its exclusive areas until it is complete, whoever else needs them.
+  std::lock_guard const lock(m_submission);
+  if (from.task->live_id.load(std::memory_order_acquire) != from.id || !from.task->exclusive)
+    return;
+  if (m_serial ? from.task->state.load(std::memory_order_relaxed) != TaskState::running
+               : !m_exclusion.holds(*from.task))
+    return;
+  m_slab.for_each([&](Task& other) {
+    TaskId const id = other.live_id.load(std::memory_order_acquire);
+    if (id != 0 && id != from.id && other.exclusive && m_exclusion.conflict(*from.task, other))
+      f(LiveAccess{&other, id});
+  });
+}
+
+/// True when the task with this id is `from`, or cannot be complete before `from` is. Requires
+/// m_waiters_mutex.
+bool Engine::search(LiveAccess from, TaskId awaited) {
+  std::unordered_set<TaskId> seen{from.id};
+  std::vector<LiveAccess> stack{from};
+  while (!stack.empty()) {
+    LiveAccess const here = stack.back();
+    stack.pop_back();
+    if (here.id == awaited) return true;
+    for_each_held_up(here, [&](LiveAccess next) {
+      if (seen.insert(next.id).second) stack.push_back(next);
+    });
+  }
+  return false;
+}
+
+/// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by
+/// dependencies, by other tasks that wait, or by exclusive areas.
+void Engine::check_no_cycle(Task& waiter, TaskHandle const& awaited) {
+  if (!search({&waiter, waiter.id}, awaited.id)) return;
+  std::lock_guard const lock(m_submission);
+  std::string const target =
+      is_done(awaited) ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
+  throw Error(Error::Kind::deadlock, "Trellis: " + describe(waiter) + " waits for " + target +
+                                         ", which cannot be complete before it is");
+}
+
+/// True when `awaited` cannot be complete before `task` is.
+bool Engine::leads_to(Task& task, TaskHandle const& awaited) {
+  std::lock_guard const lock(m_waiters_mutex);
+  return search({&task, task.id}, awaited.id);
+}
+
+bool TaskHandle::is_done() const {
+  EnginePin const graph = pin();
+  return !graph || graph->is_done(graph->settle(*this));
+}
+
+void TaskHandle::wait() const {
+  if (EnginePin const graph = pin()) graph->wait_for(*this);
+}
+
+void TaskHandle::wait_and_rethrow() const {
+  if (EnginePin const graph = pin()) {
+    graph->wait_for(*this);
+    graph->rethrow(*this);
+  }
+}
+
+}  // namespace trellis::Impl

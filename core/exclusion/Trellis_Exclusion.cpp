@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <access/Trellis_AccessTable.hpp>
+#include <exclusion/Trellis_Exclusion.hpp>
+
+#include <algorithm>
+
+namespace trellis::Impl {
+
+namespace {
+
+AnyTag const& tag_of(std::span<TagPtr const> tags, TagRule const& rule) {
+  for (TagPtr const& tag : tags)
+    if (tag->type() == rule.type) return *tag;
+  return *rule.by_default;
+}
+
+}  // namespace
+
+bool Exclusion::rules_exclude(TaskId a, std::span<TagPtr const> tags_a, TaskId b,
+                              std::span<TagPtr const> tags_b) const {
+  return std::any_of(m_rules.begin(), m_rules.end(), [&](TagRule const& rule) {
+    if (rule.constraint != Constraint::exclusive) return false;
+    AnyTag const& x = tag_of(tags_a, rule);
+    AnyTag const& y = tag_of(tags_b, rule);
+    return a < b ? rule.holds(x, y) : rule.holds(y, x);
+  });
+}
+
+bool Exclusion::conflict(Task const& a, Task const& b) const {
+  if (a.parent != b.parent) return false;
+  for (std::uint32_t i = 0; i < a.access_count; ++i) {
+    TaskAccess const& x = a.access(i);
+    if (x.mode != Mode::exclusive && x.state < 0) continue;
+    for (std::uint32_t k = 0; k < b.access_count; ++k) {
+      TaskAccess const& y = b.access(k);
+      if (y.mode != Mode::exclusive && y.state < 0) continue;
+      if (!a.manner(x).excludes(b.manner(y))) continue;
+      if (x.entry == y.entry || overlaps(x.entry->area, y.entry->area)) return true;
+    }
+  }
+  return !m_rules.empty() && rules_exclude(a.id, a.tags(), b.id, b.tags());
+}
+
+bool Exclusion::ruled() const {
+  return std::any_of(m_rules.begin(), m_rules.end(),
+                     [](TagRule const& rule) { return rule.constraint == Constraint::exclusive; });
+}
+
+bool Exclusion::concerns(Task const& task) const {
+  bool found = ruled();
+  task.for_each_access(
+      [&](TaskAccess const& access) { found = found || task.manner(access).can_exclude(); });
+  return found;
+}
+
+// --- the order, for the record
+// -------------------------------------------------------------------------------------------------
+
+Exclusion::Past Exclusion::past_of(Task const& task) {
+  Past past{task.public_id(),
+            task.parent != nullptr ? task.parent->public_id() : 0,
+            {},
+            {},
+            {task.tags().begin(), task.tags().end()}};
+  task.for_each_access([&](TaskAccess const& access) {
+    if (task.manner(access).can_exclude())
+      past.claims.push_back(
+          {access.entry->area, access.mode, task.state_of(access), access.generation});
+  });
+  past.kept = past.claims;
+  return past;
+}
+
+/// Exclusive accesses to one area that were not in one group have a dependency between them:
+/// nothing to choose.
+Exclusion::Chosen Exclusion::chosen_between(Past const& earlier, Past const& later) const {
+  if (earlier.parent != later.parent) return Chosen::not_at_all;
+  bool dependent = false;
+  bool excluded = rules_exclude(earlier.id, earlier.tags, later.id, later.tags);
+  auto const compare = [&](std::vector<Past::Claim> const& claims) {
+    for (Past::Claim const& x : claims)
+      for (Past::Claim const& y : later.claims) {
+        bool const known = x.generation != TaskAccess::any_generation &&
+                           y.generation != TaskAccess::any_generation;
+        dependent = dependent || (known && x.area == y.area && x.generation != y.generation);
+        Manner const manner{x.mode, x.state.get()};
+        excluded =
+            excluded || (manner.excludes({y.mode, y.state.get()}) && overlaps(x.area, y.area));
+      }
+  };
+  compare(earlier.kept);
+  if (dependent) return Chosen::not_at_all;
+  if (excluded) return Chosen::complete;
+  compare(earlier.claims);
+  return excluded && !dependent ? Chosen::released : Chosen::not_at_all;
+}
+
+/// Edges from those that held before, but not from one that another of these has come after.
+void Exclusion::record_order(Task const& task) {
+  Past now = past_of(task);
+  std::vector<Past const*> chosen;
+  for (std::size_t k = m_past.size(); k-- > 0;) {
+    Past const& before = m_past[k];
+    Chosen const how = chosen_between(before, now);
+    if (how == Chosen::not_at_all) continue;
+    if (std::any_of(chosen.begin(), chosen.end(),
+                    [&](Past const* later) { return chosen_between(before, *later) >= how; }))
+      continue;
+    m_recorder->edge(before.id, now.id, EdgeReason::exclusion, how == Chosen::released);
+    chosen.push_back(&before);
+  }
+  // What lies within the new one's claims need not be looked at again.
+  if (!ruled())
+    std::erase_if(m_past, [&](Past const& before) {
+      return before.parent == now.parent &&
+             std::all_of(before.claims.begin(), before.claims.end(), [&](Past::Claim const& x) {
+               return std::any_of(now.claims.begin(), now.claims.end(), [&](Past::Claim const& y) {
+                 return x.mode == Mode::exclusive && y.mode == Mode::exclusive &&
+                        x.state == nullptr && y.state == nullptr && contains(y.area, x.area);
+               });
+             });
+    });
+  m_past.push_back(std::move(now));
+}
+
+/// A running task has demoted. To what it newly has the dependencies have brought it, so nothing
+/// was chosen. From now on the groups say nothing of it: what made a later one depend on it may be
+/// gone.
+void Exclusion::record_change(Task const& task) {
+  Past now = past_of(task);
+  auto const past = std::find_if(m_past.rbegin(), m_past.rend(),
+                                 [&](Past const& other) { return other.id == task.public_id(); });
+  if (past != m_past.rend())
+    now.claims.insert(now.claims.end(), past->claims.begin(), past->claims.end());
+  else if (!task.exclusive)
+    return;
+  for (std::vector<Past::Claim>* claims : {&now.claims, &now.kept})
+    for (Past::Claim& claim : *claims) claim.generation = TaskAccess::any_generation;
+  if (past != m_past.rend())
+    *past = std::move(now);
+  else
+    m_past.push_back(std::move(now));
+}
+
+void Exclusion::clear_record() {
+  std::lock_guard const lock(m_mutex);
+  m_past.clear();
+}
+
+// --- who holds and waits, and for what
+// --------------------------------------------------------------------------------------
+
+Exclusion::Claimant& Exclusion::arrive(Task& task, Claimants& list) {
+  if (m_spare.empty()) {
+    m_spare.emplace_back();
+    m_spare.front().self = m_spare.begin();
+  }
+  Claimant& claimant = m_spare.front();
+  list.splice(list.end(), m_spare, claimant.self);
+  claimant.task = &task;
+  claimant.number = m_arrivals++;
+  claim(claimant);
+  return claimant;
+}
+
+void Exclusion::leave(Claimant& holder) {
+  give_up(holder);
+  m_spare.splice(m_spare.begin(), m_holding, holder.self);
+}
+
+/// Null when the task is none. Its accesses are those that it became one with.
+Exclusion::Claimant* Exclusion::holder(Task const& task) {
+  for (std::uint32_t k = 0; k < task.access_count; ++k) {
+    TaskAccess const& access = task.access(k);
+    if (access.mode != Mode::exclusive || access.state >= 0) continue;
+    auto const found = m_areas.find(access.entry);
+    Claimant* const holder = found != m_areas.end() ? found->second.holder : nullptr;
+    return holder != nullptr && holder->task == &task ? holder : nullptr;
+  }
+  auto const found = std::find_if(m_holding.begin(), m_holding.end(),
+                                  [&](Claimant const& holder) { return holder.task == &task; });
+  return found != m_holding.end() ? &*found : nullptr;
+}
+
+Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Task const* scope) {
+  if (auto const found = m_areas.find(&entry); found != m_areas.end()) return found->second;
+  if (m_spare_areas.empty()) {
+    m_areas.try_emplace(&entry);
+  } else {
+    m_spare_areas.back().key() = &entry;
+    m_areas.insert(std::move(m_spare_areas.back()));
+    m_spare_areas.pop_back();
+  }
+  Claimed& area = m_areas.find(&entry)->second;
+  area.entry = &entry;
+  area.scope = scope;
+  area.area = entry.area;
+  AreaIndex& index = m_indices[scope];
+  index.for_each_candidate(area.area, [&](void* item) {
+    Claimed& other = *static_cast<Claimed*>(item);
+    if (!overlaps(area.area, other.area)) return;
+    area.overlapping.push_back(&other);
+    other.overlapping.push_back(&area);
+  });
+  index.insert(area.area, &area);
+  return area;
+}
+
+void Exclusion::forget(Claimed& area) {
+  for (Claimed* other : area.overlapping) std::erase(other->overlapping, &area);
+  auto const index = m_indices.find(area.scope);
+  index->second.erase(area.area, &area);
+  if (index->second.size() == 0 && area.scope != nullptr)
+    m_indices.erase(index);  // scopes come and go
+  area.overlapping.clear();
+  m_spare_areas.push_back(m_areas.extract(area.entry));
+}
+
+void Exclusion::claim(Claimant& claimant) {
+  Task const& task = *claimant.task;
+  claimant.compared = ruled();
+  task.for_each_access([&](TaskAccess const& access) {
+    if (access.state >= 0) {
+      claimant.compared = claimant.compared || task.manner(access).can_exclude();
+    } else if (access.mode == Mode::exclusive) {
+      Claimed& area = claimed(*access.entry, task.parent);
+      if (std::find(claimant.areas.begin(), claimant.areas.end(), &area) != claimant.areas.end())
+        return;
+      claimant.areas.push_back(&area);
+      ++area.claimants;
+    }
+  });
+}
+
+/// Who waits for what the holder had is to be asked in `grant`.
+void Exclusion::give_up(Claimant& holder) {
+  for (Claimed* area : holder.areas) area->holder = nullptr;
+  may_open_around(holder);
+  for (Claimed* area : holder.areas)
+    if (--area->claimants == 0) forget(*area);
+  holder.areas.clear();
+}
+
+void Exclusion::hold(Claimant& claimant) {
+  for (Claimed* area : claimant.areas) area->holder = &claimant;
+}
+
+void Exclusion::admit(Claimant& waiter) {
+  m_holding.splice(m_holding.end(), m_waiting, waiter.self);
+  hold(waiter);
+  if (m_recorder != nullptr) record_order(*waiter.task);
+}
+
+// --- who may run
+// -------------------------------------------------------------------------------------------------
+
+/// Does it, if the two conflict?
+bool Exclusion::front_keeps_back(Claimant const& other) const {
+  if (m_waiting.empty() || &m_waiting.front() == &other) return false;
+  return std::none_of(m_sleeping.begin(), m_sleeping.end(), [&](Task const* sleeper) {
+    return conflict(*sleeper, *m_waiting.front().task);
+  });
+}
+
+bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
+  auto const at_any = [&](auto const& test) {
+    return test(&area) || std::any_of(area.overlapping.begin(), area.overlapping.end(), test);
+  };
+  if (at_any([](Claimed const* each) { return each->holder != nullptr; })) return true;
+  if (m_waiting.empty()) return false;
+  std::vector<Claimed*> const& of_front = m_waiting.front().areas;
+  return at_any([&](Claimed const* each) {
+           return std::find(of_front.begin(), of_front.end(), each) != of_front.end();
+         }) &&
+         front_keeps_back(to);
+}
+
+/// The queue to wait in, or null for who may run.
+Exclusion::Claimed* Exclusion::obstacle(Claimant const& to) {
+  for (Claimed* area : to.areas)
+    if (is_closed(*area, to)) return area;
+  if (!to.compared) return nullptr;
+  auto const excludes = [&](Claimant const& other) {
+    return other.compared && conflict(*other.task, *to.task);
+  };
+  if (std::any_of(m_holding.begin(), m_holding.end(), excludes)) return &m_compared;
+  bool const kept_back = !m_waiting.empty() && excludes(m_waiting.front()) && front_keeps_back(to);
+  return kept_back ? &m_compared : nullptr;
+}
+
+bool Exclusion::acquire(Task& task) {
+  std::lock_guard const lock(m_mutex);
+  Claimant& claimant = arrive(task, m_waiting);
+  if (Claimed* const queue = obstacle(claimant)) {
+    enqueue(*queue, claimant);
+    return false;
+  }
+  admit(claimant);
+  return true;
+}
+
+namespace {
+
+auto const arrived_later = [](auto const* a, auto const* b) { return a->number > b->number; };
+auto const begins_later = [](auto const& a, auto const& b) { return a.first > b.first; };
+
+}  // namespace
+
+void Exclusion::enqueue(Claimed& area, Claimant& waiter) {
+  area.queue.push_back(&waiter);
+  std::push_heap(area.queue.begin(), area.queue.end(), arrived_later);
+}
+
+void Exclusion::may_open(Claimed& area) {
+  if (area.queue.empty() || area.may_open) return;
+  area.may_open = true;
+  m_may_open.push_back({area.queue.front()->number, &area});
+  std::push_heap(m_may_open.begin(), m_may_open.end(), begins_later);
+}
+
+void Exclusion::may_open_around(Claimant const& claimant) {
+  for (Claimed* area : claimant.areas) {
+    may_open(*area);
+    for (Claimed* other : area->overlapping) may_open(*other);
+  }
+  if (claimant.compared) may_open(m_compared);
+}
+
+/// Asks those who may be able to run now, longest waiting first.
+void Exclusion::grant(std::vector<Task*>& ready) {
+  Claimed compared;  // those to ask; who goes on waiting goes back to m_compared
+  while (!m_may_open.empty()) {
+    std::pop_heap(m_may_open.begin(), m_may_open.end(), begins_later);
+    Claimed* area = m_may_open.back().area;
+    m_may_open.pop_back();
+    area->may_open = false;
+    if (area == &m_compared) {
+      std::swap(compared.queue, m_compared.queue);
+      area = &compared;
+    }
+    if (is_closed(*area, *area->queue.front())) continue;
+    Claimant& waiter = *area->queue.front();
+    std::pop_heap(area->queue.begin(), area->queue.end(), arrived_later);
+    area->queue.pop_back();
+    if (Claimed* const next = obstacle(waiter)) {
+      enqueue(*next, waiter);
+    } else {
+      admit(waiter);
+      ready.push_back(waiter.task);
+    }
+    may_open(*area);
+  }
+}
+
+void Exclusion::release(Task& task, std::vector<Task*>& ready) {
+  std::lock_guard const lock(m_mutex);
+  Claimant* const claimant = holder(task);
+  if (claimant == nullptr) return;  // cancelled
+  leave(*claimant);
+  grant(ready);
+}
+
+void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready) {
+  std::lock_guard const lock(m_mutex);
+  Claimant* const claimant = holder(task);
+  apply();
+  task.exclusive = concerns(task);
+  if (m_recorder != nullptr) record_change(task);
+  if (claimant == nullptr) {
+    // It may only now become exclusive: what it had before kept everybody else away, so nobody is
+    // in its way.
+    if (task.exclusive) hold(arrive(task, m_holding));
+    return;
+  }
+  if (task.exclusive) {
+    give_up(*claimant);
+    claim(*claimant);
+    hold(*claimant);
+  } else {
+    leave(*claimant);
+  }
+  grant(ready);
+}
+
+bool Exclusion::sleep(Task& task, std::vector<Task*>& ready) {
+  std::lock_guard const lock(m_mutex);
+  if (task.access_count == 0 && !task.exclusive) return false;
+  m_sleeping.push_back(&task);
+  if (!m_waiting.empty() && conflict(task, *m_waiting.front().task))
+    may_open_around(m_waiting.front());
+  grant(ready);
+  return true;
+}
+
+void Exclusion::wake(Task& task) {
+  std::lock_guard const lock(m_mutex);
+  m_sleeping.erase(std::find(m_sleeping.begin(), m_sleeping.end(), &task));
+}
+
+bool Exclusion::holds(Task const& task) {
+  std::lock_guard const lock(m_mutex);
+  return holder(task) != nullptr;
+}
+
+}  // namespace trellis::Impl

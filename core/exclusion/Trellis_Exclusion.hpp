@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_EXCLUSION_HPP
+#define TRELLIS_IMPL_EXCLUSION_HPP
+
+#include <Trellis_Area.hpp>
+#include <Trellis_Tag.hpp>
+#include <access/Trellis_AreaIndex.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <trace/Trellis_Recorder.hpp>
+#include <task/Trellis_Task.hpp>
+#include <threads/Trellis_Unlocked.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// Keeps tasks that exclude each other (exclusive accesses to overlapping areas, or a rule about
+/// their tags) from running at the same time; the order is that in which they become ready. Only
+/// tasks of one scope are compared: parts of two tasks lie within what these declared, and those
+/// two exclude each other, and a task holds what it has until all its parts are done.
+///
+/// INVARIANT. Under the mutex: no two holders conflict, and a task waits only while it conflicts
+/// with a holder or is kept back by the task that has waited longest, the front. The front keeps
+/// back whoever conflicts with it, so that it gets its turn, but not while a holder in its way
+/// sleeps (its body waits for a task, which might be one of those). A task takes all its exclusive
+/// areas at once or none, so there is no deadlock among waiters, and the front does not starve.
+/// What a holder's body wrote is visible to the next one: `release` and `acquire` lock the same
+/// mutex.
+///
+/// INVARIANT (queues). To find out who may run without asking all that wait, each waiter is in the
+/// queue of one obstacle: one of its areas that is closed to it, that is, a holder has an
+/// overlapping area, or the front has one and keeps others back. What is open to a waiter closes
+/// when somebody becomes a holder, or when another task becomes the front; it opens only
+///   - when a holder gives up an area: all areas that overlap this one may open;
+///   - when a holder in the way of the front falls asleep: all areas that overlap one of the
+///   front's may open. It does not open when the front becomes a holder: what it kept back is now
+///   in conflict with a holder. So these are the only queues to look at, and in each only the
+///   longest waiting are asked, until the area is closed to the next one: it is closed to those
+///   behind that one as well, because the front is behind nobody. Who is asked and finds another of
+///   its areas closed moves to the queue of that one. So what a release costs depends on the task's
+///   own areas, those that overlap them, and those who move, but not on how many wait.
+///
+/// What a rule or states of the user's say can only be found out for two tasks at a time. The tasks
+/// that these can concern are `compared`: with each other, one by one, in addition to their areas.
+/// They have a queue in common for those to whom all their areas are open; when one of them gives
+/// up something, all who are in it are asked.
+class Exclusion {
+ public:
+  /// `recorder` may be null; else it gets an edge for each pair whose order was chosen here.
+  Exclusion(std::deque<TagRule> const& rules, Recorder* recorder)
+      : m_rules(rules), m_recorder(recorder) {}
+
+  /// True when the task may run now; else it is returned by a later `release`.
+  [[nodiscard]] bool acquire(Task& task);
+  /// `apply` changes the accesses of a running task; appends those that may run now.
+  void change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready);
+  /// The body of a task, or of a part of it, waits for another task: appends those that may run
+  /// now. False when the task can be in nobody's way, now or after a demotion; else `wake` is to be
+  /// called.
+  bool sleep(Task& task, std::vector<Task*>& ready);
+  void wake(Task& task);
+  /// True when the task has its exclusive areas.
+  [[nodiscard]] bool holds(Task const& task);
+  /// The task is over: appends those that may run now.
+  void release(Task& task, std::vector<Task*>& ready);
+
+  /// Forgets what is kept to find the order of tasks to come.
+  void clear_record();
+
+  /// True when the two must not run at the same time.
+  [[nodiscard]] bool conflict(Task const& a, Task const& b) const;
+  /// May a task with these accesses and tags ever be kept from running beside another?
+  [[nodiscard]] bool concerns(Task const& task) const;
+
+ private:
+  struct Claimant;
+  /// An area to which holders or waiters of one scope have exclusive access; it is there while they
+  /// are. The entry of a task in flight is not forgotten, so it stands for the scope and the area.
+  struct Claimed {
+    AreaEntry const* entry = nullptr;
+    Task const* scope = nullptr;  ///< parent of the tasks
+    Area area;
+    std::uint32_t claimants = 0;
+    Claimant* holder = nullptr;
+    bool may_open = false;              ///< is in m_may_open
+    std::vector<Claimed*> overlapping;  ///< all others of the scope that share a byte with this one
+    std::vector<Claimant*> queue;       ///< a heap, longest waiting first
+  };
+  using Claimants = std::list<Claimant>;
+  /// A task that holds or waits.
+  struct Claimant {
+    Claimants::iterator self;
+    Task* task = nullptr;
+    std::uint64_t number = 0;  ///< in the order of arrival
+    bool compared = false;
+    std::vector<Claimed*> areas;  ///< without duplicates
+  };
+  using Areas = std::unordered_map<AreaEntry const*, Claimed>;
+
+  /// What is kept of a task that has held, to know the order later.
+  struct Past {
+    struct Claim {
+      Area area;
+      Mode mode;
+      StatePtr state;
+      std::uint32_t generation;
+    };
+    TaskId id;
+    TaskId parent;
+    std::vector<Claim> claims;  ///< all that it ever had
+    std::vector<Claim> kept;    ///< what it has after its demotions
+    std::vector<TagPtr> tags;
+  };
+  /// Of an order that was chosen between two tasks.
+  enum class Chosen {
+    not_at_all,
+    released,  ///< the earlier one gave up what was in the later one's way, and went on
+    complete,  ///< the later one waited for the end of the earlier one
+  };
+  [[nodiscard]] static Past past_of(Task const& task);
+  [[nodiscard]] bool ruled() const;
+  [[nodiscard]] bool rules_exclude(TaskId a, std::span<TagPtr const> tags_a, TaskId b,
+                                   std::span<TagPtr const> tags_b) const;
+  [[nodiscard]] Chosen chosen_between(Past const& earlier, Past const& later) const;
+  void record_order(Task const& task);
+  void record_change(Task const& task);
+
+  Claimant& arrive(Task& task, Claimants& list);
+  void leave(Claimant& holder);
+  [[nodiscard]] Claimant* holder(Task const& task);
+  [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Task const* scope);
+  void forget(Claimed& area);
+  void claim(Claimant& claimant);
+  void give_up(Claimant& holder);
+  static void hold(Claimant& claimant);
+  void admit(Claimant& waiter);
+  [[nodiscard]] bool front_keeps_back(Claimant const& other) const;
+  [[nodiscard]] bool is_closed(Claimed const& area, Claimant const& to) const;
+  [[nodiscard]] Claimed* obstacle(Claimant const& to);
+  void may_open(Claimed& area);
+  void may_open_around(Claimant const& claimant);
+  static void enqueue(Claimed& area, Claimant& waiter);
+  void grant(std::vector<Task*>& ready);
+
+  std::deque<TagRule> const& m_rules;
+  Recorder* const m_recorder;
+  QuietLock<std::mutex> m_mutex;
+  std::uint64_t m_arrivals = 0;
+  Claimants m_holding;
+  Claimants m_waiting;  ///< longest waiting first
+  Claimants m_spare;    ///< for reuse, as m_spare_areas
+  Areas m_areas;
+  std::vector<Areas::node_type> m_spare_areas;
+  std::unordered_map<Task const*, AreaIndex> m_indices;  ///< of those areas, by scope
+  Claimed m_compared;  ///< no area, but the queue of those who wait because of a comparison
+  std::vector<Task const*>
+      m_sleeping;            ///< once for each wait; also those who may yet become holders
+  std::vector<Past> m_past;  ///< in the order in which they got hold; only with a recorder
+
+  struct MayOpen {
+    std::uint64_t first;  ///< number of the longest waiting
+    Claimed* area;
+  };
+  std::vector<MayOpen> m_may_open;  ///< a heap of queues to look at; empty between calls
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_GRAPHACCESS_HPP
+#define TRELLIS_IMPL_GRAPHACCESS_HPP
+
+#include <Trellis_Plan.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <engine/Trellis_Submission.hpp>
+
+#include <span>
+
+namespace trellis::Impl {
+
+/// The typed fronts' way into a graph.
+struct GraphAccess {
+  /// Throws `Error` when the graph is closed (its Kokkos has been finalised).
+  static TaskHandle submit(TaskGraph& graph, TaskSpec&& spec);
+
+  static Plan record(TaskGraph& graph, Label&& label, FunctionRef<void()> body);
+  static TaskHandle replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds);
+
+  // For running tasks, see Engine and TaskScope.
+  static TaskHandle running();
+  static TaskHandle submit_part(TaskHandle const& owner, TaskSpec&& spec);
+  static void demote(TaskHandle const& self, std::span<AccessRequest const> to);
+  static void release(TaskHandle const& self, std::span<AccessRequest const> what);
+  static void add_local(TaskHandle const& self, AccessRequest const& what);
+  static void wait_for_parts(TaskHandle const& self);
+  static bool refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split);
+};
+
+}  // namespace trellis::Impl
+
+#endif

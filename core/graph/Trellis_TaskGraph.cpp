@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <graph/Trellis_GraphAccess.hpp>
+#include <trace/Trellis_GraphLog.hpp>
+#include <plan/Trellis_PlanState.hpp>
+#include <graph/Trellis_Runtime.hpp>
+#include <threads/Trellis_SerialOrder.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace trellis {
+
+namespace Impl {
+
+Runtime& runtime() {
+  static Runtime instance;
+  return instance;
+}
+
+namespace {
+
+/// All controls ever made, and which are free. Never destroyed: futures may outlive everything.
+struct Controls {
+  std::mutex mutex;
+  std::vector<GraphControl*> all;
+  std::vector<GraphControl*> free;
+  bool hooked = false;
+
+  static Controls& get() {
+    static Controls* const instance = new Controls;
+    return *instance;
+  }
+};
+
+/// The runtime goes away: finish what is under way and close every graph that is still there.
+void close_all() {
+  Controls& controls = Controls::get();
+  std::vector<GraphControl*> open;
+  {
+    std::lock_guard const lock(controls.mutex);
+    controls.hooked = false;
+    open = controls.all;
+  }
+  for (GraphControl* control : open)
+    if (Engine* const engine = control->engine.load()) {
+      std::cerr << "Trellis: " << engine->options().name
+                << " outlives Kokkos::finalize(); it is closed now and cannot be used any more"
+                << std::endl;
+      engine->close();
+      delete engine;
+    }
+}
+
+[[noreturn]] void bad_value(char const* variable, std::string_view value, char const* expected) {
+  throw Error(Error::Kind::bad_input, "Trellis: the environment variable " + std::string(variable) +
+                                          " is \"" + std::string(value) + "\", but must be " +
+                                          expected);
+}
+
+template <class T>
+std::optional<T> number_from(char const* variable) {
+  char const* const text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  std::string_view const view(text);
+  T value{};
+  auto const [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
+  if (error != std::errc() || end != view.data() + view.size() || view.starts_with('-'))
+    bad_value(variable, view, "a whole number");
+  return value;
+}
+
+std::optional<bool> flag_from(char const* variable) {
+  std::optional<int> const value = number_from<int>(variable);
+  if (!value) return std::nullopt;
+  if (*value > 1) bad_value(variable, std::to_string(*value), "0 or 1");
+  return *value == 1;
+}
+
+std::shared_ptr<SchedulingPolicy> policy_from(char const* variable) {
+  char const* const text = std::getenv(variable);
+  std::string_view const name = text != nullptr ? text : "work_stealing";
+  if (name == "work_stealing") return make_work_stealing_policy();
+  if (name == "fifo") return make_fifo_policy();
+  if (name == "shake") return make_shake_policy(1);
+  if (name.starts_with("shake:")) {
+    std::uint64_t seed = 0;
+    auto const [end, error] = std::from_chars(name.data() + 6, name.data() + name.size(), seed);
+    if (error == std::errc() && end == name.data() + name.size()) return make_shake_policy(seed);
+  }
+  bad_value(variable, name, "work_stealing, fifo, shake or shake:SEED");
+}
+
+int default_workers(int threads_per_worker) {
+  int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (runtime().concurrency != nullptr) threads = std::min(threads, runtime().concurrency());
+  return std::clamp(threads / threads_per_worker, 1, Workers::most_permits);
+}
+
+/// Enough for each worker to have something to do, and so few that they stay in a core's caches: a
+/// submitter that is further ahead of short tasks makes them dearer, for itself and for the
+/// workers.
+std::size_t default_in_flight(int workers) {
+  return std::max<std::size_t>(2048, 128 * static_cast<std::size_t>(workers));
+}
+
+template <class T>
+void require_positive(TaskGraphOptions const& options, char const* what,
+                      std::optional<T> const& value) {
+  if (*value >= 1) return;
+  throw Error(Error::Kind::bad_input,
+              "Trellis: " + options.name + " cannot have " + std::to_string(*value) + ' ' + what);
+}
+
+TaskGraphOptions resolve(TaskGraphOptions options) {
+  if (runtime().is_usable != nullptr && !runtime().is_usable())
+    throw Error(Error::Kind::closed,
+                "Trellis: " + options.name +
+                    " is made before Kokkos::initialize() or after Kokkos::finalize()");
+  if (!options.threads_per_worker)
+    options.threads_per_worker = number_from<int>("TRELLIS_THREADS_PER_WORKER").value_or(1);
+  require_positive(options, "threads per worker", options.threads_per_worker);
+  if (!options.workers) options.workers = number_from<int>("TRELLIS_WORKERS");
+  if (!options.workers) options.workers = default_workers(*options.threads_per_worker);
+  require_positive(options, "workers", options.workers);
+  if (*options.workers > Workers::most_permits)
+    throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have more than " +
+                                            std::to_string(Workers::most_permits) + " workers");
+  if (!options.in_flight)
+    options.in_flight =
+        number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(default_in_flight(*options.workers));
+  require_positive(options, "tasks in flight", options.in_flight);
+  if (!options.streams) options.streams = number_from<int>("TRELLIS_STREAMS").value_or(8);
+  require_positive(options, "streams", options.streams);
+  if (!options.record) options.record = flag_from("TRELLIS_RECORD").value_or(false);
+  if (!options.log)
+    if (char const* const destination = std::getenv("TRELLIS_LOG")) options.log = destination;
+  if (options.log && !options.log->empty()) {
+    TaskObserver write = make_graph_log(*options.log, options.name);
+    if (options.observer == nullptr)
+      options.observer = std::move(write);
+    else
+      options.observer = [first = std::move(options.observer),
+                          then = std::move(write)](TaskEvent const& event) {
+        first(event);
+        then(event);
+      };
+  }
+  if (flag_from("TRELLIS_SERIAL").value_or(false))
+    options.policy = std::make_shared<SerialOrder>();
+  else if (!options.policy)
+    options.policy = policy_from("TRELLIS_POLICY");
+  return options;
+}
+
+}  // namespace
+
+namespace {
+
+void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_t generation) {
+  for (TaskHandle const& before : spec.after)
+    if (before.control != control || before.generation != generation)
+      throw Error(
+          Error::Kind::bad_input,
+          "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.site().file_name() + ":" +
+              std::to_string(spec.label.site().line()) +
+              ") is to run after(...) a future of another graph, or one that no task belongs to");
+}
+
+/// Pins the engine of a task, or throws.
+class EngineOf {
+ public:
+  explicit EngineOf(TaskHandle const& task) : m_pin(task.control, task.generation) {
+    if (!task.valid())
+      throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
+    if (!m_pin)
+      throw Error(Error::Kind::closed, "Trellis: the graph of task #" + std::to_string(task.id) +
+                                           " is not there any more");
+  }
+  Engine* operator->() const { return m_pin.operator->(); }
+
+ private:
+  EnginePin const m_pin;
+};
+
+}  // namespace
+
+TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
+  check_after(spec, graph.m_control, graph.m_generation);
+  return graph.engine().submit(std::move(spec));
+}
+
+Plan GraphAccess::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
+  return Plan(graph.engine().record(std::move(label), body));
+}
+
+TaskHandle GraphAccess::replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds) {
+  if (!plan.valid())
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + graph.m_options.name + " is to replay an empty plan");
+  PlanState const& state = *plan.m_state;
+  if (state.control != graph.m_control || state.generation != graph.m_generation)
+    throw Error(Error::Kind::bad_input, "Trellis: " + graph.m_options.name +
+                                            " is to replay the plan \"" + plan.name() + "\" (" +
+                                            state.label.site().file_name() + ":" +
+                                            std::to_string(state.label.site().line()) +
+                                            "), which belongs to another graph");
+  return graph.engine().replay(Label(state.label), plan.m_state, rounds);
+}
+
+TaskHandle GraphAccess::running() {
+  return Engine::running();
+}
+TaskHandle GraphAccess::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
+  check_after(spec, owner.control, owner.generation);
+  spec.parent = owner;
+  return EngineOf(owner)->submit(std::move(spec));
+}
+void GraphAccess::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
+  EngineOf(self)->demote(self, to);
+}
+void GraphAccess::release(TaskHandle const& self, std::span<AccessRequest const> what) {
+  EngineOf(self)->release(self, what);
+}
+void GraphAccess::add_local(TaskHandle const& self, AccessRequest const& what) {
+  EngineOf(self)->add_local(self, what);
+}
+void GraphAccess::wait_for_parts(TaskHandle const& self) {
+  EngineOf(self)->wait_for_parts(self);
+}
+bool GraphAccess::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
+  return EngineOf(task)->refine(task, split);
+}
+
+}  // namespace Impl
+
+using Impl::Controls;
+
+TaskGraph::TaskGraph(TaskGraphOptions const& options) : m_options(Impl::resolve(options)) {
+  auto engine = std::make_unique<Impl::Engine>(m_options);
+  Controls& controls = Controls::get();
+  std::lock_guard const lock(controls.mutex);
+  if (!controls.hooked && Impl::runtime().at_finalize != nullptr) {
+    Impl::runtime().at_finalize(&Impl::close_all);
+    controls.hooked = true;
+  }
+  if (controls.free.empty()) {
+    controls.all.push_back(new Impl::GraphControl);
+    controls.free.push_back(controls.all.back());
+  }
+  m_control = controls.free.back();
+  controls.free.pop_back();
+  m_generation = m_control->generation.fetch_add(1) + 1;
+  engine->bind(*m_control, m_generation);
+  m_control->engine.store(engine.release());
+}
+
+TaskGraph::~TaskGraph() {
+  if (Impl::Engine* const engine = m_control->engine.load()) {
+    engine->close();
+    delete engine;
+  }
+  Controls& controls = Controls::get();
+  std::lock_guard const lock(controls.mutex);
+  controls.free.push_back(m_control);
+}
+
+Impl::Engine& TaskGraph::engine() const {
+  if (Impl::Engine* const engine = m_control->engine.load(std::memory_order_acquire))
+    return *engine;
+  throw Error(Error::Kind::closed,
+              "Trellis: " + m_options.name + " is used after Kokkos::finalize()");
+}
+
+void TaskGraph::add(Impl::TagRule&& rule) {
+  engine().add_rule(std::move(rule));
+}
+Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
+  return Impl::GraphAccess::record(*this, std::move(label), body);
+}
+IterateReport TaskGraph::run_passes(Label&& label, std::uint64_t passes,
+                                    Impl::FunctionRef<bool(std::uint64_t)> body) {
+  return engine().iterate(std::move(label), passes, body);
+}
+Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
+  return Impl::FutureAccess::make(Impl::GraphAccess::replay(*this, plan, rounds));
+}
+void TaskGraph::wait() {
+  engine().wait();
+}
+TaskGraphOptions const& TaskGraph::options() const {
+  return m_options;
+}
+int TaskGraph::workers() const {
+  return *m_options.workers;
+}
+int TaskGraph::threads_per_worker() const {
+  return *m_options.threads_per_worker;
+}
+std::uint64_t TaskGraph::submitted() const {
+  return engine().submitted();
+}
+std::uint64_t TaskGraph::edges() const {
+  return engine().edges();
+}
+std::uint64_t TaskGraph::in_flight() const {
+  // In this order the result is never more than there were at the first reading, though it may be
+  // less.
+  std::uint64_t const submitted = engine().submitted();
+  std::uint64_t const completed = engine().completed();
+  return submitted > completed ? submitted - completed : 0;
+}
+std::size_t TaskGraph::task_memory() const {
+  return engine().task_memory();
+}
+
+// Edges before nodes: what another thread submits meanwhile must not give an edge to a node that is
+// missing.
+DependencyGraph TaskGraph::dependency_graph() const {
+  Impl::Recorder const& recorder = engine().recorder();
+  auto edges = recorder.edges(true);
+  return {recorder.nodes(), std::move(edges)};
+}
+
+SchedulingGraph TaskGraph::scheduling_graph() const {
+  Impl::Recorder const& recorder = engine().recorder();
+  auto edges = recorder.edges(false);
+  return {recorder.nodes(), std::move(edges)};
+}
+
+Trace TaskGraph::trace() const {
+  return {scheduling_graph(), engine().rows()};
+}
+
+}  // namespace trellis

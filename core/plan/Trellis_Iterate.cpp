@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <plan/Trellis_Pass.hpp>
+#include <plan/Trellis_PlanState.hpp>
+
+#include <algorithm>
+#include <utility>
+
+/// Loops whose passes submit the same tasks again and again.
+///
+/// What the body of a pass submits is collected (see Pass) and compared, task by task, with the
+/// passes that are remembered. At its end the pass is submitted as one task, the whole, with the
+/// union of the accesses; the collected tasks are the parts of it. It is what a task is that was
+/// refined while it was pending: the parts may start when the whole does, and when the last one is
+/// complete, so is the whole. Only their edges need not be derived. So a task of a pass is an
+/// ordinary task from there on, and any number of passes with one plan may be in flight.
+///
+/// A pass that is like none is recorded: its edges are derived while it is collected, among its
+/// tasks alone.
+namespace trellis::Impl {
+
+namespace {
+
+constexpr TaskOps whole_ops{
+    "iterate", [](void*, void*, Label const&) {},
+    [](void* body) noexcept { static_cast<WholePass*>(body)->~WholePass(); },
+    [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
+
+/// Can a plan have this task? Explicit dependencies lead to tasks that the next time will be
+/// others, and states of the user's are compared by the user.
+bool can_be_collected(TaskSpec const& spec) {
+  return spec.after.empty() &&
+         std::all_of(spec.accesses.begin(), spec.accesses.end(),
+                     [](AccessRequest const& each) { return each.state == nullptr; });
+}
+
+}  // namespace
+
+IterateReport Engine::iterate(Label&& label, std::uint64_t passes,
+                              FunctionRef<bool(std::uint64_t)> body) {
+  IterateReport report;
+  // An outer recording gets the tasks as they come. Rules compare each task with those around the
+  // pass.
+  bool const never = m_serial || recording_here() != nullptr || !m_rules.empty();
+  PassMemory memory;
+  Pass pass;
+  std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered
+  for (std::uint64_t k = 0; k < passes; ++k) {
+    // Where too many differ it would cost more than it gains: then only now and then.
+    if (never || (in_vain >= PassMemory::most && in_vain % PassMemory::most != 0)) {
+      ++in_vain;
+      ++report.dynamic;
+      if (!body(k)) break;
+      continue;
+    }
+    pass.begin(m_last_pass.fetch_add(1, std::memory_order_relaxed) + 1);
+    memory.begin();
+    bool goes_on = false;
+    std::shared_ptr<PassPlan> plan;
+    try {
+      {
+        PlanRecording const recording(*this, &pass, &memory);
+        goes_on = body(k);
+      }
+      plan = plan_of(pass, memory);
+      if (plan != nullptr && !submit_whole(label, pass, plan)) plan = nullptr;
+    } catch (...) {
+      submit_collected(&pass);  // what it has submitted stays submitted
+      throw;
+    }
+    if (plan == nullptr) {
+      ++in_vain;
+      ++report.dynamic;
+    } else if (plan == pass.recorded) {
+      ++in_vain;
+      ++report.recorded;
+      memory.add(std::move(plan));
+    } else {
+      in_vain = 0;
+      ++report.replayed;
+    }
+    if (!goes_on) break;
+  }
+  return report;
+}
+
+// --- collecting
+// -------------------------------------------------------------------------------------------------
+
+TaskHandle Engine::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
+  Pass& pass = *recording.pass;
+  TaskHandle handle;
+  if (pass.collects.load(std::memory_order_relaxed) && can_be_collected(spec)) try {
+      handle = collect(pass, *recording.memory, spec);
+    } catch (...) {
+      submit_collected(&pass);  // the plan may be one task ahead
+      throw;
+    }
+  if (!handle.valid()) {
+    submit_collected(&pass);
+    return submit_now(std::move(spec));
+  }
+  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(*this) == nullptr)
+    destroy_kept_of_workers();
+  return handle;
+}
+
+/// Invalid, and nothing has happened, when the pass does not collect any more.
+TaskHandle Engine::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
+  bool const known = pass.recorded == nullptr && memory.next(spec);  // may ask the user's tags
+  std::lock_guard const lock(m_submission);
+  std::size_t const place = pass.tasks.size();
+  if (!pass.collects || place == Pass::most_tasks) return {};
+  if (known) {
+    pass.plan = memory.leader().get();
+  } else {
+    if (pass.recorded == nullptr) begin_plan(pass);
+    pass.recorded->prepare(spec);
+  }
+  pass.tasks.reserve(place + 1);
+  Task& task = make_task(spec);
+  if (!known) pass.recorded->add(task, spec);
+  task.id = pass.ticket_of(place);
+  task.ticket.store(task.id, std::memory_order_release);
+  task.live_id.store(task.id, std::memory_order_release);
+  if (place == 0) {
+    m_passes.push_back(&pass);
+    m_collecting.fetch_add(1, std::memory_order_relaxed);
+  }
+  pass.tasks.push_back(&task);
+  return {m_control, m_generation, &task, task.id};
+}
+
+/// Of this pass, with the tasks that have been collected. The submission lock is held.
+void Engine::begin_plan(Pass& pass) {
+  auto plan = std::make_shared<PassPlan>(m_slab, m_failures, m_streams);
+  for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
+  pass.plan = plan.get();
+  pass.recorded = std::move(plan);
+}
+
+/// The plan that a pass is to be submitted with whose body is over; null when it has been
+/// submitted, or is empty.
+std::shared_ptr<PassPlan> Engine::plan_of(Pass& pass, PassMemory& memory) {
+  {
+    std::lock_guard const lock(m_submission);
+    if (!pass.collects || pass.tasks.empty()) return nullptr;
+    if (pass.recorded == nullptr) {
+      if (std::shared_ptr<PassPlan> known = memory.end()) return known;
+      begin_plan(pass);  // one that ends earlier than those known
+    }
+  }
+  pass.recorded->seal();
+  choose_graph(*pass.recorded, pass.tasks);
+  return pass.recorded;
+}
+
+// --- submitting
+// -------------------------------------------------------------------------------------------------
+
+/// A collected task gets its id, and with it its place in the order of submission. The submission
+/// lock is held.
+void Engine::number(Task& task) {
+  task.id = ++m_last_id;
+  task.ticket_for.store(task.id, std::memory_order_release);
+  task.live_id.store(task.id, std::memory_order_release);
+  if (task.replays)
+    for_each_plan(*static_cast<ReplayBody*>(task.body)->plan,
+                  [&](PlanState& plan) { plan.last = {m_control, m_generation, &task, task.id}; });
+}
+
+/// The pass becomes one task with parts. False when it has been submitted on demand.
+bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan) {
+  bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
+  std::vector<Task*> const& parts = pass.tasks;
+  auto const construct = [&](void* storage) {
+    ::new (storage) WholePass{plan, this, as_graph ? parts : std::vector<Task*>()};
+  };
+  TaskSpec spec(Label(label), as_graph ? pass_graph_ops : whole_ops, sizeof(WholePass),
+                alignof(WholePass), construct);
+  spec.accesses = plan->requests();
+  spec.priority = plan->priority();
+  spec.synchronizing = plan->synchronizes();
+  if (as_graph) spec.space = plan->graph.space;
+  auto scope = std::make_unique<Scope>(m_slab, m_failures, false);
+  scope->waits_for_owner = true;
+  scope->is_planned = true;
+  if (!as_graph)
+    scope->open.store(static_cast<std::uint32_t>(parts.size()) + 1, std::memory_order_relaxed);
+  scope->parts.reserve(as_graph ? parts.size() : plan->roots().size());
+
+  Frame* const frame = Frame::of(*this);
+  Task* whole = nullptr;
+  std::int32_t rest = 0;
+  Quiet const until_published;
+  {
+    std::unique_lock lock(m_submission);
+    if (frame == nullptr) make_room(lock);
+    if (!pass.collects) return false;
+    whole = &new_task(spec, m_root);
+    rest = Task::being_submitted - connect(*whole, spec, m_root);
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      number(*parts[k]);
+      parts[k]->parent = whole;
+      parts[k]->is_part = true;
+    }
+    for (std::size_t k = 0; k < parts.size(); ++k) link_part(*plan, parts, k, as_graph);
+    if (as_graph)
+      for (Task* part : parts) scope->parts.push_back({part, part->id});
+    else
+      for (std::uint32_t const root : plan->roots())
+        scope->parts.push_back({parts[root], parts[root]->id});
+    whole->scope = std::move(scope);
+    whole->is_split = true;
+    // The parts that are launched as a graph are complete with it.
+    if (!as_graph) m_submitted.store(submitted() + parts.size(), std::memory_order_release);
+    collects_no_more(pass);
+  }
+  if (m_watched)
+    for (Task const* part : parts) changed(*part, TaskState::pending);
+  publish(*whole, rest, frame);
+  return true;
+}
+
+/// Gives a part what it has by the plan: accesses and edges. One without any gets one from the
+/// start of the whole.
+void Engine::link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
+                       bool as_graph) {
+  Task& part = *parts[k];
+  plan.give_accesses(k, part);
+  if (m_recorder) m_recorder->submitted(part);
+  for (PassPlan::Edge const& edge : plan.edges_from(k)) {
+    Task& next = *parts[edge.to];
+    part.add_successor(&next);
+    if (m_recorder) m_recorder->edge(part.id, next.id, edge.reason);
+    if (!as_graph && next.asynchronous && trigger_between(part, next) == Trigger::launch)
+      next.device_predecessors.push_back({&part, part.id});
+  }
+  if (as_graph)
+    part.node.own_round =
+        part.successor_count;  // it is captured like a round of a plan, and does not run
+  else
+    part.unfinished.store(std::max(plan.edges_to(k), 1), std::memory_order_relaxed);
+}
+
+/// The submission lock is held.
+void Engine::collects_no_more(Pass& pass) {
+  pass.collects = false;
+  if (std::erase(m_passes, &pass) != 0) m_collecting.fetch_sub(1, std::memory_order_release);
+}
+
+/// What the pass has collected becomes ordinary tasks, and so does what is to come. The submission
+/// lock is held; the tasks are to be published afterwards.
+void Engine::admit_collected(Pass& pass, std::vector<Admitted>& admitted) {
+  if (!pass.collects) return;
+  pass.collects = false;
+  // Whoever finds that no pass collects goes on with the ids, see `settle`: they are given before.
+  struct AtEnd {
+    Engine& engine;
+    Pass& pass;
+    ~AtEnd() { engine.collects_no_more(pass); }
+  } const at_end{*this, pass};
+  auto const made_before = [](void*) {};
+  std::vector<AccessRequest> requests;
+  for (std::size_t k = 0; k < pass.tasks.size(); ++k) {
+    Task& task = *pass.tasks[k];
+    requests.clear();
+    for (TaskAccess const& access : pass.plan->accesses(k))
+      requests.push_back({access.entry->area, access.mode, access.entry->resource, &resource_ops});
+    TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
+    spec.accesses = requests;
+    find_entries(spec, m_root, m_last_id);
+    number(task);
+    m_submitted.store(submitted() + 1, std::memory_order_release);
+    admitted.push_back({&task, Task::being_submitted - connect(task, spec, m_root)});
+  }
+}
+
+void Engine::publish(std::vector<Admitted> const& admitted) {
+  Frame* const frame = Frame::of(*this);
+  for (Admitted const& each : admitted) publish(*each.task, each.rest, frame);
+}
+
+void Engine::submit_collected(Pass* pass) {
+  std::vector<Admitted> admitted;
+  Quiet const until_published;
+  {
+    std::lock_guard const lock(m_submission);
+    admit_collected(*pass, admitted);
+  }
+  publish(admitted);
+}
+
+/// Of all threads' passes, where `which` says so.
+void Engine::submit_collected(FunctionRef<bool(Pass const&)> which) {
+  if (m_collecting.load(std::memory_order_acquire) == 0) return;
+  std::vector<Admitted> admitted;
+  Quiet const until_published;
+  {
+    std::lock_guard const lock(m_submission);
+    for (std::size_t k = m_passes.size(); k-- > 0;)
+      if (which(*m_passes[k])) admit_collected(*m_passes[k], admitted);
+  }
+  publish(admitted);
+}
+
+/// What the handle of a collected task stands for, which is submitted if it has not been. Other
+/// handles are what they are; but a replay of a recorded task's plan may have been collected.
+///
+/// Memory order: the ticket is stored before `live_id`, the id for it before `live_id` again, and
+/// the ticket of the next collected task in this place before the id for that one. Whoever has the
+/// handle of a task happens after its first store to `live_id`; if it reads another value there, or
+/// finds that no pass collects, `ticket_for` has been stored; and if it then reads that of a later
+/// one, the ticket has changed.
+TaskHandle Engine::settle(TaskHandle const& handle) {
+  if ((handle.id & PlanNode::recorded) != 0) {
+    if (m_collecting.load(std::memory_order_relaxed) != 0 && !is_done(handle))
+      submit_collected([](Pass const& pass) {
+        return std::any_of(pass.tasks.begin(), pass.tasks.end(),
+                           [](Task const* task) { return task->replays; });
+      });
+    return handle;
+  }
+  if (!Pass::is_ticket(handle.id)) return handle;
+  Task& task = *handle.task;
+  if (task.live_id.load(std::memory_order_acquire) == handle.id)
+    submit_collected([&](Pass const& pass) { return pass.gave_out(handle.id); });
+  TaskId const id = task.ticket_for.load(std::memory_order_acquire);
+  if (task.ticket.load(std::memory_order_relaxed) != handle.id) return handle;  // complete long ago
+  return {handle.control, handle.generation, &task, id};
+}
+
+}  // namespace trellis::Impl

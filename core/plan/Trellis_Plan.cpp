@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_Plan.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <plan/Trellis_PlanState.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+/// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
+namespace trellis::Impl {
+
+thread_local PlanRecording* Engine::t_recording = nullptr;
+
+/// The last reference is gone, so nobody else knows the plan but the graph's end, which takes only
+/// plans that still have one.
+PlanState::~PlanState() {
+  if (EnginePin const pin{control, generation}) pin->dismantle(*this);
+}
+
+PlanRecording* Engine::find_recording() const {
+  PlanRecording* recording = t_recording;
+  while (recording != nullptr && &recording->engine != this) recording = recording->outer;
+  return recording;
+}
+
+PlanRecording::PlanRecording(Engine& in_engine, Pass* of_pass, PassMemory* of_loop)
+    : engine(in_engine),
+      pass(of_pass),
+      memory(of_loop),
+      outer(std::exchange(Engine::t_recording, this)) {}
+
+PlanRecording::~PlanRecording() {
+  Engine::t_recording = outer;
+}
+
+std::shared_ptr<PlanState> Engine::record(Label&& label, FunctionRef<void()> body) {
+  if (PlanRecording const* const outer = recording_here();
+      outer != nullptr && outer->pass == nullptr)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + m_options.name +
+                    " is recording a plan on this thread already; to use a plan in "
+                    "another one, record it before and replay it there");
+  std::shared_ptr<PlanState> plan;
+  {
+    PlanRecording recording(*this);
+    plan = recording.plan = new_plan(std::move(label));
+    body();
+    destroy_kept();  // they would count as somebody else's references
+    finish(recording);
+  }
+  capture(*plan);
+  return plan;
+}
+
+std::shared_ptr<PlanState> Engine::new_plan(Label&& label) {
+  auto plan = std::make_shared<PlanState>();
+  plan->label = std::move(label);
+  plan->control = m_control;
+  plan->generation = m_generation;
+  std::lock_guard const lock(m_submission);
+  m_plans.push_back(plan.get());
+  plan->engine = this;
+  plan->owner = &m_slab.acquire();
+  plan->owner->is_recorded = true;
+  plan->owner->parent = nullptr;
+  plan->owner->unfinished.store(0, std::memory_order_relaxed);
+  // Everything is kept: the tasks never become complete.
+  plan->owner->scope = std::make_unique<Scope>(m_slab, m_failures, true);
+  return plan;
+}
+
+TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
+  PlanState& plan = *recording.plan;
+  std::lock_guard const lock(m_submission);
+  for (TaskHandle const& before : spec.after)
+    if ((before.id & PlanNode::recorded) != 0 && before.task->parent != plan.owner)
+      throw Error(Error::Kind::bad_input, "Trellis: task \"" + spec.label.string() + "\" (" +
+                                              spec.label.site().file_name() + ":" +
+                                              std::to_string(spec.label.site().line()) +
+                                              ") is to run after(...) a task of another plan; only "
+                                              "tasks of the same plan, or tasks "
+                                              "that are in no plan, can be named");
+  Scope& scope = *plan.owner->scope;
+  find_entries(spec, scope, m_last_recorded);
+  plan.tasks.reserve(plan.tasks.size() + 1);
+  Task& task = make_task(spec);
+  task.id = ++m_last_recorded;
+  task.plan_owner.store(plan.owner, std::memory_order_relaxed);
+  task.live_id.store(task.id, std::memory_order_release);
+  task.unfinished.store(0, std::memory_order_relaxed);
+  task.parent = plan.owner;
+  task.is_part = true;
+  task.is_recorded = true;
+  task.node = PlanNode{};
+  task.node.plan = &plan;
+  task.node.index = static_cast<std::uint32_t>(plan.tasks.size());
+  plan.tasks.push_back(&task);
+  if (spec.replays != nullptr) {
+    PlanState* const inner = static_cast<ReplayBody*>(task.body)->plan.get();
+    if (std::find(plan.nested.begin(), plan.nested.end(), inner) == plan.nested.end())
+      plan.nested.push_back(inner);
+  }
+
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k)
+    if (m_entries[k] != nullptr) task.add_access({m_entries[k], spec.accesses[k].mode});
+  if (m_special) note_special(task, spec);
+  enter_special(task, scope, [&](LiveAccess before) {
+    return order_recorded(recording, *before.task, task, EdgeReason::access);
+  });
+  // Which exclusive accesses meet in one group differs from round to round.
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    task.access(k).generation = TaskAccess::any_generation;
+
+  count_references(plan, task, spec.accesses);
+
+  for (TaskHandle const& before : spec.after) {
+    if ((before.id & PlanNode::recorded) != 0)
+      order_recorded(recording, *before.task, task, EdgeReason::after);
+    else
+      plan.after.push_back(before);
+  }
+  if (!m_rules.empty()) {
+    for (TagRule const& rule : m_rules)
+      if (rule.constraint != Constraint::exclusive) plan.rounds_overlap = false;
+    apply_rules(task, scope, [&](LiveAccess before) {
+      return order_recorded(recording, *before.task, task, EdgeReason::rule);
+    });
+  }
+  if (task.synchronizing) {
+    plan.rounds_overlap = false;
+    for (std::size_t k = recording.barrier_index; k + 1 < plan.tasks.size(); ++k)
+      order_recorded(recording, *plan.tasks[k], task, EdgeReason::synchronizing);
+    recording.barrier = &task;
+    recording.barrier_index = task.node.index;
+  } else if (recording.barrier != nullptr) {
+    order_recorded(recording, *recording.barrier, task, EdgeReason::synchronizing);
+  }
+  return {m_control, m_generation, &task, task.id};
+}
+
+bool Engine::order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason) {
+  if (before.last_successor() == &task)
+    return true;  // all edges to one task come one after the other
+  before.add_successor(&task);
+  ++task.node.first_edges;
+  ++recording.plan->edges;
+  if (reason != EdgeReason::access) {
+    recording.plan->reasons.emplace(std::pair(before.node.index, task.node.index), reason);
+    recording.back_edges.push_back({&task, &before});
+  }
+  return true;
+}
+
+/// Counts the references to the allocations of this task that its body has: as many as a copy of it
+/// adds. Others may make and drop references meanwhile; the smallest of a few results is not too
+/// large.
+void Engine::count_references(PlanState& plan, Task const& task,
+                              std::span<AccessRequest const> requests) {
+  std::vector<HeldResource*> resources;
+  for (AccessRequest const& request : requests) {
+    if (!request.counts() || request.ops->hold == nullptr) continue;
+    ResourceInfo info;
+    request.ops->describe(request.subject, info);
+    auto const [found, is_new] = plan.resources.try_emplace(info.begin);
+    HeldResource& resource = found->second;
+    if (is_new) {
+      resource.label = info.label;
+      resource.hold = request.ops->hold(request.subject);
+    }
+    if (resource.hold != nullptr &&
+        std::find(resources.begin(), resources.end(), &resource) == resources.end())
+      resources.push_back(&resource);
+  }
+  if (resources.empty() || task.ops->copy == nullptr) return;
+  std::vector<long> captured(resources.size(), std::numeric_limits<long>::max());
+  auto const alignment = std::align_val_t(std::max(task.body_alignment, alignof(Task)));
+  struct Space {
+    void* memory;
+    std::align_val_t alignment;
+    ~Space() { ::operator delete(memory, alignment); }
+  } const space{::operator new(task.ops->size, alignment), alignment};
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    std::vector<long> before;
+    for (HeldResource const* resource : resources) before.push_back(resource->hold->holders());
+    task.ops->copy(task.body, space.memory);
+    for (std::size_t k = 0; k < resources.size(); ++k)
+      captured[k] = std::min(captured[k], resources[k]->hold->holders() - before[k]);
+    task.ops->destroy(space.memory);
+  }
+  for (std::size_t k = 0; k < resources.size(); ++k)
+    resources[k]->held += std::max(0L, captured[k]);
+}
+
+/// Throws when an allocation that somebody else knew when the plan was recorded is known to nobody
+/// else now.
+void Engine::check_still_held(PlanState const& plan) const {
+  for (auto const& [begin, resource] : plan.resources)
+    if (resource.held_outside && !resource.is_held_outside())
+      throw Error(Error::Kind::bad_access,
+                  "Trellis: the plan \"" + plan.label.string() + "\" (" +
+                      plan.label.site().file_name() + ":" +
+                      std::to_string(plan.label.site().line()) + ") was recorded with the View \"" +
+                      resource.label +
+                      "\", which nobody but the plan holds any more: it has been reallocated "
+                      "(resize, realloc, "
+                      "assignment) or dropped. Record the plan again, or keep the View");
+  for (PlanState const* nested : plan.nested) check_still_held(*nested);
+}
+
+/// Derives the edges to the next round, and what others see of the plan.
+void Engine::finish(PlanRecording& recording) {
+  PlanState& plan = *recording.plan;
+  std::lock_guard const lock(m_submission);
+  Scope& scope = *plan.owner->scope;
+  TaskId const last_of_round = m_last_recorded;
+  for (Task* task : plan.tasks) {
+    task->node.edges = task->node.first_edges;
+    task->node.own_round = task->successor_count;
+    if (task->successor_count == 0) ++plan.leaves;
+    if (task->node.first_edges == 0) plan.roots.push_back(task);
+    task->unfinished.store(task->node.first_edges, std::memory_order_relaxed);
+  }
+  auto const add = [&](Task& from, Task& to) {
+    if (&from == &to) {
+      to.node.follows_itself = 1;
+    } else if (from.node.index < to.node.index) {
+      // There is a path: from one to the other, on to the first one's next run, and from there. As
+      // an edge it could fire before the round in between, see PlanState.
+    } else if (from.successor_count == from.node.own_round || from.last_successor() != &to) {
+      from.add_successor(&to);
+      ++to.node.edges;
+      ++plan.edges_between_rounds;
+    }
+  };
+  if (plan.rounds_overlap) {
+    for (Task* task : plan.tasks) {  // once more, as if it were submitted again
+      TaskId const id = ++m_last_recorded;
+      task->for_each_access([&](TaskAccess const& access) {
+        enter(*task, access, id, scope, [&](LiveAccess before) {
+          if (before.id <= last_of_round) add(*before.task, *task);
+          return true;
+        });
+      });
+    }
+    for (auto const& [from, to] : recording.back_edges) add(*from, *to);
+  }
+  plan.outer = join_accesses([&](FunctionRef<void(TaskAccess const&)> f) {
+    for (Task const* task : plan.tasks) task->for_each_access(f);
+  });
+  plan.requests = requests_of(plan.outer);
+  std::erase_if(plan.resources, [](auto const& each) { return each.second.hold == nullptr; });
+  for (auto& [begin, resource] : plan.resources) resource.held_outside = resource.is_held_outside();
+}
+
+std::vector<OuterAccess> join_accesses(
+    FunctionRef<void(FunctionRef<void(TaskAccess const&)>)> for_each) {
+  std::unordered_map<AreaEntry*, std::size_t> known;
+  struct Joined {
+    AreaEntry* entry;
+    Mode mode;
+  };
+  std::vector<Joined> joined;
+  for_each([&](TaskAccess const& access) {
+    // A state of the user's counts as what it is for tasks without one.
+    auto const [found, is_new] = known.emplace(access.entry, joined.size());
+    if (is_new)
+      joined.push_back({access.entry, access.mode});
+    else if (Mode& mode = joined[found->second].mode; mode != access.mode)
+      mode = Mode::read_write;
+  });
+  std::sort(joined.begin(), joined.end(), [](Joined const& a, Joined const& b) {
+    auto const key = [](Joined const& x) {
+      return std::tuple(x.entry->resource->begin, x.mode, x.entry->area.rank(),
+                        x.entry->area.begin());
+    };
+    return key(a) < key(b);
+  });
+  std::vector<OuterAccess> outer;
+  for (Joined const& each : joined) {
+    Resource const& resource = *each.entry->resource;
+    Area const& area = each.entry->area;
+    if (!outer.empty()) {
+      OuterAccess& last = outer.back();
+      if (last.info.begin == resource.begin && last.mode == each.mode && last.area.rank() == 0 &&
+          area.rank() == 0 && area.begin() <= last.area.end()) {
+        std::uintptr_t const end = std::max(last.area.end(), area.end());
+        last.area = Area::contiguous(reinterpret_cast<void const*>(last.area.begin()),
+                                     end - last.area.begin());
+        continue;
+      }
+    }
+    outer.push_back({{resource.label, resource.begin, resource.end}, area, each.mode});
+  }
+  return outer;
+}
+
+std::vector<AccessRequest> requests_of(std::vector<OuterAccess> const& accesses) {
+  std::vector<AccessRequest> requests;
+  for (OuterAccess const& each : accesses)
+    requests.push_back({each.area, each.mode, &each.info, &resource_info_ops});
+  return requests;
+}
+
+/// Destroys the tasks. Requires that no replay is under way. Does nothing the second time.
+void Engine::dismantle(PlanState& plan) {
+  {
+    std::lock_guard const lock(m_submission);
+    if (std::erase(m_plans, &plan) == 0) return;
+    note_failures(plan);
+    for (auto const& piece : plan.pieces) plan.tasks.push_back(piece->task);
+    for (Task* task : plan.tasks) {
+      task->live_id.store(0, std::memory_order_release);
+      task->clear_extras();
+    }
+  }
+  Task* first = plan.owner;
+  {
+    auto const streams = m_streams.lock();
+    AsyncStreams::release(plan.graph);
+    for (auto const& piece : plan.pieces) AsyncStreams::release(piece->graph);
+  }
+  for (Task* task : plan.tasks) {
+    destroy_body(*task, own_slot());  // without a lock: it may free Views, and other plans
+    task->free_body();
+    task->is_recorded = false;
+    task->replays = false;
+    task->failure = nullptr;
+    task->label = {};
+    task->next = first;
+    first = task;
+  }
+  std::unique_ptr<Scope> scope;  // destroyed without the lock
+  std::lock_guard const lock(m_submission);
+  scope = std::move(plan.owner->scope);
+  plan.owner->is_recorded = false;
+  plan.owner->parent = nullptr;  // which it had in a nested replay, though it is no part
+  m_slab.recycle_chain(first, plan.owner);
+}
+
+}  // namespace trellis::Impl
+
+namespace trellis {
+
+std::string Plan::name() const {
+  return valid() ? m_state->label.string() : std::string();
+}
+std::size_t Plan::tasks() const {
+  return valid() ? m_state->tasks.size() : 0;
+}
+std::size_t Plan::edges() const {
+  return valid() ? m_state->edges : 0;
+}
+std::size_t Plan::edges_between_rounds() const {
+  return valid() ? m_state->edges_between_rounds : 0;
+}
+std::size_t Plan::accesses() const {
+  return valid() ? m_state->outer.size() : 0;
+}
+
+}  // namespace trellis

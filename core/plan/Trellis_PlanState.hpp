@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PLANSTATE_HPP
+#define TRELLIS_IMPL_PLANSTATE_HPP
+
+#include <Trellis_Access.hpp>
+#include <Trellis_Area.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_Label.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <engine/Trellis_Submission.hpp>
+#include <task/Trellis_Task.hpp>
+#include <threads/Trellis_Unlocked.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// Of a ResourceInfo.
+inline constexpr SubjectOps resource_info_ops{[](void const* subject, ResourceInfo& info) {
+  info = *static_cast<ResourceInfo const*>(subject);
+}};
+
+/// What others see of the accesses of several tasks.
+struct OuterAccess {
+  ResourceInfo info;
+  Area area;
+  Mode mode;
+};
+/// The union of the accesses that `for_each(f)` calls f with: one for each area; neighbouring runs
+/// of bytes in one mode are put together.
+[[nodiscard]] std::vector<OuterAccess> join_accesses(
+    FunctionRef<void(FunctionRef<void(TaskAccess const&)>)> for_each);
+/// Requests for these, which refer to them.
+[[nodiscard]] std::vector<AccessRequest> requests_of(std::vector<OuterAccess> const& accesses);
+
+/// An allocation that a plan has been recorded with.
+///
+/// A plan works on the Views that its functors captured. When those outside have been reallocated
+/// or dropped, nobody will ever see what it does, and it must be a mistake. So it counts: of all
+/// references to the allocation `held` are its own.
+struct HeldResource {
+  std::string label;
+  std::unique_ptr<ResourceHold> hold;
+  long held = 1;              ///< with `hold`; not more than there are
+  bool held_outside = false;  ///< when it had been recorded
+
+  [[nodiscard]] bool is_held_outside() const { return hold->holders() > held; }
+};
+
+/// A plan whose tasks all run on one asynchronous device, or a piece of a plan, as a graph of that
+/// device. A graph waits for the end of its own launch before, so rounds overlap only within one:
+/// where many are to be run, a graph of several is launched as often as it fits.
+///
+/// SEVERAL ROUNDS. Such a graph has the edges within each round, those from each round to the next
+/// one, and one from each task's run to its next. By the argument in PlanState paths order all
+/// conflicting tasks of two rounds in a row, and with that of all.
+struct PlanGraph {
+  static constexpr std::size_t most_rounds = 8;
+  static constexpr std::size_t most_nodes = 4096;  ///< of several rounds
+
+  /// So many rounds are run one by one before it is worth to capture several.
+  static constexpr std::uint64_t rounds_before = 32;
+
+  struct Captured {
+    void* handle = nullptr;
+    bool stale = false;  ///< the tasks have got other functors: to be captured again
+    /// What it was captured with, and nothing else: kernels use memory that belongs to an instance,
+    /// which another capture might replace.
+    std::vector<void*> instances;
+  };
+  SpaceAdapter* space = nullptr;  ///< null: there is none
+  Captured one;
+  Captured several;
+  std::size_t rounds = 0;  ///< of `several`; 0: they cannot be had
+  std::uint64_t asked_for_several = 0;
+
+  /// Does not change once the plan is recorded.
+  [[nodiscard]] bool exists() const { return space != nullptr; }
+  void make_stale() { one.stale = several.stale = true; }
+};
+
+/// The tasks of a piece of a plan, launched as one graph.
+struct PlanPiece {
+  PlanGraph graph;
+  std::vector<Task*> members;  ///< in the order of submission
+  Task* task = nullptr;        ///< in their place; its index is behind those of all tasks
+};
+
+/// Tasks that run round by round, without being analysed, copied or allocated again.
+///
+/// To the tasks around it a replay is one task (here: the whole) with the union of their accesses;
+/// when that starts, the tasks without an edge to them start, and when all are through with their
+/// last round it is complete. A plan serves one whole at a time; others that may run wait in a
+/// queue.
+///
+/// ROUNDS. The edges are those of two rounds in a row: within the first one, and from the first one
+/// to the second. For tasks u before v whose accesses conflict there is a path from u to v in each
+/// round, and one from v to u in the next one, so by induction paths order conflicting tasks of all
+/// rounds, and a round need not wait for the end of the one before. An edge for another reason than
+/// accesses, from u to v, is given one from v to u of the next round, which makes the same true for
+/// it. Edges to the next round only lead from later tasks to earlier ones: from u to v there is a
+/// path through v of this round and u of the next.
+///
+/// INVARIANT (counts). `unfinished` of task v counts the edges to its next run whose trigger has
+/// not fired. It is set for a run when the run before it is over, before the successors are
+/// triggered. No edge to that next run can fire earlier: its other end u has an edge to v, so there
+/// is a path from v's run to the next run of u, whether that is in the same round or in the next
+/// one. That also means that v's runs never overlap, and that a plain store is enough: whoever
+/// decrements the count happens after the store by the chain of acquire-release decrements along
+/// the path. A task without any edge to it starts its next run itself.
+///
+/// INVARIANT (end). `open` counts the tasks without a successor in their own round which have not
+/// run their last round. In the last round only the edges within it fire, and each task has a path
+/// to one of these; so when `open` is 0 everybody is through, has its count set for the first round
+/// of the next replay, and reads nothing of the plan any more: a task reads what it needs before it
+/// triggers its last successor.
+struct PlanState : std::enable_shared_from_this<PlanState> {
+  PlanState() = default;
+  PlanState(PlanState const&) = delete;
+  PlanState& operator=(PlanState const&) = delete;
+  ~PlanState();
+
+  Engine* engine = nullptr;  ///< of the graph, while there is a replay
+  GraphControl* control = nullptr;
+  std::uint64_t generation = 0;
+  Label label;
+
+  // Does not change once it is recorded.
+  /// The parent of all tasks, of which nothing but `scope`, `parent`, `run_id` and `unfinished` is
+  /// used: the last counts replays that are not complete. Its memory outlives the plan.
+  Task* owner = nullptr;
+  std::vector<Task*> tasks;  ///< in the order of submission
+  std::vector<Task*> roots;  ///< those without an edge to them in their round
+  std::size_t leaves = 0;    ///< tasks without a successor in their round
+  std::size_t edges = 0;
+  std::size_t edges_between_rounds = 0;
+  bool rounds_overlap = true;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason>
+      reasons;                                       ///< of edges not by access
+  std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation
+  std::vector<PlanState*> nested;  ///< that tasks of this one replay; they keep them alive
+  /// Of a plan that is no graph as a whole.
+  std::vector<std::unique_ptr<PlanPiece>> pieces;
+  PlanGraph graph;  ///< guarded by the mutex of AsyncStreams, once it has been recorded
+
+  // What others see.
+  std::vector<OuterAccess> outer;
+  std::vector<AccessRequest> requests;  ///< for these
+  std::vector<TaskHandle> after;        ///< tasks from before, that it explicitly depends on
+
+  // The replay under way.
+  std::uint64_t rounds_at_once = 0;  ///< how often each task runs until `open` is 0
+  std::uint64_t rounds_left = 0;     ///< behind these
+  alignas(64) std::atomic<std::size_t> open{0};
+  alignas(64) std::atomic<Task*> whole{nullptr};  ///< null: none
+  QuietLock<SpinLock> lock;
+  std::deque<Task*> waiting;  ///< guarded by lock: wholes that may run, after this one
+  TaskHandle last{};          ///< guarded by the submission lock: of the newest replay
+  struct Failed {
+    std::string text;
+    FailurePtr failure;
+    bool cancelled;
+  };
+  std::map<std::uint32_t, Failed> failed;  ///< guarded by lock: by index, in the newest replay
+};
+
+/// Calls f for the plan and for all that it replays.
+template <class F>
+void for_each_plan(PlanState& plan, F&& f) {
+  f(plan);
+  for (PlanState* nested : plan.nested) for_each_plan(*nested, f);
+}
+/// Can the task be in a graph of its device?
+[[nodiscard]] bool can_be_captured(Task const& task);
+/// To the count of replays that are not complete.
+void add_pending(PlanState& plan, std::int32_t by);
+
+/// The body of a replay. Of a graph's: not more rounds than are launched at once.
+struct ReplayBody {
+  static constexpr std::uint64_t graphs_at_once = 32;
+  std::shared_ptr<PlanState> plan;
+  std::uint64_t rounds;
+};
+
+class Pass;
+class PassMemory;
+
+/// What happens to the tasks that a thread submits to a graph, while they are not simply submitted:
+/// they are recorded, or collected by a pass of `iterate`.
+struct PlanRecording {
+  explicit PlanRecording(Engine& in_engine, Pass* of_pass = nullptr, PassMemory* of_loop = nullptr);
+  PlanRecording(PlanRecording const&) = delete;
+  PlanRecording& operator=(PlanRecording const&) = delete;
+  ~PlanRecording();
+
+  Engine& engine;
+  Pass* const pass;          ///< or null
+  PassMemory* const memory;  ///< of the pass
+  std::shared_ptr<PlanState> plan;
+  Task* barrier = nullptr;  ///< the newest synchronizing task, or null
+  std::size_t barrier_index = 0;
+  struct BackEdge {
+    Task* from;
+    Task* to;
+  };
+  std::vector<BackEdge> back_edges;  ///< to the next round
+  PlanRecording* const outer;        ///< of another graph, on the same thread
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <task/Trellis_Failure.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace trellis::Impl {
+
+void FailureLog::add(TaskId task, std::string task_text, FailurePtr failure) {
+  std::lock_guard const lock(m_mutex);
+  if (failure->origin == task) {
+    auto& origins = m_unreported.origins;
+    ++m_unreported.origin_count;
+    origins.insert(
+        std::upper_bound(origins.begin(), origins.end(), failure,
+                         [](auto const& a, auto const& b) { return a->origin < b->origin; }),
+        failure);
+    if (origins.size() > Report::max_origins) origins.pop_back();
+  } else if (failure->of_part == nullptr) {
+    ++m_unreported.cancelled_count;
+  }
+  insert(task, {std::move(failure), std::move(task_text), m_reports, task});
+}
+
+void FailureLog::note(TaskId task, TaskId told_as, std::string task_text, FailurePtr failure) {
+  std::lock_guard const lock(m_mutex);
+  insert(task, {std::move(failure), std::move(task_text), m_reports, told_as});
+}
+
+void FailureLog::insert(TaskId task, Entry&& entry) {
+  m_failures.insert_or_assign(task, std::move(entry));
+  m_order.push_back(task);
+  if (m_order.size() > capacity) {
+    m_failures.erase(m_order.front());
+    m_order.pop_front();
+  }
+  m_any.store(true, std::memory_order_release);
+}
+
+FailureLog::Entry FailureLog::find(TaskId task) const {
+  if (!any()) return {};
+  std::lock_guard const lock(m_mutex);
+  auto const found = m_failures.find(task);
+  return found == m_failures.end() ? Entry{} : found->second;
+}
+
+FailurePtr FailureLog::poisons(TaskId task) const {
+  if (!any()) return nullptr;
+  std::lock_guard const lock(m_mutex);
+  auto const found = m_failures.find(task);
+  if (found == m_failures.end() || found->second.report != m_reports) return nullptr;
+  FailurePtr const& failure = found->second.failure;
+  return failure->of_part != nullptr ? failure->of_part
+                                     : failure;  // only the owner says how it came about
+}
+
+FailureLog::Report FailureLog::report() {
+  if (!any()) return {};
+  std::lock_guard const lock(m_mutex);
+  ++m_reports;
+  return std::exchange(m_unreported, {});
+}
+
+void FailureLog::Report::add(Report&& later) {
+  origins.insert(origins.end(), later.origins.begin(), later.origins.end());
+  origin_count += later.origin_count;
+  cancelled_count += later.cancelled_count;
+}
+
+void FailureLog::clear() {
+  if (!any()) return;
+  std::lock_guard const lock(m_mutex);
+  m_failures.clear();
+  m_order.clear();
+  m_unreported = {};
+}
+
+FailurePtr FailureLog::unreported() const {
+  if (!any()) return nullptr;
+  std::lock_guard const lock(m_mutex);
+  return m_unreported.origins.empty() ? nullptr : m_unreported.origins.front();
+}
+
+Error make_error(TaskId task, std::string const& task_text, Failure const& failure) {
+  failure.observed.store(true, std::memory_order_relaxed);
+  if (failure.of_part != nullptr) {
+    failure.of_part->observed.store(true, std::memory_order_relaxed);
+    return {Error::Kind::task_failed,
+            task_text + " failed, because a part of it failed: " + failure.origin_text +
+                " failed: " + failure.what,
+            failure.cause};
+  }
+  if (task == failure.origin)
+    return {Error::Kind::task_failed, failure.origin_text + " failed: " + failure.what,
+            failure.cause};
+  return {Error::Kind::cancelled,
+          task_text + " was cancelled, because it depends on " + failure.origin_text +
+              ", which failed: " + failure.what,
+          failure.cause};
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_SchedulingPolicy.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <task/Trellis_Scope.hpp>
+#include <task/Trellis_Task.hpp>
+
+namespace trellis::Impl {
+
+Task::Task() = default;
+Task::~Task() = default;
+
+bool conflict(Task const& a, TaskAccess const& access, Task const& b) {
+  Manner const manner = a.manner(access);
+  bool found = false;
+  b.for_each_access([&](TaskAccess const& other) {
+    found = found ||
+            (manner.depends_on(b.manner(other)) && overlaps(access.entry->area, other.entry->area));
+  });
+  return found;
+}
+
+bool conflict(Task const& a, Task const& b) {
+  bool found = false;
+  a.for_each_access([&](TaskAccess const& access) { found = found || conflict(a, access, b); });
+  return found;
+}
+
+std::string describe(Task const& task) {
+  std::string const number = task.is_recorded ? "recorded #" + std::to_string(task.node.index + 1)
+                                              : '#' + std::to_string(task.id);
+  std::string text =
+      "task \"" + task.label.string() + "\" (" + number + ", " + task.label.site().file_name() +
+      ":" + std::to_string(task.label.site().line()) + ") [" + std::string(task.ops->pattern);
+  char const* separator = "; ";
+  task.for_each_access([&](TaskAccess const& access) {
+    text += separator + task.manner(access).text() + " \"" + access.entry->resource->label + '"';
+    separator = ", ";
+  });
+  return text + ']';
+}
+
+TaskSlab::~TaskSlab() {
+  for (Task* block : m_blocks) delete[] block;
+}
+
+Task& TaskSlab::acquire() {
+  if (m_available == nullptr) m_available = m_freed.exchange(nullptr, std::memory_order_acquire);
+  if (m_available == nullptr) {
+    m_blocks.reserve(m_blocks.size() + 1);
+    Task* const block = new Task[block_size];
+    m_blocks.push_back(block);
+    for (int k = 0; k < block_size; ++k)
+      block[k].next = k + 1 < block_size ? &block[k + 1] : nullptr;
+    m_available = block;
+  }
+  Task& task = *m_available;
+  m_available = task.next;
+  if (m_available != nullptr) m_available->prefetch();  // a worker has written it last
+  return task;
+}
+
+void TaskSlab::recycle_chain(Task* first, Task* last) noexcept {
+  Task* head = m_freed.load(std::memory_order_relaxed);
+  do {
+    last->next = head;
+  } while (!m_freed.compare_exchange_weak(head, first, std::memory_order_release,
+                                          std::memory_order_relaxed));
+}
+
+}  // namespace trellis::Impl
+
+namespace trellis {
+
+std::uint64_t ReadyTask::id() const {
+  return m_task->public_id();
+}
+std::string_view ReadyTask::label() const {
+  return m_task->label.view();
+}
+int ReadyTask::priority() const {
+  return m_task->priority;
+}
+Impl::AnyTag const* ReadyTask::find_tag(std::type_index type) const {
+  return m_task->tag(type);
+}
+
+}  // namespace trellis

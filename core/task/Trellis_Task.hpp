@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_TASK_HPP
+#define TRELLIS_IMPL_TASK_HPP
+
+#include <Trellis_Access.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_Label.hpp>
+#include <Trellis_Space.hpp>
+#include <Trellis_Tag.hpp>
+#include <access/Trellis_AnyState.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <threads/Trellis_SpinLock.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <typeindex>
+#include <vector>
+
+namespace trellis::Impl {
+
+struct AreaEntry;
+struct PlanState;
+struct Scope;
+
+/// What the typed fronts know of a task's body, as plain functions. A body lives in the task's
+/// storage.
+struct TaskOps {
+  std::string_view pattern;  ///< "parallel_for", ...
+  /// Runs the body on an instance of the task's space (null for a host task). May throw.
+  void (*run)(void* body, void* instance, Label const& label);
+  void (*destroy)(void* body) noexcept;
+  /// Tells the body's future, if it has one, that there will be no result; with a null failure,
+  /// that there may be one after all (a recorded task runs again).
+  void (*fail)(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
+  /// Makes a copy of the body elsewhere. Null: it may have none.
+  void (*copy)(void const* body, void* to) = nullptr;
+  std::size_t size = 0;  ///< of the body, if it has copies
+  /// Of a task on an asynchronous space: what `run` launched is done. Puts a result where the
+  /// future finds it. Null: nothing to do. May throw.
+  void (*finish)(void* body) = nullptr;
+  /// `run` does nothing but launch the same work each time, so a graph that has captured that may
+  /// be launched instead.
+  bool launches_only = false;
+  /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing: nobody
+  /// relies on when that happens, so it may come after the task is done. See KeptBodies.
+  bool may_be_kept = false;
+};
+
+/// One access of a task in flight, for exclusion and for messages.
+struct TaskAccess {
+  static constexpr std::uint32_t any_generation = ~std::uint32_t{0};
+
+  AreaEntry* entry;
+  Mode mode;
+  std::int16_t state = -1;       ///< position in Task::states, or -1
+  std::uint32_t generation = 0;  ///< of the entry's group that it joined
+};
+
+/// What a task has that is recorded in a plan, see PlanState. It is never done before its plan is
+/// gone: its `live_id` is what it was recorded with, and so is its `id`.
+struct PlanNode {
+  /// In the ids of recorded tasks, and in no others.
+  static constexpr TaskId recorded = TaskId{1} << 63;
+
+  PlanState* plan = nullptr;
+  std::int32_t first_edges = 0;  ///< edges to it within one round
+  std::int32_t edges = 0;        ///< with those from the round before
+  /// Of its successors, which have those of its own round first and those of the next round behind
+  /// them.
+  std::uint32_t own_round = 0;
+  std::uint32_t index = 0;               ///< in the order of submission
+  std::uint64_t round : 63 = 0;          ///< how often it has run in this replay
+  std::uint64_t follows_itself : 1 = 0;  ///< each run depends on the one before
+};
+
+/// What most tasks have none of.
+struct TaskExtras {
+  std::vector<StatePtr> states;  ///< of accesses
+  std::vector<TagPtr> tags;
+  std::vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
+
+  /// Objects of the user's, that is.
+  [[nodiscard]] bool has_objects() const { return !states.empty() || !tags.empty(); }
+};
+
+/// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a
+/// task is never returned before its graph ends, so a stale pointer may always be read. `live_id`
+/// tells whether it is stale:
+///
+/// INVARIANT. `live_id == id` from submission until the task is complete, and never again (ids are
+/// not reused). It changes to 0 under `lock`, after the body's effects, with release order. Whoever
+/// reads another value than the id it knows, with acquire order, happens after the body: the slot's
+/// next owner is set up by a thread that took the slot from the free list, which itself happens
+/// after completion. Successors are only added under `lock` while `live_id == id`; after that the
+/// list belongs to the completing thread.
+///
+/// INVARIANT (successors). Who is in the list is still to be triggered by this task. So it is
+/// pending, its count cannot reach 0 before, and the pointer is not stale, whoever reads it under
+/// `lock`, or completes the task. A device task that is launched triggers those that wait for the
+/// launch alone; it takes them out under the same hold of `lock` in which it sets `launched`, for
+/// from then on they may be launched, complete and reused before it is complete itself. Later ones
+/// of that kind are not added. (A recorded task keeps its list for all its runs: its successors are
+/// not reused while the plan is there.) What a device task remembers of those before it,
+/// `device_predecessors`, may be stale, and is only used after a look at `live_id`.
+///
+/// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`, which
+/// submission takes off at its end together with adding the number of edges, so it cannot reach 0
+/// before. All decrements are acquire-release: the thread that brings it to 0 happens after every
+/// predecessor and after the submission. While it is not 0 the task cannot start, and another edge
+/// may be added under the submission lock by adding 1, if the count is known not to reach 0
+/// meanwhile (or with a compare-and-swap that never starts from 0).
+struct alignas(64) Task {
+  Task();
+  ~Task();
+
+  static constexpr std::int32_t being_submitted = 1 << 30;
+  static constexpr std::uint32_t inline_successors = 5;
+  static constexpr std::uint32_t inline_accesses = 5;
+  static constexpr std::size_t inline_body = 320;
+
+  // First line: what the threads of predecessors and successors touch.
+  std::atomic<TaskId> live_id{0};
+  std::atomic<std::int32_t> unfinished{0};
+  SpinLock lock;
+  bool launched = false;    ///< guarded by lock; asynchronous spaces only
+  bool has_waiter = false;  ///< guarded by lock: a thread sleeps until this task is complete
+  std::atomic<TaskState> state{TaskState::pending};
+  std::uint32_t successor_count = 0;
+  std::int32_t priority = 0;
+  Task* successors[inline_successors];
+
+  // Second line: what the thread that runs the task needs besides its body.
+  TaskOps const* ops = nullptr;
+  SpaceAdapter* space = nullptr;  ///< null: host task
+  void* body = nullptr;           ///< in `storage` or on the heap
+  Task* next = nullptr;           ///< free list
+  FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
+  TaskId id = 0;
+  bool main_thread : 1 = false;  // these change with the task alone, so they may share a byte
+  bool synchronizing : 1 = false;
+  bool asynchronous : 1 = false;  ///< so is its space
+  bool keeps_body : 1 = false;    ///< its body is destroyed later, see KeptBodies
+  bool replays : 1 = false;       ///< its body is a plan
+  bool exclusive = false;  ///< may exclude others: has an exclusive access, or a rule asks for it
+  // Read when a task is reused, so in the line of `next`, which has been read by then.
+  bool is_part = false;     ///< `parent` is not null
+  bool is_split = false;    ///< `scope` is not null
+  bool has_extras = false;  ///< else `extras` is null or holds nothing of this task's
+  bool body_on_heap = false;
+  bool is_recorded = false;  ///< it belongs to a plan: it is a part as well, and `node` is used
+
+  // Two lines for exclusion, demotion and messages.
+  std::uint32_t access_count = 0;
+  TaskAccess accesses[inline_accesses];
+  Label label;
+
+  alignas(64) std::byte storage[inline_body];
+
+  // The rest is what most tasks neither read nor write. Flags and counts above tell whether there
+  // is anything: a line that is only looked at would still have to be fetched for each task.
+  Task* parent = nullptr;  ///< the task that this one is a part of; it is live at least as long
+  std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
+  std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
+  std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
+  std::unique_ptr<TaskExtras> extras;
+  PlanNode node;
+  /// Of the plan that the task has been recorded in last: its `owner`, see PlanState. It is set
+  /// before the task's `live_id` can be seen, and read by threads that know nothing of the plan's
+  /// end.
+  std::atomic<Task*> plan_owner{nullptr};
+  TaskId run_id = 0;                      ///< of a recorded task: of its next or current run
+  std::size_t body_alignment = 0;         ///< of a body on the heap
+  std::vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
+  std::vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
+
+  // Asynchronous spaces only; those from `stream` on are guarded by the mutex of AsyncStreams.
+  struct DevicePredecessor {
+    Task* task;
+    TaskId id;
+  };
+  std::vector<DevicePredecessor> device_predecessors;
+  int wanted_stream = -1;         ///< that the user gave
+  int stream = -1;                ///< while it is launched
+  std::uint64_t position = 0;     ///< on the stream
+  std::uint64_t bytes = 0;        ///< that it accesses, about
+  void* start_event = nullptr;    ///< of a recording graph
+  std::uint64_t launched_ns = 0;  ///< the same, by the host's clock
+
+  /// The lines that whoever submits or runs it is going to touch.
+  void prefetch() const {
+    prefetch_to_write(this);
+    prefetch_to_write(&ops);
+    prefetch_to_write(&access_count);
+    prefetch_to_write(&label);
+    prefetch_to_write(storage);
+  }
+  template <class F>
+  void for_each_successor(F&& f) const {
+    for (std::uint32_t k = 0; k < successor_count; ++k) f(successor(k));
+  }
+  template <class F>
+  void for_each_access(F&& f) const {
+    for (std::uint32_t k = 0; k < access_count; ++k)
+      f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
+  }
+  /// What records and observers know the task by: each run of a recorded task is a task of its own
+  /// to them.
+  [[nodiscard]] TaskId public_id() const { return is_recorded ? run_id : id; }
+  [[nodiscard]] Task* successor(std::uint32_t k) const {
+    return k < inline_successors ? successors[k] : more_successors[k - inline_successors];
+  }
+  [[nodiscard]] Task* last_successor() const {
+    if (successor_count == 0) return nullptr;
+    return successor_count <= inline_successors ? successors[successor_count - 1]
+                                                : more_successors.back();
+  }
+  void free_body() noexcept {
+    if (!body_on_heap) return;
+    ::operator delete(body, std::align_val_t(body_alignment));
+    body_on_heap = false;
+  }
+  void clear_successors() {
+    if (successor_count > inline_successors) more_successors.clear();
+    successor_count = 0;
+  }
+  /// Takes those out for which `stays(successor)` is false. Requires: lock is held and the task is
+  /// live.
+  template <class F>
+  void keep_successors(F&& stays) {
+    std::uint32_t kept = 0;
+    for (std::uint32_t k = 0; k < successor_count; ++k) {
+      Task* const each = successor(k);
+      if (!stays(each)) continue;
+      (kept < inline_successors ? successors[kept] : more_successors[kept - inline_successors]) =
+          each;
+      ++kept;
+    }
+    if (successor_count > inline_successors)
+      more_successors.resize(kept > inline_successors ? kept - inline_successors : 0);
+    successor_count = kept;
+  }
+  /// Requires: lock is held and the task is live.
+  void add_successor(Task* successor) {
+    if (successor_count < inline_successors)
+      successors[successor_count] = successor;
+    else
+      more_successors.push_back(successor);
+    ++successor_count;
+  }
+  [[nodiscard]] TaskAccess& access(std::uint32_t k) {
+    return k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses];
+  }
+  [[nodiscard]] TaskAccess const& access(std::uint32_t k) const {
+    return k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses];
+  }
+  [[nodiscard]] StatePtr state_of(TaskAccess const& access) const {
+    return access.state < 0 ? nullptr : extras->states[static_cast<std::size_t>(access.state)];
+  }
+  [[nodiscard]] Manner manner(TaskAccess const& access) const {
+    if (access.state < 0) return {access.mode, nullptr};
+    return {access.mode, extras->states[static_cast<std::size_t>(access.state)].get()};
+  }
+  [[nodiscard]] std::span<TagPtr const> tags() const {
+    return has_extras ? std::span<TagPtr const>(extras->tags) : std::span<TagPtr const>();
+  }
+  /// The task's tag of this type, or null.
+  [[nodiscard]] AnyTag const* tag(std::type_index type) const {
+    for (TagPtr const& tag : tags())
+      if (tag->type() == type) return tag.get();
+    return nullptr;
+  }
+  TaskExtras& need_extras() {
+    if (extras == nullptr) extras = std::make_unique<TaskExtras>();
+    has_extras = true;
+    return *extras;
+  }
+  void clear_extras() {
+    if (!has_extras) return;
+    extras->states.clear();
+    extras->tags.clear();
+    extras->after.clear();
+    has_extras = false;
+  }
+  void set_state(std::uint32_t k, StatePtr const& to) {
+    std::vector<StatePtr>& states = need_extras().states;
+    access(k).state = static_cast<std::int16_t>(states.size());
+    states.push_back(to);
+  }
+  void clear_accesses() {
+    if (access_count > inline_accesses) more_accesses.clear();
+    access_count = 0;
+  }
+  void add_access(TaskAccess access) {
+    if (access_count < inline_accesses)
+      accesses[access_count] = access;
+    else
+      more_accesses.push_back(access);
+    ++access_count;
+  }
+};
+
+/// Do accesses of the two make them dependent on each other? Requires the submission lock.
+[[nodiscard]] bool conflict(Task const& a, Task const& b);
+/// The same for one access of the first.
+[[nodiscard]] bool conflict(Task const& a, TaskAccess const& access, Task const& b);
+
+/// `task "name" (#id, file:line) [pattern; write "x", read "y"]`
+[[nodiscard]] std::string describe(Task const& task);
+
+/// Memory for tasks: grows by blocks, never shrinks, reuses the task freed last. `acquire` is
+/// called by one thread at a time (under the submission lock), `recycle_chain` by any.
+class TaskSlab {
+ public:
+  static constexpr int block_size = 64;
+
+  TaskSlab() = default;
+  TaskSlab(TaskSlab const&) = delete;
+  TaskSlab& operator=(TaskSlab const&) = delete;
+  ~TaskSlab();
+
+  [[nodiscard]] Task& acquire();
+  /// Gives back tasks linked by `next` from `first` to `last`.
+  void recycle_chain(Task* first, Task* last) noexcept;
+  /// Visits every task ever made, live or not. Requires the submission lock.
+  template <class F>
+  void for_each(F&& f) {
+    for (Task* block : m_blocks)
+      for (int k = 0; k < block_size; ++k) f(block[k]);
+  }
+  [[nodiscard]] std::size_t allocated() const { return m_blocks.size() * block_size; }
+
+ private:
+  Task* m_available = nullptr;                      ///< for the submitting thread alone
+  alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole by one: no ABA
+  std::vector<Task*> m_blocks;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SERIALORDER_HPP
+#define TRELLIS_IMPL_SERIALORDER_HPP
+
+#include <Trellis_SchedulingPolicy.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// The policy of `TRELLIS_SERIAL=1`: always the task submitted first. The parts of a task come in
+/// its place: it is not over before they are, and whom it excludes must not come in between.
+class SerialOrder final : public SchedulingPolicy {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "serial"; }
+  void start(int) override {}
+  void push(ReadyTask task, int) override {
+    std::lock_guard const lock(m_mutex);
+    m_tasks.emplace(place_of(task), task);
+  }
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+    for (ReadyTask const task : ready) push(task, slot);
+    return {};
+  }
+  ReadyTask pop(int) override {
+    return pop_first([](ReadyTask) { return true; });
+  }
+  /// The first task that `wanted` says yes to.
+  ReadyTask pop_first(FunctionRef<bool(ReadyTask)> wanted) {
+    std::lock_guard const lock(m_mutex);
+    for (auto next = m_tasks.begin(); next != m_tasks.end(); ++next)
+      if (wanted(next->second)) {
+        ReadyTask const task = next->second;
+        m_tasks.erase(next);
+        return task;
+      }
+    return {};
+  }
+  [[nodiscard]] bool empty() const override {
+    std::lock_guard const lock(m_mutex);
+    return m_tasks.empty();
+  }
+
+ private:
+  /// The ids of the task and those that it is a part of, the whole first.
+  using Place = std::vector<std::uint64_t>;
+  static Place place_of(ReadyTask task) {
+    Place place;
+    for (Task const* each = task.impl(); each != nullptr; each = each->parent)
+      place.push_back(each->public_id());
+    std::reverse(place.begin(), place.end());
+    return place;
+  }
+
+  mutable std::mutex m_mutex;
+  std::map<Place, ReadyTask> m_tasks;
+};
+
+}  // namespace trellis::Impl
+
+#endif

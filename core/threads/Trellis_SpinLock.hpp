@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SPINLOCK_HPP
+#define TRELLIS_IMPL_SPINLOCK_HPP
+
+#include <atomic>
+#include <thread>
+
+namespace trellis::Impl {
+
+/// Fetches the cache line at this address, which another core has probably written, to write it
+/// soon. Only a hint: the address need not be valid.
+inline void prefetch_to_write(void const* address) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<char const*>(address)));
+#elif defined(__GNUC__)
+  __builtin_prefetch(address, 1);
+#else
+  (void)address;
+#endif
+}
+
+/// The same, to read it.
+inline void prefetch_to_read(void const* address) noexcept {
+#if defined(__GNUC__)
+  __builtin_prefetch(address, 0);
+#else
+  (void)address;
+#endif
+}
+
+/// Tells the core that this thread spins. Not by `_mm_pause`: the header that declares it takes a
+/// second to compile.
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  asm volatile("pause" ::: "memory");
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// One byte. For sections of a few dozen instructions. After a short spin it yields, so that a
+/// holder that the kernel took off its core can finish.
+///
+/// Memory order: `lock` acquires what the last `unlock` released.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    for (int spins = 0; m_locked.exchange(true, std::memory_order_acquire); ++spins) {
+      while (m_locked.load(std::memory_order_relaxed)) {
+        if (++spins < 64)
+          cpu_relax();
+        else
+          std::this_thread::yield();
+      }
+    }
+  }
+  bool try_lock() noexcept {
+    return !m_locked.load(std::memory_order_relaxed) &&
+           !m_locked.exchange(true, std::memory_order_acquire);
+  }
+  void unlock() noexcept { m_locked.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> m_locked{false};
+};
+
+}  // namespace trellis::Impl
+
+#endif

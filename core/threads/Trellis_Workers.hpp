@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WORKERS_HPP
+#define TRELLIS_IMPL_WORKERS_HPP
+
+#include <Trellis_Space.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_KeptBodies.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <array>
+#include <chrono>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+using Condition = FunctionRef<bool()>;
+
+/// What belongs to one thread while it runs tasks: a worker, or a thread in `wait()`.
+struct alignas(128) Slot {
+  int number = 0;  ///< negative: of a thread that runs no tasks
+  std::string name;
+  bool is_main = false;
+  bool is_guest = false;    ///< for threads of the user's, one at a time
+  bool has_permit = false;  ///< its thread runs tasks, see Workers; for this thread alone
+  bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
+  bool waits = false;      ///< its thread is in wait(); for this thread alone
+  std::atomic<std::uint64_t> completed{0};  ///< tasks; written by this slot's thread alone
+  KeptTasks kept;
+  std::vector<Task*> ready;  ///< scratch of a completion
+  /// Ready tasks that this thread has in hand while it runs destructors of the user's, see
+  /// Engine::Holding.
+  std::vector<Task**> holding;
+  std::vector<std::pair<SpaceAdapter*, void*>> instances;
+  // See Engine::stay_behind.
+  int until_pause = 0;  ///< tasks
+  std::chrono::steady_clock::time_point paused_at{};
+  std::uint64_t seen_submitted = 0;
+  Task* freed_first = nullptr;  ///< tasks to give back to the slab, a chain
+  Task* freed_last = nullptr;
+  int freed_count = 0;
+
+  // Guarded by the mutex of Workers.
+  std::condition_variable wakeup;
+  bool woken = false;
+  Condition const* waits_for = nullptr;  ///< of a thread in wait()
+
+  /// A guest has it, or the main thread. It is given back with release order when nothing of it is
+  /// read or written any more, and taken with acquire order.
+  std::atomic<bool> in_use{false};
+};
+
+/// When a thread in `work_until` goes on.
+struct Until {
+  Condition done;  ///< asked after each task, and while it sleeps
+  /// Null, or: when it finds no task, and this is true, it goes on as well, after a short sleep at
+  /// most.
+  Condition const* rather_than_sleep = nullptr;
+};
+
+/// Where workers get their tasks from: the engine.
+class TaskSource {
+ public:
+  virtual Task* pop(Slot& slot) = 0;
+  /// Runs the task and whatever the policy keeps on this slot after it, until `stop` says so.
+  virtual void run(Task* task, Slot& slot, Condition stop) = 0;
+  /// Sequentially consistent: sees every push that was over when the call began.
+  [[nodiscard]] virtual bool has_ready(Slot const& slot) const = 0;
+  /// The slot found nothing to do.
+  virtual void idle(Slot& slot) = 0;
+  /// The slot's thread may stop looking for tasks.
+  virtual void leaves(Slot& slot) = 0;
+
+ protected:
+  ~TaskSource() = default;
+};
+
+/// The threads of one graph, and who of them sleeps.
+///
+/// A slot belongs to the main thread, a worker, or a guest: another thread of the user's while it
+/// waits. There are enough slots for all workers, those that replace blocked ones included; guests
+/// that find none do not run tasks but sleep until what they wait for has come.
+///
+/// At most `permits` threads run tasks or look for some; a thread in `wait()` is one of them, and
+/// takes the place of a worker, which goes to sleep after its current task. A thread that waits
+/// inside a task gives its permit to another, which is started if need be. Workers are started when
+/// there is work for them.
+///
+/// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads
+/// `m_searching` and `m_spare`; a thread that goes to sleep first takes itself off `m_searching`,
+/// then adds its permit to `m_spare`, then asks `has_ready` once more. All six are sequentially
+/// consistent, so in their single order either the first one sees the permit, and wakes, or the
+/// second one sees the task, and stays awake. Whoever saw another thread searching may rely on that
+/// thread to ask once more. `waits_for` conditions are evaluated under the mutex by every thread
+/// that goes to sleep or leaves, after its own completions, so the last one to finish finds who
+/// waits for that. Whoever makes a condition true in another way (destroyed a body, asked a device)
+/// does so sequentially consistently and then reads `m_asleep_waiting`, which a thread adds itself
+/// to before it asks its condition for the last time.
+class Workers {
+ public:
+  static constexpr int most_permits = 4096;
+  static constexpr int most_guests = 128;  ///< that run tasks at the same time
+  static constexpr int max_blocked = 128;  ///< tasks that wait inside their bodies
+
+  Workers(TaskSource& source, int permits, int threads_per_worker);
+  Workers(Workers const&) = delete;
+  Workers& operator=(Workers const&) = delete;
+  ~Workers();
+
+  /// Stops and joins all threads and destroys the instances. Requires that no task is in flight.
+  void stop();
+
+  /// A task has been pushed: wakes or starts a worker when that helps.
+  void ready_added() {
+    if (m_searching.load(std::memory_order_seq_cst) == 0 &&
+        m_spare.load(std::memory_order_seq_cst) > 0)
+      wake_one();
+  }
+  /// A task for the main thread has been pushed.
+  void main_ready_added();
+  /// Something happened that a sleeping thread in `wait()` may be waiting for.
+  void wake_waiters();
+  /// True when a thread in `wait()`, or at the cap, sleeps.
+  [[nodiscard]] bool anyone_waits() const {
+    return m_asleep_waiting.load(std::memory_order_seq_cst) > 0;
+  }
+  /// True when a thread should stop running tasks for another to run them.
+  [[nodiscard]] bool oversubscribed() const { return m_spare.load(std::memory_order_relaxed) < 0; }
+
+  /// Runs tasks on the calling thread, which is in no task of this graph, until `done`.
+  void work_until(Condition done) { work_until(Until{done}); }
+  void work_until(Until const& until);
+  /// The same without running tasks.
+  void sleep_until(Until const& until);
+  /// As long as one is there the thread of a slot does not work, and another one may run tasks in
+  /// its place.
+  class Absence {
+   public:
+    Absence(Workers& workers, Slot& slot);
+    Absence(Absence const&) = delete;
+    Absence& operator=(Absence const&) = delete;
+    ~Absence();
+
+   private:
+    Workers& m_workers;
+    Slot& m_slot;
+  };
+  /// Sleeps inside a task until `done`; another thread may run tasks meanwhile.
+  void block_until(Condition done, Slot& slot);
+
+  /// This slot's instance of a space; made at the first call.
+  [[nodiscard]] void* instance(Slot& slot, SpaceAdapter& space);
+
+  /// Numbers of slots are below this.
+  [[nodiscard]] int max_slots() const { return static_cast<int>(m_slots.size()); }
+  [[nodiscard]] int slot_count() const { return m_slot_count.load(std::memory_order_acquire); }
+  [[nodiscard]] Slot const& slot(int k) const { return *m_slots[static_cast<std::size_t>(k)]; }
+  [[nodiscard]] Slot& slot(int k) { return *m_slots[static_cast<std::size_t>(k)]; }
+  [[nodiscard]] int permits() const { return m_permits; }
+  [[nodiscard]] int threads_per_worker() const { return m_threads_per_worker; }
+  [[nodiscard]] std::uint64_t completed() const;
+  [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
+
+ private:
+  void wake_one();
+  void background(Slot& slot);
+  void work(Slot& slot, Until const* until);
+  void sleep(Slot& slot, Until const* until);
+  void sleep_until(Until const& until, Slot& sleeper);
+  Slot* enter();
+  void leave(Slot& slot);
+
+  // The mutex is held in all of these.
+  Slot& new_slot(std::string name);
+  void add_permit(int by);
+  void wake(Slot& slot);
+  void wake_waiters_locked();
+
+  TaskSource& m_source;
+  int const m_permits;
+  int const m_threads_per_worker;
+  std::thread::id const m_main_thread = std::this_thread::get_id();
+
+  std::vector<std::unique_ptr<Slot>> m_slots;  ///< its size does not change
+  std::atomic<int> m_slot_count{0};
+
+  alignas(64) std::atomic<int> m_searching{0};  ///< threads that look for a task
+  std::atomic<int> m_spare{0};  ///< permits that no thread has; negative: too many threads work
+  std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
+  alignas(64) std::mutex m_mutex;
+  std::vector<Slot*> m_sleeping;  ///< may be woken for a task
+  std::vector<Slot*>
+      m_blocked;  ///< wait only for their condition: inside a task, or without a slot
+  int m_blocked_tasks = 0;
+  int m_guests = 0;
+  std::vector<std::thread> m_threads;
+  std::atomic<bool> m_stopping{false};
+};
+
+}  // namespace trellis::Impl
+
+#endif

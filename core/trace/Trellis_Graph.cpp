@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_Graph.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace trellis {
+
+std::string_view to_string(TaskState state) {
+  switch (state) {
+    case TaskState::pending:
+      return "pending";
+    case TaskState::ready:
+      return "ready";
+    case TaskState::running:
+      return "running";
+    case TaskState::done:
+      return "done";
+    case TaskState::failed:
+      return "failed";
+    case TaskState::cancelled:
+      return "cancelled";
+  }
+  return "unknown state";
+}
+
+std::string_view to_string(EdgeReason reason) {
+  switch (reason) {
+    case EdgeReason::access:
+      return "access";
+    case EdgeReason::after:
+      return "after";
+    case EdgeReason::synchronizing:
+      return "synchronizing";
+    case EdgeReason::exclusion:
+      return "exclusion";
+    case EdgeReason::rule:
+      return "rule";
+  }
+  return "unknown reason";
+}
+
+Graph::Graph(std::vector<TaskRecord> nodes, std::vector<EdgeRecord> edges)
+    : m_nodes(std::move(nodes)), m_edges(std::move(edges)) {
+  m_position.reserve(m_nodes.size());
+  for (std::size_t p = 0; p != m_nodes.size(); ++p) {
+    auto const [other, inserted] = m_position.emplace(m_nodes[p].id, p);
+    if (!inserted) {
+      throw Error(Error::Kind::bad_input,
+                  "two tasks of a graph have the id " + std::to_string(m_nodes[p].id) + ": \"" +
+                      m_nodes[other->second].label + "\" and \"" + m_nodes[p].label + "\"");
+    }
+  }
+
+  // Positions are looked up once; both adjacencies are then made by counting.
+  std::vector<std::pair<std::size_t, std::size_t>> ends;
+  ends.reserve(m_edges.size());
+  for (EdgeRecord const& edge : m_edges) {
+    auto const from = m_position.find(edge.from);
+    auto const to = m_position.find(edge.to);
+    if (from == m_position.end() || to == m_position.end()) {
+      throw Error(Error::Kind::bad_input,
+                  "an edge leads from task " + std::to_string(edge.from) + " to task " +
+                      std::to_string(edge.to) + " (" + std::string(to_string(edge.reason)) +
+                      "), but task " +
+                      std::to_string(from == m_position.end() ? edge.from : edge.to) +
+                      " is not among the nodes of the graph");
+    }
+    ends.emplace_back(from->second, to->second);
+  }
+  auto const fill = [&](Adjacency& adjacency, auto key, auto neighbour) {
+    adjacency.begin.assign(m_nodes.size() + 1, 0);
+    adjacency.to.resize(ends.size());
+    for (auto const& edge : ends) ++adjacency.begin[edge.*key + 1];
+    for (std::size_t p = 0; p != m_nodes.size(); ++p) adjacency.begin[p + 1] += adjacency.begin[p];
+    std::vector<std::size_t> next(adjacency.begin.begin(), adjacency.begin.end() - 1);
+    for (auto const& edge : ends) adjacency.to[next[edge.*key]++] = edge.*neighbour;
+  };
+  using Ends = std::pair<std::size_t, std::size_t>;
+  fill(m_out, &Ends::first, &Ends::second);
+  fill(m_in, &Ends::second, &Ends::first);
+}
+
+std::size_t Graph::position(TaskId id) const {
+  if (auto const found = m_position.find(id); found != m_position.end()) return found->second;
+  std::string text = "no task has the id " + std::to_string(id) + ": ";
+  if (m_nodes.empty()) {
+    text += "this graph has no tasks (it keeps them only when TaskGraphOptions::record is set)";
+  } else {
+    auto const [least, greatest] = std::minmax_element(
+        m_nodes.begin(), m_nodes.end(), [](auto const& a, auto const& b) { return a.id < b.id; });
+    text += "this graph has " + std::to_string(m_nodes.size()) +
+            (m_nodes.size() == 1 ? " task" : " tasks") + " with ids from " +
+            std::to_string(least->id) + " to " + std::to_string(greatest->id);
+  }
+  throw Error(Error::Kind::bad_input, text);
+}
+
+std::vector<TaskId> Graph::neighbours(Adjacency const& adjacency, TaskId id) const {
+  std::size_t const p = position(id);
+  std::vector<TaskId> ids;
+  ids.reserve(adjacency.begin[p + 1] - adjacency.begin[p]);
+  for (std::size_t i = adjacency.begin[p]; i != adjacency.begin[p + 1]; ++i) {
+    ids.push_back(m_nodes[adjacency.to[i]].id);
+  }
+  // Two tasks may be joined by several edges, one per reason.
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+TaskRecord const& Graph::node(TaskId id) const {
+  return m_nodes[position(id)];
+}
+
+std::vector<TaskId> Graph::parts(TaskId id) const {
+  std::vector<TaskId> ids;
+  for (TaskRecord const& task : m_nodes)
+    if (task.parent == id) ids.push_back(task.id);
+  return ids;
+}
+
+std::vector<TaskId> Graph::find(std::string_view label) const {
+  std::vector<TaskId> ids;
+  for (TaskRecord const& task : m_nodes) {
+    if (task.label == label) ids.push_back(task.id);
+  }
+  return ids;
+}
+
+std::vector<TaskId> Graph::predecessors(TaskId id) const {
+  return neighbours(m_in, id);
+}
+
+std::vector<TaskId> Graph::successors(TaskId id) const {
+  return neighbours(m_out, id);
+}
+
+bool Graph::reaches(TaskId from, TaskId to) const {
+  std::size_t const goal = position(to);
+  // An own stack and not recursion: a path may be as long as the graph. `from` itself starts
+  // unseen, so that a path back to it is found.
+  std::vector<std::size_t> stack{position(from)};
+  std::vector<bool> seen(m_nodes.size(), false);
+  while (!stack.empty()) {
+    std::size_t const p = stack.back();
+    stack.pop_back();
+    for (std::size_t i = m_out.begin[p]; i != m_out.begin[p + 1]; ++i) {
+      std::size_t const next = m_out.to[i];
+      if (next == goal) return true;
+      if (seen[next]) continue;
+      seen[next] = true;
+      stack.push_back(next);
+    }
+  }
+  return false;
+}
+
+}  // namespace trellis

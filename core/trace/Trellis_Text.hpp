@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TEXT_HPP
+#define TRELLIS_TEXT_HPP
+
+#include <Trellis_Graph.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// What the writers of pictures and traces share about text. Labels come from users: they may hold
+/// anything, and the files must still be well-formed. Numbers are formatted here and not by the
+/// stream, whose locale may group digits or write a decimal comma.
+namespace trellis::Impl {
+
+/// The code point that starts at `at`, which moves behind it; U+FFFD, and one byte on, where the
+/// text is not UTF-8.
+inline char32_t next_code_point(std::string_view text, std::size_t& at) {
+  constexpr char32_t replacement = 0xFFFD;
+  auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  unsigned char const first = byte(at);
+  std::size_t const begin = at++;
+  if (first < 0x80) return first;
+  std::size_t const length = first >= 0xF0 && first < 0xF5 ? 4
+                             : first >= 0xE0               ? 3
+                             : first >= 0xC2               ? 2
+                                                           : 0;
+  if (length == 0 || first >= 0xF5 || begin + length > text.size()) return replacement;
+  char32_t point = first & (0xFFu >> (length + 1));
+  for (std::size_t i = 1; i != length; ++i) {
+    if ((byte(begin + i) & 0xC0) != 0x80) return replacement;
+    point = (point << 6) | (byte(begin + i) & 0x3Fu);
+  }
+  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  bool const surrogate = point >= 0xD800 && point <= 0xDFFF;
+  if (point < least[length] || point > 0x10FFFF || surrogate) return replacement;
+  at = begin + length;
+  return point;
+}
+
+inline void append_utf8(std::string& out, char32_t point) {
+  auto const put = [&](char32_t byte) {
+    out += static_cast<char>(static_cast<unsigned char>(byte));
+  };
+  if (point < 0x80) {
+    put(point);
+  } else if (point < 0x800) {
+    put(0xC0 | (point >> 6));
+    put(0x80 | (point & 0x3F));
+  } else if (point < 0x10000) {
+    put(0xE0 | (point >> 12));
+    put(0x80 | ((point >> 6) & 0x3F));
+    put(0x80 | (point & 0x3F));
+  } else {
+    put(0xF0 | (point >> 18));
+    put(0x80 | ((point >> 12) & 0x3F));
+    put(0x80 | ((point >> 6) & 0x3F));
+    put(0x80 | (point & 0x3F));
+  }
+}
+
+/// Control characters that no XML document and no picture may hold.
+inline bool is_unprintable(char32_t point) {
+  bool const control =
+      (point < 0x20 && point != '\n' && point != '\t') || (point >= 0x7F && point < 0xA0);
+  return control || point == 0xFFFE || point == 0xFFFF;
+}
+
+/// "read x [0, 64)"
+inline std::string to_text(AccessRecord const& access) {
+  std::string text = access.mode + ' ' + access.resource;
+  if (!access.area.empty()) text += ' ' + access.area;
+  return text;
+}
+
+/// "solver.cpp:42", or nothing when the call site is not known.
+inline std::string call_site(TaskRecord const& task) {
+  return task.file.empty() ? std::string() : task.file + ':' + std::to_string(task.line);
+}
+
+/// `value` / 10^`scale` in decimal, exact, without trailing zeros: (1500, 3) is "1.5".
+inline std::string decimal(std::uint64_t value, int scale) {
+  std::string digits = std::to_string(value);
+  if (scale == 0) return digits;
+  auto const places = static_cast<std::size_t>(scale);
+  if (digits.size() <= places) digits.insert(0, places + 1 - digits.size(), '0');
+  digits.insert(digits.size() - places, 1, '.');
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits;
+}
+
+}  // namespace trellis::Impl
+
+#endif

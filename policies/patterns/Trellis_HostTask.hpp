@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_HOSTTASK_HPP
+#define TRELLIS_HOSTTASK_HPP
+
+#include <Trellis_Future.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_BoundFunctor.hpp>
+#include <impl/Trellis_Submit.hpp>
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// With this header any callable can be a task: plain host code, or a library call that takes an
+/// execution space instance.
+namespace trellis {
+
+namespace Impl {
+
+/// Stands for the space of a host task whose callable takes a TaskScope.
+struct Scoped {};
+template <class Space>
+inline constexpr bool is_host_v = std::is_void_v<Space> || std::is_same_v<Space, Scoped>;
+
+/// Calls `callable(arguments..., views...)` and keeps the result.
+template <class Space, class Result, class Callable, class Views>
+struct CallBody {
+  static constexpr std::string_view pattern = is_host_v<Space> ? "host_task" : "space_task";
+  Callable callable;
+  Views views;
+  std::shared_ptr<FutureState<Result>> state;
+
+  void run(void* instance, Label const& label) {
+    ToolsRegion const region(label);
+    state->value.emplace(call(callable, views, instance));
+  }
+
+  static decltype(auto) call(Callable& callable, Views& views, void* instance) {
+    return std::apply(
+        [&](auto&... view) -> decltype(auto) {
+          if constexpr (std::is_void_v<Space>) {
+            return std::invoke(callable, view...);
+          } else if constexpr (std::is_same_v<Space, Scoped>) {
+            TaskScope self = ScopeAccess::running();
+            return std::invoke(callable, self, view...);
+          } else {
+            return std::invoke(callable, *static_cast<Space const*>(instance), view...);
+          }
+        },
+        views);
+  }
+};
+template <class Space, class Callable, class Views>
+struct CallBody<Space, void, Callable, Views> {
+  static constexpr std::string_view pattern = is_host_v<Space> ? "host_task" : "space_task";
+  Callable callable;
+  Views views;
+
+  void run(void* instance, Label const& label) {
+    ToolsRegion const region(label);
+    CallBody<Space, int, Callable, Views>::call(callable, views, instance);
+  }
+};
+
+template <class Callable, class List>
+struct CallResult;
+template <class Callable, class... A>
+struct CallResult<Callable, TypeList<A...>> {
+  static constexpr bool callable = std::is_invocable_v<Callable&, A...>;
+  static auto type() {
+    if constexpr (callable)
+      return std::type_identity<std::decay_t<std::invoke_result_t<Callable&, A...>>>{};
+  }
+};
+template <class Tuple>
+struct MutableList;
+template <class... T>
+struct MutableList<std::tuple<T...>> {
+  using type = TypeList<T&...>;
+};
+
+template <class Space, class... Annotations, class Callable>
+auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& policy,
+                 Callable&& callable) {
+  using F = std::remove_cvref_t<Callable>;
+  using Views = decltype(arguments_of(policy.annotations()));
+  using Instance = std::conditional_t<std::is_void_v<Space>, TypeList<>,
+                                      TypeList<std::add_lvalue_reference_t<Space const>>>;
+  using Long = CallResult<F, typename Concat<Instance, typename MutableList<Views>::type>::type>;
+  using Short = CallResult<F, Instance>;
+  using WithScope = TypeList<TaskScope&>;
+  using ScopedLong =
+      CallResult<F, typename Concat<WithScope, typename MutableList<Views>::type>::type>;
+  using ScopedShort = CallResult<F, WithScope>;
+  auto const submit_with = [&]<class How, class Result>(std::type_identity<How>,
+                                                        std::type_identity<Result>,
+                                                        auto const& views) {
+    using Body = CallBody<How, Result, F, decltype(views())>;
+    if constexpr (std::is_void_v<Result>) {
+      auto const make = [&] { return Body{std::forward<Callable>(callable), views()}; };
+      return FutureAccess::make(submit_made<Space>(std::move(label), policy, make, nullptr));
+    } else {
+      auto state = std::make_shared<FutureState<Result>>();
+      auto const make = [&] { return Body{std::forward<Callable>(callable), views(), state}; };
+      TaskHandle const handle = submit_made<Space>(std::move(label), policy, make, nullptr);
+      return FutureAccess::make<Result>(handle, std::move(state));
+    }
+  };
+  auto const views = [&] { return arguments_of(policy.annotations()); };
+  auto const no_views = [] { return std::tuple<>(); };
+  constexpr std::type_identity<Space> plain;
+  constexpr std::type_identity<Scoped> scoped;
+  // Only asked when the forms before do not fit: a generic callable may not compile with a
+  // TaskScope.
+  if constexpr (Long::callable) {
+    return submit_with(plain, Long::type(), views);
+  } else if constexpr (Short::callable) {
+    return submit_with(plain, Short::type(), no_views);
+  } else {
+    static_assert(std::is_void_v<Space> && (ScopedLong::callable || ScopedShort::callable),
+                  "Trellis: the callable of a host_task takes nothing or the annotated Views in "
+                  "order (a View "
+                  "annotated with read comes "
+                  "with const elements), and before them a TaskScope& if it likes; that of a "
+                  "space_task takes "
+                  "the execution space instance before them");
+    if constexpr (ScopedLong::callable)
+      return submit_with(scoped, ScopedLong::type(), views);
+    else if constexpr (ScopedShort::callable)
+      return submit_with(scoped, ScopedShort::type(), no_views);
+  }
+}
+
+}  // namespace Impl
+
+/// Submits a task that calls `callable()`, or `callable(views...)` with the annotated Views, on a
+/// host thread as soon as its accesses allow; returns at once. The Future holds what it returns.
+///
+/// A callable whose first parameter is a `TaskScope&` can split the task into parts and give up
+/// accesses, see Trellis_TaskScope.hpp.
+template <class... Annotations, class Callable>
+auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
+               Callable&& callable) {
+  return Impl::submit_call<void>(std::move(label), policy, std::forward<Callable>(callable));
+}
+
+/// Submits a task that calls `callable(instance)`, or `callable(instance, views...)`, with an
+/// execution space instance of its own, so that any library call that takes one (Kokkos Kernels,
+/// ...) can be a task. The space is the default execution space or the one given with `on<Space>`.
+/// The Future holds what it returns.
+template <class... Annotations, class Callable>
+auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
+                Callable&& callable) {
+  using Target = typename Impl::TargetSpace<Annotations...>::type;
+  using Space = std::conditional_t<std::is_void_v<Target>, Kokkos::DefaultExecutionSpace,
+                                   typename Impl::RunOn<Target>::body_space>;
+  return Impl::submit_call<Space>(std::move(label), policy, std::forward<Callable>(callable));
+}
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_PARALLELFOR_HPP
+#define TRELLIS_PARALLELFOR_HPP
+
+#include <Trellis_Future.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_BoundFunctor.hpp>
+#include <impl/Trellis_LaunchPolicy.hpp>
+#include <impl/Trellis_RebindPolicy.hpp>
+#include <impl/Trellis_Submit.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <string_view>
+#include <utility>
+
+namespace trellis {
+
+namespace Impl {
+
+template <class Traits, class Functor>
+struct ForBody {
+  static constexpr std::string_view pattern = "parallel_for";
+  static constexpr bool kokkos_copies_it = true;
+  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
+  typename Traits::Range range;
+  Functor functor;
+
+  void run(void* instance, Label const& label) {
+    using Space = typename Traits::execution_space;
+    Kokkos::parallel_for(kernel_name(label),
+                         launched(Traits::on(range, *static_cast<Space const*>(instance))),
+                         functor);
+  }
+};
+
+}  // namespace Impl
+
+/// Submits a task that runs `Kokkos::parallel_for` with the policy's base as soon as its accesses
+/// allow; returns at once.
+///
+/// The functor is called as Kokkos would (tag, indices), or with the annotated Views, in order,
+/// behind the indices: a View annotated with `read` as `read_view<V>`, one with `atomic_add` or
+/// `atomic_mul` as `atomic_view<V>`, others as they are. Throws `Error` for a negative range,
+/// `after(...)` of another graph, and after Kokkos::finalize().
+template <class Base, class... Annotations, class Functor>
+Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy,
+                          Functor&& functor) {
+  static_assert(!std::is_same_v<Base, Impl::Once>,
+                "Trellis: parallel_for needs a range: ResourcePolicy(graph, n, ...)");
+  using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
+  Impl::require_valid<Traits>(label, policy.base());
+  auto const prepared = [&] {
+    return Impl::prepare_functor<void, Traits, Impl::TypeList<>>(std::forward<Functor>(functor),
+                                                                 policy);
+  };
+  auto const make = [&] {
+    return Impl::ForBody<Traits, decltype(prepared())>{Traits::keep(policy.base()), prepared()};
+  };
+  return Impl::FutureAccess::make(
+      Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make, nullptr));
+}
+
+}  // namespace trellis
+
+#endif
