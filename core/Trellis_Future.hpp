@@ -3,9 +3,8 @@
 #define TRELLIS_FUTURE_HPP
 
 #include <Trellis_Error.hpp>
-#include <Trellis_Graph.hpp>
-#include <task/Trellis_Failure.hpp>
-#include <engine/Trellis_Submission.hpp>
+#include <task/Trellis_FailurePtr.hpp>
+#include <task/Trellis_TaskHandle.hpp>
 
 #include <memory>
 #include <optional>

@@ -2,12 +2,14 @@
 #ifndef TRELLIS_GRAPH_HPP
 #define TRELLIS_GRAPH_HPP
 
+#include <Trellis_TaskId.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,9 +17,6 @@
 /// scheduling graph and, with time stamps, its trace. All are plain values: copies taken at the
 /// moment of the call. They are complete only when the graph records (`TaskGraphOptions::record`).
 namespace trellis {
-
-/// Number of a task: its position in the order of submission, from 1. 0 is no task.
-using TaskId = std::uint64_t;
 
 enum class TaskState : std::uint8_t {
   pending,    ///< has unfinished predecessors
@@ -125,20 +124,12 @@ class Graph {
   void write_dot(std::ostream& out) const;
 
  private:
-  // The neighbours of the node at position p are to[begin[p]] up to to[begin[p + 1]], as positions.
-  struct Adjacency {
-    std::vector<std::size_t> begin;
-    std::vector<std::size_t> to;
-  };
-
+  struct Index;
+  [[nodiscard]] bool has(TaskId id) const;
   [[nodiscard]] std::size_t position(TaskId id) const;
-  [[nodiscard]] std::vector<TaskId> neighbours(Adjacency const& adjacency, TaskId id) const;
-
   std::vector<TaskRecord> m_nodes;
   std::vector<EdgeRecord> m_edges;
-  std::unordered_map<TaskId, std::size_t> m_position;
-  Adjacency m_in;
-  Adjacency m_out;
+  std::shared_ptr<Index const> m_index;  ///< who is where, and next to whom; copies share it
 };
 
 /// Derived from accesses and submission order alone.

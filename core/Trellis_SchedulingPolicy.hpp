@@ -5,7 +5,6 @@
 #include <Trellis_Tag.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -79,7 +78,7 @@ class SchedulingPolicy {
 
  private:
   friend class Impl::Engine;
-  std::atomic<bool> m_serves_a_graph{false};
+  bool m_serves_a_graph = false;  ///< the engine's, which uses it atomically
 };
 
 /// The default. Each slot has its own double-ended queue: a finished task's first ready successor

@@ -3,13 +3,10 @@
 #define TRELLIS_TOKEN_HPP
 
 #include <Trellis_Area.hpp>
-#include <Trellis_Error.hpp>
 
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace trellis {
 
@@ -21,47 +18,26 @@ namespace trellis {
 /// parts are independent of each other, and each conflicts with the whole.
 class Token {
  public:
-  explicit Token(std::string label, std::size_t parts = 1)
-      : m_whole(std::make_shared<Whole>(std::move(label), parts)), m_count(parts) {
-    if (parts == 0)
-      throw Error(Error::Kind::bad_input, "Trellis: token \"" + this->label() + "\" has no parts");
-  }
+  /// Throws `Error` when it has no parts.
+  explicit Token(std::string label, std::size_t parts = 1);
 
-  [[nodiscard]] std::string const& label() const { return m_whole->label; }
+  [[nodiscard]] std::string const& label() const;
   /// How many parts this one has.
   [[nodiscard]] std::size_t parts() const { return m_count; }
   /// The part with this number, from 0. Throws `Error` when there is none.
   [[nodiscard]] Token part(std::size_t k) const { return part(k, k + 1); }
   /// The parts from `first` up to, but not including, `last`.
-  [[nodiscard]] Token part(std::size_t first, std::size_t last) const {
-    if (first >= last || last > m_count)
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: token \"" + label() + "\" has " + std::to_string(m_count) +
-                      " parts; there are no parts from " + std::to_string(first) + " to before " +
-                      std::to_string(last));
-    Token part = *this;
-    part.m_first += first;
-    part.m_count = last - first;
-    return part;
-  }
+  [[nodiscard]] Token part(std::size_t first, std::size_t last) const;
 
   /// The token's place in the address space, which nothing else can have while the token lives: a
   /// byte for each part.
-  [[nodiscard]] Area area() const {
-    return Area::contiguous(m_whole->places.data() + m_first, m_count);
-  }
+  [[nodiscard]] Area area() const;
   /// The place of the token that this one is a part of.
-  [[nodiscard]] Area whole() const {
-    return Area::contiguous(m_whole->places.data(), m_whole->places.size());
-  }
+  [[nodiscard]] Area whole() const;
   friend bool operator==(Token const&, Token const&) = default;
 
  private:
-  struct Whole {
-    Whole(std::string name, std::size_t parts) : label(std::move(name)), places(parts) {}
-    std::string label;
-    std::vector<char> places;
-  };
+  struct Whole;
   std::shared_ptr<Whole> m_whole;
   std::size_t m_first = 0;
   std::size_t m_count;

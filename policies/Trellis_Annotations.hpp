@@ -4,6 +4,7 @@
 
 #include <Trellis_Access.hpp>
 #include <Trellis_Future.hpp>
+#include <Trellis_Graph.hpp>  // before the names below, which its enumerators share
 #include <Trellis_Tag.hpp>
 #include <Trellis_Token.hpp>
 #include <access/Trellis_AnyState.hpp>

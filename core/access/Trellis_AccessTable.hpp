@@ -5,6 +5,7 @@
 #include <Trellis_Access.hpp>
 #include <Trellis_Area.hpp>
 #include <Trellis_Graph.hpp>
+#include <access/Trellis_AccessRequest.hpp>
 #include <access/Trellis_AnyState.hpp>
 #include <access/Trellis_AreaIndex.hpp>
 #include <task/Trellis_FunctionRef.hpp>
@@ -23,47 +24,6 @@ namespace trellis::Impl {
 struct Task;
 class TaskSlab;
 class FailureLog;
-
-/// What is asked of a resource only when an area of it is met for the first time.
-struct ResourceInfo {
-  std::string label;
-  std::uintptr_t begin = 0;  ///< the allocation
-  std::uintptr_t end = 0;
-};
-
-/// Keeps an allocation alive, and knows who else does.
-class ResourceHold {
- public:
-  virtual ~ResourceHold() = default;
-  /// References to the allocation, with this one.
-  [[nodiscard]] virtual long holders() const = 0;
-};
-
-/// What the engine may ask of the subject of an access (a View) during submission.
-struct SubjectOps {
-  void (*describe)(void const* subject, ResourceInfo& info);
-  /// False when the subject has a label and it is not this one. Cheap. Null: a subject's label
-  /// never changes.
-  bool (*may_have_label)(void const* subject, std::string const& label) = nullptr;
-  /// Null, also as a result: nobody counts the references to it.
-  std::unique_ptr<ResourceHold> (*hold)(void const* subject) = nullptr;
-};
-
-/// One access as the typed fronts hand it in.
-struct AccessRequest {
-  Area area;
-  Mode mode;
-  void const* subject;
-  SubjectOps const* ops;
-  /// A state of the user's, or null; then `mode` is `write`. Lives during the call.
-  StatePtr const* state = nullptr;
-
-  [[nodiscard]] bool counts() const { return mode != Mode::none && !area.empty(); }
-  [[nodiscard]] Manner manner() const { return {mode, state != nullptr ? state->get() : nullptr}; }
-};
-
-/// The label of the resource that is asked for, in quotation marks, for messages.
-[[nodiscard]] std::string name_of(AccessRequest const& request);
 
 struct AreaEntry;
 

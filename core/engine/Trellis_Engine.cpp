@@ -27,7 +27,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_root(m_slab, m_failures, *options.record),
       m_streams(*options.streams, m_recorder.get()),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
-  if (m_policy->m_serves_a_graph.exchange(true))
+  if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
     throw Error(Error::Kind::bad_input,
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
                     "\" given to " + m_options.name +
@@ -38,7 +38,7 @@ Engine::Engine(TaskGraphOptions const& options)
 }
 
 Engine::~Engine() {
-  m_policy->m_serves_a_graph.store(false);
+  std::atomic_ref(m_policy->m_serves_a_graph).store(false);
 }
 
 void Engine::close() noexcept {

@@ -15,8 +15,10 @@
 #include <task/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Recorder.hpp>
 #include <task/Trellis_Scope.hpp>
-#include <engine/Trellis_Submission.hpp>
+#include <graph/Trellis_GraphControl.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 

@@ -6,8 +6,10 @@
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <plan/Trellis_PlanState.hpp>
-#include <engine/Trellis_Submission.hpp>
+#include <graph/Trellis_GraphControl.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskSlab.hpp>
 
 #include <array>
 #include <atomic>

@@ -9,7 +9,8 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <engine/Trellis_Submission.hpp>
+#include <graph/Trellis_GraphControl.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 

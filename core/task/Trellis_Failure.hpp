@@ -4,6 +4,7 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_Graph.hpp>
+#include <task/Trellis_FailurePtr.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
 #include <atomic>
@@ -28,8 +29,6 @@ struct Failure {
       of_part;  ///< not null: this task's body did not throw, but a part of it failed
   mutable std::atomic<bool> observed{false};  ///< a `get()` has thrown it
 };
-using FailurePtr = std::shared_ptr<Failure const>;
-
 /// What a task throws that waits for its parts when one has failed. If it leaves the body, the
 /// part's failure stays the task's.
 class PartFailed final : public Error {
@@ -85,9 +84,6 @@ class FailureLog {
   Report m_unreported;
   std::atomic<bool> m_any{false};
 };
-
-/// `get()` on a task with this failure: failed itself, or cancelled.
-[[nodiscard]] Error make_error(TaskId task, std::string const& task_text, Failure const& failure);
 
 }  // namespace trellis::Impl
 

@@ -3,6 +3,7 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_Scope.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskSlab.hpp>
 
 namespace trellis::Impl {
 

@@ -8,7 +8,9 @@
 #include <Trellis_Space.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AnyState.hpp>
+#include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
+#include <task/Trellis_TaskOps.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
 #include <atomic>
@@ -28,30 +30,6 @@ struct AreaEntry;
 struct PlanState;
 struct Scope;
 
-/// What the typed fronts know of a task's body, as plain functions. A body lives in the task's
-/// storage.
-struct TaskOps {
-  std::string_view pattern;  ///< "parallel_for", ...
-  /// Runs the body on an instance of the task's space (null for a host task). May throw.
-  void (*run)(void* body, void* instance, Label const& label);
-  void (*destroy)(void* body) noexcept;
-  /// Tells the body's future, if it has one, that there will be no result; with a null failure,
-  /// that there may be one after all (a recorded task runs again).
-  void (*fail)(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
-  /// Makes a copy of the body elsewhere. Null: it may have none.
-  void (*copy)(void const* body, void* to) = nullptr;
-  std::size_t size = 0;  ///< of the body, if it has copies
-  /// Of a task on an asynchronous space: what `run` launched is done. Puts a result where the
-  /// future finds it. Null: nothing to do. May throw.
-  void (*finish)(void* body) = nullptr;
-  /// `run` does nothing but launch the same work each time, so a graph that has captured that may
-  /// be launched instead.
-  bool launches_only = false;
-  /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing: nobody
-  /// relies on when that happens, so it may come after the task is done. See KeptBodies.
-  bool may_be_kept = false;
-};
-
 /// One access of a task in flight, for exclusion and for messages.
 struct TaskAccess {
   static constexpr std::uint32_t any_generation = ~std::uint32_t{0};
@@ -60,23 +38,6 @@ struct TaskAccess {
   Mode mode;
   std::int16_t state = -1;       ///< position in Task::states, or -1
   std::uint32_t generation = 0;  ///< of the entry's group that it joined
-};
-
-/// What a task has that is recorded in a plan, see PlanState. It is never done before its plan is
-/// gone: its `live_id` is what it was recorded with, and so is its `id`.
-struct PlanNode {
-  /// In the ids of recorded tasks, and in no others.
-  static constexpr TaskId recorded = TaskId{1} << 63;
-
-  PlanState* plan = nullptr;
-  std::int32_t first_edges = 0;  ///< edges to it within one round
-  std::int32_t edges = 0;        ///< with those from the round before
-  /// Of its successors, which have those of its own round first and those of the next round behind
-  /// them.
-  std::uint32_t own_round = 0;
-  std::uint32_t index = 0;               ///< in the order of submission
-  std::uint64_t round : 63 = 0;          ///< how often it has run in this replay
-  std::uint64_t follows_itself : 1 = 0;  ///< each run depends on the one before
 };
 
 /// What most tasks have none of.
@@ -312,34 +273,6 @@ struct alignas(64) Task {
 
 /// `task "name" (#id, file:line) [pattern; write "x", read "y"]`
 [[nodiscard]] std::string describe(Task const& task);
-
-/// Memory for tasks: grows by blocks, never shrinks, reuses the task freed last. `acquire` is
-/// called by one thread at a time (under the submission lock), `recycle_chain` by any.
-class TaskSlab {
- public:
-  static constexpr int block_size = 64;
-
-  TaskSlab() = default;
-  TaskSlab(TaskSlab const&) = delete;
-  TaskSlab& operator=(TaskSlab const&) = delete;
-  ~TaskSlab();
-
-  [[nodiscard]] Task& acquire();
-  /// Gives back tasks linked by `next` from `first` to `last`.
-  void recycle_chain(Task* first, Task* last) noexcept;
-  /// Visits every task ever made, live or not. Requires the submission lock.
-  template <class F>
-  void for_each(F&& f) {
-    for (Task* block : m_blocks)
-      for (int k = 0; k < block_size; ++k) f(block[k]);
-  }
-  [[nodiscard]] std::size_t allocated() const { return m_blocks.size() * block_size; }
-
- private:
-  Task* m_available = nullptr;                      ///< for the submitting thread alone
-  alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole by one: no ABA
-  std::vector<Task*> m_blocks;
-};
 
 }  // namespace trellis::Impl
 

@@ -2,9 +2,9 @@
 #ifndef TRELLIS_IMPL_UNLOCKED_HPP
 #define TRELLIS_IMPL_UNLOCKED_HPP
 
+#include <task/Trellis_SharedObject.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
-#include <memory>
 #include <utility>
 
 /// Destructors of the user's run under no lock of the engine.
@@ -23,16 +23,7 @@ namespace trellis::Impl {
 inline constinit thread_local int t_quiet_locks = 0;
 inline constinit thread_local bool t_any_put_aside = false;
 
-/// Destroys `object` now, or when the thread holds no quiet lock any more.
-void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noexcept;
 void destroy_put_aside() noexcept;
-
-template <class T, class... Arguments>
-std::shared_ptr<T> make_shared_unlocked(Arguments&&... arguments) {
-  return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...), [](T* object) noexcept {
-    destroy_unlocked(object, [](void* it) noexcept { delete static_cast<T*>(it); });
-  });
-}
 
 /// A mutex under which nothing of the user's is destroyed.
 template <class Mutex>

@@ -149,7 +149,7 @@ void Graph::write_dot(std::ostream& out) const {
     }
   };
   for (TaskRecord const& task : m_nodes)
-    if (task.parent == 0 || !m_position.contains(task.parent)) write_with_parts(task);
+    if (task.parent == 0 || !has(task.parent)) write_with_parts(task);
   for (EdgeRecord const& edge : m_edges) {
     text += "  t" + std::to_string(edge.from) + " -> t" + std::to_string(edge.to);
     text += edge.released ? released_style : style(edge.reason);

@@ -3,10 +3,28 @@
 #include <Trellis_Graph.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 namespace trellis {
+
+namespace {
+
+/// The neighbours of the node at position p are to[begin[p]] up to to[begin[p + 1]], as positions.
+struct Adjacency {
+  std::vector<std::size_t> begin;
+  std::vector<std::size_t> to;
+};
+
+}  // namespace
+
+struct Graph::Index {
+  std::unordered_map<TaskId, std::size_t> position;
+  Adjacency in;
+  Adjacency out;
+};
 
 std::string_view to_string(TaskState state) {
   switch (state) {
@@ -44,9 +62,10 @@ std::string_view to_string(EdgeReason reason) {
 
 Graph::Graph(std::vector<TaskRecord> nodes, std::vector<EdgeRecord> edges)
     : m_nodes(std::move(nodes)), m_edges(std::move(edges)) {
-  m_position.reserve(m_nodes.size());
+  auto const index = std::make_shared<Index>();
+  index->position.reserve(m_nodes.size());
   for (std::size_t p = 0; p != m_nodes.size(); ++p) {
-    auto const [other, inserted] = m_position.emplace(m_nodes[p].id, p);
+    auto const [other, inserted] = index->position.emplace(m_nodes[p].id, p);
     if (!inserted) {
       throw Error(Error::Kind::bad_input,
                   "two tasks of a graph have the id " + std::to_string(m_nodes[p].id) + ": \"" +
@@ -58,14 +77,14 @@ Graph::Graph(std::vector<TaskRecord> nodes, std::vector<EdgeRecord> edges)
   std::vector<std::pair<std::size_t, std::size_t>> ends;
   ends.reserve(m_edges.size());
   for (EdgeRecord const& edge : m_edges) {
-    auto const from = m_position.find(edge.from);
-    auto const to = m_position.find(edge.to);
-    if (from == m_position.end() || to == m_position.end()) {
+    auto const from = index->position.find(edge.from);
+    auto const to = index->position.find(edge.to);
+    if (from == index->position.end() || to == index->position.end()) {
       throw Error(Error::Kind::bad_input,
                   "an edge leads from task " + std::to_string(edge.from) + " to task " +
                       std::to_string(edge.to) + " (" + std::string(to_string(edge.reason)) +
                       "), but task " +
-                      std::to_string(from == m_position.end() ? edge.from : edge.to) +
+                      std::to_string(from == index->position.end() ? edge.from : edge.to) +
                       " is not among the nodes of the graph");
     }
     ends.emplace_back(from->second, to->second);
@@ -79,12 +98,17 @@ Graph::Graph(std::vector<TaskRecord> nodes, std::vector<EdgeRecord> edges)
     for (auto const& edge : ends) adjacency.to[next[edge.*key]++] = edge.*neighbour;
   };
   using Ends = std::pair<std::size_t, std::size_t>;
-  fill(m_out, &Ends::first, &Ends::second);
-  fill(m_in, &Ends::second, &Ends::first);
+  fill(index->out, &Ends::first, &Ends::second);
+  fill(index->in, &Ends::second, &Ends::first);
+  m_index = index;
+}
+
+bool Graph::has(TaskId id) const {
+  return m_index != nullptr && m_index->position.contains(id);
 }
 
 std::size_t Graph::position(TaskId id) const {
-  if (auto const found = m_position.find(id); found != m_position.end()) return found->second;
+  if (has(id)) return m_index->position.find(id)->second;
   std::string text = "no task has the id " + std::to_string(id) + ": ";
   if (m_nodes.empty()) {
     text += "this graph has no tasks (it keeps them only when TaskGraphOptions::record is set)";
@@ -98,18 +122,23 @@ std::size_t Graph::position(TaskId id) const {
   throw Error(Error::Kind::bad_input, text);
 }
 
-std::vector<TaskId> Graph::neighbours(Adjacency const& adjacency, TaskId id) const {
-  std::size_t const p = position(id);
+namespace {
+
+/// The tasks at these positions, each once, by id.
+std::vector<TaskId> neighbours(std::vector<TaskRecord> const& nodes, Adjacency const& adjacency,
+                               std::size_t p) {
   std::vector<TaskId> ids;
   ids.reserve(adjacency.begin[p + 1] - adjacency.begin[p]);
   for (std::size_t i = adjacency.begin[p]; i != adjacency.begin[p + 1]; ++i) {
-    ids.push_back(m_nodes[adjacency.to[i]].id);
+    ids.push_back(nodes[adjacency.to[i]].id);
   }
   // Two tasks may be joined by several edges, one per reason.
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
+
+}  // namespace
 
 TaskRecord const& Graph::node(TaskId id) const {
   return m_nodes[position(id)];
@@ -131,11 +160,13 @@ std::vector<TaskId> Graph::find(std::string_view label) const {
 }
 
 std::vector<TaskId> Graph::predecessors(TaskId id) const {
-  return neighbours(m_in, id);
+  std::size_t const p = position(id);  // first: it throws where there is no index
+  return neighbours(m_nodes, m_index->in, p);
 }
 
 std::vector<TaskId> Graph::successors(TaskId id) const {
-  return neighbours(m_out, id);
+  std::size_t const p = position(id);
+  return neighbours(m_nodes, m_index->out, p);
 }
 
 bool Graph::reaches(TaskId from, TaskId to) const {
@@ -143,12 +174,13 @@ bool Graph::reaches(TaskId from, TaskId to) const {
   // An own stack and not recursion: a path may be as long as the graph. `from` itself starts
   // unseen, so that a path back to it is found.
   std::vector<std::size_t> stack{position(from)};
+  Adjacency const& out = m_index->out;
   std::vector<bool> seen(m_nodes.size(), false);
   while (!stack.empty()) {
     std::size_t const p = stack.back();
     stack.pop_back();
-    for (std::size_t i = m_out.begin[p]; i != m_out.begin[p + 1]; ++i) {
-      std::size_t const next = m_out.to[i];
+    for (std::size_t i = out.begin[p]; i != out.begin[p + 1]; ++i) {
+      std::size_t const next = out.to[i];
       if (next == goal) return true;
       if (seen[next]) continue;
       seen[next] = true;

@@ -4,7 +4,7 @@
 
 #include <Trellis_Annotations.hpp>
 #include <Trellis_Area.hpp>
-#include <access/Trellis_AccessTable.hpp>
+#include <access/Trellis_AccessRequest.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_GRAPHCONTROL_HPP
+#define TRELLIS_IMPL_GRAPHCONTROL_HPP
+
+#include <task/Trellis_TaskHandle.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace trellis::Impl {
+
+class Engine;
+
+/// Where a graph's engine is to be found. Never freed but reused for later graphs, so that a future
+/// may ask whether its graph is still there: `generation` counts the graphs that have used it.
+///
+/// INVARIANT (an engine outlives whoever uses it). A thread that has not the graph itself in hand
+/// first adds itself to `users`, then reads `engine`; who closes the graph first sets `engine` to
+/// null, then waits until `users` is 0, and then destroys the engine. All four are sequentially
+/// consistent: either the user finds null, or the closing thread finds the user. A user that waits
+/// for a task does not keep the closing thread for longer than the tasks do, which are complete by
+/// then.
+struct GraphControl {
+  std::atomic<Engine*> engine{nullptr};  ///< null: no graph, or it is closed
+  std::atomic<std::uint64_t> generation{0};
+  std::atomic<std::uint64_t> users{0};
+};
+
+/// Keeps the engine of a graph from being destroyed; null when the graph is gone.
+class EnginePin {
+ public:
+  EnginePin(GraphControl* control, std::uint64_t generation) noexcept : m_control(control) {
+    if (control == nullptr) return;
+    control->users.fetch_add(1, std::memory_order_seq_cst);
+    m_engine = control->engine.load(std::memory_order_seq_cst);
+    // A later graph has counted itself before its engine was to be seen.
+    if (control->generation.load(std::memory_order_seq_cst) != generation) m_engine = nullptr;
+  }
+  EnginePin(EnginePin const&) = delete;
+  EnginePin& operator=(EnginePin const&) = delete;
+  ~EnginePin() {
+    if (m_control != nullptr) m_control->users.fetch_sub(1, std::memory_order_release);
+  }
+  explicit operator bool() const { return m_engine != nullptr; }
+  Engine* operator->() const { return m_engine; }
+
+ private:
+  GraphControl* m_control;
+  Engine* m_engine = nullptr;
+};
+
+inline EnginePin TaskHandle::pin() const {
+  return {control, generation};
+}
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PLANNODE_HPP
+#define TRELLIS_IMPL_PLANNODE_HPP
+
+#include <Trellis_TaskId.hpp>
+
+#include <cstdint>
+
+namespace trellis::Impl {
+
+struct PlanState;
+
+/// What a task has that is recorded in a plan, see PlanState. It is never done before its plan is
+/// gone: its `live_id` is what it was recorded with, and so is its `id`.
+struct PlanNode {
+  /// In the ids of recorded tasks, and in no others.
+  static constexpr TaskId recorded = TaskId{1} << 63;
+
+  PlanState* plan = nullptr;
+  std::int32_t first_edges = 0;  ///< edges to it within one round
+  std::int32_t edges = 0;        ///< with those from the round before
+  /// Of its successors, which have those of its own round first and those of the next round behind
+  /// them.
+  std::uint32_t own_round = 0;
+  std::uint32_t index = 0;               ///< in the order of submission
+  std::uint64_t round : 63 = 0;          ///< how often it has run in this replay
+  std::uint64_t follows_itself : 1 = 0;  ///< each run depends on the one before
+};
+
+}  // namespace trellis::Impl
+
+#endif

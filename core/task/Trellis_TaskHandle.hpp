@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_TASKHANDLE_HPP
+#define TRELLIS_IMPL_TASKHANDLE_HPP
+
+#include <Trellis_TaskId.hpp>
+
+#include <cstdint>
+
+namespace trellis::Impl {
+
+struct GraphControl;
+class EnginePin;
+struct Task;
+
+/// A task of a graph, from outside: a plain value. Valid for ever; once the task is complete it
+/// says so.
+struct TaskHandle {
+  GraphControl* control = nullptr;
+  std::uint64_t generation = 0;
+  Task* task = nullptr;
+  TaskId id = 0;
+
+  [[nodiscard]] bool valid() const { return control != nullptr; }
+  /// The engine; null when the graph is gone, and with it every doubt that the task is complete.
+  [[nodiscard]] EnginePin pin() const;
+  [[nodiscard]] bool is_done() const;
+  void wait() const;  ///< returns when complete, also when failed
+  void wait_and_rethrow() const;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_TASKSPEC_HPP
+#define TRELLIS_IMPL_TASKSPEC_HPP
+
+#include <Trellis_Label.hpp>
+#include <Trellis_Space.hpp>
+#include <Trellis_Tag.hpp>
+#include <access/Trellis_AccessRequest.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+#include <task/Trellis_TaskOps.hpp>
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace trellis::Impl {
+
+struct PlanState;
+
+/// What the typed fronts hand to the engine.
+struct TaskSpec {
+  /// `construct(storage)` moves the body in.
+  TaskSpec(Label&& name, TaskOps const& operations, std::size_t size, std::size_t alignment,
+           FunctionRef<void(void* storage)> construct_body)
+      : label(std::move(name)),
+        ops(&operations),
+        body_size(size),
+        body_alignment(alignment),
+        construct(construct_body) {}
+
+  Label label;
+  TaskOps const* ops;
+  std::size_t body_size;
+  std::size_t body_alignment;
+  FunctionRef<void(void* storage)> construct;
+  SpaceAdapter* space = nullptr;   ///< null: host task
+  void const* instance = nullptr;  ///< of an asynchronous space, given by the user; null: any
+  std::span<AccessRequest const> accesses;
+  std::span<TaskHandle const> after;
+  std::span<TagPtr const> tags;
+  TaskHandle parent{};  ///< a running task that the new one becomes a part of; null: of none
+  int priority = 0;
+  bool main_thread = false;
+  bool synchronizing = false;
+  PlanState* replays = nullptr;  ///< the body is a ReplayBody of this
+  int stream = -1;               ///< of `instance`; the engine's
+};
+
+}  // namespace trellis::Impl
+
+#endif
