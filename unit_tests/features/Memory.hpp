@@ -2,10 +2,12 @@
 #ifndef TRELLIS_TEST_MEMORY_HPP
 #define TRELLIS_TEST_MEMORY_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <unistd.h>
 
 #include "../Sanitized.hpp"
@@ -24,6 +26,16 @@ inline std::size_t resident_bytes() {
 inline int thread_count() {
   using Entries = std::filesystem::directory_iterator;
   return static_cast<int>(std::distance(Entries("/proc/self/task"), Entries()));
+}
+
+/// The system counts a thread that has been joined for a moment longer.
+inline bool thread_count_comes_down_to(int count) {
+  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (thread_count() > count) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 }  // namespace trellis::Test

@@ -210,6 +210,33 @@ TEST_F(Destructors, OfASuccessorsFutureAreAnErrorAndNoHang) {
   EXPECT_THAT(text, HasSubstr("which cannot be complete before it is"));
 }
 
+/// Of a body that does something, and may be destroyed when its task has been over for a while.
+struct KeptBody {
+  std::function<void()> body;
+  std::shared_ptr<AtEnd> end{};
+  static constexpr bool may_be_kept = true;
+  void operator()() const { body(); }
+};
+
+/// Disabled, as it hangs: the part is run on the stack of "whole", which waits for it, and the
+/// thread first destroys the functor of "before" there, which waits for "whole".
+TEST_F(Destructors, DISABLED_OfKeptFunctorsMayWaitForATaskThatWaitsForItsParts) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y");
+  Gate submitted;
+  Future<void> whole;
+  task(graph, "before", {updates(x)},
+       KeptBody{[&] { EXPECT_TRUE(submitted.pass()); },
+                std::make_shared<AtEnd>([&] { whole.wait(); })});
+  whole = task(graph, "whole", {updates(y)}, KeptBody{[] {
+                 part("part", {}, [] {});
+                 wait_for_parts();
+               }});
+  submitted.open();
+  until_done(whole);
+  graph.wait();
+}
+
 struct TagWithEnd {
   int value = 0;
   std::shared_ptr<AtEnd> end{};

@@ -176,6 +176,38 @@ TEST_F(PlanFailures, ATaskThatWaitsForWhatItsReplayHoldsUpIsToldSo) {
   EXPECT_THAT(text, HasSubstr("cannot be complete before it is"));
 }
 
+/// To those outside a replay is one task, which holds what any of its tasks excludes.
+TEST_F(PlanFailures, ATaskThatWaitsForWhatAnotherOfItsPlanExcludesIsToldSo) {
+  for (bool const ready_first : {false, true}) {
+    SCOPED_TRACE(ready_first);
+    Block x("x"), go("go");
+    TaskGraph graph(with_workers(3));
+    Gate gate, replay_runs;
+    Error error{Error::Kind::bad_input, ""};
+    task(graph, "in front", {writes(go)}, [&] { EXPECT_TRUE(gate.pass()); });
+    Future<void> const awaited = task(graph, "awaited", {reads(go), excludes(x)}, [] {});
+    Plan const plan = graph.record("step", [&] {
+      task(graph, "excludes", {excludes(x)}, [] {});
+      task(graph, "waits", {}, [&] {
+        replay_runs.open();
+        if (ready_first) {
+          gate.open();
+          std::this_thread::sleep_for(10ms);  // most likely it stands in line by now
+        }
+        error = error_of([&] { awaited.wait(); });
+      });
+    });
+    graph.replay(plan);
+    EXPECT_TRUE(replay_runs.pass());
+    std::this_thread::sleep_for(10ms);  // most likely "waits" does
+    gate.open();
+    graph.wait();
+    EXPECT_EQ(error.kind(), Error::Kind::deadlock);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"waits\""), HasSubstr("\"awaited\"")));
+    EXPECT_TRUE(awaited.is_done());
+  }
+}
+
 TEST_F(PlanFailures, ReplaysCannotBeRefined) {
   Block x("x");
   TaskGraph graph(with_workers(2));

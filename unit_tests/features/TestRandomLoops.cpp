@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random loops, whose passes differ and are asked after from everywhere, against plain loops.
-#include "../random/Watchdog.hpp"
+#include "../Watchdog.hpp"
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
@@ -356,7 +356,7 @@ TEST_P(RandomLoops, GiveWhatPlainLoopsGive) {
     for (int workers = 1; workers <= 4; ++workers) {
       std::string const what =
           "seed " + std::to_string(seed) + ", " + std::to_string(workers) + " workers";
-      random_program::Watchdog const watchdog(what, sanitized ? 120s : 30s);
+      Watchdog const watchdog(sanitized ? 120s : 30s, what);
       TaskGraphOptions options = with_workers(workers);
       if (std::size_t const cap = std::array<std::size_t, 4>{1, 4, 64, 0}[seed / 2 % 4])
         options.in_flight = cap;

@@ -219,6 +219,79 @@ TEST_F(Splitting, AScopeIsForTheTimeOfItsTask) {
             Error::Kind::bad_input);
 }
 
+TEST_F(Splitting, APartOfATaskThatIsOverIsRefusedWhoeverSubmitsIt) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  Gate gate;
+  Impl::TaskHandle kept;
+  auto const refused = [&](Properties const& properties) {
+    Error const error =
+        error_of([&] { part_of(kept, "late", {}, [] { ADD_FAILURE() << "it ran"; }, properties); });
+    EXPECT_EQ(error.kind(), Error::Kind::closed);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(kept.id) + " gets a part"),
+                                    HasSubstr("is complete")));
+  };
+  until_done(task(graph, "owner", {updates(x)}, [&] {
+    kept = self();
+    part("part", {updates(x)}, [] {});
+  }));
+  Future<void> const open = task(graph, "open", {}, [&] { EXPECT_TRUE(gate.pass()); });
+  Properties behind_open;
+  behind_open.after = handles(open);
+  refused({});
+  refused(behind_open);
+  until_done(task(graph, "other", {}, [&] {
+    refused({});
+    refused(behind_open);
+  }));
+  for (int k = 0; k < 1000; ++k) task(graph, "takes its place", {updates(x)}, [&] { ++x[0]; });
+  refused({});
+  refused(behind_open);
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(x[0], 1000);
+  EXPECT_EQ(graph.in_flight(), 0U);
+  EXPECT_EQ(
+      error_of([&] { Impl::GraphAccess::add_local(kept, requests_of({reads(x)})[0]); }).kind(),
+      Error::Kind::closed);
+}
+
+TEST_F(Splitting, NobodyButATaskItselfWaitsForItsParts) {
+  TaskGraph graph(with_workers(3));
+  TaskGraph other_graph(with_workers(1));
+  Impl::TaskHandle owner;
+  Gate known, gate;
+  auto const refused = [&] {
+    Error const error = error_of([&] { Impl::GraphAccess::wait_for_parts(owner); });
+    EXPECT_EQ(error.kind(), Error::Kind::bad_input);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(owner.id) + " waits"),
+                                    HasSubstr("not from within its own body")));
+  };
+  bool part_ran = false;
+  task(graph, "owner", {}, [&] {
+    owner = self();
+    part("part", {}, [&] {
+      refused();  // it would wait for itself
+      EXPECT_TRUE(gate.pass());
+      part_ran = true;
+    });
+    known.open();
+    wait_for_parts();
+    EXPECT_TRUE(part_ran);
+  });
+  EXPECT_TRUE(known.pass());
+  refused();
+  until_done(task(graph, "other", {}, [&] {
+    part("part of the other", {}, [] {});
+    refused();
+    wait_for_parts();
+  }));
+  until_done(task(other_graph, "elsewhere", {}, refused));
+  gate.open();
+  graph.wait();
+  EXPECT_TRUE(part_ran);
+}
+
 // --- circles
 // -------------------------------------------------------------------------------------------------
 

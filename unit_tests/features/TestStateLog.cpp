@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include <unistd.h>
+
 namespace trellis {
 namespace {
 
@@ -36,10 +38,11 @@ class StateLog : public testing::Test {
   }
 
  private:
-  // Of each test another one: a runner may start several at once.
+  // Of each test and process another one: several may run at once.
   std::filesystem::path m_folder =
       std::filesystem::path(testing::TempDir()) /
-      (std::string("trellis_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+      (std::string("trellis_") + testing::UnitTest::GetInstance()->current_test_info()->name() +
+       '_' + std::to_string(getpid()));
 };
 
 constexpr TaskState pending = TaskState::pending, ready = TaskState::ready,

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include <Trellis_Error.hpp>
 
 #include "../Sanitized.hpp"
+#include "../Watchdog.hpp"
 #include "Occupancy.hpp"
 
 /// What tests of concurrency need: proofs that two bodies run at the same time, and an end for
@@ -67,35 +67,12 @@ class Gate {
   bool m_open = false;
 };
 
-/// Ends the program when a test hangs, and says which.
-class Watchdog {
- public:
-  explicit Watchdog(std::chrono::seconds patience = sanitized ? 240s : 60s)
-      : m_thread([this, patience] {
-          std::unique_lock lock(m_mutex);
-          if (m_end.wait_for(lock, patience, [&] { return m_done; })) return;
-          auto const* const test = testing::UnitTest::GetInstance()->current_test_info();
-          std::fprintf(stderr, "%s.%s hangs\n", test->test_suite_name(), test->name());
-          std::abort();
-        }) {}
-  ~Watchdog() {
-    {
-      std::lock_guard const lock(m_mutex);
-      m_done = true;
-    }
-    m_end.notify_all();
-    m_thread.join();
-  }
-
- private:
-  std::mutex m_mutex;
-  std::condition_variable m_end;
-  bool m_done = false;
-  std::thread m_thread;
-};
-
+/// A test that is ended when it hangs.
 class Timed : public testing::Test {
-  Watchdog m_watchdog;
+  Watchdog m_watchdog{sanitized ? 240s : 60s, [] {
+                        auto const* test = testing::UnitTest::GetInstance()->current_test_info();
+                        return std::string(test->test_suite_name()) + '.' + test->name();
+                      }};
 };
 
 /// The error that `f` throws; a test failure, and an empty one, when it throws none.

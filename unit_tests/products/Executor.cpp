@@ -20,7 +20,7 @@ std::shared_ptr<SchedulingPolicy> policy_named(std::string const& name) {
 
 }  // namespace
 
-World::World(Program const& program, Watchdog* watchdog)
+World::World(Program const& program, Test::Watchdog* watchdog)
     : m_program(program), m_watchdog(watchdog) {
   m_latest.resize(program.tasks.size());
   m_gates.resize(program.tasks.size());

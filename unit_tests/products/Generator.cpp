@@ -37,7 +37,17 @@ class Generator {
     bool in_plan = false;
     bool in_loop = false;
     int depth = 0;  ///< submitted by a task
+    bool excludes = true;
+    bool awaits = true;
   };
+
+  /// To those around it a replay, of a plan or of a pass, is one task. What one of its tasks waits
+  /// for must not need what another excludes, nor depend on a task that does. So either its tasks
+  /// exclude others or they wait.
+  void draw_whether_it_excludes(Place& place) {
+    place.excludes = chance(50);
+    place.awaits = !place.excludes;
+  }
 
   int pick(int below) { return static_cast<int>(m_random() % static_cast<unsigned>(below)); }
   bool chance(int percent) { return pick(100) < percent; }
@@ -166,9 +176,9 @@ class Generator {
     bool const rules = m_program.graphs[static_cast<std::size_t>(place.graph)].rules;
     bool const on_device = m_devices && chance(50);
     // Who waits holds up those that it excludes, and these may be what it waits for.
-    bool const awaits = !on_device && m_waits && chance(25);
-    int const awaited = m_nasty && chance(50) ? draw_awaited(place) : -1;
-    bool const may_exclude = !awaits && awaited < 0;
+    bool const awaits = !on_device && m_waits && place.awaits && chance(25);
+    int const awaited = m_nasty && place.awaits && chance(50) ? draw_awaited(place) : -1;
+    bool const may_exclude = place.excludes && !awaits && awaited < 0;
     task.where = on_device ? (chance(20) ? Task::Where::stream : Task::Where::device)
                            : (chance(30) ? Task::Where::kept : Task::Where::host);
     task.accesses = draw_accesses(place, may_exclude);
@@ -232,6 +242,7 @@ class Generator {
         Place inner = place;
         inner.depth = 1;
         inner.in_plan = false;
+        inner.excludes = inner.awaits = true;  // the replay does not wait for it
         int const child = add_task(inner);
         task().steps.push_back({Step::Kind::submit, child});
       }
@@ -279,11 +290,13 @@ class Generator {
   void add_plan(Thread& thread, int number) {
     Plan plan;
     plan.graph = draw_graph();
+    Place place{plan.graph, number, true, false, 0};
+    draw_whether_it_excludes(place);
     m_in_this_plan.clear();
     for (int k = 1 + pick(5); k > 0; --k) {
       std::vector<int> inner;
       for (std::size_t p = 0; p < m_program.plans.size(); ++p)
-        if (m_program.plans[p].graph == plan.graph && m_held[p])
+        if (m_program.plans[p].graph == plan.graph && m_held[p] && m_excludes[p] == place.excludes)
           inner.push_back(static_cast<int>(p));
       if (!inner.empty() && chance(15)) {
         // Another thread's plan may be recorded in the same phase: only those of phases before, or
@@ -295,7 +308,6 @@ class Generator {
           continue;
         }
       }
-      Place place{plan.graph, number, true, false, 0};
       int const task = add_task(place);
       plan.items.push_back({task, -1, 1});
       m_in_this_plan.push_back(task);
@@ -303,6 +315,7 @@ class Generator {
     }
     m_program.plans.push_back(plan);
     m_held.push_back(true);
+    m_excludes.push_back(place.excludes);
     m_recorded_by.push_back(number);
     int const p = static_cast<int>(m_program.plans.size()) - 1;
     thread.ops.push_back({Op::Kind::record, p, 1});
@@ -314,7 +327,8 @@ class Generator {
     Loop loop;
     loop.graph = draw_graph();
     loop.passes = 1 + pick(chance(30) ? 20 : 6);
-    Place const place{loop.graph, number, false, true, 0};
+    Place place{loop.graph, number, false, true, 0};
+    draw_whether_it_excludes(place);
     for (int k = 1 + pick(4); k > 0; --k) {
       Loop::Item item{add_task(place), 1, 0};
       // All passes have the first one: its future is what is asked for.
@@ -500,6 +514,7 @@ class Generator {
   std::vector<int> m_looped;
   std::vector<int> m_in_this_plan;
   std::vector<bool> m_held;        ///< by plan
+  std::vector<bool> m_excludes;    ///< by plan: its tasks may, and wait for nothing
   std::vector<int> m_recorded_by;  ///< the thread, in this phase; -1: in one before
 };
 

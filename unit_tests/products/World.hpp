@@ -5,7 +5,7 @@
 #include "../async/FakeDevice.hpp"
 #include "../features/BareTask.hpp"
 #include "Program.hpp"
-#include "Watchdog.hpp"
+#include "../Watchdog.hpp"
 
 #include <array>
 #include <atomic>
@@ -186,7 +186,7 @@ struct Follower {
 
 class World {
  public:
-  World(Program const& program, Watchdog* watchdog);
+  World(Program const& program, trellis::Test::Watchdog* watchdog);
   World(World const&) = delete;
   World& operator=(World const&) = delete;
   ~World();
@@ -266,7 +266,7 @@ class World {
   void vacate(Instance const& instance);
 
   Program const& m_program;
-  Watchdog* const m_watchdog;
+  trellis::Test::Watchdog* const m_watchdog;
   struct Cell {
     std::uint64_t value = 0;
   };

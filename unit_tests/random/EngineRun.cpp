@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "EngineRun.hpp"
 #include "EngineRecords.hpp"
-#include "Watchdog.hpp"
+#include "../Watchdog.hpp"
 
 #include <Trellis_Error.hpp>
 
@@ -498,7 +498,7 @@ Happened& happened() {
 }
 
 std::string run_on_engine(Program const& program) {
-  Watchdog const watchdog(to_string(program), std::chrono::seconds(60));
+  trellis::Test::Watchdog const watchdog(std::chrono::seconds(60), to_string(program));
   return Run(program)();
 }
 

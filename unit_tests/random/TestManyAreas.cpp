@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "RandomProgram.hpp"
 #include "Seeds.hpp"
-#include "Watchdog.hpp"
+#include "../Watchdog.hpp"
 
 #include <Trellis_Error.hpp>
 #include <Trellis_TaskGraph.hpp>
@@ -120,7 +120,8 @@ struct Twin {
 /// step meets areas that are new, known, or forgotten.
 TEST(ManyAreas, of_one_buffer_are_forgotten_and_met_again) {
   for (std::uint64_t const seed : seeds(1, 3)) {
-    Watchdog const watchdog("ManyAreas seed " + std::to_string(seed), std::chrono::seconds(200));
+    trellis::Test::Watchdog const watchdog(std::chrono::seconds(200),
+                                           "ManyAreas seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     trellis::TaskGraph graph(random_options(random));
     constexpr std::size_t size = 60000;
@@ -158,7 +159,8 @@ TEST(ManyAreas, of_one_buffer_are_forgotten_and_met_again) {
 /// Buffers come and go while tasks hold them: their addresses are used again for other sizes.
 TEST(ManyAreas, of_buffers_that_come_and_go_do_not_mix) {
   for (std::uint64_t const seed : seeds(1, 3)) {
-    Watchdog const watchdog("ManyAreas seed " + std::to_string(seed), std::chrono::seconds(200));
+    trellis::Test::Watchdog const watchdog(std::chrono::seconds(200),
+                                           "ManyAreas seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     trellis::TaskGraph graph(random_options(random));
     constexpr int tasks = 15000;
@@ -205,7 +207,8 @@ TEST(ManyAreas, of_buffers_that_come_and_go_do_not_mix) {
 /// nothing else.
 TEST(ManyAreas, forgotten_do_not_take_a_failure_with_them) {
   for (std::uint64_t const seed : seeds(1, 3)) {
-    Watchdog const watchdog("ManyAreas seed " + std::to_string(seed), std::chrono::seconds(200));
+    trellis::Test::Watchdog const watchdog(std::chrono::seconds(200),
+                                           "ManyAreas seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     trellis::TaskGraph graph(random_options(random));
     constexpr std::size_t size = 20000;

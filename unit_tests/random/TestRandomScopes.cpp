@@ -5,7 +5,7 @@
 #include <Trellis.hpp>
 
 #include "Seeds.hpp"
-#include "Watchdog.hpp"
+#include "../Watchdog.hpp"
 
 #include <Kokkos_Core.hpp>
 #include <gtest/gtest.h>
@@ -155,8 +155,8 @@ void run_tasks(TaskGraph& graph, std::vector<Step> const& steps, View const& all
 }
 
 void check(std::uint64_t seed, bool serially) {
-  random_program::Watchdog const watchdog("random scopes, seed " + std::to_string(seed),
-                                          std::chrono::seconds(120));
+  trellis::Test::Watchdog const watchdog(std::chrono::seconds(120),
+                                         "random scopes, seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
   int const elements = 1 + static_cast<int>(random() % 50);
   std::vector<Step> const steps = make_steps(random, elements, 5 + static_cast<int>(random() % 60));

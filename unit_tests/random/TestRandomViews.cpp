@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../Sanitized.hpp"
 #include "Seeds.hpp"
-#include "Watchdog.hpp"
+#include "../Watchdog.hpp"
 
 #include <Trellis.hpp>
 
@@ -900,7 +900,7 @@ TEST(RandomViews, give_what_plain_loops_give) {
                                                             : 5000;
   for (std::uint64_t const seed : random_program::seeds(1, programs)) {
     Program const program = Generator(seed).make();
-    random_program::Watchdog const watchdog(to_string(program), std::chrono::seconds(60));
+    trellis::Test::Watchdog const watchdog(std::chrono::seconds(60), to_string(program));
     std::string const problems = problems_of(program);
     if (problems.empty()) continue;
     Program const small = shrink(program);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_TEST_PRODUCTS_WATCHDOG_HPP
-#define TRELLIS_TEST_PRODUCTS_WATCHDOG_HPP
+#ifndef TRELLIS_TEST_WATCHDOG_HPP
+#define TRELLIS_TEST_WATCHDOG_HPP
 
 #include <atomic>
 #include <chrono>
@@ -14,15 +14,17 @@
 #include <thread>
 #include <utility>
 
-namespace products {
+namespace trellis::Test {
 
 /// Ends the process when nothing has happened for too long, and prints what is under way. Whoever
-/// gets on calls `beat`. For any test that may hang: one thread, whatever the number of programs.
+/// gets on calls `beat`, if anybody; if not, the limit is for all that happens while it lives.
 class Watchdog {
  public:
   /// `describe` is called on the watchdog's thread, while the others hang.
   Watchdog(std::chrono::seconds limit, std::function<std::string()> describe)
       : m_describe(std::move(describe)), m_thread([this, limit] { watch(limit); }) {}
+  Watchdog(std::chrono::seconds limit, std::string what)
+      : Watchdog(limit, [text = std::move(what)] { return text; }) {}
   Watchdog(Watchdog const&) = delete;
   Watchdog& operator=(Watchdog const&) = delete;
   ~Watchdog() {
@@ -49,7 +51,7 @@ class Watchdog {
         seen = beats;
         since = now;
       } else if (now - since > limit) {
-        std::cout << "Nothing has happened for " << limit.count() << " s.\n"
+        std::cerr << "Nothing has happened for " << limit.count() << " s.\n"
                   << m_describe() << std::endl;
         std::abort();
       }
@@ -64,6 +66,6 @@ class Watchdog {
   std::thread m_thread;  // last: it uses what is above
 };
 
-}  // namespace products
+}  // namespace trellis::Test
 
 #endif
