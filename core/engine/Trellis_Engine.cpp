@@ -283,7 +283,8 @@ void Engine::stay_behind(Slot& slot) {
 
 Task* Engine::run_one(Task& task, Slot& slot) {
   if (task.replays) return run_plan(task, slot);
-  if (!task.keeps_body && !slot.kept.empty()) {  // it may take long
+  // It may take long. Not above a task that waits: what is destroyed may wait for that one.
+  if (!task.keeps_body && !slot.kept.empty() && Frame::top == nullptr) {
     Task* in_hand = &task;
     {
       Holding const holding(slot, in_hand);
@@ -458,7 +459,7 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   slot.completed.store(completed, std::memory_order_release);
   if (has_waiter || (completed % m_room_check == 0 && m_workers.anyone_waits()))
     m_workers.wake_waiters();
-  if (too_many_kept) {
+  if (too_many_kept && Frame::top == nullptr) {  // else later, see run_one
     Holding const holding(slot, next);
     destroy_kept(slot, slot);
     if (!m_streams.busy() || m_kept_of_devices.is_full()) destroy_kept_of_devices(slot);

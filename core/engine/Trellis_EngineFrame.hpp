@@ -53,6 +53,14 @@ struct Engine::Frame {
     return frame;
   }
 
+  /// Whoever waits in this frame keeps this task from going on: its own, or, where that is over but
+  /// for a destructor, the one that runs beneath it on the stack.
+  [[nodiscard]] Task& held_up() const {
+    for (Frame const* frame = this; frame != nullptr; frame = frame->outer)
+      if (frame->what == What::runs && &frame->engine == &engine) return frame->task;
+    return task;
+  }
+
   Engine& engine;
   Slot& slot;
   Task& task;  ///< which may be complete, while its body is destroyed

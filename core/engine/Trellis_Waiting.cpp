@@ -153,10 +153,11 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     run_needed(frame, needed, done);
     if (done()) return;
   }
-  Waiter const waiter{&frame.task, frame.task.id, {handle.task, handle.id}};
+  Task& held_up = frame.held_up();
+  Waiter const waiter{&held_up, held_up.id, {handle.task, handle.id}};
   {
     std::lock_guard const lock(m_waiters_mutex);
-    check_no_cycle(frame.task, handle);
+    check_no_cycle(held_up, handle);
     m_waiters.push_back(waiter);
   }
   m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
@@ -208,7 +209,7 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     std::uint64_t const seen = m_main.epoch.load(std::memory_order_seq_cst);
     if (Task* const bound = frame.slot.is_main ? pop_main_needed_by(handle) : nullptr) {
       // The waiting task cannot go on before the one above it on this stack is done.
-      Waiter const stacked{&frame.task, frame.task.id, {bound, bound->id}};
+      Waiter const stacked{&held_up, held_up.id, {bound, bound->id}};
       register_waiter(stacked);
       run(bound, frame.slot, [] { return true; });
       unregister_waiter(stacked);

@@ -25,7 +25,8 @@ class KeptTasks {
  public:
   static constexpr int most = 32;
 
-  /// By the owner. False: there are so many that it should destroy them itself.
+  /// By the owner. False: there are so many that it should destroy them itself, as soon as no task
+  /// that waits is beneath it on its stack.
   [[nodiscard]] bool push(Task& task) {
     Task* head = m_head.load(std::memory_order_relaxed);
     do {

@@ -38,7 +38,9 @@ TEST_F(Workers, TheWaitingThreadIsOneOfThem) {
     for (int k = 0; k < 60; ++k)
       task(graph, "stay", {}, [&, k] {
         Occupancy::Stay const stay(occupancy);
-        if (k < at_once) EXPECT_TRUE(together.meet());
+        if (k < at_once) {
+          EXPECT_TRUE(together.meet());
+        }
         std::this_thread::sleep_for(500us);
       });
     graph.wait();
