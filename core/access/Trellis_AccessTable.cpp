@@ -211,8 +211,7 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
   for (auto const& entry : m_entries) put_into_bucket(*entry);
 }
 
-// --- loose accesses
-// -------------------------------------------------------------------------------------------------
+// --- loose accesses ------------------------------------------------------------------------------
 
 bool AccessTable::is_gone(LiveAccess const& access) const {
   return !m_keep_all && access.task->live_id.load(std::memory_order_acquire) != access.id &&

@@ -36,8 +36,7 @@ AsyncStreams::~AsyncStreams() {
   for (auto const& stream : m_streams) stream->space->destroy_instance(stream->instance);
 }
 
-// --- launching
-// -------------------------------------------------------------------------------------------------
+// --- launching -----------------------------------------------------------------------------------
 
 AsyncStreams::Stream& AsyncStreams::new_stream(SpaceAdapter& space, void* instance) {
   auto stream = std::make_unique<Stream>();
@@ -170,8 +169,7 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   launched(false);
 }
 
-// --- graphs
-// -------------------------------------------------------------------------------------------------
+// --- graphs --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -304,8 +302,7 @@ void AsyncStreams::release(PlanGraph& graph) noexcept {
   graph = {};
 }
 
-// --- what has passed
-// -------------------------------------------------------------------------------------------------
+// --- what has passed -----------------------------------------------------------------------------
 
 /// Retires what the stream's first event covers. False: it is not known to have passed, or
 /// something that came before is not.
@@ -413,8 +410,7 @@ void AsyncStreams::host_is_idle() {
     if (!stream->launched.empty()) stream->space->host_is_idle();
 }
 
-// --- times
-// -------------------------------------------------------------------------------------------------
+// --- times ---------------------------------------------------------------------------------------
 
 void AsyncStreams::set_clock(SpaceAdapter& space, void* instance) {
   for (Clock const& clock : m_clocks)

@@ -133,8 +133,7 @@ void Engine::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure
   }
 }
 
-// --- whole plans
-// -------------------------------------------------------------------------------------------------
+// --- whole plans ---------------------------------------------------------------------------------
 
 TaskOps const Engine::graph_ops{
     .pattern = "replay", .run = &run_graph, .destroy = &destroy_graph, .fail = &fail_graph};
@@ -196,8 +195,7 @@ void Engine::destroy_graph(void* body) noexcept {
   replay->~ReplayBody();
 }
 
-// --- pieces
-// -------------------------------------------------------------------------------------------------
+// --- pieces --------------------------------------------------------------------------------------
 
 void Engine::run_piece(void* body, void* instance, Label const& /*label*/) {
   PlanPiece& piece = **static_cast<PlanPiece**>(body);

@@ -25,8 +25,7 @@ bool Engine::keep_body(Task& task, Slot& slot) {
   return task.asynchronous ? m_kept_of_devices.push(task, task.bytes) : slot.kept.push(task);
 }
 
-// --- destructors of the user's
-// -------------------------------------------------------------------------------------------------
+// --- destructors of the user's -------------------------------------------------------------------
 
 /// A functor's destructor may submit tasks, and wait for some. It is run in a frame, so that what
 /// it submits may exceed the cap, and it waits as a task does, by sleeping. What the thread has in

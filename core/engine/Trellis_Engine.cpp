@@ -151,8 +151,7 @@ void Engine::watch(Task const& task, TaskState state, int row) {
   }
 }
 
-// --- ready
-// -------------------------------------------------------------------------------------------------
+// --- ready ---------------------------------------------------------------------------------------
 
 // `slot` is null on a thread that runs no tasks of this graph.
 void Engine::make_ready(Task& task, Slot* slot) {
@@ -233,8 +232,7 @@ void Engine::idle(Slot& slot) {
   slot.freed_count = 0;
 }
 
-// --- running
-// -------------------------------------------------------------------------------------------------
+// --- running -------------------------------------------------------------------------------------
 
 void Engine::run(Task* task, Slot& slot, Condition stop) {
   stop_polling();
@@ -353,8 +351,7 @@ FailurePtr Engine::current_failure(Task const& task, std::string const& remark) 
   return failure;
 }
 
-// --- done
-// -------------------------------------------------------------------------------------------------
+// --- done ----------------------------------------------------------------------------------------
 
 // A decrement that brings `unfinished` to 0 happens after all others, see Task.
 void Engine::trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready) {
@@ -497,9 +494,8 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
     next = m_policy->finished({first, ready.size()}, slot.number).impl();
     if (next == nullptr || ready.size() > 1) m_workers.ready_added();
   }
-  if (!to_launch
-           // after the others have gone to where they are found; `ready` may be used again
-           .empty()) {
+  // After the others have gone to where they are found; `ready` may be used again.
+  if (!to_launch.empty()) {
     std::stable_sort(to_launch.begin(), to_launch.end(),
                      [](Task const* a, Task const* b) { return a->priority > b->priority; });
     for (Task* task : to_launch) launch(*task, slot);
@@ -516,8 +512,7 @@ void Engine::give_back(Task& task, Slot& slot) {
   if (++slot.freed_count == 32) idle(slot);
 }
 
-// --- asynchronous spaces
-// ---------------------------------------------------------------------------------------------
+// --- asynchronous spaces -------------------------------------------------------------------------
 
 /// Launches a task, and then those that have only waited for its launch, and so on.
 void Engine::launch(Task& first, Slot& slot) {

@@ -31,8 +31,7 @@ Task& Engine::require_live(TaskHandle const& self, char const* what) const {
   return *self.task;
 }
 
-// --- a running task
-// -------------------------------------------------------------------------------------------------
+// --- a running task ------------------------------------------------------------------------------
 
 Scope& Engine::open_scope(Task& owner) {
   if (owner.scope == nullptr) {
@@ -169,8 +168,7 @@ Task* Engine::body_over(Task& owner, Slot& slot, TaskState state) {
   return complete(owner, slot, state, slot.number);
 }
 
-// --- a pending task
-// -------------------------------------------------------------------------------------------------
+// --- a pending task ------------------------------------------------------------------------------
 
 namespace {
 

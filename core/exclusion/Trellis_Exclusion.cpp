@@ -53,8 +53,7 @@ bool Exclusion::concerns(Task const& task) const {
   return found;
 }
 
-// --- the order, for the record
-// -------------------------------------------------------------------------------------------------
+// --- the order, for the record -------------------------------------------------------------------
 
 Exclusion::Past Exclusion::past_of(Task const& task) {
   Past past{task.public_id(),
@@ -147,8 +146,7 @@ void Exclusion::clear_record() {
   m_past.clear();
 }
 
-// --- who holds and waits, and for what
-// --------------------------------------------------------------------------------------
+// --- who holds and waits, and for what -----------------------------------------------------------
 
 Exclusion::Claimant& Exclusion::arrive(Task& task, Claimants& list) {
   if (m_spare.empty()) {
@@ -251,8 +249,7 @@ void Exclusion::admit(Claimant& waiter) {
   if (m_recorder != nullptr) record_order(*waiter.task);
 }
 
-// --- who may run
-// -------------------------------------------------------------------------------------------------
+// --- who may run ---------------------------------------------------------------------------------
 
 /// Does it, if the two conflict?
 bool Exclusion::front_keeps_back(Claimant const& other) const {

@@ -86,8 +86,7 @@ IterateReport Engine::iterate(Label&& label, std::uint64_t passes,
   return report;
 }
 
-// --- collecting
-// -------------------------------------------------------------------------------------------------
+// --- collecting ----------------------------------------------------------------------------------
 
 TaskHandle Engine::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
   Pass& pass = *recording.pass;
@@ -157,8 +156,7 @@ std::shared_ptr<PassPlan> Engine::plan_of(Pass& pass, PassMemory& memory) {
   return pass.recorded;
 }
 
-// --- submitting
-// -------------------------------------------------------------------------------------------------
+// --- submitting ----------------------------------------------------------------------------------
 
 /// A collected task gets its id, and with it its place in the order of submission. The submission
 /// lock is held.

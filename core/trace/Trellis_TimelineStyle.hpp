@@ -22,8 +22,7 @@
 /// colour.
 namespace trellis::Impl::TimelineStyle {
 
-// ---- Text
-// ----------------------------------------------------------------------------------------------
+// ---- Text ---------------------------------------------------------------------------------------
 
 inline void append_xml(std::string& out, std::string_view text) {
   for (std::size_t at = 0; at != text.size();) {
@@ -85,8 +84,7 @@ inline std::string with_count(std::size_t count, std::string_view noun) {
   return std::to_string(count) + ' ' + std::string(noun) + (count == 1 ? "" : "s");
 }
 
-// ---- Time
-// ----------------------------------------------------------------------------------------------
+// ---- Time ---------------------------------------------------------------------------------------
 
 struct Unit {
   std::string_view name;
@@ -121,8 +119,7 @@ inline std::uint64_t tick_step(std::uint64_t span, std::uint64_t count) {
   }
 }
 
-// ---- Families of labels, colours
-// -------------------------------------------------------------------------
+// ---- Families of labels, colours ----------------------------------------------------------------
 
 // A label split at its numbers: "tile 3,4 step 7" is the pattern "tile #,# step #" and 3, 4, 7.
 struct SplitLabel {

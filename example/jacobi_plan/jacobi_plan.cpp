@@ -90,8 +90,7 @@ bool goes_on(Options const& options, Outcome const& outcome) {
   return outcome.change > options.tolerance && outcome.steps < options.most_steps;
 }
 
-// ---- the yardstick
-// -------------------------------------------------------------------------------------------------
+// ---- the yardstick ------------------------------------------------------------------------------
 
 Outcome plain(Options const& options) {
   Plate const plate(options);
@@ -115,8 +114,7 @@ Outcome plain(Options const& options) {
   return outcome;
 }
 
-// ---- the tasks
-// -------------------------------------------------------------------------------------------------
+// ---- the tasks ----------------------------------------------------------------------------------
 
 struct Tasks {
   Tasks(Options const& options, Plate const& on)
@@ -211,8 +209,7 @@ Outcome as_a_plan(trellis::TaskGraph& graph, Options const& options, trellis::Pl
   return outcome;
 }
 
-// ---- the program
-// -------------------------------------------------------------------------------------------------
+// ---- the program --------------------------------------------------------------------------------
 
 bool same(Outcome const& a, Outcome const& b) {
   return a.steps == b.steps && a.change == b.change &&

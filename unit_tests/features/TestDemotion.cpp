@@ -226,8 +226,7 @@ TEST_F(Demotion, TheRecordedGraphDoesNotDependOnItsTime) {
   }
 }
 
-// --- bad input
-// -------------------------------------------------------------------------------------------------
+// --- bad input -----------------------------------------------------------------------------------
 
 TEST_F(Demotion, NeverPromotes) {
   Block x("x", 4);
@@ -301,8 +300,7 @@ TEST_F(Demotion, OfPartsIsBetweenThem) {
               ElementsAre("demoter>reader released", "owner>outside"));
 }
 
-// --- with failures
-// -------------------------------------------------------------------------------------------------
+// --- with failures -------------------------------------------------------------------------------
 
 TEST_F(Demotion, AFailureCancelsWhatStillDependsAndNothingElse) {
   Block x("x");

@@ -28,8 +28,7 @@ using testing::IsEmpty;
 class Exclusion : public Timed {};
 class ExclusiveTasks : public Timed {};
 
-// --- the class alone
-// -------------------------------------------------------------------------------------------------
+// --- the class alone -----------------------------------------------------------------------------
 
 /// Excludes the same value, and depends on nothing of its type.
 struct Colour {
@@ -455,8 +454,7 @@ TEST_F(ExclusionAlone, DoesWhatItsRuleSays) {
       compare_with_the_rule_taken_literally(seed, mix);
 }
 
-// --- what a program sees
-// -------------------------------------------------------------------------------------------------
+// --- what a program sees -------------------------------------------------------------------------
 
 TEST_F(ExclusiveTasks, WhoNeedsTwoAreasGetsItsTurnWhileOthersKeepComing) {
   Block x("x", 2);

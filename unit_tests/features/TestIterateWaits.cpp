@@ -21,8 +21,7 @@ using testing::HasSubstr;
 class IterateWaits : public Timed {};
 class IterateMemory : public Timed {};
 
-// --- whoever asks
-// -------------------------------------------------------------------------------------------------
+// --- whoever asks --------------------------------------------------------------------------------
 
 TEST_F(IterateWaits, AThreadThatTheBodyJoinsMayWaitForATaskOfThePass) {
   Block x("x");
@@ -294,8 +293,7 @@ TEST_F(IterateWaits, AFutureOfAPlanThatThePassReplaysBelongsToThatReplay) {
   EXPECT_EQ(in_plan.get(), 110);
 }
 
-// --- which passes are remembered
-// -------------------------------------------------------------------------------------------------
+// --- which passes are remembered -----------------------------------------------------------------
 
 enum class Where { first, middle, last };
 class IterateExtra : public IterateMemory, public testing::WithParamInterface<Where> {};

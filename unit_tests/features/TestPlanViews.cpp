@@ -40,8 +40,7 @@ using Member = Teams::member_type;
 using Kokkos::subview;
 using Test::values_of;
 
-// ---- stencils in tiles, with double buffers
-// -------------------------------------------------------------------------------------------------
+// ---- stencils in tiles, with double buffers -----------------------------------------------------
 
 /// With a boundary value at either end.
 Line bumps(std::string const& label, int cells) {
@@ -198,8 +197,7 @@ SPACE_TEST(PlanStencil, TilesOfAPlaneBetweenTasksThatAreInNoPlan) {
   }
 }
 
-// ---- patterns
-// -------------------------------------------------------------------------------------------------
+// ---- patterns -----------------------------------------------------------------------------------
 
 struct Doubled {};
 struct Work {
@@ -393,8 +391,7 @@ SPACE_TEST(PlanPatterns, RunOnTheWorkersOwnInstances) {
   for (Space const& space : used) EXPECT_FALSE(space == Space()) << "not the default instance";
 }
 
-// ---- accesses without an order
-// -------------------------------------------------------------------------------------------------
+// ---- accesses without an order ------------------------------------------------------------------
 
 SPACE_TEST(PlanAccesses, AtomicAndExclusiveOnesInAnyOrderButEachInItsRound) {
   View<long*> sum("sum", 4);
@@ -448,8 +445,7 @@ SPACE_TEST(PlanAccesses, TokensWithPartsKeepTheirOrder) {
   EXPECT_EQ(swaps, 50);
 }
 
-// ---- loops
-// -------------------------------------------------------------------------------------------------
+// ---- loops --------------------------------------------------------------------------------------
 
 SPACE_TEST(PlanLoops, UntilTheResidualIsSmall) {
   int const cells = 16;
@@ -591,8 +587,7 @@ SPACE_TEST(PlanLoops, RunTheSameUnderTheSerialOracle) {
   EXPECT_EQ(run(), parallel);
 }
 
-// ---- tasks that change, tasks that fail
-// -------------------------------------------------------------------------------------------------
+// ---- tasks that change, tasks that fail ---------------------------------------------------------
 
 SPACE_TEST(PlanTasks, SplitInEachRoundAsTheyLike) {
   View<long*> x("x", 20);
@@ -665,8 +660,7 @@ SPACE_TEST(PlanTasks, AKernelThatThrowsCancelsWhatDependsOnIt) {
   EXPECT_EQ(sum.get(), 7 * 5 + 3 * 4);
 }
 
-// ---- how long things live
-// -------------------------------------------------------------------------------------------------
+// ---- how long things live -----------------------------------------------------------------------
 
 SPACE_TEST(PlanLifetime, ViewsMadeInARecordingLiveAsLongAsThePlan) {
   TaskGraph graph(with_workers(2));

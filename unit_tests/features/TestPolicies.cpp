@@ -26,8 +26,7 @@ Policy moved_to(Space const& instance, Policy const& base) {
   return Traits::on(Traits::keep(base), instance);
 }
 
-// ---- devices
-// -------------------------------------------------------------------------------------------------
+// ---- devices ------------------------------------------------------------------------------------
 
 SPACE_TEST(Device, IsChosenByItsNumber) {
   TaskGraph graph;
@@ -49,8 +48,7 @@ SPACE_TEST(Device, IsChosenByItsNumber) {
   graph.wait();
 }
 
-// ---- ranges
-// -------------------------------------------------------------------------------------------------
+// ---- ranges -------------------------------------------------------------------------------------
 
 template <class Integer>
 std::vector<int> counted_over(Integer n) {
@@ -168,8 +166,7 @@ SPACE_TEST(Range, RunsOnTheWorkersOwnInstanceAndNotOnThePolicys) {
   delete used;
 }
 
-// ---- MDRange
-// -------------------------------------------------------------------------------------------------
+// ---- MDRange ------------------------------------------------------------------------------------
 
 SPACE_TEST(MDRange, OfRank2WithBounds) {
   TaskGraph graph;
@@ -250,8 +247,7 @@ SPACE_TEST(MDRange, IsEmptyWhereAnExtentIs) {
   EXPECT_EQ(values_of(x), std::vector<int>(9, 0));
 }
 
-// ---- teams
-// -------------------------------------------------------------------------------------------------
+// ---- teams --------------------------------------------------------------------------------------
 
 using Teams = Kokkos::TeamPolicy<Space>;
 using Member = Teams::member_type;

@@ -175,8 +175,7 @@ TEST_F(Rules, ASchedulingPolicySeesTheTags) {
   EXPECT_THAT(policy->seen, ElementsAre(3, 0));
 }
 
-// --- the order of exclusive tasks
-// --------------------------------------------------------------------------------------
+// --- the order of exclusive tasks ----------------------------------------------------------------
 
 TEST_F(ExclusionOrder, IsRecordedAlsoWhenNobodyHadToWait) {
   Block x("x");
@@ -227,8 +226,7 @@ TEST_F(ExclusionOrder, LeavesOutWhatIsADependencyAnyway) {
   EXPECT_THAT(edges, testing::Not(testing::Contains("a>b exclusion")));
 }
 
-// --- observers
-// -------------------------------------------------------------------------------------------------
+// --- observers -----------------------------------------------------------------------------------
 
 TEST_F(Observer, SeesEveryStateOfEveryTaskInOrder) {
   std::mutex mutex;

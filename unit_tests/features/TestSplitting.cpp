@@ -158,8 +158,7 @@ TEST_F(Splitting, ExclusivePartsExcludeEachOtherAndNotTheirOwner) {
   EXPECT_EQ(occupancy.most(), 1);
 }
 
-// --- what is out of bounds
-// ----------------------------------------------------------------------------------------------
+// --- what is out of bounds -----------------------------------------------------------------------
 
 TEST_F(Splitting, APartMustKeepToWhatItsOwnerDeclared) {
   Block x("x", 4);
@@ -292,8 +291,7 @@ TEST_F(Splitting, NobodyButATaskItselfWaitsForItsParts) {
   EXPECT_TRUE(part_ran);
 }
 
-// --- circles
-// -------------------------------------------------------------------------------------------------
+// --- circles -------------------------------------------------------------------------------------
 
 TEST_F(Splitting, APartThatWaitsForItsOwnerIsTold) {
   TaskGraph graph(with_workers(2));
@@ -352,8 +350,7 @@ TEST_F(Splitting, APartAfterWhatIsBehindItsOwnerIsRefused) {
   graph.wait();
 }
 
-// --- failures
-// -------------------------------------------------------------------------------------------------
+// --- failures ------------------------------------------------------------------------------------
 
 TEST_F(Splitting, AFailedPartFailsItsOwnerAndCancelsWhatDependsOnEither) {
   Block x("x", 2);
@@ -432,8 +429,7 @@ TEST_F(Splitting, ABodyThatThrowsLeavesItsPartsRunning) {
               AllOf(HasSubstr("\"owner\""), HasSubstr("1 more failed")));
 }
 
-// --- everything at once
-// ------------------------------------------------------------------------------------------------
+// --- everything at once --------------------------------------------------------------------------
 
 long fibonacci(int n) {
   return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);

@@ -118,8 +118,7 @@ void Checks::at_the_end() {
   if (m_program.settings.record) graphs(order);
 }
 
-// --- what happened when
-// -------------------------------------------------------------------------------------------------
+// --- what happened when --------------------------------------------------------------------------
 
 void Checks::find_spans(std::vector<int> const& order) {
   m_spans.assign(m_program.tasks.size(), {std::numeric_limits<std::uint64_t>::max(), 0});
@@ -204,8 +203,7 @@ void Checks::order_of_events(std::vector<int> const& order) {
     }
 }
 
-// --- the recorded graphs
-// -------------------------------------------------------------------------------------------------
+// --- the recorded graphs -------------------------------------------------------------------------
 
 void Checks::graphs(std::vector<int> const& order) {
   trellis::DependencyGraph const dependencies = m_graph.dependency_graph();

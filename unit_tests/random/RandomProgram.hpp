@@ -172,8 +172,7 @@ struct Ingredients {
 
 [[nodiscard]] std::string to_string(Program const& program);
 
-// --- what a program must do
-// ------------------------------------------------------------------------------------------
+// --- what a program must do ----------------------------------------------------------------------
 
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   std::uint64_t h = (a ^ (b + 0x9E3779B97F4A7C15u + (a << 6) + (a >> 2))) * 0xBF58476D1CE4E5B9u;

@@ -168,8 +168,7 @@ TEST(FoundPrograms, a_main_thread_task_that_waits_for_its_child_ends_with_one_wo
   expect_well(program, 500);
 }
 
-// --- tasks that change while they run
-// -------------------------------------------------------------------------------------------
+// --- tasks that change while they run ------------------------------------------------------------
 
 /// A task submitted after the owner of a failed part is over learns of it another way than one
 /// before.
@@ -269,8 +268,7 @@ TEST(FoundPrograms, a_wait_for_a_part_of_a_pending_task_behind_ones_own_exclusiv
   expect_well(program);
 }
 
-// --- programs that a mutant of the engine gets wrong
-// -------------------------------------------------------------------------------------------
+// --- programs that a mutant of the engine gets wrong ---------------------------------------------
 
 /// Task 2 is behind 1 alone when 0 lets go of 1, but must still wait for 0.
 TEST(FoundPrograms, who_is_behind_a_task_that_a_demotion_lets_go_still_waits) {

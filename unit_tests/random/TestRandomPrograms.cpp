@@ -72,8 +72,7 @@ TEST(RandomPrograms, submitted_by_several_threads_under_serial_order_equal_the_o
   run_seeds({.nested = true, .failures = true, .threads = true, .serial = true}, 1);
 }
 
-// --- tasks that change while they run
-// -------------------------------------------------------------------------------------------
+// --- tasks that change while they run ------------------------------------------------------------
 
 TEST(RandomPrograms, with_parts_equal_the_oracle) {
   run_seeds({.parts = true}, 2);

@@ -52,8 +52,7 @@ KOKKOS_INLINE_FUNCTION constexpr Value mix(Value a, Value b) {
   return h ^ (h >> 29);
 }
 
-// --- programs as plain data
-// ------------------------------------------------------------------------------------------
+// --- programs as plain data ----------------------------------------------------------------------
 
 /// A part of a base View: along each of its directions one index, or the range `[begin, begin +
 /// extent)`.
@@ -332,8 +331,7 @@ KOKKOS_INLINE_FUNCTION Value odd(Value salt, int i) {
   return mix(salt, static_cast<Value>(i)) | 1u;
 }
 
-// --- as plain loops
-// -------------------------------------------------------------------------------------------------
+// --- as plain loops ------------------------------------------------------------------------------
 
 Outcome run_plainly(Program const& program) {
   Outcome outcome;
@@ -448,8 +446,7 @@ Outcome run_plainly(Program const& program) {
   return outcome;
 }
 
-// --- as tasks
-// -------------------------------------------------------------------------------------------------
+// --- as tasks ------------------------------------------------------------------------------------
 
 class Tasks {
  public:
@@ -841,8 +838,7 @@ class Tasks {
   std::vector<AnyFuture> m_futures;
 };
 
-// --- comparison
-// -------------------------------------------------------------------------------------------------
+// --- comparison ----------------------------------------------------------------------------------
 
 std::string difference(Outcome const& is, Outcome const& should_be) {
   std::ostringstream out;
