@@ -224,8 +224,8 @@ class AccessTable {
   std::unordered_set<TaskId> m_before;
   std::unordered_set<TaskId> m_started_before;
   std::vector<TaskId> m_let_go;
-  std::vector<AreaEntry*>
-      m_buckets;  ///< open addressing; the size is a power of two, at most half full
+  /// open addressing; the size is a power of two, at most half full
+  std::vector<AreaEntry*> m_buckets;
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   struct Forgotten {
     std::uint32_t hash;      ///< a part of it

@@ -97,8 +97,8 @@ class AsyncStreams {
     int stream;
     std::uint64_t started_ns = 0;  ///< on the device; 0: not known
     std::uint64_t finished_ns = 0;
-    std::shared_ptr<StreamFailure>
-        failure{};  ///< null: it has passed; else it is one of those that had not
+    /// null: it has passed; else it is one of those that had not
+    std::shared_ptr<StreamFailure> failure{};
   };
   /// Asks for tasks whose events have passed. Does nothing while another thread is at it.
   void retire();

@@ -146,8 +146,8 @@ class Engine final : private TaskSource {
   Task& new_task(TaskSpec& spec, Scope& scope);
   void find_entries(TaskSpec const& spec, Scope& scope, TaskId last);
   Task& make_task(TaskSpec& spec);
-  std::int32_t connect(Task& task, TaskSpec const& spec,
-                       Scope& scope);  ///< returns the number of edges
+  /// returns the number of edges
+  std::int32_t connect(Task& task, TaskSpec const& spec, Scope& scope);
   void note_special(Task& task, TaskSpec const& spec);
   void enter_special(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> after_access);
   static void enter(Task& task, TaskAccess const& access, TaskId id, Scope& scope,
@@ -231,8 +231,8 @@ class Engine final : private TaskSource {
                           std::uint64_t rounds);
   static void run_graph(void* body, void* instance, Label const& label);
   static TaskOps const graph_ops;
-  static TaskOps const
-      graph_ops_with_results;  ///< of a plan whose tasks leave something for the host
+  /// of a plan whose tasks leave something for the host
+  static TaskOps const graph_ops_with_results;
   static void finish_graph(void* body);
   static void fail_graph(void* body, TaskId id, std::string const& text,
                          FailurePtr const& failure) noexcept;

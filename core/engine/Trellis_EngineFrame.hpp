@@ -66,8 +66,8 @@ struct Engine::Frame {
   Task& task;  ///< which may be complete, while its body is destroyed
   What const what;
   Frame* const outer;
-  PlanRecording* const
-      recording;          ///< of the thread, when it runs a task of another graph meanwhile
+  /// of the thread, when it runs a task of another graph meanwhile
+  PlanRecording* const recording;
   int const quiet_locks;  ///< what the engine must not destroy now, the user may, see Quiet
   static thread_local Frame* top;
 };

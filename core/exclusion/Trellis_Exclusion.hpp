@@ -159,8 +159,8 @@ class Exclusion {
   std::vector<Areas::node_type> m_spare_areas;
   std::unordered_map<Task const*, AreaIndex> m_indices;  ///< of those areas, by scope
   Claimed m_compared;  ///< no area, but the queue of those who wait because of a comparison
-  std::vector<Task const*>
-      m_sleeping;            ///< once for each wait; also those who may yet become holders
+  /// once for each wait; also those who may yet become holders
+  std::vector<Task const*> m_sleeping;
   std::vector<Past> m_past;  ///< in the order in which they got hold; only with a recorder
 
   struct MayOpen {

@@ -146,8 +146,8 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   std::size_t edges = 0;
   std::size_t edges_between_rounds = 0;
   bool rounds_overlap = true;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason>
-      reasons;                                       ///< of edges not by access
+  /// of edges not by access
+  std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason> reasons;
   std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation
   std::vector<PlanState*> nested;  ///< that tasks of this one replay; they keep them alive
   /// Of a plan that is no graph as a whole.

@@ -25,8 +25,8 @@ struct Failure {
   std::string origin_text;   ///< `task "name" (#id, file:line)` of that task and what it accessed
   std::string what;          ///< what the body threw, as text
   std::exception_ptr cause;  ///< what the body threw
-  std::shared_ptr<Failure const>
-      of_part;  ///< not null: this task's body did not throw, but a part of it failed
+  /// not null: this task's body did not throw, but a part of it failed
+  std::shared_ptr<Failure const> of_part;
   mutable std::atomic<bool> observed{false};  ///< a `get()` has thrown it
 };
 /// What a task throws that waits for its parts when one has failed. If it leaves the body, the

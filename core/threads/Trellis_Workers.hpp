@@ -196,8 +196,8 @@ class Workers {
   std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
   alignas(64) std::mutex m_mutex;
   std::vector<Slot*> m_sleeping;  ///< may be woken for a task
-  std::vector<Slot*>
-      m_blocked;  ///< wait only for their condition: inside a task, or without a slot
+  /// wait only for their condition: inside a task, or without a slot
+  std::vector<Slot*> m_blocked;
   int m_blocked_tasks = 0;
   int m_guests = 0;
   std::vector<std::thread> m_threads;

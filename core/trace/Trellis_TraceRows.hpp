@@ -38,8 +38,8 @@ inline bool has_run(TaskRecord const& task) {
 /// outlive it.
 struct TraceRows {
   std::vector<std::string> names;  ///< without rows that have neither a name nor tasks
-  std::vector<std::size_t>
-      lanes;                  ///< how many each row has, at least 1; in a lane no two tasks overlap
+  /// how many each row has, at least 1; in a lane no two tasks overlap
+  std::vector<std::size_t> lanes;
   std::vector<Slice> slices;  ///< by begin, then end, then order in the graph
   std::uint64_t begin = 0;    ///< when the first task began
   std::uint64_t end = 0;      ///< when the last one finished; a running task reaches up to here

@@ -508,8 +508,8 @@ class Generator {
   bool m_main_thread = false;
   bool m_submits_in_destructors = false;
   bool m_shared_objects_submit = false;
-  std::array<std::vector<int>, Cells::most_threads>
-      m_roots;  ///< by thread: what it has submitted to a graph
+  /// by thread: what it has submitted to a graph
+  std::array<std::vector<int>, Cells::most_threads> m_roots;
   std::vector<int> m_planned;
   std::vector<int> m_looped;
   std::vector<int> m_in_this_plan;

@@ -92,8 +92,8 @@ class Checks {
   trellis::TaskGraph& m_graph;
   std::vector<Record> const& m_records;
   std::vector<std::vector<std::uint64_t>> const& m_memory;
-  std::vector<Span>
-      m_spans;  ///< by task: from the start of its body or first part to the end of all
+  /// by task: from the start of its body or first part to the end of all
+  std::vector<Span> m_spans;
   std::vector<std::size_t> m_stage;  ///< by task: after how many demotions it ended
   std::string m_problems;
 };

@@ -481,8 +481,8 @@ class Run {
   Conflicts const m_conflicts;
   trellis::TaskGraph* m_graph = nullptr;
   std::vector<std::vector<std::uint64_t>> m_memory;
-  std::vector<std::vector<std::vector<Present>>>
-      m_present;  ///< by scope (0: the graph), array, element
+  /// by scope (0: the graph), array, element
+  std::vector<std::vector<std::vector<Present>>> m_present;
   std::vector<std::vector<std::vector<std::vector<int>>>> m_elements;  ///< by task, stage, access
   std::vector<Record> m_records;
   std::atomic<std::uint64_t> m_clock{0};

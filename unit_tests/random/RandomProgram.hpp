@@ -243,8 +243,8 @@ enum class Fate : std::uint8_t { not_submitted, done, failed, cancelled };
 struct Outcome {
   std::vector<std::vector<std::uint64_t>> memory;
   std::vector<Fate> fate;  ///< by task
-  std::vector<int>
-      origin;  ///< by task: which body's exception made it fail or be cancelled, -1: none
+  /// by task: which body's exception made it fail or be cancelled, -1: none
+  std::vector<int> origin;
   std::vector<std::uint64_t> digest;  ///< by task: of what it read
   std::vector<std::size_t> stage;     ///< by task: after how many demotions it ended
   std::vector<std::size_t> steps;     ///< by task: how many of its body's were followed
