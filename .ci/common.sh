@@ -96,6 +96,7 @@ step() {
 # show_log [LINES]: the end of what the newest step wrote, for a failure.
 show_log() {
   say "---- the end of ${LOG#"$REPO"/} ----"
-  awk '/^\$ / { text = "" } { text = text $0 "\n" } END { printf "%s", text }' "$LOG" | tail -n "${1:-60}"
+  awk '/^\$ / { text = "" } { text = text $0 "\n" } END { printf "%s", text }' "$LOG" |
+    tail -n "${1:-60}"
   say "----"
 }

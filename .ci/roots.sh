@@ -34,9 +34,10 @@ mend_root() {
   for config in "$1"/usr/lib/*/cmake/Kokkos/KokkosTargets-*.cmake; do
     [[ -f $config ]] || continue
     # shellcheck disable=SC2016 # CMake's variable
-    sed -n 's|.*"${_IMPORT_PREFIX}\(/[^"]*\.a\)".*|\1|p' "$config" | sort -u | while read -r archive; do
-      [[ -e $1/usr$archive ]] || chroot "$1" ar rcs "/usr$archive"
-    done
+    sed -n 's|.*"${_IMPORT_PREFIX}\(/[^"]*\.a\)".*|\1|p' "$config" | sort -u |
+      while read -r archive; do
+        [[ -e $1/usr$archive ]] || chroot "$1" ar rcs "/usr$archive"
+      done
   done
 }
 
@@ -54,7 +55,8 @@ root_of() { printf '%s/%s-%s' "$ROOTS" "$1" "$(recipe_hash "$1")"; }
 debian_mirror() {
   simulated no-mirror && return 0
   # shellcheck disable=SC2016 # apt's variables
-  apt-get indextargets --format '$(LABEL) $(REPO_URI)' 2>/dev/null | awk '$1 == "Debian" { print $2; exit }'
+  apt-get indextargets --format '$(LABEL) $(REPO_URI)' 2>/dev/null |
+    awk '$1 == "Debian" { print $2; exit }'
 }
 
 # How this machine's apt reaches its mirror (proxies, checks), for the apt that mmdebstrap runs.
@@ -64,14 +66,19 @@ apt_network_options() {
 }
 
 free_mebibytes() {
-  if simulated disk-full; then echo 100; else df --output=avail -BM "$HOME_DIR" | tail -n 1 | tr -dc 0-9; fi
+  if simulated disk-full; then
+    echo 100
+  else
+    df --output=avail -BM "$HOME_DIR" | tail -n 1 | tr -dc 0-9
+  fi
 }
 
 # refuse WHAT_IS_MISSING WHAT_TO_DO...: no toolchain can be made here; the caller says so if none is
 # there.
 refuse() {
   WHY=$1
-  ADVICE=("${@:2}" "or install Kokkos >= 4.5 (C++20) and point CMAKE_PREFIX_PATH or Kokkos_ROOT at it: that needs no root.")
+  ADVICE=("${@:2}" "or install Kokkos >= 4.5 (C++20) and point CMAKE_PREFIX_PATH or Kokkos_ROOT at"
+    "it: that needs no root.")
   return 1
 }
 
@@ -80,7 +87,8 @@ check_machine() {
   local free
   if simulated no-root || ((EUID != 0)); then
     refuse "not run as root, and CMake finds no Kokkos >= 4.5 on this machine" \
-      "Run it as root (it sets up a Debian 13 folder with a current Kokkos, and installs mmdebstrap),"
+      "Run it as root (it sets up a Debian 13 folder with a current Kokkos, and installs" \
+      "mmdebstrap),"
     return
   fi
   if simulated no-apt || [[ ! -x $(command -v apt-get) ]]; then
@@ -90,13 +98,15 @@ check_machine() {
   fi
   free=$(free_mebibytes)
   if ((free < MEBIBYTES_PER_ROOT)); then
-    refuse "disk full: $free MiB are free under ${HOME_DIR#"$REPO"/}, a toolchain needs $MEBIBYTES_PER_ROOT MiB" \
+    refuse "disk full: $free MiB are free under ${HOME_DIR#"$REPO"/}, a toolchain needs\
+ $MEBIBYTES_PER_ROOT MiB" \
       "Free some space (./run clean removes builds and old toolchains)," \
       "or name a folder on another disk: TRELLIS_RUN_HOME=/that/folder ./run ...,"
     return
   fi
   if simulated no-namespace || ! unshare --mount --propagation private true 2>/dev/null; then
-    refuse "this machine does not let root make a mount namespace (a container without CAP_SYS_ADMIN?)" \
+    refuse "this machine does not let root make a mount namespace\
+ (a container without CAP_SYS_ADMIN?)" \
       "Start the container with that capability,"
     return
   fi
@@ -115,7 +125,8 @@ check_mirror() {
   fi
   [[ -x $(command -v mmdebstrap) ]] && ! simulated no-mmdebstrap && return
   if ! simulated no-mmdebstrap; then
-    install_mmdebstrap || { step "read the package lists" "$log" apt-get update && install_mmdebstrap; } || true
+    install_mmdebstrap ||
+      { step "read the package lists" "$log" apt-get update && install_mmdebstrap; } || true
   fi
   if simulated no-mmdebstrap || [[ ! -x $(command -v mmdebstrap) ]]; then
     refuse "mmdebstrap is missing and apt cannot install it (log: ${log#"$REPO"/})" \
@@ -145,11 +156,15 @@ bootstrap() {
     --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='force-unsafe-io' \
     --skip=download/empty --skip=essential/unlink \
     --setup-hook="cp '$2.preferences' \"\$1\"/etc/apt/preferences.d/trellis" \
-    --setup-hook="mkdir -p \"\$1\"/var/cache/apt/archives && cp -l '$cache'/*.deb \"\$1\"/var/cache/apt/archives/ 2>/dev/null || true" \
-    --customize-hook="for packages in '$OPTIONAL_PACKAGES' $OPTIONAL_PACKAGES; do chroot \"\$1\" apt-get install -y --no-install-recommends \$packages && [ \"\$packages\" = '$OPTIONAL_PACKAGES' ] && break; done; true" \
+    --setup-hook="mkdir -p \"\$1\"/var/cache/apt/archives && \
+cp -l '$cache'/*.deb \"\$1\"/var/cache/apt/archives/ 2>/dev/null || true" \
+    --customize-hook="for packages in '$OPTIONAL_PACKAGES' $OPTIONAL_PACKAGES; do \
+chroot \"\$1\" apt-get install -y --no-install-recommends \$packages && \
+[ \"\$packages\" = '$OPTIONAL_PACKAGES' ] && break; done; true" \
     --customize-hook="cp -ln \"\$1\"/var/cache/apt/archives/*.deb '$cache'/ || true" \
     --include="${packages// /,}" \
-    "$SUITE" "$2" "deb $mirror $SUITE main" "deb $mirror unstable main" || return # set -e is off in here
+    "$SUITE" "$2" "deb $mirror $SUITE main" "deb $mirror unstable main" ||
+    return # set -e is off in here
   rm -f "$2.preferences"
   mend_root "$2"
 }
@@ -176,7 +191,8 @@ add_packages() {
     step "read the package lists ($toolchain)" "$log" in_root "$toolchain" apt-get update || true
     for package in "${absent[@]}"; do
       if step "install $package ($toolchain)" "$log" in_root "$toolchain" \
-        env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package"; then
+        env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends "$package"; then
         touch "$root/trellis-with-$package"
       else
         say "NOTE: $package cannot be had today (log: ${log#"$REPO"/}): going on without it"
@@ -206,8 +222,10 @@ remove_old_roots() {
 ensure_root() {
   local root fd status=0
   root=$(root_of "$1")
+  WHY=${WHY_NO_ROOT[$1]:-}
+  [[ -z $WHY ]] || return
   # shellcheck disable=SC2034 # for the caller
-  WHY='' ADVICE=()
+  ADVICE=()
   mkdir -p "$ROOTS"
   exec {fd}>"$root.lock"
   if ! flock --nonblock --shared "$fd"; then
@@ -217,32 +235,125 @@ ensure_root() {
   if [[ ! -f $root/trellis-stamp ]] || simulated "no-$1-packages"; then
     flock --unlock "$fd"
     flock --exclusive "$fd"
-    [[ -f $root/trellis-stamp ]] && ! simulated "no-$1-packages" || make_root "$1" "$root" || status=$?
+    [[ -f $root/trellis-stamp ]] && ! simulated "no-$1-packages" || make_root "$1" "$root" ||
+      status=$?
     flock --unlock "$fd"
-    ((status == 0)) && flock --shared "$fd" # held while this ./run lives: nobody removes the root meanwhile
+    # Held while this ./run lives: nobody removes the root meanwhile.
+    ((status == 0)) && flock --shared "$fd"
   fi
   return "$status"
 }
 
 make_root() {
-  local toolchain=$1 root=$2 log=$HOME_DIR/log/root-$1.log
+  local toolchain=$1 root=$2 status=0
   check_machine && check_mirror || return
-  remove_old_roots "$toolchain"
-  remove_tree "$root.making" "$root"
-  rm -f "$log"
-  if ! step "set up the $toolchain toolchain (Debian 13, $(toolchain_packages "$toolchain"))" "$log" \
-    bootstrap "$toolchain" "$root.making"; then
+  before_root "$toolchain" "$root"
+  step "set up the $toolchain toolchain (Debian 13, $(toolchain_packages "$toolchain"))" \
+    "$HOME_DIR/log/root-$toolchain.log" bootstrap "$toolchain" "$root.making" || status=1
+  after_root "$toolchain" "$root" "$status"
+}
+
+before_root() {
+  remove_old_roots "$1"
+  remove_tree "$2.making" "$2"
+  rm -f "$HOME_DIR/log/root-$1.log"
+}
+
+# after_root TOOLCHAIN ROOT STATUS: bootstrap has ended with this status.
+after_root() {
+  local toolchain=$1 root=$2
+  if (($3 != 0)); then
     remove_tree "$root.making" "$root.making.preferences"
-    # shellcheck disable=SC2034 # for the caller
-    WHY=$(why_failed "$log")
+    LOG=$HOME_DIR/log/root-$toolchain.log
+    WHY=$(why_failed "$LOG")
     show_log 12
     return 1
   fi
   # Build trees compare this with theirs: the same recipe may give newer packages another day.
   # shellcheck disable=SC2046 # several words
-  { date --utc +%FT%TZ && chroot "$root.making" dpkg-query -W $(toolchain_packages "$toolchain"); } \
-    >"$root.making/trellis-stamp"
+  {
+    date --utc +%FT%TZ
+    chroot "$root.making" dpkg-query -W $(toolchain_packages "$toolchain")
+  } >"$root.making/trellis-stamp" || return
   mv "$root.making" "$root"
+}
+
+declare -A WHY_NO_ROOT=() # of toolchains for which this ./run has tried in vain
+declare -A BOOTSTRAPS=()  # their statuses
+bootstrap_pids=()
+
+# make_roots_at_once TOOLCHAIN...: makes the roots of all of them, if there are several and none is
+# there, at the same time: most of the work is one thread's, or waits for the mirror. Where this is
+# not possible nothing happens, and ensure_root makes them one by one.
+make_roots_at_once() {
+  local toolchain root fd fds=() possible=yes
+  (($# > 1)) || return 0
+  mkdir -p "$ROOTS"
+  for toolchain in "$@"; do
+    [[ ! -f $(root_of "$toolchain")/trellis-stamp ]] || return 0
+  done
+  for toolchain in "$@"; do
+    root=$(root_of "$toolchain")
+    exec {fd}>"$root.lock"
+    fds+=("$fd")
+    # Another ./run may be making it, or have made it just now.
+    if ! flock --nonblock --exclusive "$fd" || [[ -f $root/trellis-stamp ]]; then
+      possible=
+      break
+    fi
+  done
+  # shellcheck disable=SC2034 # ADVICE is for the caller
+  if [[ -z $possible ]] || (($(free_mebibytes) < $# * MEBIBYTES_PER_ROOT)); then
+    : # one by one
+  elif WHY='' ADVICE=() && check_machine && check_mirror; then
+    for toolchain in "$@"; do before_root "$toolchain" "$(root_of "$toolchain")"; done
+    step "set up the toolchains $* (Debian 13) at the same time" \
+      "$HOME_DIR/log/root-$1.log" bootstrap_all "$@" || true
+    for toolchain in "$@"; do
+      WHY=''
+      after_root "$toolchain" "$(root_of "$toolchain")" "${BOOTSTRAPS[$toolchain]}" ||
+        WHY_NO_ROOT[$toolchain]=${WHY:-see ${HOME_DIR#"$REPO"/}/log/root-$toolchain.log}
+    done
+  else
+    for toolchain in "$@"; do WHY_NO_ROOT[$toolchain]=$WHY; done
+  fi
+  for fd in "${fds[@]}"; do exec {fd}>&-; done
+}
+
+# bootstrap_all TOOLCHAIN...: one process for each, with a log of its own; leaves their statuses in
+# BOOTSTRAPS. A background process would not get Ctrl-C, so each is a process group that is told.
+bootstrap_all() {
+  local toolchain failed=0
+  bootstrap_pids=()
+  trap 'end_bootstraps INT' INT
+  trap 'end_bootstraps TERM' TERM
+  set -m
+  for toolchain in "$@"; do
+    bootstrap "$toolchain" "$(root_of "$toolchain").making" \
+      >>"$HOME_DIR/log/root-$toolchain.log" 2>&1 </dev/null &
+    bootstrap_pids+=($!)
+    BOOTSTRAPS[$toolchain]=$!
+  done
+  set +m
+  for toolchain in "$@"; do
+    if wait "${BOOTSTRAPS[$toolchain]}"; then
+      BOOTSTRAPS[$toolchain]=0
+    else
+      BOOTSTRAPS[$toolchain]=1 failed=1
+    fi
+  done
+  trap - INT TERM
+  return "$failed"
+}
+
+# end_bootstraps SIGNAL: passes it on, and ends this shell as the signal would have done.
+end_bootstraps() {
+  local pid
+  trap - INT TERM
+  for pid in "${bootstrap_pids[@]}"; do kill -s "$1" -- "-$pid" 2>/dev/null || true; done
+  wait "${bootstrap_pids[@]}" || true
+  stop_ticker
+  kill -s "$1" "$$"
 }
 
 why_failed() {
@@ -274,10 +385,15 @@ for folder in "$TRELLIS_IN_REPO" "$TRELLIS_IN_HOME"; do
 done
 cd "$root$TRELLIS_IN_PWD" 2>/dev/null || TRELLIS_IN_PWD=$TRELLIS_IN_REPO
 # What speaks of compilers and libraries outside means nothing inside.
-unset LD_LIBRARY_PATH LD_PRELOAD CMAKE_PREFIX_PATH Kokkos_ROOT Kokkos_DIR CC CXX CFLAGS CXXFLAGS LDFLAGS TMPDIR \
-  CPATH LIBRARY_PATH CMAKE_TOOLCHAIN_FILE PYTHONPATH PYTHONHOME
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 CMAKE_GENERATOR=Ninja
-exec chroot "$root" /bin/bash -c "cd \"\$TRELLIS_IN_PWD\"; unset TRELLIS_IN_ROOT TRELLIS_IN_REPO TRELLIS_IN_HOME TRELLIS_IN_PWD; exec \"\$@\"" bash "$@"
+unset LD_LIBRARY_PATH LD_PRELOAD CMAKE_PREFIX_PATH Kokkos_ROOT Kokkos_DIR CC CXX CFLAGS CXXFLAGS \
+  LDFLAGS TMPDIR CPATH LIBRARY_PATH CMAKE_TOOLCHAIN_FILE PYTHONPATH PYTHONHOME
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root LC_ALL=C.UTF-8 CMAKE_GENERATOR=Ninja
+exec chroot "$root" /bin/bash -c "
+  cd \"\$TRELLIS_IN_PWD\"
+  unset TRELLIS_IN_ROOT TRELLIS_IN_REPO TRELLIS_IN_HOME TRELLIS_IN_PWD
+  exec \"\$@\"
+" bash "$@"
 '
 
 # in_root TOOLCHAIN COMMAND...: runs a command inside, in the current folder, the repository at its

@@ -7,11 +7,13 @@ set(trellis_package ${CMAKE_INSTALL_LIBDIR}/cmake/Trellis)
 # The layers become one folder, so two headers of one name would overwrite each other.
 set(seen)
 foreach(layer ${trellis_layers})
-  file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/${layer} ${PROJECT_SOURCE_DIR}/${layer}/*.hpp)
+  file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/${layer}
+    ${PROJECT_SOURCE_DIR}/${layer}/*.hpp)
   list(FILTER headers EXCLUDE REGEX "^src/") # not installed
   foreach(header ${headers})
     if(header IN_LIST seen)
-      message(FATAL_ERROR "Two layers have a header ${header}: they would be installed to the same place.")
+      message(FATAL_ERROR
+        "Two layers have a header ${header}: they would be installed to the same place.")
     endif()
     list(APPEND seen ${header})
   endforeach()
@@ -25,8 +27,10 @@ install(TARGETS trellis_core trellis_trellis trellis_kernels EXPORT TrellisTarge
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT TrellisTargets NAMESPACE Trellis:: DESTINATION ${trellis_package})
 
-configure_package_config_file(cmake/TrellisConfig.cmake.in TrellisConfig.cmake INSTALL_DESTINATION ${trellis_package})
+configure_package_config_file(cmake/TrellisConfig.cmake.in TrellisConfig.cmake INSTALL_DESTINATION
+  ${trellis_package})
 write_basic_package_version_file(TrellisConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/TrellisConfig.cmake ${PROJECT_BINARY_DIR}/TrellisConfigVersion.cmake
+install(FILES ${PROJECT_BINARY_DIR}/TrellisConfig.cmake
+  ${PROJECT_BINARY_DIR}/TrellisConfigVersion.cmake
   cmake/TrellisKokkosKernels.cmake DESTINATION ${trellis_package})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/trellis)

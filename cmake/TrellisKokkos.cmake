@@ -6,7 +6,8 @@ find_package(Threads REQUIRED)
 set(trellis_kokkos_required 4.5)
 if(Trellis_FETCH_KOKKOS)
   include(FetchContent)
-  FetchContent_Declare(Kokkos GIT_REPOSITORY https://github.com/kokkos/kokkos.git GIT_TAG 4.7.01 GIT_SHALLOW ON)
+  FetchContent_Declare(Kokkos GIT_REPOSITORY https://github.com/kokkos/kokkos.git
+    GIT_TAG 4.7.01 GIT_SHALLOW ON)
   FetchContent_MakeAvailable(Kokkos)
 else()
   find_package(Kokkos ${trellis_kokkos_required} CONFIG QUIET)
@@ -19,7 +20,8 @@ else()
       "Say where it is (-DCMAKE_PREFIX_PATH=/its/prefix or -DKokkos_ROOT=/its/prefix), "
       "or download a release (-DTrellis_FETCH_KOKKOS=ON), or let ./run set up one.")
   elseif(Kokkos_VERSION VERSION_LESS trellis_kokkos_required)
-    message(FATAL_ERROR "Trellis needs Kokkos >= ${trellis_kokkos_required}, and CMake finds ${Kokkos_VERSION} in "
+    message(FATAL_ERROR
+      "Trellis needs Kokkos >= ${trellis_kokkos_required}, and CMake finds ${Kokkos_VERSION} in "
       "${Kokkos_DIR}. Name a newer one (-DKokkos_ROOT=/its/prefix), or download a release "
       "(-DTrellis_FETCH_KOKKOS=ON), or let ./run set up one.")
   endif()
@@ -34,13 +36,15 @@ foreach(space ${Trellis_REQUIRE_SPACES})
   endif()
 endforeach()
 if(Trellis_SANITIZE MATCHES thread AND Kokkos_ENABLE_OPENMP AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  message(WARNING "GCC's OpenMP runtime is not instrumented: the thread sanitizer will report races that are "
+  message(WARNING
+    "GCC's OpenMP runtime is not instrumented: the thread sanitizer will report races that are "
     "none. Use a Kokkos with Serial only.")
 endif()
 
 find_package(nlohmann_json 3.9 CONFIG QUIET)
 if(NOT nlohmann_json_FOUND)
-  message(FATAL_ERROR "Trellis needs the headers of nlohmann_json >= 3.9 (Debian: nlohmann-json3-dev), and CMake "
+  message(FATAL_ERROR
+    "Trellis needs the headers of nlohmann_json >= 3.9 (Debian: nlohmann-json3-dev), and CMake "
     "finds none. Install them, or say where they are (-Dnlohmann_json_ROOT=/its/prefix).")
 endif()
 

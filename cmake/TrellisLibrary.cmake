@@ -37,6 +37,12 @@ foreach(library core trellis)
   target_link_libraries(trellis_${library} PUBLIC Threads::Threads
     PRIVATE $<BUILD_INTERFACE:trellis_warnings> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
   set_target_properties(trellis_${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # Four sources at a time, unless whoever builds has said what they want: the headers take the
+  # compiler most of the time. The preset `tsan` compiles each by itself, so that one that lacks an
+  # include is found.
+  if(NOT DEFINED CMAKE_UNITY_BUILD)
+    set_target_properties(trellis_${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+  endif()
 endforeach()
 
 # spdlog, and the fmt that it may use, as headers alone, so that nobody who links Trellis needs
@@ -46,8 +52,10 @@ if(Trellis_HAS_SPDLOG)
   target_compile_definitions(trellis_core PRIVATE TRELLIS_HAS_SPDLOG)
   foreach(target spdlog::spdlog_header_only fmt::fmt-header-only)
     if(TARGET ${target})
-      target_include_directories(trellis_core SYSTEM PRIVATE $<TARGET_PROPERTY:${target},INTERFACE_INCLUDE_DIRECTORIES>)
-      target_compile_definitions(trellis_core PRIVATE $<TARGET_PROPERTY:${target},INTERFACE_COMPILE_DEFINITIONS>)
+      target_include_directories(trellis_core SYSTEM PRIVATE
+        $<TARGET_PROPERTY:${target},INTERFACE_INCLUDE_DIRECTORIES>)
+      target_compile_definitions(trellis_core PRIVATE
+        $<TARGET_PROPERTY:${target},INTERFACE_COMPILE_DEFINITIONS>)
     endif()
   endforeach()
 endif()
@@ -57,14 +65,16 @@ function(trellis_include_layers target)
   foreach(layer ${ARGN})
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${layer}>)
   endforeach()
-  target_include_directories(${target} PUBLIC $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis>)
+  target_include_directories(${target} PUBLIC
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis>)
 endfunction()
 trellis_include_layers(trellis_core core)
 trellis_include_layers(trellis_trellis ${trellis_layers})
 target_link_libraries(trellis_trellis PUBLIC trellis_core Kokkos::kokkos)
 # Views as arguments go through a std::tuple, whose functions are constexpr and nothing more.
 if(Kokkos_ENABLE_CUDA AND Kokkos_CXX_COMPILER_ID STREQUAL NVIDIA)
-  target_compile_options(trellis_trellis PUBLIC $<$<COMPILE_LANGUAGE:CXX,CUDA>:--expt-relaxed-constexpr>)
+  target_compile_options(trellis_trellis PUBLIC
+    $<$<COMPILE_LANGUAGE:CXX,CUDA>:--expt-relaxed-constexpr>)
 endif()
 
 # spdlog takes the compiler longest of all, and the log is not on a fast path.

@@ -3,7 +3,8 @@
 option(Trellis_ENABLE_TESTS "Build the tests (GoogleTest)" ${PROJECT_IS_TOP_LEVEL})
 option(Trellis_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(Trellis_ENABLE_BENCHMARKS "Build the benchmarks (Google Benchmark)" ${PROJECT_IS_TOP_LEVEL})
-option(Trellis_ENABLE_SIMULATED "Build the simulated device; its space reaches into Kokkos (tested: 4.5 and 5.2)" ON)
+option(Trellis_ENABLE_SIMULATED
+  "Build the simulated device; its space reaches into Kokkos (tested: 4.5 and 5.2)" ON)
 option(Trellis_WARNINGS_AS_ERRORS "Let no compiler warning of Trellis's own code pass" OFF)
 option(Trellis_FETCH_KOKKOS "Download an upstream Kokkos release instead of finding one" OFF)
 set(Trellis_REQUIRE_SPACES "" CACHE STRING
@@ -42,8 +43,9 @@ endif()
 # off), but not through nvcc's wrapper. The library gains little by them, and without them its build
 # shows that every source includes what it needs.
 set(trellis_precompiles OFF)
-if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang"
-    AND NOT CMAKE_CXX_COMPILER MATCHES nvcc)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS
+    AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT CMAKE_CXX_COMPILER MATCHES nvcc)
   set(trellis_precompiles ON)
-  set(CMAKE_PCH_PROLOGUE "") # CMake's own hides all warnings of what is precompiled, our headers' too
+  # CMake's own hides all warnings of what is precompiled, our headers' too.
+  set(CMAKE_PCH_PROLOGUE "")
 endif()

@@ -1,11 +1,17 @@
 # Functions for the folders example/, perf_tests/ and unit_tests/.
 #
-#   trellis_add_example(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])     ./run
-#   example NAME trellis_add_benchmark(NAME SOURCES file... [LIBRARIES target...] [OPTIONS
-#   option...])   ./run perf NAME
+#   trellis_add_example(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])
+#       ./run example NAME
+#   trellis_add_benchmark(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])
+#       ./run perf NAME
+#   trellis_batch_sources(TARGET NAME file...)
+#       Compiles these sources of the target as one, unless the user has set CMAKE_UNITY_BUILD or
+#       Kokkos has a device. Not for code whose speed is measured: what is compiled with it could
+#       change it.
 #
-# Both link Trellis::trellis. With OPTIONS of its own a program does without the precompiled
-# headers. CLI11, nlohmann_json and Google Benchmark are linked when they are there. Their tests
+# The first two link Trellis::trellis. With OPTIONS of its own a program does without the
+# precompiled headers. CLI11, nlohmann_json and Google Benchmark are linked when they are there.
+# Their tests
 # have the label `program`: ./run test builds and runs these on one toolchain only. All programs lie
 # in bin/ of the build tree, so ./run finds them without knowing the folders.
 
@@ -14,9 +20,11 @@ find_package(CLI11 CONFIG QUIET)
 # The precompiled headers of all programs.
 if(trellis_precompiles)
   file(WRITE ${PROJECT_BINARY_DIR}/program_headers.cpp "")
-  add_library(trellis_program_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/program_headers.cpp)
+  add_library(trellis_program_headers OBJECT EXCLUDE_FROM_ALL
+    ${PROJECT_BINARY_DIR}/program_headers.cpp)
   target_link_libraries(trellis_program_headers PRIVATE Trellis::trellis trellis_warnings)
-  target_precompile_headers(trellis_program_headers PRIVATE <algorithm> <chrono> <map> <string> <vector> <Trellis.hpp>)
+  target_precompile_headers(trellis_program_headers PRIVATE <algorithm> <chrono> <map> <string>
+    <vector> <Trellis.hpp>)
 endif()
 
 function(trellis_add_program name)
@@ -35,6 +43,14 @@ function(trellis_add_program name)
 endfunction()
 file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/programs)
 
+function(trellis_batch_sources target name)
+  if(DEFINED CMAKE_UNITY_BUILD OR trellis_has_device)
+    return()
+  endif()
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${target}_${name})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 function(trellis_add_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;OPTIONS")
   foreach(library CLI11::CLI11 nlohmann_json::nlohmann_json)
@@ -42,7 +58,8 @@ function(trellis_add_example name)
       list(APPEND arg_LIBRARIES ${library})
     endif()
   endforeach()
-  trellis_add_program(${name} KIND example SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} OPTIONS ${arg_OPTIONS})
+  trellis_add_program(${name} KIND example SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES}
+    OPTIONS ${arg_OPTIONS})
 endfunction()
 
 function(trellis_add_benchmark name)
@@ -52,7 +69,8 @@ function(trellis_add_benchmark name)
       list(APPEND arg_LIBRARIES ${library})
     endif()
   endforeach()
-  trellis_add_program(${name} KIND perf SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} OPTIONS ${arg_OPTIONS})
+  trellis_add_program(${name} KIND perf SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES}
+    OPTIONS ${arg_OPTIONS})
 endfunction()
 
 if(Trellis_ENABLE_BENCHMARKS AND EXISTS ${PROJECT_SOURCE_DIR}/perf_tests/CMakeLists.txt)

@@ -1,15 +1,21 @@
 # Functions for unit_tests/. One ctest entry for each program, so that Kokkos starts once for each.
 #
 #   trellis_add_test(NAME [SOURCES file...] [SPACE_SOURCES file...] [HOST_SOURCES file...]
-#   [HOST_SPACE_SOURCES file...]
-#                    [LIBRARIES target...] [LABELS label...] [TIMEOUT seconds] [PROCESSORS n] [ARGS argument...] [CORE]
-#                    [OWN_MAIN])
-#       A GoogleTest program. Its main starts and ends Kokkos; with CORE it links Trellis::core alone and
-#       knows no Kokkos; with OWN_MAIN the sources have a main. A file in SPACE_SOURCES is compiled once
-#       for each execution space that this Kokkos has, with TRELLIS_TEST_SPACE (Kokkos::Serial) and
-#       TRELLIS_TEST_SPACE_NAME (Serial) defined. Those in HOST_SOURCES and HOST_SPACE_SOURCES take what Kokkos chooses by
-#       default to be on the host: a Kokkos with a device does without them. The label `concurrent` puts a test under the thread
-#       sanitizer. Programs share precompiled headers.
+#                    [HOST_SPACE_SOURCES file...] [LIBRARIES target...] [LABELS label...]
+#                    [TIMEOUT seconds] [PROCESSORS n] [ARGS argument...] [CORE] [OWN_MAIN])
+#       A GoogleTest program. Its main starts and ends Kokkos; with CORE it links Trellis::core
+#       alone and knows no Kokkos; with OWN_MAIN the sources have a main. A file in SPACE_SOURCES
+#       is compiled once for each execution space that this Kokkos has, with TRELLIS_TEST_SPACE
+#       (Kokkos::Serial) and TRELLIS_TEST_SPACE_NAME (Serial) defined. Those in HOST_SOURCES and
+#       HOST_SPACE_SOURCES take what Kokkos chooses by default to be on the host: a Kokkos with a
+#       device does without them. The label `concurrent` puts a test under the thread sanitizer.
+#       Programs share precompiled headers, and their sources are compiled in batches.
+#
+#   trellis_batch_tests(TARGET NAME file...)
+#       Compiles these sources of the target together, Trellis_TEST_BATCH of them at a time: most
+#       of a test's time goes to the headers that it includes. Two files of a batch must have no
+#       helpers of one name in one namespace, and no macros. A source with options of its own stays
+#       alone.
 #
 #   trellis_add_compile_fail_tests(SOURCES file... HEADERS header...)
 #       No file may compile, and the compiler must say the sentence that stands in the file as
@@ -21,15 +27,20 @@
 
 find_package(GTest 1.11 CONFIG QUIET)
 if(NOT GTest_FOUND)
-  message(FATAL_ERROR "The tests need GoogleTest >= 1.11 (Debian: libgtest-dev libgmock-dev), and CMake finds "
-    "none. Install it, or build without tests (-DTrellis_ENABLE_TESTS=OFF).")
+  message(FATAL_ERROR "The tests need GoogleTest >= 1.11 (Debian: libgtest-dev libgmock-dev), and "
+    "CMake finds none. Install it, or build without tests (-DTrellis_ENABLE_TESTS=OFF).")
 endif()
 
-# What a second toolchain or the address sanitizer, what the thread sanitizer, and what `./run
-# quick` needs.
+set(Trellis_TEST_BATCH 6 CACHE STRING
+  "How many sources of a test program are compiled together; 0 or 1: each by itself")
+
+# What the address sanitizer, what the thread sanitizer, what `./run quick`, and what a second
+# toolchain needs.
 add_custom_target(trellis_tests)
 add_custom_target(trellis_concurrent_tests)
 add_custom_target(trellis_core_tests)
+add_custom_target(trellis_kokkos_tests)
+add_dependencies(trellis_tests trellis_core_tests trellis_kokkos_tests)
 
 # How tests are compiled. Nothing is measured in them and the library has its own flags. With Kokkos
 # most of a test's time goes to its compiler, so these are not optimised; those without Kokkos,
@@ -48,7 +59,8 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     set(trellis_test_core_options -O0)
   endif()
   if(Trellis_SANITIZE MATCHES undefined)
-    target_compile_options(trellis_test_options INTERFACE -fno-sanitize=null,alignment,object-size,vptr)
+    target_compile_options(trellis_test_options INTERFACE
+      -fno-sanitize=null,alignment,object-size,vptr)
   endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
@@ -61,20 +73,43 @@ file(WRITE ${PROJECT_BINARY_DIR}/test_core_headers.cpp "")
 add_library(trellis_test_core OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/test_core_headers.cpp)
 target_link_libraries(trellis_test_core PRIVATE trellis_test_options Trellis::core)
 target_compile_options(trellis_test_core PRIVATE ${trellis_test_core_options})
-add_library(trellis_test_main OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/templates/test_main.cpp)
+add_library(trellis_test_main OBJECT EXCLUDE_FROM_ALL
+  ${CMAKE_CURRENT_LIST_DIR}/templates/test_main.cpp)
 target_link_libraries(trellis_test_main PRIVATE trellis_test_options Trellis::trellis)
 target_compile_options(trellis_test_main PRIVATE ${trellis_test_main_options})
 if(trellis_precompiles)
-  set(headers <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <random> <set> <sstream> <string>
-    <thread> <vector> <gmock/gmock.h>)
-  target_precompile_headers(trellis_test_core PRIVATE ${headers} <Trellis_Plan.hpp> <Trellis_TaskGraph.hpp>)
+  set(headers <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <random>
+    <set> <sstream> <string> <thread> <vector> <gmock/gmock.h>)
+  target_precompile_headers(trellis_test_core PRIVATE ${headers} <Trellis_Plan.hpp>
+    <Trellis_TaskGraph.hpp>)
   target_precompile_headers(trellis_test_main PRIVATE ${headers} <Trellis.hpp>)
 endif()
+
+function(trellis_batch_tests target name)
+  list(LENGTH ARGN count)
+  # nvcc compiles device code for each kernel, and the typed tests have many: batches win nothing.
+  if(Trellis_TEST_BATCH LESS 2 OR count LESS 2 OR trellis_has_device)
+    return()
+  endif()
+  # As many batches as needed, all of about the same size.
+  math(EXPR batches "(${count} + ${Trellis_TEST_BATCH} - 1) / ${Trellis_TEST_BATCH}")
+  set(number 0)
+  foreach(source ${ARGN})
+    math(EXPR batch "${number} * ${batches} / ${count}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${name}_${batch})
+    math(EXPR number "${number} + 1")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
 
 function(trellis_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN" "TIMEOUT;PROCESSORS"
     "SOURCES;SPACE_SOURCES;HOST_SOURCES;HOST_SPACE_SOURCES;LIBRARIES;LABELS;ARGS")
   set(sources ${arg_SOURCES})
+  set(generated_sources)
+  foreach(space ${trellis_backends})
+    set(sources_of_${space})
+  endforeach()
   if(NOT trellis_has_device)
     list(APPEND sources ${arg_HOST_SOURCES})
     list(APPEND arg_SPACE_SOURCES ${arg_HOST_SPACE_SOURCES})
@@ -86,16 +121,23 @@ function(trellis_add_test name)
       if(NOT space STREQUAL Simulated)
         set(generated ${CMAKE_CURRENT_BINARY_DIR}/${stem}_${space}.cpp)
         configure_file(${PROJECT_SOURCE_DIR}/cmake/templates/space_test.cpp.in ${generated} @ONLY)
-        list(APPEND sources ${generated})
+        list(APPEND sources_of_${space} ${generated})
+        list(APPEND generated_sources ${generated})
       endif()
     endforeach()
   endforeach()
 
-  if(NOT sources)
+  if(NOT sources AND NOT generated_sources)
     return()
   endif()
-  add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE trellis_test_options nlohmann_json::nlohmann_json ${arg_LIBRARIES})
+  add_executable(${name} ${sources} ${generated_sources})
+  # What one file defines for its space must not meet the same file for another space.
+  trellis_batch_tests(${name} any ${sources})
+  foreach(space ${trellis_backends})
+    trellis_batch_tests(${name} ${space} ${sources_of_${space}})
+  endforeach()
+  target_link_libraries(${name} PRIVATE trellis_test_options nlohmann_json::nlohmann_json
+    ${arg_LIBRARIES})
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(arg_CORE)
@@ -105,6 +147,7 @@ function(trellis_add_test name)
     target_link_libraries(${name} PRIVATE Trellis::core)
   else()
     set(kind main)
+    add_dependencies(trellis_kokkos_tests ${name})
     target_link_libraries(${name} PRIVATE Trellis::trellis)
   endif()
   target_compile_options(${name} PRIVATE ${trellis_test_${kind}_options})
@@ -116,7 +159,6 @@ function(trellis_add_test name)
   elseif(NOT arg_OWN_MAIN)
     target_link_libraries(${name} PRIVATE trellis_test_main)
   endif()
-  add_dependencies(trellis_tests ${name})
   if(concurrent IN_LIST arg_LABELS)
     add_dependencies(trellis_concurrent_tests ${name})
   endif()
@@ -131,7 +173,8 @@ function(trellis_add_test name)
     set(arg_PROCESSORS 1)
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS} LABELS "${arg_LABELS}"
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS}
+    LABELS "${arg_LABELS}"
     # Kokkos warns when this is unset; bound pools of several workers would share one core.
     ENVIRONMENT "OMP_PROC_BIND=false")
 endfunction()
@@ -143,7 +186,9 @@ function(trellis_add_compile_fail_tests)
   endif()
   # With TRELLIS_COMPILE_OK, all of them in one start of the compiler, each in a namespace.
   set(together ${CMAKE_CURRENT_BINARY_DIR}/compile_ok.cpp)
-  set(text "// Generated: every source that must not compile, with TRELLIS_COMPILE_OK, so that it fails for no wrong reason.\n")
+  set(text
+    "// Generated: every source that must not compile, with TRELLIS_COMPILE_OK, so that it\n")
+  string(APPEND text "// fails for no wrong reason.\n")
   foreach(header ${arg_HEADERS})
     string(APPEND text "#include <${header}>\n")
   endforeach()
@@ -155,7 +200,7 @@ function(trellis_add_compile_fail_tests)
   endforeach()
   file(CONFIGURE OUTPUT ${together} CONTENT "${text}" @ONLY)
   add_library(compile_ok OBJECT ${together})
-  add_dependencies(trellis_tests compile_ok)
+  add_dependencies(trellis_kokkos_tests compile_ok)
   # This target is never built: it only collects what the compiler must be told.
   add_library(compile_fail OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
   set_target_properties(compile_fail PROPERTIES EXPORT_COMPILE_COMMANDS ON)
@@ -170,7 +215,8 @@ function(trellis_add_compile_fail_tests)
     get_filename_component(stem ${source} NAME_WE)
     get_filename_component(source ${source} ABSOLUTE)
     add_test(NAME compile_fail.${stem} COMMAND ${CMAKE_COMMAND} -DSOURCE=${source}
-      -DCOMMANDS=${CMAKE_BINARY_DIR}/compile_commands.json -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
+      -DCOMMANDS=${CMAKE_BINARY_DIR}/compile_commands.json
+      -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
     set_tests_properties(compile_fail.${stem} PROPERTIES TIMEOUT 300 LABELS compile_fail)
   endforeach()
 endfunction()
@@ -218,7 +264,7 @@ function(trellis_add_header_test)
   endif()
   if(backend_sources)
     target_link_libraries(trellis_backend_headers PRIVATE Trellis::trellis)
-    add_dependencies(trellis_tests trellis_backend_headers)
+    add_dependencies(trellis_kokkos_tests trellis_backend_headers)
   endif()
 endfunction()
 
@@ -228,23 +274,28 @@ function(trellis_add_install_tests)
   endif()
   set(stage ${PROJECT_BINARY_DIR}/install_test/stage)
   # With assertions, and without what a debugger needs.
-  set(options -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
+  set(options -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
+    -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
     -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -DKokkos_DIR=${Kokkos_DIR})
-  add_test(NAME install.stage COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${stage})
+  add_test(NAME install.stage
+    COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${stage})
   set_tests_properties(install.stage PROPERTIES FIXTURES_SETUP trellis_stage LABELS install)
   foreach(way package subdirectory)
     if(way STREQUAL package)
       set(where -DCMAKE_PREFIX_PATH=${stage})
     else()
       # Unity batches, as some projects build: the library must allow that, and it is quick.
-      set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=40)
+      set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_UNITY_BUILD=ON
+        -DCMAKE_UNITY_BUILD_BATCH_SIZE=40)
     endif()
     add_test(NAME install.${way} COMMAND ${CMAKE_CTEST_COMMAND}
-      --build-and-test ${PROJECT_SOURCE_DIR}/unit_tests/install ${PROJECT_BINARY_DIR}/install_test/${way}
+      --build-and-test ${PROJECT_SOURCE_DIR}/unit_tests/install
+      ${PROJECT_BINARY_DIR}/install_test/${way}
       --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM}
       --build-options ${options} ${where}
       --test-command consumer)
-    set_tests_properties(install.${way} PROPERTIES TIMEOUT 600 LABELS install ENVIRONMENT "OMP_PROC_BIND=false")
+    set_tests_properties(install.${way} PROPERTIES TIMEOUT 600 LABELS install
+      ENVIRONMENT "OMP_PROC_BIND=false")
   endforeach()
   set_tests_properties(install.package PROPERTIES FIXTURES_REQUIRED trellis_stage)
 endfunction()

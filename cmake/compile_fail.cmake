@@ -4,7 +4,8 @@
 file(STRINGS ${SOURCE} expected REGEX "// EXPECT: ")
 list(LENGTH expected lines)
 if(NOT lines EQUAL 1)
-  message(FATAL_ERROR "${SOURCE} needs one line `// EXPECT: the sentence that the compiler must say`")
+  message(FATAL_ERROR
+    "${SOURCE} needs one line `// EXPECT: the sentence that the compiler must say`")
 endif()
 string(REGEX REPLACE ".*// EXPECT: *" "" expected "${expected}")
 

@@ -21,11 +21,12 @@ if [[ ! -x $nvcc ]]; then
   echo "no nvcc here (neither on the PATH nor in /usr/local/cuda/bin): no CUDA code is compiled"
   exit 0
 fi
-root=$(find "$home"/roots -maxdepth 1 -type d -name 'openmp-*' ! -name '*.making' -printf '%T@ %p\n' 2>/dev/null |
-  sort -n | tail -n 1 | cut -d ' ' -f 2-)
+root=$(find "$home"/roots -maxdepth 1 -type d -name 'openmp-*' ! -name '*.making' \
+  -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2-)
 headers=$root/usr/include/kokkos
 if [[ ! -f $headers/KokkosCore_config.h ]]; then
-  echo "no openmp toolchain here, so no Kokkos headers to compile CUDA code with: no CUDA code is compiled"
+  echo "no openmp toolchain here, so no Kokkos headers to compile CUDA code with:" \
+    "no CUDA code is compiled"
   exit 0
 fi
 
@@ -35,10 +36,13 @@ config=$work/config
 mkdir -p "$config/desul/atomics" "$work/others" "$work/generated" "$work/out"
 
 sed -e 's|/\* #undef KOKKOS_ENABLE_CUDA \*/|#define KOKKOS_ENABLE_CUDA|' \
-  -e '/KOKKOS_IMPL_BUILD_SHARED_LIBS/d' "$headers/KokkosCore_config.h" >"$config/KokkosCore_config.h"
-printf '\n#define KOKKOS_ARCH_HOPPER\n#define KOKKOS_ARCH_HOPPER90\n' >>"$config/KokkosCore_config.h"
+  -e '/KOKKOS_IMPL_BUILD_SHARED_LIBS/d' \
+  "$headers/KokkosCore_config.h" >"$config/KokkosCore_config.h"
+printf '\n#define KOKKOS_ARCH_HOPPER\n#define KOKKOS_ARCH_HOPPER90\n' \
+  >>"$config/KokkosCore_config.h"
 sed -e 's|/\* #undef DESUL_ATOMICS_ENABLE_CUDA \*/|#define DESUL_ATOMICS_ENABLE_CUDA|' \
-  -e '/DESUL_IMPL_BUILD_SHARED_LIBS/d' "$headers/desul/atomics/Config.hpp" >"$config/desul/atomics/Config.hpp"
+  -e '/DESUL_IMPL_BUILD_SHARED_LIBS/d' \
+  "$headers/desul/atomics/Config.hpp" >"$config/desul/atomics/Config.hpp"
 echo '#include <decl/Kokkos_Declare_OPENMP.hpp>
 #include <decl/Kokkos_Declare_CUDA.hpp>' >"$config/KokkosCore_Config_DeclareBackend.hpp"
 echo '#include <fwd/Kokkos_Fwd_OPENMP.hpp>
@@ -47,7 +51,8 @@ echo '#include <setup/Kokkos_Setup_Cuda.hpp>' >"$config/KokkosCore_Config_SetupB
 
 # Other libraries' headers, each by itself: the toolchain's C library is not this machine's.
 for library in gtest gmock CLI nlohmann benchmark; do
-  for folder in "$root"/usr/include/$library "$root"/usr/src/googletest/google{test,mock}/include/$library; do
+  for folder in "$root"/usr/include/$library \
+    "$root"/usr/src/googletest/google{test,mock}/include/$library; do
     [[ ! -d $folder ]] || ln -sfn "$folder" "$work/others/$library"
   done
 done
@@ -65,9 +70,9 @@ left_out() {
   case $1 in
     # No Kokkos in them: these parts of the programs are the same for every Kokkos, and every other
     # build compiles them.
-    example/access_table/* | example/heat/Options.cpp | example/heat/Picture.cpp | example/heat/Recording.cpp | \
-      example/heat/Report.cpp | perf_tests/taskbench/Edges.cpp | perf_tests/taskbench/Kernel.cpp | \
-      perf_tests/taskbench/Pattern.cpp) return 0 ;;
+    example/access_table/* | example/heat/Options.cpp | example/heat/Picture.cpp | \
+      example/heat/Recording.cpp | example/heat/Report.cpp | perf_tests/taskbench/Edges.cpp | \
+      perf_tests/taskbench/Kernel.cpp | perf_tests/taskbench/Pattern.cpp) return 0 ;;
     # Other libraries' tasks, on the host; their headers are not among those above.
     perf_tests/taskbench/models/OpenMPRuntime.cpp | perf_tests/taskbench/models/StarPU.cpp | \
       perf_tests/taskbench/models/Taskflow.cpp | perf_tests/taskbench/models/TBB.cpp) return 0 ;;
@@ -78,14 +83,15 @@ left_out() {
   esac
 }
 
-# The typed tests, as TrellisTests.cmake generates them: the files of lines that begin with
-# SPACE_SOURCES.
+# The typed tests, as TrellisTests.cmake generates them: the files after a SPACE_SOURCES.
 for list in unit_tests/*/CMakeLists.txt; do
-  read -ra typed < <(sed -n 's/^ *SPACE_SOURCES//p' "$list" | tr '\n' ' ')
+  mapfile -t typed < <(tr -s ' ()\n' '\n' <"$list" |
+    awk '$0 == "SPACE_SOURCES" { on = 1; next } !/[.]cpp$/ { on = 0 } on')
   for source in "${typed[@]}"; do
     generated=$work/generated/$(dirname "$list")/$(basename "$source" .cpp)_Cuda.cpp
     mkdir -p "${generated%/*}"
-    sed -e 's|@space@|Cuda|' -e "s|@PROJECT_SOURCE_DIR@|$repo|" -e "s|@source@|$repo/$(dirname "$list")/$source|" \
+    sed -e 's|@space@|Cuda|' -e "s|@PROJECT_SOURCE_DIR@|$repo|" \
+      -e "s|@source@|$repo/$(dirname "$list")/$source|" \
       cmake/templates/space_test.cpp.in >"$generated"
     sources+=("$generated")
   done
@@ -95,8 +101,9 @@ done
 run_nvcc() {
   local object=$work/out/${1//\//_}.o
   MESSAGES=$object.log
-  "$nvcc" -std=c++20 -arch=sm_90 --extended-lambda --expt-relaxed-constexpr -x cu -c "$1" -o "$object" \
-    -Xcicc -O0 -Xptxas -O0 -Xcompiler -fopenmp,-fsyntax-only -I "$config" -isystem "$headers" -isystem "$work/others" \
+  "$nvcc" -std=c++20 -arch=sm_90 --extended-lambda --expt-relaxed-constexpr -x cu -c "$1" \
+    -o "$object" -Xcicc -O0 -Xptxas -O0 -Xcompiler -fopenmp,-fsyntax-only \
+    -I "$config" -isystem "$headers" -isystem "$work/others" \
     -I core -I spaces -I policies -I perf_tests/taskbench -I . >"$MESSAGES" 2>&1
   local status=$?
   rm -f "$object"
@@ -107,14 +114,16 @@ run_nvcc() {
 compile_alone() {
   local begin=$SECONDS status=0
   run_nvcc "$1" || status=1
-  echo "nvcc: ${1#"$work"/generated/}: $( ((status)) && echo FAILED || echo compiled) ($((SECONDS - begin)) s)"
+  echo "nvcc: ${1#"$work"/generated/}: $( ((status)) && echo FAILED || echo compiled)" \
+    "($((SECONDS - begin)) s)"
   ((status == 0)) || cat "$MESSAGES"
   return "$status"
 }
 
 # compile NAME SOURCE...: those that have a main get others of their own.
 compile() {
-  local name=$1 together=$work/generated/together_${1//[^a-zA-Z0-9]/_}.cpp begin=$SECONDS status=0 source number=0
+  local name=$1 together=$work/generated/together_${1//[^a-zA-Z0-9]/_}.cpp
+  local begin=$SECONDS status=0 source number=0
   shift
   if (($# > 1)); then
     for source in "$@"; do
@@ -125,13 +134,14 @@ compile() {
       echo "nvcc: $# files of $name: compiled ($((SECONDS - begin)) s)"
       return
     fi
-    echo "nvcc: $# files of $name: not together ($((SECONDS - begin)) s), one by one: $(grep -m 1 -i error "$MESSAGES")"
+    echo "nvcc: $# files of $name: not together ($((SECONDS - begin)) s), one by one:" \
+      "$(grep -m 1 -i error "$MESSAGES")"
   fi
   for source in "$@"; do compile_alone "$source" || status=1; done
   return "$status"
 }
 
-# The groups: the files of one folder, at most eight, but for those that have names in common with
+# The groups: the files of one folder, at most sixteen, but for those that have names in common with
 # their neighbours.
 declare -A sizes members
 names=()
@@ -141,11 +151,15 @@ add_to_group() {
   [[ $1 != example/* || $1 == example/figures/* ]] || folder=example
   [[ $1 != spaces/* ]] || folder=spaces
   case $1 in
-    perf_tests/micro/Kinds.cpp | perf_tests/gpu/Heat.cpp | example/particle_exchange/*) folder="those apart, a" ;;
-    perf_tests/micro/Submission.cpp | perf_tests/gpu/PortableModels.cpp | example/simulated/*) folder="those apart, b" ;;
+    perf_tests/micro/Kinds.cpp | perf_tests/gpu/Heat.cpp | example/particle_exchange/*)
+      folder="those apart, a"
+      ;;
+    perf_tests/micro/Submission.cpp | perf_tests/gpu/PortableModels.cpp | example/simulated/*)
+      folder="those apart, b"
+      ;;
   esac
   sizes[$folder]=$((${sizes[$folder]:--1} + 1))
-  name="$folder, $((sizes[$folder] / 8 + 1))"
+  name="$folder, $((sizes[$folder] / 16 + 1))"
   if [[ -v members[$name] ]]; then
     members[$name]+=$'\n'$1
   else

@@ -16,7 +16,8 @@ foreach(k RANGE ${CMAKE_ARGC})
   endif()
 endforeach()
 
-execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
+execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE
+  error)
 set(all "status: ${result}\n${output}\n${error}")
 if(NOT result MATCHES "^[0-9]+$")
   message(FATAL_ERROR "The program did not end by itself, ${all}")

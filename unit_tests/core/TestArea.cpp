@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "RandomNumbers.hpp"
+
 #include <Trellis_Area.hpp>
 
 #include <gtest/gtest.h>
@@ -8,19 +10,15 @@
 #include <cstdint>
 #include <numeric>
 #include <ostream>
-#include <random>
 #include <utility>
 #include <vector>
 
 namespace {
 
 using trellis::Area;
+using trellis::Test::pick;
+using trellis::Test::Random;
 using Numbers = std::vector<std::uint64_t>;
-using Random = std::mt19937_64;
-
-std::uint64_t pick(Random& random, std::uint64_t low, std::uint64_t high) {
-  return std::uniform_int_distribution<std::uint64_t>(low, high)(random);
-}
 
 constexpr std::uintptr_t base = std::uintptr_t{1} << 20;  // of the imagined allocation
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "RandomNumbers.hpp"
+
 #include <access/Trellis_AreaIndex.hpp>
 
 #include <gtest/gtest.h>
@@ -7,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <random>
 #include <set>
 #include <vector>
 
@@ -15,13 +16,10 @@ namespace {
 
 using trellis::Area;
 using trellis::Impl::AreaIndex;
-using Random = std::mt19937_64;
+using trellis::Test::pick;
+using trellis::Test::Random;
 
-std::uint64_t pick(Random& random, std::uint64_t low, std::uint64_t high) {
-  return std::uniform_int_distribution<std::uint64_t>(low, high)(random);
-}
-
-constexpr std::uintptr_t base = (std::uintptr_t{1} << 30) + 128;
+constexpr std::uintptr_t begin_of_all = (std::uintptr_t{1} << 30) + 128;
 
 struct Item {
   Area area;
@@ -33,8 +31,8 @@ Area block(std::uint64_t plane, std::uint64_t row, std::array<std::uint64_t, 3> 
            std::array<std::uint64_t, 3> extent) {
   std::uint64_t const strides[] = {plane, row, 1};
   std::uint64_t const offset = first[0] * plane + first[1] * row + first[2];
-  return Area::strided(reinterpret_cast<void const*>(base + 8 * offset), 8, 3, extent.data(),
-                       strides);
+  return Area::strided(reinterpret_cast<void const*>(begin_of_all + 8 * offset), 8, 3,
+                       extent.data(), strides);
 }
 
 /// Of the 1e4 x 1e4 matrix.
@@ -59,7 +57,7 @@ Answer ask(AreaIndex const& index, Items const& items, Area const& query) {
   std::size_t expected = 0, true_found = 0;
   for (Item const& item : items)
     if (overlaps(item.area, query)) ++expected, true_found += found.count(&item);
-  EXPECT_EQ(true_found, expected) << "an overlap is missed by " << to_string(query, base);
+  EXPECT_EQ(true_found, expected) << "an overlap is missed by " << to_string(query, begin_of_all);
   return answer;
 }
 
@@ -106,7 +104,7 @@ struct Crowd {
 
 class AreaIndexOf10000 : public testing::TestWithParam<bool> {
  protected:
-  Crowd crowd{GetParam() ? base : 0};
+  Crowd crowd{GetParam() ? begin_of_all : 0};
   void expect_few(std::vector<Area> const& queries, std::size_t candidates, std::size_t looked_at) {
     Answer const worst = crowd.worst(queries);
     EXPECT_LE(worst.candidates, candidates);
@@ -135,7 +133,7 @@ TEST_P(AreaIndexOf10000, Tiles) {
 }
 
 TEST_P(AreaIndexOf10000,
-       TilesThatAreNotTheFirstOnes) {  // a guessed base splits the last column of tiles
+       TilesThatAreNotTheFirstOnes) {  // a guessed begin_of_all splits the last column of tiles
   for (std::uint64_t n = 0; n < 10000; ++n)
     crowd.add(tile(n * 37 % 100 * 100 + 50, n / 100 * 99 + 40, 100, 99));
   expect_few(crowd.some(), 200, 1000);
@@ -227,10 +225,10 @@ TEST(AreaIndex, RandomAreasComeAndGo) {
             strides[k] = plane;
         }
       }
-      return Area::strided(reinterpret_cast<void const*>(base + element * offset), element, rank,
-                           extents, strides);
+      return Area::strided(reinterpret_cast<void const*>(begin_of_all + element * offset), element,
+                           rank, extents, strides);
     };
-    AreaIndex index(pick(random, 0, 1) ? base : 0);
+    AreaIndex index(pick(random, 0, 1) ? begin_of_all : 0);
     std::deque<Item> items;
     std::deque<Item> gone;  // keeps addresses unique
     for (int step = 0; step < 150; ++step) {

@@ -19,15 +19,6 @@
 namespace trellis {
 namespace {
 
-using Space = TRELLIS_TEST_SPACE;
-using Memory = Space::memory_space;
-using Range = Kokkos::RangePolicy<Space>;
-using Square = Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>;
-using Teams = Kokkos::TeamPolicy<Space>;
-using Member = Teams::member_type;
-template <class T>
-using View = Kokkos::View<T, Memory>;
-using V = View<double*>;
 /// Where host and device both reach, and a copy to or from the device blocks nobody.
 template <class T>
 using PinnedView = Kokkos::View<T, Kokkos::SharedHostPinnedSpace>;

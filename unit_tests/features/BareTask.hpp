@@ -277,6 +277,11 @@ inline TaskGraphOptions with_workers(int workers) {
   options.workers = workers;
   return options;
 }
+inline TaskGraphOptions capped(int workers, std::size_t in_flight) {
+  TaskGraphOptions options = with_workers(workers);
+  options.in_flight = in_flight;
+  return options;
+}
 inline TaskGraphOptions recorded(int workers) {
   TaskGraphOptions options = with_workers(workers);
   options.record = true;

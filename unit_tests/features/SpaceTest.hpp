@@ -46,4 +46,20 @@ auto value_of(T const& view) {
 
 }  // namespace trellis::Test
 
+namespace trellis {
+namespace {
+
+using Space = TRELLIS_TEST_SPACE;
+using Memory = Space::memory_space;
+using Range = Kokkos::RangePolicy<Space>;
+using Square = Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>;
+using Teams = Kokkos::TeamPolicy<Space>;
+using Member = Teams::member_type;
+template <class T>
+using View = Kokkos::View<T, Memory>;
+using V = View<double*>;
+
+}  // namespace
+}  // namespace trellis
+
 #endif

@@ -16,12 +16,6 @@ using namespace Test;
 class Cap : public Timed {};
 class Memory : public Timed {};
 
-TaskGraphOptions capped(int workers, std::size_t in_flight) {
-  TaskGraphOptions options = with_workers(workers);
-  options.in_flight = in_flight;
-  return options;
-}
-
 TEST_F(Cap, IsNeverExceededByAThreadOutsideOfTasks) {
   for (std::size_t cap = 1; cap <= 9; ++cap)
     for (int workers : {1, 2}) {

@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 template <class T>
-using View = Kokkos::View<T, Kokkos::HostSpace>;
+using HostView = Kokkos::View<T, Kokkos::HostSpace>;
 
 TaskGraphOptions recorded() {
   TaskGraphOptions options;
@@ -22,7 +22,7 @@ TaskGraphOptions recorded() {
 
 TEST(DeepCopy, OfAViewReadsOneAndWritesTheOther) {
   TaskGraph graph(recorded());
-  View<int*> x("x", 4), y("y", 4);
+  HostView<int*> x("x", 4), y("y", 4);
   host_task("fill", ResourcePolicy(graph, write(x)), [x] { x(2) = 7; });
   auto const copied = trellis::deep_copy("copy", graph, y, x);
   auto const look = host_task("look", ResourcePolicy(graph, read(y)), [y] { return y(2); });
@@ -40,7 +40,7 @@ TEST(DeepCopy, OfAViewReadsOneAndWritesTheOther) {
 
 TEST(DeepCopy, OfAValueFills) {
   TaskGraph graph(recorded());
-  View<double**> x("x", 3, 4);
+  HostView<double**> x("x", 3, 4);
   unsigned const line = __LINE__ + 1;
   auto const filled = trellis::deep_copy(graph, x, 2.5);
   trellis::deep_copy("zero", graph, Kokkos::subview(x, 1, Kokkos::ALL), 0);
@@ -86,8 +86,8 @@ TEST(DeepCopy, OfSubviewsTouchesTheseAlone) {
 
 TEST(DeepCopy, OfRank0AndOfNothing) {
   TaskGraph graph;
-  View<int> x("x"), y("y");
-  View<int*> none("none", 0), nothing("nothing", 0), null, zero;
+  HostView<int> x("x"), y("y");
+  HostView<int*> none("none", 0), nothing("nothing", 0), null, zero;
   trellis::deep_copy(graph, x, 4);
   trellis::deep_copy(graph, y, x);
   trellis::deep_copy(graph, none, nothing);
@@ -100,7 +100,7 @@ TEST(DeepCopy, OfRank0AndOfNothing) {
 
 TEST(DeepCopy, OfADifferentExtentIsAnErrorThatNamesBothViews) {
   TaskGraph graph;
-  View<int**> x("wide", 4, 5), y("narrow", 4, 3);
+  HostView<int**> x("wide", 4, 5), y("narrow", 4, 3);
   unsigned const line = __LINE__ + 1;
   Error const error = trellis::Test::error_of([&] { trellis::deep_copy("mismatch", graph, y, x); });
   EXPECT_EQ(error.kind(), Error::Kind::bad_input);
@@ -114,9 +114,9 @@ TEST(DeepCopy, OfADifferentExtentIsAnErrorThatNamesBothViews) {
 
 TEST(DeepCopy, OfConstViews) {
   TaskGraph graph;
-  View<int*> x("x", 3), y("y", 3);
+  HostView<int*> x("x", 3), y("y", 3);
   Kokkos::deep_copy(x, 6);
-  trellis::deep_copy(graph, y, View<int const*>(x));
+  trellis::deep_copy(graph, y, HostView<int const*>(x));
   graph.wait();
   EXPECT_EQ(y(1), 6);
 }
@@ -125,10 +125,10 @@ TEST(DeepCopy, KeepsBothViewsAlive) {
   TaskGraphOptions options;
   options.workers = 1;
   TaskGraph graph(options);
-  View<int*> result("result", 100);
+  HostView<int*> result("result", 100);
   trellis::Test::Gate gate;
   {
-    View<int*> x("x", 100);
+    HostView<int*> x("x", 100);
     host_task("fill", ResourcePolicy(graph, write(x)), [x, &gate] {
       gate.pass();
       x(50) = 3;

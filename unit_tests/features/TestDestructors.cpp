@@ -55,12 +55,6 @@ class OfFunctors : public Timed {};
 using Functors = testing::Types<Kept, NotKept>;
 TYPED_TEST_SUITE(OfFunctors, Functors);
 
-TaskGraphOptions capped(int workers, std::size_t in_flight) {
-  TaskGraphOptions options = with_workers(workers);
-  options.in_flight = in_flight;
-  return options;
-}
-
 TYPED_TEST(OfFunctors, MaySubmitAtTheCap) {
   for (std::size_t cap : {1, 4, 64})
     for (int workers : {1, 2, 3}) {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace trellis {
+namespace trellis::figure_tests {
 namespace {
 
 using testing::Each;
@@ -193,4 +193,4 @@ TEST_F(Figures, Figure10ExclusiveTwoSolutions) {
 }
 
 }  // namespace
-}  // namespace trellis
+}  // namespace trellis::figure_tests

@@ -161,7 +161,7 @@ TEST(HostTask, AfterAFutureOfAnotherGraphIsAnError) {
 TEST(HostTask, AWrongTaskNamesItsViewItsLabelAndItsPlace) {
   TaskGraph graph(with_workers(2));
   V x("temperature", 1);
-  unsigned const line = __LINE__ + 2;  // where the label stands
+  unsigned const line = __LINE__ + 1;  // where the label stands
   auto const bad = host_task("heat up", ResourcePolicy(graph, read_write(x)),
                              [] { throw std::runtime_error("melted"); });
   auto const reader = host_task("look", ResourcePolicy(graph, read(x)), [] { return 1; });

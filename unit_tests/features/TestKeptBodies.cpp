@@ -19,15 +19,13 @@ namespace trellis {
 namespace {
 
 using namespace Test;
-using Space = TRELLIS_TEST_SPACE;
-using Line = Kokkos::View<int*, Space::memory_space>;
-using Range = Kokkos::RangePolicy<Space>;
+using Ints = View<int*>;
 
 struct Grow {
-  Line x;
+  Ints x;
   KOKKOS_FUNCTION void operator()(int i) const { x(i) += 1; }
 };
-void grow(TaskGraph& graph, Line const& x) {
+void grow(TaskGraph& graph, Ints const& x) {
   parallel_for("grow",
                ResourcePolicy(graph, Range(0, static_cast<int>(x.extent(0))), read_write(x)),
                Grow{x});
@@ -35,19 +33,19 @@ void grow(TaskGraph& graph, Line const& x) {
 
 SPACE_TEST(KeptBodies, AreGoneWhenWaitReturns) {
   TaskGraph graph(with_workers(2));
-  std::vector<Line> lines;
+  std::vector<Ints> lines;
   for (int k = 0; k != 20; ++k) lines.emplace_back("x", 4);
   for (int repetition = 0; repetition != 50; ++repetition) {
     for (int k = 0; k != 100; ++k) grow(graph, lines[static_cast<std::size_t>(k) % lines.size()]);
     graph.wait();
-    for (Line const& x : lines) ASSERT_EQ(x.use_count(), 1);
+    for (Ints const& x : lines) ASSERT_EQ(x.use_count(), 1);
   }
 }
 
 SPACE_TEST(KeptBodies, AreGoneWhenSeveralThreadsSubmitAndWait) {
   TaskGraph graph(with_workers(2));
   auto const use = [&] {
-    Line const x("x", 4);
+    Ints const x("x", 4);
     for (int repetition = 0; repetition != 20; ++repetition) {
       for (int k = 0; k != 50; ++k) grow(graph, x);
       graph.wait();
@@ -64,7 +62,7 @@ SPACE_TEST(KeptBodies, AreFewWhileALongTaskRuns) {
   TaskGraph graph(with_workers(2));
   Gate gate;
   host_task("long", ResourcePolicy(graph), [&] { gate.pass(); });
-  std::vector<Line> lines;
+  std::vector<Ints> lines;
   std::vector<Future<void>> done;
   for (int k = 0; k != count; ++k) {
     lines.emplace_back("x", 4);
@@ -74,7 +72,7 @@ SPACE_TEST(KeptBodies, AreFewWhileALongTaskRuns) {
   for (Future<void> const& each : done) each.wait();
   auto const held = [&] {
     return std::count_if(lines.begin(), lines.end(),
-                         [](Line const& x) { return x.use_count() > 1; });
+                         [](Ints const& x) { return x.use_count() > 1; });
   };
   for (int k = 0; k != 2000 && held() > 0; ++k)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -85,7 +83,7 @@ SPACE_TEST(KeptBodies, AreFewWhileALongTaskRuns) {
 
 SPACE_TEST(KeptBodies, OfTasksWithLargeAreasAreGoneWithTheirTasks) {
   TaskGraph graph(with_workers(1));
-  Line const large("large", 1 << 16), small("small", 4);
+  Ints const large("large", 1 << 16), small("small", 4);
   for (int k = 0; k != 20; ++k) {
     grow(graph, large);
     // Its successor runs after that.
@@ -98,12 +96,12 @@ SPACE_TEST(KeptBodies, OfTasksWithLargeAreasAreGoneWithTheirTasks) {
 
 SPACE_TEST(KeptBodies, OfFunctorsOnTheHeapAreFreed) {
   struct Large {
-    Line x;
+    Ints x;
     char ballast[2000];
     KOKKOS_FUNCTION void operator()(int i) const { x(i) += ballast[i]; }
   };
   TaskGraph graph(with_workers(2));
-  Line const x("x", 4);
+  Ints const x("x", 4);
   for (int k = 0; k != 200; ++k)
     parallel_for("large", ResourcePolicy(graph, Range(0, 4), read_write(x)),
                  Large{x, {1, 1, 1, 1}});
@@ -114,11 +112,11 @@ SPACE_TEST(KeptBodies, OfFunctorsOnTheHeapAreFreed) {
 
 SPACE_TEST(KeptBodies, DoNotHideThatAPlansViewWasReallocated) {
   TaskGraph graph(with_workers(2));
-  Line x("x", 4);
+  Ints x("x", 4);
   Plan const plan = graph.record([&] { grow(graph, x); });
   for (int k = 0; k != 10; ++k) grow(graph, x);
   graph.wait();
-  x = Line("another", 4);
+  x = Ints("another", 4);
   EXPECT_THROW(graph.replay(plan), Error);
 }
 

@@ -28,15 +28,10 @@ using Test::with_workers;
 using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
-using Space = TRELLIS_TEST_SPACE;
 template <class T>
-using View = Kokkos::View<T, Kokkos::LayoutRight, Space::memory_space>;
-using Line = View<double*>;
-using Plane = View<double**>;
-using Range = Kokkos::RangePolicy<Space>;
-using Square = Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>;
-using Teams = Kokkos::TeamPolicy<Space>;
-using Member = Teams::member_type;
+using RightView = Kokkos::View<T, Kokkos::LayoutRight, Memory>;
+using Line = RightView<double*>;
+using Plane = RightView<double**>;
 using Kokkos::subview;
 using Test::values_of;
 
@@ -201,14 +196,14 @@ SPACE_TEST(PlanStencil, TilesOfAPlaneBetweenTasksThatAreInNoPlan) {
 
 struct Doubled {};
 struct Work {
-  View<long*> x;
+  RightView<long*> x;
   KOKKOS_FUNCTION void operator()(Doubled, int i) const { x(i) = 2 * x(i) + i; }
 };
 
 SPACE_TEST(PlanPatterns, LoopsOverRangesPlanesAndTeams) {
-  View<long*> x("x", 12);
-  View<long**> y("y", 12, 5);
-  View<long*> rows("rows", 12);
+  RightView<long*> x("x", 12);
+  RightView<long**> y("y", 12, 5);
+  RightView<long*> rows("rows", 12);
   TaskGraph graph(with_workers(2));
   Plan const plan = graph.record([&] {
     parallel_for(
@@ -254,10 +249,10 @@ SPACE_TEST(PlanPatterns, LoopsOverRangesPlanesAndTeams) {
 }
 
 SPACE_TEST(PlanPatterns, EachRoundReducesAndScansAnew) {
-  View<int*> x("x", 100);
-  View<int> sum("sum");
-  View<int> most("most");
-  View<int*> sums("sums", 100);
+  RightView<int*> x("x", 100);
+  RightView<int> sum("sum");
+  RightView<int> most("most");
+  RightView<int*> sums("sums", 100);
   TaskGraph graph(with_workers(2));
   Future<int> first;
   Future<std::tuple<int, int>> ends;
@@ -305,33 +300,32 @@ SPACE_TEST(PlanPatterns, EachRoundReducesAndScansAnew) {
 }
 
 SPACE_TEST(PlanPatterns, CopiesCallsAndViewsAsArguments) {
-  View<double**> right("right", 6, 4);
+  RightView<double**> right("right", 6, 4);
   Kokkos::View<double**, Kokkos::LayoutLeft, Space::memory_space> left("left", 6, 4);
-  View<double*> column("column", 6);
-  View<int> counter("counter");
+  RightView<double*> column("column", 6);
+  RightView<int> counter("counter");
   TaskGraph graph(with_workers(2));
   Future<double> corner;
   Plan const plan = graph.record([&] {
     trellis::deep_copy("fill", graph, subview(right, 0, Kokkos::ALL), 1.5);
     parallel_for(
         "arguments", ResourcePolicy(graph, Range(1, 6), read(column), read_write(right)),
-        KOKKOS_LAMBDA(int i, read_view<View<double*>> in, View<double**> out) {
+        KOKKOS_LAMBDA(int i, read_view<RightView<double*>> in, RightView<double**> out) {
           out(i, 2) += in(i) + i;
         });
     trellis::deep_copy("turn", graph, left, right);
     host_task("count", ResourcePolicy(graph, read_write(counter)),
-              [](View<int> const& c) { c() += 1; });
+              [](RightView<int> const& c) { c() += 1; });
     space_task("sum up", ResourcePolicy(graph, read(left), write(column), on<Space>),
-               [](Space const& space, auto const& in, View<double*> const& out) {
+               [](Space const& space, auto const& in, RightView<double*> const& out) {
                  Kokkos::parallel_for(
                      Kokkos::RangePolicy<Space>(space, 0, 6),
                      KOKKOS_LAMBDA(int i) { out(i) = in(i, 0) + in(i, 1) + in(i, 2) + in(i, 3); });
                  space.fence();
                });
     corner = host_task("look", ResourcePolicy(graph, read(column), read(counter)),
-                       [](read_view<View<double*>> const& c, read_view<View<int>> const& n) {
-                         return c(5) + 1000 * n();
-                       });
+                       [](read_view<RightView<double*>> const& c,
+                          read_view<RightView<int>> const& n) { return c(5) + 1000 * n(); });
   });
   EXPECT_EQ(plan.tasks(), 6U);
   graph.replay(plan);
@@ -345,7 +339,7 @@ SPACE_TEST(PlanPatterns, CopiesCallsAndViewsAsArguments) {
 }
 
 SPACE_TEST(PlanPatterns, SpacesMayBeMixed) {
-  View<long*> x("x", 50);
+  RightView<long*> x("x", 50);
   TaskGraph graph(with_workers(3));
   Plan const plan = graph.record([&] {
     auto const grow = KOKKOS_LAMBDA(int i) {
@@ -394,16 +388,16 @@ SPACE_TEST(PlanPatterns, RunOnTheWorkersOwnInstances) {
 // ---- accesses without an order ------------------------------------------------------------------
 
 SPACE_TEST(PlanAccesses, AtomicAndExclusiveOnesInAnyOrderButEachInItsRound) {
-  View<long*> sum("sum", 4);
-  View<long> log("log");
-  View<long> seen("seen");
+  RightView<long*> sum("sum", 4);
+  RightView<long> log("log");
+  RightView<long> seen("seen");
   TaskGraph graph(with_workers(4));
   trellis::Test::Occupancy occupancy;
   Plan const plan = graph.record([&] {
     for (int k = 0; k != 6; ++k)
       parallel_for(
           "add", ResourcePolicy(graph, Range(0, 40), atomic_add(sum)),
-          KOKKOS_LAMBDA(int i, atomic_view<View<long*>> to) { to(i % 4) += 1; });
+          KOKKOS_LAMBDA(int i, atomic_view<RightView<long*>> to) { to(i % 4) += 1; });
     for (int k = 0; k != 6; ++k)
       host_task("log", ResourcePolicy(graph, exclusive(log)), [&occupancy, log] {
         trellis::Test::Occupancy::Stay const stay(occupancy);
@@ -452,7 +446,7 @@ SPACE_TEST(PlanLoops, UntilTheResidualIsSmall) {
   auto const solve = [&](auto&& iterate) {
     Line const a = bumps("a", cells);
     Line const b = bumps("b", cells);
-    View<double> residual("residual");
+    RightView<double> residual("residual");
     return iterate(a, b);
   };
   struct Change {
@@ -540,7 +534,7 @@ SPACE_TEST(PlanLoops, PlansInPlans) {
 }
 
 SPACE_TEST(PlanLoops, TwoThreadsReplayOnePlan) {
-  View<long*> x("x", 8);
+  RightView<long*> x("x", 8);
   TaskGraph graph(with_workers(2));
   Plan const plan = graph.record([&] {
     for (int t = 0; t != 4; ++t) {
@@ -590,8 +584,8 @@ SPACE_TEST(PlanLoops, RunTheSameUnderTheSerialOracle) {
 // ---- tasks that change, tasks that fail ---------------------------------------------------------
 
 SPACE_TEST(PlanTasks, SplitInEachRoundAsTheyLike) {
-  View<long*> x("x", 20);
-  View<long> round("round");
+  RightView<long*> x("x", 20);
+  RightView<long> round("round");
   TaskGraph graph(with_workers(3));
   Plan const plan = graph.record([&] {
     host_task(
@@ -623,9 +617,9 @@ SPACE_TEST(PlanTasks, SplitInEachRoundAsTheyLike) {
 SPACE_TEST(PlanTasks, AKernelThatThrowsCancelsWhatDependsOnIt) {
   // An exception cannot leave a parallel region of OpenMP.
   if (std::string_view(Space::name()) != "Serial") GTEST_SKIP() << "only Serial lets it out";
-  View<int*> x("x", 10);
-  View<int*> y("y", 10);
-  View<int*> z("z", 10);
+  RightView<int*> x("x", 10);
+  RightView<int*> y("y", 10);
+  RightView<int*> z("z", 10);
   TaskGraph graph(with_workers(2));
   std::atomic<bool> fails{true};
   Future<int> sum;
@@ -665,10 +659,10 @@ SPACE_TEST(PlanTasks, AKernelThatThrowsCancelsWhatDependsOnIt) {
 SPACE_TEST(PlanLifetime, ViewsMadeInARecordingLiveAsLongAsThePlan) {
   TaskGraph graph(with_workers(2));
   Future<int> sum;
-  View<int*> kept;
+  RightView<int*> kept;
   Plan plan = graph.record([&] {
-    View<int*> const hidden("hidden", 1000);
-    View<int*> const counted("counted", 10);
+    RightView<int*> const hidden("hidden", 1000);
+    RightView<int*> const counted("counted", 10);
     kept = counted;
     parallel_for(
         "grow", ResourcePolicy(graph, Range(0, 1000), read_write(hidden)),
@@ -677,8 +671,8 @@ SPACE_TEST(PlanLifetime, ViewsMadeInARecordingLiveAsLongAsThePlan) {
         "sum", ResourcePolicy(graph, Range(0, 1000), read(hidden), read(counted)),
         KOKKOS_LAMBDA(int i, int& s) { s += hidden(i) + counted(i % 10); });
   });
-  EXPECT_EQ(kept.use_count(), 3);  // this one, the functor's, and the plan's own
-  std::vector<View<int*>> noise;   // would be put where a freed View was
+  EXPECT_EQ(kept.use_count(), 3);      // this one, the functor's, and the plan's own
+  std::vector<RightView<int*>> noise;  // would be put where a freed View was
   for (int k = 0; k != 50; ++k) {
     noise.emplace_back("noise", 1000);
     Kokkos::deep_copy(noise.back(), -1);
@@ -692,7 +686,7 @@ SPACE_TEST(PlanLifetime, ViewsMadeInARecordingLiveAsLongAsThePlan) {
 }
 
 SPACE_TEST(PlanLifetime, ADroppedPlanIsReplayedToItsEnd) {
-  View<int*> const x("x", 100);
+  RightView<int*> const x("x", 100);
   {
     TaskGraph graph(with_workers(2));
     for (int k = 0; k != 10; ++k) {

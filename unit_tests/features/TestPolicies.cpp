@@ -14,10 +14,6 @@ namespace {
 
 using Test::values_of;
 using testing::HasSubstr;
-using Space = TRELLIS_TEST_SPACE;
-using Memory = Space::memory_space;
-template <class T>
-using View = Kokkos::View<T, Memory>;
 
 /// The policy as it is when a task has kept it and a worker runs it on its own instance.
 template <class Policy>
@@ -248,9 +244,6 @@ SPACE_TEST(MDRange, IsEmptyWhereAnExtentIs) {
 }
 
 // ---- teams --------------------------------------------------------------------------------------
-
-using Teams = Kokkos::TeamPolicy<Space>;
-using Member = Teams::member_type;
 
 SPACE_TEST(Team, GetsTheLeagueAndSizeItAskedFor) {
   TaskGraph graph;

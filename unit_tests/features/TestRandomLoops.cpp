@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random loops, whose passes differ and are asked after from everywhere, against plain loops.
 #include "../Watchdog.hpp"
+#include "../random/Seeds.hpp"
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <random>
@@ -338,18 +338,11 @@ class RandomLoop {
   bool m_over = false;
 };
 
-std::uint64_t from_environment(char const* variable, std::uint64_t otherwise) {
-  char const* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 class RandomLoops : public testing::TestWithParam<bool> {};
 
 TEST_P(RandomLoops, GiveWhatPlainLoopsGive) {
   bool const fails = GetParam();
-  std::uint64_t const first = from_environment("TRELLIS_TEST_FIRST_SEED", 1);
-  std::uint64_t const count = from_environment("TRELLIS_TEST_SEEDS", 120);
-  for (std::uint64_t seed = first; seed != first + count; ++seed) {
+  for (std::uint64_t const seed : random_program::seeds(1, 120)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomLoop loop(seed, fails);
     Cells const expected = loop.expected();

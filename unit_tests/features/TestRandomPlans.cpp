@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Random plans, replayed between other tasks, against the same tasks in plain loops.
+#include "../random/Seeds.hpp"
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <random>
 #include <string>
 
@@ -17,7 +17,7 @@ using namespace Bare;
 using namespace Test;
 
 /// What one task does, without Trellis: each access says which cells, and how.
-struct Step {
+struct PlanStep {
   struct Use {
     Mode mode;
     std::size_t first;
@@ -95,7 +95,7 @@ class RandomProgram {
   struct Item {
     std::size_t plan;  ///< or none: a step
     std::uint64_t rounds;
-    Step step;
+    PlanStep step;
   };
   struct Piece {
     std::vector<Item> items;
@@ -103,10 +103,10 @@ class RandomProgram {
 
   int pick(int below) { return static_cast<int>(m_random() % static_cast<unsigned>(below)); }
 
-  Step make_step() {
+  PlanStep make_step() {
     static constexpr Mode modes[] = {Mode::read,       Mode::read,       Mode::write,
                                      Mode::read_write, Mode::atomic_add, Mode::exclusive};
-    Step step{{}, m_random() % 1000 + 1};
+    PlanStep step{{}, m_random() % 1000 + 1};
     std::vector<bool> used(cell_count, false);  // a task has one mode for each cell
     int const uses = pick(4);
     for (int k = 0; k != uses; ++k) {
@@ -140,7 +140,7 @@ class RandomProgram {
       }
       std::vector<Touch> touches;
       auto const begin = reinterpret_cast<std::uintptr_t>(cells.data());
-      for (Step::Use const& use : item.step.uses)
+      for (PlanStep::Use const& use : item.step.uses)
         touches.push_back({use.mode,
                            {Area::contiguous(&cells[use.first], use.count * sizeof(unsigned long)),
                             "cells", begin, begin + cell_count * sizeof(unsigned long)}});
@@ -157,17 +157,10 @@ class RandomProgram {
   Piece m_program;
 };
 
-std::uint64_t from_environment(char const* variable, std::uint64_t otherwise) {
-  char const* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 class RandomPlans : public testing::TestWithParam<int> {};
 
 TEST_P(RandomPlans, GiveWhatPlainLoopsGive) {
-  std::uint64_t const first = from_environment("TRELLIS_TEST_FIRST_SEED", 1);
-  std::uint64_t const count = from_environment("TRELLIS_TEST_SEEDS", 60);
-  for (std::uint64_t seed = first; seed != first + count; ++seed) {
+  for (std::uint64_t const seed : random_program::seeds(1, 60)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomProgram const program(seed);
     std::vector<unsigned long> const expected = program.expected();

@@ -16,10 +16,6 @@ namespace {
 
 using Test::value_of;
 using testing::HasSubstr;
-using Space = TRELLIS_TEST_SPACE;
-template <class T>
-using View = Kokkos::View<T, Space::memory_space>;
-using Range = Kokkos::RangePolicy<Space>;
 
 // With several threads per worker a wrong join shows.
 TaskGraphOptions two_threads() {

@@ -27,7 +27,7 @@ using View = Kokkos::View<double*, Kokkos::HostSpace>;
 using HostSpace = Kokkos::DefaultHostExecutionSpace;
 using Range = Kokkos::RangePolicy<HostSpace>;
 
-std::vector<std::pair<std::string, std::string>> edges_of(Graph const& graph) {
+std::vector<std::pair<std::string, std::string>> pairs_of(Graph const& graph) {
   std::vector<std::pair<std::string, std::string>> names;
   for (EdgeRecord const& edge : graph.edges())
     names.emplace_back(graph.node(edge.from).label, graph.node(edge.to).label);
@@ -164,7 +164,7 @@ TEST_F(Resources, PartsOfATokenAreIndependentAndConflictWithTheWhole) {
   use("e", read(buffer.part(0)));
   graph.wait();
   EXPECT_THAT(
-      edges_of(graph.dependency_graph()),
+      pairs_of(graph.dependency_graph()),
       testing::UnorderedElementsAre(std::pair("a", "c"), std::pair("b", "c"), std::pair("b", "d"),
                                     std::pair("c", "d"), std::pair("a", "e")));
   EXPECT_EQ(graph.dependency_graph().node(1).accesses.front().resource, "buffer");
@@ -190,7 +190,7 @@ TEST_F(Resources, AGroupIsOneResourceWhoseMembersAreItsParts) {
   host_task("c", ResourcePolicy(graph, write(file)), [] {});
   EXPECT_EQ(sum.get(), 8);
   graph.wait();
-  EXPECT_THAT(edges_of(graph.dependency_graph()),
+  EXPECT_THAT(pairs_of(graph.dependency_graph()),
               testing::UnorderedElementsAre(std::pair("a", "both"), std::pair("b", "both"),
                                             std::pair("both", "c")));
 }
@@ -214,7 +214,7 @@ TEST_F(Resources, StatesOfTheUsersOwnOnViewsAndTokens) {
   EXPECT_EQ(value.get(), 3);
   graph.wait();
   EXPECT_THAT(
-      edges_of(graph.dependency_graph()),
+      pairs_of(graph.dependency_graph()),
       testing::UnorderedElementsAre(std::pair("a", "c"), std::pair("b", "c"), std::pair("b", "d")));
   EXPECT_THAT(graph.dependency_graph().node(1).accesses.front().mode, HasSubstr("write"));
 }
@@ -233,7 +233,7 @@ TEST_F(Resources, TagsArePropertiesLikeAnyOther) {
                  ResourcePolicy(graph, Range(0, 4), tag(Disk{k != 1}), priority(k)),
                  KOKKOS_LAMBDA(int){});
   graph.wait();
-  EXPECT_THAT(edges_of(graph.scheduling_graph()), testing::ElementsAre(std::pair("t0", "t2")));
+  EXPECT_THAT(pairs_of(graph.scheduling_graph()), testing::ElementsAre(std::pair("t0", "t2")));
 }
 
 TEST_F(Resources, TheEnvironmentAsksForALog) {

@@ -12,11 +12,6 @@
 namespace trellis {
 namespace {
 
-using Space = TRELLIS_TEST_SPACE;
-template <class T>
-using View = Kokkos::View<T, Space::memory_space>;
-using V = View<double*>;
-
 template <class T>
 typename T::non_const_value_type value_at(T const& view, int k) {
   return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view)(k);
@@ -204,13 +199,13 @@ struct TaggedSum {
 SPACE_TEST(ViewArguments, FollowTheWorkTagAndTheIndex) {
   TaskGraph graph;
   V x("x", 4);
-  using Range = Kokkos::RangePolicy<Space, Tag>;
-  parallel_for("fill", ResourcePolicy(graph, Range(0, 4), write(x)), TaggedFill{});
-  auto const sum = parallel_reduce("sum", ResourcePolicy(graph, Range(0, 4), read(x)), TaggedSum{});
+  using TaggedRange = Kokkos::RangePolicy<Space, Tag>;
+  parallel_for("fill", ResourcePolicy(graph, TaggedRange(0, 4), write(x)), TaggedFill{});
+  auto const sum =
+      parallel_reduce("sum", ResourcePolicy(graph, TaggedRange(0, 4), read(x)), TaggedSum{});
   EXPECT_EQ(sum.get(), 6);
 }
 
-using Member = Kokkos::TeamPolicy<Space>::member_type;
 struct TeamRows {
   using Scratch = Kokkos::View<int*, Space::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   KOKKOS_FUNCTION void operator()(Member const& team, View<int**> const& out) const {

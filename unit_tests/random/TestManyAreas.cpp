@@ -22,6 +22,7 @@
 #include <vector>
 
 /// Programs that touch far more areas than the engine keeps: what it forgets must not be missed.
+namespace many_areas {
 namespace {
 
 using namespace random_program;
@@ -244,3 +245,4 @@ TEST(ManyAreas, forgotten_do_not_take_a_failure_with_them) {
 }
 
 }  // namespace
+}  // namespace many_areas

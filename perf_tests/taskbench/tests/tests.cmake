@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 trellis_add_test(taskbench_tests
-  SOURCES tests/pattern_test.cpp tests/metg_test.cpp Edges.cpp Kernel.cpp Measure.cpp Metg.cpp Pattern.cpp Work.cpp)
+  SOURCES tests/pattern_test.cpp tests/metg_test.cpp Edges.cpp Kernel.cpp Measure.cpp Metg.cpp
+  Pattern.cpp Work.cpp)
 target_include_directories(taskbench_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 
 # Every model that is in, and every pattern, tiny: each task checks its inputs.
@@ -14,19 +15,24 @@ set_tests_properties(perf.taskbench.missing_edge PROPERTIES PASS_REGULAR_EXPRESS
   "model trellis: task \\(step 1, column 1\\) did not find the output of its input \\(step 0, column 0\\), but none: an edge is missing")
 
 add_test(NAME perf.taskbench.bad_pattern COMMAND taskbench --pattern spiral)
-set_tests_properties(perf.taskbench.bad_pattern PROPERTIES PASS_REGULAR_EXPRESSION "--pattern: spiral not in")
+set_tests_properties(perf.taskbench.bad_pattern PROPERTIES PASS_REGULAR_EXPRESSION
+  "--pattern: spiral not in")
 add_test(NAME perf.taskbench.bad_model COMMAND taskbench --model treliss)
-set_tests_properties(perf.taskbench.bad_model PROPERTIES PASS_REGULAR_EXPRESSION "there is no model called 'treliss'")
+set_tests_properties(perf.taskbench.bad_model PROPERTIES PASS_REGULAR_EXPRESSION
+  "there is no model called 'treliss'")
 
 # What is written has the promised form.
 set(json ${CMAKE_CURRENT_BINARY_DIR}/taskbench.json)
-add_test(NAME perf.taskbench.write COMMAND taskbench --part cost,metg --quick --model trellis,kokkos --pattern stencil_1d
+add_test(NAME perf.taskbench.write COMMAND taskbench --part cost,metg --quick --model trellis,kokkos
+  --pattern stencil_1d
   --steps 20 --kernel compute_bound --repetitions 1 --workers 2 --output ${json})
 set_tests_properties(perf.taskbench.write PROPERTIES FIXTURES_SETUP taskbench_json)
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
-  add_test(NAME perf.taskbench.json COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tests/check_json.py ${json})
-  set_tests_properties(perf.taskbench.json PROPERTIES FIXTURES_REQUIRED taskbench_json LABELS "perf;program")
+  add_test(NAME perf.taskbench.json COMMAND ${Python3_EXECUTABLE}
+    ${CMAKE_CURRENT_SOURCE_DIR}/tests/check_json.py ${json})
+  set_tests_properties(perf.taskbench.json PROPERTIES FIXTURES_REQUIRED taskbench_json LABELS
+    "perf;program")
 endif()
 set_tests_properties(perf.taskbench.smoke perf.taskbench.missing_edge perf.taskbench.bad_pattern
   perf.taskbench.bad_model perf.taskbench.write
