@@ -10,17 +10,24 @@
 
 namespace trellis {
 
-namespace {
-
-/// The neighbours of the node at position p are to[begin[p]] up to to[begin[p + 1]], as positions.
-struct Adjacency {
-  std::vector<std::size_t> begin;
-  std::vector<std::size_t> to;
-};
-
-}  // namespace
-
 struct Graph::Index {
+  /// The neighbours of the node at position p are to[begin[p]] up to to[begin[p + 1]], as
+  /// positions.
+  struct Adjacency {
+    std::vector<std::size_t> begin;
+    std::vector<std::size_t> to;
+    /// The ids of those next to the node at position p, each once, in order.
+    [[nodiscard]] std::vector<TaskId> ids(std::vector<TaskRecord> const& nodes,
+                                          std::size_t p) const {
+      std::vector<TaskId> found;
+      found.reserve(begin[p + 1] - begin[p]);
+      for (std::size_t i = begin[p]; i != begin[p + 1]; ++i) found.push_back(nodes[to[i]].id);
+      // Two tasks may be joined by several edges, one per reason.
+      std::sort(found.begin(), found.end());
+      found.erase(std::unique(found.begin(), found.end()), found.end());
+      return found;
+    }
+  };
   std::unordered_map<TaskId, std::size_t> position;
   Adjacency in;
   Adjacency out;
@@ -89,7 +96,7 @@ Graph::Graph(std::vector<TaskRecord> nodes, std::vector<EdgeRecord> edges)
     }
     ends.emplace_back(from->second, to->second);
   }
-  auto const fill = [&](Adjacency& adjacency, auto key, auto neighbour) {
+  auto const fill = [&](Index::Adjacency& adjacency, auto key, auto neighbour) {
     adjacency.begin.assign(m_nodes.size() + 1, 0);
     adjacency.to.resize(ends.size());
     for (auto const& edge : ends) ++adjacency.begin[edge.*key + 1];
@@ -122,24 +129,6 @@ std::size_t Graph::position(TaskId id) const {
   throw Error(Error::Kind::bad_input, text);
 }
 
-namespace {
-
-/// The tasks at these positions, each once, by id.
-std::vector<TaskId> neighbours(std::vector<TaskRecord> const& nodes, Adjacency const& adjacency,
-                               std::size_t p) {
-  std::vector<TaskId> ids;
-  ids.reserve(adjacency.begin[p + 1] - adjacency.begin[p]);
-  for (std::size_t i = adjacency.begin[p]; i != adjacency.begin[p + 1]; ++i) {
-    ids.push_back(nodes[adjacency.to[i]].id);
-  }
-  // Two tasks may be joined by several edges, one per reason.
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  return ids;
-}
-
-}  // namespace
-
 TaskRecord const& Graph::node(TaskId id) const {
   return m_nodes[position(id)];
 }
@@ -161,12 +150,12 @@ std::vector<TaskId> Graph::find(std::string_view label) const {
 
 std::vector<TaskId> Graph::predecessors(TaskId id) const {
   std::size_t const p = position(id);  // first: it throws where there is no index
-  return neighbours(m_nodes, m_index->in, p);
+  return m_index->in.ids(m_nodes, p);
 }
 
 std::vector<TaskId> Graph::successors(TaskId id) const {
   std::size_t const p = position(id);
-  return neighbours(m_nodes, m_index->out, p);
+  return m_index->out.ids(m_nodes, p);
 }
 
 bool Graph::reaches(TaskId from, TaskId to) const {
@@ -174,7 +163,7 @@ bool Graph::reaches(TaskId from, TaskId to) const {
   // An own stack and not recursion: a path may be as long as the graph. `from` itself starts
   // unseen, so that a path back to it is found.
   std::vector<std::size_t> stack{position(from)};
-  Adjacency const& out = m_index->out;
+  Index::Adjacency const& out = m_index->out;
   std::vector<bool> seen(m_nodes.size(), false);
   while (!stack.empty()) {
     std::size_t const p = stack.back();
