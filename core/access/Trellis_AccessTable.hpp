@@ -167,6 +167,11 @@ class AccessTable {
   void drop_gone(std::vector<LiveAccess>& tasks) const {
     std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
   }
+  /// No area has been accessed.
+  [[nodiscard]] bool empty() const { return m_entries.empty(); }
+  [[nodiscard]] bool is_small() const { return m_buckets.size() <= 256 && m_forgotten.empty(); }
+  /// As it was when it was made. Requires that all tasks are done.
+  void clear();
   /// Drops the loose accesses of tasks that are done, as far as nobody need hear of them; or all.
   void drop_loose(bool all = false);
 

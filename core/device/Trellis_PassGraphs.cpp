@@ -60,7 +60,7 @@ void Engine::finish_pass_graph(void* body) {
         part->ops->finish(part->body);
       } catch (...) {
         part->failure = engine->current_failure(*part);
-        inherit(*part->parent, part->failure);
+        inherit(*part->region->owner, part->failure);
         if (first == nullptr) first = part->failure;
       }
   if (first != nullptr)

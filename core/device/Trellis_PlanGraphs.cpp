@@ -277,9 +277,7 @@ void Engine::make_pieces(PlanState& plan) {
     task.id = ++m_last_recorded;
     task.plan_owner.store(plan.owner, std::memory_order_relaxed);
     task.live_id.store(task.id, std::memory_order_release);
-    task.parent = plan.owner;
-    task.is_part = true;
-    task.is_recorded = true;
+    put_into(task, *plan.owner->inner);
     task.node = PlanNode{};
     task.node.plan = &plan;
     task.node.index = static_cast<std::uint32_t>(count + plan.pieces.size());

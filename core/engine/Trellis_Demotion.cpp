@@ -42,12 +42,12 @@ void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&
       demotion.accesses.push_back({access, task.state_of(access)});
     });
     plan(task, demotion);  // throws before anything has changed
-    if (task.is_recorded || scope_of(task).is_planned)
+    if (task.is_recorded() || region_of(task).is_planned)
       return;  // the order is that of the recording
 
     // What the parts that still run have cannot be given up.
-    if (task.scope != nullptr)
-      for (LiveAccess const part : task.scope->parts) {
+    if (task.inner != nullptr)
+      for (LiveAccess const part : task.inner->parts) {
         if (part.task->live_id.load(std::memory_order_acquire) != part.id) continue;
         part.task->for_each_access([&](TaskAccess const& access) {
           Area const& area = access.entry->area;
@@ -58,7 +58,7 @@ void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&
                                           return contains(mine.access.entry->area, area) &&
                                                  mine.manner().covers(manner);
                                         }) ||
-                            std::any_of(task.scope->local.begin(), task.scope->local.end(),
+                            std::any_of(task.inner->local.begin(), task.inner->local.end(),
                                         [&](Area const& local) { return contains(local, area); });
           if (!kept)
             throw Error(
@@ -109,7 +109,7 @@ void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
                                       : start + ", which it has never declared");
       }
       replaced[holder] = true;
-      AreaEntry& entry = scope_of(task).table.find_or_make(request, m_last_id);
+      AreaEntry& entry = region_of(task).table.find_or_make(request, m_last_id);
       added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation},
                        request.state != nullptr ? *request.state : nullptr});
     }
@@ -154,7 +154,7 @@ void Engine::release(TaskHandle const& self, std::span<AccessRequest const> what
 
 void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
                    std::vector<Task*>& granted) {
-  AccessTable& table = scope_of(task).table;
+  AccessTable& table = region_of(task).table;
   task.for_each_access([&](TaskAccess const& access) { table.take_out(*access.entry, task.id); });
   auto const change = [&] {
     task.clear_accesses();
@@ -193,7 +193,7 @@ bool Engine::stays_ordered(Task const& before, Task const& after) const {
         std::find(ids.begin(), ids.end(), before.id) != ids.end())
       return true;
   if (std::any_of(m_rules.begin(), m_rules.end(), [&](TagRule const& rule) {
-        if (rule.constraint != Constraint::ordered || before.parent != after.parent) return false;
+        if (rule.constraint != Constraint::ordered || before.region != after.region) return false;
         AnyTag const* const x = before.tag(rule.type);
         AnyTag const* const y = after.tag(rule.type);
         return rule.holds(x != nullptr ? *x : *rule.by_default,

@@ -32,6 +32,7 @@ Engine::Engine(TaskGraphOptions const& options)
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
                     "\" given to " + m_options.name +
                     " serves another graph; each graph needs a policy object of its own");
+  m_root.kind = RegionKind::graph;
   m_nobody.id = ~TaskId{0};  // and its `live_id` is 0: it is over
   m_nobody.label = Label(std::string("tags, states and exceptions"));
   m_policy->start(m_workers.max_slots());
@@ -77,8 +78,8 @@ void Engine::drop_objects(bool all) {
   }
   std::lock_guard const lock(m_submission);
   m_root.table.drop_loose(all);
-  for (std::vector<Scope::TagClass>& classes : m_root.classes)
-    std::erase_if(classes, [&](Scope::TagClass& each) {
+  for (std::vector<Region::TagClass>& classes : m_root.classes)
+    std::erase_if(classes, [&](Region::TagClass& each) {
       m_root.table.drop_gone(each.tasks);
       return all || each.tasks.empty();
     });
@@ -137,7 +138,7 @@ void Engine::watch(Task const& task, TaskState state, int row) {
   auto const since_start = std::chrono::steady_clock::now() - m_start;
   TaskEvent const event{
       task.public_id(),
-      task.is_part ? task.parent->public_id() : 0,
+      owner_of(task) != nullptr ? owner_of(task)->public_id() : 0,
       task.label.view(),
       state,
       row,
@@ -280,7 +281,7 @@ void Engine::stay_behind(Slot& slot) {
 }
 
 Task* Engine::run_one(Task& task, Slot& slot) {
-  if (task.replays) return run_plan(task, slot);
+  if (replays_plan(task)) return run_plan(task, slot);
   // It may take long. Not above a task that waits: what is destroyed may wait for that one.
   if (!task.keeps_body && !slot.kept.empty() && Frame::top == nullptr) {
     Task* in_hand = &task;
@@ -298,7 +299,7 @@ Task* Engine::run_one(Task& task, Slot& slot) {
       return nullptr;
     }
     state = TaskState::done;
-    if (task.is_recorded)  // their counts; in a recorded task the list does not change
+    if (task.is_recorded())  // their counts; in a recorded task the list does not change
       for (std::uint32_t k = 0; k < std::min(task.successor_count, Task::inline_successors); ++k)
         prefetch_to_write(task.successors[k]);
     task.state.store(TaskState::running, std::memory_order_relaxed);
@@ -330,9 +331,9 @@ Task* Engine::run_one(Task& task, Slot& slot) {
 FailurePtr Engine::current_failure(Task const& task, std::string const& remark) {
   auto failure = make_shared_unlocked<Failure>();
   failure->origin = task.id;
-  if (task.is_recorded) {  // to others it is the replay that fails
+  if (task.is_recorded()) {  // to others it is the replay that fails
     failure->place = task.node.round * task.node.plan->tasks.size() + task.node.index + 1;
-    for (Task const* whole = &task; whole->is_recorded;) {
+    for (Task const* whole = &task; whole->is_recorded();) {
       whole = whole_of(*whole);
       failure->origin = whole->id;
     }
@@ -382,19 +383,19 @@ Trigger Engine::trigger_between(Task const& before, Task const& after) {
 
 /// Completes a part, and the task that it is a part of, if nothing else of that is left.
 Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
-  Task* owner = task.parent;
-  if (task.failure != nullptr) inherit(*owner, task.failure);
+  Region* region = task.region;
+  if (task.failure != nullptr) inherit(*region->owner, task.failure);
   Task* next = complete_one(task, slot, state, row);
-  while (owner != nullptr && owner->scope->open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    Task& whole = *owner;
-    owner = whole.is_recorded ? nullptr : whole.parent;
+  while (region != nullptr && region->open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    Task& whole = *region->owner;
+    TaskState const body = region->owner_state;
+    int const owner_row = region->owner_row;
+    region = whole.region_kind == RegionKind::parts ? whole.region : nullptr;
     Holding const holding(slot, next);
-    if (owner != nullptr && whole.failure != nullptr) inherit(*owner, whole.failure);
-    TaskState const body = whole.scope->owner_state;
+    if (region != nullptr && whole.failure != nullptr) inherit(*region->owner, whole.failure);
     state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
-    int const owner_row = whole.scope->owner_row;
-    Task* const another = whole.is_recorded ? complete_run(whole, slot, state, owner_row)
-                                            : complete_one(whole, slot, state, owner_row);
+    Task* const another = whole.is_recorded() ? complete_run(whole, slot, state, owner_row)
+                                              : complete_one(whole, slot, state, owner_row);
     if (another == nullptr) continue;
     if (next == nullptr)
       next = another;
@@ -435,7 +436,7 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split) close_scope(task);
+  if (task.is_split) close_region(task);
 
   task.lock.lock();
   task.live_id.store(0, std::memory_order_release);
@@ -560,7 +561,7 @@ void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
           }
           std::lock_guard const lock(task.lock);
           task.launched = true;
-          if (task.is_recorded) return;  // all edges of a plan fire on completion
+          if (task.is_recorded()) return;  // all edges of a plan fire on completion
           // Successors that wait for the launch alone leave the list, see Task.
           task.keep_successors([&](Task* successor) {
             if (trigger_between(task, *successor) == Trigger::completion) return true;
@@ -646,8 +647,8 @@ void Engine::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
   inherit_on_device(task);
   if (task.failure !=
       nullptr) {  // its launch has thrown, or something before it has failed meanwhile
-    state = task.is_recorded || task.failure->origin == task.id ? TaskState::failed
-                                                                : TaskState::cancelled;
+    state = task.is_recorded() || task.failure->origin == task.id ? TaskState::failed
+                                                                  : TaskState::cancelled;
   } else if (task.ops->finish != nullptr) {
     try {
       task.ops->finish(task.body);

@@ -14,7 +14,7 @@
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Recorder.hpp>
-#include <task/Trellis_Scope.hpp>
+#include <task/Trellis_Region.hpp>
 #include <graph/Trellis_GraphControl.hpp>
 #include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_Task.hpp>
@@ -143,18 +143,18 @@ class Engine final : private TaskSource {
   TaskHandle submit_part(TaskSpec&& spec);
   void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SubmissionLock>& lock);
-  Task& new_task(TaskSpec& spec, Scope& scope);
-  void find_entries(TaskSpec const& spec, Scope& scope, TaskId last);
+  Task& new_task(TaskSpec& spec, Region& region);
+  void find_entries(TaskSpec const& spec, Region& region, TaskId last);
   Task& make_task(TaskSpec& spec);
   /// returns the number of edges
-  std::int32_t connect(Task& task, TaskSpec const& spec, Scope& scope);
+  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region);
   void note_special(Task& task, TaskSpec const& spec);
-  void enter_special(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> after_access);
-  static void enter(Task& task, TaskAccess const& access, TaskId id, Scope& scope,
+  void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
+  static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
                     FunctionRef<bool(LiveAccess)> after_access);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
-  void synchronize(Task& task, Scope& scope, std::int32_t& edges);
-  void apply_rules(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> order_behind);
+  void synchronize(Task& task, Region& region, std::int32_t& edges);
+  void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
   static void inherit(Task& task, FailurePtr const& failure);
 
@@ -242,10 +242,11 @@ class Engine final : private TaskSource {
 
   // Parts of tasks.
   Task& require_live(TaskHandle const& self, char const* what) const;
-  Scope& scope_of(Task const& task) { return task.is_part ? *task.parent->scope : m_root; }
-  Scope& open_scope(Task& owner);
-  void close_scope(Task& owner);
-  void add_part(Scope& scope, Task& part);
+  Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
+  [[nodiscard]] std::unique_ptr<Region> take_region();
+  Region& open_region(Task& owner);
+  void close_region(Task& owner);
+  void add_part(Region& region, Task& part);
   void check_within(Task const& owner, AccessRequest const& request, Label const& label) const;
   void check_explicit(TaskSpec const& spec);
   void start_parts(Task& owner, Slot& slot);
@@ -271,9 +272,15 @@ class Engine final : private TaskSource {
   Task* run_one(Task& task, Slot& slot);
   void stay_behind(Slot& slot);
   Task* complete(Task& task, Slot& slot, TaskState state, int row) {
-    if (!task.is_part) return complete_one(task, slot, state, row);
-    return task.is_recorded ? complete_run(task, slot, state, row)
-                            : complete_part(task, slot, state, row);
+    switch (task.region_kind) {
+      case RegionKind::graph:
+        return complete_one(task, slot, state, row);
+      case RegionKind::parts:
+        return complete_part(task, slot, state, row);
+      case RegionKind::rounds:
+        return complete_run(task, slot, state, row);
+    }
+    return nullptr;
   }
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
@@ -363,7 +370,9 @@ class Engine final : private TaskSource {
   bool const m_numbers_runs;
 
   alignas(64) mutable SubmissionLock m_submission;
-  Scope m_root;  ///< guarded by m_submission: the tasks that are parts of none
+  Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
+  /// Guarded by m_submission: of tasks that are over, for others.
+  std::vector<std::unique_ptr<Region>> m_spare_regions;
   std::atomic<std::uint64_t> m_submitted{0};  ///< written under m_submission
   TaskId m_last_id = 0;                       ///< guarded by m_submission
   std::atomic<std::uint64_t> m_edges{0};      ///< written under m_submission

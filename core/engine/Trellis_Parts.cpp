@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <plan/Trellis_PlanState.hpp>
 
 #include <algorithm>
 
@@ -33,33 +34,58 @@ Task& Engine::require_live(TaskHandle const& self, char const* what) const {
 
 // --- a running task ------------------------------------------------------------------------------
 
-Scope& Engine::open_scope(Task& owner) {
-  if (owner.scope == nullptr) {
-    owner.scope = std::make_unique<Scope>(m_slab, m_failures, m_recorder != nullptr);
+/// For parts. The submission lock is held.
+std::unique_ptr<Region> Engine::take_region() {
+  if (m_spare_regions.empty())
+    return std::make_unique<Region>(m_slab, m_failures, m_recorder != nullptr);
+  std::unique_ptr<Region> region = std::move(m_spare_regions.back());
+  m_spare_regions.pop_back();
+  return region;
+}
+
+Region& Engine::open_region(Task& owner) {
+  if (owner.inner == nullptr) {
+    owner.inner = take_region();
+    owner.inner->owner = &owner;
     owner.is_split = true;
   }
-  return *owner.scope;
+  return *owner.inner;
 }
 
-/// The task and its parts are over.
-void Engine::close_scope(Task& owner) {
-  std::unique_ptr<Scope> scope;              // destroyed without the lock
-  std::lock_guard const lock(m_submission);  // a search for circles of waits may be looking at it
-  scope = std::move(owner.scope);
-  owner.is_split = false;
+/// The task and its parts are over. A region is kept for another task, unless it has grown large.
+/// What it has of the user's is destroyed without the lock. (A search for circles of waits may be
+/// looking at the region until it is taken from the task.)
+void Engine::close_region(Task& owner) {
+  constexpr std::size_t most = 1024;
+  std::unique_ptr<Region> region;
+  {
+    std::lock_guard const lock(m_submission);
+    region = std::move(owner.inner);
+    owner.is_split = false;
+    if (m_spare_regions.size() >= most || !region->is_small()) {
+      // destroyed below
+    } else if (region->is_bare()) {
+      region->renew();
+      m_spare_regions.push_back(std::move(region));
+    }
+  }
+  if (region == nullptr || !region->is_small()) return;
+  region->renew();
+  std::lock_guard const lock(m_submission);
+  if (m_spare_regions.size() < most) m_spare_regions.push_back(std::move(region));
 }
 
-void Engine::add_part(Scope& scope, Task& part) {
-  scope.open.fetch_add(1, std::memory_order_relaxed);
-  if (scope.parts.size() ==
-      scope.parts.capacity()) {  // those that failed still cancel a synchronizing part
-    std::erase_if(scope.parts, [&](LiveAccess const& other) {
+void Engine::add_part(Region& region, Task& part) {
+  region.open.fetch_add(1, std::memory_order_relaxed);
+  if (region.parts.size() ==
+      region.parts.capacity()) {  // those that failed still cancel a synchronizing part
+    std::erase_if(region.parts, [&](LiveAccess const& other) {
       return other.task->live_id.load(std::memory_order_acquire) != other.id &&
              m_failures.poisons(other.id) == nullptr;
     });
-    scope.parts.reserve(std::max<std::size_t>(8, 2 * scope.parts.size()));
+    region.parts.reserve(std::max<std::size_t>(8, 2 * region.parts.size()));
   }
-  scope.parts.push_back({&part, part.id});
+  region.parts.push_back({&part, part.id});
 }
 
 /// A part may use what its owner has declared and not given up, or made itself.
@@ -78,8 +104,8 @@ void Engine::check_within(Task const& owner, AccessRequest const& request,
     }
   });
   if (within) return;
-  if (owner.scope != nullptr)
-    for (Area const& local : owner.scope->local)
+  if (owner.inner != nullptr)
+    for (Area const& local : owner.inner->local)
       if (contains(local, request.area)) return;
   std::string const start = "Trellis: " + name_of(label) + " is to be a part of " +
                             describe(owner) + " and asks for " + manner.text() + ' ' +
@@ -94,7 +120,7 @@ void Engine::check_within(Task const& owner, AccessRequest const& request,
       start + ", which that does not access (what its body made itself is to be given to local())");
 }
 
-/// Explicit dependencies of a part lead out of its scope, so they could close a circle. Requires
+/// Explicit dependencies of a part lead out of its region, so they could close a circle. Requires
 /// m_waiters_mutex.
 void Engine::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
@@ -110,8 +136,8 @@ void Engine::check_explicit(TaskSpec const& spec) {
 
 void Engine::add_local(TaskHandle const& self, AccessRequest const& what) {
   std::lock_guard const lock(m_submission);
-  Scope& scope = open_scope(require_live(self, "makes something its own"));
-  if (!what.area.empty()) scope.local.push_back(what.area);
+  Region& region = open_region(require_live(self, "makes something its own"));
+  if (!what.area.empty()) region.local.push_back(what.area);
 }
 
 void Engine::wait_for_parts(TaskHandle const& self) {
@@ -121,15 +147,15 @@ void Engine::wait_for_parts(TaskHandle const& self) {
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its parts, but not from within its own body");
   Task& task = *self.task;
-  Scope* scope = nullptr;  // lives as long as the task
+  Region* region = nullptr;  // lives as long as the task
   {
     std::lock_guard const lock(m_submission);
-    scope = task.scope.get();
+    region = task.inner.get();
   }
-  if (scope == nullptr) return;
+  if (region == nullptr) return;
   let_go_what_is_held(frame->slot);
   auto const all_done = [&] {
-    return scope->open.load(std::memory_order_acquire) == 1;
+    return region->open.load(std::memory_order_acquire) == 1;
   };  // but for the body
   LiveAccess const whole{&task, task.id};
   run_needed(*frame, [&](Task const& each) { return is_within(each, whole); }, all_done);
@@ -137,7 +163,7 @@ void Engine::wait_for_parts(TaskHandle const& self) {
     TaskHandle part{m_control, m_generation, nullptr, 0};
     {
       std::lock_guard const lock(m_submission);
-      for (LiveAccess const other : scope->parts)
+      for (LiveAccess const other : region->parts)
         if (other.task->live_id.load(std::memory_order_acquire) == other.id) {
           part.task = other.task;
           part.id = other.id;
@@ -159,11 +185,11 @@ void Engine::wait_for_parts(TaskHandle const& self) {
 
 /// The body has ended. Returns the task to run next, if any.
 Task* Engine::body_over(Task& owner, Slot& slot, TaskState state) {
-  Scope& scope = *owner.scope;
-  scope.owner_state = state;
-  scope.owner_row = slot.number;
+  Region& region = *owner.inner;
+  region.owner_state = state;
+  region.owner_row = slot.number;
   if (m_recorder && state != TaskState::cancelled) m_recorder->returned(owner);
-  if (scope.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return nullptr;
+  if (region.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return nullptr;
   if (state == TaskState::done && owner.failure != nullptr) state = TaskState::failed;
   return complete(owner, slot, state, slot.number);
 }
@@ -187,16 +213,17 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
   TaskOps const* old_ops = nullptr;
   {
     std::lock_guard const lock(m_submission);
-    if (task.is_recorded)
+    if ((handle.id & PlanNode::recorded) != 0 &&
+        task.live_id.load(std::memory_order_acquire) == handle.id)
       throw Error(Error::Kind::bad_input,
                   "Trellis: " + describe(task) + " belongs to a plan and cannot be refined");
     if (is_done(handle)) return false;
-    if (task.replays)
+    if (replays_plan(task))
       throw Error(Error::Kind::bad_input,
                   "Trellis: " + describe(task) + " replays a plan and cannot be refined");
     std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
     if (unfinished == 0) return false;
-    if (task.asynchronous || task.scope != nullptr)
+    if (task.asynchronous || task.inner != nullptr)
       throw Error(Error::Kind::bad_input,
                   "Trellis: " + describe(task) +
                       (task.asynchronous ? " runs on an asynchronous space and cannot be refined"
@@ -204,7 +231,7 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
     while (!task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
                                                   std::memory_order_acq_rel))
       if (unfinished == 0) return false;
-    open_scope(task).waits_for_owner = true;
+    open_region(task).waits_for_owner = true;
     old_ops = task.ops;
     task.ops = &refined_ops;
     if (m_recorder) m_recorder->refined(task);
@@ -232,8 +259,8 @@ void Engine::start_parts(Task& owner, Slot& slot) {
   std::vector<LiveAccess> parts;
   {
     std::lock_guard const lock(m_submission);
-    parts = owner.scope->parts;
-    owner.scope->waits_for_owner = false;
+    parts = owner.inner->parts;
+    owner.inner->waits_for_owner = false;
   }
   std::vector<Task*> ready;
   for (LiveAccess const part : parts) trigger(*part.task, owner.failure, ready);

@@ -75,12 +75,12 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
   Quiet const until_published;
   {
     std::lock_guard const lock(m_submission);
-    Scope& scope = open_scope(require_live(spec.parent, "gets a part"));
-    task = &new_task(spec, scope);
+    Region& region = open_region(require_live(spec.parent, "gets a part"));
+    task = &new_task(spec, region);
     id = task->id;
-    rest = Task::being_submitted - connect(*task, spec, scope);
-    add_part(scope, *task);
-    if (scope.waits_for_owner) --rest;
+    rest = Task::being_submitted - connect(*task, spec, region);
+    add_part(region, *task);
+    if (region.waits_for_owner) --rest;
   }
   if (waiters_lock.owns_lock()) waiters_lock.unlock();
   publish(*task, rest, Frame::of(*this));
@@ -120,9 +120,9 @@ void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
   }
 }
 
-Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
+Task& Engine::new_task(TaskSpec& spec, Region& region) {
   // What can throw comes first: nothing is lost or half done when it does.
-  find_entries(spec, scope, m_last_id);
+  find_entries(spec, region, m_last_id);
   Task& task = make_task(spec);
   task.id = ++m_last_id;
   task.live_id.store(task.id, std::memory_order_release);
@@ -132,14 +132,14 @@ Task& Engine::new_task(TaskSpec& spec, Scope& scope) {
 
 /// Leaves the entries of the accesses in m_entries, with null for those that do not count. `last`:
 /// id of the newest task.
-void Engine::find_entries(TaskSpec const& spec, Scope& scope, TaskId last) {
+void Engine::find_entries(TaskSpec const& spec, Region& region, TaskId last) {
   m_entries.clear();
   m_hashes.clear();
   for (AccessRequest const& request : spec.accesses) {
     m_hashes.push_back(request.area.hash());
-    scope.table.prefetch_bucket(m_hashes.back());
+    region.table.prefetch_bucket(m_hashes.back());
   }
-  for (std::uint64_t const hash : m_hashes) scope.table.prefetch_entry(hash);
+  for (std::uint64_t const hash : m_hashes) region.table.prefetch_entry(hash);
   bool const is_part = spec.parent.task != nullptr;
   bool special = false;
   for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
@@ -149,7 +149,7 @@ void Engine::find_entries(TaskSpec const& spec, Scope& scope, TaskId last) {
       continue;
     }
     if (is_part) check_within(*spec.parent.task, request, spec.label);
-    AreaEntry& entry = scope.table.find_or_make(request, m_hashes[k], last);
+    AreaEntry& entry = region.table.find_or_make(request, m_hashes[k], last);
     m_entries.push_back(&entry);
     // Whether that task is done is asked in `connect`; by then its line has come from the worker
     // that runs it.
@@ -161,7 +161,7 @@ void Engine::find_entries(TaskSpec const& spec, Scope& scope, TaskId last) {
   if (special)
     for (std::size_t k = 0; k < spec.accesses.size(); ++k)
       if (m_entries[k] != nullptr && spec.accesses[k].state != nullptr)
-        scope.table.check_symmetric(*m_entries[k], spec.accesses[k]);
+        region.table.check_symmetric(*m_entries[k], spec.accesses[k]);
 }
 
 /// A task with its body and its properties, but without an id and accesses.
@@ -194,14 +194,14 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
   task.keeps_body = spec.ops->may_be_kept && may_keep_body(task, spec);
-  task.replays = spec.replays != nullptr && spec.space == nullptr;  // else it launches a graph
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   task.failure = nullptr;
   task.label = std::move(spec.label);
-  if (task.is_part || spec.parent.task != nullptr) {
-    task.parent = spec.parent.task;
-    task.is_part = spec.parent.task != nullptr;
+  if (task.region_kind != RegionKind::graph || spec.parent.task != nullptr) {
+    task.region = nullptr;
+    task.region_kind = RegionKind::graph;
+    if (spec.parent.task != nullptr) put_into(task, *spec.parent.task->inner);
   }
   task.clear_extras();
   if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
@@ -237,7 +237,7 @@ class Answers {
 
 }  // namespace
 
-std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
+std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region) {
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
   // Most tasks find somebody in flight to come after, which says that the allocation is the one
@@ -246,7 +246,7 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
   for (std::size_t k = 0; k < count; ++k) {
     if (m_entries[k] == nullptr) continue;
     task.add_access({m_entries[k], requests[k].mode});
-    if (checks_labels_first) scope.table.check_label(*m_entries[k], requests[k], task.id);
+    if (checks_labels_first) region.table.check_label(*m_entries[k], requests[k], task.id);
   }
   if (m_special) note_special(task, spec);
   if (m_recorder) m_recorder->submitted(task);
@@ -258,24 +258,24 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Scope& scope) {
     if (bool const* const known = answers.find(before.id)) return *known;
     return answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
   };
-  if (m_special) enter_special(task, scope, after_access);
+  if (m_special) enter_special(task, region, after_access);
   for (std::size_t k = 0; k < count && !m_special; ++k) {
     if (m_entries[k] == nullptr) continue;
     std::int32_t const before = edges;
-    scope.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
+    region.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
     if (edges == before && !checks_labels_first)
-      scope.table.check_label(*m_entries[k], requests[k], task.id);
+      region.table.check_label(*m_entries[k], requests[k], task.id);
   }
   for (TaskHandle const& before : spec.after) {
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
     task.need_extras().after.push_back(before.id);
   }
   if (!m_rules.empty())
-    apply_rules(task, scope, [&](LiveAccess before) {
+    apply_rules(task, region, [&](LiveAccess before) {
       return order_after(before, task, EdgeReason::rule, edges);
     });
-  if (task.synchronizing || scope.barrier.task != nullptr || m_recorder)
-    synchronize(task, scope, edges);
+  if (task.synchronizing || region.barrier.task != nullptr || m_recorder)
+    synchronize(task, region, edges);
   m_edges.store(m_edges.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
                 std::memory_order_relaxed);
   return edges;
@@ -292,45 +292,45 @@ void Engine::note_special(Task& task, TaskSpec const& spec) {
   }
 }
 
-void Engine::enter_special(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> after_access) {
+void Engine::enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access) {
   for (std::uint32_t k = 0; k < task.access_count; ++k)
-    enter(task, task.access(k), task.id, scope, after_access);
+    enter(task, task.access(k), task.id, region, after_access);
   for (std::uint32_t k = 0; k < task.access_count; ++k)
     task.access(k).generation = task.access(k).entry->generation;
 }
 
-void Engine::enter(Task& task, TaskAccess const& access, TaskId id, Scope& scope,
+void Engine::enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
                    FunctionRef<bool(LiveAccess)> after_access) {
   if (access.state >= 0)
-    scope.table.enter(*access.entry, task.state_of(access), task, id, after_access);
+    region.table.enter(*access.entry, task.state_of(access), task, id, after_access);
   else
-    scope.table.enter(*access.entry, access.mode, task, id, after_access);
+    region.table.enter(*access.entry, access.mode, task, id, after_access);
 }
 
 /// A synchronizing task comes after all that are there, and those to come come after it.
-void Engine::synchronize(Task& task, Scope& scope, std::int32_t& edges) {
-  LiveAccess& barrier = scope.barrier;
+void Engine::synchronize(Task& task, Region& region, std::int32_t& edges) {
+  LiveAccess& barrier = region.barrier;
   if (task.synchronizing) {
     auto const order_after_live = [&](LiveAccess other) {
       if (other.id > barrier.id && other.id != task.id)
         order_after(other, task, EdgeReason::synchronizing, edges);
     };
-    if (task.parent != nullptr) {
-      for (LiveAccess const part : scope.parts) order_after_live(part);
+    if (task.region != nullptr) {
+      for (LiveAccess const part : region.parts) order_after_live(part);
     } else {
       m_slab.for_each([&](Task& other) {
         TaskId const id = other.live_id.load(std::memory_order_acquire);
-        if (id != 0 && !Pass::is_ticket(id) && other.parent == nullptr)
+        if (id != 0 && !Pass::is_ticket(id) && other.region_kind == RegionKind::graph)
           order_after_live({&other, id});
       });
       if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
     }
     if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time
-      for (TaskId const id : scope.recorded)
+      for (TaskId const id : region.recorded)
         m_recorder->edge(id, task.id, EdgeReason::synchronizing);
-    scope.recorded.clear();
+    region.recorded.clear();
   } else if (m_recorder) {
-    scope.recorded.push_back(task.id);
+    region.recorded.push_back(task.id);
   }
   if (barrier.task != nullptr) {
     bool const kept = order_after(barrier, task, EdgeReason::synchronizing, edges);
@@ -342,8 +342,8 @@ void Engine::synchronize(Task& task, Scope& scope, std::int32_t& edges) {
 /// Orders a task behind those whose tags ask for it. Tasks with one value of a tag are one class,
 /// so a rule is asked once for each value. A class whose members must keep their order is
 /// represented by its last one.
-void Engine::apply_rules(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)> order_behind) {
-  scope.classes.resize(m_rules.size());
+void Engine::apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind) {
+  region.classes.resize(m_rules.size());
   for (std::size_t r = 0; r < m_rules.size(); ++r) {
     TagRule const& rule = m_rules[r];
     if (rule.constraint == Constraint::exclusive) {
@@ -353,9 +353,9 @@ void Engine::apply_rules(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)>
     TagPtr value = rule.by_default;
     for (TagPtr const& tag : task.tags())
       if (tag->type() == rule.type) value = tag;
-    Scope::TagClass* own = nullptr;
-    std::vector<Scope::TagClass>& classes = scope.classes[r];
-    for (Scope::TagClass& other : classes) {
+    Region::TagClass* own = nullptr;
+    std::vector<Region::TagClass>& classes = region.classes[r];
+    for (Region::TagClass& other : classes) {
       if (other.value->equals(*value)) own = &other;
       if (!rule.holds(*other.value, *value)) continue;
       std::erase_if(other.tasks,
@@ -363,15 +363,15 @@ void Engine::apply_rules(Task& task, Scope& scope, FunctionRef<bool(LiveAccess)>
     }
     if (own == nullptr) {
       if (classes.size() == classes.capacity() && !m_recorder)
-        std::erase_if(classes, [&](Scope::TagClass& other) {
-          scope.table.drop_gone(other.tasks);
+        std::erase_if(classes, [&](Region::TagClass& other) {
+          region.table.drop_gone(other.tasks);
           return other.tasks.empty();
         });
-      own = &classes.emplace_back(Scope::TagClass{value, {}});
+      own = &classes.emplace_back(Region::TagClass{value, {}});
     }
     if (rule.holds(*value, *value)) own->tasks.clear();
     if (own->tasks.size() == own->tasks.capacity() && !m_recorder)
-      scope.table.drop_gone(own->tasks);
+      region.table.drop_gone(own->tasks);
     own->tasks.push_back({&task, task.id});
   }
 }

@@ -302,11 +302,11 @@ void Engine::for_each_held_up(LiveAccess from, F&& f) {
     std::lock_guard const lock(m_submission);
     if (from.task->live_id.load(std::memory_order_acquire) == from.id) next.push_back(from.task);
     for (std::size_t k = 0; k < next.size(); ++k) {
-      Scope const* const scope = next[k]->scope.get();
-      if (next[k]->live_id.load(std::memory_order_acquire) == 0 || scope == nullptr ||
-          !scope->waits_for_owner)
+      Region const* const region = next[k]->inner.get();
+      if (next[k]->live_id.load(std::memory_order_acquire) == 0 || region == nullptr ||
+          !region->waits_for_owner)
         continue;
-      for (LiveAccess const part : scope->parts) {
+      for (LiveAccess const part : region->parts) {
         f(part);
         next.push_back(part.task);
       }

@@ -27,7 +27,7 @@ bool Exclusion::rules_exclude(TaskId a, std::span<TagPtr const> tags_a, TaskId b
 }
 
 bool Exclusion::conflict(Task const& a, Task const& b) const {
-  if (a.parent != b.parent) return false;
+  if (a.region != b.region) return false;
   for (std::uint32_t i = 0; i < a.access_count; ++i) {
     TaskAccess const& x = a.access(i);
     if (x.mode != Mode::exclusive && x.state < 0) continue;
@@ -57,7 +57,7 @@ bool Exclusion::concerns(Task const& task) const {
 
 Exclusion::Past Exclusion::past_of(Task const& task) {
   Past past{task.public_id(),
-            task.parent != nullptr ? task.parent->public_id() : 0,
+            owner_of(task) != nullptr ? owner_of(task)->public_id() : 0,
             {},
             {},
             {task.tags().begin(), task.tags().end()}};
@@ -180,7 +180,7 @@ Exclusion::Claimant* Exclusion::holder(Task const& task) {
   return found != m_holding.end() ? &*found : nullptr;
 }
 
-Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Task const* scope) {
+Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Region const* region) {
   if (auto const found = m_areas.find(&entry); found != m_areas.end()) return found->second;
   if (m_spare_areas.empty()) {
     m_areas.try_emplace(&entry);
@@ -191,9 +191,9 @@ Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Task const* scope
   }
   Claimed& area = m_areas.find(&entry)->second;
   area.entry = &entry;
-  area.scope = scope;
+  area.region = region;
   area.area = entry.area;
-  AreaIndex& index = m_indices[scope];
+  AreaIndex& index = m_indices[region];
   index.for_each_candidate(area.area, [&](void* item) {
     Claimed& other = *static_cast<Claimed*>(item);
     if (!overlaps(area.area, other.area)) return;
@@ -206,9 +206,9 @@ Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Task const* scope
 
 void Exclusion::forget(Claimed& area) {
   for (Claimed* other : area.overlapping) std::erase(other->overlapping, &area);
-  auto const index = m_indices.find(area.scope);
+  auto const index = m_indices.find(area.region);
   index->second.erase(area.area, &area);
-  if (index->second.size() == 0 && area.scope != nullptr)
+  if (index->second.size() == 0 && area.region != nullptr)
     m_indices.erase(index);  // scopes come and go
   area.overlapping.clear();
   m_spare_areas.push_back(m_areas.extract(area.entry));
@@ -221,7 +221,7 @@ void Exclusion::claim(Claimant& claimant) {
     if (access.state >= 0) {
       claimant.compared = claimant.compared || task.manner(access).can_exclude();
     } else if (access.mode == Mode::exclusive) {
-      Claimed& area = claimed(*access.entry, task.parent);
+      Claimed& area = claimed(*access.entry, task.region);
       if (std::find(claimant.areas.begin(), claimant.areas.end(), &area) != claimant.areas.end())
         return;
       claimant.areas.push_back(&area);

@@ -22,7 +22,7 @@ namespace trellis::Impl {
 
 /// Keeps tasks that exclude each other (exclusive accesses to overlapping areas, or a rule about
 /// their tags) from running at the same time; the order is that in which they become ready. Only
-/// tasks of one scope are compared: parts of two tasks lie within what these declared, and those
+/// tasks of one region are compared: parts of two tasks lie within what these declared, and those
 /// two exclude each other, and a task holds what it has until all its parts are done.
 ///
 /// INVARIANT. Under the mutex: no two holders conflict, and a task waits only while it conflicts
@@ -80,17 +80,18 @@ class Exclusion {
 
  private:
   struct Claimant;
-  /// An area to which holders or waiters of one scope have exclusive access; it is there while they
-  /// are. The entry of a task in flight is not forgotten, so it stands for the scope and the area.
+  /// An area to which holders or waiters of one region have exclusive access; it is there while they
+  /// are. The entry of a task in flight is not forgotten, so it stands for the region and the area.
   struct Claimed {
     AreaEntry const* entry = nullptr;
-    Task const* scope = nullptr;  ///< parent of the tasks
+    Region const* region = nullptr;  ///< of the tasks; null: the graph's
     Area area;
     std::uint32_t claimants = 0;
     Claimant* holder = nullptr;
-    bool may_open = false;              ///< is in m_may_open
-    std::vector<Claimed*> overlapping;  ///< all others of the scope that share a byte with this one
-    std::vector<Claimant*> queue;       ///< a heap, longest waiting first
+    bool may_open = false;  ///< is in m_may_open
+    std::vector<Claimed*>
+        overlapping;               ///< all others of the region that share a byte with this one
+    std::vector<Claimant*> queue;  ///< a heap, longest waiting first
   };
   using Claimants = std::list<Claimant>;
   /// A task that holds or waits.
@@ -134,7 +135,7 @@ class Exclusion {
   Claimant& arrive(Task& task, Claimants& list);
   void leave(Claimant& holder);
   [[nodiscard]] Claimant* holder(Task const& task);
-  [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Task const* scope);
+  [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Region const* region);
   void forget(Claimed& area);
   void claim(Claimant& claimant);
   void give_up(Claimant& holder);
@@ -157,7 +158,7 @@ class Exclusion {
   Claimants m_spare;    ///< for reuse, as m_spare_areas
   Areas m_areas;
   std::vector<Areas::node_type> m_spare_areas;
-  std::unordered_map<Task const*, AreaIndex> m_indices;  ///< of those areas, by scope
+  std::unordered_map<Region const*, AreaIndex> m_indices;  ///< of those areas, by region
   Claimed m_compared;  ///< no area, but the queue of those who wait because of a comparison
   /// once for each wait; also those who may yet become holders
   std::vector<Task const*> m_sleeping;

@@ -164,7 +164,7 @@ void Engine::number(Task& task) {
   task.id = ++m_last_id;
   task.ticket_for.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);
-  if (task.replays)
+  if (replays_plan(task))
     for_each_plan(*static_cast<ReplayBody*>(task.body)->plan,
                   [&](PlanState& plan) { plan.last = {m_control, m_generation, &task, task.id}; });
 }
@@ -182,12 +182,16 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   spec.priority = plan->priority();
   spec.synchronizing = plan->synchronizes();
   if (as_graph) spec.space = plan->graph.space;
-  auto scope = std::make_unique<Scope>(m_slab, m_failures, false);
-  scope->waits_for_owner = true;
-  scope->is_planned = true;
+  std::unique_ptr<Region> region;
+  {
+    std::lock_guard const lock(m_submission);
+    region = take_region();
+  }
+  region->waits_for_owner = true;
+  region->is_planned = true;
   if (!as_graph)
-    scope->open.store(static_cast<std::uint32_t>(parts.size()) + 1, std::memory_order_relaxed);
-  scope->parts.reserve(as_graph ? parts.size() : plan->roots().size());
+    region->open.store(static_cast<std::uint32_t>(parts.size()) + 1, std::memory_order_relaxed);
+  region->parts.reserve(as_graph ? parts.size() : plan->roots().size());
 
   Frame* const frame = Frame::of(*this);
   Task* whole = nullptr;
@@ -198,19 +202,19 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     if (frame == nullptr) make_room(lock);
     if (!pass.collects) return false;
     whole = &new_task(spec, m_root);
+    region->owner = whole;
     rest = Task::being_submitted - connect(*whole, spec, m_root);
     for (std::size_t k = 0; k < parts.size(); ++k) {
       number(*parts[k]);
-      parts[k]->parent = whole;
-      parts[k]->is_part = true;
+      put_into(*parts[k], *region);
     }
     for (std::size_t k = 0; k < parts.size(); ++k) link_part(*plan, parts, k, as_graph);
     if (as_graph)
-      for (Task* part : parts) scope->parts.push_back({part, part->id});
+      for (Task* part : parts) region->parts.push_back({part, part->id});
     else
       for (std::uint32_t const root : plan->roots())
-        scope->parts.push_back({parts[root], parts[root]->id});
-    whole->scope = std::move(scope);
+        region->parts.push_back({parts[root], parts[root]->id});
+    whole->inner = std::move(region);
     whole->is_split = true;
     // The parts that are launched as a graph are complete with it.
     if (!as_graph) m_submitted.store(submitted() + parts.size(), std::memory_order_release);
@@ -317,7 +321,7 @@ TaskHandle Engine::settle(TaskHandle const& handle) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !is_done(handle))
       submit_collected([](Pass const& pass) {
         return std::any_of(pass.tasks.begin(), pass.tasks.end(),
-                           [](Task const* task) { return task->replays; });
+                           [](Task const* task) { return replays_plan(*task); });
       });
     return handle;
   }

@@ -67,11 +67,11 @@ std::shared_ptr<PlanState> Engine::new_plan(Label&& label) {
   m_plans.push_back(plan.get());
   plan->engine = this;
   plan->owner = &m_slab.acquire();
-  plan->owner->is_recorded = true;
-  plan->owner->parent = nullptr;
   plan->owner->unfinished.store(0, std::memory_order_relaxed);
   // Everything is kept: the tasks never become complete.
-  plan->owner->scope = std::make_unique<Scope>(m_slab, m_failures, true);
+  plan->owner->inner = std::make_unique<Region>(m_slab, m_failures, true);
+  plan->owner->inner->kind = RegionKind::rounds;
+  plan->owner->inner->owner = plan->owner;
   return plan;
 }
 
@@ -79,24 +79,22 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   PlanState& plan = *recording.plan;
   std::lock_guard const lock(m_submission);
   for (TaskHandle const& before : spec.after)
-    if ((before.id & PlanNode::recorded) != 0 && before.task->parent != plan.owner)
+    if ((before.id & PlanNode::recorded) != 0 && before.task->region != plan.owner->inner.get())
       throw Error(Error::Kind::bad_input, "Trellis: task \"" + spec.label.string() + "\" (" +
                                               spec.label.site().file_name() + ":" +
                                               std::to_string(spec.label.site().line()) +
                                               ") is to run after(...) a task of another plan; only "
                                               "tasks of the same plan, or tasks "
                                               "that are in no plan, can be named");
-  Scope& scope = *plan.owner->scope;
-  find_entries(spec, scope, m_last_recorded);
+  Region& region = *plan.owner->inner;
+  find_entries(spec, region, m_last_recorded);
   plan.tasks.reserve(plan.tasks.size() + 1);
   Task& task = make_task(spec);
   task.id = ++m_last_recorded;
   task.plan_owner.store(plan.owner, std::memory_order_relaxed);
   task.live_id.store(task.id, std::memory_order_release);
   task.unfinished.store(0, std::memory_order_relaxed);
-  task.parent = plan.owner;
-  task.is_part = true;
-  task.is_recorded = true;
+  put_into(task, region);
   task.node = PlanNode{};
   task.node.plan = &plan;
   task.node.index = static_cast<std::uint32_t>(plan.tasks.size());
@@ -110,7 +108,7 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   for (std::size_t k = 0; k < spec.accesses.size(); ++k)
     if (m_entries[k] != nullptr) task.add_access({m_entries[k], spec.accesses[k].mode});
   if (m_special) note_special(task, spec);
-  enter_special(task, scope, [&](LiveAccess before) {
+  enter_special(task, region, [&](LiveAccess before) {
     return order_recorded(recording, *before.task, task, EdgeReason::access);
   });
   // Which exclusive accesses meet in one group differs from round to round.
@@ -128,7 +126,7 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   if (!m_rules.empty()) {
     for (TagRule const& rule : m_rules)
       if (rule.constraint != Constraint::exclusive) plan.rounds_overlap = false;
-    apply_rules(task, scope, [&](LiveAccess before) {
+    apply_rules(task, region, [&](LiveAccess before) {
       return order_recorded(recording, *before.task, task, EdgeReason::rule);
     });
   }
@@ -217,7 +215,7 @@ void Engine::check_still_held(PlanState const& plan) const {
 void Engine::finish(PlanRecording& recording) {
   PlanState& plan = *recording.plan;
   std::lock_guard const lock(m_submission);
-  Scope& scope = *plan.owner->scope;
+  Region& region = *plan.owner->inner;
   TaskId const last_of_round = m_last_recorded;
   for (Task* task : plan.tasks) {
     task->node.edges = task->node.first_edges;
@@ -242,7 +240,7 @@ void Engine::finish(PlanRecording& recording) {
     for (Task* task : plan.tasks) {  // once more, as if it were submitted again
       TaskId const id = ++m_last_recorded;
       task->for_each_access([&](TaskAccess const& access) {
-        enter(*task, access, id, scope, [&](LiveAccess before) {
+        enter(*task, access, id, region, [&](LiveAccess before) {
           if (before.id <= last_of_round) add(*before.task, *task);
           return true;
         });
@@ -328,18 +326,18 @@ void Engine::dismantle(PlanState& plan) {
   for (Task* task : plan.tasks) {
     destroy_body(*task, own_slot());  // without a lock: it may free Views, and other plans
     task->free_body();
-    task->is_recorded = false;
-    task->replays = false;
     task->failure = nullptr;
     task->label = {};
     task->next = first;
     first = task;
   }
-  std::unique_ptr<Scope> scope;  // destroyed without the lock
+  std::unique_ptr<Region> region;  // destroyed without the lock
   std::lock_guard const lock(m_submission);
-  scope = std::move(plan.owner->scope);
-  plan.owner->is_recorded = false;
-  plan.owner->parent = nullptr;  // which it had in a nested replay, though it is no part
+  region = std::move(plan.owner->inner);
+  for (Task* task = first; task != nullptr; task = task == plan.owner ? nullptr : task->next) {
+    task->region = nullptr;  // under the lock: others ask cells what they are
+    task->region_kind = RegionKind::graph;
+  }
   m_slab.recycle_chain(first, plan.owner);
 }
 

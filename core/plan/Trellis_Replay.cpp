@@ -11,13 +11,9 @@
 /// Running plans; see PlanState for why this is right.
 namespace trellis::Impl {
 
-namespace {
-
-constexpr TaskOps replay_ops{
-    "replay", nullptr, [](void* body) noexcept { static_cast<ReplayBody*>(body)->~ReplayBody(); },
-    [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
-
-}  // namespace
+TaskOps const replay_ops{"replay", nullptr,
+                         [](void* body) noexcept { static_cast<ReplayBody*>(body)->~ReplayBody(); },
+                         [](void*, TaskId, std::string const&, FailurePtr const&) noexcept {}};
 
 void add_pending(PlanState& plan, std::int32_t by) {
   for_each_plan(plan, [&](PlanState& each) {
@@ -91,7 +87,8 @@ void Engine::order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resol
 
 /// The task that a recorded one, or a part, belongs to; null when there is none.
 Task* Engine::whole_of(Task const& task) {
-  return task.is_recorded ? task.node.plan->whole.load(std::memory_order_acquire) : task.parent;
+  return task.is_recorded() ? task.node.plan->whole.load(std::memory_order_acquire)
+                            : owner_of(task);
 }
 
 /// Starts, or queues, a replay that is ready. Returns the task to run next on this slot, if any.
@@ -148,8 +145,10 @@ void Engine::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
 /// Gives each run of each task an id of its own, for the record, observers and the serial order.
 void Engine::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds) {
   std::size_t const count = plan.tasks.size();
-  plan.owner->run_id = whole.public_id();
-  plan.owner->parent = whole.parent;
+  // To those who look at runs, and in the serial order, the owner stands for the replay.
+  plan.owner->id = plan.owner->run_id = whole.public_id();
+  plan.owner->region = whole.region;
+  plan.owner->region_kind = whole.region_kind;
   TaskId before = 0;
   {
     std::lock_guard const lock(m_submission);
@@ -202,7 +201,7 @@ Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split) close_scope(task);
+  if (task.is_split) close_region(task);
   task.launched = false;
   std::size_t const granted = ready.size();
 
@@ -252,7 +251,7 @@ Task* Engine::rounds_over(PlanState& plan, Slot& slot) {
 Task* Engine::replay_over(PlanState& plan, Slot& slot, TaskState state) {
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
   let_next_in(plan, &slot);
-  if (!whole.is_recorded) add_pending(plan, -1);
+  if (!whole.is_recorded()) add_pending(plan, -1);
   // This may be the last that knows the plan: it is gone before the replay counts as complete.
   return complete(whole, slot, state, slot.number);
 }
@@ -329,7 +328,7 @@ void Engine::wait_for_older_replay(TaskHandle const& handle) {
     older.task = plan.whole.load(std::memory_order_relaxed);
     if (older.task != nullptr) older.id = older.task->id;
   }
-  if (older.task != nullptr && !older.task->is_recorded) return wait_for(older);
+  if (older.task != nullptr && !older.task->is_recorded()) return wait_for(older);
   constexpr std::chrono::microseconds nap{50};
   if (Frame* const frame = Frame::of(*this)) {
     Workers::Absence const absence(m_workers, frame->slot);

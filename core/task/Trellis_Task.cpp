@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <task/Trellis_Scope.hpp>
+#include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 
@@ -27,8 +27,8 @@ bool conflict(Task const& a, Task const& b) {
 }
 
 std::string describe(Task const& task) {
-  std::string const number = task.is_recorded ? "recorded #" + std::to_string(task.node.index + 1)
-                                              : '#' + std::to_string(task.id);
+  std::string const number = task.is_recorded() ? "recorded #" + std::to_string(task.node.index + 1)
+                                                : '#' + std::to_string(task.id);
   std::string text =
       "task \"" + task.label.string() + "\" (" + number + ", " + task.label.site().file_name() +
       ":" + std::to_string(task.label.site().line()) + ") [" + std::string(task.ops->pattern);

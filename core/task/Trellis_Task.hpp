@@ -28,7 +28,10 @@ namespace trellis::Impl {
 
 struct AreaEntry;
 struct PlanState;
-struct Scope;
+struct Region;
+
+/// What a region is; see there.
+enum class RegionKind : std::uint8_t { graph, parts, rounds };
 
 /// One access of a task in flight, for exclusion and for messages.
 struct TaskAccess {
@@ -107,14 +110,12 @@ struct alignas(64) Task {
   bool synchronizing : 1 = false;
   bool asynchronous : 1 = false;  ///< so is its space
   bool keeps_body : 1 = false;    ///< its body is destroyed later, see KeptBodies
-  bool replays : 1 = false;       ///< its body is a plan
   bool exclusive = false;  ///< may exclude others: has an exclusive access, or a rule asks for it
   // Read when a task is reused, so in the line of `next`, which has been read by then.
-  bool is_part = false;     ///< `parent` is not null
-  bool is_split = false;    ///< `scope` is not null
+  RegionKind region_kind = RegionKind::graph;  ///< of `region`; `rounds`: `node` is used
+  bool is_split = false;                       ///< `inner` is not null
   bool has_extras = false;  ///< else `extras` is null or holds nothing of this task's
   bool body_on_heap = false;
-  bool is_recorded = false;  ///< it belongs to a plan: it is a part as well, and `node` is used
 
   // Two lines for exclusion, demotion and messages.
   std::uint32_t access_count = 0;
@@ -125,10 +126,10 @@ struct alignas(64) Task {
 
   // The rest is what most tasks neither read nor write. Flags and counts above tell whether there
   // is anything: a line that is only looked at would still have to be fetched for each task.
-  Task* parent = nullptr;  ///< the task that this one is a part of; it is live at least as long
+  Region* region = nullptr;           ///< that it belongs to, which lives longer; null: the graph's
   std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
   std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
-  std::unique_ptr<Scope> scope;  ///< its own parts; made and destroyed under the submission lock
+  std::unique_ptr<Region> inner;      ///< its own parts; set and taken under the submission lock
   std::unique_ptr<TaskExtras> extras;
   PlanNode node;
   /// Of the plan that the task has been recorded in last: its `owner`, see PlanState. It is set
@@ -170,9 +171,11 @@ struct alignas(64) Task {
     for (std::uint32_t k = 0; k < access_count; ++k)
       f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
   }
+  /// It belongs to a plan, and runs in rounds.
+  [[nodiscard]] bool is_recorded() const { return region_kind == RegionKind::rounds; }
   /// What records and observers know the task by: each run of a recorded task is a task of its own
   /// to them.
-  [[nodiscard]] TaskId public_id() const { return is_recorded ? run_id : id; }
+  [[nodiscard]] TaskId public_id() const { return is_recorded() ? run_id : id; }
   [[nodiscard]] Task* successor(std::uint32_t k) const {
     return k < inline_successors ? successors[k] : more_successors[k - inline_successors];
   }

@@ -4,6 +4,7 @@
 
 #include <Trellis_SchedulingPolicy.hpp>
 #include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
 
 #include <algorithm>
@@ -52,7 +53,7 @@ class SerialOrder final : public SchedulingPolicy {
   using Place = std::vector<std::uint64_t>;
   static Place place_of(ReadyTask task) {
     Place place;
-    for (Task const* each = task.impl(); each != nullptr; each = each->parent)
+    for (Task const* each = task.impl(); each != nullptr; each = owner_of(*each))
       place.push_back(each->public_id());
     std::reverse(place.begin(), place.end());
     return place;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessTable.hpp>
+#include <task/Trellis_Region.hpp>
 #include <trace/Trellis_Recorder.hpp>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ void Recorder::submitted(Task const& task) {
   node.priority = task.priority;
   node.main_thread = task.main_thread;
   node.synchronizing = task.synchronizing;
-  node.parent = task.parent != nullptr ? task.parent->public_id() : 0;
+  node.parent = owner_of(task) != nullptr ? owner_of(task)->public_id() : 0;
   node.accesses = accesses_of(task);
   node.submitted_ns = now_ns();
   std::lock_guard const lock(m_mutex);

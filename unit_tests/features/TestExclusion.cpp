@@ -7,6 +7,9 @@
 #include <gmock/gmock.h>
 #include <access/Trellis_AccessTable.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <task/Trellis_Region.hpp>
+#include <task/Trellis_TaskSlab.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -47,10 +50,14 @@ class Stage {
   AreaEntry& every(std::size_t first, std::uint64_t stride, std::uint64_t count) {
     return entry(Area::strided(m_memory + first, 1, 1, &count, &stride));
   }
-  Task& task(std::vector<AreaEntry*> const& exclusive, Task* parent = nullptr) {
+  Task& task(std::vector<AreaEntry*> const& exclusive, Task* owner = nullptr) {
     Task& made = *m_tasks.emplace_back(std::make_unique<Task>());
     made.id = m_tasks.size();
-    made.parent = parent;
+    if (owner != nullptr) {
+      if (owner->inner == nullptr)
+        owner->inner = std::make_unique<Impl::Region>(m_slab, m_failures, false);
+      Impl::put_into(made, *owner->inner);
+    }
     made.exclusive = true;
     for (AreaEntry* entry : exclusive) made.add_access({entry, Mode::exclusive});
     return made;
@@ -63,6 +70,8 @@ class Stage {
     return *m_entries.back();
   }
   std::byte m_memory[64];
+  Impl::TaskSlab m_slab;
+  Impl::FailureLog m_failures;
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   std::vector<std::unique_ptr<Task>> m_tasks;
 };

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_REGION_HPP
+#define TRELLIS_IMPL_REGION_HPP
+
+#include <Trellis_Area.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_Tag.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// Tasks that are ordered among themselves: those of a graph, the parts that one task was split into,
+/// or those that a plan runs in rounds. Tasks of two regions have no edges by access: what the parts
+/// of a task touch lies within what the task declared, so the edges of the task itself keep its
+/// parts apart from everybody else.
+///
+/// INVARIANT (parts). `open` counts the body of the owner and its unfinished parts. It starts at 1,
+/// for the body; a part adds 1 under the submission lock while the body runs (or a part of it
+/// does), so before the count can reach 0. All decrements are acquire-release: the thread that
+/// brings it to 0 happens after the body and all parts, and completes the owner. Only then the
+/// region is given back, under the submission lock. All else is guarded by the submission lock, but
+/// for `kind` and `owner`, which are set before there are tasks.
+struct Region {
+  Region(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
+      : table(tasks, failures, keep_all) {}
+
+  RegionKind kind = RegionKind::parts;
+  Task* owner = nullptr;  ///< whose body it is; null: the graph's
+  AccessTable table;
+  LiveAccess barrier{nullptr, 0};  ///< the newest synchronizing task
+  std::vector<TaskId> recorded;    ///< tasks since then; only when the graph records
+
+  /// Of one rule: the tasks with one value of the tag.
+  struct TagClass {
+    TagPtr value;
+    std::vector<LiveAccess> tasks;
+  };
+  std::vector<std::vector<TagClass>> classes;  ///< by rule
+
+  // Of a task's parts only.
+  std::vector<LiveAccess> parts;  ///< may hold some that are done
+  std::vector<Area> local;        ///< what the owner made itself, and its parts may use freely
+  std::atomic<std::uint32_t> open{1};
+  bool is_planned = false;       ///< the parts' order is that of a pass before, see Pass
+  bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
+  TaskState owner_state = TaskState::done;  ///< how the owner's body ended
+  int owner_row = -1;
+
+  /// Nothing of the user's is in it, so it may be made as new under a lock.
+  [[nodiscard]] bool is_bare() const { return table.empty() && classes.empty(); }
+  /// Small enough to be kept for another task.
+  [[nodiscard]] bool is_small() const {
+    constexpr std::size_t few = 128;
+    return table.is_small() && parts.capacity() <= few && local.capacity() <= few &&
+           recorded.capacity() <= few;
+  }
+  /// As it was when it was made.
+  void renew() {
+    owner = nullptr;
+    table.clear();
+    barrier = {nullptr, 0};
+    recorded.clear();
+    classes.clear();
+    parts.clear();
+    local.clear();
+    open.store(1, std::memory_order_relaxed);
+    is_planned = waits_for_owner = false;
+    owner_state = TaskState::done;
+    owner_row = -1;
+  }
+};
+
+inline void put_into(Task& task, Region& region) {
+  task.region = &region;
+  task.region_kind = region.kind;
+}
+
+/// The task that this one is a part, or a run, of; null: of none.
+[[nodiscard]] inline Task* owner_of(Task const& task) {
+  return task.region != nullptr ? task.region->owner : nullptr;
+}
+
+}  // namespace trellis::Impl
+
+#endif
