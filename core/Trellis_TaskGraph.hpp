@@ -58,6 +58,11 @@ struct TaskGraphOptions {
   std::optional<std::string> log;
   /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "shake" or "shake:SEED".
   std::shared_ptr<SchedulingPolicy> policy;
+  /// Run each task inside the call that submits it, one by one in the order of submission; then
+  /// `policy` does not count. Threads that submit to one serial graph take turns, and a task of
+  /// another graph that waits there for its turn is not known to the search for circles of waits.
+  /// `TRELLIS_SERIAL` (0 or 1), which goes before what is set here; default no.
+  std::optional<bool> serial;
 };
 
 /// A sequence of tasks, and the threads that run them as soon as their accesses allow. Tasks are

@@ -273,14 +273,7 @@ void Engine::make_pieces(PlanState& plan) {
                   construct);
     spec.space = first.space;
     std::lock_guard const lock(m_submission);
-    Task& task = make_task(spec);
-    task.id = ++m_last_recorded;
-    task.plan_owner.store(plan.owner, std::memory_order_relaxed);
-    task.live_id.store(task.id, std::memory_order_release);
-    put_into(task, *plan.owner->inner);
-    task.node = PlanNode{};
-    task.node.plan = &plan;
-    task.node.index = static_cast<std::uint32_t>(count + plan.pieces.size());
+    Task& task = make_recorded(spec, plan, count + plan.pieces.size());
     piece->task = &task;
     for (Task const* member : piece->members) stands_for[member->node.index] = &task;
     plan.pieces.push_back(std::move(piece));

@@ -18,13 +18,14 @@ thread_local Engine::Frame* Engine::Frame::top = nullptr;
 Engine::Engine(TaskGraphOptions const& options)
     : m_options(options),
       m_policy(options.policy),
-      m_serial(dynamic_cast<SerialOrder*>(options.policy.get()) != nullptr),
+      m_serial(*options.serial),
       m_room_check(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64)),
       m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
       m_watched(*options.record || options.observer != nullptr),
       m_exclusion(m_rules, m_recorder.get()),
       m_numbers_runs(m_watched || m_serial),
       m_root(m_slab, m_failures, *options.record),
+      m_waiters(m_submission, m_slab, m_exclusion, m_serial),
       m_streams(*options.streams, m_recorder.get()),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
@@ -188,12 +189,7 @@ bool Engine::launches_here(Task const& task) const {
 
 void Engine::push(Task& task, Slot* slot) {
   if (task.main_thread && !m_serial) {
-    {
-      std::lock_guard const lock(m_main.lock);
-      m_main.tasks.push_back(&task);
-      m_main.size.fetch_add(1, std::memory_order_seq_cst);
-      m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
-    }
+    m_main.push(task);
     m_workers.main_ready_added();
     return;
   }
@@ -202,26 +198,15 @@ void Engine::push(Task& task, Slot* slot) {
 }
 
 bool Engine::has_ready(Slot const& slot) const {
-  if (!m_policy->empty() || (slot.is_main && m_main.size.load(std::memory_order_seq_cst) > 0))
-    return true;
+  if (!m_policy->empty() || (slot.is_main && !m_main.empty())) return true;
   if (!m_streams.busy()) return false;
   if (!slot.waits && m_streams.has_own_clock() && !m_workers.anyone_waits()) return false;
-  void const* const poller = m_poller.load(std::memory_order_seq_cst);
-  return poller == nullptr || poller == this_thread();
-}
-
-Task* Engine::pop_main() {
-  std::lock_guard const lock(m_main.lock);
-  if (m_main.tasks.empty()) return nullptr;
-  Task* const task = m_main.tasks.front();
-  m_main.tasks.pop_front();
-  m_main.size.fetch_sub(1, std::memory_order_seq_cst);
-  return task;
+  return m_poller.may_be_here();
 }
 
 Task* Engine::pop(Slot& slot) {
-  if (slot.is_main && m_main.size.load(std::memory_order_relaxed) > 0)
-    if (Task* const task = pop_main()) return task;
+  if (slot.is_main && !m_main.empty(std::memory_order_relaxed))
+    if (Task* const task = m_main.pop()) return task;
   if (Task* const task = m_policy->pop(slot.number).impl()) return task;
   return m_streams.busy() && poll(slot) ? m_policy->pop(slot.number).impl() : nullptr;
 }
@@ -511,178 +496,6 @@ void Engine::give_back(Task& task, Slot& slot) {
   slot.freed_first = &task;
   if (slot.freed_last == nullptr) slot.freed_last = &task;
   if (++slot.freed_count == 32) idle(slot);
-}
-
-// --- asynchronous spaces -------------------------------------------------------------------------
-
-/// Launches a task, and then those that have only waited for its launch, and so on.
-void Engine::launch(Task& first, Slot& slot) {
-  std::vector<Task*> ready;
-  launch_one(first, slot, ready);
-  for (std::size_t k = 0; k < ready.size(); ++k) {
-    Task& task = *ready[k];
-    task.state.store(TaskState::ready, std::memory_order_relaxed);
-    changed(task, TaskState::ready);
-    if (task.exclusive && !m_exclusion.acquire(task)) continue;
-    if (launches_here(task))
-      launch_one(task, slot, ready);
-    else
-      push(task, &slot);
-  }
-}
-
-/// Failures of those before it on the device, as far as they are known. Each enters the log before
-/// its task is complete; one that comes later finds this task launched, and is seen when it
-/// retires, which is later still.
-void Engine::inherit_on_device(Task& task) {
-  if (!m_failures.any()) return;
-  for (auto const& before : task.device_predecessors)
-    if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
-}
-
-/// `ready` gets its successors that wait for nothing else.
-void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
-  inherit_on_device(task);
-  if (task.failure != nullptr) return push(task, &slot);
-  try {
-    task.state.store(TaskState::running, std::memory_order_relaxed);
-    changed(task, TaskState::running);
-    Frame const frame(*this, slot, task);
-    m_streams.launch(
-        task, *m_options.threads_per_worker,
-        [&](void* instance) { task.ops->run(task.body, instance, task.label); },
-        [&](bool threw) {
-          // its successors are cancelled when the stream has passed what it may have launched
-          if (threw) {
-            FailurePtr failure = current_failure(task);
-            std::lock_guard const lock(task.lock);
-            task.failure = std::move(failure);
-            return;
-          }
-          std::lock_guard const lock(task.lock);
-          task.launched = true;
-          if (task.is_recorded()) return;  // all edges of a plan fire on completion
-          // Successors that wait for the launch alone leave the list, see Task.
-          task.keep_successors([&](Task* successor) {
-            if (trigger_between(task, *successor) == Trigger::completion) return true;
-            trigger(*successor, nullptr, ready);
-            return false;
-          });
-        });
-  } catch (...) {  // nothing has been launched
-    task.failure = current_failure(task);
-    if (slot.number < 0)
-      push(task, &slot);
-    else if (Task* const next = complete(task, slot, TaskState::failed, slot.number))
-      push(*next, &slot);
-  }
-}
-
-void Engine::leaves(Slot& slot) {
-  stop_polling();
-  destroy_kept(slot, slot);
-}
-
-void Engine::stop_polling() {
-  if (m_poller.load(std::memory_order_relaxed) != this_thread()) return;
-  m_poller.store(nullptr, std::memory_order_seq_cst);
-  if (m_streams.busy()) m_workers.ready_added();
-}
-
-/// Completes what has passed on the streams. One thread at a time asks, and not all the time: each
-/// question may keep a thread that launches from the device's driver.
-///
-/// It is the thread, not its slot, that polls: what it completes is given to code of the user's
-/// (the end of a functor), which may wait, and then the thread works on in another slot. What has
-/// been found is in the streams' keeping until its turn comes, so it is completed there.
-///
-/// INVARIANT (somebody polls). While streams are busy a thread polls, or one is awake that will, or
-/// all permits are used for tasks. Whoever launches, or stops polling, calls `ready_added`
-/// afterwards. Who goes to sleep first stops polling, and then, if it has a permit, asks once more
-/// whether streams are busy and nobody polls; if it has none, those that have them have not asked
-/// yet, as they do so under the mutex of Workers when they give them back. For the order of these
-/// see Workers.
-bool Engine::poll(Slot& slot) {
-  // A device with a clock of its own goes on when the host waits: what happens must not depend on
-  // how fast a thread submits.
-  bool const somebody_waits = slot.waits || m_workers.anyone_waits();
-  if (!somebody_waits && m_streams.has_own_clock()) return false;
-  void const* expected = nullptr;
-  if (!m_poller.compare_exchange_strong(expected, this_thread(), std::memory_order_seq_cst) &&
-      expected != this_thread())
-    return false;
-  auto const now = std::chrono::steady_clock::now();
-  if (now < m_next_poll) return false;
-  ++t_quiet_locks;
-  m_streams.retire();
-  bool any = false;
-  AsyncStreams::Retired retired;
-  while (m_poller.load(std::memory_order_relaxed) == this_thread() &&
-         m_streams.next_retired(retired)) {
-    any = true;
-    if (retired.failure != nullptr)
-      complete_failed(retired, slot);
-    else
-      complete_passed(retired, slot);
-  }
-  Task* nothing = nullptr;
-  if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, nothing);
-  if (!any) {
-    m_next_poll = std::chrono::steady_clock::now() + poll_interval;
-    if (somebody_waits) m_streams.host_is_idle();
-  }
-  // Nobody else may be awake: none of the conditions that these have made true is looked at
-  // otherwise before this thread sleeps.
-  if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
-  if (!m_streams.busy()) {
-    stop_polling();
-    destroy_kept_of_devices(slot);
-  }
-  return any;
-}
-
-void Engine::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
-  Task& task = *passed.task;
-  TaskState state = TaskState::done;
-  inherit_on_device(task);
-  if (task.failure !=
-      nullptr) {  // its launch has thrown, or something before it has failed meanwhile
-    state = task.is_recorded() || task.failure->origin == task.id ? TaskState::failed
-                                                                  : TaskState::cancelled;
-  } else if (task.ops->finish != nullptr) {
-    try {
-      task.ops->finish(task.body);
-    } catch (PartFailed const&) {
-      state = TaskState::failed;  // the part has left its failure here
-    } catch (...) {
-      state = TaskState::failed;
-      inherit(task, current_failure(task));
-    }
-  }
-  if (m_recorder && passed.finished_ns != 0)
-    m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
-  if (Task* const next = complete(task, slot, state, m_workers.max_slots() + passed.stream))
-    push(*next, &slot);
-}
-
-/// The device has failed. It does not say in which task, so it is the first one of the stream that
-/// is not known to have passed; nobody knows what those behind it have done.
-void Engine::complete_failed(AsyncStreams::Retired const& failed, Slot& slot) {
-  Task& task = *failed.task;
-  std::string& first = failed.failure->first;
-  FailurePtr failure;
-  try {
-    std::rethrow_exception(failed.failure->error);
-  } catch (...) {
-    failure = current_failure(
-        task,
-        first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");
-  }
-  if (first.empty()) first = failure->origin_text;
-  inherit(task, failure);
-  if (Task* const next =
-          complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
-    push(*next, &slot);
 }
 
 }  // namespace trellis::Impl

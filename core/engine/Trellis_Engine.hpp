@@ -10,6 +10,9 @@
 #include <Trellis_TaskGraph.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_AsyncStreams.hpp>
+#include <device/Trellis_Poller.hpp>
+#include <engine/Trellis_FoundEntries.hpp>
+#include <engine/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
@@ -19,6 +22,7 @@
 #include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
+#include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 
@@ -143,12 +147,15 @@ class Engine final : private TaskSource {
   TaskHandle submit_part(TaskSpec&& spec);
   void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SubmissionLock>& lock);
-  Task& new_task(TaskSpec& spec, Region& region);
-  void find_entries(TaskSpec const& spec, Region& region, TaskId last);
+  struct Admitted {
+    Task* task;
+    std::int32_t rest;  ///< to be taken off its count
+  };
+  Admitted admit(TaskSpec& spec, Region& region);
+  FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
   Task& make_task(TaskSpec& spec);
-  /// returns the number of edges
-  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region);
-  void note_special(Task& task, TaskSpec const& spec);
+  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found);
+  static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
   void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
   static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
                     FunctionRef<bool(LiveAccess)> after_access);
@@ -165,13 +172,13 @@ class Engine final : private TaskSource {
   }
   [[nodiscard]] PlanRecording* find_recording() const;
   std::shared_ptr<PlanState> new_plan(Label&& label);
+  Task& make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index);
   TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);
   static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
   static void count_references(PlanState& plan, Task const& task,
                                std::span<AccessRequest const> requests);
   void check_still_held(PlanState const& plan) const;
   void finish(PlanRecording& recording);
-  [[nodiscard]] static Task* whole_of(Task const& task);
   Task* run_plan(Task& whole, Slot& slot);
   TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
   void cancel_tasks(PlanState& plan, FailurePtr const& failure);
@@ -203,10 +210,6 @@ class Engine final : private TaskSource {
   void link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
                  bool as_graph);
   void collects_no_more(Pass& pass);
-  struct Admitted {
-    Task* task;
-    std::int32_t rest;  ///< to be taken off its count
-  };
   void admit_collected(Pass& pass, std::vector<Admitted>& admitted);
   void publish(std::vector<Admitted> const& admitted);
   void submit_collected(Pass* pass);
@@ -333,16 +336,12 @@ class Engine final : private TaskSource {
   void wait_until_done(TaskHandle const& handle);
   void wait_outside(Until const& until);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
-  Task* pop_main();
-  Task* pop_main_needed_by(TaskHandle const& awaited);
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole);
   void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
   void wait_inside(Frame& frame, TaskHandle const& handle);
   void check_no_cycle(Task& waiter, TaskHandle const& awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);
-  template <class F>
-  void for_each_held_up(LiveAccess from, F&& f);
-  bool search(LiveAccess from, TaskId awaited);
+  void main_looks_again();
   // Completed first: a task submitted and completed between the two readings must not hide one that
   // still runs.
   [[nodiscard]] std::uint64_t in_flight() const {
@@ -376,12 +375,7 @@ class Engine final : private TaskSource {
   std::atomic<std::uint64_t> m_submitted{0};  ///< written under m_submission
   TaskId m_last_id = 0;                       ///< guarded by m_submission
   std::atomic<std::uint64_t> m_edges{0};      ///< written under m_submission
-  std::uint64_t m_room_until = 0;     ///< guarded by m_submission: below this number there is room
-  std::vector<AreaEntry*> m_entries;  ///< guarded by m_submission: scratch
-  std::vector<std::uint64_t> m_hashes;  ///< guarded by m_submission: scratch
-  bool m_special =
-      false;  ///< guarded by m_submission: the new task is exclusive or has states of the user's
-
+  std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room
   TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission
   std::vector<PlanState*> m_plans;              ///< guarded by m_submission: all that there are
 
@@ -389,37 +383,16 @@ class Engine final : private TaskSource {
   std::vector<Pass*> m_passes;       ///< guarded by m_submission: those that have collected tasks
   std::atomic<int> m_collecting{0};  ///< their number
 
-  struct MainQueue {  ///< ready tasks bound to the main thread
-    SpinLock lock;
-    std::deque<Task*> tasks;
-    std::atomic<int> size{0};
-    /// Moves when a task that waits on the main thread should look at this queue.
-    std::atomic<std::uint64_t> epoch{0};
-  };
   MainQueue m_main;
 
-  struct Waiter {  ///< a task whose body waits for another
-    Task* task;
-    TaskId id;
-    LiveAccess awaited;
-  };
-  void register_waiter(Waiter const& waiter);
-  void unregister_waiter(Waiter const& waiter);
-  QuietLock<std::mutex> m_waiters_mutex;
-  std::vector<Waiter> m_waiters;
+  Waiters m_waiters;
 
   KeptDeviceTasks m_kept_of_devices;
   std::atomic<int> m_destroyers{
       0};  ///< calls, on all threads, that have taken kept tasks, or are about to
 
   AsyncStreams m_streams;
-  static constexpr std::chrono::microseconds poll_interval{3};
-  std::atomic<void const*> m_poller{nullptr};  ///< the thread that asks the streams
-  [[nodiscard]] static void const* this_thread() {
-    static thread_local char const here = 0;
-    return &here;
-  }
-  std::chrono::steady_clock::time_point m_next_poll{};  ///< for the poller
+  Poller m_poller;
   std::mutex m_serial_mutex;
   Task m_nobody;      ///< in whose name tags, states and exceptions are destroyed
   Workers m_workers;  ///< last: its threads use everything above

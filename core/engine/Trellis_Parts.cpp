@@ -121,11 +121,11 @@ void Engine::check_within(Task const& owner, AccessRequest const& request,
 }
 
 /// Explicit dependencies of a part lead out of its region, so they could close a circle. Requires
-/// m_waiters_mutex.
+/// the mutex of the waiters.
 void Engine::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
   for (TaskHandle const& before : spec.after) {
-    if (is_done(before) || !search({&owner, spec.parent.id}, before.id)) continue;
+    if (is_done(before) || !m_waiters.holds_up({&owner, spec.parent.id}, before.id)) continue;
     std::lock_guard const submission(m_submission);
     throw Error(Error::Kind::deadlock, "Trellis: " + name_of(spec.label) + " is to be a part of " +
                                            describe(owner) + " and to run after task #" +

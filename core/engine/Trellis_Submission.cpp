@@ -43,9 +43,10 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
     if (frame == nullptr) make_room(lock);
     if (!spec.after.empty()) resolve_after(spec, resolved);
     if (spec.replays != nullptr) order_behind_replays(spec, resolved);
-    task = &new_task(spec, m_root);
+    Admitted const admitted = admit(spec, m_root);
+    task = admitted.task;
+    rest = admitted.rest;
     id = task->id;
-    rest = Task::being_submitted - connect(*task, spec, m_root);
     if (spec.replays != nullptr)
       for_each_plan(*spec.replays,
                     [&](PlanState& plan) { plan.last = {m_control, m_generation, task, id}; });
@@ -59,7 +60,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
 
 TaskHandle Engine::submit_part(TaskSpec&& spec) {
   // Until its edges are there nobody may start to wait for what they would make hopeless.
-  std::unique_lock waiters_lock(m_waiters_mutex, std::defer_lock);
+  std::unique_lock waiters_lock(m_waiters.mutex(), std::defer_lock);
   std::vector<TaskHandle> resolved;
   if (!spec.after.empty()) {
     waiters_lock.lock();
@@ -76,9 +77,10 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
   {
     std::lock_guard const lock(m_submission);
     Region& region = open_region(require_live(spec.parent, "gets a part"));
-    task = &new_task(spec, region);
+    Admitted const admitted = admit(spec, region);
+    task = admitted.task;
+    rest = admitted.rest;
     id = task->id;
-    rest = Task::being_submitted - connect(*task, spec, region);
     add_part(region, *task);
     if (region.waits_for_owner) --rest;
   }
@@ -87,10 +89,7 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
   // What the part comes after now holds up its owner, and whoever waits for that on the main thread
   // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
   // the epoch moves.
-  if (m_main.size.load(std::memory_order_seq_cst) > 0) {
-    m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
-    m_workers.main_ready_added();
-  }
+  if (!m_main.empty()) main_looks_again();
   return {m_control, m_generation, task, id};
 }
 
@@ -120,48 +119,47 @@ void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
   }
 }
 
-Task& Engine::new_task(TaskSpec& spec, Region& region) {
+/// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
+/// cannot start before it is published. The submission lock is held.
+Engine::Admitted Engine::admit(TaskSpec& spec, Region& region) {
   // What can throw comes first: nothing is lost or half done when it does.
-  find_entries(spec, region, m_last_id);
+  FoundEntries const found = find_entries(spec, region, m_last_id);
   Task& task = make_task(spec);
   task.id = ++m_last_id;
   task.live_id.store(task.id, std::memory_order_release);
   m_submitted.store(m_submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  return task;
+  return {&task, Task::being_submitted - connect(task, spec, region, found)};
 }
 
-/// Leaves the entries of the accesses in m_entries, with null for those that do not count. `last`:
-/// id of the newest task.
-void Engine::find_entries(TaskSpec const& spec, Region& region, TaskId last) {
-  m_entries.clear();
-  m_hashes.clear();
-  for (AccessRequest const& request : spec.accesses) {
-    m_hashes.push_back(request.area.hash());
-    region.table.prefetch_bucket(m_hashes.back());
+/// The entries of the accesses, made where they are new. `last`: id of the newest task.
+FoundEntries Engine::find_entries(TaskSpec const& spec, Region& region, TaskId last) {
+  std::size_t const count = spec.accesses.size();
+  FoundEntries found(count);
+  Few<std::uint64_t> hashes(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    hashes[k] = spec.accesses[k].area.hash();
+    region.table.prefetch_bucket(hashes[k]);
   }
-  for (std::uint64_t const hash : m_hashes) region.table.prefetch_entry(hash);
+  for (std::size_t k = 0; k < count; ++k) region.table.prefetch_entry(hashes[k]);
   bool const is_part = spec.parent.task != nullptr;
-  bool special = false;
-  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+  for (std::size_t k = 0; k < count; ++k) {
     AccessRequest const& request = spec.accesses[k];
-    if (!request.counts()) {
-      m_entries.push_back(nullptr);
-      continue;
-    }
+    found.of[k] = nullptr;
+    if (!request.counts()) continue;
     if (is_part) check_within(*spec.parent.task, request, spec.label);
-    AreaEntry& entry = region.table.find_or_make(request, m_hashes[k], last);
-    m_entries.push_back(&entry);
+    AreaEntry& entry = region.table.find_or_make(request, hashes[k], last);
+    found.of[k] = &entry;
     // Whether that task is done is asked in `connect`; by then its line has come from the worker
     // that runs it.
     if (!entry.current.empty() && MatrixAccess<IOMatrix>(request.mode).is_dependent_of(entry.mode))
       prefetch_to_write(entry.current.back().task);
-    special = special || request.mode == Mode::exclusive || request.state != nullptr;
+    if (request.mode == Mode::exclusive || request.state != nullptr) found.is_special = true;
   }
-  m_special = special;
-  if (special)
-    for (std::size_t k = 0; k < spec.accesses.size(); ++k)
-      if (m_entries[k] != nullptr && spec.accesses[k].state != nullptr)
-        region.table.check_symmetric(*m_entries[k], spec.accesses[k]);
+  if (found.is_special)
+    for (std::size_t k = 0; k < count; ++k)
+      if (found.of[k] != nullptr && spec.accesses[k].state != nullptr)
+        region.table.check_symmetric(*found.of[k], spec.accesses[k]);
+  return found;
 }
 
 /// A task with its body and its properties, but without an id and accesses.
@@ -237,18 +235,20 @@ class Answers {
 
 }  // namespace
 
-std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region) {
+/// Enters the accesses of a task, and everything else that orders it. Returns the number of edges.
+std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
+                             FoundEntries const& found) {
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
   // Most tasks find somebody in flight to come after, which says that the allocation is the one
   // that it was.
-  bool const checks_labels_first = m_special || m_recorder;
+  bool const checks_labels_first = found.is_special || m_recorder;
   for (std::size_t k = 0; k < count; ++k) {
-    if (m_entries[k] == nullptr) continue;
-    task.add_access({m_entries[k], requests[k].mode});
-    if (checks_labels_first) region.table.check_label(*m_entries[k], requests[k], task.id);
+    if (found.of[k] == nullptr) continue;
+    task.add_access({found.of[k], requests[k].mode});
+    if (checks_labels_first) region.table.check_label(*found.of[k], requests[k], task.id);
   }
-  if (m_special) note_special(task, spec);
+  if (found.is_special) note_special(task, spec, found);
   if (m_recorder) m_recorder->submitted(task);
 
   std::int32_t edges = 0;
@@ -258,13 +258,13 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region) {
     if (bool const* const known = answers.find(before.id)) return *known;
     return answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
   };
-  if (m_special) enter_special(task, region, after_access);
-  for (std::size_t k = 0; k < count && !m_special; ++k) {
-    if (m_entries[k] == nullptr) continue;
+  if (found.is_special) enter_special(task, region, after_access);
+  for (std::size_t k = 0; k < count && !found.is_special; ++k) {
+    if (found.of[k] == nullptr) continue;
     std::int32_t const before = edges;
-    region.table.enter(*m_entries[k], requests[k].mode, task, task.id, after_access);
+    region.table.enter(*found.of[k], requests[k].mode, task, task.id, after_access);
     if (edges == before && !checks_labels_first)
-      region.table.check_label(*m_entries[k], requests[k], task.id);
+      region.table.check_label(*found.of[k], requests[k], task.id);
   }
   for (TaskHandle const& before : spec.after) {
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
@@ -282,10 +282,10 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region) {
 }
 
 /// States of accesses, and whether the task may exclude others.
-void Engine::note_special(Task& task, TaskSpec const& spec) {
+void Engine::note_special(Task& task, TaskSpec const& spec, FoundEntries const& found) {
   std::uint32_t noted = 0;
   for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
-    if (m_entries[k] == nullptr) continue;
+    if (found.of[k] == nullptr) continue;
     if (spec.accesses[k].state != nullptr) task.set_state(noted, *spec.accesses[k].state);
     if (spec.accesses[k].manner().can_exclude()) task.exclusive = true;
     ++noted;

@@ -5,7 +5,6 @@
 #include <plan/Trellis_PlanState.hpp>
 
 #include <algorithm>
-#include <unordered_set>
 
 /// Threads that wait, outside of tasks and inside.
 namespace trellis::Impl {
@@ -154,19 +153,21 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     if (done()) return;
   }
   Task& held_up = frame.held_up();
-  Waiter const waiter{&held_up, held_up.id, {handle.task, handle.id}};
+  Waiters::Waiter const waiter{{&held_up, held_up.id}, {handle.task, handle.id}};
   {
-    std::lock_guard const lock(m_waiters_mutex);
+    std::lock_guard const lock(m_waiters.mutex());
     check_no_cycle(held_up, handle);
-    m_waiters.push_back(waiter);
+    m_waiters.add(waiter);
   }
-  m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
-  m_workers.main_ready_added();
-  struct Unregister {
-    Engine& engine;
-    Waiter const& waiter;
-    ~Unregister() { engine.unregister_waiter(waiter); }
-  } const unregister{*this, waiter};
+  main_looks_again();
+  struct Remove {
+    Waiters& waiters;
+    Waiters::Waiter const& waiter;
+    ~Remove() {
+      std::lock_guard const lock(waiters.mutex());
+      waiters.remove(waiter);
+    }
+  } const remove_at_end{m_waiters, waiter};
 
   {
     std::lock_guard const lock(handle.task->lock);
@@ -206,23 +207,27 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     }
   } const sleeping_holder(*this, frame);
   while (!done()) {
-    std::uint64_t const seen = m_main.epoch.load(std::memory_order_seq_cst);
-    if (Task* const bound = frame.slot.is_main ? pop_main_needed_by(handle) : nullptr) {
+    std::uint64_t const seen = m_main.epoch();
+    // Of those bound to the main thread only what the wait needs is run: others might themselves
+    // wait for a task on this stack. What is needed changes with each waiter.
+    auto const leads_there = [&](Task& task) { return leads_to(task, handle); };
+    if (Task* const bound = frame.slot.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
       // The waiting task cannot go on before the one above it on this stack is done.
-      Waiter const stacked{&held_up, held_up.id, {bound, bound->id}};
-      register_waiter(stacked);
+      Waiters::Waiter const stacked{{&held_up, held_up.id}, {bound, bound->id}};
+      {
+        std::lock_guard const lock(m_waiters.mutex());
+        m_waiters.add(stacked);
+      }
+      main_looks_again();
       run(bound, frame.slot, [] { return true; });
-      unregister_waiter(stacked);
+      std::lock_guard const lock(m_waiters.mutex());
+      m_waiters.remove(stacked);
       continue;
     }
     run_needed(frame, needed, done);
     if (done()) return;
-    m_workers.block_until(
-        [&] {
-          return done() ||
-                 (frame.slot.is_main && m_main.epoch.load(std::memory_order_seq_cst) != seen);
-        },
-        frame.slot);
+    m_workers.block_until([&] { return done() || (frame.slot.is_main && m_main.epoch() != seen); },
+                          frame.slot);
   }
 }
 
@@ -245,110 +250,16 @@ std::string Engine::whose_code(Frame const& frame) const {
   return describe(task);
 }
 
-/// A task bound to the main thread that must run for `awaited` to become complete. Others wait:
-/// they might themselves wait for a task on this stack. Which ones are needed changes with each
-/// waiter, so those move the epoch, too.
-Task* Engine::pop_main_needed_by(TaskHandle const& awaited) {
-  std::vector<Task*> bound;
-  {
-    std::lock_guard const lock(m_main.lock);
-    bound.assign(m_main.tasks.begin(), m_main.tasks.end());
-  }
-  for (Task* task : bound)
-    if (leads_to(*task, awaited)) {
-      std::lock_guard const lock(m_main.lock);
-      std::erase(m_main.tasks, task);  // only this thread takes tasks out, so it is still there
-      m_main.size.fetch_sub(1, std::memory_order_seq_cst);
-      return task;
-    }
-  return nullptr;
-}
-
-void Engine::register_waiter(Waiter const& waiter) {
-  {
-    std::lock_guard const lock(m_waiters_mutex);
-    m_waiters.push_back(waiter);
-  }
-  m_main.epoch.fetch_add(1, std::memory_order_seq_cst);
+/// What a task that waits on the main thread needs may have changed.
+void Engine::main_looks_again() {
+  m_main.move_epoch();
   m_workers.main_ready_added();
-}
-
-void Engine::unregister_waiter(Waiter const& waiter) {
-  std::lock_guard const lock(m_waiters_mutex);
-  std::erase_if(m_waiters, [&](Waiter const& other) {
-    return other.task == waiter.task && other.id == waiter.id &&
-           other.awaited.id == waiter.awaited.id;
-  });
-}
-
-/// Calls `f(task, id)` for each task that cannot be complete before `from` is. Requires
-/// m_waiters_mutex.
-template <class F>
-void Engine::for_each_held_up(LiveAccess from, F&& f) {
-  std::vector<Task*> next;
-  {
-    std::lock_guard const lock(from.task->lock);
-    if (from.task->live_id.load(std::memory_order_relaxed) != from.id) return;
-    from.task->for_each_successor([&](Task* successor) { next.push_back(successor); });
-    // The task that this one is a part of; it is live as long as this one.
-    if (Task* const owner = whole_of(*from.task)) f(LiveAccess{owner, owner->id});
-  }
-  for (Task* successor : next)
-    if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)
-      f(LiveAccess{successor, id});
-  {
-    // A pending task that has been refined holds up its parts until it starts, whatever holds it up
-    // itself.
-    std::lock_guard const lock(m_submission);
-    if (from.task->live_id.load(std::memory_order_acquire) == from.id) next.push_back(from.task);
-    for (std::size_t k = 0; k < next.size(); ++k) {
-      Region const* const region = next[k]->inner.get();
-      if (next[k]->live_id.load(std::memory_order_acquire) == 0 || region == nullptr ||
-          !region->waits_for_owner)
-        continue;
-      for (LiveAccess const part : region->parts) {
-        f(part);
-        next.push_back(part.task);
-      }
-    }
-  }
-  for (Waiter const& waiter : m_waiters)
-    if (waiter.awaited.task == from.task && waiter.awaited.id == from.id)
-      f(LiveAccess{waiter.task, waiter.id});
-  // A task has its exclusive areas until it is complete, whoever else needs them.
-  std::lock_guard const lock(m_submission);
-  if (from.task->live_id.load(std::memory_order_acquire) != from.id || !from.task->exclusive)
-    return;
-  if (m_serial ? from.task->state.load(std::memory_order_relaxed) != TaskState::running
-               : !m_exclusion.holds(*from.task))
-    return;
-  m_slab.for_each([&](Task& other) {
-    TaskId const id = other.live_id.load(std::memory_order_acquire);
-    if (id != 0 && id != from.id && other.exclusive && m_exclusion.conflict(*from.task, other))
-      f(LiveAccess{&other, id});
-  });
-}
-
-/// True when the task with this id is `from`, or cannot be complete before `from` is. Requires
-/// m_waiters_mutex.
-bool Engine::search(LiveAccess from, TaskId awaited) {
-  std::unordered_set<TaskId> seen{from.id};
-  std::vector<LiveAccess> stack{from};
-  while (!stack.empty()) {
-    LiveAccess const here = stack.back();
-    stack.pop_back();
-    if (here.id == awaited) return true;
-    for_each_held_up(here, [&](LiveAccess next) {
-      if (seen.insert(next.id).second) stack.push_back(next);
-    });
-  }
-  return false;
 }
 
 /// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by
 /// dependencies, by other tasks that wait, or by exclusive areas.
 void Engine::check_no_cycle(Task& waiter, TaskHandle const& awaited) {
-  if (!search({&waiter, waiter.id}, awaited.id)) return;
+  if (!m_waiters.holds_up({&waiter, waiter.id}, awaited.id)) return;
   std::lock_guard const lock(m_submission);
   std::string const target =
       is_done(awaited) ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
@@ -358,8 +269,8 @@ void Engine::check_no_cycle(Task& waiter, TaskHandle const& awaited) {
 
 /// True when `awaited` cannot be complete before `task` is.
 bool Engine::leads_to(Task& task, TaskHandle const& awaited) {
-  std::lock_guard const lock(m_waiters_mutex);
-  return search({&task, task.id}, awaited.id);
+  std::lock_guard const lock(m_waiters.mutex());
+  return m_waiters.holds_up({&task, task.id}, awaited.id);
 }
 
 bool TaskHandle::is_done() const {

@@ -154,7 +154,8 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
         then(event);
       };
   }
-  if (flag_from("TRELLIS_SERIAL").value_or(false))
+  options.serial = flag_from("TRELLIS_SERIAL").value_or(options.serial.value_or(false));
+  if (*options.serial)
     options.policy = std::make_shared<SerialOrder>();
   else if (!options.policy)
     options.policy = policy_from("TRELLIS_POLICY");

@@ -201,9 +201,10 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     std::unique_lock lock(m_submission);
     if (frame == nullptr) make_room(lock);
     if (!pass.collects) return false;
-    whole = &new_task(spec, m_root);
+    Admitted const admitted = admit(spec, m_root);
+    whole = admitted.task;
+    rest = admitted.rest;
     region->owner = whole;
-    rest = Task::being_submitted - connect(*whole, spec, m_root);
     for (std::size_t k = 0; k < parts.size(); ++k) {
       number(*parts[k]);
       put_into(*parts[k], *region);
@@ -273,10 +274,10 @@ void Engine::admit_collected(Pass& pass, std::vector<Admitted>& admitted) {
       requests.push_back({access.entry->area, access.mode, access.entry->resource, &resource_ops});
     TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
     spec.accesses = requests;
-    find_entries(spec, m_root, m_last_id);
+    FoundEntries const found = find_entries(spec, m_root, m_last_id);
     number(task);
     m_submitted.store(submitted() + 1, std::memory_order_release);
-    admitted.push_back({&task, Task::being_submitted - connect(task, spec, m_root)});
+    admitted.push_back({&task, Task::being_submitted - connect(task, spec, m_root, found)});
   }
 }
 

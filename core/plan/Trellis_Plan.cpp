@@ -75,6 +75,21 @@ std::shared_ptr<PlanState> Engine::new_plan(Label&& label) {
   return plan;
 }
 
+/// A task of a plan: never complete while that is there. `index`: its place in the plan. The
+/// submission lock is held.
+Task& Engine::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
+  Task& task = make_task(spec);
+  task.id = ++m_last_recorded;
+  task.plan_owner.store(plan.owner, std::memory_order_relaxed);
+  task.live_id.store(task.id, std::memory_order_release);
+  task.unfinished.store(0, std::memory_order_relaxed);
+  put_into(task, *plan.owner->inner);
+  task.node = PlanNode{};
+  task.node.plan = &plan;
+  task.node.index = static_cast<std::uint32_t>(index);
+  return task;
+}
+
 TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   PlanState& plan = *recording.plan;
   std::lock_guard const lock(m_submission);
@@ -87,17 +102,9 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
                                               "tasks of the same plan, or tasks "
                                               "that are in no plan, can be named");
   Region& region = *plan.owner->inner;
-  find_entries(spec, region, m_last_recorded);
+  FoundEntries const found = find_entries(spec, region, m_last_recorded);
   plan.tasks.reserve(plan.tasks.size() + 1);
-  Task& task = make_task(spec);
-  task.id = ++m_last_recorded;
-  task.plan_owner.store(plan.owner, std::memory_order_relaxed);
-  task.live_id.store(task.id, std::memory_order_release);
-  task.unfinished.store(0, std::memory_order_relaxed);
-  put_into(task, region);
-  task.node = PlanNode{};
-  task.node.plan = &plan;
-  task.node.index = static_cast<std::uint32_t>(plan.tasks.size());
+  Task& task = make_recorded(spec, plan, plan.tasks.size());
   plan.tasks.push_back(&task);
   if (spec.replays != nullptr) {
     PlanState* const inner = static_cast<ReplayBody*>(task.body)->plan.get();
@@ -106,8 +113,8 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   }
 
   for (std::size_t k = 0; k < spec.accesses.size(); ++k)
-    if (m_entries[k] != nullptr) task.add_access({m_entries[k], spec.accesses[k].mode});
-  if (m_special) note_special(task, spec);
+    if (found.of[k] != nullptr) task.add_access({found.of[k], spec.accesses[k].mode});
+  if (found.is_special) note_special(task, spec, found);
   enter_special(task, region, [&](LiveAccess before) {
     return order_recorded(recording, *before.task, task, EdgeReason::access);
   });

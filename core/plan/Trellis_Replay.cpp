@@ -85,8 +85,7 @@ void Engine::order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resol
   spec.after = resolved;
 }
 
-/// The task that a recorded one, or a part, belongs to; null when there is none.
-Task* Engine::whole_of(Task const& task) {
+Task* whole_of(Task const& task) {
   return task.is_recorded() ? task.node.plan->whole.load(std::memory_order_acquire)
                             : owner_of(task);
 }

@@ -86,6 +86,9 @@ inline void put_into(Task& task, Region& region) {
   return task.region != nullptr ? task.region->owner : nullptr;
 }
 
+/// The same, but of a recorded task the replay that is under way; null when there is none.
+[[nodiscard]] Task* whole_of(Task const& task);
+
 }  // namespace trellis::Impl
 
 #endif

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace trellis {
 namespace {
@@ -156,6 +157,23 @@ TEST_F(Serial, GoesBeforeThePolicyOfTheProgram) {
   bool ran = false;
   task(graph, "task", {}, [&] { ran = true; });
   EXPECT_TRUE(ran);
+}
+
+TEST(Options, TheProgramMayAskForSerialOrder) {
+  for (char const* environment : {"", "0"}) {
+    std::optional<Environment> variable;
+    if (*environment != 0) variable.emplace("TRELLIS_SERIAL", environment);
+    TaskGraphOptions options = with_workers(2);
+    options.serial = true;
+    TaskGraph graph(options);
+    bool const is_serial = *environment == 0;
+    EXPECT_EQ(*graph.options().serial, is_serial);
+    std::thread::id ran_on;
+    task(graph, "task", {}, [&] { ran_on = std::this_thread::get_id(); }).wait();
+    if (is_serial) {
+      EXPECT_EQ(ran_on, std::this_thread::get_id());
+    }
+  }
 }
 
 TEST_F(Serial, ZeroIsOff) {

@@ -205,6 +205,38 @@ TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsParts) {
   EXPECT_EQ(result, 8);
 }
 
+/// Regions are used again: what one task's parts had says nothing of the next one's.
+TEST_F(Splitting, ATaskKnowsNothingOfWhatThePartsOfAnEarlierOneHad) {
+  TaskGraphOptions options = with_workers(1);
+  for (bool const record : {false, true}) {
+    options.record = record;
+    TaskGraph graph(options);
+    Block x("x"), mine("mine");
+    Graph recorded;
+    for (int k = 0; k < 20; ++k) {
+      std::string text;
+      task(graph, "first", {updates(x)}, [&] {
+        make_local(mine);
+        part("before", {updates(mine)}, [] {});
+        part("sync", {}, [] {}, {.synchronizing = true});
+        part("behind", {updates(x)}, [] {});
+      });
+      graph.wait();
+      task(graph, "second", {updates(x)}, [&] {
+        text = message_of([&] { part("stranger", {updates(mine)}, [] {}); });
+        part("alone", {reads(x)}, [] {});
+      });
+      graph.wait();
+      EXPECT_THAT(text, HasSubstr("which that does not access"));
+    }
+    if (!record) continue;
+    recorded = graph.dependency_graph();
+    ASSERT_EQ(recorded.find("alone").size(), 20u);
+    for (TaskId const id : recorded.find("alone"))
+      EXPECT_TRUE(recorded.predecessors(id).empty()) << id;
+  }
+}
+
 TEST_F(Splitting, AScopeIsForTheTimeOfItsTask) {
   TaskGraph graph(with_workers(2));
   Impl::TaskHandle kept;

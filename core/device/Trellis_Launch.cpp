@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+
+#include <algorithm>
+#include <utility>
+
+/// Tasks on asynchronous spaces: from ready to launched, and from passed to done.
+namespace trellis::Impl {
+
+/// Launches a task, and then those that have only waited for its launch, and so on.
+void Engine::launch(Task& first, Slot& slot) {
+  std::vector<Task*> ready;
+  launch_one(first, slot, ready);
+  for (std::size_t k = 0; k < ready.size(); ++k) {
+    Task& task = *ready[k];
+    task.state.store(TaskState::ready, std::memory_order_relaxed);
+    changed(task, TaskState::ready);
+    if (task.exclusive && !m_exclusion.acquire(task)) continue;
+    if (launches_here(task))
+      launch_one(task, slot, ready);
+    else
+      push(task, &slot);
+  }
+}
+
+/// Failures of those before it on the device, as far as they are known. Each enters the log before
+/// its task is complete; one that comes later finds this task launched, and is seen when it
+/// retires, which is later still.
+void Engine::inherit_on_device(Task& task) {
+  if (!m_failures.any()) return;
+  for (auto const& before : task.device_predecessors)
+    if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
+}
+
+/// `ready` gets its successors that wait for nothing else.
+void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
+  inherit_on_device(task);
+  if (task.failure != nullptr) return push(task, &slot);
+  try {
+    task.state.store(TaskState::running, std::memory_order_relaxed);
+    changed(task, TaskState::running);
+    Frame const frame(*this, slot, task);
+    m_streams.launch(
+        task, *m_options.threads_per_worker,
+        [&](void* instance) { task.ops->run(task.body, instance, task.label); },
+        [&](bool threw) {
+          // its successors are cancelled when the stream has passed what it may have launched
+          if (threw) {
+            FailurePtr failure = current_failure(task);
+            std::lock_guard const lock(task.lock);
+            task.failure = std::move(failure);
+            return;
+          }
+          std::lock_guard const lock(task.lock);
+          task.launched = true;
+          if (task.is_recorded()) return;  // all edges of a plan fire on completion
+          // Successors that wait for the launch alone leave the list, see Task.
+          task.keep_successors([&](Task* successor) {
+            if (trigger_between(task, *successor) == Trigger::completion) return true;
+            trigger(*successor, nullptr, ready);
+            return false;
+          });
+        });
+  } catch (...) {  // nothing has been launched
+    task.failure = current_failure(task);
+    if (slot.number < 0)
+      push(task, &slot);
+    else if (Task* const next = complete(task, slot, TaskState::failed, slot.number))
+      push(*next, &slot);
+  }
+}
+
+void Engine::leaves(Slot& slot) {
+  stop_polling();
+  destroy_kept(slot, slot);
+}
+
+void Engine::stop_polling() {
+  if (!m_poller.is_here()) return;
+  m_poller.end();
+  if (m_streams.busy()) m_workers.ready_added();
+}
+
+/// Completes what has passed on the streams. What has been found is in the streams' keeping until
+/// its turn comes, so where code of the user's waits meanwhile another thread completes the rest.
+///
+/// INVARIANT (somebody polls). While streams are busy a thread polls, or one is awake that will, or
+/// all permits are used for tasks. Whoever launches, or stops polling, calls `ready_added`
+/// afterwards. Who goes to sleep first stops polling, and then, if it has a permit, asks once more
+/// whether streams are busy and nobody polls; if it has none, those that have them have not asked
+/// yet, as they do so under the mutex of Workers when they give them back. For the order of these
+/// see Workers.
+bool Engine::poll(Slot& slot) {
+  // A device with a clock of its own goes on when the host waits: what happens must not depend on
+  // how fast a thread submits.
+  bool const somebody_waits = slot.waits || m_workers.anyone_waits();
+  if (!somebody_waits && m_streams.has_own_clock()) return false;
+  if (!m_poller.begin() || !m_poller.is_due()) return false;
+  ++t_quiet_locks;
+  m_streams.retire();
+  bool any = false;
+  AsyncStreams::Retired retired;
+  while (m_poller.is_here() && m_streams.next_retired(retired)) {
+    any = true;
+    if (retired.failure != nullptr)
+      complete_failed(retired, slot);
+    else
+      complete_passed(retired, slot);
+  }
+  Task* nothing = nullptr;
+  if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, nothing);
+  if (!any) {
+    m_poller.found_nothing();
+    if (somebody_waits) m_streams.host_is_idle();
+  }
+  // Nobody else may be awake: none of the conditions that these have made true is looked at
+  // otherwise before this thread sleeps.
+  if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
+  if (!m_streams.busy()) {
+    stop_polling();
+    destroy_kept_of_devices(slot);
+  }
+  return any;
+}
+
+void Engine::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
+  Task& task = *passed.task;
+  TaskState state = TaskState::done;
+  inherit_on_device(task);
+  if (task.failure !=
+      nullptr) {  // its launch has thrown, or something before it has failed meanwhile
+    state = task.is_recorded() || task.failure->origin == task.id ? TaskState::failed
+                                                                  : TaskState::cancelled;
+  } else if (task.ops->finish != nullptr) {
+    try {
+      task.ops->finish(task.body);
+    } catch (PartFailed const&) {
+      state = TaskState::failed;  // the part has left its failure here
+    } catch (...) {
+      state = TaskState::failed;
+      inherit(task, current_failure(task));
+    }
+  }
+  if (m_recorder && passed.finished_ns != 0)
+    m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
+  if (Task* const next = complete(task, slot, state, m_workers.max_slots() + passed.stream))
+    push(*next, &slot);
+}
+
+/// The device has failed. It does not say in which task, so it is the first one of the stream that
+/// is not known to have passed; nobody knows what those behind it have done.
+void Engine::complete_failed(AsyncStreams::Retired const& failed, Slot& slot) {
+  Task& task = *failed.task;
+  std::string& first = failed.failure->first;
+  FailurePtr failure;
+  try {
+    std::rethrow_exception(failed.failure->error);
+  } catch (...) {
+    failure = current_failure(
+        task,
+        first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");
+  }
+  if (first.empty()) first = failure->origin_text;
+  inherit(task, failure);
+  if (Task* const next =
+          complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
+    push(*next, &slot);
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WAITERS_HPP
+#define TRELLIS_IMPL_WAITERS_HPP
+
+#include <access/Trellis_AccessTable.hpp>
+#include <threads/Trellis_Unlocked.hpp>
+
+#include <mutex>
+#include <vector>
+
+namespace trellis::Impl {
+
+class Exclusion;
+class TaskSlab;
+
+/// The tasks whose bodies wait for others, and the search for circles: a wait that cannot end is
+/// an error.
+///
+/// INVARIANT. A task is added under the mutex, under which it has been found that it closes no
+/// circle. Edges to a new task hold up nobody; those that a part gets by `after(...)` do, so they
+/// are added under the mutex as well. So of two threads that would close a circle together, the
+/// second one finds it.
+class Waiters {
+ public:
+  struct Waiter {
+    LiveAccess task;
+    LiveAccess awaited;
+  };
+
+  Waiters(SubmissionLock& submission, TaskSlab& tasks, Exclusion& exclusion, bool serial)
+      : m_submission(submission), m_tasks(tasks), m_exclusion(exclusion), m_serial(serial) {}
+
+  /// The first of all locks; everything else here requires it.
+  [[nodiscard]] QuietLock<std::mutex>& mutex() { return m_mutex; }
+  void add(Waiter const& waiter) { m_waiters.push_back(waiter); }
+  void remove(Waiter const& waiter);
+  /// True when the task with the id `awaited` is `from`, or cannot be complete before `from` is: by
+  /// dependencies, by other tasks that wait, or by exclusive areas.
+  [[nodiscard]] bool holds_up(LiveAccess from, TaskId awaited);
+
+ private:
+  template <class F>
+  void for_each_held_up(LiveAccess from, F&& f);
+
+  SubmissionLock& m_submission;
+  TaskSlab& m_tasks;
+  Exclusion& m_exclusion;
+  bool const m_serial;
+  QuietLock<std::mutex> m_mutex;
+  std::vector<Waiter> m_waiters;
+};
+
+}  // namespace trellis::Impl
+
+#endif

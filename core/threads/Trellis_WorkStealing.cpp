@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_SchedulingPolicy.hpp>
+#include <threads/Trellis_TaskDeque.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace trellis {
+
+namespace {
+
+using Impl::TaskDeque;
+
+/// Tasks by priority, then in order of arrival.
+class PriorityQueue {
+ public:
+  void push(ReadyTask task) {
+    std::lock_guard const lock(m_mutex);
+    m_tasks.emplace(-task.priority(), task);
+    m_size.store(m_tasks.size(), std::memory_order_seq_cst);
+  }
+  ReadyTask pop() {
+    if (m_size.load(std::memory_order_relaxed) == 0) return {};
+    std::lock_guard const lock(m_mutex);
+    if (m_tasks.empty()) return {};
+    ReadyTask const task = m_tasks.begin()->second;
+    m_tasks.erase(m_tasks.begin());
+    m_size.store(m_tasks.size(), std::memory_order_relaxed);
+    return task;
+  }
+  [[nodiscard]] bool empty() const { return m_size.load(std::memory_order_seq_cst) == 0; }
+
+ private:
+  std::mutex m_mutex;
+  std::multimap<int, ReadyTask> m_tasks;
+  std::atomic<std::size_t> m_size{0};
+};
+
+class WorkStealing final : public SchedulingPolicy {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "work_stealing"; }
+
+  void start(int slots) override {
+    m_own = std::vector<TaskDeque>(static_cast<std::size_t>(slots));
+  }
+
+  void push(ReadyTask task, int slot) override {
+    if (task.priority() != 0)
+      (task.priority() > 0 ? m_urgent : m_last).push(task);
+    else
+      queue(slot).push_back({&task, 1});
+  }
+
+  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+    if (ready.size() == 1 && ready[0].priority() == 0 && m_urgent.empty()) return ready[0];
+    // Last in first out: the first successor is to be on top. Few fit into a short array, the rest
+    // go one by one.
+    ReadyTask reversed[16];
+    std::size_t count = 0;
+    for (std::size_t k = ready.size(); k-- > 0;) {
+      if (ready[k].priority() != 0) {
+        push(ready[k], slot);
+        continue;
+      }
+      reversed[count++] = ready[k];
+      if (count == std::size(reversed)) {
+        queue(slot).push_back(reversed);
+        count = 0;
+      }
+    }
+    ReadyTask next;
+    if (count > 0 && m_urgent.empty()) next = reversed[--count];
+    if (count > 0) queue(slot).push_back({reversed, count});
+    return next;
+  }
+
+  ReadyTask pop(int slot) override {
+    if (ReadyTask const task = m_urgent.pop()) return task;
+    if (ReadyTask const task = queue(slot).pop_back()) return task;
+    // A batch keeps the shared queue's lock rare, and neighbours in submission order on one core.
+    ReadyTask batch[16];
+    if (std::size_t const count = m_shared.pop_front(batch, std::size(batch), 4); count > 0) {
+      std::reverse(batch + 1, batch + count);
+      if (count > 1) queue(slot).push_back({batch + 1, count - 1});
+      return batch[0];
+    }
+    int const slots = m_highest.load(std::memory_order_relaxed) + 1;
+    for (int k = 1; k < slots; ++k)
+      if (ReadyTask const task = m_own[static_cast<std::size_t>((slot + k) % slots)].pop_front())
+        return task;
+    return m_last.pop();
+  }
+
+  /// What was made ready last on this slot, or first, as a body waits for several tasks in their
+  /// order; elsewhere the oldest, which have most behind them. What has a priority is left to
+  /// others.
+  ReadyTask pop_wanted(int slot, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
+    constexpr std::size_t own = 256;
+    constexpr std::size_t near = 16;
+    if (ReadyTask const task = queue(slot).pop_wanted(wanted, true, own)) return task;
+    if (ReadyTask const task = queue(slot).pop_wanted(wanted, false, near)) return task;
+    int const slots = m_highest.load(std::memory_order_relaxed) + 1;
+    for (int k = 1; k < slots; ++k)
+      if (ReadyTask const task =
+              m_own[static_cast<std::size_t>((slot + k) % slots)].pop_wanted(wanted, false, near))
+        return task;
+    return {};
+  }
+
+  [[nodiscard]] bool empty() const override {
+    int const slots = m_highest.load(std::memory_order_seq_cst) + 1;
+    for (int k = 0; k < slots; ++k)
+      if (!m_own[static_cast<std::size_t>(k)].empty()) return false;
+    return m_shared.empty() && m_urgent.empty() && m_last.empty();
+  }
+
+ private:
+  /// The calling slot's own queue, or the shared one. From then on thieves and `empty` look at it.
+  TaskDeque& queue(int slot) {
+    if (slot < 0) return m_shared;
+    int highest = m_highest.load(std::memory_order_relaxed);
+    while (highest < slot &&
+           !m_highest.compare_exchange_weak(highest, slot, std::memory_order_seq_cst)) {
+    }
+    return m_own[static_cast<std::size_t>(slot)];
+  }
+
+  std::vector<TaskDeque> m_own;
+  TaskDeque m_shared;
+  PriorityQueue m_urgent;
+  PriorityQueue m_last;
+  std::atomic<int> m_highest{-1};
+};
+
+}  // namespace
+
+std::shared_ptr<SchedulingPolicy> make_work_stealing_policy() {
+  return std::make_shared<WorkStealing>();
+}
+
+}  // namespace trellis
