@@ -51,6 +51,9 @@ class ReadyTask {
 /// A slot stands for a thread that runs tasks; slot -1 is a thread that does not (it only submits).
 class SchedulingPolicy {
  public:
+  SchedulingPolicy() = default;
+  SchedulingPolicy(SchedulingPolicy const&) = delete;
+  SchedulingPolicy& operator=(SchedulingPolicy const&) = delete;
   virtual ~SchedulingPolicy() = default;
 
   [[nodiscard]] virtual std::string_view name() const = 0;

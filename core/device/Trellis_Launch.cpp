@@ -73,7 +73,7 @@ void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
 
 void Engine::leaves(Slot& slot) {
   stop_polling();
-  destroy_kept(slot, slot);
+  if (Frame::top == nullptr) destroy_kept(slot, slot);  // else above a task, see run_one
 }
 
 void Engine::stop_polling() {
@@ -119,7 +119,7 @@ bool Engine::poll(Slot& slot) {
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   if (!m_streams.busy()) {
     stop_polling();
-    destroy_kept_of_devices(slot);
+    if (Frame::top == nullptr) destroy_kept_of_devices(slot);
   }
   return any;
 }

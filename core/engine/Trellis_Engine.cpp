@@ -414,7 +414,9 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
       m_failures.note(task.ticket.load(std::memory_order_relaxed), task.id, text, own);
     task.ops->fail(task.body, task.id, text, own);
   }
-  bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split;
+  // Above a task that waits nobody would destroy what is kept before that is over.
+  bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split &&
+                          (task.asynchronous || Frame::top == nullptr);
   if (!keeps_body) destroy_body(task, slot);  // before the successors go on
   std::vector<Task*>& ready = slot.ready;
   ready.clear();

@@ -339,7 +339,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole);
   void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
   void wait_inside(Frame& frame, TaskHandle const& handle);
-  void check_no_cycle(Task& waiter, TaskHandle const& awaited);
+  void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);
   void main_looks_again();
   // Completed first: a task submitted and completed between the two readings must not hide one that

@@ -53,12 +53,23 @@ struct Engine::Frame {
     return frame;
   }
 
-  /// Whoever waits in this frame keeps this task from going on: its own, or, where that is over but
-  /// for a destructor, the one that runs beneath it on the stack.
-  [[nodiscard]] Task& held_up() const {
-    for (Frame const* frame = this; frame != nullptr; frame = frame->outer)
-      if (frame->what == What::runs && &frame->engine == &engine) return frame->task;
-    return task;
+  /// What cannot be complete before a wait in this frame is over: its own task (unless that is over
+  /// but for a destructor), and above the body of another one that one, too.
+  struct HeldUp {
+    LiveAccess tasks[2];
+    int count;
+    [[nodiscard]] LiveAccess const* begin() const { return tasks; }
+    [[nodiscard]] LiveAccess const* end() const { return tasks + count; }
+  };
+  [[nodiscard]] HeldUp held_up() const {
+    HeldUp held{{{&task, task.id}, {}}, 1};
+    if (what == What::runs) return held;
+    for (Frame const* frame = outer; frame != nullptr; frame = frame->outer)
+      if (frame->what == What::runs && &frame->engine == &engine) {
+        held.tasks[held.count++] = {&frame->task, frame->task.id};
+        break;
+      }
+    return held;
   }
 
   Engine& engine;

@@ -152,22 +152,30 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     run_needed(frame, needed, done);
     if (done()) return;
   }
-  Task& held_up = frame.held_up();
-  Waiters::Waiter const waiter{{&held_up, held_up.id}, {handle.task, handle.id}};
-  {
-    std::lock_guard const lock(m_waiters.mutex());
-    check_no_cycle(held_up, handle);
-    m_waiters.add(waiter);
-  }
-  main_looks_again();
-  struct Remove {
-    Waiters& waiters;
-    Waiters::Waiter const& waiter;
-    ~Remove() {
-      std::lock_guard const lock(waiters.mutex());
-      waiters.remove(waiter);
+  Frame::HeldUp const held_up = frame.held_up();
+  /// Registers what this wait holds up, as long as it is there.
+  struct Registered {
+    Registered(Engine& in_engine, Frame::HeldUp const& which, LiveAccess for_what, bool checks)
+        : engine(in_engine), held(which), awaited(for_what) {
+      {
+        std::lock_guard const lock(engine.m_waiters.mutex());
+        if (checks)
+          for (LiveAccess const& each : held) engine.check_no_cycle(each, awaited);
+        for (LiveAccess const& each : held) engine.m_waiters.add({each, awaited});
+      }
+      engine.main_looks_again();
     }
-  } const remove_at_end{m_waiters, waiter};
+    Registered(Registered const&) = delete;
+    Registered& operator=(Registered const&) = delete;
+    ~Registered() {
+      std::lock_guard const lock(engine.m_waiters.mutex());
+      for (LiveAccess const& each : held) engine.m_waiters.remove({each, awaited});
+    }
+    Engine& engine;
+    Frame::HeldUp const& held;
+    LiveAccess const awaited;
+  };
+  Registered const registered(*this, held_up, awaited, true);
 
   {
     std::lock_guard const lock(handle.task->lock);
@@ -192,12 +200,16 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
   struct SleepingHolder {
     Engine& engine;
     std::vector<Task*> holders;
-    explicit SleepingHolder(Engine& in_engine, Frame& frame) : engine(in_engine) {
-      if (frame.task.live_id.load(std::memory_order_relaxed) == 0)
-        return;  // it is over but for its body
+    SleepingHolder(Engine& in_engine, Frame& frame, Frame::HeldUp const& held) : engine(in_engine) {
       std::vector<Task*> ready;
-      for (Task* task = &frame.task; task != nullptr; task = whole_of(*task))
-        if (engine.m_exclusion.sleep(*task, ready)) holders.push_back(task);
+      for (LiveAccess const& each : held) {
+        if (each.task->live_id.load(std::memory_order_relaxed) != each.id)
+          continue;  // it is over but for its body
+        for (Task* task = each.task; task != nullptr; task = whole_of(*task))
+          if (std::find(holders.begin(), holders.end(), task) == holders.end() &&
+              engine.m_exclusion.sleep(*task, ready))
+            holders.push_back(task);
+      }
       for (Task* task : ready) engine.push(*task, &frame.slot);
     }
     SleepingHolder(SleepingHolder const&) = delete;
@@ -205,7 +217,7 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     ~SleepingHolder() {
       for (Task* task : holders) engine.m_exclusion.wake(*task);
     }
-  } const sleeping_holder(*this, frame);
+  } const sleeping_holder(*this, frame, held_up);
   while (!done()) {
     std::uint64_t const seen = m_main.epoch();
     // Of those bound to the main thread only what the wait needs is run: others might themselves
@@ -213,15 +225,8 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     auto const leads_there = [&](Task& task) { return leads_to(task, handle); };
     if (Task* const bound = frame.slot.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
       // The waiting task cannot go on before the one above it on this stack is done.
-      Waiters::Waiter const stacked{{&held_up, held_up.id}, {bound, bound->id}};
-      {
-        std::lock_guard const lock(m_waiters.mutex());
-        m_waiters.add(stacked);
-      }
-      main_looks_again();
+      Registered const stacked(*this, held_up, {bound, bound->id}, false);
       run(bound, frame.slot, [] { return true; });
-      std::lock_guard const lock(m_waiters.mutex());
-      m_waiters.remove(stacked);
       continue;
     }
     run_needed(frame, needed, done);
@@ -258,12 +263,13 @@ void Engine::main_looks_again() {
 
 /// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by
 /// dependencies, by other tasks that wait, or by exclusive areas.
-void Engine::check_no_cycle(Task& waiter, TaskHandle const& awaited) {
-  if (!m_waiters.holds_up({&waiter, waiter.id}, awaited.id)) return;
+void Engine::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
+  if (!m_waiters.holds_up(waiter, awaited.id)) return;
   std::lock_guard const lock(m_submission);
+  bool const is_over = awaited.task->live_id.load(std::memory_order_acquire) != awaited.id;
   std::string const target =
-      is_done(awaited) ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
-  throw Error(Error::Kind::deadlock, "Trellis: " + describe(waiter) + " waits for " + target +
+      is_over ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
+  throw Error(Error::Kind::deadlock, "Trellis: " + describe(*waiter.task) + " waits for " + target +
                                          ", which cannot be complete before it is");
 }
 

@@ -157,7 +157,7 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
   options.serial = flag_from("TRELLIS_SERIAL").value_or(options.serial.value_or(false));
   if (*options.serial)
     options.policy = std::make_shared<SerialOrder>();
-  else if (!options.policy)
+  else if (!options.policy || std::dynamic_pointer_cast<SerialOrder>(options.policy) != nullptr)
     options.policy = policy_from("TRELLIS_POLICY");
   return options;
 }

@@ -206,8 +206,8 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     rest = admitted.rest;
     region->owner = whole;
     for (std::size_t k = 0; k < parts.size(); ++k) {
+      put_into(*parts[k], *region);  // first: who has the ticket may look once it has its id
       number(*parts[k]);
-      put_into(*parts[k], *region);
     }
     for (std::size_t k = 0; k < parts.size(); ++k) link_part(*plan, parts, k, as_graph);
     if (as_graph)
@@ -234,6 +234,7 @@ void Engine::link_part(PassPlan const& plan, std::vector<Task*> const& parts, st
   Task& part = *parts[k];
   plan.give_accesses(k, part);
   if (m_recorder) m_recorder->submitted(part);
+  std::lock_guard const lock(part.lock);  // a search for circles may look at its successors
   for (PassPlan::Edge const& edge : plan.edges_from(k)) {
     Task& next = *parts[edge.to];
     part.add_successor(&next);

@@ -67,6 +67,8 @@ std::shared_ptr<PlanState> Engine::new_plan(Label&& label) {
   m_plans.push_back(plan.get());
   plan->engine = this;
   plan->owner = &m_slab.acquire();
+  plan->owner->region = nullptr;
+  plan->owner->region_kind = RegionKind::graph;
   plan->owner->unfinished.store(0, std::memory_order_relaxed);
   // Everything is kept: the tasks never become complete.
   plan->owner->inner = std::make_unique<Region>(m_slab, m_failures, true);
@@ -94,7 +96,9 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   PlanState& plan = *recording.plan;
   std::lock_guard const lock(m_submission);
   for (TaskHandle const& before : spec.after)
-    if ((before.id & PlanNode::recorded) != 0 && before.task->region != plan.owner->inner.get())
+    if ((before.id & PlanNode::recorded) != 0 &&
+        (before.task->region != plan.owner->inner.get() ||
+         before.task->live_id.load(std::memory_order_acquire) != before.id))
       throw Error(Error::Kind::bad_input, "Trellis: task \"" + spec.label.string() + "\" (" +
                                               spec.label.site().file_name() + ":" +
                                               std::to_string(spec.label.site().line()) +

@@ -325,9 +325,10 @@ void Engine::wait_for_older_replay(TaskHandle const& handle) {
     PlanState& plan = *handle.task->node.plan;
     std::lock_guard const plan_lock(plan.lock);
     older.task = plan.whole.load(std::memory_order_relaxed);
+    if (older.task != nullptr && older.task->is_recorded()) older.task = nullptr;
     if (older.task != nullptr) older.id = older.task->id;
   }
-  if (older.task != nullptr && !older.task->is_recorded()) return wait_for(older);
+  if (older.task != nullptr) return wait_for(older);
   constexpr std::chrono::microseconds nap{50};
   if (Frame* const frame = Frame::of(*this)) {
     Workers::Absence const absence(m_workers, frame->slot);

@@ -231,6 +231,44 @@ TEST_F(Destructors, OfKeptFunctorsMayWaitForATaskThatWaitsForItsParts) {
   graph.wait();
 }
 
+/// What is run on the stack of a task that waits leaves nothing behind until that is over.
+TEST_F(Destructors, OfFunctorsAreNotPutOffAboveATaskThatWaits) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y");
+  int ended = 0, ended_meanwhile = 0;
+  task(graph, "whole", {updates(y)}, [&] {
+    for (int k = 0; k < 500; ++k)
+      task(graph, "short", {updates(x)}, KeptBody{[] {}, std::make_shared<AtEnd>([&] { ++ended; })})
+          .wait();
+    ended_meanwhile = ended;
+  });
+  graph.wait();
+  EXPECT_EQ(ended, 500);
+  EXPECT_GE(ended_meanwhile, 500 - 64);
+}
+
+/// A functor is destroyed before its task is over, so what comes after the task cannot be waited
+/// for, whatever is beneath on the stack.
+TEST_F(Destructors, OfAPartAreToldThatTheyWaitForWhatComesAfterIt) {
+  for (int workers : {1, 2, 3}) {
+    TaskGraph graph(with_workers(workers));
+    Block x("x");
+    std::string text;
+    task(graph, "whole", {updates(x)}, [&] {
+      Gate submitted;
+      Future<void> behind;
+      part("part", {updates(x)},
+           KeptBody{[&] { EXPECT_TRUE(submitted.pass()); },
+                    std::make_shared<AtEnd>([&] { text = message_of([&] { behind.wait(); }); })});
+      behind = part("behind", {updates(x)}, [] {});
+      submitted.open();
+      wait_for_parts();
+    });
+    graph.wait();
+    EXPECT_THAT(text, HasSubstr("which cannot be complete before it is"));
+  }
+}
+
 struct TagWithEnd {
   int value = 0;
   std::shared_ptr<AtEnd> end{};
