@@ -235,7 +235,8 @@ TEST_F(Destructors, OfKeptFunctorsMayWaitForATaskThatWaitsForItsParts) {
 TEST_F(Destructors, OfFunctorsAreNotPutOffAboveATaskThatWaits) {
   TaskGraph graph(with_workers(1));
   Block x("x"), y("y");
-  int ended = 0, ended_meanwhile = 0;
+  std::atomic<int> ended{0};
+  int ended_meanwhile = 0;
   task(graph, "whole", {updates(y)}, [&] {
     for (int k = 0; k < 500; ++k)
       task(graph, "short", {updates(x)}, KeptBody{[] {}, std::make_shared<AtEnd>([&] { ++ended; })})
