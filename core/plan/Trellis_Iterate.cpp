@@ -152,6 +152,8 @@ std::shared_ptr<PassPlan> Engine::plan_of(Pass& pass, PassMemory& memory) {
     }
   }
   pass.recorded->seal();
+  std::lock_guard const lock(m_submission);
+  if (!pass.collects) return nullptr;  // so its tasks may be over, and their cells used for others
   choose_graph(*pass.recorded, pass.tasks);
   return pass.recorded;
 }
