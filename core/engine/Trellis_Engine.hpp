@@ -388,8 +388,8 @@ class Engine final : private TaskSource {
   Waiters m_waiters;
 
   KeptDeviceTasks m_kept_of_devices;
-  std::atomic<int> m_destroyers{
-      0};  ///< calls, on all threads, that have taken kept tasks, or are about to
+  /// calls, on all threads, that have taken kept tasks, or are about to
+  std::atomic<int> m_destroyers{0};
 
   AsyncStreams m_streams;
   Poller m_poller;

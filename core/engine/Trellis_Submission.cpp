@@ -122,7 +122,7 @@ void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
 /// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
 /// cannot start before it is published. The submission lock is held.
 Engine::Admitted Engine::admit(TaskSpec& spec, Region& region) {
-  // What can throw comes first: nothing is lost or half done when it does.
+  // What is wrong in the call throws in these two, before anything is half done.
   FoundEntries const found = find_entries(spec, region, m_last_id);
   Task& task = make_task(spec);
   task.id = ++m_last_id;

@@ -9,6 +9,8 @@ namespace trellis::Impl {
 
 /// Destroys `object` now, or when the thread holds no quiet lock any more.
 void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noexcept;
+
+/// Its destructor, which may be the user's, runs under no lock; see Trellis_Unlocked.hpp.
 template <class T, class... Arguments>
 std::shared_ptr<T> make_shared_unlocked(Arguments&&... arguments) {
   return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...), [](T* object) noexcept {
