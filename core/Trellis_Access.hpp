@@ -12,9 +12,9 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a user describes how a task touches a resource, as states that know when two of
+/// With this header you describe how a task touches a resource, as states that know when two of
 /// them must run one after the other. The View annotations (`read`, `write`, ...) are built on
-/// these same types; a state of the user's own goes into `access(resource, state)`.
+/// these same types; a state of your own goes into `access(resource, state)`.
 ///
 /// Source: resource register for plasma codes, sections 4.2 and 7.1 (access matrices, areas,
 /// demotion).
@@ -22,12 +22,12 @@ namespace trellis {
 
 /// An access state. `a.is_dependent_of(b)`: tasks with these states must not run at the same time,
 /// and keep their order; the same as `b.is_dependent_of(a)`. `a.is_superset_of(b)`: a task that
-/// holds `a` may go on with `b`, no new dependency arises: whatever depends on `b` depends on `a`.
+/// holds `a` may go on with `b` without a new dependency: whatever depends on `b` depends on `a`.
 /// Neither may throw.
 ///
-/// Optional: `a.excludes(b)`: tasks with these states must not run at the same time, but in any
-/// order (asked only when they are not dependent); `to_string(a)`, found where `A` is, for graphs
-/// and messages.
+/// Optional: `a.excludes(b)`: tasks with these states must not run at the same time, but may run in
+/// any order (called only when they are not dependent); `to_string(a)`, found by argument-dependent
+/// lookup, for graphs and messages.
 template <class A>
 concept AccessState = std::copyable<A> && requires(A const& a, A const& b) {
   { a.is_dependent_of(b) } -> std::convertible_to<bool>;
@@ -40,8 +40,9 @@ concept ExcludingState = AccessState<A> && requires(A const& a, A const& b) {
 };
 
 /// A truth table over named states: `Entry`, an enumeration that counts from 0 and has an entry
-/// `none`; `size`, how many there are; `dependent[row][column]`; `to_string(Entry)`. Optional:
-/// `exclusive[row][column]`, true for states that must not run at the same time but in any order.
+/// `none`; `size`, the number of entries; `dependent[row][column]`; `to_string(Entry)`. Optional:
+/// `exclusive[row][column]`, true for states that must not run at the same time but may run in any
+/// order.
 template <class M>
 concept AccessMatrix = requires(typename M::Entry entry) {
   { M::size } -> std::convertible_to<std::size_t>;
@@ -101,7 +102,7 @@ class MatrixAccess {
   [[nodiscard]] constexpr bool excludes(MatrixAccess other) const {
     return Impl::excludes<Matrix>(index(m_entry), index(other.m_entry));
   }
-  /// True when nothing depends on `other` that does not depend on this one, and nothing that
+  /// True when everything that depends on `other` depends on this one, too, and nothing that
   /// `other` excludes could run beside this one.
   [[nodiscard]] constexpr bool is_superset_of(MatrixAccess other) const {
     for (std::size_t column = 0; column < Matrix::size; ++column) {
@@ -123,8 +124,8 @@ class MatrixAccess {
   Entry m_entry;
 };
 
-/// The matrix behind the View annotations. `exclusive` tasks never run at the same time, but their
-/// order is the scheduler's to choose, so among themselves they are not dependent.
+/// The matrix behind the View annotations. `exclusive` tasks never run at the same time, but the
+/// scheduler chooses their order, so they do not depend on each other.
 struct IOMatrix {
   enum class Entry : std::uint8_t {
     read,
@@ -166,7 +167,7 @@ using Mode = IOMatrix::Entry;
 template <class T, std::size_t N>
 class AreaAccess {
  public:
-  /// `{first, last}` along each direction, both inside.
+  /// `{first, last}` along each direction, both inclusive.
   using Intervals = std::array<std::pair<T, T>, N>;
 
   constexpr AreaAccess(Intervals const& intervals) : m_intervals(intervals) {}
@@ -220,8 +221,8 @@ std::string text_of_state(A const& state) {
 }  // namespace Impl
 
 /// Several states of one resource at once, e.g. how (a `MatrixAccess`) and where (an `AreaAccess`):
-/// dependent when all parts are, superset when all parts are; exclusive when each part is one or
-/// the other.
+/// dependent when all parts are, superset when all parts are; exclusive when it is not dependent
+/// and each part is dependent or exclusive.
 template <AccessState... Parts>
 class CombinedAccess {
  public:

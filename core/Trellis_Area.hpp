@@ -4,7 +4,7 @@
 #define TRELLIS_AREA_HPP
 
 /// \file Describe which bytes an access covers, and ask whether two such sets share a byte or one
-/// holds the other.
+/// contains the other.
 
 #include <cassert>
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace trellis {
 
 /// The set of bytes that an access covers: equal runs of bytes, repeated along up to eight strides.
 ///
-/// A subview of a View in any regular layout is such a set. The description is canonical: two areas
-/// whose strides are nested (each stride is at least the span of everything inside it, which holds
-/// for every subview of a LayoutLeft or LayoutRight View) compare equal exactly when they are the
-/// same bytes. Addresses must be those of real memory: the last byte has an address below 2^62.
+/// A subview of a View in any regular layout is such a set. The description is canonical if the
+/// strides are nested (each stride is at least the span of everything inside it, as in every
+/// subview of a LayoutLeft or LayoutRight View): two such areas compare equal exactly when they are
+/// the same bytes. Addresses must be those of real memory: the last byte has an address below 2^62.
 class Area {
  public:
   static constexpr int max_rank = 8;
@@ -115,7 +115,7 @@ bool contains_strided(Area const& outer, Area const& inner) noexcept;
 
 /// How many steps of its search `overlaps` takes before it gives up and answers true.
 inline constexpr int overlap_budget = 1 << 16;
-/// How often that has happened in this process (for tests and statistics).
+/// How often this has happened in this process (for tests and statistics).
 std::uint64_t overlap_budget_exhausted() noexcept;
 }  // namespace Impl
 
@@ -125,8 +125,8 @@ std::uint64_t overlap_budget_exhausted() noexcept;
 /// or not. The one exception is a safety limit: when more than two distinct strides interleave so
 /// badly that the search takes more than Impl::overlap_budget steps (about a millisecond), the
 /// answer is true. Subviews of one View with nested strides take at most two branches per dimension
-/// and never come near it; it takes, say, three or more unrelated strides on each side, of a
-/// million bytes with a hundred steps each.
+/// and never come near the limit. Reaching it takes, say, three or more unrelated strides on each
+/// side, of a million bytes with a hundred steps each.
 inline bool overlaps(Area const& a, Area const& b) noexcept {
   if (a.begin() >= b.end() || b.begin() >= a.end()) return false;  // an empty area ends at 0
   if (a.rank() == 0 && b.rank() == 0) return true;
@@ -135,10 +135,10 @@ inline bool overlaps(Area const& a, Area const& b) noexcept {
 
 /// Is every byte of `inner` in `outer`?
 ///
-/// True is always right. False is right too when the strides of `outer` are nested (every subview
-/// of a LayoutLeft or LayoutRight View, padded or not); for an `outer` with overlapping or
-/// interleaving strides only an equal description is recognised. The limit of `overlaps` holds here
-/// too; then the answer is false.
+/// True is always right. False is also right when the strides of `outer` are nested (every subview
+/// of a LayoutLeft or LayoutRight View, padded or not). For an `outer` with overlapping or
+/// interleaving strides only an equal description is recognised. The limit of `overlaps` applies
+/// here too; then the answer is false.
 inline bool contains(Area const& outer, Area const& inner) noexcept {
   if (inner.empty()) return true;
   if (inner.begin() < outer.begin() || inner.end() > outer.end()) return false;

@@ -10,12 +10,12 @@
 namespace trellis {
 
 /// The one exception type of Trellis. Its text names the task, the resource, the modes and the call
-/// site as far as they exist; `kind()` lets a program tell the cases apart.
+/// site as far as they are known; `kind()` lets a program tell the cases apart.
 class Error : public std::runtime_error {
  public:
   enum class Kind {
     task_failed,  ///< a task's body threw; `cause()` is what it threw
-    /// the task never ran, for a task before it failed; `cause()` is what that one threw
+    /// the task never ran because a task before it failed; `cause()` is what that one threw
     cancelled,
     bad_input,   ///< an argument cannot be used
     bad_access,  ///< an access cannot be used by this task

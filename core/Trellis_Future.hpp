@@ -28,7 +28,7 @@ struct FutureAccess;
 
 }  // namespace Impl
 
-/// The result of a task, to be had when it is complete. Copies share the result. Outlives its
+/// The result of a task, available when the task is complete. Copies share the result. Outlives its
 /// graph.
 template <class T>
 class Future {
@@ -37,21 +37,22 @@ class Future {
 
   /// False when default constructed.
   [[nodiscard]] bool valid() const { return m_handle.valid(); }
-  /// Position of the task in the order of submission. A task that was recorded, or handed in by a
-  /// pass of `iterate`, has not been submitted when its future is made: then a number that no other
-  /// task has, larger than all positions.
+  /// Position of the task in the order of submission. A task that was recorded, or collected in a
+  /// pass of `iterate`, has not been submitted when its future is made; its id is then a number
+  /// that no other task has, larger than all positions.
   [[nodiscard]] TaskId id() const { return m_handle.id; }
   [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
 
-  /// Returns when the task is complete; does not throw for its failure. Outside of tasks this
-  /// thread runs tasks of the graph meanwhile; inside a task it runs what it waits for, or sleeps,
-  /// and throws `Error` when the awaited task could never be complete before the waiting one.
+  /// Returns when the task is complete; does not throw for its failure. Outside of tasks, this
+  /// thread runs tasks of the graph meanwhile. Inside a task, it runs the tasks that it waits for,
+  /// or sleeps; throws `Error` when the awaited task could never be complete before the waiting
+  /// one.
   void wait() const {
     require_valid();
     m_handle.wait();
   }
 
-  /// The result. Waits as `wait()` does. That of a recorded task is replaced by the next replay.
+  /// The result. Waits as `wait()` does. The next replay replaces the result of a recorded task.
   /// When the task failed or was cancelled, throws an `Error` that names the task whose body threw,
   /// and carries what it threw.
   T const& get() const {
@@ -76,10 +77,10 @@ class Future {
   std::shared_ptr<Impl::FutureState<T>> m_state;
 };
 
-/// A task without a result. Costs nothing to make or drop.
+/// The future of a task without a result. Costs nothing to make or drop.
 ///
-/// Once the graph is gone `get()` no longer throws for a failed task: the graph's end has reported
-/// it.
+/// Once the graph is gone, `get()` no longer throws for a failed task: the graph reported the
+/// failure when it ended.
 template <>
 class Future<void> {
  public:

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-/// With this header a reader can look at what a `TaskGraph` did: its dependency graph, its
-/// scheduling graph and, with time stamps, its trace. All are plain values: copies taken at the
-/// moment of the call. They are complete only when the graph records (`TaskGraphOptions::record`).
+/// With this header you look at what a `TaskGraph` did: its dependency graph, its scheduling graph
+/// and, with time stamps, its trace. All are plain values: copies taken at the moment of the call.
+/// They are available only when the graph records (`TaskGraphOptions::record`).
 namespace trellis {
 
 enum class TaskState : std::uint8_t {
@@ -28,14 +28,14 @@ enum class TaskState : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(TaskState state);
 
-/// Why an edge is there. The first three make up the dependency graph; the rest is added to it in
-/// the scheduling graph.
+/// Why an edge exists. The first three make up the dependency graph; the scheduling graph adds the
+/// rest.
 enum class EdgeReason : std::uint8_t {
   access,         ///< two accesses conflict
   after,          ///< asked for with `after(future)`
   synchronizing,  ///< one of the two is a synchronizing task
   exclusion,      ///< two exclusive tasks, in the order that the scheduler chose
-  rule,           ///< a rule of the user's keeps the order of two tasks with these tags
+  rule,           ///< a user-defined rule keeps the order of two tasks with these tags
 };
 [[nodiscard]] std::string_view to_string(EdgeReason reason);
 [[nodiscard]] constexpr bool is_dependency(EdgeReason reason) {
@@ -74,7 +74,7 @@ struct TaskRecord {
   std::uint64_t submitted_ns = 0;
   std::uint64_t ready_ns = 0;
   std::uint64_t started_ns = 0;
-  std::uint64_t returned_ns = 0;  ///< its body was over, but not yet its parts; 0: it has no parts
+  std::uint64_t returned_ns = 0;  ///< its body ended, but not all its parts; 0: it has no parts
   std::uint64_t finished_ns = 0;
   int row = -1;  ///< index into Trace::rows: the instance that ran it; -1: did not run
 };
@@ -105,8 +105,8 @@ class Graph {
   [[nodiscard]] std::vector<EdgeRecord> edges() && { return std::move(m_edges); }
   /// The node with this id; throws `Error` when there is none.
   [[nodiscard]] TaskRecord const& node(TaskId id) const;
-  /// The tasks that this one was split into, in order of submission; those of 0 are parts of no
-  /// task.
+  /// The tasks that this one was split into, in order of submission. For id 0: the tasks that are
+  /// parts of no task.
   [[nodiscard]] std::vector<TaskId> parts(TaskId id) const;
   /// Ids of all nodes with this label, in order of submission.
   [[nodiscard]] std::vector<TaskId> find(std::string_view label) const;
@@ -129,7 +129,7 @@ class Graph {
   [[nodiscard]] std::size_t position(TaskId id) const;
   std::vector<TaskRecord> m_nodes;
   std::vector<EdgeRecord> m_edges;
-  std::shared_ptr<Index const> m_index;  ///< who is where, and next to whom; copies share it
+  std::shared_ptr<Index const> m_index;  ///< positions and neighbours of the nodes; copies share it
 };
 
 /// Derived from accesses and submission order alone.

@@ -11,9 +11,9 @@
 
 namespace trellis {
 
-/// The name of a task and the place in the source that submitted it. Made implicitly from a string
-/// literal, which is kept by address, or from a `std::string` or a `char const*`, which are copied;
-/// the call site comes with it.
+/// The name of a task and the place in the source that submitted it. Converts implicitly from a
+/// string literal, whose address is kept, and from a `std::string` or a `char const*`, which is
+/// copied; the call site is added.
 class Label {
  public:
   template <std::size_t N>
@@ -51,8 +51,8 @@ class Label {
   Label(Label const& other, std::string* text) noexcept
       : m_literal(other.m_literal), m_size(other.m_size), m_text(text), m_site(other.m_site) {}
 
-  // A bare pointer, because a constant expression cannot hold a std::string: this is what makes a
-  // literal free.
+  // A bare pointer, because a constant expression cannot hold a std::string. This makes a literal
+  // free.
   char const* m_literal = "";
   std::size_t m_size = 0;
   std::string* m_text = nullptr;

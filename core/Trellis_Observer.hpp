@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-/// With this header a user follows what the tasks of a graph do while they do it.
+/// With this header you follow what the tasks of a graph do while they do it.
 namespace trellis {
 
 /// A change of a task's state, as it happens.
@@ -22,9 +22,9 @@ struct TaskEvent {
   std::uint64_t time_ns = 0;  ///< since the graph was made
 };
 
-/// Called at every change of state, on the thread where it happens, in the order pending, ready,
-/// running, done for each task; from several threads at once for different tasks. Must not throw
-/// and must not wait for tasks.
+/// Called at every change of state, on the thread where it happens. For each task the calls come in
+/// the order pending, ready, running, done; calls for different tasks may come from several threads
+/// at once. Must not throw and must not wait for tasks.
 using TaskObserver = std::function<void(TaskEvent const&)>;
 
 /// Writes one line per change of state with a time stamp to `destination`: "stderr", "stdout" or

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-/// With this header a user keeps a piece of a graph that runs again and again, so that its
-/// dependencies are derived once.
+/// With this header you keep a piece of a graph that runs again and again, so that its dependencies
+/// are derived only once.
 namespace trellis {
 
 namespace Impl {
@@ -19,17 +19,17 @@ struct PlanState;
 
 /// What `TaskGraph::iterate` has done with its passes.
 struct IterateReport {
-  std::uint64_t recorded = 0;  ///< were remembered
-  std::uint64_t replayed = 0;  ///< were like one that was remembered
-  std::uint64_t dynamic = 0;   ///< were submitted task by task
+  std::uint64_t recorded = 0;  ///< passes that were remembered
+  std::uint64_t replayed = 0;  ///< passes that were like a remembered one
+  std::uint64_t dynamic = 0;   ///< passes that were submitted task by task
 };
 
-/// Tasks recorded by `TaskGraph::record`, for `TaskGraph::replay`. Copies share the tasks. Lives as
-/// long as a copy, a replay under way, or a plan that replays it; once its graph is gone it holds
-/// nothing.
+/// Tasks recorded by `TaskGraph::record`, for `TaskGraph::replay`. Copies share the tasks. A plan
+/// lives as long as a copy, a replay under way, or a plan that replays it; once its graph is gone
+/// it is empty.
 ///
-/// A recorded task keeps its functor, with the Views that this captured, and runs it once in each
-/// round.
+/// A recorded task keeps its functor, including the Views that the functor captured, and runs it
+/// once in each round.
 class Plan {
  public:
   Plan() = default;
@@ -37,13 +37,13 @@ class Plan {
   /// False when default constructed.
   [[nodiscard]] bool valid() const { return m_state != nullptr; }
   [[nodiscard]] std::string name() const;
-  /// Tasks of a round.
+  /// Number of tasks in a round.
   [[nodiscard]] std::size_t tasks() const;
-  /// Edges within a round.
+  /// Number of edges within a round.
   [[nodiscard]] std::size_t edges() const;
-  /// Edges from a round to the next. Rounds overlap as far as these allow.
+  /// Number of edges from a round to the next. Rounds overlap as far as these allow.
   [[nodiscard]] std::size_t edges_between_rounds() const;
-  /// Accesses that tasks outside of the plan are ordered by: the union of what its tasks access.
+  /// Number of accesses of the plan as a whole: the union of what its tasks access.
   [[nodiscard]] std::size_t accesses() const;
 
  private:

@@ -13,7 +13,7 @@
 #include <typeinfo>
 #include <utility>
 
-/// With this header users give tasks properties of their own, and graphs the rules that follow from
+/// With this header you give tasks properties of your own, and graphs the rules that follow from
 /// them:
 ///
 ///     enum class Kind { other, input, output };  // a task without a tag has Kind{}
@@ -25,12 +25,12 @@
 ///     trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::tag(Kind::input)), f);
 namespace trellis {
 
-/// A property type of the user's: each task has a value of it, by default `T{}`, constant for the
+/// A user-defined property type: each task has a value of it, by default `T{}`, constant for the
 /// task's life.
 template <class T>
 concept TagValue = std::default_initializable<T> && std::copyable<T> && std::equality_comparable<T>;
 
-/// What a rule asks of two tasks for which it is true.
+/// What a rule demands of two tasks for which it is true.
 enum class Constraint {
   ordered,    ///< they keep the order in which they were submitted
   exclusive,  ///< they never run at the same time; which one goes first is open
@@ -57,8 +57,8 @@ class TagOf final : public AnyTag {
   T const value;
 };
 
-/// Two tasks of one graph (or two parts of one task) are compared by it, the one submitted first on
-/// the left.
+/// Compares two tasks of one graph (or two parts of one task); the one submitted first is on the
+/// left.
 struct TagRule {
   std::string name;
   Constraint constraint;

@@ -28,23 +28,25 @@ struct GraphControl;
 struct GraphAccess;
 }  // namespace Impl
 
-/// How a graph runs. What is not set here is taken from the environment, else from the default.
+/// How a graph runs. An option that is not set here is taken from the environment, else from the
+/// default.
 struct TaskGraphOptions {
-  /// For messages.
+  /// Used in messages.
   std::string name = "TaskGraph";
   /// Threads that run tasks at the same time. A thread that enters `wait()` takes the place of a
-  /// worker, which finishes its current task first: for that long there is one more. To keep two
-  /// tasks apart use a Token. `TRELLIS_WORKERS`; default: the hardware threads this process may use
-  /// (or Kokkos' concurrency, if smaller), divided by `threads_per_worker`; at most 4096.
+  /// worker, which finishes its current task first; until then there is one more. To exclude two
+  /// tasks from each other use a Token. `TRELLIS_WORKERS`; default: the hardware threads this
+  /// process may use (or Kokkos' concurrency, if smaller), divided by `threads_per_worker`; at most
+  /// 4096.
   std::optional<int> workers;
   /// Threads of each worker's instance. `TRELLIS_THREADS_PER_WORKER`; default 1.
   std::optional<int> threads_per_worker;
-  /// Tasks that may be submitted and not complete; a thread that submits more runs tasks itself
-  /// until there is room, or sleeps while there is nothing to run. Tasks submitted from inside a
-  /// task, or by a functor's destructor, may exceed it. `TRELLIS_IN_FLIGHT`; default 2048, or 128
-  /// for each worker if that is more.
+  /// Number of tasks that may be submitted and not complete. A thread that submits more runs tasks
+  /// itself until there is room, or sleeps while there is nothing to run. Tasks submitted from
+  /// inside a task, or by a functor's destructor, may exceed it. `TRELLIS_IN_FLIGHT`; default 2048,
+  /// or 128 for each worker if that is more.
   std::optional<std::size_t> in_flight;
-  /// Streams of each asynchronous device, besides those that the user gives. `TRELLIS_STREAMS`;
+  /// Streams of each asynchronous device, besides those given by the user. `TRELLIS_STREAMS`;
   /// default 8.
   std::optional<int> streams;
   /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (0 or 1);
@@ -53,53 +55,54 @@ struct TaskGraphOptions {
   /// Called at every change of a task's state.
   TaskObserver observer = nullptr;
   /// Where to write a line for every change of a task's state, as in `make_state_log`; empty:
-  /// nowhere. The first graph of the process that writes to a file overwrites it, later ones
+  /// nowhere. The first graph of the process that writes to a file overwrites the file, later ones
   /// append. `TRELLIS_LOG`; default nowhere.
   std::optional<std::string> log;
   /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "shake" or "shake:SEED".
   std::shared_ptr<SchedulingPolicy> policy;
-  /// Run each task inside the call that submits it, one by one in the order of submission; then
-  /// `policy` does not count. Threads that submit to one serial graph take turns, and a task of
-  /// another graph that waits there for its turn is not known to the search for circles of waits.
-  /// `TRELLIS_SERIAL` (0 or 1), which goes before what is set here; default no.
+  /// Run each task inside the call that submits it, one by one in the order of submission; `policy`
+  /// is then ignored. Threads that submit to one serial graph take turns. The deadlock search does
+  /// not see a task of another graph that waits there for its turn. `TRELLIS_SERIAL` (0 or 1) takes
+  /// precedence over this option; default no.
   std::optional<bool> serial;
 };
 
-/// A sequence of tasks, and the threads that run them as soon as their accesses allow. Tasks are
-/// added by `parallel_for` and its like, in any thread, also inside tasks; the order of the calls
-/// defines what each task sees.
+/// A sequence of tasks, and the threads that run them as soon as their accesses allow.
+/// `parallel_for` and the other patterns add tasks, from any thread and also inside tasks; the
+/// order of the calls defines what each task sees.
 ///
 /// With the environment variable `TRELLIS_SERIAL=1` every graph runs each task inside the call that
 /// submits it.
 class TaskGraph {
  public:
   /// Requires that Kokkos is initialised. Threads are started when there is work for them. The
-  /// calling thread is the graph's main thread. Throws `Error` for options that cannot be used.
+  /// calling thread is the graph's main thread. Throws `Error` for invalid options.
   explicit TaskGraph(TaskGraphOptions const& options = {});
   TaskGraph(TaskGraph const&) = delete;
   TaskGraph& operator=(TaskGraph const&) = delete;
-  /// Waits. Other threads must not use the graph any more; its futures and plans they may use and
-  /// drop. A failure that neither `wait()` nor `get()` has reported is printed to the standard
-  /// error stream.
+  /// Waits for all tasks. Other threads must no longer use the graph, but may use and drop its
+  /// futures and plans. A failure that neither `wait()` nor `get()` has reported is printed to the
+  /// standard error stream.
   ~TaskGraph();
 
   /// From now on `rule(earlier, later)`, with the `T` tags of two tasks in the order of their
   /// submission, says whether the constraint holds between them. A task without a tag of this type
-  /// has `T{}`. Only tasks of one (sub-)graph are compared. The edges that follow from it are in
-  /// the scheduling graph. It must not throw. Throws `Error` when the graph already has tasks.
+  /// has `T{}`. Only tasks of one graph, or parts of one task, are compared. The edges that follow
+  /// are in the scheduling graph. The rule must not throw. Throws `Error` when the graph already
+  /// has tasks.
   ///
-  /// Cost: for each task and rule one comparison with each value of the tag that tasks in flight
-  /// have.
+  /// Cost: for each task and rule, one comparison with each distinct tag value among the tasks in
+  /// flight.
   template <TagValue T, class Rule>
   void add_rule(std::string name, Constraint constraint, Rule rule) {
     add(Impl::make_rule<T>(std::move(name), constraint, std::move(rule)));
   }
 
-  /// Calls `body()` at once; what it submits to this graph on this thread does not run but becomes
-  /// a plan. Dependencies are derived here, once. Futures that it gets hold the result of the
-  /// newest replay.
+  /// Calls `body()` at once. What it submits to this graph on this thread does not run but becomes
+  /// a plan, whose dependencies are derived here, once. Futures of these tasks hold the result of
+  /// the newest replay.
   ///
-  /// Throws what `body` throws, and `Error` when it waits for a task, or records on this thread
+  /// Throws what `body` throws, and `Error` when `body` waits for a task, or records on this thread
   /// again.
   template <class Body>
   [[nodiscard]] Plan record(Label label, Body&& body) {
@@ -113,31 +116,32 @@ class TaskGraph {
   }
 
   /// Submits the tasks of a plan, `rounds` times one round after the other, without analysing them
-  /// again; returns at once. To the tasks before and after it is one task with the union of the
-  /// plan's accesses; two replays of one plan never run at the same time. In a recording it becomes
-  /// a part of the new plan.
+  /// again; returns at once. To the tasks before and after it, the replay is one task with the
+  /// union of the plan's accesses. Two replays of one plan never run at the same time. In a
+  /// recording, the replay becomes a part of the new plan.
   ///
   /// A task that throws cancels what depends on it, in later rounds too, and the replay as a whole
-  /// has failed. Throws `Error` for a plan of another graph, and when a View that had an owner
-  /// outside of the plan when it was recorded has none any more: it has been reallocated, and what
-  /// the plan does would be lost.
+  /// has failed. Throws `Error` for a plan of another graph. Also throws when a View that had an
+  /// owner outside of the plan when it was recorded no longer has one: it has been reallocated, and
+  /// the plan's work would be lost.
   Future<void> replay(Plan const& plan, std::uint64_t rounds = 1);
 
   /// Calls `body(k)`, or `body()`, for the passes k = 0, 1, ... `passes` - 1, which submit tasks to
-  /// this graph; when it returns false that was the last one. Does not wait for the tasks.
+  /// this graph; when `body` returns false, that pass was the last one. Does not wait for the
+  /// tasks.
   ///
-  /// What the body submits is collected and submitted when the body is over; other threads' tasks
+  /// What the body submits is collected and submitted when the body returns; other threads' tasks
   /// come before or after it as a whole. A pass that submits the same tasks as an earlier one
   /// (labels, functor types, ranges of bytes, modes, properties), in the same order, is not
-  /// analysed again but runs with the order that was found then. Up to eight different passes are
-  /// remembered, so buffers may change roles, and a pass may have a task more now and then.
+  /// analysed again but runs in the order found then. Up to eight different passes are remembered,
+  /// so buffers may swap roles, and some passes may have extra tasks.
   ///
-  /// Whoever asks after a task of a pass whose body is not over, with `is_done()`, `wait()`,
-  /// `get()` or `after(...)`, here or in another thread, or waits for the graph, has what has been
-  /// collected submitted at once, task by task, and so is the rest of the pass. So is a pass that
-  /// names `after(...)`, that has accesses in states of the user's own, or that is in a graph with
-  /// rules. The result is always that of a plain loop; but when a task of a pass fails, a later
-  /// pass that may touch the same data is cancelled as a whole.
+  /// If any thread asks for a task of a pass whose body has not returned, with `is_done()`,
+  /// `wait()`, `get()` or `after(...)`, or waits for the graph, the tasks collected so far are
+  /// submitted at once, task by task, and so is the rest of the pass. The same happens to a pass
+  /// that names `after(...)`, has user-defined access states, or is in a graph with rules. The
+  /// result is always that of a plain loop. But when a task of a pass fails, a later pass that may
+  /// touch the same data is cancelled as a whole.
   template <class Body>
   IterateReport iterate(Label label, std::uint64_t passes, Body&& body) {
     return run_passes(std::move(label), passes, [&](std::uint64_t pass) -> bool {
@@ -160,22 +164,22 @@ class TaskGraph {
 
   /// Returns when every task is complete; this thread runs tasks meanwhile. If a task's body threw
   /// since the last `wait()`, throws an `Error` that names the first such task and carries what it
-  /// threw; the graph is usable again.
+  /// threw; afterwards the graph is usable again.
   void wait();
 
   /// The options in force, with defaults and environment filled in.
   [[nodiscard]] TaskGraphOptions const& options() const;
   [[nodiscard]] int workers() const;
   [[nodiscard]] int threads_per_worker() const;
-  /// Number of tasks submitted so far, and of edges to unfinished tasks that they got. A replay is
-  /// one task; a pass of `iterate` that is submitted as a whole is one more than it has tasks, or
-  /// one, as a graph of a device.
+  /// Number of tasks submitted so far, and of the edges that they got to unfinished tasks. A replay
+  /// is one task. A pass of `iterate` that is submitted as a whole counts as its tasks and one
+  /// more, or as one if it is a graph of a device.
   [[nodiscard]] std::uint64_t submitted() const;
   [[nodiscard]] std::uint64_t edges() const;
-  /// Tasks submitted and not complete. While other threads submit and run tasks it may be less, but
-  /// never more, than there were when the call began.
+  /// Number of tasks submitted and not complete. While other threads submit and run tasks it may be
+  /// less, but never more, than the number when the call began.
   [[nodiscard]] std::uint64_t in_flight() const;
-  /// Bytes held for tasks: follows the largest number in flight, not the number submitted.
+  /// Bytes held for tasks; follows the largest number in flight, not the number submitted.
   [[nodiscard]] std::size_t task_memory() const;
 
   /// What was recorded so far. All three throw `Error` when the graph does not record.

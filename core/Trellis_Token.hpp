@@ -10,9 +10,9 @@
 
 namespace trellis {
 
-/// A resource that is no memory: a communicator, a file, a device, a random stream. Annotate tasks
-/// with `read(token)`, `write(token)` and so on; Trellis orders them, what the token stands for is
-/// the program's business. Copies are the same resource.
+/// A resource that is not memory: a communicator, a file, a device, a random stream. Annotate tasks
+/// with `read(token)`, `write(token)` and so on; Trellis orders them. What the token stands for is
+/// up to the program. Copies are the same resource.
 ///
 /// A token may have parts, e.g. the two halves of a double buffer: `Token halves("halves", 2)`. The
 /// parts are independent of each other, and each conflicts with the whole.
@@ -29,10 +29,9 @@ class Token {
   /// The parts from `first` up to, but not including, `last`.
   [[nodiscard]] Token part(std::size_t first, std::size_t last) const;
 
-  /// The token's place in the address space, which nothing else can have while the token lives: a
-  /// byte for each part.
+  /// A range of addresses that nothing else can have while the token lives: one byte for each part.
   [[nodiscard]] Area area() const;
-  /// The place of the token that this one is a part of.
+  /// The range of addresses of the whole token that this one is a part of.
   [[nodiscard]] Area whole() const;
   friend bool operator==(Token const&, Token const&) = default;
 

@@ -17,13 +17,13 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a user says what a task touches and how: `read(x)`, `write(Kokkos::subview(y,
-/// ...))`, `exclusive(token)`, `access(token, state)`, and which properties it has: `priority(2)`,
-/// `main_thread`, `after(future)`, `tag(value)`.
+/// With this header you say what a task touches and how: `read(x)`,
+/// `write(Kokkos::subview(y, ...))`, `exclusive(token)`, `access(token, state)`, and which
+/// properties it has: `priority(2)`, `main_thread`, `after(future)`, `tag(value)`.
 ///
-/// A View given by name is referred to, not copied: it must live until the call that submits the
-/// task returns. An unmanaged View's memory must live until the task is complete; a managed View
-/// that the functor captures lives as long by itself.
+/// An annotation refers to a View given by name and does not copy it: the View must live until the
+/// call that submits the task returns. An unmanaged View's memory must live until the task is
+/// complete; a managed View that the functor captures lives that long by itself.
 namespace trellis {
 
 namespace Impl {
@@ -60,7 +60,7 @@ struct Access {
   Held resource;
 };
 
-/// An access in a state of the user's, or in a mode that is only known at run time.
+/// An access in a user-defined state, or in a mode that is only known at run time.
 template <class Held>
 struct StateAccess {
   using resource_type = std::remove_cvref_t<Held>;
@@ -70,7 +70,7 @@ struct StateAccess {
   StatePtr state;  ///< null: `mode_now` says it all
 };
 
-/// Several resources that are named as one.
+/// Several resources named as one.
 template <class... Held>
 struct Group {
   std::tuple<Held...> members;
@@ -124,7 +124,7 @@ template <class R>
 constexpr auto atomic_mul(R&& resource) {
   return Impl::annotate<Mode::atomic_mul>(std::forward<R>(resource));
 }
-/// The task reads and overwrites, alone, but in any order with other exclusive tasks.
+/// The task reads and overwrites alone, but in any order with other exclusive tasks.
 template <class R>
 constexpr auto exclusive(R&& resource) {
   return Impl::annotate<Mode::exclusive>(std::forward<R>(resource));
@@ -135,14 +135,14 @@ constexpr auto none(R&& resource) {
   return Impl::annotate<Mode::none>(std::forward<R>(resource));
 }
 
-/// The task accesses the resource in this state: a `MatrixAccess` with a matrix of the user's own,
-/// an `AreaAccess` in his coordinates, several of these as a `CombinedAccess`, or any other type
-/// with `is_dependent_of` and `is_superset_of`. States of different types, and the modes above,
-/// know nothing of each other: all tasks that touch one area of a resource should use one type, or
-/// they are ordered one by one. A `MatrixAccess<IOMatrix>` is the same as the mode.
+/// The task accesses the resource in this state: a `MatrixAccess` with a user-defined matrix, an
+/// `AreaAccess` in user coordinates, several of these as a `CombinedAccess`, or any other type with
+/// `is_dependent_of` and `is_superset_of`. States of different types, and a state and a mode,
+/// cannot be compared: all tasks that touch one area of a resource should use one type, otherwise
+/// they run one by one. A `MatrixAccess<IOMatrix>` is the same as the mode.
 ///
-/// Throws `Error` from the call that submits the task when two states disagree on whether they
-/// depend on each other.
+/// The call that submits the task throws `Error` when two states disagree on whether they depend on
+/// each other.
 template <class R, AccessState State>
 auto access(R&& resource, State const& state) {
   using Named = std::remove_cvref_t<R>;
@@ -182,7 +182,7 @@ struct priority : Impl::Property {
   int value;
 };
 
-/// The task runs on the thread that made the graph, when that waits.
+/// The task runs on the thread that made the graph, when that thread waits.
 struct MainThread : Impl::Property {};
 inline constexpr MainThread main_thread{};
 
@@ -191,7 +191,7 @@ inline constexpr MainThread main_thread{};
 struct Synchronizing : Impl::Property {};
 inline constexpr Synchronizing synchronizing{};
 
-/// The execution space that the task runs on, where its policy does not say: `on<Kokkos::OpenMP>`.
+/// The execution space that the task runs on, if its policy does not say: `on<Kokkos::OpenMP>`.
 template <class ExecutionSpace>
 struct On : Impl::Property {
   static_assert(Kokkos::is_execution_space_v<ExecutionSpace>,
@@ -201,10 +201,10 @@ struct On : Impl::Property {
 template <class ExecutionSpace>
 inline constexpr On<ExecutionSpace> on{};
 
-/// The device that the task runs on, where its execution space has several: 0, 1, ... as the space
-/// counts them. Default: the one that the space has been initialised with, or that of the base
-/// policy's instance. The Views must be reachable from there. Throws `Error` from the call that
-/// submits the task when there is none.
+/// The device that the task runs on, if its execution space has several: 0, 1, ... in the numbering
+/// of the space. Default: the device that the space was initialised with, or that of the base
+/// policy's instance. The Views must be reachable from it. The call that submits the task throws
+/// `Error` when there is no such device.
 struct device : Impl::Property {
   explicit constexpr device(int number_) : number(number_) {}
   int number;
@@ -221,7 +221,7 @@ After<sizeof...(T)> after(Future<T> const&... futures) {
   return {{}, {Impl::FutureAccess::handle(futures)...}};
 }
 
-/// A property of the user's own, see `TaskGraph::add_rule`.
+/// A user-defined property, see `TaskGraph::add_rule`.
 template <TagValue T>
 struct Tagged : Impl::Property {
   T value;

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a user joins an execution policy, the graph that the task goes to, and what the
+/// With this header you join an execution policy, the graph that the task goes to, and what the
 /// task touches.
 namespace trellis {
 
@@ -57,20 +57,20 @@ struct BaseOf<B> {
 
 }  // namespace Impl
 
-/// A Kokkos policy with the graph that the task goes to, its accesses and its properties, in any
-/// order:
+/// A Kokkos policy with the graph that the task goes to, its accesses and its properties.
+/// Annotations may come in any order:
 ///
 ///     ResourcePolicy(graph, n, read(x), write(y))
 ///     ResourcePolicy(graph, Kokkos::MDRangePolicy({0, 0}, {n, m}), read_write(a), priority(1))
 ///     ResourcePolicy(graph, write(result))           // for host_task and space_task
 ///
-/// Inside of a task that has been given a `TaskScope& self`, `self` in place of the graph makes the
-/// new task a part of that one.
+/// Inside a task that has been given a `TaskScope& self`, `self` in place of the graph makes the
+/// new task a part of that task.
 ///
 /// On a host space the policy's own execution space instance is replaced by that of the worker
-/// which runs the task. On a device another instance than the default one is honoured: the task is
-/// launched on its stream, in order with what the user launches there himself. Views are referred
-/// to, see Trellis_Annotations.hpp: use it in the call that submits the task.
+/// which runs the task. On a device an instance other than the default one is respected: the task
+/// is launched on its stream, in order with what the user launches there directly. The policy
+/// refers to Views (see Trellis_Annotations.hpp): use it only in the call that submits the task.
 template <class Base, class... Annotations>
 class ResourcePolicy {
   static_assert(

@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a task changes itself while it runs: it splits into parts, and gives up what it
-/// no longer needs.
+/// With this header a task changes while it runs: it splits into parts, and gives up what it no
+/// longer needs.
 namespace trellis {
 
 namespace Impl {
@@ -28,32 +28,32 @@ struct ScopeAccess;
 ///                        });
 ///
 /// Tasks submitted with `self` in place of the graph are parts of this one. They are ordered among
-/// themselves, as the tasks of a graph are; to everybody else they are this task, which is done
+/// themselves, as the tasks of a graph are. To all other tasks they are this task, which is done
 /// when its body and all its parts are. What a part accesses must lie within one access of this
-/// task (the same or a smaller area, in a mode that brings no new dependency), or within something
-/// that the body made itself, see `local`. A part may have parts in turn. When a part fails, this
-/// task has failed.
+/// task (the same or a smaller area, in a mode that adds no dependency), or within something that
+/// the body made itself, see `local`. A part may have parts in turn. When a part fails, this task
+/// has failed.
 ///
-/// For use in the body that it is handed to, for as long as that runs.
+/// Use it only in the body that receives it, and only while that body runs.
 class TaskScope {
  public:
   TaskScope(TaskScope const&) = delete;
   TaskScope& operator=(TaskScope const&) = delete;
 
-  /// Of this task.
+  /// The id of this task.
   [[nodiscard]] TaskId id() const { return m_self.id; }
 
   /// Returns when the parts submitted so far are complete. The calling thread runs some of them, on
-  /// the stack of this task; when there are none left for it, it sleeps and another one takes its
-  /// place. Throws `Error` when one of them failed; that is then the failure of this task, whether
-  /// or not the exception is caught.
+  /// the stack of this task; when none are left for it, it sleeps and another thread takes its
+  /// place. Throws `Error` when one of them failed; this task then fails as well, whether or not
+  /// the exception is caught.
   void wait() { Impl::GraphAccess::wait_for_parts(m_self); }
 
-  /// From here on this task accesses in these ways only what it has accessed more widely: each of
-  /// them must lie within one access that it has, which all those that lie within it then replace.
-  /// Tasks that no longer conflict with it may start at once. Other accesses stay as they are.
-  /// Throws `Error`, and changes nothing, when one of them is a promotion, was never declared or
-  /// has been given up, or when an unfinished part needs more.
+  /// From here on this task makes only these accesses where its accesses were wider: each one must
+  /// lie within one access that the task has. All those given that lie within an access replace it.
+  /// Tasks that no longer conflict may start at once. Other accesses stay as they are. Throws
+  /// `Error`, and changes nothing, when one of them is a promotion, was never declared or has been
+  /// given up, or when an unfinished part needs more.
   ///
   ///     self.demote(read(x));                      // was read_write(x)
   ///     self.demote(write(left), read(right));     // two subviews of what was read_write(x)
@@ -70,7 +70,7 @@ class TaskScope {
     if (gives_up != requests.end()) Impl::GraphAccess::release(m_self, {gives_up, requests.end()});
   }
 
-  /// From here on this task does not access these Views and Tokens: gives up every access whose
+  /// From here on this task does not access these Views and Tokens: it gives up every access whose
   /// area lies within them. Throws `Error` as `demote` does, also for something that has been
   /// released before.
   template <class... Resources>
@@ -78,8 +78,8 @@ class TaskScope {
     demote(none(resources)...);
   }
 
-  /// Tells that this View or Token was made by this body, so that its parts may use it freely.
-  /// Returns it.
+  /// Declares that this body made the View or Token, so that its parts may use it freely. Returns
+  /// it.
   template <class R>
   R local(R resource) {
     static_assert(Impl::is_resource_v<R>, "Trellis: local takes a View or a Token");
@@ -105,13 +105,13 @@ struct ScopeAccess {
 
 }  // namespace Impl
 
-/// Replaces a task that has not been able to start yet by a sub-graph: calls `split(self)` at once,
-/// on this thread, where tasks submitted with `self` become the parts of the task, as if its body
-/// had submitted them; its body will never run. They start when the task would have started. To the
-/// tasks around nothing changes. False, and nothing is done, when the task is no longer pending.
+/// Replaces a task that is still pending by a sub-graph. Calls `split(self)` at once, on this
+/// thread; tasks submitted with `self` become the parts of the task, as if its body had submitted
+/// them. They start when the task would have started, and its body never runs. To the tasks around
+/// it nothing changes. Returns false, and does nothing, when the task is no longer pending.
 ///
-/// Parts may be refined in turn. What `split` throws is the failure of the task. Throws `Error`
-/// when the task has been refined before, or runs on an asynchronous space.
+/// Parts may be refined in turn. An exception from `split` is the failure of the task. Throws
+/// `Error` when the task has been refined before, or runs on an asynchronous space.
 template <class Split>
 bool refine(Future<void> const& task, Split&& split) {
   static_assert(std::is_invocable_v<Split&, TaskScope&>,

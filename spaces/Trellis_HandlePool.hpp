@@ -8,12 +8,12 @@
 
 namespace trellis::Impl {
 
-/// Things of a device (events, streams) that cost much to make and little to use again. Knows no
-/// backend: who holds the pool makes and destroys them. For any thread.
+/// Handles of a device (events, streams) that are costly to make and cheap to reuse. Knows no
+/// backend: the pool's owner makes and destroys them. For any thread.
 template <class Handle>
 class HandlePool {
  public:
-  /// One that somebody has put back, or what `make()` returns.
+  /// A handle that was put back, or what `make()` returns.
   template <class Make>
   Handle take(Make&& make) {
     {
@@ -33,7 +33,8 @@ class HandlePool {
     m_free.push_back(handle);
     return true;
   }
-  /// Hands out all it has, for the last time: what is put back later is for its owner to destroy.
+  /// Hands out all its handles, for the last time; the owner must destroy those that are put back
+  /// later.
   [[nodiscard]] std::vector<Handle> close() {
     std::lock_guard const lock(m_mutex);
     m_closed = true;

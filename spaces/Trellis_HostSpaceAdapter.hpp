@@ -8,7 +8,7 @@
 
 namespace trellis::Impl {
 
-/// What the adapters of host spaces share: launches are over when they return, so there are no
+/// What the adapters of host spaces share: launches are complete when they return, so there are no
 /// events.
 template <class ExecutionSpace>
 class HostSpaceAdapter : public SpaceAdapter {

@@ -15,7 +15,7 @@
 #include <vector>
 
 /// Where a reduction on an asynchronous space puts what goes into a Future: in memory that host and
-/// device reach, so that the host need not wait for it.
+/// device reach, so that the host does not have to wait for it.
 namespace trellis::Impl {
 
 /// Such a space names the memory space as `result_space` in its AdapterOf.
@@ -23,8 +23,9 @@ template <class ExecutionSpace>
 inline constexpr bool has_result_space =
     requires { typename AdapterOf<ExecutionSpace>::result_space; };
 
-/// Pieces of memory of a memory space, cut from few large blocks: to allocate such memory stops a
-/// device. Grows to what has been needed at one time, and ends with Kokkos. For any thread.
+/// Pieces of memory of a memory space, cut from few large blocks, because allocating such memory
+/// stops a device. The pool grows to what has been needed at one time, and ends with Kokkos. For
+/// any thread.
 template <class MemorySpace>
 class ResultPool {
  public:
@@ -87,7 +88,7 @@ class ResultPool {
   bool m_over = false;
 };
 
-/// One value in such memory. A copy of it is empty: each body has its own.
+/// One value in such memory. A copy of a slot is empty: each body has its own.
 template <class T, class MemorySpace>
 class ResultSlot {
  public:
@@ -102,8 +103,8 @@ class ResultSlot {
     if (m_place != nullptr) ResultPool<MemorySpace>::get().put(m_place, sizeof(T));
   }
 
-  /// For the next launch; the last one is over. Kokkos leaves the value alone where there is
-  /// nothing to scan.
+  /// Prepares for the next launch; the last one must be over. Kokkos does not write the value when
+  /// there is nothing to scan.
   T& renew() {
     if (m_place == nullptr) m_place = ResultPool<MemorySpace>::get().take(sizeof(T));
     return *::new (m_place) T();

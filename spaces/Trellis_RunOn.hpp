@@ -8,26 +8,26 @@
 
 #include <type_traits>
 
-/// What a space decides about the tasks that run on it. Spaces that are not Kokkos' own specialise
-/// these.
+/// What a space decides about the tasks that run on it. Spaces that are not part of Kokkos
+/// specialise these.
 namespace trellis::Impl {
 
-/// How a task's body is run, given the instance that the engine chose.
+/// How to run a task's body with the instance that the engine chose.
 template <class Space>
 struct RunOn {
   /// The Kokkos space whose instance a body gets.
   using body_space = Space;
-  /// `Written`: the space that the body is written for, which a user's policy may have named.
+  /// `Written`: the space that the body is written for, which a user's policy may name.
   template <class Written, class Body>
   static void run(Body& body, void* instance, Label const& label) {
     body.run(instance, label);
   }
-  /// What copies between Views. A body with `space()` says on which device.
+  /// The body that copies between Views. If it has `space()`, that names the device.
   template <class Default, class Destination, class Source>
   using copy_body = Default;
 };
 
-/// True when bodies run on another space's instances than the one that they target.
+/// True when bodies run on the instances of a space other than the one that they target.
 template <class Space>
 inline constexpr bool is_foreign_v = !std::is_same_v<typename RunOn<Space>::body_space, Space>;
 

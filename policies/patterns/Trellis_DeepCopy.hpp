@@ -37,7 +37,7 @@ template <class Space, class... V>
 inline constexpr bool reaches_all =
     (Kokkos::SpaceAccessibility<Space, typename V::memory_space>::accessible && ...);
 
-/// Can the elements be copied as one piece of memory? What Kokkos::deep_copy asks.
+/// Can the elements be copied as one piece of memory? The same test as in Kokkos::deep_copy.
 template <class Destination, class Source>
 bool copies_bytes(Destination const& destination, Source const& source) {
   if constexpr (!std::is_same_v<typename Destination::value_type,
@@ -60,8 +60,8 @@ template <class Space, class Destination, class Source>
 struct CopyBody {
   static constexpr std::string_view pattern = "deep_copy";
   static constexpr bool copies_between_spaces = true;
-  // A large functor, see Trellis_LaunchPolicy.hpp: those of Kokkos' copies hold the two and little
-  // else.
+  // A large functor, see Trellis_LaunchPolicy.hpp. The functors of Kokkos' copies hold the two
+  // Views and little else.
   static constexpr bool launches_only = sizeof(Destination) + sizeof(Source) <= 128;
   Destination destination;
   Source source;
@@ -87,14 +87,15 @@ Future<void> submit_copy(Label&& label, Target& target, Destination const& desti
 
 }  // namespace Impl
 
-/// Submits a task that copies all elements, or fills with a value, as `Kokkos::deep_copy(instance,
-/// destination, source)`; returns at once. `target` is a TaskGraph, or the TaskScope of a running
-/// task. `source` is a View with the same extents, or a value. Throws `Error` when the extents
-/// differ, and when no execution space reaches both Views and they are not laid out alike.
+/// Submits a task that copies all elements, or fills with a value, like
+/// `Kokkos::deep_copy(instance, destination, source)`; returns at once. `target` is a TaskGraph, or
+/// the TaskScope of a running task. `source` is a View with the same extents, or a value. Throws
+/// `Error` when the extents differ, and when no execution space reaches both Views and their
+/// layouts differ.
 ///
-/// A copy between a device and the host runs on the device and blocks nobody, if the host's memory
-/// is pinned (`Kokkos::SharedHostPinnedSpace`). With ordinary host memory the device's runtime may
-/// hold up the thread that launches the copy until it is done.
+/// A copy between a device and the host runs on the device and blocks no host thread, if the host's
+/// memory is pinned (`Kokkos::SharedHostPinnedSpace`). With ordinary host memory the device's
+/// runtime may block the thread that launches the copy until it is done.
 template <class Target, class Destination, class Source>
   requires Impl::is_target_v<Target>
 Future<void> deep_copy(Label label, Target& target, Destination const& destination,

@@ -113,7 +113,7 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
   auto const no_views = [] { return std::tuple<>(); };
   constexpr std::type_identity<Space> plain;
   constexpr std::type_identity<Scoped> scoped;
-  // Only asked when the forms before do not fit: a generic callable may not compile with a
+  // Tested only when the forms above do not fit: a generic callable may not compile with a
   // TaskScope.
   if constexpr (Long::callable) {
     return submit_with(plain, Long::type(), views);
@@ -137,7 +137,7 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
 }  // namespace Impl
 
 /// Submits a task that calls `callable()`, or `callable(views...)` with the annotated Views, on a
-/// host thread as soon as its accesses allow; returns at once. The Future holds what it returns.
+/// host thread as soon as its accesses allow; returns at once. The Future holds the return value.
 ///
 /// A callable whose first parameter is a `TaskScope&` can split the task into parts and give up
 /// accesses, see Trellis_TaskScope.hpp.
@@ -148,9 +148,9 @@ auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& po
 }
 
 /// Submits a task that calls `callable(instance)`, or `callable(instance, views...)`, with an
-/// execution space instance of its own, so that any library call that takes one (Kokkos Kernels,
-/// ...) can be a task. The space is the default execution space or the one given with `on<Space>`.
-/// The Future holds what it returns.
+/// execution space instance of its own as soon as its accesses allow; returns at once. So any
+/// library call that takes an instance (Kokkos Kernels, ...) can be a task. The space is the
+/// default execution space or the one given with `on<Space>`. The Future holds the return value.
 template <class... Annotations, class Callable>
 auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
                 Callable&& callable) {

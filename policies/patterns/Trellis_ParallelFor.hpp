@@ -39,10 +39,10 @@ struct ForBody {
 /// Submits a task that runs `Kokkos::parallel_for` with the policy's base as soon as its accesses
 /// allow; returns at once.
 ///
-/// The functor is called as Kokkos would (tag, indices), or with the annotated Views, in order,
-/// behind the indices: a View annotated with `read` as `read_view<V>`, one with `atomic_add` or
-/// `atomic_mul` as `atomic_view<V>`, others as they are. Throws `Error` for a negative range,
-/// `after(...)` of another graph, and after Kokkos::finalize().
+/// The functor is called as Kokkos would call it (tag, indices), or with the annotated Views, in
+/// order, after the indices: a View annotated with `read` as `read_view<V>`, one with `atomic_add`
+/// or `atomic_mul` as `atomic_view<V>`, others as they are. Throws `Error` for a negative range,
+/// for `after(...)` with a future of another graph, and after Kokkos::finalize().
 template <class Base, class... Annotations, class Functor>
 Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                           Functor&& functor) {

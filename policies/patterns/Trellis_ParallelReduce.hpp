@@ -24,8 +24,7 @@ inline constexpr Reduced<Reducer> reduced{};
 
 namespace Impl {
 
-/// Reduced as the functor's own init, join and final say (a sum where it has none), into the
-/// Future.
+/// Reduced with the functor's own init, join and final (a sum if it has none), into the Future.
 template <class T>
 struct ReducedByFunctor {};
 
@@ -72,7 +71,7 @@ struct ResultTraits<R> {
   static auto access(R const& reducer) { return write(reducer.view()); }
 };
 
-/// The access that goes with a result, as a tuple: none for one that goes into the Future.
+/// The access that a result adds, as a tuple; empty for one that goes into the Future.
 template <class R>
 auto result_access(R const& result) {
   if constexpr (IsReduced<R>::value)
@@ -114,8 +113,8 @@ struct FutureValueOf;
 template <class... V>
 struct FutureValueOf<TypeList<V...>> : FutureValue<V...> {};
 
-/// What Kokkos is given for each result: the View or reducer itself, or a reducer on a value that
-/// lives in this frame.
+/// What Kokkos gets for each result: the View or reducer itself, or a reducer on a value that lives
+/// in this frame.
 template <class R>
 struct LiveResult {
   R const& given;
@@ -222,7 +221,7 @@ struct SlotReduction {
   }
 };
 
-/// For a space that is done when a launch returns, and for one View as the result.
+/// For a space whose launches are complete when they return, and for one View as the result.
 struct NoSlot {
   using Slot = NoSlot;
 };
@@ -313,7 +312,7 @@ struct ReduceBody<Traits, Functor, void, Results...> {
 
 /// Submits a task that runs `Kokkos::parallel_reduce` as soon as its accesses allow; returns at
 /// once. The functor is called as in `parallel_for`, with references to the values to reduce into
-/// at the end.
+/// as its last arguments.
 ///
 /// `results` are Views of rank 0 and Kokkos reducers made on Views (both count as `write`
 /// accesses), or `reduced<Reducer>`, whose value comes with the returned Future: a `Future<T>` for
@@ -358,8 +357,8 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
   }
 }
 
-/// The sum, or what the functor's own `init`, `join` and `final` make of it, as a `Future<T>`; T is
-/// the type of the functor's last argument, or its member type `value_type`.
+/// Reduces to the sum, or to what the functor's own `init`, `join` and `final` compute, and returns
+/// a `Future<T>`; T is the type of the functor's last argument, or its member type `value_type`.
 template <class Base, class... Annotations, class Functor>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                      Functor&& functor) {

@@ -2,9 +2,9 @@
 #ifndef TRELLIS_SPACECUDA_HPP
 #define TRELLIS_SPACECUDA_HPP
 
-// Another backend with streams and events (HIP) is a folder like this one and nothing else: these
-// two files with its names of the API calls, and one line in Trellis_Spaces.hpp. What is not the
-// API's is shared: Trellis_HandlePool.hpp, Trellis_ResultSlot.hpp.
+// Another backend with streams and events (HIP) needs only a folder like this one: these two files
+// with its names of the API calls, and one line in Trellis_Spaces.hpp. What does not depend on the
+// API is shared: Trellis_HandlePool.hpp, Trellis_ResultSlot.hpp.
 
 #include <Trellis_HandlePool.hpp>
 #include <Trellis_HostSpaceAdapter.hpp>
@@ -21,9 +21,9 @@
 
 namespace trellis::Impl {
 
-/// One device. Its instances are Kokkos::Cuda on streams of their own that wait for no default
-/// stream; events keep no time unless they are asked to. Streams and events go back to pools, which
-/// are emptied when Kokkos ends: to destroy an instance frees its scratch memory, and that would
+/// One device. Its instances are Kokkos::Cuda on streams of their own, which do not wait for the
+/// default stream; events keep no time unless asked to. Streams and events go back to pools, which
+/// are emptied when Kokkos ends: destroying an instance frees its scratch memory, and that would
 /// stop the device.
 ///
 /// Nothing here waits for the device. Any number of graphs may use an adapter at a time.
@@ -48,13 +48,13 @@ class CudaAdapter final : public SpaceAdapter {
   void enqueue_wait(void* instance, void* event) override;
   [[nodiscard]] bool has_passed(void* event) override;
   void release_event(void* event) noexcept override;
-  /// Good to half a microsecond where the two are less than a few seconds apart: CUDA tells it in a
+  /// Accurate to half a microsecond if the two are less than a few seconds apart: CUDA returns a
   /// float.
   [[nodiscard]] std::int64_t nanoseconds_between(void* earlier, void* later) override;
 
-  /// The functors must be handed to their kernels as arguments, see Trellis_LaunchPolicy.hpp.
+  /// The functors must reach their kernels as arguments, see Trellis_LaunchPolicy.hpp.
   /// `end_capture` throws when a kernel has made Kokkos replace scratch memory that the graph
-  /// already uses. With what the instances have by then the next attempt will do.
+  /// already uses. The next attempt then finds enough memory in the instances.
   bool begin_capture(void* instance) override;
   void* end_capture(void* instance, void* old) override;
   void launch_graph(void* instance, void* graph) override;
@@ -82,13 +82,13 @@ class CudaAdapter final : public SpaceAdapter {
 template <>
 struct AdapterOf<Kokkos::Cuda> {
   static constexpr bool exists = true;
-  /// Reached by host and device: a result goes through it into a Future, and nobody waits.
+  /// Accessible from host and device: a result goes through it into a Future without a wait.
   using result_space = Kokkos::CudaHostPinnedSpace;
 
   /// The device that Kokkos was initialised with.
   static SpaceAdapter& get();
-  /// Device `device`, as CUDA counts those that the process sees. Throws `Error` when there is
-  /// none.
+  /// Device `device`, as CUDA numbers the devices that the process sees. Throws `Error` when there
+  /// is no such device.
   static SpaceAdapter& get(int device);
   /// The device of an instance.
   static SpaceAdapter& get(Kokkos::Cuda const& instance) { return get(instance.cuda_device()); }

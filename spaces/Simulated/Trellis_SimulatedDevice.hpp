@@ -21,14 +21,15 @@ namespace Impl {
 class SimulatedDeviceState;
 }  // namespace Impl
 
-/// What a simulated device is like. All times in nanoseconds; by default nothing costs anything.
+/// The properties of a simulated device. All times in nanoseconds; by default nothing costs
+/// anything.
 struct SimulatedDeviceOptions {
   std::string name = "Simulated";
   int number = 0;
   /// Shared with other devices. Null: in real time the clock that all such devices share, in
-  /// virtual time one of its own.
+  /// virtual time a clock of its own.
   std::shared_ptr<SimulatedClock> clock = {};
-  /// Only asked when there is no clock.
+  /// Used only if `clock` is null.
   bool virtual_time = false;
 
   std::int64_t launch_latency = 0;        ///< of the host's time, for each launch and copy
@@ -57,26 +58,26 @@ struct SimulatedWork {
 /// Where a copy goes, seen from the device.
 enum class SimulatedCopy : unsigned char { from_host, to_host, inside };
 
-/// What a failed device answers to everything.
+/// What every call to a failed device throws.
 class SimulatedDeviceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// An asynchronous device in software: streams, events, graphs, memory, and what they cost.
-/// Instances are streams. Semantics are those of CUDA.
+/// An asynchronous device in software: streams, events, graphs, memory, and their costs. Instances
+/// are streams. Semantics are those of CUDA.
 ///
-/// - Work that throws fails its device. Nothing behind it is done, and everything that the device
-///   is asked from then on throws `SimulatedDeviceError`, until `reset`. A device that waits for an
-///   event of a failed one fails, too.
-/// - A capture is invalid after `uncapturable`, and when a stream of it waits for an event from
-///   outside. It cannot be ended on another stream than the one it began on, nor when a stream that
-///   joined it is not joined back. An event recorded in a capture cannot be asked for, nor waited
-///   for outside. Any of these throws `Error`, and the device goes on.
+/// - Work that throws fails its device. Nothing behind it runs, and from then on every call to the
+///   device throws `SimulatedDeviceError`, until `reset`. A device that waits for an event of a
+///   failed one fails, too.
+/// - A capture is invalid after `uncapturable`, and when a stream in it waits for an event from
+///   outside. It must end on the stream on which it began, and streams that joined it must be
+///   joined back. An event recorded in a capture cannot be queried, nor waited for outside. A
+///   violation throws `Error`, and the device goes on.
 /// - Work must not use devices itself, and in virtual time must not wait for other work.
-/// - In virtual time, and where there is `mprotect`, the memory of all devices with one clock can
-///   only be touched while work of one of them runs: host code that touches it gets a fault. In
-///   real time, when work and host code run side by side, nothing guards it.
+/// - In virtual time, and if there is `mprotect`, the memory of all devices with one clock can only
+///   be touched while work of one of them runs: host code that touches it gets a fault. In real
+///   time, when work and host code run side by side, the memory is not guarded.
 ///
 /// All functions may be called by several threads.
 class SimulatedDevice final : public SpaceAdapter {
@@ -96,12 +97,12 @@ class SimulatedDevice final : public SpaceAdapter {
   /// `function` does the copy.
   static void copy(void* instance, std::size_t bytes, SimulatedCopy direction,
                    std::function<void()> function, std::string name = "copy");
-  /// Something that cannot be part of a graph, such as an allocation: throws if the stream is
-  /// capturing, and the capture is then invalid. `what` is for the message.
+  /// Stands for something that cannot be part of a graph, such as an allocation: throws if the
+  /// stream is capturing, and the capture is then invalid. `what` is for the message.
   static void uncapturable(void* instance, std::string_view what);
-  /// The host waits for what has been launched on the stream.
+  /// Waits for what has been launched on the stream.
   static void synchronize(void* instance);
-  /// The host waits for all of the device's streams.
+  /// Waits for all of the device's streams.
   void synchronize();
   /// Streams are numbered in the order in which they were made.
   [[nodiscard]] static int stream_number(void const* instance);
@@ -134,21 +135,20 @@ class SimulatedDevice final : public SpaceAdapter {
   /// The device fails now, as if its work had.
   void fail(std::string const& text);
   [[nodiscard]] bool has_failed() const;
-  /// Forgets the failure, and everything that has not been done. Events of before do not pass any
-  /// more.
+  /// Forgets the failure, and everything that has not run. Earlier events no longer pass.
   void reset();
 
   // Memory.
 
-  /// Throws `Error` when the device has not enough left. `label` is for the message.
+  /// Throws `Error` when the device has not enough memory left. `label` is for the message.
   void* allocate(std::size_t bytes, std::string_view label = {});
   void deallocate(void* pointer) noexcept;
   [[nodiscard]] std::size_t live_bytes() const;
   [[nodiscard]] std::size_t most_live_bytes() const;
   /// Is the address in the device's memory?
   [[nodiscard]] bool owns(void const* pointer) const;
-  /// While one lives the memory of all devices with this clock can be touched. For code that stands
-  /// for the device, such as the header of a View's allocation.
+  /// While one exists, the memory of all devices with this clock can be touched. For code that acts
+  /// for the device, e.g. on the header of a View's allocation.
   class OpenMemory {
    public:
     explicit OpenMemory(SimulatedDevice const& device);
@@ -168,11 +168,11 @@ class SimulatedDevice final : public SpaceAdapter {
   [[nodiscard]] int live_streams() const;
   [[nodiscard]] int live_events() const;
   [[nodiscard]] int live_graphs() const;
-  /// How long a stream was busy with work that is done.
+  /// How long a stream was busy with completed work.
   [[nodiscard]] std::int64_t busy(int stream) const;
   /// How long at least one piece of work ran.
   [[nodiscard]] std::int64_t busy() const;
-  /// `busy()` as a part of the clock's makespan.
+  /// `busy()` as a fraction of the clock's makespan.
   [[nodiscard]] double utilisation() const;
 
  private:

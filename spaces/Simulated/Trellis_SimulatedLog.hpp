@@ -9,12 +9,12 @@
 
 namespace trellis {
 
-/// What a simulated device was asked to do. A program's records are the event stream that tests
-/// look at.
+/// One thing that a simulated device was asked to do. A program's records are the event stream that
+/// tests look at.
 struct SimulatedRecord {
   enum class Kind : unsigned char {
     make_stream,
-    copy_stream,  ///< of the user's
+    copy_stream,  ///< a user's stream
     destroy_stream,
     launch,
     copy,
@@ -40,7 +40,7 @@ struct SimulatedRecord {
   int event = -1;
   int event_device = -1;  ///< whose event it is
   int graph = -1;
-  bool captured = false;  ///< went into a graph, and was not done
+  bool captured = false;  ///< went into a graph and was not run
   std::string name = {};
   std::uint64_t bytes = 0;      ///< of a copy or an allocation
   std::thread::id thread = {};  ///< of the host that asked
@@ -50,7 +50,7 @@ struct SimulatedRecord {
 
   /// Did the host wait for the device?
   [[nodiscard]] bool blocks_the_host() const { return kind == Kind::synchronize; }
-  /// One line, without times and thread: what two runs of one program have in common.
+  /// One line, without times and thread: the same in two runs of one program.
   [[nodiscard]] std::string text() const;
 };
 

@@ -26,14 +26,14 @@ namespace trellis {
 class SimulatedSpace;
 
 /// The simulated devices of this program. A task with `on<trellis::Simulated>` is launched on a
-/// stream of one of them, and runs there, in a thread of the device (or in virtual time in the call
-/// that launches it), with an instance of a host space: base policies and the callables of
+/// stream of one of them and runs there, in a thread of the device (or, in virtual time, in the
+/// call that launches it), with an instance of a host space. Base policies and the callables of
 /// `space_task` name that host space (`Simulated::kernel_space` for a whole number), never
-/// `Simulated`. It costs `SimulatedDeviceOptions::kernel_units`, and `index_units` for each index
-/// of its range.
+/// `Simulated`. A task costs `SimulatedDeviceOptions::kernel_units`, and `index_units` for each
+/// index of its range.
 ///
-/// Kokkos sees an execution space, by which it initialises Views in `SimulatedSpace` and copies
-/// them outside of tasks; that is done at once and costs nothing.
+/// Kokkos sees an execution space, with which it initialises Views in `SimulatedSpace` and copies
+/// them outside of tasks; this happens at once and costs nothing.
 class Simulated {
  public:
   using execution_space = Simulated;
@@ -49,9 +49,9 @@ class Simulated {
   using kernel_space = Kokkos::DefaultHostExecutionSpace;
 #endif
 
-  /// Makes `count` devices with these options, numbered from 0, that share a clock; the ones before
-  /// are gone. Throws `Error` when these still have streams (of a graph) or memory (of a View).
-  /// Without a call there is one device, in real time, that costs nothing.
+  /// Makes `count` devices with these options, numbered from 0, that share a clock, in place of the
+  /// earlier ones. Throws `Error` when the earlier ones still have streams (of a graph) or memory
+  /// (of a View). Without a call there is one device, in real time, that costs nothing.
   static void configure(SimulatedDeviceOptions const& options, int count = 1);
   [[nodiscard]] static int device_count();
   /// Throws `Error` when there is no such device.
@@ -59,9 +59,9 @@ class Simulated {
   /// The clock of all devices.
   [[nodiscard]] static SimulatedClock& clock() { return device().clock(); }
 
-  // What Kokkos wants of an execution space.
+  // What Kokkos requires of an execution space.
   static constexpr char const* name() { return "Simulated"; }
-  /// Nothing is launched on an instance of this, so there is nothing to wait for: see
+  /// Nothing is launched on an instance of this class, so there is nothing to wait for: see
   /// `SimulatedDevice::synchronize`.
   void fence(std::string const& = {}) const {}
   static void impl_static_fence(std::string const&) {}
@@ -77,12 +77,12 @@ class Simulated {
 };
 
 /// Memory of a simulated device, as a Kokkos memory space. Tasks on `Simulated` can touch its
-/// Views, and only Views of it; host tasks that name one do not compile. Host code outside of tasks
-/// that touches one gets a fault in virtual time, see SimulatedDevice. `deep_copy` as a task goes
+/// Views, and no others; host tasks that name one do not compile. In virtual time, host code
+/// outside of tasks that touches one gets a fault, see SimulatedDevice. `deep_copy` as a task goes
 /// over the device's link.
 ///
-/// `Kokkos::view_alloc("x", trellis::SimulatedSpace(2))` is a View on device 2. All devices can
-/// touch all of it, as GPUs do that are peers.
+/// `Kokkos::view_alloc("x", trellis::SimulatedSpace(2))` puts a View on device 2. All devices can
+/// touch all of it, like GPUs that are peers.
 class SimulatedSpace {
  public:
   using memory_space = SimulatedSpace;
@@ -127,8 +127,8 @@ struct AdapterOf<Simulated> {
   static SpaceAdapter& get(int number = 0) { return Simulated::device(number); }
 };
 
-/// Instances of a host space for the threads that work for devices. Each is one thread's for as
-/// long as a piece of work takes.
+/// Instances of a host space for the threads that work for devices. One thread uses an instance for
+/// as long as a piece of work takes.
 class HostInstances {
  public:
   explicit HostInstances(SpaceAdapter& space);
@@ -156,7 +156,7 @@ class HostInstance {
   void* m_instance;
 };
 
-/// How many indices a body runs over; 0 where it has no range.
+/// How many indices a body runs over; 0 if it has no range.
 template <class Body>
 double count_indices(Body const& body) {
   if constexpr (requires { body.range.n; })
@@ -254,7 +254,7 @@ struct SimulatedCopyBody {
     else
       return SimulatedCopy::from_host;
   }
-  /// The device that does it.
+  /// The device that does the copy.
   [[nodiscard]] SpaceAdapter& space() const {
     if constexpr (is_here<Destination>)
       return owner(destination);
@@ -273,7 +273,7 @@ struct SimulatedCopyBody {
   }
 };
 
-/// While host code does what the devices would do.
+/// Exists while host code does what the devices would do.
 class AsDevice {
  public:
   AsDevice() : m_open(Simulated::device()) {}
@@ -281,7 +281,7 @@ class AsDevice {
  private:
   SimulatedDevice::OpenMemory m_open;
 };
-/// What Kokkos copies outside of tasks.
+/// Does the copies that Kokkos makes outside of tasks.
 void copy_at_once(void* to, void const* from, std::size_t bytes);
 
 }  // namespace Impl
@@ -291,7 +291,7 @@ void copy_at_once(void* to, void const* from, std::size_t bytes);
 
 namespace Kokkos {
 
-/// The code of device tasks is host code. Whether a task may touch a View is checked by Trellis.
+/// The code of device tasks is host code. Trellis checks whether a task may touch a View.
 template <>
 struct SpaceAccessibility<DefaultHostExecutionSpace, trellis::SimulatedSpace> {
   enum : bool { accessible = true, assignable = false, deepcopy = true };

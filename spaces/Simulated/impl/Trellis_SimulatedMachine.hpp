@@ -19,7 +19,8 @@
 #include <thread>
 #include <vector>
 
-/// What is behind simulated devices. One lock, the machine's, guards all of it but the memory.
+/// The implementation of simulated devices. One lock, the machine's, guards all of it except the
+/// memory.
 namespace trellis::Impl {
 
 struct SimulatedQueue;
@@ -77,7 +78,8 @@ struct SimulatedOperation {
   static constexpr std::size_t no_record = static_cast<std::size_t>(-1);
 };
 
-/// What is done one after the other: a stream, or a branch of a graph that was launched on one.
+/// A sequence of operations that run one after the other: a stream, or a branch of a graph that was
+/// launched on one.
 struct SimulatedQueue : std::enable_shared_from_this<SimulatedQueue> {
   std::shared_ptr<SimulatedDeviceState> device;
   int stream = -1;
@@ -128,7 +130,8 @@ struct SimulatedGraph {
   SimulatedEventPtr last_launch;
 };
 
-/// A device's memory: one range of addresses, and who has which part of it. Its own lock.
+/// A device's memory: one range of addresses, and which parts of it are allocated. Has its own
+/// lock.
 class SimulatedMemory {
  public:
   SimulatedMemory(SimulatedMachine& machine, std::string name, std::size_t capacity);
@@ -177,7 +180,7 @@ class SimulatedDeviceState : public std::enable_shared_from_this<SimulatedDevice
   mutable std::mutex log_lock;
   std::vector<SimulatedRecord> log;
   std::uint64_t log_era = 0;
-  /// For work that is enqueued, its place goes into the operation.
+  /// For work that is enqueued, stores the record's place in the operation.
   void write(SimulatedRecord&& record, SimulatedOperation* operation = nullptr);
   void mark(SimulatedOperation const& operation, std::int64_t begin, std::int64_t end);
 
@@ -192,14 +195,14 @@ class SimulatedMachine {
   explicit SimulatedMachine(bool virtual_time) : m_virtual(virtual_time) {}
 
   [[nodiscard]] bool is_virtual() const { return m_virtual; }
-  /// All functions below want it, but where they say otherwise. Throws when work of a device is
-  /// being done by this thread.
+  /// All functions below require this lock unless they say otherwise. Throws when this thread is
+  /// doing work of a device.
   [[nodiscard]] Lock lock();
   [[nodiscard]] std::int64_t now() const;
-  /// The host does something for so long; in real time without the lock.
+  /// The host works for this long; in real time without the lock.
   void spend(Lock& lock, std::int64_t nanoseconds);
   void sleep_until(std::int64_t time) const;
-  /// Virtual time: what the devices do up to now.
+  /// Virtual time: performs what the devices do up to now.
   void catch_up();
   void host_is_idle();
   void ask(SimulatedEvent& event);
@@ -208,13 +211,13 @@ class SimulatedMachine {
   void wait_for(Lock& lock, SimulatedEvent& event);
   void finish(Lock& lock);
 
-  /// Puts it into the queue; in virtual time does the work at once.
+  /// Puts the operation into the queue; in virtual time does the work at once.
   void enqueue(SimulatedQueuePtr const& queue, SimulatedOperation&& operation);
   void fail(SimulatedDeviceState& device, std::string const& text);
   /// Drops everything of a device that is not running.
   void drop(SimulatedDeviceState& device);
   void open_queue(SimulatedQueuePtr const& queue);
-  /// Ends its thread when everything in it is done. Without the lock.
+  /// Ends the queue's thread when everything in it is done. Requires that the lock is not held.
   void close_queue(SimulatedQueue& queue) noexcept;
 
   /// Memory: with their own lock.
@@ -239,15 +242,15 @@ class SimulatedMachine {
     }
   };
 
-  /// Goes on with what is at the queue's front, as far as that goes by time `now`. True: work has
-  /// been started, and is at the front.
+  /// Processes the queue from its front, as far as possible by time `now`. True: work has been
+  /// started, and is at the front.
   bool advance(SimulatedQueuePtr const& queue, std::int64_t now);
   bool take(SimulatedResource& resource, SimulatedQueuePtr const& queue,
             SimulatedOperation& operation);
   void release(SimulatedResource& resource, std::int64_t now);
   void pass(SimulatedEvent& event, std::int64_t now);
   void complete(SimulatedQueue& queue, std::int64_t now);
-  /// Lets the queue look at its front again.
+  /// Makes the queue look at its front again.
   void wake(SimulatedQueuePtr const& queue, std::int64_t time);
   /// Virtual time: one step, if there is one up to `limit`.
   bool step(std::int64_t limit);
