@@ -12,9 +12,12 @@
 /// that has demoted is among the loose accesses). A demotion takes away the edges from T to
 /// successors that no longer conflict with it. A task behind such a successor S may still conflict:
 /// S has not started, so neither has anything behind it, and walking from S along the edges the
-/// first one on each path that conflicts with T gets an edge from T. All this is under the
-/// submission lock, so no edge is added meanwhile, and before S is triggered, so nothing that is
-/// looked at can start: each has an unfinished predecessor, and adding 1 to its count is safe.
+/// first one on each path that conflicts with T gets an edge from T. All this is under the lock of
+/// the region, so no edge is added meanwhile, and before S is triggered, so nothing that is
+/// looked at can start: each has an unfinished predecessor, and adding 1 to its count is safe. (The
+/// walk may pass through tasks of other regions, to which others submit meanwhile. An edge that is
+/// new there leads to a task that is, too, and from there to none of this region: the next task of
+/// this one finds T in the table.)
 namespace trellis::Impl {
 
 /// What a task will have afterwards.
@@ -32,11 +35,13 @@ void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&
   std::vector<Task*> granted;
   Quiet const until_they_are_let_go;
   {
-    std::lock_guard const lock(m_submission);
     Task& task = require_live(self, "demotes its accesses");
     if (task.state.load(std::memory_order_relaxed) != TaskState::running)
-      throw Error(Error::Kind::bad_access, "Trellis: " + describe(task) +
+      throw Error(Error::Kind::bad_access, "Trellis: " + text_of(LiveAccess{&task, self.id}) +
                                                " is not running, so it cannot demote its accesses");
+    // Nobody submits beside the task, nor parts of it.
+    PartsHold const parts(task, m_submission);
+    RegionHold const region(guard_of(task), m_submission);
     Demotion demotion;
     task.for_each_access([&](TaskAccess const& access) {
       demotion.accesses.push_back({access, task.state_of(access)});
@@ -48,7 +53,8 @@ void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&
     // What the parts that still run have cannot be given up.
     if (task.inner != nullptr)
       for (LiveAccess const part : task.inner->parts) {
-        if (part.task->live_id.load(std::memory_order_acquire) != part.id) continue;
+        std::lock_guard const stays_live(part.task->lock);
+        if (part.task->live_id.load(std::memory_order_relaxed) != part.id) continue;
         part.task->for_each_access([&](TaskAccess const& access) {
           Area const& area = access.entry->area;
           Manner const manner = part.task->manner(access);
@@ -109,7 +115,7 @@ void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
                                       : start + ", which it has never declared");
       }
       replaced[holder] = true;
-      AreaEntry& entry = region_of(task).table.find_or_make(request, m_last_id);
+      AreaEntry& entry = region_of(task).table.find_or_make(request, region_of(task).newest);
       added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation},
                        request.state != nullptr ? *request.state : nullptr});
     }

@@ -24,6 +24,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_watched(*options.record || options.observer != nullptr),
       m_exclusion(m_rules, m_recorder.get()),
       m_numbers_runs(m_watched || m_serial),
+      m_numbers(m_recorder != nullptr || m_serial),
       m_root(m_slab, m_failures, *options.record),
       m_waiters(m_submission, m_slab, m_exclusion, m_serial),
       m_streams(*options.streams, m_recorder.get()),
@@ -212,10 +213,9 @@ Task* Engine::pop(Slot& slot) {
 }
 
 void Engine::idle(Slot& slot) {
-  if (slot.freed_first == nullptr) return;
-  m_slab.recycle_chain(slot.freed_first, slot.freed_last);
-  slot.freed_first = slot.freed_last = nullptr;
-  slot.freed_count = 0;
+  if (slot.cells.first == nullptr) return;
+  m_slab.recycle_chain(slot.cells.first, slot.cells.last);
+  slot.cells = {};
 }
 
 // --- running -------------------------------------------------------------------------------------
@@ -332,9 +332,29 @@ FailurePtr Engine::current_failure(Task const& task, std::string const& remark) 
     failure->what = "an exception that is no std::exception";
   }
   failure->what += remark;
-  std::lock_guard const lock(m_submission);  // labels of resources
-  failure->origin_text = describe(task);
+  failure->origin_text = text_of(task);
   return failure;
+}
+
+/// Of a task that cannot be complete meanwhile.
+std::string Engine::text_of(Task const& task) const {
+  RegionHold const lock(guard_of(task), m_submission);  // labels of resources
+  return describe(task);
+}
+
+/// Of one that may be: under its lock it cannot.
+std::string Engine::text_of(LiveAccess const& asked) const {
+  Task& task = *asked.task;
+  std::string number = "task #" + std::to_string(asked.id);
+  Task* guard = nullptr;
+  {
+    std::lock_guard const lock(task.lock);
+    if (task.live_id.load(std::memory_order_relaxed) != asked.id) return number;
+    guard = guard_of(task);
+  }
+  RegionHold const region(guard, m_submission);
+  std::lock_guard const lock(task.lock);
+  return task.live_id.load(std::memory_order_relaxed) == asked.id ? describe(task) : number;
 }
 
 // --- done ----------------------------------------------------------------------------------------
@@ -375,7 +395,7 @@ Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
     Task& whole = *region->owner;
     TaskState const body = region->owner_state;
     int const owner_row = region->owner_row;
-    region = whole.region_kind == RegionKind::parts ? whole.region : nullptr;
+    region = whole.region_kind == RegionKind::parts ? static_cast<Region*>(whole.region) : nullptr;
     Holding const holding(slot, next);
     if (region != nullptr && whole.failure != nullptr) inherit(*region->owner, whole.failure);
     state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
@@ -394,11 +414,7 @@ Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
 Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) {
-    std::string text;
-    {
-      std::lock_guard const lock(m_submission);
-      text = describe(task);
-    }
+    std::string const text = text_of(task);
     FailurePtr own = failure;
     if (state == TaskState::failed && failure->origin != task.id) {
       auto of_part = make_shared_unlocked<Failure>();
@@ -423,7 +439,7 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split) close_region(task);
+  if (task.is_split.load(std::memory_order_acquire)) close_region(task, slot);
 
   task.lock.lock();
   task.live_id.store(0, std::memory_order_release);
@@ -494,10 +510,10 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
 
 void Engine::give_back(Task& task, Slot& slot) {
   task.free_body();
-  task.next = slot.freed_first;
-  slot.freed_first = &task;
-  if (slot.freed_last == nullptr) slot.freed_last = &task;
-  if (++slot.freed_count == 32) idle(slot);
+  task.next = slot.cells.first;
+  slot.cells.first = &task;
+  if (slot.cells.last == nullptr) slot.cells.last = &task;
+  if (++slot.cells.count >= 32) idle(slot);
 }
 
 }  // namespace trellis::Impl

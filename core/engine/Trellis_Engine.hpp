@@ -21,6 +21,7 @@
 #include <graph/Trellis_GraphControl.hpp>
 #include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskNumbers.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_Unlocked.hpp>
@@ -50,10 +51,11 @@ struct PlanState;
 /// asynchronous space), and completes them.
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
-/// submission, task, exclusion, then any one of: failure log, recorder, queue, workers. User code
-/// runs under a lock in few places only: the copy or move of a functor into its task, a View's
-/// label, the comparison of access states and tags (submission, exclusion), and the launch of an
-/// asynchronous task (streams).
+/// regions of parts (the inner one first), graph, task, exclusion, then any one of: failure log,
+/// recorder, queue, workers, slab. Threads that submit into two regions of parts share no lock and
+/// write no line of memory in common. User code runs under a lock in few places only: the copy or
+/// move of a functor into its task, a View's label, the comparison of access states and tags
+/// (regions and graph, exclusion), and the launch of an asynchronous task (streams).
 class Engine final : private TaskSource {
  public:
   explicit Engine(TaskGraphOptions const& options);
@@ -124,10 +126,12 @@ class Engine final : private TaskSource {
 
   [[nodiscard]] TaskGraphOptions const& options() const { return m_options; }
   [[nodiscard]] std::uint64_t submitted() const {
-    return m_submitted.load(std::memory_order_acquire);
+    return m_submitted.load(std::memory_order_acquire) + m_workers.submitted();
   }
   [[nodiscard]] std::uint64_t completed() const { return m_workers.completed(); }
-  [[nodiscard]] std::uint64_t edges() const { return m_edges.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t edges() const {
+    return m_edges.load(std::memory_order_relaxed) + m_workers.edges();
+  }
   [[nodiscard]] std::size_t task_memory() const { return m_slab.allocated() * sizeof(Task); }
   [[nodiscard]] Recorder const& recorder() const;
   [[nodiscard]] std::vector<std::string> rows() const;
@@ -151,10 +155,16 @@ class Engine final : private TaskSource {
     Task* task;
     std::int32_t rest;  ///< to be taken off its count
   };
-  Admitted admit(TaskSpec& spec, Region& region);
+  Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Slot* slot = nullptr);
   FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
-  Task& make_task(TaskSpec& spec);
-  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found);
+  Task& make_task(TaskSpec& spec, Slot* slot = nullptr);
+  [[nodiscard]] Task& take_cell(Slot* slot);
+  void count_submitted(std::uint64_t tasks) {
+    m_submitted.store(m_submitted.load(std::memory_order_relaxed) + tasks,
+                      std::memory_order_release);
+  }
+  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
+                       Slot* slot = nullptr);
   static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
   void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
   static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
@@ -247,15 +257,22 @@ class Engine final : private TaskSource {
   Task& require_live(TaskHandle const& self, char const* what) const;
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
   [[nodiscard]] std::unique_ptr<Region> take_region();
-  Region& open_region(Task& owner);
-  void close_region(Task& owner);
+  Region& open_region(Task& owner, Slot* slot);
+  void close_region(Task& owner, Slot& slot);
+  [[nodiscard]] Slot* slot_for_parts(Frame const* frame) const;
   void add_part(Region& region, Task& part);
-  void check_within(Task const& owner, AccessRequest const& request, Label const& label) const;
+  /// What a part asks for that its owner does not have.
+  struct NotWithin {
+    AccessRequest const* request;
+    std::string why;
+  };
+  static void check_within(Task const& owner, AccessRequest const& request);
+  [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
   void check_explicit(TaskSpec const& spec);
   void start_parts(Task& owner, Slot& slot);
   Task* body_over(Task& owner, Slot& slot, TaskState state);
 
-  // Demotion; the submission lock is held.
+  // Demotion; the locks of the task's region and of its parts are held.
   struct Demotion;
   void apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
              std::vector<Task*>& granted);
@@ -320,6 +337,8 @@ class Engine final : private TaskSource {
   void destroy_put_aside_on(Slot& slot, Task*& in_hand);
   [[nodiscard]] Slot& own_slot();
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
+  [[nodiscard]] std::string text_of(Task const& task) const;
+  [[nodiscard]] std::string text_of(LiveAccess const& task) const;
 
   // Asynchronous spaces.
   [[nodiscard]] static Slot& no_slot();
@@ -367,15 +386,18 @@ class Engine final : private TaskSource {
 
   /// Runs of recorded tasks have ids of their own: somebody looks at them.
   bool const m_numbers_runs;
+  TaskNumbers m_numbers;
 
-  alignas(64) mutable SubmissionLock m_submission;
+  alignas(64) mutable SubmissionLock m_submission;  ///< the lock of the graph
   Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
   /// Guarded by m_submission: of tasks that are over, for others.
   std::vector<std::unique_ptr<Region>> m_spare_regions;
-  std::atomic<std::uint64_t> m_submitted{0};  ///< written under m_submission
-  TaskId m_last_id = 0;                       ///< guarded by m_submission
-  std::atomic<std::uint64_t> m_edges{0};      ///< written under m_submission
-  std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room
+  // Of tasks that are not counted by the slot of the thread that submits them; written under
+  // m_submission.
+  std::atomic<std::uint64_t> m_submitted{0};
+  std::atomic<std::uint64_t> m_edges{0};
+  TaskNumbers::Block m_ids;        ///< guarded by m_submission
+  std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
   TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission
   std::vector<PlanState*> m_plans;              ///< guarded by m_submission: all that there are
 

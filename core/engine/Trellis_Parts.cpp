@@ -23,7 +23,7 @@ TaskHandle Engine::running() {
   return {frame.engine.m_control, frame.engine.m_generation, &frame.task, frame.task.id};
 }
 
-/// Requires the submission lock for an answer that holds.
+/// The task cannot become complete meanwhile if the calling thread runs its body.
 Task& Engine::require_live(TaskHandle const& self, char const* what) const {
   if (is_done(self))
     throw Error(Error::Kind::closed,
@@ -34,7 +34,7 @@ Task& Engine::require_live(TaskHandle const& self, char const* what) const {
 
 // --- a running task ------------------------------------------------------------------------------
 
-/// For parts. The submission lock is held.
+/// For parts, from those that all slots share. The graph's lock is held.
 std::unique_ptr<Region> Engine::take_region() {
   if (m_spare_regions.empty())
     return std::make_unique<Region>(m_slab, m_failures, m_recorder != nullptr);
@@ -43,11 +43,20 @@ std::unique_ptr<Region> Engine::take_region() {
   return region;
 }
 
-Region& Engine::open_region(Task& owner) {
+/// The lock of the owner's parts is held.
+Region& Engine::open_region(Task& owner, Slot* slot) {
   if (owner.inner == nullptr) {
-    owner.inner = take_region();
-    owner.inner->owner = &owner;
-    owner.is_split = true;
+    std::unique_ptr<Region> region;
+    if (slot != nullptr && !slot->regions.empty()) {
+      region = std::move(slot->regions.back());
+      slot->regions.pop_back();
+    } else {
+      NestedHold const graph(m_submission);
+      region = take_region();
+    }
+    region->owner = &owner;
+    owner.inner = std::move(region);
+    owner.is_split.store(true, std::memory_order_release);
   }
   return *owner.inner;
 }
@@ -55,22 +64,21 @@ Region& Engine::open_region(Task& owner) {
 /// The task and its parts are over. A region is kept for another task, unless it has grown large.
 /// What it has of the user's is destroyed without the lock. (A search for circles of waits may be
 /// looking at the region until it is taken from the task.)
-void Engine::close_region(Task& owner) {
+void Engine::close_region(Task& owner, Slot& slot) {
+  constexpr std::size_t most_of_slot = 32;
   constexpr std::size_t most = 1024;
   std::unique_ptr<Region> region;
   {
-    std::lock_guard const lock(m_submission);
+    PartsHold const lock(owner, m_submission, PartsHold::nested);
     region = std::move(owner.inner);
-    owner.is_split = false;
-    if (m_spare_regions.size() >= most || !region->is_small()) {
-      // destroyed below
-    } else if (region->is_bare()) {
-      region->renew();
-      m_spare_regions.push_back(std::move(region));
-    }
+    owner.is_split.store(false, std::memory_order_relaxed);
   }
   if (region == nullptr || !region->is_small()) return;
   region->renew();
+  if (slot.number >= 0 && slot.regions.size() < most_of_slot) {
+    slot.regions.push_back(std::move(region));
+    return;
+  }
   std::lock_guard const lock(m_submission);
   if (m_spare_regions.size() < most) m_spare_regions.push_back(std::move(region));
 }
@@ -88,9 +96,9 @@ void Engine::add_part(Region& region, Task& part) {
   region.parts.push_back({&part, part.id});
 }
 
-/// A part may use what its owner has declared and not given up, or made itself.
-void Engine::check_within(Task const& owner, AccessRequest const& request,
-                          Label const& label) const {
+/// A part may use what its owner has declared and not given up, or made itself. The lock of the
+/// owner's parts is held; the words for what is wrong are found without it.
+void Engine::check_within(Task const& owner, AccessRequest const& request) {
   Manner const manner = request.manner();
   bool within = false;
   std::string declared;
@@ -107,17 +115,18 @@ void Engine::check_within(Task const& owner, AccessRequest const& request,
   if (owner.inner != nullptr)
     for (Area const& local : owner.inner->local)
       if (contains(local, request.area)) return;
-  std::string const start = "Trellis: " + name_of(label) + " is to be a part of " +
-                            describe(owner) + " and asks for " + manner.text() + ' ' +
-                            name_of(request);
-  if (!declared.empty())
-    throw Error(Error::Kind::bad_access, start + ", a promotion: that has " + declared + " there");
-  if (elsewhere)
-    throw Error(Error::Kind::bad_access,
-                start + ", an area that no single access of that contains");
-  throw Error(
-      Error::Kind::bad_access,
-      start + ", which that does not access (what its body made itself is to be given to local())");
+  throw NotWithin{
+      &request, !declared.empty() ? ", a promotion: that has " + declared + " there"
+                : elsewhere       ? ", an area that no single access of that contains"
+                                  : ", which that does not access (what its body made itself is "
+                                    "to be given to local())"};
+}
+
+Error Engine::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
+  return {Error::Kind::bad_access,
+          "Trellis: " + name_of(spec.label) + " is to be a part of " +
+              text_of(LiveAccess{spec.parent.task, spec.parent.id}) + " and asks for " +
+              wrong.request->manner().text() + ' ' + name_of(*wrong.request) + wrong.why};
 }
 
 /// Explicit dependencies of a part lead out of its region, so they could close a circle. Requires
@@ -126,17 +135,17 @@ void Engine::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
   for (TaskHandle const& before : spec.after) {
     if (is_done(before) || !m_waiters.holds_up({&owner, spec.parent.id}, before.id)) continue;
-    std::lock_guard const submission(m_submission);
     throw Error(Error::Kind::deadlock, "Trellis: " + name_of(spec.label) + " is to be a part of " +
-                                           describe(owner) + " and to run after task #" +
+                                           text_of(owner) + " and to run after task #" +
                                            std::to_string(before.id) +
                                            ", which cannot be complete before that is: a circle");
   }
 }
 
 void Engine::add_local(TaskHandle const& self, AccessRequest const& what) {
-  std::lock_guard const lock(m_submission);
-  Region& region = open_region(require_live(self, "makes something its own"));
+  PartsHold const lock(*self.task, m_submission);
+  Region& region =
+      open_region(require_live(self, "makes something its own"), slot_for_parts(Frame::of(*this)));
   if (!what.area.empty()) region.local.push_back(what.area);
 }
 
@@ -147,12 +156,8 @@ void Engine::wait_for_parts(TaskHandle const& self) {
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its parts, but not from within its own body");
   Task& task = *self.task;
-  Region* region = nullptr;  // lives as long as the task
-  {
-    std::lock_guard const lock(m_submission);
-    region = task.inner.get();
-  }
-  if (region == nullptr) return;
+  if (!task.is_split.load(std::memory_order_acquire)) return;
+  Region* const region = task.inner.get();  // lives as long as the task
   let_go_what_is_held(frame->slot);
   auto const all_done = [&] {
     return region->open.load(std::memory_order_acquire) == 1;
@@ -162,7 +167,7 @@ void Engine::wait_for_parts(TaskHandle const& self) {
   while (!all_done()) {
     TaskHandle part{m_control, m_generation, nullptr, 0};
     {
-      std::lock_guard const lock(m_submission);
+      PartsHold const lock(task, m_submission);
       for (LiveAccess const other : region->parts)
         if (other.task->live_id.load(std::memory_order_acquire) == other.id) {
           part.task = other.task;
@@ -210,32 +215,47 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
   TaskHandle const handle = settle(asked);
   Task& task = *handle.task;
+  auto const refuse = [&](char const* why) {
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + text_of(LiveAccess{&task, handle.id}) + why);
+  };
+  if (task.live_id.load(std::memory_order_acquire) != handle.id) return false;
+  if ((handle.id & PlanNode::recorded) != 0) refuse(" belongs to a plan and cannot be refined");
+  bool replays = false;
+  {
+    std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
+    if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
+    replays = replays_plan(task);
+    std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
+    while (!replays && unfinished != 0 &&
+           !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
+                                                  std::memory_order_acq_rel)) {
+    }
+    if (!replays && unfinished == 0) return false;
+  }
+  if (replays) refuse(" replays a plan and cannot be refined");
+  // From here on it cannot start.
+  struct HeldUp {
+    Engine& engine;
+    Task& task;
+    ~HeldUp() {
+      if (task.unfinished.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      Frame* const frame = Frame::of(engine);
+      engine.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+    }
+  } const held_up{*this, task};
+  if (task.asynchronous) refuse(" runs on an asynchronous space and cannot be refined");
   TaskOps const* old_ops = nullptr;
   {
-    std::lock_guard const lock(m_submission);
-    if ((handle.id & PlanNode::recorded) != 0 &&
-        task.live_id.load(std::memory_order_acquire) == handle.id)
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: " + describe(task) + " belongs to a plan and cannot be refined");
-    if (is_done(handle)) return false;
-    if (replays_plan(task))
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: " + describe(task) + " replays a plan and cannot be refined");
-    std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
-    if (unfinished == 0) return false;
-    if (task.asynchronous || task.inner != nullptr)
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: " + describe(task) +
-                      (task.asynchronous ? " runs on an asynchronous space and cannot be refined"
-                                         : " has been refined before"));
-    while (!task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
-                                                  std::memory_order_acq_rel))
-      if (unfinished == 0) return false;
-    open_region(task).waits_for_owner = true;
-    old_ops = task.ops;
-    task.ops = &refined_ops;
-    if (m_recorder) m_recorder->refined(task);
+    PartsHold const lock(task, m_submission);
+    if (task.inner == nullptr) {
+      open_region(task, slot_for_parts(Frame::of(*this))).waits_for_owner = true;
+      old_ops = task.ops;
+      task.ops = &refined_ops;
+    }
   }
+  if (old_ops == nullptr) refuse(" has been refined before");
+  if (m_recorder) m_recorder->refined(task);
   {
     Frame const frame(*this, own_slot(), task, Frame::What::destroys);  // see destroy_body
     old_ops->destroy(task.body);
@@ -247,10 +267,6 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
   } catch (...) {
     inherit(task, current_failure(task));
   }
-  if (task.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    Frame* const frame = Frame::of(*this);
-    make_ready(task, frame != nullptr ? &frame->slot : nullptr);
-  }
   return true;
 }
 
@@ -258,7 +274,7 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
 void Engine::start_parts(Task& owner, Slot& slot) {
   std::vector<LiveAccess> parts;
   {
-    std::lock_guard const lock(m_submission);
+    PartsHold const lock(owner, m_submission, PartsHold::nested);
     parts = owner.inner->parts;
     owner.inner->waits_for_owner = false;
   }

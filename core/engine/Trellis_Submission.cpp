@@ -43,7 +43,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
     if (frame == nullptr) make_room(lock);
     if (!spec.after.empty()) resolve_after(spec, resolved);
     if (spec.replays != nullptr) order_behind_replays(spec, resolved);
-    Admitted const admitted = admit(spec, m_root);
+    Admitted const admitted = admit(spec, m_root, frame);
     task = admitted.task;
     rest = admitted.rest;
     id = task->id;
@@ -70,22 +70,27 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
     }
     check_explicit(spec);
   }
+  Frame* const frame = Frame::of(*this);
+  Slot* const slot = slot_for_parts(frame);
   Task* task = nullptr;
   TaskId id = 0;
   std::int32_t rest = 0;
   Quiet const until_published;
-  {
-    std::lock_guard const lock(m_submission);
-    Region& region = open_region(require_live(spec.parent, "gets a part"));
-    Admitted const admitted = admit(spec, region);
+  try {
+    PartsHold const lock(*spec.parent.task, m_submission);
+    NestedHold const graph(m_submission, slot == nullptr);
+    Region& region = open_region(require_live(spec.parent, "gets a part"), slot);
+    Admitted const admitted = admit(spec, region, frame, slot);
     task = admitted.task;
     rest = admitted.rest;
     id = task->id;
     add_part(region, *task);
     if (region.waits_for_owner) --rest;
+  } catch (NotWithin const& wrong) {
+    throw error_of(wrong, spec);
   }
   if (waiters_lock.owns_lock()) waiters_lock.unlock();
-  publish(*task, rest, Frame::of(*this));
+  publish(*task, rest, frame);
   // What the part comes after now holds up its owner, and whoever waits for that on the main thread
   // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
   // the epoch moves.
@@ -93,11 +98,24 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
   return {m_control, m_generation, task, id};
 }
 
-/// The task cannot start, nor its slot be reused, before this takes off what it began with.
+/// The slot whose counts, cells and ids serve a part that the calling thread submits. Null: those of
+/// the graph do, under its lock. That is so where there is no slot, and where submission needs the
+/// graph's lock anyway: rules ask all, a record keeps the order of submission, and the serial order
+/// is that of the ids.
+Slot* Engine::slot_for_parts(Frame const* frame) const {
+  if (frame == nullptr || frame->slot.number < 0) return nullptr;
+  return m_recorder || m_serial || !m_rules.empty() ? nullptr : &frame->slot;
+}
+
+/// The task cannot start, nor its slot be reused, before this takes off what it began with. Without
+/// edges that is all there is, and no other thread knows of it.
 void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
   changed(task, TaskState::pending);
-  if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
-    make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+  if (rest == Task::being_submitted)
+    task.unfinished.store(0, std::memory_order_release);
+  else if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) != rest)
+    return;
+  make_ready(task, frame != nullptr ? &frame->slot : nullptr);
 }
 
 /// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there
@@ -107,10 +125,14 @@ void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
 /// there is nothing to run, any room is enough: what those in flight wait for may be what this
 /// thread does next.
 void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
+  constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
   std::uint64_t const cap = *m_options.in_flight;
-  while (submitted() >= m_room_until) {
-    m_room_until = completed() + cap;
-    if (submitted() < m_room_until) return;
+  while (m_submitted.load(std::memory_order_relaxed) >= m_room_until) {
+    if (std::uint64_t const now = in_flight(); now < cap) {
+      m_room_until =
+          m_submitted.load(std::memory_order_relaxed) + std::min(cap - now, looked_ahead);
+      return;
+    }
     lock.unlock();
     auto const is_room = [&] { return in_flight() < cap; };
     Condition const any_room = is_room;
@@ -120,15 +142,30 @@ void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
 }
 
 /// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
-/// cannot start before it is published. The submission lock is held.
-Engine::Admitted Engine::admit(TaskSpec& spec, Region& region) {
+/// cannot start before it is published. The lock of the region is held, and that of the graph where
+/// there is no slot.
+Engine::Admitted Engine::admit(TaskSpec& spec, Region& region, Frame const* frame, Slot* slot) {
+  TaskNumbers::Block& ids = slot != nullptr ? slot->numbers : m_ids;
+  TaskId above = region.newest;
+  auto const comes_before = [&](TaskId other) {
+    if (other < Pass::ticket) above = std::max(above, other);
+  };
+  if (frame != nullptr) comes_before(frame->task.id);
+  for (TaskHandle const& before : spec.after) comes_before(before.id);
+  TaskId const id = m_numbers.peek(ids, above);
   // What is wrong in the call throws in these two, before anything is half done.
-  FoundEntries const found = find_entries(spec, region, m_last_id);
-  Task& task = make_task(spec);
-  task.id = ++m_last_id;
-  task.live_id.store(task.id, std::memory_order_release);
-  m_submitted.store(m_submitted.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  return {&task, Task::being_submitted - connect(task, spec, region, found)};
+  FoundEntries const found = find_entries(spec, region, id - 1);
+  Task& task = make_task(spec, slot);
+  region.newest = id;
+  ++ids.next;
+  task.id = id;
+  task.live_id.store(id, std::memory_order_release);
+  if (slot != nullptr)
+    slot->submitted.store(slot->submitted.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_release);
+  else
+    count_submitted(1);
+  return {&task, Task::being_submitted - connect(task, spec, region, found, slot)};
 }
 
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
@@ -146,7 +183,7 @@ FoundEntries Engine::find_entries(TaskSpec const& spec, Region& region, TaskId l
     AccessRequest const& request = spec.accesses[k];
     found.of[k] = nullptr;
     if (!request.counts()) continue;
-    if (is_part) check_within(*spec.parent.task, request, spec.label);
+    if (is_part) check_within(*spec.parent.task, request);
     AreaEntry& entry = region.table.find_or_make(request, hashes[k], last);
     found.of[k] = &entry;
     // Whether that task is done is asked in `connect`; by then its line has come from the worker
@@ -162,9 +199,20 @@ FoundEntries Engine::find_entries(TaskSpec const& spec, Region& region, TaskId l
   return found;
 }
 
+Task& Engine::take_cell(Slot* slot) {
+  if (slot == nullptr) return m_slab.acquire();
+  TaskSlab::Chain& cells = slot->cells;
+  if (cells.first == nullptr) cells = m_slab.acquire_chain();
+  Task& task = *cells.first;
+  cells.first = task.next;
+  if (cells.first == nullptr) cells.last = nullptr;
+  --cells.count;
+  return task;
+}
+
 /// A task with its body and its properties, but without an id and accesses.
-Task& Engine::make_task(TaskSpec& spec) {
-  Task& task = m_slab.acquire();
+Task& Engine::make_task(TaskSpec& spec, Slot* slot) {
+  Task& task = take_cell(slot);
   try {
     if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
       task.body = task.storage;
@@ -196,10 +244,11 @@ Task& Engine::make_task(TaskSpec& spec) {
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   task.failure = nullptr;
   task.label = std::move(spec.label);
-  if (task.region_kind != RegionKind::graph || spec.parent.task != nullptr) {
+  if (spec.parent.task != nullptr) {
+    put_into(task, *spec.parent.task->inner);
+  } else if (task.region_kind != RegionKind::graph) {
     task.region = nullptr;
     task.region_kind = RegionKind::graph;
-    if (spec.parent.task != nullptr) put_into(task, *spec.parent.task->inner);
   }
   task.clear_extras();
   if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
@@ -237,7 +286,7 @@ class Answers {
 
 /// Enters the accesses of a task, and everything else that orders it. Returns the number of edges.
 std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
-                             FoundEntries const& found) {
+                             FoundEntries const& found, Slot* slot) {
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
   // Most tasks find somebody in flight to come after, which says that the allocation is the one
@@ -276,8 +325,11 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
     });
   if (task.synchronizing || region.barrier.task != nullptr || m_recorder)
     synchronize(task, region, edges);
-  m_edges.store(m_edges.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
-                std::memory_order_relaxed);
+  if (edges != 0) {
+    std::atomic<std::uint64_t>& all = slot != nullptr ? slot->edges : m_edges;
+    all.store(all.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
+              std::memory_order_relaxed);
+  }
   return edges;
 }
 

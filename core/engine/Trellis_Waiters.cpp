@@ -16,48 +16,63 @@ void Waiters::remove(Waiter const& waiter) {
   });
 }
 
-/// Calls `f(task, id)` for each task that cannot be complete before `from` is.
+/// Calls `f(task)` for each task that cannot be complete before `from` is.
 template <class F>
 void Waiters::for_each_held_up(LiveAccess from, F&& f) {
-  std::vector<Task*> next;
+  std::vector<LiveAccess> next;
+  Task* guard = nullptr;
   {
     std::lock_guard const lock(from.task->lock);
     if (from.task->live_id.load(std::memory_order_relaxed) != from.id) return;
-    from.task->for_each_successor([&](Task* successor) { next.push_back(successor); });
+    // Under the lock who is in the list is still to be triggered, so its id is what it is.
+    from.task->for_each_successor([&](Task* successor) {
+      if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)
+        next.push_back({successor, id});
+    });
     // The task that this one is a part of; it is live as long as this one.
     if (Task* const owner = whole_of(*from.task)) f(LiveAccess{owner, owner->id});
+    guard = guard_of(*from.task);
   }
-  for (Task* successor : next)
-    if (TaskId const id = successor->live_id.load(std::memory_order_acquire); id != 0)
-      f(LiveAccess{successor, id});
-  {
-    // A pending task that has been refined holds up its parts until it starts, whatever holds it up
-    // itself.
-    std::lock_guard const lock(m_submission);
-    if (from.task->live_id.load(std::memory_order_acquire) == from.id) next.push_back(from.task);
-    for (std::size_t k = 0; k < next.size(); ++k) {
-      Region const* const region = next[k]->inner.get();
-      if (next[k]->live_id.load(std::memory_order_acquire) == 0 || region == nullptr ||
-          !region->waits_for_owner)
-        continue;
-      for (LiveAccess const part : region->parts) {
-        f(part);
-        next.push_back(part.task);
-      }
+  for (LiveAccess const& successor : next) f(successor);
+  // A pending task that has been refined holds up its parts until it starts, whatever holds it up
+  // itself.
+  next.push_back(from);
+  for (std::size_t k = 0; k < next.size(); ++k) {
+    LiveAccess const here = next[k];
+    RegionHold const lock(here.task, m_submission);
+    if (here.task->live_id.load(std::memory_order_acquire) != here.id) continue;
+    Region const* const region = here.task->inner.get();
+    if (region == nullptr || !region->waits_for_owner) continue;
+    for (LiveAccess const part : region->parts) {
+      f(part);
+      next.push_back(part);
     }
   }
   for (Waiter const& waiter : m_waiters)
     if (waiter.awaited.task == from.task && waiter.awaited.id == from.id) f(waiter.task);
-  // A task has its exclusive areas until it is complete, whoever else needs them.
-  std::lock_guard const lock(m_submission);
-  if (from.task->live_id.load(std::memory_order_acquire) != from.id || !from.task->exclusive)
+  for_each_excluded(from, guard, f);
+}
+
+/// A task has its exclusive areas until it is complete, whoever else of its region needs them.
+///
+/// With the lock of the region nobody is being submitted to it, and no task of it gives up what it
+/// has. Who is live under its own lock cannot become complete. So a task that is live then, and of
+/// this region, stays as it is while it is compared.
+template <class F>
+void Waiters::for_each_excluded(LiveAccess from, Task* guard, F&& f) {
+  RegionHold const lock(guard, m_submission);
+  Task& holder = *from.task;
+  if (holder.live_id.load(std::memory_order_acquire) != from.id || !holder.exclusive) return;
+  if (m_serial ? holder.state.load(std::memory_order_relaxed) != TaskState::running
+               : !m_exclusion.holds(holder))
     return;
-  if (m_serial ? from.task->state.load(std::memory_order_relaxed) != TaskState::running
-               : !m_exclusion.holds(*from.task))
-    return;
+  Region const* const region = holder.region;
   m_tasks.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
-    if (id != 0 && id != from.id && other.exclusive && m_exclusion.conflict(*from.task, other))
+    if (id == 0 || id == from.id || !other.exclusive || other.region != region) return;
+    std::lock_guard const stays_live(other.lock);
+    if (other.live_id.load(std::memory_order_relaxed) == id && other.region == region &&
+        m_exclusion.conflict(holder, other))
       f(LiveAccess{&other, id});
   });
 }

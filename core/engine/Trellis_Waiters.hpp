@@ -41,6 +41,8 @@ class Waiters {
  private:
   template <class F>
   void for_each_held_up(LiveAccess from, F&& f);
+  template <class F>
+  void for_each_excluded(LiveAccess from, Task* guard, F&& f);
 
   SubmissionLock& m_submission;
   TaskSlab& m_tasks;

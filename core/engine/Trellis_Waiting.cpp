@@ -11,7 +11,7 @@ namespace trellis::Impl {
 
 /// A thread that records cannot wait for what it records, which does not run.
 void Engine::require_no_recording() const {
-  if (m_submission.is_held_here()) SubmissionLock::refuse();
+  if (m_submission.is_held_here()) Submitting::refuse();
   PlanRecording const* const recording = recording_here();
   if (recording != nullptr && recording->pass == nullptr)
     throw Error(Error::Kind::bad_input,
@@ -129,9 +129,8 @@ void Engine::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Con
 /// sleeps, and another thread takes its place.
 void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
   if (frame.task.asynchronous && frame.what == Frame::What::runs) {
-    std::lock_guard const lock(m_submission);
     throw Error(Error::Kind::deadlock,
-                "Trellis: " + describe(frame.task) +
+                "Trellis: " + text_of(frame.task) +
                     " waits for a task while it is launched on its device; what it is to "
                     "come after is said with its accesses or after(...)");
   }
@@ -251,8 +250,7 @@ std::string Engine::whose_code(Frame const& frame) const {
     return "a destructor of task \"" + task.label.string() + "\" (#" + std::to_string(task.id) +
            ", " + task.label.site().file_name() + ":" + std::to_string(task.label.site().line()) +
            ")";
-  std::lock_guard const lock(m_submission);
-  return describe(task);
+  return text_of(task);
 }
 
 /// What a task that waits on the main thread needs may have changed.
@@ -265,11 +263,8 @@ void Engine::main_looks_again() {
 /// dependencies, by other tasks that wait, or by exclusive areas.
 void Engine::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
   if (!m_waiters.holds_up(waiter, awaited.id)) return;
-  std::lock_guard const lock(m_submission);
-  bool const is_over = awaited.task->live_id.load(std::memory_order_acquire) != awaited.id;
-  std::string const target =
-      is_over ? "task #" + std::to_string(awaited.id) : describe(*awaited.task);
-  throw Error(Error::Kind::deadlock, "Trellis: " + describe(*waiter.task) + " waits for " + target +
+  throw Error(Error::Kind::deadlock, "Trellis: " + text_of(waiter) + " waits for " +
+                                         text_of(awaited) +
                                          ", which cannot be complete before it is");
 }
 

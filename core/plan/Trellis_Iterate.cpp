@@ -163,7 +163,8 @@ std::shared_ptr<PassPlan> Engine::plan_of(Pass& pass, PassMemory& memory) {
 /// A collected task gets its id, and with it its place in the order of submission. The submission
 /// lock is held.
 void Engine::number(Task& task) {
-  task.id = ++m_last_id;
+  task.id = m_root.newest = m_numbers.peek(m_ids, m_root.newest);
+  ++m_ids.next;
   task.ticket_for.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);
   if (replays_plan(task))
@@ -203,7 +204,7 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     std::unique_lock lock(m_submission);
     if (frame == nullptr) make_room(lock);
     if (!pass.collects) return false;
-    Admitted const admitted = admit(spec, m_root);
+    Admitted const admitted = admit(spec, m_root, frame);
     whole = admitted.task;
     rest = admitted.rest;
     region->owner = whole;
@@ -220,7 +221,7 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     whole->inner = std::move(region);
     whole->is_split = true;
     // The parts that are launched as a graph are complete with it.
-    if (!as_graph) m_submitted.store(submitted() + parts.size(), std::memory_order_release);
+    if (!as_graph) count_submitted(parts.size());
     collects_no_more(pass);
   }
   if (m_watched)
@@ -277,9 +278,10 @@ void Engine::admit_collected(Pass& pass, std::vector<Admitted>& admitted) {
       requests.push_back({access.entry->area, access.mode, access.entry->resource, &resource_ops});
     TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
     spec.accesses = requests;
-    FoundEntries const found = find_entries(spec, m_root, m_last_id);
+    FoundEntries const found =
+        find_entries(spec, m_root, m_numbers.peek(m_ids, m_root.newest) - 1);
     number(task);
-    m_submitted.store(submitted() + 1, std::memory_order_release);
+    count_submitted(1);
     admitted.push_back({&task, Task::being_submitted - connect(task, spec, m_root, found)});
   }
 }

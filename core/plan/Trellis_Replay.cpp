@@ -151,8 +151,7 @@ void Engine::number_runs(PlanState& plan, Task const& whole, std::uint64_t round
   TaskId before = 0;
   {
     std::lock_guard const lock(m_submission);
-    before = m_last_id;
-    m_last_id += rounds * count;
+    before = m_numbers.take(rounds * count);
     if (m_recorder)
       for (std::uint64_t round = 0; round < rounds; ++round)
         for (Task* task : plan.tasks) {
@@ -200,7 +199,7 @@ Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split) close_region(task);
+  if (task.is_split.load(std::memory_order_acquire)) close_region(task, slot);
   task.launched = false;
   std::size_t const granted = ready.size();
 

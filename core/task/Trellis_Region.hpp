@@ -7,10 +7,12 @@
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_Task.hpp>
+#include <threads/Trellis_Unlocked.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace trellis::Impl {
@@ -20,12 +22,16 @@ namespace trellis::Impl {
 /// of a task touch lies within what the task declared, so the edges of the task itself keep its
 /// parts apart from everybody else.
 ///
+/// INVARIANT (locks). A region of parts is guarded by the `parts_lock` of its owner, all others by
+/// the lock of the graph; when the graph is recorded, has rules, or runs serially, submission takes
+/// that in addition. `kind` and `owner` are set before there are tasks. Of two locks that one thread
+/// holds, that of the inner region is taken first, and that of the graph last.
+///
 /// INVARIANT (parts). `open` counts the body of the owner and its unfinished parts. It starts at 1,
-/// for the body; a part adds 1 under the submission lock while the body runs (or a part of it
-/// does), so before the count can reach 0. All decrements are acquire-release: the thread that
-/// brings it to 0 happens after the body and all parts, and completes the owner. Only then the
-/// region is given back, under the submission lock. All else is guarded by the submission lock, but
-/// for `kind` and `owner`, which are set before there are tasks.
+/// for the body; a part adds 1 under the lock while the body runs (or a part of it does), so before
+/// the count can reach 0. All decrements are acquire-release: the thread that brings it to 0 happens
+/// after the body and all parts, and completes the owner. Only then the region is given back, under
+/// the lock.
 struct Region {
   Region(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
       : table(tasks, failures, keep_all) {}
@@ -33,6 +39,7 @@ struct Region {
   RegionKind kind = RegionKind::parts;
   Task* owner = nullptr;  ///< whose body it is; null: the graph's
   AccessTable table;
+  TaskId newest = 0;               ///< of the tasks so far; ids grow within a region
   LiveAccess barrier{nullptr, 0};  ///< the newest synchronizing task
   std::vector<TaskId> recorded;    ///< tasks since then; only when the graph records
 
@@ -63,6 +70,7 @@ struct Region {
   /// As it was when it was made.
   void renew() {
     owner = nullptr;
+    newest = 0;
     table.clear();
     barrier = {nullptr, 0};
     recorded.clear();
@@ -79,6 +87,53 @@ struct Region {
 inline void put_into(Task& task, Region& region) {
   task.region = &region;
   task.region_kind = region.kind;
+}
+
+/// Holds the lock of a task's parts. On a thread of the user's that begins to submit it throws, as
+/// the lock of the graph does, when that thread submits to the graph already; `nested`: below
+/// another lock of the graph's.
+class PartsHold {
+ public:
+  enum How { first, nested };
+  PartsHold(Task& owner, SubmissionLock const& graph, How how = first)
+      : m_owner(owner), m_submitting(&graph) {
+    if (how == first && graph.is_held_here()) Submitting::refuse();
+    m_owner.parts_lock.lock();
+    ++t_quiet_locks;
+    m_submitting.begin();
+  }
+  PartsHold(PartsHold const&) = delete;
+  PartsHold& operator=(PartsHold const&) = delete;
+  ~PartsHold() {
+    m_submitting.end();
+    m_owner.parts_lock.unlock();
+    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();
+  }
+
+ private:
+  Task& m_owner;
+  Submitting m_submitting;
+};
+
+/// Holds what guards a region, and the lock of the graph below it: nobody submits to the region,
+/// and nothing that its tasks access gets another name. The thread must not hold the lock of this
+/// region, but may hold that of a region within it. `owner`: of parts; else null, see `guard_of`.
+class RegionHold {
+ public:
+  RegionHold(Task* owner, SubmissionLock& graph) {
+    if (owner != nullptr) m_parts.emplace(*owner, graph, PartsHold::nested);
+    m_graph.emplace(graph);
+  }
+
+ private:
+  std::optional<PartsHold> m_parts;
+  std::optional<NestedHold> m_graph;
+};
+
+/// The task whose `parts_lock` guards the region of this one, which is live; null: the graph's lock
+/// does.
+[[nodiscard]] inline Task* guard_of(Task const& task) {
+  return task.region_kind == RegionKind::parts ? task.region->owner : nullptr;
 }
 
 /// The task that this one is a part, or a run, of; null: of none.

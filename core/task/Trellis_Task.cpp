@@ -5,6 +5,9 @@
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 
+#include <mutex>
+#include <utility>
+
 namespace trellis::Impl {
 
 Task::Task() = default;
@@ -44,20 +47,52 @@ TaskSlab::~TaskSlab() {
   for (Task* block : m_blocks) delete[] block;
 }
 
+std::vector<Task*> TaskSlab::blocks() const {
+  std::lock_guard const lock(m_lock);
+  return m_blocks;
+}
+
+Task* TaskSlab::new_block() {
+  std::unique_ptr<Task[]> block(new Task[block_size]);
+  for (int k = 0; k + 1 < block_size; ++k) block[k].next = &block[k + 1];
+  std::lock_guard const lock(m_lock);
+  m_blocks.push_back(block.get());
+  return block.release();
+}
+
+Task* TaskSlab::take_kept() {
+  std::lock_guard const lock(m_lock);
+  return std::exchange(m_kept, nullptr);
+}
+
 Task& TaskSlab::acquire() {
   if (m_available == nullptr) m_available = m_freed.exchange(nullptr, std::memory_order_acquire);
-  if (m_available == nullptr) {
-    m_blocks.reserve(m_blocks.size() + 1);
-    Task* const block = new Task[block_size];
-    m_blocks.push_back(block);
-    for (int k = 0; k < block_size; ++k)
-      block[k].next = k + 1 < block_size ? &block[k + 1] : nullptr;
-    m_available = block;
-  }
+  if (m_available == nullptr) m_available = take_kept();
+  if (m_available == nullptr) m_available = new_block();
   Task& task = *m_available;
   m_available = task.next;
   if (m_available != nullptr) m_available->prefetch();  // a worker has written it last
   return task;
+}
+
+TaskSlab::Chain TaskSlab::acquire_chain() {
+  constexpr int enough = 32;
+  Task* all = take_kept();
+  if (all == nullptr) all = m_freed.exchange(nullptr, std::memory_order_acquire);
+  if (all == nullptr) all = new_block();
+  Chain chain{all, all, 1};
+  for (; chain.count < enough && chain.last->next != nullptr; ++chain.count)
+    chain.last = chain.last->next;
+  Task* const rest = std::exchange(chain.last->next, nullptr);
+  if (rest == nullptr) return chain;
+  Task* end = nullptr;
+  std::lock_guard const lock(m_lock);
+  if (m_kept != nullptr) {  // another thread has brought some meanwhile
+    for (end = rest; end->next != nullptr;) end = end->next;
+    end->next = m_kept;
+  }
+  m_kept = rest;
+  return chain;
 }
 
 void TaskSlab::recycle_chain(Task* first, Task* last) noexcept {

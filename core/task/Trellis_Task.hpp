@@ -11,6 +11,7 @@
 #include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_TaskOps.hpp>
+#include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
 #include <atomic>
@@ -75,10 +76,11 @@ struct TaskExtras {
 ///
 /// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`, which
 /// submission takes off at its end together with adding the number of edges, so it cannot reach 0
-/// before. All decrements are acquire-release: the thread that brings it to 0 happens after every
-/// predecessor and after the submission. While it is not 0 the task cannot start, and another edge
-/// may be added under the submission lock by adding 1, if the count is known not to reach 0
-/// meanwhile (or with a compare-and-swap that never starts from 0).
+/// before. (A task without edges has it set to 0 then: nobody else counts it down.) All decrements
+/// are acquire-release: the thread that brings it to 0 happens after every predecessor and after the
+/// submission. While it is not 0 the task cannot start, and another edge may be added under the lock
+/// of its region by adding 1, if the count is known not to reach 0 meanwhile (or with a
+/// compare-and-swap that never starts from 0).
 struct alignas(64) Task {
   Task();
   ~Task();
@@ -110,10 +112,14 @@ struct alignas(64) Task {
   bool synchronizing : 1 = false;
   bool asynchronous : 1 = false;  ///< so is its space
   bool keeps_body : 1 = false;    ///< its body is destroyed later, see KeptBodies
-  bool exclusive = false;  ///< may exclude others: has an exclusive access, or a rule asks for it
+  /// It may exclude others: it has an exclusive access, or a rule asks for it. This, the region and
+  /// its kind may be looked at by whoever looks for live tasks of one region; see Waiters.
+  Relaxed<bool> exclusive{false};
   // Read when a task is reused, so in the line of `next`, which has been read by then.
-  RegionKind region_kind = RegionKind::graph;  ///< of `region`; `rounds`: `node` is used
-  bool is_split = false;                       ///< `inner` is not null
+  Relaxed<RegionKind> region_kind{RegionKind::graph};  ///< of `region`; `rounds`: `node` is used
+  /// `inner` is not null. Set with release order after that, so that the thread that runs the body
+  /// may look without the lock.
+  std::atomic<bool> is_split{false};
   bool has_extras = false;  ///< else `extras` is null or holds nothing of this task's
   bool body_on_heap = false;
 
@@ -126,10 +132,16 @@ struct alignas(64) Task {
 
   // The rest is what most tasks neither read nor write. Flags and counts above tell whether there
   // is anything: a line that is only looked at would still have to be fetched for each task.
-  Region* region = nullptr;           ///< that it belongs to, which lives longer; null: the graph's
+  Relaxed<Region*> region{nullptr};   ///< that it belongs to, which lives longer; null: the graph's
   std::atomic<TaskId> ticket{0};      ///< in the handle of a task that was collected, see Pass
   std::atomic<TaskId> ticket_for{0};  ///< the id that this task got then
-  std::unique_ptr<Region> inner;      ///< its own parts; set and taken under the submission lock
+  /// Its own parts: set and taken under `parts_lock`, or by the graph under its own lock (a plan's,
+  /// and a pass's before it is published). So whoever looks at it without knowing that the task
+  /// runs holds both.
+  std::unique_ptr<Region> inner;
+  /// Guards `inner` and all that is in it, see Region. It is here and not there, as memory of a task
+  /// outlives the task: who has a stale pointer may take the lock, and then sees that it is stale.
+  SpinLock parts_lock;
   std::unique_ptr<TaskExtras> extras;
   PlanNode node;
   /// Of the plan that the task has been recorded in last: its `owner`, see PlanState. It is set
@@ -269,12 +281,13 @@ struct alignas(64) Task {
   }
 };
 
-/// Do accesses of the two make them dependent on each other? Requires the submission lock.
+/// Do accesses of the two make them dependent on each other? Requires that these do not change.
 [[nodiscard]] bool conflict(Task const& a, Task const& b);
 /// The same for one access of the first.
 [[nodiscard]] bool conflict(Task const& a, TaskAccess const& access, Task const& b);
 
-/// `task "name" (#id, file:line) [pattern; write "x", read "y"]`
+/// `task "name" (#id, file:line) [pattern; write "x", read "y"]`. Requires the lock of its region,
+/// see RegionHold.
 [[nodiscard]] std::string describe(Task const& task);
 
 }  // namespace trellis::Impl

@@ -11,7 +11,7 @@
 namespace trellis::Impl {
 
 /// Memory for tasks: grows by blocks, never shrinks, reuses the task freed last. `acquire` is
-/// called by one thread at a time (under the submission lock), `recycle_chain` by any.
+/// called by one thread at a time (under the graph's lock), the others by any.
 class TaskSlab {
  public:
   static constexpr int block_size = 64;
@@ -22,20 +22,33 @@ class TaskSlab {
   ~TaskSlab();
 
   [[nodiscard]] Task& acquire();
+  /// Tasks linked by `next`, for a thread that keeps them to itself.
+  struct Chain {
+    Task* first = nullptr;
+    Task* last = nullptr;
+    int count = 0;
+  };
+  [[nodiscard]] Chain acquire_chain();
   /// Gives back tasks linked by `next` from `first` to `last`.
   void recycle_chain(Task* first, Task* last) noexcept;
-  /// Visits every task ever made, live or not. Requires the submission lock.
+  /// Visits every task that there was when the call began, live or not.
   template <class F>
   void for_each(F&& f) {
-    for (Task* block : m_blocks)
+    for (Task* block : blocks())
       for (int k = 0; k < block_size; ++k) f(block[k]);
   }
-  [[nodiscard]] std::size_t allocated() const { return m_blocks.size() * block_size; }
+  [[nodiscard]] std::size_t allocated() const { return blocks().size() * block_size; }
 
  private:
-  Task* m_available = nullptr;                      ///< for the submitting thread alone
-  alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole by one: no ABA
-  std::vector<Task*> m_blocks;
+  [[nodiscard]] std::vector<Task*> blocks() const;
+  [[nodiscard]] Task* new_block();
+  [[nodiscard]] Task* take_kept();
+
+  Task* m_available = nullptr;                      ///< for `acquire` alone
+  alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole: no ABA
+  mutable SpinLock m_lock;
+  Task* m_kept = nullptr;        ///< guarded by m_lock: for chains
+  std::vector<Task*> m_blocks;   ///< guarded by m_lock
 };
 
 }  // namespace trellis::Impl

@@ -33,7 +33,7 @@ void destroy_put_aside() noexcept {
   for (PutAside const& each : objects) each.destroy(each.object);
 }
 
-void SubmissionLock::refuse() {
+void Submitting::refuse() {
   throw Error(Error::Kind::deadlock,
               "Trellis: a functor's copy or move constructor, a comparison of tags or states, or a "
               "rule uses the "

@@ -42,31 +42,81 @@ class QuietLock {
   Mutex m_mutex;
 };
 
-/// The lock of a graph's submissions. Some of the user's code runs under it: the copy or move of a
-/// functor into its task, comparisons of tags and states, rules. When that uses the graph again,
-/// the thread would wait for itself; `lock` throws an `Error` that says so.
-class SubmissionLock {
+/// The locks under which the calling thread submits something, as a list on its stack. Some of the
+/// user's code runs under them: the copy or move of a functor into its task, comparisons of tags and
+/// states, rules. When that uses the graph again, the thread might wait for itself, so the graph
+/// asks here first.
+class Submitting {
  public:
-  void lock() {
-    if (is_held_here()) refuse();
-    m_lock.lock();
-    m_outer = std::exchange(t_held, this);
+  explicit Submitting(void const* graph) : m_graph(graph) {}
+  Submitting(Submitting const&) = delete;
+  Submitting& operator=(Submitting const&) = delete;
+
+  void begin() { m_outer = std::exchange(t_innermost, this); }
+  void end() { t_innermost = m_outer; }
+  /// Does the thread hold such a lock of this graph?
+  [[nodiscard]] static bool to(void const* graph) {
+    Submitting const* each = t_innermost;
+    while (each != nullptr && each->m_graph != graph) each = each->m_outer;
+    return each != nullptr;
   }
-  void unlock() {
-    t_held = m_outer;
-    m_lock.unlock();
+  /// Has the thread begun this one, and not ended it?
+  [[nodiscard]] bool is_here() const {
+    Submitting const* each = t_innermost;
+    while (each != nullptr && each != this) each = each->m_outer;
+    return each != nullptr;
   }
-  [[nodiscard]] bool is_held_here() const {
-    for (SubmissionLock const* held = t_held; held != nullptr; held = held->m_outer)
-      if (held == this) return true;
-    return false;
-  }
+  /// Throws the `Error` for code of the user's that uses the graph.
   [[noreturn]] static void refuse();
 
  private:
-  static constinit inline thread_local SubmissionLock const* t_held = nullptr;
+  static constinit inline thread_local Submitting const* t_innermost = nullptr;
+  void const* const m_graph;
+  Submitting const* m_outer = nullptr;
+};
+
+/// The lock of a graph: of its root region, its plans and passes. It stands for the graph in
+/// `Submitting`.
+class SubmissionLock {
+ public:
+  /// Throws when the thread submits to the graph already.
+  void lock() {
+    if (is_held_here()) Submitting::refuse();
+    lock_nested();
+  }
+  /// The same for the engine, below the locks of regions. The thread must not hold this one.
+  void lock_nested() {
+    m_lock.lock();
+    m_submitting.begin();
+  }
+  void unlock() {
+    m_submitting.end();
+    m_lock.unlock();
+  }
+  /// This lock, or that of a region of the graph.
+  [[nodiscard]] bool is_held_here() const { return Submitting::to(this); }
+  [[nodiscard]] bool is_locked_here() const { return m_submitting.is_here(); }
+
+ private:
   QuietLock<SpinLock> m_lock;
-  SubmissionLock const* m_outer = nullptr;  ///< of another graph, held by the same thread
+  Submitting m_submitting{this};
+};
+
+/// Holds the lock of a graph below those of its regions, unless the thread has it already.
+class NestedHold {
+ public:
+  explicit NestedHold(SubmissionLock& graph, bool wanted = true)
+      : m_graph(wanted && !graph.is_locked_here() ? &graph : nullptr) {
+    if (m_graph != nullptr) m_graph->lock_nested();
+  }
+  NestedHold(NestedHold const&) = delete;
+  NestedHold& operator=(NestedHold const&) = delete;
+  ~NestedHold() {
+    if (m_graph != nullptr) m_graph->unlock();
+  }
+
+ private:
+  SubmissionLock* const m_graph;
 };
 
 }  // namespace trellis::Impl

@@ -45,10 +45,10 @@ void Workers::stop() {
   }
 }
 
-std::uint64_t Workers::completed() const {
+std::uint64_t Workers::sum(std::atomic<std::uint64_t> Slot::*count) const {
   std::uint64_t sum = 0;
-  int const count = slot_count();
-  for (int k = 0; k < count; ++k) sum += slot(k).completed.load(std::memory_order_acquire);
+  int const slots = slot_count();
+  for (int k = 0; k < slots; ++k) sum += (slot(k).*count).load(std::memory_order_acquire);
   return sum;
 }
 

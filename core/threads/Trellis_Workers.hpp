@@ -5,7 +5,10 @@
 #include <Trellis_Space.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_KeptBodies.hpp>
+#include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskNumbers.hpp>
+#include <task/Trellis_TaskSlab.hpp>
 
 #include <array>
 #include <chrono>
@@ -32,7 +35,11 @@ struct alignas(128) Slot {
   bool has_permit = false;  ///< its thread runs tasks, see Workers; for this thread alone
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
   bool waits = false;      ///< its thread is in wait(); for this thread alone
-  std::atomic<std::uint64_t> completed{0};  ///< tasks; written by this slot's thread alone
+  // Numbers of tasks and edges. They are written by this slot's thread alone, the submitted ones
+  // before the task can start, so that who counts the completed ones first misses no task.
+  std::atomic<std::uint64_t> completed{0};
+  std::atomic<std::uint64_t> submitted{0};  ///< as parts of tasks
+  std::atomic<std::uint64_t> edges{0};      ///< to these
   KeptTasks kept;
   std::vector<Task*> ready;  ///< scratch of a completion
   /// Ready tasks that this thread has in hand while it runs destructors of the user's, see
@@ -43,9 +50,10 @@ struct alignas(128) Slot {
   int until_pause = 0;  ///< tasks
   std::chrono::steady_clock::time_point paused_at{};
   std::uint64_t seen_submitted = 0;
-  Task* freed_first = nullptr;  ///< tasks to give back to the slab, a chain
-  Task* freed_last = nullptr;
-  int freed_count = 0;
+  // For the parts that this thread submits: what it has freed comes first.
+  TaskSlab::Chain cells;
+  TaskNumbers::Block numbers;
+  std::vector<std::unique_ptr<Region>> regions;  ///< of tasks that are over
 
   // Guarded by the mutex of Workers.
   std::condition_variable wakeup;
@@ -165,10 +173,13 @@ class Workers {
   [[nodiscard]] Slot& slot(int k) { return *m_slots[static_cast<std::size_t>(k)]; }
   [[nodiscard]] int permits() const { return m_permits; }
   [[nodiscard]] int threads_per_worker() const { return m_threads_per_worker; }
-  [[nodiscard]] std::uint64_t completed() const;
+  [[nodiscard]] std::uint64_t completed() const { return sum(&Slot::completed); }
+  [[nodiscard]] std::uint64_t submitted() const { return sum(&Slot::submitted); }
+  [[nodiscard]] std::uint64_t edges() const { return sum(&Slot::edges); }
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Slot::*count) const;
   void wake_one();
   void background(Slot& slot);
   void work(Slot& slot, Until const* until);

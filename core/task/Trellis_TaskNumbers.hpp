@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_TASKNUMBERS_HPP
+#define TRELLIS_IMPL_TASKNUMBERS_HPP
+
+#include <Trellis_TaskId.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace trellis::Impl {
+
+/// The ids of a graph's tasks. Threads take them in blocks, so that two of them that submit into
+/// different regions share no line of memory for it.
+///
+/// INVARIANT. Each id is given to one task. Within a region ids grow in the order of submission, and
+/// an id is larger than those of the tasks that are named in `after`, and of the task whose body
+/// submits: a thread asks for one above these, and takes a new block where its own has none. A new
+/// block is above all that have been taken.
+class TaskNumbers {
+ public:
+  struct Block {
+    TaskId next = 1;
+    TaskId end = 1;
+  };
+
+  /// `dense`: without gaps, for records and the serial order; whoever asks holds the graph's lock.
+  explicit TaskNumbers(bool dense) : m_block_size(dense ? 1 : 64) {}
+
+  /// The next id of a block, which belongs to the caller, above another id. It has been given when
+  /// the caller adds 1 to `next`.
+  [[nodiscard]] TaskId peek(Block& block, TaskId above) {
+    if (block.next >= block.end || block.next <= above) {
+      TaskId const before = take(m_block_size);
+      block = {before + 1, before + 1 + m_block_size};
+    }
+    return block.next;
+  }
+  /// Returns the number before the first one.
+  TaskId take(std::uint64_t count) { return m_last.fetch_add(count, std::memory_order_relaxed); }
+
+ private:
+  std::uint64_t const m_block_size;
+  std::atomic<TaskId> m_last{0};
+};
+
+}  // namespace trellis::Impl
+
+#endif
