@@ -223,7 +223,7 @@ void Engine::idle(Slot& slot) {
 void Engine::run(Task* task, Slot& slot, Condition stop) {
   stop_polling();
   while (task != nullptr) {
-    if (--slot.until_pause < 0) stay_behind(slot);
+    if (--slot.until_pause < 0 && Frame::top == nullptr) stay_behind(slot);
     ++t_quiet_locks;
     task = run_one(*task, slot);
     if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, task);

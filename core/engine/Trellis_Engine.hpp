@@ -82,6 +82,9 @@ class Engine final : private TaskSource {
   // For the body of a running task, see TaskScope.
   /// The innermost task of any graph whose body the calling thread runs.
   [[nodiscard]] static TaskHandle running();
+  /// The engine of this graph, if the calling thread runs one of its tasks.
+  [[nodiscard]] static Engine* running_here(GraphControl const* control,
+                                            std::uint64_t generation) noexcept;
   void demote(TaskHandle const& self, std::span<AccessRequest const> to);
   void release(TaskHandle const& self, std::span<AccessRequest const> what);
   void add_local(TaskHandle const& self, AccessRequest const& what);

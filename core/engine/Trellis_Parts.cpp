@@ -23,6 +23,17 @@ TaskHandle Engine::running() {
   return {frame.engine.m_control, frame.engine.m_generation, &frame.task, frame.task.id};
 }
 
+Engine* EnginePin::running_here(GraphControl const* control, std::uint64_t generation) noexcept {
+  return Engine::running_here(control, generation);
+}
+
+Engine* Engine::running_here(GraphControl const* control, std::uint64_t generation) noexcept {
+  for (Frame const* frame = Frame::top; frame != nullptr; frame = frame->outer)
+    if (frame->engine.m_control == control && frame->engine.m_generation == generation)
+      return &frame->engine;
+  return nullptr;
+}
+
 /// The task cannot become complete meanwhile if the calling thread runs its body.
 Task& Engine::require_live(TaskHandle const& self, char const* what) const {
   if (is_done(self))

@@ -19,7 +19,8 @@ class Engine;
 /// null, then waits until `users` is 0, and then destroys the engine. All four are sequentially
 /// consistent: either the user finds null, or the closing thread finds the user. A user that waits
 /// for a task does not keep the closing thread for longer than the tasks do, which are complete by
-/// then.
+/// then. A thread that runs a task of the graph need not count itself: the closing thread waits for
+/// that task.
 struct GraphControl {
   std::atomic<Engine*> engine{nullptr};  ///< null: no graph, or it is closed
   std::atomic<std::uint64_t> generation{0};
@@ -29,8 +30,10 @@ struct GraphControl {
 /// Keeps the engine of a graph from being destroyed; null when the graph is gone.
 class EnginePin {
  public:
-  EnginePin(GraphControl* control, std::uint64_t generation) noexcept : m_control(control) {
-    if (control == nullptr) return;
+  EnginePin(GraphControl* control, std::uint64_t generation) noexcept
+      : m_engine(running_here(control, generation)) {
+    if (control == nullptr || m_engine != nullptr) return;
+    m_control = control;
     control->users.fetch_add(1, std::memory_order_seq_cst);
     m_engine = control->engine.load(std::memory_order_seq_cst);
     // A later graph has counted itself before its engine was to be seen.
@@ -45,8 +48,12 @@ class EnginePin {
   Engine* operator->() const { return m_engine; }
 
  private:
-  GraphControl* m_control;
-  Engine* m_engine = nullptr;
+  /// The engine of this graph, if the calling thread runs one of its tasks.
+  [[nodiscard]] static Engine* running_here(GraphControl const* control,
+                                            std::uint64_t generation) noexcept;
+
+  GraphControl* m_control = nullptr;  ///< that this has been counted in
+  Engine* m_engine;
 };
 
 inline EnginePin TaskHandle::pin() const {

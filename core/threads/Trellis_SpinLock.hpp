@@ -41,11 +41,13 @@ inline void cpu_relax() noexcept {
 /// One byte. For sections of a few dozen instructions. After a short spin it yields, so that a
 /// holder that the kernel took off its core can finish.
 ///
-/// Memory order: `lock` acquires what the last `unlock` released.
+/// Memory order: `lock` acquires what the last `unlock` released. All that take locks are in the
+/// single order of sequentially consistent operations: TaskDeque relies on that. (It is free where
+/// an exchange is what it is on x86 and on ARM.)
 class SpinLock {
  public:
   void lock() noexcept {
-    for (int spins = 0; m_locked.exchange(true, std::memory_order_acquire); ++spins) {
+    for (int spins = 0; m_locked.exchange(true, std::memory_order_seq_cst); ++spins) {
       while (m_locked.load(std::memory_order_relaxed)) {
         if (++spins < 64)
           cpu_relax();
@@ -56,7 +58,7 @@ class SpinLock {
   }
   bool try_lock() noexcept {
     return !m_locked.load(std::memory_order_relaxed) &&
-           !m_locked.exchange(true, std::memory_order_acquire);
+           !m_locked.exchange(true, std::memory_order_seq_cst);
   }
   void unlock() noexcept { m_locked.store(false, std::memory_order_release); }
 

@@ -16,6 +16,11 @@ namespace trellis::Impl {
 
 /// A growing ring of tasks under a spin lock. The owner works at the back, thieves take from the
 /// front.
+///
+/// INVARIANT (`empty` misses no push, see Workers). Locking is sequentially consistent, and so is
+/// what Workers reads after a push and writes before it asks `empty`. So either that reading sees
+/// that somebody is going to sleep; or the lock was taken for the push before `empty` takes it, and
+/// `empty` waits for the end of the push.
 class alignas(128) TaskDeque {
  public:
   /// The last of `tasks` comes out first at the back.
@@ -23,8 +28,7 @@ class alignas(128) TaskDeque {
     std::lock_guard const lock(m_lock);
     while (m_count + tasks.size() > m_ring.size()) grow();
     for (ReadyTask const task : tasks) m_ring[(m_first + m_count++) & (m_ring.size() - 1)] = task;
-    // Sequentially consistent, as `empty` must see it: see Workers.
-    m_size.store(m_count, std::memory_order_seq_cst);
+    m_size.store(m_count, std::memory_order_relaxed);
   }
   ReadyTask pop_back() {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
@@ -66,7 +70,11 @@ class alignas(128) TaskDeque {
     }
     return {};
   }
-  [[nodiscard]] bool empty() const { return m_size.load(std::memory_order_seq_cst) == 0; }
+  [[nodiscard]] bool empty() const {
+    if (m_size.load(std::memory_order_relaxed) != 0) return false;
+    std::lock_guard const lock(m_lock);
+    return m_count == 0;
+  }
 
  private:
   ReadyTask& at(std::size_t place) { return m_ring[(m_first + place) & (m_ring.size() - 1)]; }
@@ -84,7 +92,7 @@ class alignas(128) TaskDeque {
     m_first = 0;
   }
 
-  Impl::SpinLock m_lock;
+  mutable Impl::SpinLock m_lock;
   std::atomic<std::size_t> m_size{0};
   std::size_t m_first = 0;
   std::size_t m_count = 0;
