@@ -42,6 +42,7 @@ namespace trellis::Impl {
 class Pass;
 class PassMemory;
 class PassPlan;
+struct PlanGraph;
 struct PlanRecording;
 struct PlanState;
 

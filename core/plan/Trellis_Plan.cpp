@@ -331,8 +331,8 @@ void Engine::dismantle(PlanState& plan) {
   Task* first = plan.owner;
   {
     auto const streams = m_streams.lock();
-    AsyncStreams::release(plan.graph);
-    for (auto const& piece : plan.pieces) AsyncStreams::release(piece->graph);
+    plan.graph.release();
+    for (auto const& piece : plan.pieces) piece->graph.release();
   }
   for (Task* task : plan.tasks) {
     destroy_body(*task, own_slot());  // without a lock: it may free Views, and other plans
