@@ -73,7 +73,8 @@ void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
 
 void Engine::leaves(Slot& slot) {
   stop_polling();
-  if (Frame::top == nullptr) destroy_kept(slot, slot);  // else above a task, see run_one
+  if (Frame::top == nullptr)
+    m_destructors.destroy_kept(slot, slot);  // else above a task, see run_one
 }
 
 void Engine::stop_polling() {
@@ -109,7 +110,7 @@ bool Engine::poll(Slot& slot) {
       complete_passed(retired, slot);
   }
   Task* nothing = nullptr;
-  if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, nothing);
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(slot, nothing);
   if (!any) {
     m_poller.found_nothing();
     if (somebody_waits) m_streams.host_is_idle();
@@ -119,7 +120,7 @@ bool Engine::poll(Slot& slot) {
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   if (!m_streams.busy()) {
     stop_polling();
-    if (Frame::top == nullptr) destroy_kept_of_devices(slot);
+    if (Frame::top == nullptr) m_destructors.destroy_kept_of_devices(slot);
   }
   return any;
 }

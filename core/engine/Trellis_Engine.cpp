@@ -26,6 +26,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_numbers_runs(m_watched || m_serial),
       m_root(m_slab, m_failures, *options.record),
       m_waiters(m_submission, m_slab, m_exclusion, m_serial),
+      m_destructors(*this, m_submission, m_slab, m_workers, m_serial),
       m_streams(*options.streams, m_recorder.get()),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
@@ -34,8 +35,6 @@ Engine::Engine(TaskGraphOptions const& options)
                     "\" given to " + m_options.name +
                     " serves another graph; each graph needs a policy object of its own");
   m_root.kind = RegionKind::graph;
-  m_nobody.id = ~TaskId{0};  // and its `live_id` is 0: it is over
-  m_nobody.label = Label(std::string("tags, states and exceptions"));
   m_policy->start(m_workers.max_slots());
 }
 
@@ -52,7 +51,7 @@ void Engine::close() noexcept {
   }
   // What a destructor of the user's submits is finished as well.
   do {
-    finish_all();
+    m_destructors.drain();
     dismantle_all();
     for (FailurePtr const& failure : m_failures.report().origins)
       if (!failure->observed.load(std::memory_order_relaxed))
@@ -64,7 +63,7 @@ void Engine::close() noexcept {
   // Threads that use a future, or drop a plan, may still be in here.
   m_control->engine.store(nullptr, std::memory_order_seq_cst);
   while (m_control->users.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
-  finish_all();
+  m_destructors.drain();
   dismantle_all();
   m_workers.stop();
 }
@@ -226,7 +225,7 @@ void Engine::run(Task* task, Slot& slot, Condition stop) {
     if (--slot.until_pause < 0) stay_behind(slot);
     ++t_quiet_locks;
     task = run_one(*task, slot);
-    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, task);
+    if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(slot, task);
     if (task != nullptr && stop()) {
       push(*task, &slot);
       return;
@@ -272,7 +271,7 @@ Task* Engine::run_one(Task& task, Slot& slot) {
     Task* in_hand = &task;
     {
       Holding const holding(slot, in_hand);
-      destroy_kept(slot, slot);
+      m_destructors.destroy_kept(slot, slot);
     }
     if (in_hand == nullptr) return nullptr;
   }
@@ -417,7 +416,7 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   // Above a task that waits nobody would destroy what is kept before that is over.
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split &&
                           (task.asynchronous || Frame::top == nullptr);
-  if (!keeps_body) destroy_body(task, slot);  // before the successors go on
+  if (!keeps_body) m_destructors.destroy_body(task, slot);  // before the successors go on
   std::vector<Task*>& ready = slot.ready;
   ready.clear();
   task.state.store(state, std::memory_order_relaxed);
@@ -434,10 +433,10 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   task.for_each_successor([&](Task* successor) { trigger(*successor, failure, ready); });
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, slot);
-  if (task.has_extras && task.extras->has_objects()) destroy_extras(task, slot, next);
+  if (task.has_extras && task.extras->has_objects()) m_destructors.destroy_extras(task, slot, next);
   bool too_many_kept = false;
   if (keeps_body)
-    too_many_kept = !keep_body(task, slot);
+    too_many_kept = !m_destructors.keep_body(task, slot);
   else
     give_back(task, slot);
   std::uint64_t const completed = slot.completed.load(std::memory_order_relaxed) + 1;
@@ -446,8 +445,9 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
     m_workers.wake_waiters();
   if (too_many_kept && Frame::top == nullptr) {  // else later, see run_one
     Holding const holding(slot, next);
-    destroy_kept(slot, slot);
-    if (!m_streams.busy() || m_kept_of_devices.is_full()) destroy_kept_of_devices(slot);
+    m_destructors.destroy_kept(slot, slot);
+    if (!m_streams.busy() || m_destructors.too_many_of_devices())
+      m_destructors.destroy_kept_of_devices(slot);
   }
   return next;
 }

@@ -11,6 +11,7 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_AsyncStreams.hpp>
 #include <device/Trellis_Poller.hpp>
+#include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
 #include <engine/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
@@ -133,9 +134,13 @@ class Engine final : private TaskSource {
   [[nodiscard]] Recorder const& recorder() const;
   [[nodiscard]] std::vector<std::string> rows() const;
 
- private:
+  // Verbs, for the classes that do a part of the engine's work and keep what belongs to that.
   struct Frame;  ///< a task that the calling thread runs
+  [[nodiscard]] Slot& own_slot();
+  void wait_outside(Until const& until);
+  [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
+ private:
   // TaskSource
   Task* pop(Slot& slot) override;
   void run(Task* task, Slot& slot, Condition stop) override;
@@ -292,34 +297,7 @@ class Engine final : private TaskSource {
   static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
   [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
   void give_back(Task& task, Slot& slot);
-
-  // Bodies that outlive their tasks.
-  [[nodiscard]] bool may_keep_body(Task& task, TaskSpec const& spec) const;
-  [[nodiscard]] bool keep_body(Task& task, Slot& slot);
-  void destroy_body(Task& task, Slot& slot);
-  void destroy_extras(Task& task, Slot& slot, Task*& next);
-  void destroy_kept(Slot& slot, Slot& on);
-  void destroy_kept_of_workers();
-  void destroy_kept_of_devices(Slot& on);
-  void destroy_kept();
-  void destroy_bodies(Task* first, Slot& on);
-  [[nodiscard]] bool others_have_destroyed() const;
-  void finish_all();
-  struct Destroyer;
-  /// A ready task that this thread has in hand while it runs destructors of the user's. One that
-  /// waits may wait for this task, so before it sleeps the task is given to the policy, and the
-  /// variable becomes null.
-  struct Holding {
-    Holding(Slot& in_slot, Task*& task) : slot(in_slot) { slot.holding.push_back(&task); }
-    Holding(Holding const&) = delete;
-    Holding& operator=(Holding const&) = delete;
-    ~Holding() { slot.holding.pop_back(); }
-    Slot& slot;
-  };
   void let_go_what_is_held(Slot& slot);
-  struct Quiet;
-  void destroy_put_aside_on(Slot& slot, Task*& in_hand);
-  [[nodiscard]] Slot& own_slot();
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
 
   // Asynchronous spaces.
@@ -335,7 +313,6 @@ class Engine final : private TaskSource {
 
   // Waiting.
   void wait_until_done(TaskHandle const& handle);
-  void wait_outside(Until const& until);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole);
   void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
@@ -349,7 +326,6 @@ class Engine final : private TaskSource {
     std::uint64_t const done = completed();
     return submitted() - done;
   }
-  [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
   GraphControl* m_control = nullptr;
   std::uint64_t m_generation = 0;
@@ -388,14 +364,11 @@ class Engine final : private TaskSource {
 
   Waiters m_waiters;
 
-  KeptDeviceTasks m_kept_of_devices;
-  /// calls, on all threads, that have taken kept tasks, or are about to
-  std::atomic<int> m_destroyers{0};
+  Destructors m_destructors;
 
   AsyncStreams m_streams;
   Poller m_poller;
   std::mutex m_serial_mutex;
-  Task m_nobody;      ///< in whose name tags, states and exceptions are destroyed
   Workers m_workers;  ///< last: its threads use everything above
 };
 

@@ -102,7 +102,7 @@ TaskHandle Engine::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
     return submit_now(std::move(spec));
   }
   if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(*this) == nullptr)
-    destroy_kept_of_workers();
+    m_destructors.destroy_kept_of_workers();
   return handle;
 }
 

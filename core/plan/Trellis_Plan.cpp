@@ -51,7 +51,7 @@ std::shared_ptr<PlanState> Engine::record(Label&& label, FunctionRef<void()> bod
     PlanRecording recording(*this);
     plan = recording.plan = new_plan(std::move(label));
     body();
-    destroy_kept();  // they would count as somebody else's references
+    m_destructors.destroy_kept();  // they would count as somebody else's references
     finish(recording);
   }
   capture(*plan);
@@ -335,7 +335,8 @@ void Engine::dismantle(PlanState& plan) {
     for (auto const& piece : plan.pieces) piece->graph.release();
   }
   for (Task* task : plan.tasks) {
-    destroy_body(*task, own_slot());  // without a lock: it may free Views, and other plans
+    // Without a lock: it may free Views, and other plans.
+    m_destructors.destroy_body(*task, own_slot());
     task->free_body();
     task->failure = nullptr;
     task->label = {};
