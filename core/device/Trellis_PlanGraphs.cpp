@@ -101,7 +101,7 @@ void Engine::capture(PlanState& plan) {
   bool const whole = std::all_of(plan.tasks.begin(), plan.tasks.end(), [&](Task const* task) {
     return can_be_captured(*task) && task->space == space;
   });
-  auto const streams = m_streams.lock();
+  auto const streams = m_device_tasks.streams().lock();
   if (!whole) return make_pieces(plan);
   plan.graph.space = space;
   if (!capture_or_drop(plan.graph, plan.tasks) || !plan.rounds_overlap) return;

@@ -9,8 +9,7 @@
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <device/Trellis_AsyncStreams.hpp>
-#include <device/Trellis_Poller.hpp>
+#include <device/Trellis_DeviceTasks.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
 #include <engine/Trellis_Waiters.hpp>
@@ -136,6 +135,27 @@ class Engine final : private TaskSource {
 
   // Verbs, for the classes that do a part of the engine's work and keep what belongs to that.
   struct Frame;  ///< a task that the calling thread runs
+  /// Tells the recorder and the observer.
+  void changed(Task const& task, TaskState state, int row = -1) {
+    if (m_watched) watch(task, state, row);
+  }
+  void push(Task& task, Slot* slot);
+  Task* complete(Task& task, Slot& slot, TaskState state, int row) {
+    switch (task.region_kind) {
+      case RegionKind::graph:
+        return complete_one(task, slot, state, row);
+      case RegionKind::parts:
+        return complete_part(task, slot, state, row);
+      case RegionKind::rounds:
+        return complete_run(task, slot, state, row);
+    }
+    return nullptr;
+  }
+  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
+  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
+  static void inherit(Task& task, FailurePtr const& failure);
+  /// In a handler: of what the task has thrown.
+  FailurePtr current_failure(Task const& task, std::string const& remark = {});
   [[nodiscard]] Slot& own_slot();
   void wait_outside(Until const& until);
   [[nodiscard]] bool all_done() const { return in_flight() == 0; }
@@ -169,7 +189,6 @@ class Engine final : private TaskSource {
   void synchronize(Task& task, Region& region, std::int32_t& edges);
   void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
-  static void inherit(Task& task, FailurePtr const& failure);
 
   // Plans.
   friend struct PlanRecording;
@@ -270,46 +289,20 @@ class Engine final : private TaskSource {
   void demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan);
 
   // What happens, for the recorder and the observer.
-  void changed(Task const& task, TaskState state, int row = -1) {
-    if (m_watched) watch(task, state, row);
-  }
   void watch(Task const& task, TaskState state, int row);
 
   // From ready to done.
   void make_ready(Task& task, Slot* slot);
-  void push(Task& task, Slot* slot);
   Task* run_one(Task& task, Slot& slot);
   void stay_behind(Slot& slot);
-  Task* complete(Task& task, Slot& slot, TaskState state, int row) {
-    switch (task.region_kind) {
-      case RegionKind::graph:
-        return complete_one(task, slot, state, row);
-      case RegionKind::parts:
-        return complete_part(task, slot, state, row);
-      case RegionKind::rounds:
-        return complete_run(task, slot, state, row);
-    }
-    return nullptr;
-  }
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
-  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
-  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
   void give_back(Task& task, Slot& slot);
   void let_go_what_is_held(Slot& slot);
-  FailurePtr current_failure(Task const& task, std::string const& remark = {});
 
   // Asynchronous spaces.
   [[nodiscard]] static Slot& no_slot();
-  [[nodiscard]] bool launches_here(Task const& task) const;
-  void launch(Task& first, Slot& slot);
-  void launch_one(Task& task, Slot& slot, std::vector<Task*>& ready);
-  bool poll(Slot& slot);
-  void inherit_on_device(Task& task);
-  void stop_polling();
-  void complete_passed(AsyncStreams::Retired const& passed, Slot& slot);
-  void complete_failed(AsyncStreams::Retired const& failed, Slot& slot);
 
   // Waiting.
   void wait_until_done(TaskHandle const& handle);
@@ -366,8 +359,7 @@ class Engine final : private TaskSource {
 
   Destructors m_destructors;
 
-  AsyncStreams m_streams;
-  Poller m_poller;
+  DeviceTasks m_device_tasks;
   std::mutex m_serial_mutex;
   Workers m_workers;  ///< last: its threads use everything above
 };

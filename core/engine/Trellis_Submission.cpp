@@ -15,7 +15,8 @@
 namespace trellis::Impl {
 
 TaskHandle Engine::submit(TaskSpec&& spec) {
-  if (spec.instance != nullptr) spec.stream = m_streams.stream_for(*spec.space, spec.instance);
+  if (spec.instance != nullptr)
+    spec.stream = m_device_tasks.streams().stream_for(*spec.space, spec.instance);
   std::vector<TaskHandle> settled;
   if (!spec.after.empty()) {
     for (TaskHandle const& before : spec.after) settled.push_back(settle(before));

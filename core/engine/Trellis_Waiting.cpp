@@ -240,7 +240,7 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
 void Engine::let_go_what_is_held(Slot& slot) {
-  stop_polling();
+  m_device_tasks.stop_polling();
   for (Task** held : slot.holding)
     if (Task* const task = std::exchange(*held, nullptr)) push(*task, &slot);
 }

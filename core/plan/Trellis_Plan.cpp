@@ -330,7 +330,7 @@ void Engine::dismantle(PlanState& plan) {
   }
   Task* first = plan.owner;
   {
-    auto const streams = m_streams.lock();
+    auto const streams = m_device_tasks.streams().lock();
     plan.graph.release();
     for (auto const& piece : plan.pieces) piece->graph.release();
   }
