@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_AsyncStreams.hpp>
-#include <plan/Trellis_PlanState.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
 #include <algorithm>
-#include <limits>
-#include <unordered_map>
 #include <utility>
 
 namespace trellis::Impl {
@@ -32,7 +29,7 @@ bool overwrites(Task const& later, Task const& task) {
 }  // namespace
 
 AsyncStreams::~AsyncStreams() {
-  for (Clock const& clock : m_clocks) clock.space->release_event(clock.event);
+  m_clock.stop();  // its events have been recorded on the instances
   for (auto const& stream : m_streams) stream->space->destroy_instance(stream->instance);
 }
 
@@ -125,8 +122,8 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   if (own_clock)
     for (auto const& each : m_streams) ask(*each);
   Stream& stream = choose(task, threads_per_worker);
-  bool const timed = m_recorder != nullptr;
-  if (timed) set_clock(*task.space, stream.instance);
+  bool const timed = m_clock.runs();
+  if (timed) m_clock.set(*task.space, stream.instance);
   if (!stream.launched.empty() && !stream.last_has_event() &&
       !overwrites(task, *stream.launched.back()))
     record_last(stream);
@@ -144,7 +141,7 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
       wait_for(stream, *other, position);
     }
 
-  if (timed) task.launched_ns = m_recorder->now_ns();
+  if (timed) task.launched_ns = m_clock.now_ns();
   void* const start = timed ? task.space->record_event(stream.instance, true) : nullptr;
   auto const enter = [&](void* start_event) {
     task.start_event = start_event;
@@ -167,139 +164,6 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   }
   enter(start);
   launched(false);
-}
-
-// --- graphs --------------------------------------------------------------------------------------
-
-namespace {
-
-/// The tasks of a plan on a few instances that capture, with events for the order between these.
-class Lanes {
- public:
-  Lanes(SpaceAdapter& space, std::vector<void*>& instances, std::size_t most,
-        int threads_per_worker)
-      : m_space(space),
-        m_instances(instances),
-        m_most(most),
-        m_threads_per_worker(threads_per_worker) {}
-  Lanes(Lanes const&) = delete;
-  Lanes& operator=(Lanes const&) = delete;
-  ~Lanes() {
-    for (void* event : m_events) m_space.release_event(event);
-  }
-
-  /// The first one has been told to capture; others join when they wait for its first event.
-  void begin() { m_begin = record(0); }
-
-  /// Where the task goes, ordered behind others: one of these with nothing behind it, else a fresh
-  /// one, else the one whose last task is the oldest.
-  std::size_t place(std::vector<std::size_t> const& before) {
-    std::size_t lane = m_last.size();
-    for (std::size_t const task : before)
-      if (m_last[m_lane_of[task]] == task) lane = m_lane_of[task];
-    if (lane == m_last.size()) {
-      if (lane < m_most || lane == 0)
-        open();
-      else
-        lane = static_cast<std::size_t>(std::min_element(m_last.begin(), m_last.end()) -
-                                        m_last.begin());
-    }
-    for (std::size_t const task : before)
-      if (m_lane_of[task] != lane) m_space.enqueue_wait(m_instances[lane], m_event_of[task]);
-    return lane;
-  }
-  /// The next task has been launched there.
-  void placed(std::size_t lane, bool somebody_waits) {
-    m_last[lane] = m_lane_of.size();
-    m_lane_of.push_back(lane);
-    m_event_of.push_back(somebody_waits ? record(lane) : nullptr);
-  }
-  void join() {
-    for (std::size_t lane = 1; lane < m_last.size(); ++lane)
-      m_space.enqueue_wait(m_instances[0], record(lane));
-  }
-
- private:
-  void open() {
-    std::size_t const lane = m_last.size();
-    if (lane == m_instances.size())
-      m_instances.push_back(m_space.make_instance(m_threads_per_worker));
-    if (lane > 0) m_space.enqueue_wait(m_instances[lane], m_begin);
-    m_last.push_back(0);
-  }
-  void* record(std::size_t lane) {
-    m_events.push_back(nullptr);
-    return m_events.back() = m_space.record_event(m_instances[lane], false);
-  }
-
-  SpaceAdapter& m_space;
-  std::vector<void*>& m_instances;
-  std::size_t const m_most;
-  int const m_threads_per_worker;
-  void* m_begin = nullptr;
-  std::vector<std::size_t> m_last;     ///< by lane: the newest task
-  std::vector<std::size_t> m_lane_of;  ///< by task
-  std::vector<void*> m_event_of;       ///< by task
-  std::vector<void*> m_events;         ///< all
-};
-
-}  // namespace
-
-bool AsyncStreams::capture(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks,
-                           int threads_per_worker, FunctionRef<void(Task&, void*)> run) const {
-  SpaceAdapter& space = *graph.space;
-  std::unordered_map<Task const*, std::size_t> place_of;
-  for (Task const* task : tasks) place_of.emplace(task, place_of.size());
-  std::vector<std::vector<std::size_t>> in_round(tasks.size()), in_round_before(tasks.size());
-  for (std::size_t place = 0; place < tasks.size(); ++place) {
-    in_round_before[place].push_back(place);
-    for (std::uint32_t k = 0; k < tasks[place]->successor_count; ++k)
-      if (auto const next = place_of.find(tasks[place]->successor(k)); next != place_of.end())
-        (k < tasks[place]->node.own_round ? in_round : in_round_before)[next->second].push_back(
-            place);
-  }
-
-  PlanGraph::Captured& captured = rounds == 1 ? graph.one : graph.several;
-  std::vector<void*>& instances = captured.instances;
-  if (instances.empty()) instances.push_back(space.make_instance(threads_per_worker));
-  if (!space.begin_capture(instances[0])) return false;
-  try {
-    Lanes lanes(space, instances, m_streams_per_space, threads_per_worker);
-    lanes.begin();
-    std::vector<std::size_t> before;
-    for (std::size_t round = 0; round < rounds; ++round)
-      for (std::size_t place = 0; place < tasks.size(); ++place) {
-        before.clear();
-        std::size_t const first = round * tasks.size();
-        if (round > 0)
-          for (std::size_t const each : in_round_before[place])
-            before.push_back(first - tasks.size() + each);
-        for (std::size_t const each : in_round[place]) before.push_back(first + each);
-        std::size_t const lane = lanes.place(before);
-        run(*tasks[place], instances[lane]);
-        space.check_launch(instances[lane]);
-        lanes.placed(lane, round + 1 < rounds || tasks[place]->node.own_round > 0);
-      }
-    lanes.join();
-  } catch (...) {
-    try {
-      space.release_graph(space.end_capture(instances[0], nullptr));
-    } catch (...) {  // it has been given up, and that was the purpose
-    }
-    throw;
-  }
-  captured.handle = space.end_capture(instances[0], captured.handle);
-  captured.stale = false;
-  return true;
-}
-
-void AsyncStreams::release(PlanGraph& graph) noexcept {
-  if (graph.space == nullptr) return;
-  for (PlanGraph::Captured const* each : {&graph.one, &graph.several}) {
-    if (each->handle != nullptr) graph.space->release_graph(each->handle);
-    for (void* instance : each->instances) graph.space->destroy_instance(instance);
-  }
-  graph = {};
 }
 
 // --- what has passed -----------------------------------------------------------------------------
@@ -330,9 +194,19 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
     task.stream = -1;
     hand_out(std::move(passed));
   }
-  if (!timed || !take_as_clock(*stream.space, event.event))
-    stream.space->release_event(event.event);
+  if (!timed || !m_clock.take(*stream.space, event.event)) stream.space->release_event(event.event);
   return true;
+}
+
+void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
+  Task& task = *passed.task;
+  DeviceClock::Span const times =
+      m_clock.span(*stream.space, task.start_event, event, task.launched_ns, stream.past_ns);
+  passed.started_ns = static_cast<std::uint64_t>(times.started);
+  passed.finished_ns = static_cast<std::uint64_t>(times.finished);
+  stream.past_ns = times.finished;
+  stream.space->release_event(task.start_event);
+  task.start_event = nullptr;
 }
 
 /// True: nothing at or before the position is on the stream any more. Requires that the stream has
@@ -408,85 +282,6 @@ void AsyncStreams::host_is_idle() {
   if (!lock.owns_lock()) return;
   for (auto const& stream : m_streams)
     if (!stream->launched.empty()) stream->space->host_is_idle();
-}
-
-// --- times ---------------------------------------------------------------------------------------
-
-void AsyncStreams::set_clock(SpaceAdapter& space, void* instance) {
-  for (Clock const& clock : m_clocks)
-    if (clock.space == &space) return;
-  // The thread may be interrupted between the event and the look at the host's clock: the best of a
-  // few.
-  Clock best{&space, nullptr, 0};
-  std::uint64_t best_doubt = 0;
-  for (int attempt = 0; attempt < 8; ++attempt) {
-    std::uint64_t const before = m_recorder->now_ns();
-    void* event = nullptr;
-    try {
-      event = space.record_event(instance, true);
-      while (!space.has_passed(event)) space.host_is_idle();
-    } catch (...) {  // the device has failed
-      for (void* const each : {best.event, event})
-        if (each != nullptr) space.release_event(each);
-      throw;
-    }
-    std::uint64_t const after = m_recorder->now_ns();
-    bool const better = best.event == nullptr || after - before < best_doubt;
-    if (void* const worse = better ? best.event : event) space.release_event(worse);
-    if (!better) continue;
-    best = {&space, event, static_cast<std::int64_t>(before + (after - before) / 2)};
-    best_doubt = after - before;
-  }
-  m_clocks.push_back(best);
-}
-
-AsyncStreams::Clock& AsyncStreams::clock_of(SpaceAdapter const& space) {
-  return *std::find_if(m_clocks.begin(), m_clocks.end(),
-                       [&](Clock const& each) { return each.space == &space; });
-}
-
-/// By the host's clock. Requires a timed event that has passed.
-std::int64_t AsyncStreams::time_of(Clock const& clock, void* event) {
-  return clock.at_ns + clock.space->nanoseconds_between(clock.event, event);
-}
-
-/// The two clocks do not run alike to the last millionth. That nothing starts before it was
-/// launched, nor is over later than it was seen to be, tells when they are too far apart, and by
-/// how much at least.
-void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
-  Task& task = *passed.task;
-  Clock& clock = clock_of(*stream.space);
-  std::int64_t earliest = 0;
-  std::int64_t latest = std::numeric_limits<std::int64_t>::max();
-  if (!stream.space->has_own_clock()) {
-    auto const launched = static_cast<std::int64_t>(task.launched_ns);
-    earliest = std::max(stream.past_ns, launched);
-    latest = static_cast<std::int64_t>(m_recorder->now_ns());
-    if (std::int64_t const end = time_of(clock, event); end > latest)
-      clock.at_ns -= end - latest;
-    else if (std::int64_t const begin = time_of(clock, task.start_event); begin < launched)
-      clock.at_ns += std::min(launched - begin, latest - end);
-  }
-  std::int64_t const started = std::clamp(time_of(clock, task.start_event), earliest, latest);
-  std::int64_t const finished = std::clamp(time_of(clock, event), started, latest);
-  passed.started_ns = static_cast<std::uint64_t>(started);
-  passed.finished_ns = static_cast<std::uint64_t>(finished);
-  stream.past_ns = finished;
-  stream.space->release_event(task.start_event);
-  task.start_event = nullptr;
-}
-
-/// Devices tell long spans less exactly (CUDA in a float of milliseconds: to 60 ns after a second,
-/// to 8 us after two minutes), so the event that times are taken from must not be an old one. True:
-/// the event is that one now.
-bool AsyncStreams::take_as_clock(SpaceAdapter& space, void* event) {
-  constexpr std::int64_t longest_ns = 1'000'000'000;
-  Clock& clock = clock_of(space);
-  std::int64_t const at = time_of(clock, event);
-  if (at < clock.at_ns + longest_ns) return false;
-  space.release_event(clock.event);
-  clock = {&space, event, at};
-  return true;
 }
 
 std::vector<std::string> AsyncStreams::names() const {

@@ -3,8 +3,8 @@
 #define TRELLIS_IMPL_ASYNCSTREAMS_HPP
 
 #include <Trellis_Space.hpp>
+#include <device/Trellis_DeviceClock.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <trace/Trellis_Recorder.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <task/Trellis_Task.hpp>
 
@@ -18,8 +18,6 @@
 #include <vector>
 
 namespace trellis::Impl {
-
-struct PlanGraph;
 
 /// The instances (streams) of asynchronous spaces, and what has been launched on each and is not
 /// known to be done.
@@ -60,9 +58,9 @@ struct PlanGraph;
 /// too. Until then its tasks may run, and nobody must touch what they access.
 class AsyncStreams {
  public:
-  /// `recorder`: where the device's times go, or null.
-  AsyncStreams(int streams_per_space, Recorder* recorder)
-      : m_streams_per_space(static_cast<std::size_t>(streams_per_space)), m_recorder(recorder) {}
+  /// `recorder`: of a graph that records, or null. Then tasks get times, see DeviceClock.
+  AsyncStreams(int streams_per_space, Recorder const* recorder)
+      : m_streams_per_space(static_cast<std::size_t>(streams_per_space)), m_clock(recorder) {}
   AsyncStreams(AsyncStreams const&) = delete;
   AsyncStreams& operator=(AsyncStreams const&) = delete;
   ~AsyncStreams();
@@ -78,13 +76,7 @@ class AsyncStreams {
   void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
               FunctionRef<void(bool threw)> launched);
 
-  /// Captures tasks and the order between them, `rounds` times one after the other, as one of the
-  /// graphs; or updates the one that is there. In it at most as many run side by side as there are
-  /// streams. `run(task, instance)` launches one. False when the device has no graphs. Throws what
-  /// `run` or the device throws; then the old graph is still there, if any. Requires `lock()`.
-  bool capture(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks,
-               int threads_per_worker, FunctionRef<void(Task&, void* instance)> run) const;
-  static void release(PlanGraph& graph) noexcept;
+  /// For whoever launches graphs, or captures them.
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(m_mutex); }
 
   struct StreamFailure {
@@ -136,13 +128,6 @@ class AsyncStreams {
       return !events.empty() && events.back().position == last();
     }
   };
-  /// When an event passed, by the host's clock: all times of the device are taken from there. It is
-  /// replaced by a younger one from time to time.
-  struct Clock {
-    SpaceAdapter* space;
-    void* event;
-    std::int64_t at_ns;  ///< before the graph's first moment, if the device's clock is slow
-  };
 
   Stream& choose(Task const& task, int threads_per_worker);
   Stream& new_stream(SpaceAdapter& space, void* instance);
@@ -157,17 +142,12 @@ class AsyncStreams {
   void ask_in_turns();
   void fail(Stream& stream, std::exception_ptr const& error);
   void note_times(Retired& passed, Stream& stream, void* event);
-  void set_clock(SpaceAdapter& space, void* instance);
-  [[nodiscard]] Clock& clock_of(SpaceAdapter const& space);
-  [[nodiscard]] static std::int64_t time_of(Clock const& clock, void* event);
-  bool take_as_clock(SpaceAdapter& space, void* event);
 
   std::size_t const m_streams_per_space;
-  Recorder* const m_recorder;
   /// Recursive: what a task launches is the user's code, which may record a plan, or drop one.
   mutable std::recursive_mutex m_mutex;
   std::vector<std::unique_ptr<Stream>> m_streams;
-  std::vector<Clock> m_clocks;          ///< of a recording graph
+  DeviceClock m_clock;
   std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
   SpinLock m_retired_lock;              ///< may be taken under the mutex
   std::deque<Retired> m_retired;        ///< guarded by that lock

@@ -105,7 +105,7 @@ void Engine::end_parts(std::vector<Task*> const& parts) {
   bool too_many = false;
   for (Task* part : parts) {
     bool const keeps_body = part->keeps_body && part->failure == nullptr;
-    if (!keeps_body) destroy_body(*part, slot);
+    if (!keeps_body) m_destructors.destroy_body(*part, slot);
     part->failure = nullptr;
     {
       std::lock_guard const lock(part->lock);
@@ -113,13 +113,13 @@ void Engine::end_parts(std::vector<Task*> const& parts) {
       anyone_waits = anyone_waits || part->has_waiter;
     }
     if (keeps_body) {
-      too_many = !m_kept_of_devices.push(*part, part->bytes) || too_many;
+      too_many = !m_destructors.keep_body(*part, slot) || too_many;
     } else {
       part->free_body();
       m_slab.recycle_chain(part, part);
     }
   }
-  if (too_many) destroy_kept_of_devices(slot);
+  if (too_many) m_destructors.destroy_kept_of_devices(slot);
   if (anyone_waits) m_workers.wake_waiters();
 }
 

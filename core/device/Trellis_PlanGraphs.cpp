@@ -39,7 +39,7 @@ bool try_to_capture(Capture capture) {
 
 /// Is the graph there, with the functors that the tasks have? `capture` makes it so.
 template <class Capture>
-bool is_fresh(PlanGraph::Captured const& graph, Capture capture) {
+bool is_fresh(CapturedGraph const& graph, Capture capture) {
   return (graph.handle != nullptr && !graph.stale) || try_to_capture(capture);
 }
 
@@ -67,6 +67,25 @@ void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint6
       for (Task* task : tasks) task->ops->run(task->body, instance, task->label);
 }
 
+/// As their edges say, those among these tasks.
+CaptureOrder order_of(std::vector<Task*> const& tasks) {
+  std::unordered_map<Task const*, std::size_t> place_of;
+  for (Task const* task : tasks) place_of.emplace(task, place_of.size());
+  CaptureOrder order;
+  order.nodes.resize(tasks.size());
+  for (std::size_t place = 0; place < tasks.size(); ++place) {
+    Task const& task = *tasks[place];
+    order.nodes[place].after_previous.push_back(place);
+    order.nodes[place].leads_on = task.node.own_round > 0;
+    for (std::uint32_t k = 0; k < task.successor_count; ++k)
+      if (auto const next = place_of.find(task.successor(k)); next != place_of.end()) {
+        CaptureOrder::Node& node = order.nodes[next->second];
+        (k < task.node.own_round ? node.after : node.after_previous).push_back(place);
+      }
+  }
+  return order;
+}
+
 }  // namespace
 
 bool can_be_captured(Task const& task) {
@@ -82,7 +101,7 @@ void Engine::capture(PlanState& plan) {
   bool const whole = std::all_of(plan.tasks.begin(), plan.tasks.end(), [&](Task const* task) {
     return can_be_captured(*task) && task->space == space;
   });
-  auto const streams = m_streams.lock();
+  auto const streams = m_device_tasks.streams().lock();
   if (!whole) return make_pieces(plan);
   plan.graph.space = space;
   if (!capture_or_drop(plan.graph, plan.tasks) || !plan.rounds_overlap) return;
@@ -93,17 +112,20 @@ void Engine::capture(PlanState& plan) {
 
 bool Engine::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
   bool const captured = try_to_capture([&] { return capture_graph(graph, 1, tasks); });
-  if (!captured) AsyncStreams::release(graph);
+  if (!captured) graph.release();
   return captured;
 }
 
 /// Requires the lock of the streams.
 bool Engine::capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks) {
-  return m_streams.capture(graph, rounds, tasks, *m_options.threads_per_worker,
-                           [&](Task& task, void* instance) {
-                             Frame const frame(*this, no_slot(), task);
-                             task.ops->run(task.body, instance, task.label);
-                           });
+  CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
+  return captured.capture(*graph.space, order_of(tasks), rounds,
+                          static_cast<std::size_t>(*m_options.streams),
+                          *m_options.threads_per_worker, [&](std::size_t place, void* instance) {
+                            Task& task = *tasks[place];
+                            Frame const frame(*this, no_slot(), task);
+                            task.ops->run(task.body, instance, task.label);
+                          });
 }
 
 /// Calls `finish` for all that have one. Throws the first error.

@@ -27,7 +27,9 @@ Engine::Engine(TaskGraphOptions const& options)
       m_numbers(m_recorder != nullptr || m_serial),
       m_root(m_slab, m_failures, *options.record),
       m_waiters(m_submission, m_slab, m_exclusion, m_serial),
-      m_streams(*options.streams, m_recorder.get()),
+      m_destructors(*this, m_submission, m_slab, m_workers, m_serial),
+      m_device_tasks(*this, m_options, m_exclusion, m_failures, m_recorder.get(), m_destructors,
+                     m_workers),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
     throw Error(Error::Kind::bad_input,
@@ -35,8 +37,6 @@ Engine::Engine(TaskGraphOptions const& options)
                     "\" given to " + m_options.name +
                     " serves another graph; each graph needs a policy object of its own");
   m_root.kind = RegionKind::graph;
-  m_nobody.id = ~TaskId{0};  // and its `live_id` is 0: it is over
-  m_nobody.label = Label(std::string("tags, states and exceptions"));
   m_policy->start(m_workers.max_slots());
 }
 
@@ -53,7 +53,7 @@ void Engine::close() noexcept {
   }
   // What a destructor of the user's submits is finished as well.
   do {
-    finish_all();
+    m_destructors.drain();
     dismantle_all();
     for (FailurePtr const& failure : m_failures.report().origins)
       if (!failure->observed.load(std::memory_order_relaxed))
@@ -65,7 +65,7 @@ void Engine::close() noexcept {
   // Threads that use a future, or drop a plan, may still be in here.
   m_control->engine.store(nullptr, std::memory_order_seq_cst);
   while (m_control->users.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
-  finish_all();
+  m_destructors.drain();
   dismantle_all();
   m_workers.stop();
 }
@@ -125,7 +125,7 @@ std::vector<std::string> Engine::rows() const {
   std::vector<std::string> rows;
   for (int k = 0; k < m_workers.slot_count(); ++k) rows.push_back(m_workers.slot(k).name);
   rows.resize(static_cast<std::size_t>(m_workers.max_slots()));
-  for (std::string& name : m_streams.names()) rows.push_back(std::move(name));
+  for (std::string& name : m_device_tasks.streams().names()) rows.push_back(std::move(name));
   return rows;
 }
 
@@ -162,8 +162,8 @@ void Engine::make_ready(Task& task, Slot* slot) {
   changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
-  if (!launches_here(task)) return push(task, slot);
-  launch(task, slot != nullptr ? *slot : no_slot());
+  if (!m_device_tasks.launches_here(task)) return push(task, slot);
+  m_device_tasks.launch(task, slot != nullptr ? *slot : no_slot());
   m_workers.ready_added();  // somebody has to ask the device how far it is
 }
 
@@ -180,14 +180,6 @@ Slot& Engine::own_slot() {
   return m_workers.on_main_thread() ? m_workers.slot(0) : no_slot();
 }
 
-/// A device task is launched by whoever makes it ready. Not in the launch of another one, which has
-/// the streams for itself.
-bool Engine::launches_here(Task const& task) const {
-  if (!task.asynchronous || task.failure != nullptr || task.main_thread || m_serial) return false;
-  Frame const* const frame = Frame::of(*this);
-  return frame == nullptr || !frame->task.asynchronous;
-}
-
 void Engine::push(Task& task, Slot* slot) {
   if (task.main_thread && !m_serial) {
     m_main.push(task);
@@ -200,16 +192,15 @@ void Engine::push(Task& task, Slot* slot) {
 
 bool Engine::has_ready(Slot const& slot) const {
   if (!m_policy->empty() || (slot.is_main && !m_main.empty())) return true;
-  if (!m_streams.busy()) return false;
-  if (!slot.waits && m_streams.has_own_clock() && !m_workers.anyone_waits()) return false;
-  return m_poller.may_be_here();
+  return m_device_tasks.may_be_polled(slot);
 }
 
 Task* Engine::pop(Slot& slot) {
   if (slot.is_main && !m_main.empty(std::memory_order_relaxed))
     if (Task* const task = m_main.pop()) return task;
   if (Task* const task = m_policy->pop(slot.number).impl()) return task;
-  return m_streams.busy() && poll(slot) ? m_policy->pop(slot.number).impl() : nullptr;
+  return m_device_tasks.busy() && m_device_tasks.poll(slot) ? m_policy->pop(slot.number).impl()
+                                                            : nullptr;
 }
 
 void Engine::idle(Slot& slot) {
@@ -218,15 +209,21 @@ void Engine::idle(Slot& slot) {
   slot.cells = {};
 }
 
+void Engine::leaves(Slot& slot) {
+  m_device_tasks.stop_polling();
+  if (Frame::top == nullptr)
+    m_destructors.destroy_kept(slot, slot);  // else above a task, see run_one
+}
+
 // --- running -------------------------------------------------------------------------------------
 
 void Engine::run(Task* task, Slot& slot, Condition stop) {
-  stop_polling();
+  m_device_tasks.stop_polling();
   while (task != nullptr) {
     if (--slot.until_pause < 0 && Frame::top == nullptr) stay_behind(slot);
     ++t_quiet_locks;
     task = run_one(*task, slot);
-    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, task);
+    if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(slot, task);
     if (task != nullptr && stop()) {
       push(*task, &slot);
       return;
@@ -272,7 +269,7 @@ Task* Engine::run_one(Task& task, Slot& slot) {
     Task* in_hand = &task;
     {
       Holding const holding(slot, in_hand);
-      destroy_kept(slot, slot);
+      m_destructors.destroy_kept(slot, slot);
     }
     if (in_hand == nullptr) return nullptr;
   }
@@ -280,7 +277,7 @@ Task* Engine::run_one(Task& task, Slot& slot) {
   bool const refined = task.is_split;
   if (task.failure == nullptr) {
     if (task.asynchronous) {
-      launch(task, slot);
+      m_device_tasks.launch(task, slot);
       return nullptr;
     }
     state = TaskState::done;
@@ -433,7 +430,7 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   // Above a task that waits nobody would destroy what is kept before that is over.
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split &&
                           (task.asynchronous || Frame::top == nullptr);
-  if (!keeps_body) destroy_body(task, slot);  // before the successors go on
+  if (!keeps_body) m_destructors.destroy_body(task, slot);  // before the successors go on
   std::vector<Task*>& ready = slot.ready;
   ready.clear();
   task.state.store(state, std::memory_order_relaxed);
@@ -450,10 +447,10 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   task.for_each_successor([&](Task* successor) { trigger(*successor, failure, ready); });
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, slot);
-  if (task.has_extras && task.extras->has_objects()) destroy_extras(task, slot, next);
+  if (task.has_extras && task.extras->has_objects()) m_destructors.destroy_extras(task, slot, next);
   bool too_many_kept = false;
   if (keeps_body)
-    too_many_kept = !keep_body(task, slot);
+    too_many_kept = !m_destructors.keep_body(task, slot);
   else
     give_back(task, slot);
   std::uint64_t const completed = slot.completed.load(std::memory_order_relaxed) + 1;
@@ -462,8 +459,9 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
     m_workers.wake_waiters();
   if (too_many_kept && Frame::top == nullptr) {  // else later, see run_one
     Holding const holding(slot, next);
-    destroy_kept(slot, slot);
-    if (!m_streams.busy() || m_kept_of_devices.is_full()) destroy_kept_of_devices(slot);
+    m_destructors.destroy_kept(slot, slot);
+    if (!m_device_tasks.busy() || m_destructors.too_many_of_devices())
+      m_destructors.destroy_kept_of_devices(slot);
   }
   return next;
 }
@@ -485,7 +483,7 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
   std::erase_if(ready, [&](Task* task) {
     if (task->main_thread && !m_serial)
       push(*task, &slot);
-    else if (launches_here(*task))
+    else if (m_device_tasks.launches_here(*task))
       to_launch.push_back(task);
     else
       return false;
@@ -502,7 +500,7 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
   if (!to_launch.empty()) {
     std::stable_sort(to_launch.begin(), to_launch.end(),
                      [](Task const* a, Task const* b) { return a->priority > b->priority; });
-    for (Task* task : to_launch) launch(*task, slot);
+    for (Task* task : to_launch) m_device_tasks.launch(*task, slot);
     m_workers.ready_added();
   }
   return next;

@@ -9,8 +9,8 @@
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <access/Trellis_AccessTable.hpp>
-#include <device/Trellis_AsyncStreams.hpp>
-#include <device/Trellis_Poller.hpp>
+#include <device/Trellis_DeviceTasks.hpp>
+#include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
 #include <engine/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
@@ -43,6 +43,7 @@ namespace trellis::Impl {
 class Pass;
 class PassMemory;
 class PassPlan;
+struct PlanGraph;
 struct PlanRecording;
 struct PlanState;
 
@@ -139,9 +140,34 @@ class Engine final : private TaskSource {
   [[nodiscard]] Recorder const& recorder() const;
   [[nodiscard]] std::vector<std::string> rows() const;
 
- private:
+  // Verbs, for the classes that do a part of the engine's work and keep what belongs to that.
   struct Frame;  ///< a task that the calling thread runs
+  /// Tells the recorder and the observer.
+  void changed(Task const& task, TaskState state, int row = -1) {
+    if (m_watched) watch(task, state, row);
+  }
+  void push(Task& task, Slot* slot);
+  Task* complete(Task& task, Slot& slot, TaskState state, int row) {
+    switch (task.region_kind) {
+      case RegionKind::graph:
+        return complete_one(task, slot, state, row);
+      case RegionKind::parts:
+        return complete_part(task, slot, state, row);
+      case RegionKind::rounds:
+        return complete_run(task, slot, state, row);
+    }
+    return nullptr;
+  }
+  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
+  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
+  static void inherit(Task& task, FailurePtr const& failure);
+  /// In a handler: of what the task has thrown.
+  FailurePtr current_failure(Task const& task, std::string const& remark = {});
+  [[nodiscard]] Slot& own_slot();
+  void wait_outside(Until const& until);
+  [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
+ private:
   // TaskSource
   Task* pop(Slot& slot) override;
   void run(Task* task, Slot& slot, Condition stop) override;
@@ -176,7 +202,6 @@ class Engine final : private TaskSource {
   void synchronize(Task& task, Region& region, std::int32_t& edges);
   void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
-  static void inherit(Task& task, FailurePtr const& failure);
 
   // Plans.
   friend struct PlanRecording;
@@ -284,79 +309,25 @@ class Engine final : private TaskSource {
   void demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan);
 
   // What happens, for the recorder and the observer.
-  void changed(Task const& task, TaskState state, int row = -1) {
-    if (m_watched) watch(task, state, row);
-  }
   void watch(Task const& task, TaskState state, int row);
 
   // From ready to done.
   void make_ready(Task& task, Slot* slot);
-  void push(Task& task, Slot* slot);
   Task* run_one(Task& task, Slot& slot);
   void stay_behind(Slot& slot);
-  Task* complete(Task& task, Slot& slot, TaskState state, int row) {
-    switch (task.region_kind) {
-      case RegionKind::graph:
-        return complete_one(task, slot, state, row);
-      case RegionKind::parts:
-        return complete_part(task, slot, state, row);
-      case RegionKind::rounds:
-        return complete_run(task, slot, state, row);
-    }
-    return nullptr;
-  }
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
-  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
-  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
   void give_back(Task& task, Slot& slot);
-
-  // Bodies that outlive their tasks.
-  [[nodiscard]] bool may_keep_body(Task& task, TaskSpec const& spec) const;
-  [[nodiscard]] bool keep_body(Task& task, Slot& slot);
-  void destroy_body(Task& task, Slot& slot);
-  void destroy_extras(Task& task, Slot& slot, Task*& next);
-  void destroy_kept(Slot& slot, Slot& on);
-  void destroy_kept_of_workers();
-  void destroy_kept_of_devices(Slot& on);
-  void destroy_kept();
-  void destroy_bodies(Task* first, Slot& on);
-  [[nodiscard]] bool others_have_destroyed() const;
-  void finish_all();
-  struct Destroyer;
-  /// A ready task that this thread has in hand while it runs destructors of the user's. One that
-  /// waits may wait for this task, so before it sleeps the task is given to the policy, and the
-  /// variable becomes null.
-  struct Holding {
-    Holding(Slot& in_slot, Task*& task) : slot(in_slot) { slot.holding.push_back(&task); }
-    Holding(Holding const&) = delete;
-    Holding& operator=(Holding const&) = delete;
-    ~Holding() { slot.holding.pop_back(); }
-    Slot& slot;
-  };
   void let_go_what_is_held(Slot& slot);
-  struct Quiet;
-  void destroy_put_aside_on(Slot& slot, Task*& in_hand);
-  [[nodiscard]] Slot& own_slot();
-  FailurePtr current_failure(Task const& task, std::string const& remark = {});
   [[nodiscard]] std::string text_of(Task const& task) const;
   [[nodiscard]] std::string text_of(LiveAccess const& task) const;
 
   // Asynchronous spaces.
   [[nodiscard]] static Slot& no_slot();
-  [[nodiscard]] bool launches_here(Task const& task) const;
-  void launch(Task& first, Slot& slot);
-  void launch_one(Task& task, Slot& slot, std::vector<Task*>& ready);
-  bool poll(Slot& slot);
-  void inherit_on_device(Task& task);
-  void stop_polling();
-  void complete_passed(AsyncStreams::Retired const& passed, Slot& slot);
-  void complete_failed(AsyncStreams::Retired const& failed, Slot& slot);
 
   // Waiting.
   void wait_until_done(TaskHandle const& handle);
-  void wait_outside(Until const& until);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole);
   void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
@@ -370,7 +341,6 @@ class Engine final : private TaskSource {
     std::uint64_t const done = completed();
     return submitted() - done;
   }
-  [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
   GraphControl* m_control = nullptr;
   std::uint64_t m_generation = 0;
@@ -412,14 +382,10 @@ class Engine final : private TaskSource {
 
   Waiters m_waiters;
 
-  KeptDeviceTasks m_kept_of_devices;
-  /// calls, on all threads, that have taken kept tasks, or are about to
-  std::atomic<int> m_destroyers{0};
+  Destructors m_destructors;
 
-  AsyncStreams m_streams;
-  Poller m_poller;
+  DeviceTasks m_device_tasks;
   std::mutex m_serial_mutex;
-  Task m_nobody;      ///< in whose name tags, states and exceptions are destroyed
   Workers m_workers;  ///< last: its threads use everything above
 };
 

@@ -10,18 +10,6 @@
 
 namespace trellis::Impl {
 
-/// As long as one is there nothing of the user's that has been put aside is destroyed, see
-/// Trellis_Unlocked.hpp: the thread has something in hand that a destructor might wait for, such as
-/// a task that is not published yet.
-struct Engine::Quiet {
-  Quiet() { ++t_quiet_locks; }
-  Quiet(Quiet const&) = delete;
-  Quiet& operator=(Quiet const&) = delete;
-  ~Quiet() {
-    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();
-  }
-};
-
 /// A task whose body the calling thread runs, or destroys. Frames nest when a thread that waits in
 /// one graph runs tasks of another.
 struct Engine::Frame {

@@ -268,7 +268,7 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
   if (old_ops == nullptr) refuse(" has been refined before");
   if (m_recorder) m_recorder->refined(task);
   {
-    Frame const frame(*this, own_slot(), task, Frame::What::destroys);  // see destroy_body
+    Frame const frame(*this, own_slot(), task, Frame::What::destroys);  // see Destructors
     old_ops->destroy(task.body);
   }
   task.free_body();

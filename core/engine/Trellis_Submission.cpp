@@ -15,7 +15,8 @@
 namespace trellis::Impl {
 
 TaskHandle Engine::submit(TaskSpec&& spec) {
-  if (spec.instance != nullptr) spec.stream = m_streams.stream_for(*spec.space, spec.instance);
+  if (spec.instance != nullptr)
+    spec.stream = m_device_tasks.streams().stream_for(*spec.space, spec.instance);
   std::vector<TaskHandle> settled;
   if (!spec.after.empty()) {
     for (TaskHandle const& before : spec.after) settled.push_back(settle(before));
@@ -53,7 +54,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
   }
   publish(*task, rest, frame);
   until_published.reset();
-  if (frame == nullptr && id % (KeptTasks::most / 2) == 0) destroy_kept_of_workers();
+  if (frame == nullptr && id % (KeptTasks::most / 2) == 0) m_destructors.destroy_kept_of_workers();
   if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
   return {m_control, m_generation, task, id};
 }
@@ -239,7 +240,7 @@ Task& Engine::make_task(TaskSpec& spec, Slot* slot) {
   task.main_thread = spec.main_thread;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
-  task.keeps_body = spec.ops->may_be_kept && may_keep_body(task, spec);
+  task.keeps_body = spec.ops->may_be_kept && m_destructors.may_keep_body(task, spec);
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   task.failure = nullptr;

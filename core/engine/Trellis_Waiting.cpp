@@ -27,11 +27,11 @@ void Engine::wait() {
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
   if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
-  finish_all();
+  m_destructors.drain();
   FailureLog::Report report = m_failures.report();
   // What destructors submit that run only now is waited for as well.
   for (drop_objects(false); !all_done(); drop_objects(false)) {
-    finish_all();
+    m_destructors.drain();
     report.add(m_failures.report());
   }
   if (report.origins.empty()) return;
@@ -52,7 +52,8 @@ void Engine::rethrow(TaskHandle const& handle) const {
 
 void Engine::wait_for(TaskHandle const& handle) {
   wait_until_done(handle);
-  if (Frame::of(*this) == nullptr) destroy_kept_of_workers();  // not while it launches something
+  if (Frame::of(*this) == nullptr)
+    m_destructors.destroy_kept_of_workers();  // not while it launches something
 }
 
 void Engine::wait_until_done(TaskHandle const& asked) {
@@ -238,7 +239,7 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
 void Engine::let_go_what_is_held(Slot& slot) {
-  stop_polling();
+  m_device_tasks.stop_polling();
   for (Task** held : slot.holding)
     if (Task* const task = std::exchange(*held, nullptr)) push(*task, &slot);
 }

@@ -102,7 +102,7 @@ TaskHandle Engine::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
     return submit_now(std::move(spec));
   }
   if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(*this) == nullptr)
-    destroy_kept_of_workers();
+    m_destructors.destroy_kept_of_workers();
   return handle;
 }
 
@@ -134,7 +134,7 @@ TaskHandle Engine::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
 
 /// Of this pass, with the tasks that have been collected. The submission lock is held.
 void Engine::begin_plan(Pass& pass) {
-  auto plan = std::make_shared<PassPlan>(m_slab, m_failures, m_streams);
+  auto plan = std::make_shared<PassPlan>(m_slab, m_failures, m_device_tasks.streams());
   for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
   pass.plan = plan.get();
   pass.recorded = std::move(plan);

@@ -27,7 +27,7 @@ bool same_tags(std::span<TagPtr const> a, std::span<TagPtr const> b) {
 PassPlan::~PassPlan() {
   if (graph.space == nullptr) return;
   auto const lock = m_streams.lock();
-  AsyncStreams::release(graph);
+  graph.release();
 }
 
 bool PassPlan::is_same(std::size_t k, TaskSpec const& spec) const {

@@ -51,7 +51,7 @@ std::shared_ptr<PlanState> Engine::record(Label&& label, FunctionRef<void()> bod
     PlanRecording recording(*this);
     plan = recording.plan = new_plan(std::move(label));
     body();
-    destroy_kept();  // they would count as somebody else's references
+    m_destructors.destroy_kept();  // they would count as somebody else's references
     finish(recording);
   }
   capture(*plan);
@@ -330,12 +330,13 @@ void Engine::dismantle(PlanState& plan) {
   }
   Task* first = plan.owner;
   {
-    auto const streams = m_streams.lock();
-    AsyncStreams::release(plan.graph);
-    for (auto const& piece : plan.pieces) AsyncStreams::release(piece->graph);
+    auto const streams = m_device_tasks.streams().lock();
+    plan.graph.release();
+    for (auto const& piece : plan.pieces) piece->graph.release();
   }
   for (Task* task : plan.tasks) {
-    destroy_body(*task, own_slot());  // without a lock: it may free Views, and other plans
+    // Without a lock: it may free Views, and other plans.
+    m_destructors.destroy_body(*task, own_slot());
     task->free_body();
     task->failure = nullptr;
     task->label = {};

@@ -7,6 +7,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
 #include <access/Trellis_AccessTable.hpp>
+#include <device/Trellis_CapturedGraph.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <graph/Trellis_GraphControl.hpp>
@@ -72,22 +73,22 @@ struct PlanGraph {
   /// So many rounds are run one by one before it is worth to capture several.
   static constexpr std::uint64_t rounds_before = 32;
 
-  struct Captured {
-    void* handle = nullptr;
-    bool stale = false;  ///< the tasks have got other functors: to be captured again
-    /// What it was captured with, and nothing else: kernels use memory that belongs to an instance,
-    /// which another capture might replace.
-    std::vector<void*> instances;
-  };
   SpaceAdapter* space = nullptr;  ///< null: there is none
-  Captured one;
-  Captured several;
+  CapturedGraph one;
+  CapturedGraph several;
   std::size_t rounds = 0;  ///< of `several`; 0: they cannot be had
   std::uint64_t asked_for_several = 0;
 
   /// Does not change once the plan is recorded.
   [[nodiscard]] bool exists() const { return space != nullptr; }
   void make_stale() { one.stale = several.stale = true; }
+  /// Requires the lock of the streams.
+  void release() noexcept {
+    if (space == nullptr) return;
+    one.release(*space);
+    several.release(*space);
+    *this = {};
+  }
 };
 
 /// The tasks of a piece of a plan, launched as one graph.

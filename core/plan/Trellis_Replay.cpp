@@ -23,7 +23,7 @@ void add_pending(PlanState& plan, std::int32_t by) {
 
 TaskHandle Engine::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
                           std::uint64_t rounds) {
-  destroy_kept_of_workers();  // they would count as somebody else's references
+  m_destructors.destroy_kept_of_workers();  // they would count as somebody else's references
   check_still_held(*plan);
   PlanRecording* const recording = recording_here();
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;

@@ -42,8 +42,7 @@ struct alignas(128) Slot {
   std::atomic<std::uint64_t> edges{0};      ///< to these
   KeptTasks kept;
   std::vector<Task*> ready;  ///< scratch of a completion
-  /// Ready tasks that this thread has in hand while it runs destructors of the user's, see
-  /// Engine::Holding.
+  /// Ready tasks that this thread has in hand while it runs destructors of the user's, see Holding.
   std::vector<Task**> holding;
   std::vector<std::pair<SpaceAdapter*, void*>> instances;
   // See Engine::stay_behind.

@@ -1,53 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_TaskGraph.hpp>
+#include <device/Trellis_DeviceTasks.hpp>
+#include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <exclusion/Trellis_Exclusion.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <threads/Trellis_Unlocked.hpp>
+#include <trace/Trellis_Recorder.hpp>
 
-#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <string>
 #include <utility>
 
-/// Tasks on asynchronous spaces: from ready to launched, and from passed to done.
 namespace trellis::Impl {
 
-/// Launches a task, and then those that have only waited for its launch, and so on.
-void Engine::launch(Task& first, Slot& slot) {
+DeviceTasks::DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclusion& exclusion,
+                         FailureLog const& failures, Recorder* recorder, Destructors& destructors,
+                         Workers& workers)
+    : m_engine(engine),
+      m_exclusion(exclusion),
+      m_failures(failures),
+      m_recorder(recorder),
+      m_destructors(destructors),
+      m_workers(workers),
+      m_serial(*options.serial),
+      m_threads_per_worker(*options.threads_per_worker),
+      m_streams(*options.streams, recorder) {}
+
+/// Requires one of an asynchronous space.
+bool DeviceTasks::may_be_launched(Task const& task) const {
+  if (task.failure != nullptr || task.main_thread || m_serial) return false;
+  Engine::Frame const* const frame = Engine::Frame::of(m_engine);
+  return frame == nullptr || !frame->task.asynchronous;
+}
+
+void DeviceTasks::launch(Task& first, Slot& slot) {
   std::vector<Task*> ready;
   launch_one(first, slot, ready);
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
-    changed(task, TaskState::ready);
+    m_engine.changed(task, TaskState::ready);
     if (task.exclusive && !m_exclusion.acquire(task)) continue;
     if (launches_here(task))
       launch_one(task, slot, ready);
     else
-      push(task, &slot);
+      m_engine.push(task, &slot);
   }
 }
 
 /// Failures of those before it on the device, as far as they are known. Each enters the log before
 /// its task is complete; one that comes later finds this task launched, and is seen when it
 /// retires, which is later still.
-void Engine::inherit_on_device(Task& task) {
+void DeviceTasks::inherit_on_device(Task& task) {
   if (!m_failures.any()) return;
   for (auto const& before : task.device_predecessors)
-    if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
+    if (FailurePtr const failure = m_failures.poisons(before.id)) Engine::inherit(task, failure);
 }
 
 /// `ready` gets its successors that wait for nothing else.
-void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
+void DeviceTasks::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
   inherit_on_device(task);
-  if (task.failure != nullptr) return push(task, &slot);
+  if (task.failure != nullptr) return m_engine.push(task, &slot);
   try {
     task.state.store(TaskState::running, std::memory_order_relaxed);
-    changed(task, TaskState::running);
-    Frame const frame(*this, slot, task);
+    m_engine.changed(task, TaskState::running);
+    Engine::Frame const frame(m_engine, slot, task);
     m_streams.launch(
-        task, *m_options.threads_per_worker,
+        task, m_threads_per_worker,
         [&](void* instance) { task.ops->run(task.body, instance, task.label); },
         [&](bool threw) {
           // its successors are cancelled when the stream has passed what it may have launched
           if (threw) {
-            FailurePtr failure = current_failure(task);
+            FailurePtr failure = m_engine.current_failure(task);
             std::lock_guard const lock(task.lock);
             task.failure = std::move(failure);
             return;
@@ -57,41 +84,27 @@ void Engine::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
           if (task.is_recorded()) return;  // all edges of a plan fire on completion
           // Successors that wait for the launch alone leave the list, see Task.
           task.keep_successors([&](Task* successor) {
-            if (trigger_between(task, *successor) == Trigger::completion) return true;
-            trigger(*successor, nullptr, ready);
+            if (Engine::trigger_between(task, *successor) == Trigger::completion) return true;
+            Engine::trigger(*successor, nullptr, ready);
             return false;
           });
         });
   } catch (...) {  // nothing has been launched
-    task.failure = current_failure(task);
+    task.failure = m_engine.current_failure(task);
     if (slot.number < 0)
-      push(task, &slot);
-    else if (Task* const next = complete(task, slot, TaskState::failed, slot.number))
-      push(*next, &slot);
+      m_engine.push(task, &slot);
+    else if (Task* const next = m_engine.complete(task, slot, TaskState::failed, slot.number))
+      m_engine.push(*next, &slot);
   }
 }
 
-void Engine::leaves(Slot& slot) {
-  stop_polling();
-  if (Frame::top == nullptr) destroy_kept(slot, slot);  // else above a task, see run_one
-}
-
-void Engine::stop_polling() {
+void DeviceTasks::stop_polling() {
   if (!m_poller.is_here()) return;
   m_poller.end();
   if (m_streams.busy()) m_workers.ready_added();
 }
 
-/// Completes what has passed on the streams. What has been found is in the streams' keeping until
-/// its turn comes, so where code of the user's waits meanwhile another thread completes the rest.
-///
-/// INVARIANT (somebody polls). While streams are busy a thread polls, or one is awake that will, or
-/// all permits are used for tasks. Whoever launches, or stops polling, calls `ready_added`
-/// afterwards. Who goes to sleep first stops polling, and then, if it has a permit, asks once more
-/// whether streams are busy and nobody polls; if it has none, those that have them have not asked
-/// yet, as they do so under the mutex of Workers when they give them back. For the order of these
-/// see Workers.
-bool Engine::poll(Slot& slot) {
+bool DeviceTasks::poll(Slot& slot) {
   // A device with a clock of its own goes on when the host waits: what happens must not depend on
   // how fast a thread submits.
   bool const somebody_waits = slot.waits || m_workers.anyone_waits();
@@ -109,7 +122,7 @@ bool Engine::poll(Slot& slot) {
       complete_passed(retired, slot);
   }
   Task* nothing = nullptr;
-  if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside_on(slot, nothing);
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(slot, nothing);
   if (!any) {
     m_poller.found_nothing();
     if (somebody_waits) m_streams.host_is_idle();
@@ -119,12 +132,12 @@ bool Engine::poll(Slot& slot) {
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   if (!m_streams.busy()) {
     stop_polling();
-    if (Frame::top == nullptr) destroy_kept_of_devices(slot);
+    if (Engine::Frame::top == nullptr) m_destructors.destroy_kept_of_devices(slot);
   }
   return any;
 }
 
-void Engine::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
+void DeviceTasks::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
   Task& task = *passed.task;
   TaskState state = TaskState::done;
   inherit_on_device(task);
@@ -139,33 +152,34 @@ void Engine::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
       state = TaskState::failed;  // the part has left its failure here
     } catch (...) {
       state = TaskState::failed;
-      inherit(task, current_failure(task));
+      Engine::inherit(task, m_engine.current_failure(task));
     }
   }
   if (m_recorder && passed.finished_ns != 0)
     m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
-  if (Task* const next = complete(task, slot, state, m_workers.max_slots() + passed.stream))
-    push(*next, &slot);
+  if (Task* const next =
+          m_engine.complete(task, slot, state, m_workers.max_slots() + passed.stream))
+    m_engine.push(*next, &slot);
 }
 
 /// The device has failed. It does not say in which task, so it is the first one of the stream that
 /// is not known to have passed; nobody knows what those behind it have done.
-void Engine::complete_failed(AsyncStreams::Retired const& failed, Slot& slot) {
+void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Slot& slot) {
   Task& task = *failed.task;
   std::string& first = failed.failure->first;
   FailurePtr failure;
   try {
     std::rethrow_exception(failed.failure->error);
   } catch (...) {
-    failure = current_failure(
+    failure = m_engine.current_failure(
         task,
         first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");
   }
   if (first.empty()) first = failure->origin_text;
-  inherit(task, failure);
+  Engine::inherit(task, failure);
   if (Task* const next =
-          complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
-    push(*next, &slot);
+          m_engine.complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
+    m_engine.push(*next, &slot);
 }
 
 }  // namespace trellis::Impl

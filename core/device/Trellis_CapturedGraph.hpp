@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_CAPTUREDGRAPH_HPP
+#define TRELLIS_IMPL_CAPTUREDGRAPH_HPP
+
+#include <Trellis_Space.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// The order of launches that are captured, round by round. Each is known by its place in a list,
+/// and comes after some of its own round that are before it there, and after any of the round
+/// before.
+struct CaptureOrder {
+  struct Node {
+    std::vector<std::size_t> after;           ///< places in its own round
+    std::vector<std::size_t> after_previous;  ///< places in the round before
+    bool leads_on = false;                    ///< something in its own round may come after it
+  };
+  std::vector<Node> nodes;  ///< by place
+};
+
+/// A graph of a device, captured from what some launches put on its instances. Guarded by the mutex
+/// of AsyncStreams: they are the user's code, as any launch.
+struct CapturedGraph {
+  void* handle = nullptr;
+  bool stale = false;  ///< what it launches has got other functors: to be captured again
+  /// What it was captured with, and nothing else: kernels use memory that belongs to an instance,
+  /// which another capture might replace.
+  std::vector<void*> instances;
+
+  /// Captures `rounds` rounds, one after the other, or updates the graph that is there. In it at
+  /// most `most_at_once` launches run side by side. `run(place, instance)` does one of them. False
+  /// when the device has no graphs. Throws what `run` or the device throws; then the old graph is
+  /// still there, if any.
+  bool capture(SpaceAdapter& space, CaptureOrder const& order, std::size_t rounds,
+               std::size_t most_at_once, int threads_per_worker,
+               FunctionRef<void(std::size_t place, void* instance)> run);
+  /// Gives everything back to the device; then there is no graph.
+  void release(SpaceAdapter& space) noexcept;
+};
+
+}  // namespace trellis::Impl
+
+#endif

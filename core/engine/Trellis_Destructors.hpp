@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_DESTRUCTORS_HPP
+#define TRELLIS_IMPL_DESTRUCTORS_HPP
+
+#include <task/Trellis_KeptBodies.hpp>
+#include <task/Trellis_Task.hpp>
+#include <threads/Trellis_Unlocked.hpp>
+#include <threads/Trellis_Workers.hpp>
+
+#include <atomic>
+
+namespace trellis::Impl {
+
+class Engine;
+class TaskSlab;
+struct TaskSpec;
+
+/// A ready task that this thread has in hand while it runs destructors of the user's. One that
+/// waits may wait for this task, so before it sleeps the task is given to the policy, and the
+/// variable becomes null.
+struct Holding {
+  Holding(Slot& in_slot, Task*& task) : slot(in_slot) { slot.holding.push_back(&task); }
+  Holding(Holding const&) = delete;
+  Holding& operator=(Holding const&) = delete;
+  ~Holding() { slot.holding.pop_back(); }
+  Slot& slot;
+};
+
+/// As long as one is there nothing of the user's that has been put aside is destroyed, see
+/// Trellis_Unlocked.hpp: the thread has something in hand that a destructor might wait for, such as
+/// a task that is not published yet.
+struct Quiet {
+  Quiet() { ++t_quiet_locks; }
+  Quiet(Quiet const&) = delete;
+  Quiet& operator=(Quiet const&) = delete;
+  ~Quiet() {
+    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();
+  }
+};
+
+/// The end of functors, tags, states and exceptions, which is code of the user's, and the tasks
+/// that are done but for that.
+///
+/// A functor's destructor may submit tasks, and wait for some. It is run in a frame, so that what
+/// it submits may exceed the cap, and it waits as a task does, by sleeping. What the thread has in
+/// hand meanwhile must not be what it waits for: see Holding. No lock is held.
+class Destructors {
+ public:
+  Destructors(Engine& engine, SubmissionLock& submission, TaskSlab& tasks, Workers& workers,
+              bool serial);
+  Destructors(Destructors const&) = delete;
+  Destructors& operator=(Destructors const&) = delete;
+
+  // Of one task.
+  /// Only where that delays the end of little memory: a task that accesses much takes so long that
+  /// its end costs nothing beside. On a device freeing anything is costly.
+  [[nodiscard]] bool may_keep_body(Task& task, TaskSpec const& spec) const;
+  /// False: there are so many that this thread is to destroy them, when the task has been counted
+  /// as complete.
+  [[nodiscard]] bool keep_body(Task& task, Slot& slot) {
+    return task.asynchronous ? m_kept_of_devices.push(task, task.bytes) : slot.kept.push(task);
+  }
+  void destroy_body(Task& task, Slot& slot);
+  /// The task is over, but for whoever looks at it under the submission lock.
+  void destroy_extras(Task& task, Slot& slot, Task*& next);
+
+  // Of tasks that are kept.
+  /// Those of a slot, on this thread, which has `on`.
+  void destroy_kept(Slot& slot, Slot& on);
+  void destroy_kept_of_workers();
+  [[nodiscard]] bool too_many_of_devices() { return m_kept_of_devices.is_full(); }
+  void destroy_kept_of_devices(Slot& on);
+  /// Of all tasks that the caller knows to be done. Returns when other threads that do the same are
+  /// through.
+  void destroy_kept();
+  /// Until nothing is in flight. What a functor's destructor submits is waited for as well.
+  void drain();
+
+  /// What has been put aside, on a thread that runs tasks, when it has nothing in hand but perhaps
+  /// the next one.
+  void destroy_put_aside_on(Slot& slot, Task*& in_hand);
+
+ private:
+  struct Destroyer;
+  void destroy_bodies(Task* first, Slot& on);
+  [[nodiscard]] bool others_have_destroyed() const;
+
+  Engine& m_engine;
+  SubmissionLock& m_submission;
+  TaskSlab& m_tasks;
+  Workers& m_workers;
+  bool const m_serial;
+  KeptDeviceTasks m_kept_of_devices;
+  /// calls, on all threads, that have taken kept tasks, or are about to
+  std::atomic<int> m_destroyers{0};
+  Task m_nobody;  ///< in whose name tags, states and exceptions are destroyed
+};
+
+}  // namespace trellis::Impl
+
+#endif
