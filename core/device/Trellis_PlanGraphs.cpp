@@ -114,7 +114,7 @@ void Engine::finish_all(std::vector<Task*> const& tasks) {
         task->ops->finish(task->body);
       } catch (...) {
         FailurePtr const own = current_failure(*task);
-        note_failed(*task, own->origin_text, own, false);
+        Plans::note_failed(*task, own->origin_text, own, false);
         if (failure == nullptr) failure = own;
       }
   if (failure != nullptr)
@@ -129,7 +129,7 @@ void Engine::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure
       std::lock_guard const lock(m_submission);
       text = describe(*task);
     }
-    note_failed(*task, text, failure, cancelled);
+    Plans::note_failed(*task, text, failure, cancelled);
   }
 }
 
@@ -160,7 +160,7 @@ TaskHandle Engine::submit_graph(Label const& label, std::shared_ptr<PlanState> c
     spec.after = plan->after;  // and after the replay before, see order_behind_replays
     spec.space = plan->graph.space;
     spec.replays = plan.get();
-    last = submit_pending(*plan, std::move(spec));
+    last = m_plans.submit_pending(*plan, std::move(spec));
   }
   return last;
 }
@@ -273,7 +273,7 @@ void Engine::make_pieces(PlanState& plan) {
                   construct);
     spec.space = first.space;
     std::lock_guard const lock(m_submission);
-    Task& task = make_recorded(spec, plan, count + plan.pieces.size());
+    Task& task = m_plans.make_recorded(spec, plan, count + plan.pieces.size());
     piece->task = &task;
     for (Task const* member : piece->members) stands_for[member->node.index] = &task;
     plan.pieces.push_back(std::move(piece));

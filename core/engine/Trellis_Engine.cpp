@@ -53,7 +53,7 @@ void Engine::close() noexcept {
   // What a destructor of the user's submits is finished as well.
   do {
     finish_all();
-    dismantle_all();
+    m_plans.dismantle_all();
     for (FailurePtr const& failure : m_failures.report().origins)
       if (!failure->observed.load(std::memory_order_relaxed))
         std::cerr << "Trellis: " << m_options.name
@@ -65,7 +65,7 @@ void Engine::close() noexcept {
   m_control->engine.store(nullptr, std::memory_order_seq_cst);
   while (m_control->users.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
   finish_all();
-  dismantle_all();
+  m_plans.dismantle_all();
   m_workers.stop();
 }
 
@@ -84,22 +84,6 @@ void Engine::drop_objects(bool all) {
       m_root.table.drop_gone(each.tasks);
       return all || each.tasks.empty();
     });
-}
-
-/// Plans that are dropped meanwhile are dismantled by the threads that drop them.
-void Engine::dismantle_all() {
-  for (;;) {
-    std::shared_ptr<PlanState> plan;
-    {
-      std::lock_guard const lock(m_submission);
-      if (m_plans.empty()) return;
-      plan = m_plans.back()->weak_from_this().lock();
-    }
-    if (plan != nullptr)
-      dismantle(*plan);
-    else
-      std::this_thread::yield();
-  }
 }
 
 void Engine::add_rule(TagRule&& rule) {
@@ -266,7 +250,7 @@ void Engine::stay_behind(Slot& slot) {
 }
 
 Task* Engine::run_one(Task& task, Slot& slot) {
-  if (replays_plan(task)) return run_plan(task, slot);
+  if (replays_plan(task)) return m_plans.run_plan(task, slot);
   // It may take long. Not above a task that waits: what is destroyed may wait for that one.
   if (!task.keeps_body && !slot.kept.empty() && Frame::top == nullptr) {
     Task* in_hand = &task;
@@ -379,7 +363,7 @@ Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
     Holding const holding(slot, next);
     if (region != nullptr && whole.failure != nullptr) inherit(*region->owner, whole.failure);
     state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
-    Task* const another = whole.is_recorded() ? complete_run(whole, slot, state, owner_row)
+    Task* const another = whole.is_recorded() ? m_plans.complete_run(whole, slot, state, owner_row)
                                               : complete_one(whole, slot, state, owner_row);
     if (another == nullptr) continue;
     if (next == nullptr)

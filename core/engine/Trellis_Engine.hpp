@@ -14,6 +14,7 @@
 #include <engine/Trellis_FoundEntries.hpp>
 #include <engine/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
+#include <plan/Trellis_Plans.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Recorder.hpp>
@@ -43,7 +44,6 @@ class Pass;
 class PassMemory;
 class PassPlan;
 struct PlanRecording;
-struct PlanState;
 
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of an
@@ -66,11 +66,6 @@ class Engine final : private TaskSource {
     m_control = &control;
     m_generation = generation;
   }
-  /// What `body` submits on this thread becomes a plan, and does not run.
-  std::shared_ptr<PlanState> record(Label&& label, FunctionRef<void()> body);
-  TaskHandle replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
-  void dismantle(PlanState& plan);
-  void dismantle_all();
   void drop_objects(bool all);
   /// Calls `body` for each pass until it says no, and replays passes that are like earlier ones.
   IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
@@ -89,17 +84,6 @@ class Engine final : private TaskSource {
   bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
 
   void wait();
-  /// Until it ends, what the calling thread submits does not belong to what it records.
-  class NotRecording {
-   public:
-    NotRecording() : m_recording(std::exchange(t_recording, nullptr)) {}
-    NotRecording(NotRecording const&) = delete;
-    NotRecording& operator=(NotRecording const&) = delete;
-    ~NotRecording() { t_recording = m_recording; }
-
-   private:
-    PlanRecording* const m_recording;
-  };
   /// Waits for one task; does not throw when it failed.
   void wait_for(TaskHandle const& handle);
   /// The handle to go on with when somebody asks after a task, which is submitted if it has only
@@ -132,9 +116,18 @@ class Engine final : private TaskSource {
   [[nodiscard]] Recorder const& recorder() const;
   [[nodiscard]] std::vector<std::string> rows() const;
 
- private:
+  // Verbs of Plans, Passes and PlanGraphs; more are below.
+  [[nodiscard]] Plans& plans() { return m_plans; }
+  /// Runs of recorded tasks have ids of their own: somebody looks at them.
+  [[nodiscard]] bool numbers_runs() const { return m_numbers_runs; }
+  [[nodiscard]] TaskHandle handle_of(Task* task, TaskId id) const {
+    return {m_control, m_generation, task, id};
+  }
+  /// So many ids in a row. Returns the one before them. The submission lock is held.
+  TaskId take_ids(std::uint64_t count) { return std::exchange(m_last_id, m_last_id + count); }
   struct Frame;  ///< a task that the calling thread runs
 
+ private:
   // TaskSource
   Task* pop(Slot& slot) override;
   void run(Task* task, Slot& slot, Condition stop) override;
@@ -142,6 +135,7 @@ class Engine final : private TaskSource {
   void idle(Slot& slot) override;
   void leaves(Slot& slot) override;
 
+ public:
   // Submission. In those from make_room on the submission lock is held.
   TaskHandle submit_now(TaskSpec&& spec);
   TaskHandle submit_part(TaskSpec&& spec);
@@ -164,41 +158,6 @@ class Engine final : private TaskSource {
   void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
   static void inherit(Task& task, FailurePtr const& failure);
-
-  // Plans.
-  friend struct PlanRecording;
-  [[nodiscard]] PlanRecording* recording_here() const {
-    return t_recording == nullptr ? nullptr : find_recording();
-  }
-  [[nodiscard]] PlanRecording* find_recording() const;
-  std::shared_ptr<PlanState> new_plan(Label&& label);
-  Task& make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index);
-  TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);
-  static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
-  static void count_references(PlanState& plan, Task const& task,
-                               std::span<AccessRequest const> requests);
-  void check_still_held(PlanState const& plan) const;
-  void finish(PlanRecording& recording);
-  Task* run_plan(Task& whole, Slot& slot);
-  TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
-  void cancel_tasks(PlanState& plan, FailurePtr const& failure);
-  Task* start_rounds(PlanState& plan, Slot& slot);
-  void number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds);
-  Task* complete_run(Task& task, Slot& slot, TaskState state, int row);
-  Task* rounds_over(PlanState& plan, Slot& slot);
-  Task* replay_over(PlanState& plan, Slot& slot, TaskState state);
-  void let_next_in(PlanState& plan, Slot* slot = nullptr);
-  void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
-  static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
-  static void note_failed(Task& task, std::string const& text, FailurePtr const& failure,
-                          bool cancelled);
-  void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
-  void wait_for_replay(TaskHandle const& handle);
-  void wait_for_older_replay(TaskHandle const& handle);
-  void note_failures(PlanState& plan);
-  void rethrow_recorded(TaskHandle const& handle) const;
-  void require_no_recording() const;
-  static thread_local PlanRecording* t_recording;
 
   // Passes of `iterate`.
   TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
@@ -281,7 +240,7 @@ class Engine final : private TaskSource {
       case RegionKind::parts:
         return complete_part(task, slot, state, row);
       case RegionKind::rounds:
-        return complete_run(task, slot, state, row);
+        return m_plans.complete_run(task, slot, state, row);
     }
     return nullptr;
   }
@@ -333,6 +292,7 @@ class Engine final : private TaskSource {
   void complete_failed(AsyncStreams::Retired const& failed, Slot& slot);
 
   // Waiting.
+  void require_no_recording() const;
   void wait_until_done(TaskHandle const& handle);
   void wait_outside(Until const& until);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
@@ -350,6 +310,7 @@ class Engine final : private TaskSource {
   }
   [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
+ private:
   GraphControl* m_control = nullptr;
   std::uint64_t m_generation = 0;
   TaskGraphOptions const m_options;
@@ -365,8 +326,10 @@ class Engine final : private TaskSource {
   std::deque<TagRule> m_rules;  ///< does not change once there are tasks
   Exclusion m_exclusion;
 
-  /// Runs of recorded tasks have ids of their own: somebody looks at them.
-  bool const m_numbers_runs;
+  bool const m_numbers_runs;  ///< see numbers_runs
+
+  Plans m_plans{*this,   m_submission, m_slab,    m_failures,       m_exclusion,
+                m_rules, m_streams,    m_workers, m_recorder.get()};
 
   alignas(64) mutable SubmissionLock m_submission;
   Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
@@ -376,8 +339,6 @@ class Engine final : private TaskSource {
   TaskId m_last_id = 0;                       ///< guarded by m_submission
   std::atomic<std::uint64_t> m_edges{0};      ///< written under m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room
-  TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission
-  std::vector<PlanState*> m_plans;              ///< guarded by m_submission: all that there are
 
   std::atomic<std::uint64_t> m_last_pass{0};
   std::vector<Pass*> m_passes;       ///< guarded by m_submission: those that have collected tasks

@@ -200,7 +200,7 @@ TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
 }
 
 Plan GraphAccess::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
-  return Plan(graph.engine().record(std::move(label), body));
+  return Plan(graph.engine().plans().record(std::move(label), body));
 }
 
 TaskHandle GraphAccess::replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds) {
@@ -214,7 +214,7 @@ TaskHandle GraphAccess::replay(TaskGraph& graph, Plan const& plan, std::uint64_t
                                             state.label.site().file_name() + ":" +
                                             std::to_string(state.label.site().line()) +
                                             "), which belongs to another graph");
-  return graph.engine().replay(Label(state.label), plan.m_state, rounds);
+  return graph.engine().plans().replay(Label(state.label), plan.m_state, rounds);
 }
 
 TaskHandle GraphAccess::running() {

@@ -3,6 +3,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_Pass.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ IterateReport Engine::iterate(Label&& label, std::uint64_t passes,
   IterateReport report;
   // An outer recording gets the tasks as they come. Rules compare each task with those around the
   // pass.
-  bool const never = m_serial || recording_here() != nullptr || !m_rules.empty();
+  bool const never = m_serial || PlanRecording::of(*this) != nullptr || !m_rules.empty();
   PassMemory memory;
   Pass pass;
   std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered

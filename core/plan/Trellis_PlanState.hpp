@@ -198,31 +198,6 @@ extern TaskOps const replay_ops;
   return task.ops == &replay_ops;
 }
 
-class Pass;
-class PassMemory;
-
-/// What happens to the tasks that a thread submits to a graph, while they are not simply submitted:
-/// they are recorded, or collected by a pass of `iterate`.
-struct PlanRecording {
-  explicit PlanRecording(Engine& in_engine, Pass* of_pass = nullptr, PassMemory* of_loop = nullptr);
-  PlanRecording(PlanRecording const&) = delete;
-  PlanRecording& operator=(PlanRecording const&) = delete;
-  ~PlanRecording();
-
-  Engine& engine;
-  Pass* const pass;          ///< or null
-  PassMemory* const memory;  ///< of the pass
-  std::shared_ptr<PlanState> plan;
-  Task* barrier = nullptr;  ///< the newest synchronizing task, or null
-  std::size_t barrier_index = 0;
-  struct BackEdge {
-    Task* from;
-    Task* to;
-  };
-  std::vector<BackEdge> back_edges;  ///< to the next round
-  PlanRecording* const outer;        ///< of another graph, on the same thread
-};
-
 }  // namespace trellis::Impl
 
 #endif
