@@ -14,6 +14,7 @@
 #include <engine/Trellis_FoundEntries.hpp>
 #include <engine/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
+#include <plan/Trellis_Passes.hpp>
 #include <plan/Trellis_Plans.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
@@ -40,11 +41,6 @@
 
 namespace trellis::Impl {
 
-class Pass;
-class PassMemory;
-class PassPlan;
-struct PlanRecording;
-
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of an
 /// asynchronous space), and completes them.
@@ -67,8 +63,6 @@ class Engine final : private TaskSource {
     m_generation = generation;
   }
   void drop_objects(bool all);
-  /// Calls `body` for each pass until it says no, and replays passes that are like earlier ones.
-  IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
@@ -88,7 +82,7 @@ class Engine final : private TaskSource {
   void wait_for(TaskHandle const& handle);
   /// The handle to go on with when somebody asks after a task, which is submitted if it has only
   /// been collected, see Pass.
-  TaskHandle settle(TaskHandle const& handle);
+  TaskHandle settle(TaskHandle const& handle) { return m_passes.settle(handle); }
   /// Requires a handle that has been settled. A recorded task is done while no replay of its plan
   /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task
   /// is still the same afterwards, as `live_id` has each value once.
@@ -118,6 +112,8 @@ class Engine final : private TaskSource {
 
   // Verbs of Plans, Passes and PlanGraphs; more are below.
   [[nodiscard]] Plans& plans() { return m_plans; }
+  [[nodiscard]] Passes& passes() { return m_passes; }
+  [[nodiscard]] bool is_watched() const { return m_watched; }
   /// Runs of recorded tasks have ids of their own: somebody looks at them.
   [[nodiscard]] bool numbers_runs() const { return m_numbers_runs; }
   [[nodiscard]] TaskHandle handle_of(Task* task, TaskId id) const {
@@ -125,6 +121,12 @@ class Engine final : private TaskSource {
   }
   /// So many ids in a row. Returns the one before them. The submission lock is held.
   TaskId take_ids(std::uint64_t count) { return std::exchange(m_last_id, m_last_id + count); }
+  /// The newest. The submission lock is held.
+  [[nodiscard]] TaskId last_id() const { return m_last_id; }
+  /// The submission lock is held.
+  void count_submitted(std::uint64_t tasks) {
+    m_submitted.store(submitted() + tasks, std::memory_order_release);
+  }
   struct Frame;  ///< a task that the calling thread runs
 
  private:
@@ -160,19 +162,6 @@ class Engine final : private TaskSource {
   static void inherit(Task& task, FailurePtr const& failure);
 
   // Passes of `iterate`.
-  TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
-  TaskHandle collect(Pass& pass, PassMemory& memory, TaskSpec& spec);
-  void begin_plan(Pass& pass);
-  std::shared_ptr<PassPlan> plan_of(Pass& pass, PassMemory& memory);
-  void number(Task& task);
-  bool submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan);
-  void link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
-                 bool as_graph);
-  void collects_no_more(Pass& pass);
-  void admit_collected(Pass& pass, std::vector<Admitted>& admitted);
-  void publish(std::vector<Admitted> const& admitted);
-  void submit_collected(Pass* pass);
-  void submit_collected(FunctionRef<bool(Pass const&)> which);
   void choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const;
   static TaskOps const pass_graph_ops;
   static void run_pass_graph(void* body, void* instance, Label const& label);
@@ -328,8 +317,10 @@ class Engine final : private TaskSource {
 
   bool const m_numbers_runs;  ///< see numbers_runs
 
-  Plans m_plans{*this,   m_submission, m_slab,    m_failures,       m_exclusion,
+  Plans m_plans{*this,   m_submission, m_slab,    m_failures,      m_exclusion,
                 m_rules, m_streams,    m_workers, m_recorder.get()};
+  Passes m_passes{*this,      m_submission, m_root,    m_slab,
+                  m_failures, m_rules,      m_streams, m_recorder.get()};
 
   alignas(64) mutable SubmissionLock m_submission;
   Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
@@ -339,10 +330,6 @@ class Engine final : private TaskSource {
   TaskId m_last_id = 0;                       ///< guarded by m_submission
   std::atomic<std::uint64_t> m_edges{0};      ///< written under m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: below this number there is room
-
-  std::atomic<std::uint64_t> m_last_pass{0};
-  std::vector<Pass*> m_passes;       ///< guarded by m_submission: those that have collected tasks
-  std::atomic<int> m_collecting{0};  ///< their number
 
   MainQueue m_main;
 

@@ -24,7 +24,7 @@ TaskHandle Engine::submit(TaskSpec&& spec) {
   }
   if (spec.parent.task != nullptr) return submit_part(std::move(spec));
   if (PlanRecording* const recording = PlanRecording::of(*this))
-    return recording->pass != nullptr ? submit_in_pass(*recording, std::move(spec))
+    return recording->pass != nullptr ? m_passes.submit_in_pass(*recording, std::move(spec))
                                       : m_plans.submit_recorded(*recording, std::move(spec));
   return submit_now(std::move(spec));
 }

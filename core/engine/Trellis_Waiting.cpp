@@ -23,7 +23,7 @@ void Engine::require_no_recording() const {
 
 void Engine::wait() {
   require_no_recording();
-  submit_collected([](Pass const&) { return true; });
+  m_passes.submit_collected([](Pass const&) { return true; });
   if (Frame const* const frame = Frame::of(*this))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");

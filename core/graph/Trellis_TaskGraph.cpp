@@ -289,7 +289,7 @@ Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
 }
 IterateReport TaskGraph::run_passes(Label&& label, std::uint64_t passes,
                                     Impl::FunctionRef<bool(std::uint64_t)> body) {
-  return engine().iterate(std::move(label), passes, body);
+  return engine().passes().iterate(std::move(label), passes, body);
 }
 Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
   return Impl::FutureAccess::make(Impl::GraphAccess::replay(*this, plan, rounds));

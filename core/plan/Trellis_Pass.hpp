@@ -158,7 +158,7 @@ class PassMemory {
 /// body all of them are submitted as one task, the whole, of which they are the parts: their edges
 /// are those of the plan.
 ///
-/// ON DEMAND. Whoever asks after a collected task (`Engine::settle`), or for everything, has the
+/// ON DEMAND. Whoever asks after a collected task (`Passes::settle`), or for everything, has the
 /// pass submitted at once: what it has collected becomes ordinary tasks, in order, and so does what
 /// it hands in from there on. So nobody ever waits for the body.
 ///

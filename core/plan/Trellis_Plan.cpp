@@ -32,10 +32,7 @@ PlanRecording* PlanRecording::find(Engine const& engine) {
 }
 
 PlanRecording::PlanRecording(Engine& in_engine, Pass* of_pass, PassMemory* of_loop)
-    : engine(in_engine),
-      pass(of_pass),
-      memory(of_loop),
-      outer(std::exchange(top, this)) {}
+    : engine(in_engine), pass(of_pass), memory(of_loop), outer(std::exchange(top, this)) {}
 
 PlanRecording::~PlanRecording() {
   top = outer;
@@ -173,7 +170,7 @@ bool Plans::order_recorded(PlanRecording& recording, Task& before, Task& task, E
 /// adds. Others may make and drop references meanwhile; the smallest of a few results is not too
 /// large.
 void Plans::count_references(PlanState& plan, Task const& task,
-                              std::span<AccessRequest const> requests) {
+                             std::span<AccessRequest const> requests) {
   std::vector<HeldResource*> resources;
   for (AccessRequest const& request : requests) {
     if (!request.counts() || request.ops->hold == nullptr) continue;
@@ -338,7 +335,8 @@ void Plans::dismantle(PlanState& plan) {
     for (auto const& piece : plan.pieces) AsyncStreams::release(piece->graph);
   }
   for (Task* task : plan.tasks) {
-    m_engine.destroy_body(*task, m_engine.own_slot());  // without a lock: it may free Views, and other plans
+    // Without a lock: it may free Views, and other plans.
+    m_engine.destroy_body(*task, m_engine.own_slot());
     task->free_body();
     task->failure = nullptr;
     task->label = {};

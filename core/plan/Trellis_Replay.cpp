@@ -23,14 +23,14 @@ void add_pending(PlanState& plan, std::int32_t by) {
 }
 
 TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
-                          std::uint64_t rounds) {
+                         std::uint64_t rounds) {
   m_engine.destroy_kept_of_workers();  // they would count as somebody else's references
   check_still_held(*plan);
   PlanRecording* const recording = PlanRecording::of(m_engine);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
   // Who looks at single tasks sees them run one by one.
   if (!is_recorded && plan->graph.exists() && !m_engine.numbers_runs() && rounds > 0) {
-    if (recording != nullptr) m_engine.submit_collected(recording->pass);
+    if (recording != nullptr) m_engine.passes().submit_collected(recording->pass);
     return m_engine.submit_graph(label, plan, rounds);
   }
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
@@ -220,8 +220,9 @@ Task* Plans::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   // plan may be over.
   Task* const* const more = task.more_successors.data();
   for (std::uint32_t k = 0; k < successors; ++k)
-    Engine::trigger(*(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
-            failure, ready);
+    Engine::trigger(
+        *(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
+        failure, ready);
   if (again) ready.push_back(&task);
   Task* next = ready.empty() ? nullptr : m_engine.hand_over(ready, granted, slot);
   if (leaf && plan.open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
@@ -284,7 +285,7 @@ void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failu
 /// The first time in a replay counts: later runs of the task may be cancelled because of it, or end
 /// well.
 void Plans::note_failed(Task& task, std::string const& text, FailurePtr const& failure,
-                         bool cancelled) {
+                        bool cancelled) {
   PlanState& plan = *task.node.plan;
   if (task.node.index >= plan.tasks.size()) {  // a piece
     for (Task* member : plan.pieces[task.node.index - plan.tasks.size()]->members)
