@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -76,8 +77,8 @@ bool can_be_captured(Task const& task) {
 
 /// Makes graphs of the plan, or of pieces of it, where that is possible. Who looks at single tasks
 /// is to see them run one by one.
-void Engine::capture(PlanState& plan) {
-  if (plan.tasks.empty() || m_numbers_runs) return;
+void PlanGraphs::capture(PlanState& plan) {
+  if (plan.tasks.empty() || m_engine.numbers_runs()) return;
   SpaceAdapter* const space = plan.tasks.front()->space;
   bool const whole = std::all_of(plan.tasks.begin(), plan.tasks.end(), [&](Task const* task) {
     return can_be_captured(*task) && task->space == space;
@@ -91,29 +92,30 @@ void Engine::capture(PlanState& plan) {
   if (rounds > 1) plan.graph.rounds = rounds;
 }
 
-bool Engine::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
+bool PlanGraphs::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
   bool const captured = try_to_capture([&] { return capture_graph(graph, 1, tasks); });
   if (!captured) AsyncStreams::release(graph);
   return captured;
 }
 
 /// Requires the lock of the streams.
-bool Engine::capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks) {
-  return m_streams.capture(graph, rounds, tasks, *m_options.threads_per_worker,
+bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
+                               std::vector<Task*> const& tasks) {
+  return m_streams.capture(graph, rounds, tasks, *m_engine.options().threads_per_worker,
                            [&](Task& task, void* instance) {
-                             Frame const frame(*this, no_slot(), task);
+                             Engine::Frame const frame(m_engine, Engine::no_slot(), task);
                              task.ops->run(task.body, instance, task.label);
                            });
 }
 
 /// Calls `finish` for all that have one. Throws the first error.
-void Engine::finish_all(std::vector<Task*> const& tasks) {
+void PlanGraphs::finish_all(std::vector<Task*> const& tasks) {
   FailurePtr failure;
   for (Task* task : tasks)
     if (task->ops->finish != nullptr) try {
         task->ops->finish(task->body);
       } catch (...) {
-        FailurePtr const own = current_failure(*task);
+        FailurePtr const own = m_engine.current_failure(*task);
         Plans::note_failed(*task, own->origin_text, own, false);
         if (failure == nullptr) failure = own;
       }
@@ -122,7 +124,8 @@ void Engine::finish_all(std::vector<Task*> const& tasks) {
                 failure->cause);
 }
 
-void Engine::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled) {
+void PlanGraphs::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure,
+                          bool cancelled) {
   for (Task* task : tasks) {
     std::string text;
     {
@@ -135,17 +138,17 @@ void Engine::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure
 
 // --- whole plans ---------------------------------------------------------------------------------
 
-TaskOps const Engine::graph_ops{
+TaskOps const PlanGraphs::graph_ops{
     .pattern = "replay", .run = &run_graph, .destroy = &destroy_graph, .fail = &fail_graph};
 
-TaskOps const Engine::graph_ops_with_results{.pattern = "replay",
-                                             .run = &run_graph,
-                                             .destroy = &destroy_graph,
-                                             .fail = &fail_graph,
-                                             .finish = &finish_graph};
+TaskOps const PlanGraphs::graph_ops_with_results{.pattern = "replay",
+                                                 .run = &run_graph,
+                                                 .destroy = &destroy_graph,
+                                                 .fail = &fail_graph,
+                                                 .finish = &finish_graph};
 
-TaskHandle Engine::submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
-                                std::uint64_t rounds) {
+TaskHandle PlanGraphs::submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
+                                    std::uint64_t rounds) {
   bool const has_results =
       std::any_of(plan->tasks.begin(), plan->tasks.end(),
                   [](Task const* task) { return task->ops->finish != nullptr; });
@@ -160,12 +163,12 @@ TaskHandle Engine::submit_graph(Label const& label, std::shared_ptr<PlanState> c
     spec.after = plan->after;  // and after the replay before, see order_behind_replays
     spec.space = plan->graph.space;
     spec.replays = plan.get();
-    last = m_plans.submit_pending(*plan, std::move(spec));
+    last = m_engine.plans().submit_pending(*plan, std::move(spec));
   }
   return last;
 }
 
-void Engine::run_graph(void* body, void* instance, Label const& /*label*/) {
+void PlanGraphs::run_graph(void* body, void* instance, Label const& /*label*/) {
   auto& [plan, rounds] = *static_cast<ReplayBody*>(body);
   {
     std::lock_guard const lock(plan->lock);
@@ -174,22 +177,22 @@ void Engine::run_graph(void* body, void* instance, Label const& /*label*/) {
     plan->failed.clear();
   }
   launch_rounds(plan->graph, plan->tasks, rounds, instance, [&](std::size_t count) {
-    return plan->engine->capture_graph(plan->graph, count, plan->tasks);
+    return plan->graphs->capture_graph(plan->graph, count, plan->tasks);
   });
 }
 
-void Engine::finish_graph(void* body) {
+void PlanGraphs::finish_graph(void* body) {
   PlanState& plan = *static_cast<ReplayBody*>(body)->plan;
-  plan.engine->finish_all(plan.tasks);
+  plan.graphs->finish_all(plan.tasks);
 }
 
-void Engine::fail_graph(void* body, TaskId id, std::string const& /*text*/,
-                        FailurePtr const& failure) noexcept {
+void PlanGraphs::fail_graph(void* body, TaskId id, std::string const& /*text*/,
+                            FailurePtr const& failure) noexcept {
   PlanState& plan = *static_cast<ReplayBody*>(body)->plan;
-  plan.engine->fail_all(plan.tasks, failure, failure->origin != id);
+  plan.graphs->fail_all(plan.tasks, failure, failure->origin != id);
 }
 
-void Engine::destroy_graph(void* body) noexcept {
+void PlanGraphs::destroy_graph(void* body) noexcept {
   auto* const replay = static_cast<ReplayBody*>(body);
   add_pending(*replay->plan, -1);
   replay->~ReplayBody();
@@ -197,17 +200,17 @@ void Engine::destroy_graph(void* body) noexcept {
 
 // --- pieces --------------------------------------------------------------------------------------
 
-void Engine::run_piece(void* body, void* instance, Label const& /*label*/) {
+void PlanGraphs::run_piece(void* body, void* instance, Label const& /*label*/) {
   PlanPiece& piece = **static_cast<PlanPiece**>(body);
-  Engine& engine = *piece.task->node.plan->engine;
+  PlanGraphs& graphs = *piece.task->node.plan->graphs;
   launch_rounds(piece.graph, piece.members, 1, instance, [&](std::size_t count) {
-    return engine.capture_graph(piece.graph, count, piece.members);
+    return graphs.capture_graph(piece.graph, count, piece.members);
   });
 }
 
-void Engine::finish_piece(void* body) {
+void PlanGraphs::finish_piece(void* body) {
   PlanPiece const& piece = **static_cast<PlanPiece**>(body);
-  piece.task->node.plan->engine->finish_all(piece.members);
+  piece.task->node.plan->graphs->finish_all(piece.members);
 }
 
 /// Numbers of the tasks that hang together and can be launched as one graph; a piece is called by
@@ -247,7 +250,7 @@ static std::vector<std::size_t> find_pieces(PlanState const& plan) {
 }
 
 /// Puts a task in the place of each piece of two or more. Requires the lock of the streams.
-void Engine::make_pieces(PlanState& plan) {
+void PlanGraphs::make_pieces(PlanState& plan) {
   static constexpr TaskOps piece_ops{
       .pattern = "graph",
       .run = &run_piece,
@@ -273,7 +276,7 @@ void Engine::make_pieces(PlanState& plan) {
                   construct);
     spec.space = first.space;
     std::lock_guard const lock(m_submission);
-    Task& task = m_plans.make_recorded(spec, plan, count + plan.pieces.size());
+    Task& task = m_engine.plans().make_recorded(spec, plan, count + plan.pieces.size());
     piece->task = &task;
     for (Task const* member : piece->members) stands_for[member->node.index] = &task;
     plan.pieces.push_back(std::move(piece));

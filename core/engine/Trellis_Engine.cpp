@@ -346,7 +346,7 @@ void Engine::inherit(Task& task, FailurePtr const& failure) {
 Trigger Engine::trigger_between(Task const& before, Task const& after) {
   bool const on_device =
       before.asynchronous && after.asynchronous && after.space->can_wait_for(*before.space);
-  bool const have_results = before.ops == &graph_ops_with_results && after.ops == before.ops;
+  bool const have_results = before.ops == &PlanGraphs::graph_ops_with_results && after.ops == before.ops;
   return on_device && !have_results ? Trigger::launch : Trigger::completion;
 }
 

@@ -10,6 +10,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_AsyncStreams.hpp>
+#include <device/Trellis_PlanGraphs.hpp>
 #include <device/Trellis_Poller.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
 #include <engine/Trellis_Waiters.hpp>
@@ -113,6 +114,7 @@ class Engine final : private TaskSource {
   // Verbs of Plans, Passes and PlanGraphs; more are below.
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Passes& passes() { return m_passes; }
+  [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
   [[nodiscard]] bool is_watched() const { return m_watched; }
   /// Runs of recorded tasks have ids of their own: somebody looks at them.
   [[nodiscard]] bool numbers_runs() const { return m_numbers_runs; }
@@ -160,36 +162,6 @@ class Engine final : private TaskSource {
   void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
   static void inherit(Task& task, FailurePtr const& failure);
-
-  // Passes of `iterate`.
-  void choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const;
-  static TaskOps const pass_graph_ops;
-  static void run_pass_graph(void* body, void* instance, Label const& label);
-  static void finish_pass_graph(void* body);
-  static void fail_pass_graph(void* body, TaskId id, std::string const& text,
-                              FailurePtr const& failure) noexcept;
-  static void destroy_pass_graph(void* body) noexcept;
-  void end_parts(std::vector<Task*> const& parts);
-
-  // Plans as graphs of a device.
-  void capture(PlanState& plan);
-  bool capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks);
-  bool capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks);
-  void make_pieces(PlanState& plan);
-  void finish_all(std::vector<Task*> const& tasks);
-  void fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled);
-  TaskHandle submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
-                          std::uint64_t rounds);
-  static void run_graph(void* body, void* instance, Label const& label);
-  static TaskOps const graph_ops;
-  /// of a plan whose tasks leave something for the host
-  static TaskOps const graph_ops_with_results;
-  static void finish_graph(void* body);
-  static void fail_graph(void* body, TaskId id, std::string const& text,
-                         FailurePtr const& failure) noexcept;
-  static void destroy_graph(void* body) noexcept;
-  static void run_piece(void* body, void* instance, Label const& label);
-  static void finish_piece(void* body);
 
   // Parts of tasks.
   Task& require_live(TaskHandle const& self, char const* what) const;
@@ -319,6 +291,7 @@ class Engine final : private TaskSource {
 
   Plans m_plans{*this,   m_submission, m_slab,    m_failures,      m_exclusion,
                 m_rules, m_streams,    m_workers, m_recorder.get()};
+  PlanGraphs m_graphs{*this, m_submission, m_slab, m_failures, m_streams, m_workers};
   Passes m_passes{*this,      m_submission, m_root,    m_slab,
                   m_failures, m_rules,      m_streams, m_recorder.get()};
 

@@ -156,7 +156,7 @@ std::shared_ptr<PassPlan> Passes::plan_of(Pass& pass, PassMemory& memory) {
   pass.recorded->seal();
   std::lock_guard const lock(m_submission);
   if (!pass.collects) return nullptr;  // so its tasks may be over, and their cells used for others
-  m_engine.choose_graph(*pass.recorded, pass.tasks);
+  m_engine.graphs().choose_graph(*pass.recorded, pass.tasks);
   return pass.recorded;
 }
 
@@ -178,9 +178,9 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
   std::vector<Task*> const& parts = pass.tasks;
   auto const construct = [&](void* storage) {
-    ::new (storage) WholePass{plan, &m_engine, as_graph ? parts : std::vector<Task*>()};
+    ::new (storage) WholePass{plan, &m_engine.graphs(), as_graph ? parts : std::vector<Task*>()};
   };
-  TaskSpec spec(Label(label), as_graph ? Engine::pass_graph_ops : whole_ops, sizeof(WholePass),
+  TaskSpec spec(Label(label), as_graph ? PlanGraphs::pass_graph_ops : whole_ops, sizeof(WholePass),
                 alignof(WholePass), construct);
   spec.accesses = plan->requests();
   spec.priority = plan->priority();

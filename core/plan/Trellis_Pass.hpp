@@ -22,6 +22,7 @@
 namespace trellis::Impl {
 
 class AsyncStreams;
+class PlanGraphs;
 
 /// Of a Resource.
 inline constexpr SubjectOps resource_ops{[](void const* subject, ResourceInfo& info) {
@@ -205,7 +206,7 @@ class Pass {
 /// The body of a whole.
 struct WholePass {
   std::shared_ptr<PassPlan> plan;  ///< what the parts' accesses refer to
-  Engine* engine;
+  PlanGraphs* graphs;
   std::vector<Task*> parts;  ///< when they are launched as a graph
 };
 

@@ -53,7 +53,7 @@ std::shared_ptr<PlanState> Plans::record(Label&& label, FunctionRef<void()> body
     m_engine.destroy_kept();  // they would count as somebody else's references
     finish(recording);
   }
-  m_engine.capture(*plan);
+  m_engine.graphs().capture(*plan);
   return plan;
 }
 
@@ -65,7 +65,7 @@ std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
   plan->generation = of_graph.generation;
   std::lock_guard const lock(m_submission);
   m_plans.push_back(plan.get());
-  plan->engine = &m_engine;
+  plan->graphs = &m_engine.graphs();
   plan->owner = &m_slab.acquire();
   plan->owner->region = nullptr;
   plan->owner->region_kind = RegionKind::graph;

@@ -26,6 +26,8 @@
 
 namespace trellis::Impl {
 
+class PlanGraphs;
+
 /// Of a ResourceInfo.
 inline constexpr SubjectOps resource_info_ops{[](void const* subject, ResourceInfo& info) {
   info = *static_cast<ResourceInfo const*>(subject);
@@ -131,7 +133,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   PlanState& operator=(PlanState const&) = delete;
   ~PlanState();
 
-  Engine* engine = nullptr;  ///< of the graph, while there is a replay
+  PlanGraphs* graphs = nullptr;  ///< of the engine, while there is a replay
   GraphControl* control = nullptr;
   std::uint64_t generation = 0;
   Label label;

@@ -31,7 +31,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   // Who looks at single tasks sees them run one by one.
   if (!is_recorded && plan->graph.exists() && !m_engine.numbers_runs() && rounds > 0) {
     if (recording != nullptr) m_engine.passes().submit_collected(recording->pass);
-    return m_engine.submit_graph(label, plan, rounds);
+    return m_engine.graphs().submit_graph(label, plan, rounds);
   }
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
   TaskSpec spec(std::move(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
