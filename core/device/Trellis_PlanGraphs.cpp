@@ -160,7 +160,7 @@ TaskHandle PlanGraphs::submit_graph(Label const& label, std::shared_ptr<PlanStat
     auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, count}; };
     TaskSpec spec(Label(label), ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
     spec.accesses = plan->requests;
-    spec.after = plan->after;  // and after the replay before, see order_behind_replays
+    spec.after = plan->after;  // and after the replay before, see Plans::order_behind_replays
     spec.space = plan->graph.space;
     spec.replays = plan.get();
     last = m_engine.plans().submit_pending(*plan, std::move(spec));

@@ -4,7 +4,6 @@
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_Observer.hpp>
-#include <Trellis_Plan.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>
@@ -44,7 +43,8 @@ namespace trellis::Impl {
 
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of an
-/// asynchronous space), and completes them.
+/// asynchronous space), and completes them. What concerns plans, passes of loops and graphs of
+/// devices is in classes of their own (Plans, Passes, PlanGraphs), which use its verbs.
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
 /// submission, task, exclusion, then any one of: failure log, recorder, queue, workers. User code
@@ -289,6 +289,7 @@ class Engine final : private TaskSource {
 
   bool const m_numbers_runs;  ///< see numbers_runs
 
+  // These refer to members below, which they use only once all are there.
   Plans m_plans{*this,   m_submission, m_slab,    m_failures,      m_exclusion,
                 m_rules, m_streams,    m_workers, m_recorder.get()};
   PlanGraphs m_graphs{*this, m_submission, m_slab, m_failures, m_streams, m_workers};

@@ -5,6 +5,7 @@
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <plan/Trellis_Passes.hpp>
 
 #include <algorithm>
 #include <utility>

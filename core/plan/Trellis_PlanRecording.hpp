@@ -38,9 +38,9 @@ struct PlanRecording {
     Task* from;
     Task* to;
   };
-  std::vector<BackEdge> back_edges;  ///< to the next round
-  PlanRecording* const outer;        ///< of another graph, on the same thread
-  static thread_local PlanRecording* top;
+  std::vector<BackEdge> back_edges;        ///< to the next round
+  PlanRecording* const outer;              ///< of another graph, on the same thread
+  static thread_local PlanRecording* top;  ///< the innermost one on this thread, or null
 
  private:
   [[nodiscard]] static PlanRecording* find(Engine const& engine);

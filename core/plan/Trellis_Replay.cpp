@@ -4,6 +4,7 @@
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <plan/Trellis_Plans.hpp>
 
 #include <algorithm>
 #include <chrono>
