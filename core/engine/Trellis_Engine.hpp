@@ -111,7 +111,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] Recorder const& recorder() const;
   [[nodiscard]] std::vector<std::string> rows() const;
 
-  // Verbs of Plans, Passes and PlanGraphs; more are below.
+  // --- Verbs: what Plans, Passes and PlanGraphs use, beside submit, wait_for, settle and is_done.
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Passes& passes() { return m_passes; }
   [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
@@ -129,20 +129,26 @@ class Engine final : private TaskSource {
   void count_submitted(std::uint64_t tasks) {
     m_submitted.store(submitted() + tasks, std::memory_order_release);
   }
+
+  // Of the calling thread.
   struct Frame;  ///< a task that the calling thread runs
+  struct Quiet;
+  /// A ready task that this thread has in hand while it runs destructors of the user's. One that
+  /// waits may wait for this task, so before it sleeps the task is given to the policy, and the
+  /// variable becomes null.
+  struct Holding {
+    Holding(Slot& in_slot, Task*& task) : slot(in_slot) { slot.holding.push_back(&task); }
+    Holding(Holding const&) = delete;
+    Holding& operator=(Holding const&) = delete;
+    ~Holding() { slot.holding.pop_back(); }
+    Slot& slot;
+  };
+  [[nodiscard]] Slot& own_slot();
+  [[nodiscard]] static Slot& no_slot();
+  void wait_outside(Until const& until);
 
- private:
-  // TaskSource
-  Task* pop(Slot& slot) override;
-  void run(Task* task, Slot& slot, Condition stop) override;
-  [[nodiscard]] bool has_ready(Slot const& slot) const override;
-  void idle(Slot& slot) override;
-  void leaves(Slot& slot) override;
-
- public:
-  // Submission. In those from make_room on the submission lock is held.
+  // On the way to ready. In those from make_room on the submission lock is held.
   TaskHandle submit_now(TaskSpec&& spec);
-  TaskHandle submit_part(TaskSpec&& spec);
   void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SubmissionLock>& lock);
   struct Admitted {
@@ -157,18 +163,57 @@ class Engine final : private TaskSource {
   void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
   static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
                     FunctionRef<bool(LiveAccess)> after_access);
+  void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
+  [[nodiscard]] std::unique_ptr<Region> take_region();
+
+  // From ready to done.
+  void changed(Task const& task, TaskState state, int row = -1) {
+    if (m_watched) watch(task, state, row);
+  }
+  void push(Task& task, Slot* slot);
+  Task* complete(Task& task, Slot& slot, TaskState state, int row) {
+    switch (task.region_kind) {
+      case RegionKind::graph:
+        return complete_one(task, slot, state, row);
+      case RegionKind::parts:
+        return complete_part(task, slot, state, row);
+      case RegionKind::rounds:
+        return m_plans.complete_run(task, slot, state, row);
+    }
+    return nullptr;
+  }
+  void close_region(Task& owner);
+  static void inherit(Task& task, FailurePtr const& failure);
+  FailurePtr current_failure(Task const& task, std::string const& remark = {});
+  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
+  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
+  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
+
+  // The end of bodies.
+  [[nodiscard]] bool keep_body(Task& task, Slot& slot);
+  void destroy_body(Task& task, Slot& slot);
+  void destroy_kept_of_workers();
+  void destroy_kept_of_devices(Slot& on);
+  void destroy_kept();
+
+ private:
+  // TaskSource
+  Task* pop(Slot& slot) override;
+  void run(Task* task, Slot& slot, Condition stop) override;
+  [[nodiscard]] bool has_ready(Slot const& slot) const override;
+  void idle(Slot& slot) override;
+  void leaves(Slot& slot) override;
+
+  // Submission. In those from record_edge on the submission lock is held.
+  TaskHandle submit_part(TaskSpec&& spec);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Region& region, std::int32_t& edges);
-  void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
-  static void inherit(Task& task, FailurePtr const& failure);
 
   // Parts of tasks.
   Task& require_live(TaskHandle const& self, char const* what) const;
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
-  [[nodiscard]] std::unique_ptr<Region> take_region();
   Region& open_region(Task& owner);
-  void close_region(Task& owner);
   void add_part(Region& region, Task& part);
   void check_within(Task const& owner, AccessRequest const& request, Label const& label) const;
   void check_explicit(TaskSpec const& spec);
@@ -184,65 +229,28 @@ class Engine final : private TaskSource {
   void demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan);
 
   // What happens, for the recorder and the observer.
-  void changed(Task const& task, TaskState state, int row = -1) {
-    if (m_watched) watch(task, state, row);
-  }
   void watch(Task const& task, TaskState state, int row);
 
   // From ready to done.
   void make_ready(Task& task, Slot* slot);
-  void push(Task& task, Slot* slot);
   Task* run_one(Task& task, Slot& slot);
   void stay_behind(Slot& slot);
-  Task* complete(Task& task, Slot& slot, TaskState state, int row) {
-    switch (task.region_kind) {
-      case RegionKind::graph:
-        return complete_one(task, slot, state, row);
-      case RegionKind::parts:
-        return complete_part(task, slot, state, row);
-      case RegionKind::rounds:
-        return m_plans.complete_run(task, slot, state, row);
-    }
-    return nullptr;
-  }
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
-  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
-  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
-  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
   void give_back(Task& task, Slot& slot);
 
   // Bodies that outlive their tasks.
   [[nodiscard]] bool may_keep_body(Task& task, TaskSpec const& spec) const;
-  [[nodiscard]] bool keep_body(Task& task, Slot& slot);
-  void destroy_body(Task& task, Slot& slot);
   void destroy_extras(Task& task, Slot& slot, Task*& next);
   void destroy_kept(Slot& slot, Slot& on);
-  void destroy_kept_of_workers();
-  void destroy_kept_of_devices(Slot& on);
-  void destroy_kept();
   void destroy_bodies(Task* first, Slot& on);
   [[nodiscard]] bool others_have_destroyed() const;
   void finish_all();
   struct Destroyer;
-  /// A ready task that this thread has in hand while it runs destructors of the user's. One that
-  /// waits may wait for this task, so before it sleeps the task is given to the policy, and the
-  /// variable becomes null.
-  struct Holding {
-    Holding(Slot& in_slot, Task*& task) : slot(in_slot) { slot.holding.push_back(&task); }
-    Holding(Holding const&) = delete;
-    Holding& operator=(Holding const&) = delete;
-    ~Holding() { slot.holding.pop_back(); }
-    Slot& slot;
-  };
   void let_go_what_is_held(Slot& slot);
-  struct Quiet;
   void destroy_put_aside_on(Slot& slot, Task*& in_hand);
-  [[nodiscard]] Slot& own_slot();
-  FailurePtr current_failure(Task const& task, std::string const& remark = {});
 
   // Asynchronous spaces.
-  [[nodiscard]] static Slot& no_slot();
   [[nodiscard]] bool launches_here(Task const& task) const;
   void launch(Task& first, Slot& slot);
   void launch_one(Task& task, Slot& slot, std::vector<Task*>& ready);
@@ -255,7 +263,6 @@ class Engine final : private TaskSource {
   // Waiting.
   void require_no_recording() const;
   void wait_until_done(TaskHandle const& handle);
-  void wait_outside(Until const& until);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole);
   void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
@@ -271,7 +278,6 @@ class Engine final : private TaskSource {
   }
   [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
- private:
   GraphControl* m_control = nullptr;
   std::uint64_t m_generation = 0;
   TaskGraphOptions const m_options;
