@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_Pass.hpp>
@@ -16,51 +17,51 @@
 /// of its own launch before.
 namespace trellis::Impl {
 
-TaskOps const Engine::pass_graph_ops{.pattern = "iterate",
-                                     .run = &run_pass_graph,
-                                     .destroy = &destroy_pass_graph,
-                                     .fail = &fail_pass_graph,
-                                     .finish = &finish_pass_graph};
+TaskOps const PlanGraphs::pass_graph_ops{.pattern = "iterate",
+                                         .run = &run_pass_graph,
+                                         .destroy = &destroy_pass_graph,
+                                         .fail = &fail_pass_graph,
+                                         .finish = &finish_pass_graph};
 
 /// Who looks at single tasks sees them run one by one.
-void Engine::choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const {
+void PlanGraphs::choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const {
   SpaceAdapter* const space = tasks.front()->space;
   bool const all = std::all_of(tasks.begin(), tasks.end(), [&](Task const* task) {
     return can_be_captured(*task) && task->space == space;
   });
-  if (!all || m_numbers_runs) return;
+  if (!all || m_engine.numbers_runs()) return;
   plan.graph.space = space;
   plan.has_graph.store(true, std::memory_order_relaxed);
 }
 
 /// Called under the lock of the streams.
-void Engine::run_pass_graph(void* body, void* instance, Label const& /*label*/) {
-  auto& [plan, engine, parts] = *static_cast<WholePass*>(body);
+void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label*/) {
+  auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
   PlanGraph& graph = plan->graph;
   bool captured = false;
   // In the first attempt an instance may have to get memory for the kernels.
   for (int attempt = 0; attempt < 2 && !captured; ++attempt) try {
-      captured = engine->capture_graph(graph, 1, parts);
+      captured = graphs->capture_graph(graph, 1, parts);
       if (!captured) break;
     } catch (...) {  // not everything can be captured
     }
   if (captured) return graph.space->launch_graph(instance, graph.one.handle);
   plan->has_graph.store(false, std::memory_order_relaxed);
   for (Task* part : parts) {
-    Frame const frame(*engine, no_slot(), *part);
+    Engine::Frame const frame(graphs->m_engine, Engine::no_slot(), *part);
     part->ops->run(part->body, instance, part->label);
   }
 }
 
-void Engine::finish_pass_graph(void* body) {
-  auto& [plan, engine, parts] = *static_cast<WholePass*>(body);
+void PlanGraphs::finish_pass_graph(void* body) {
+  auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
   FailurePtr first;
   for (Task* part : parts)
     if (part->ops->finish != nullptr) try {
         part->ops->finish(part->body);
       } catch (...) {
-        part->failure = engine->current_failure(*part);
-        inherit(*part->region->owner, part->failure);
+        part->failure = graphs->m_engine.current_failure(*part);
+        Engine::inherit(*part->region->owner, part->failure);
         if (first == nullptr) first = part->failure;
       }
   if (first != nullptr)
@@ -68,14 +69,14 @@ void Engine::finish_pass_graph(void* body) {
                      first->cause);
 }
 
-void Engine::fail_pass_graph(void* body, TaskId id, std::string const& /*text*/,
-                             FailurePtr const& failure) noexcept {
-  auto& [plan, engine, parts] = *static_cast<WholePass*>(body);
+void PlanGraphs::fail_pass_graph(void* body, TaskId id, std::string const& /*text*/,
+                                 FailurePtr const& failure) noexcept {
+  auto& [plan, graphs, parts] = *static_cast<WholePass*>(body);
   FailurePtr const& cause = failure->of_part != nullptr ? failure->of_part : failure;
   for (Task* part : parts) {
     std::string text;
     {
-      std::lock_guard const lock(engine->m_submission);
+      std::lock_guard const lock(graphs->m_submission);
       text = describe(*part);
     }
     bool const own = part->failure != nullptr && part->failure->origin == part->id;
@@ -83,29 +84,29 @@ void Engine::fail_pass_graph(void* body, TaskId id, std::string const& /*text*/,
     TaskId const told_as =
         own || cause->origin != id ? part->id : id;  // else the launch of all has failed
     if (own)
-      engine->m_failures.add(part->id, text, part->failure);
+      graphs->m_failures.add(part->id, text, part->failure);
     else
-      engine->m_failures.note(part->id, told_as, text, part->failure);
-    engine->m_failures.note(part->ticket.load(std::memory_order_relaxed), told_as, text,
+      graphs->m_failures.note(part->id, told_as, text, part->failure);
+    graphs->m_failures.note(part->ticket.load(std::memory_order_relaxed), told_as, text,
                             part->failure);
     part->ops->fail(part->body, told_as, text, part->failure);
   }
 }
 
-void Engine::destroy_pass_graph(void* body) noexcept {
+void PlanGraphs::destroy_pass_graph(void* body) noexcept {
   auto* const whole = static_cast<WholePass*>(body);
-  whole->engine->end_parts(whole->parts);
+  whole->graphs->end_parts(whole->parts);
   whole->~WholePass();
 }
 
 /// The graph has passed, or will not be launched.
-void Engine::end_parts(std::vector<Task*> const& parts) {
-  Slot& slot = own_slot();
+void PlanGraphs::end_parts(std::vector<Task*> const& parts) {
+  Slot& slot = m_engine.own_slot();
   bool anyone_waits = false;
   bool too_many = false;
   for (Task* part : parts) {
     bool const keeps_body = part->keeps_body && part->failure == nullptr;
-    if (!keeps_body) m_destructors.destroy_body(*part, slot);
+    if (!keeps_body) m_engine.destructors().destroy_body(*part, slot);
     part->failure = nullptr;
     {
       std::lock_guard const lock(part->lock);
@@ -113,13 +114,13 @@ void Engine::end_parts(std::vector<Task*> const& parts) {
       anyone_waits = anyone_waits || part->has_waiter;
     }
     if (keeps_body) {
-      too_many = !m_destructors.keep_body(*part, slot) || too_many;
+      too_many = !m_engine.destructors().keep_body(*part, slot) || too_many;
     } else {
       part->free_body();
       m_slab.recycle_chain(part, part);
     }
   }
-  if (too_many) m_destructors.destroy_kept_of_devices(slot);
+  if (too_many) m_engine.destructors().destroy_kept_of_devices(slot);
   if (anyone_waits) m_workers.wake_waiters();
 }
 

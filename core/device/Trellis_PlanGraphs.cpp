@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -95,13 +96,13 @@ bool can_be_captured(Task const& task) {
 
 /// Makes graphs of the plan, or of pieces of it, where that is possible. Who looks at single tasks
 /// is to see them run one by one.
-void Engine::capture(PlanState& plan) {
-  if (plan.tasks.empty() || m_numbers_runs) return;
+void PlanGraphs::capture(PlanState& plan) {
+  if (plan.tasks.empty() || m_engine.numbers_runs()) return;
   SpaceAdapter* const space = plan.tasks.front()->space;
   bool const whole = std::all_of(plan.tasks.begin(), plan.tasks.end(), [&](Task const* task) {
     return can_be_captured(*task) && task->space == space;
   });
-  auto const streams = m_device_tasks.streams().lock();
+  auto const streams = m_streams.lock();
   if (!whole) return make_pieces(plan);
   plan.graph.space = space;
   if (!capture_or_drop(plan.graph, plan.tasks) || !plan.rounds_overlap) return;
@@ -110,33 +111,35 @@ void Engine::capture(PlanState& plan) {
   if (rounds > 1) plan.graph.rounds = rounds;
 }
 
-bool Engine::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
+bool PlanGraphs::capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks) {
   bool const captured = try_to_capture([&] { return capture_graph(graph, 1, tasks); });
   if (!captured) graph.release();
   return captured;
 }
 
 /// Requires the lock of the streams.
-bool Engine::capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks) {
+bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
+                               std::vector<Task*> const& tasks) {
   CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
+  TaskGraphOptions const& options = m_engine.options();
   return captured.capture(*graph.space, order_of(tasks), rounds,
-                          static_cast<std::size_t>(*m_options.streams),
-                          *m_options.threads_per_worker, [&](std::size_t place, void* instance) {
+                          static_cast<std::size_t>(*options.streams), *options.threads_per_worker,
+                          [&](std::size_t place, void* instance) {
                             Task& task = *tasks[place];
-                            Frame const frame(*this, no_slot(), task);
+                            Engine::Frame const frame(m_engine, Engine::no_slot(), task);
                             task.ops->run(task.body, instance, task.label);
                           });
 }
 
 /// Calls `finish` for all that have one. Throws the first error.
-void Engine::finish_all(std::vector<Task*> const& tasks) {
+void PlanGraphs::finish_all(std::vector<Task*> const& tasks) {
   FailurePtr failure;
   for (Task* task : tasks)
     if (task->ops->finish != nullptr) try {
         task->ops->finish(task->body);
       } catch (...) {
-        FailurePtr const own = current_failure(*task);
-        note_failed(*task, own->origin_text, own, false);
+        FailurePtr const own = m_engine.current_failure(*task);
+        Plans::note_failed(*task, own->origin_text, own, false);
         if (failure == nullptr) failure = own;
       }
   if (failure != nullptr)
@@ -144,30 +147,31 @@ void Engine::finish_all(std::vector<Task*> const& tasks) {
                 failure->cause);
 }
 
-void Engine::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled) {
+void PlanGraphs::fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure,
+                          bool cancelled) {
   for (Task* task : tasks) {
     std::string text;
     {
       std::lock_guard const lock(m_submission);
       text = describe(*task);
     }
-    note_failed(*task, text, failure, cancelled);
+    Plans::note_failed(*task, text, failure, cancelled);
   }
 }
 
 // --- whole plans ---------------------------------------------------------------------------------
 
-TaskOps const Engine::graph_ops{
+TaskOps const PlanGraphs::graph_ops{
     .pattern = "replay", .run = &run_graph, .destroy = &destroy_graph, .fail = &fail_graph};
 
-TaskOps const Engine::graph_ops_with_results{.pattern = "replay",
-                                             .run = &run_graph,
-                                             .destroy = &destroy_graph,
-                                             .fail = &fail_graph,
-                                             .finish = &finish_graph};
+TaskOps const PlanGraphs::graph_ops_with_results{.pattern = "replay",
+                                                 .run = &run_graph,
+                                                 .destroy = &destroy_graph,
+                                                 .fail = &fail_graph,
+                                                 .finish = &finish_graph};
 
-TaskHandle Engine::submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
-                                std::uint64_t rounds) {
+TaskHandle PlanGraphs::submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
+                                    std::uint64_t rounds) {
   bool const has_results =
       std::any_of(plan->tasks.begin(), plan->tasks.end(),
                   [](Task const* task) { return task->ops->finish != nullptr; });
@@ -179,15 +183,15 @@ TaskHandle Engine::submit_graph(Label const& label, std::shared_ptr<PlanState> c
     auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, count}; };
     TaskSpec spec(Label(label), ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
     spec.accesses = plan->requests;
-    spec.after = plan->after;  // and after the replay before, see order_behind_replays
+    spec.after = plan->after;  // and after the replay before, see Plans::order_behind_replays
     spec.space = plan->graph.space;
     spec.replays = plan.get();
-    last = submit_pending(*plan, std::move(spec));
+    last = m_engine.plans().submit_pending(*plan, std::move(spec));
   }
   return last;
 }
 
-void Engine::run_graph(void* body, void* instance, Label const& /*label*/) {
+void PlanGraphs::run_graph(void* body, void* instance, Label const& /*label*/) {
   auto& [plan, rounds] = *static_cast<ReplayBody*>(body);
   {
     std::lock_guard const lock(plan->lock);
@@ -196,22 +200,22 @@ void Engine::run_graph(void* body, void* instance, Label const& /*label*/) {
     plan->failed.clear();
   }
   launch_rounds(plan->graph, plan->tasks, rounds, instance, [&](std::size_t count) {
-    return plan->engine->capture_graph(plan->graph, count, plan->tasks);
+    return plan->graphs->capture_graph(plan->graph, count, plan->tasks);
   });
 }
 
-void Engine::finish_graph(void* body) {
+void PlanGraphs::finish_graph(void* body) {
   PlanState& plan = *static_cast<ReplayBody*>(body)->plan;
-  plan.engine->finish_all(plan.tasks);
+  plan.graphs->finish_all(plan.tasks);
 }
 
-void Engine::fail_graph(void* body, TaskId id, std::string const& /*text*/,
-                        FailurePtr const& failure) noexcept {
+void PlanGraphs::fail_graph(void* body, TaskId id, std::string const& /*text*/,
+                            FailurePtr const& failure) noexcept {
   PlanState& plan = *static_cast<ReplayBody*>(body)->plan;
-  plan.engine->fail_all(plan.tasks, failure, failure->origin != id);
+  plan.graphs->fail_all(plan.tasks, failure, failure->origin != id);
 }
 
-void Engine::destroy_graph(void* body) noexcept {
+void PlanGraphs::destroy_graph(void* body) noexcept {
   auto* const replay = static_cast<ReplayBody*>(body);
   add_pending(*replay->plan, -1);
   replay->~ReplayBody();
@@ -219,17 +223,17 @@ void Engine::destroy_graph(void* body) noexcept {
 
 // --- pieces --------------------------------------------------------------------------------------
 
-void Engine::run_piece(void* body, void* instance, Label const& /*label*/) {
+void PlanGraphs::run_piece(void* body, void* instance, Label const& /*label*/) {
   PlanPiece& piece = **static_cast<PlanPiece**>(body);
-  Engine& engine = *piece.task->node.plan->engine;
+  PlanGraphs& graphs = *piece.task->node.plan->graphs;
   launch_rounds(piece.graph, piece.members, 1, instance, [&](std::size_t count) {
-    return engine.capture_graph(piece.graph, count, piece.members);
+    return graphs.capture_graph(piece.graph, count, piece.members);
   });
 }
 
-void Engine::finish_piece(void* body) {
+void PlanGraphs::finish_piece(void* body) {
   PlanPiece const& piece = **static_cast<PlanPiece**>(body);
-  piece.task->node.plan->engine->finish_all(piece.members);
+  piece.task->node.plan->graphs->finish_all(piece.members);
 }
 
 /// Numbers of the tasks that hang together and can be launched as one graph; a piece is called by
@@ -269,7 +273,7 @@ static std::vector<std::size_t> find_pieces(PlanState const& plan) {
 }
 
 /// Puts a task in the place of each piece of two or more. Requires the lock of the streams.
-void Engine::make_pieces(PlanState& plan) {
+void PlanGraphs::make_pieces(PlanState& plan) {
   static constexpr TaskOps piece_ops{
       .pattern = "graph",
       .run = &run_piece,
@@ -295,7 +299,7 @@ void Engine::make_pieces(PlanState& plan) {
                   construct);
     spec.space = first.space;
     std::lock_guard const lock(m_submission);
-    Task& task = make_recorded(spec, plan, count + plan.pieces.size());
+    Task& task = m_engine.plans().make_recorded(spec, plan, count + plan.pieces.size());
     piece->task = &task;
     for (Task const* member : piece->members) stands_for[member->node.index] = &task;
     plan.pieces.push_back(std::move(piece));

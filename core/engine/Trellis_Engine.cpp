@@ -30,6 +30,11 @@ Engine::Engine(TaskGraphOptions const& options)
       m_destructors(*this, m_submission, m_slab, m_workers, m_serial),
       m_device_tasks(*this, m_options, m_exclusion, m_failures, m_recorder.get(), m_destructors,
                      m_workers),
+      m_plans(*this, m_submission, m_slab, m_failures, m_exclusion, m_rules,
+              m_device_tasks.streams(), m_workers, m_recorder.get()),
+      m_graphs(*this, m_submission, m_slab, m_failures, m_device_tasks.streams(), m_workers),
+      m_passes(*this, m_submission, m_root, m_slab, m_failures, m_rules, m_device_tasks.streams(),
+               m_recorder.get()),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
     throw Error(Error::Kind::bad_input,
@@ -54,7 +59,7 @@ void Engine::close() noexcept {
   // What a destructor of the user's submits is finished as well.
   do {
     m_destructors.drain();
-    dismantle_all();
+    m_plans.dismantle_all();
     for (FailurePtr const& failure : m_failures.report().origins)
       if (!failure->observed.load(std::memory_order_relaxed))
         std::cerr << "Trellis: " << m_options.name
@@ -66,7 +71,7 @@ void Engine::close() noexcept {
   m_control->engine.store(nullptr, std::memory_order_seq_cst);
   while (m_control->users.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
   m_destructors.drain();
-  dismantle_all();
+  m_plans.dismantle_all();
   m_workers.stop();
 }
 
@@ -85,22 +90,6 @@ void Engine::drop_objects(bool all) {
       m_root.table.drop_gone(each.tasks);
       return all || each.tasks.empty();
     });
-}
-
-/// Plans that are dropped meanwhile are dismantled by the threads that drop them.
-void Engine::dismantle_all() {
-  for (;;) {
-    std::shared_ptr<PlanState> plan;
-    {
-      std::lock_guard const lock(m_submission);
-      if (m_plans.empty()) return;
-      plan = m_plans.back()->weak_from_this().lock();
-    }
-    if (plan != nullptr)
-      dismantle(*plan);
-    else
-      std::this_thread::yield();
-  }
 }
 
 void Engine::add_rule(TagRule&& rule) {
@@ -263,7 +252,7 @@ void Engine::stay_behind(Slot& slot) {
 }
 
 Task* Engine::run_one(Task& task, Slot& slot) {
-  if (replays_plan(task)) return run_plan(task, slot);
+  if (replays_plan(task)) return m_plans.run_plan(task, slot);
   // It may take long. Not above a task that waits: what is destroyed may wait for that one.
   if (!task.keeps_body && !slot.kept.empty() && Frame::top == nullptr) {
     Task* in_hand = &task;
@@ -379,7 +368,7 @@ void Engine::inherit(Task& task, FailurePtr const& failure) {
 Trigger Engine::trigger_between(Task const& before, Task const& after) {
   bool const on_device =
       before.asynchronous && after.asynchronous && after.space->can_wait_for(*before.space);
-  bool const have_results = before.ops == &graph_ops_with_results && after.ops == before.ops;
+  bool const have_results = before.ops == &PlanGraphs::graph_ops_with_results && after.ops == before.ops;
   return on_device && !have_results ? Trigger::launch : Trigger::completion;
 }
 
@@ -396,7 +385,7 @@ Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
     Holding const holding(slot, next);
     if (region != nullptr && whole.failure != nullptr) inherit(*region->owner, whole.failure);
     state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
-    Task* const another = whole.is_recorded() ? complete_run(whole, slot, state, owner_row)
+    Task* const another = whole.is_recorded() ? m_plans.complete_run(whole, slot, state, owner_row)
                                               : complete_one(whole, slot, state, owner_row);
     if (another == nullptr) continue;
     if (next == nullptr)

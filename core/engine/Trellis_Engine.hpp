@@ -4,16 +4,18 @@
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_Observer.hpp>
-#include <Trellis_Plan.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_DeviceTasks.hpp>
+#include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
 #include <engine/Trellis_Waiters.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
+#include <plan/Trellis_Passes.hpp>
+#include <plan/Trellis_Plans.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Recorder.hpp>
@@ -40,16 +42,10 @@
 
 namespace trellis::Impl {
 
-class Pass;
-class PassMemory;
-class PassPlan;
-struct PlanGraph;
-struct PlanRecording;
-struct PlanState;
-
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of an
-/// asynchronous space), and completes them.
+/// asynchronous space), and completes them. What concerns plans, passes of loops and graphs of
+/// devices is in classes of their own (Plans, Passes, PlanGraphs), which use its verbs.
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
 /// regions of parts (the inner one first), graph, task, exclusion, then any one of: failure log,
@@ -69,14 +65,7 @@ class Engine final : private TaskSource {
     m_control = &control;
     m_generation = generation;
   }
-  /// What `body` submits on this thread becomes a plan, and does not run.
-  std::shared_ptr<PlanState> record(Label&& label, FunctionRef<void()> body);
-  TaskHandle replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
-  void dismantle(PlanState& plan);
-  void dismantle_all();
   void drop_objects(bool all);
-  /// Calls `body` for each pass until it says no, and replays passes that are like earlier ones.
-  IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
@@ -95,22 +84,11 @@ class Engine final : private TaskSource {
   bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
 
   void wait();
-  /// Until it ends, what the calling thread submits does not belong to what it records.
-  class NotRecording {
-   public:
-    NotRecording() : m_recording(std::exchange(t_recording, nullptr)) {}
-    NotRecording(NotRecording const&) = delete;
-    NotRecording& operator=(NotRecording const&) = delete;
-    ~NotRecording() { t_recording = m_recording; }
-
-   private:
-    PlanRecording* const m_recording;
-  };
   /// Waits for one task; does not throw when it failed.
   void wait_for(TaskHandle const& handle);
   /// The handle to go on with when somebody asks after a task, which is submitted if it has only
   /// been collected, see Pass.
-  TaskHandle settle(TaskHandle const& handle);
+  TaskHandle settle(TaskHandle const& handle) { return m_passes.settle(handle); }
   /// Requires a handle that has been settled. A recorded task is done while no replay of its plan
   /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task
   /// is still the same afterwards, as `live_id` has each value once.
@@ -140,9 +118,61 @@ class Engine final : private TaskSource {
   [[nodiscard]] Recorder const& recorder() const;
   [[nodiscard]] std::vector<std::string> rows() const;
 
-  // Verbs, for the classes that do a part of the engine's work and keep what belongs to that.
+  // --- Verbs: what the classes use that do a part of the work and keep what belongs to that, beside
+  // submit, wait_for, settle and is_done.
+  [[nodiscard]] Plans& plans() { return m_plans; }
+  [[nodiscard]] Passes& passes() { return m_passes; }
+  [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
+  [[nodiscard]] Destructors& destructors() { return m_destructors; }
+  [[nodiscard]] bool is_watched() const { return m_watched; }
+  /// Runs of recorded tasks have ids of their own: somebody looks at them.
+  [[nodiscard]] bool numbers_runs() const { return m_numbers_runs; }
+  [[nodiscard]] TaskHandle handle_of(Task* task, TaskId id) const {
+    return {m_control, m_generation, task, id};
+  }
+  /// So many ids in a row, for runs of recorded tasks. Returns the one before them.
+  TaskId take_ids(std::uint64_t count) { return m_numbers.take(count); }
+  /// Of the next task of the root region. The graph's lock is held.
+  [[nodiscard]] TaskId next_id() { return m_numbers.peek(m_ids, m_root.newest); }
+  TaskId take_id() {
+    m_root.newest = next_id();
+    ++m_ids.next;
+    return m_root.newest;
+  }
+  /// The graph's lock is held.
+  void count_submitted(std::uint64_t tasks) {
+    m_submitted.store(m_submitted.load(std::memory_order_relaxed) + tasks,
+                      std::memory_order_release);
+  }
+
+  // Of the calling thread.
   struct Frame;  ///< a task that the calling thread runs
-  /// Tells the recorder and the observer.
+  [[nodiscard]] Slot& own_slot();
+  [[nodiscard]] static Slot& no_slot();
+  void wait_outside(Until const& until);
+  [[nodiscard]] bool all_done() const { return in_flight() == 0; }
+
+  // On the way to ready. In those from make_room on the submission lock is held.
+  TaskHandle submit_now(TaskSpec&& spec);
+  void publish(Task& task, std::int32_t rest, Frame* frame);
+  void make_room(std::unique_lock<SubmissionLock>& lock);
+  struct Admitted {
+    Task* task;
+    std::int32_t rest;  ///< to be taken off its count
+  };
+  Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Slot* slot = nullptr);
+  FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
+  Task& make_task(TaskSpec& spec, Slot* slot = nullptr);
+  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
+                       Slot* slot = nullptr);
+  static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
+  void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
+  static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
+                    FunctionRef<bool(LiveAccess)> after_access);
+  void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
+  [[nodiscard]] std::unique_ptr<Region> take_region();
+
+  // From ready to done.
   void changed(Task const& task, TaskState state, int row = -1) {
     if (m_watched) watch(task, state, row);
   }
@@ -154,18 +184,19 @@ class Engine final : private TaskSource {
       case RegionKind::parts:
         return complete_part(task, slot, state, row);
       case RegionKind::rounds:
-        return complete_run(task, slot, state, row);
+        return m_plans.complete_run(task, slot, state, row);
     }
     return nullptr;
   }
-  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
-  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
+  void close_region(Task& owner, Slot& slot);
   static void inherit(Task& task, FailurePtr const& failure);
   /// In a handler: of what the task has thrown.
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
-  [[nodiscard]] Slot& own_slot();
-  void wait_outside(Until const& until);
-  [[nodiscard]] bool all_done() const { return in_flight() == 0; }
+  [[nodiscard]] std::string text_of(Task const& task) const;
+  [[nodiscard]] std::string text_of(LiveAccess const& task) const;
+  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
+  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
+  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
 
  private:
   // TaskSource
@@ -175,118 +206,17 @@ class Engine final : private TaskSource {
   void idle(Slot& slot) override;
   void leaves(Slot& slot) override;
 
-  // Submission. In those from make_room on the submission lock is held.
-  TaskHandle submit_now(TaskSpec&& spec);
+  // Submission. In those from record_edge on the submission lock is held.
   TaskHandle submit_part(TaskSpec&& spec);
-  void publish(Task& task, std::int32_t rest, Frame* frame);
-  void make_room(std::unique_lock<SubmissionLock>& lock);
-  struct Admitted {
-    Task* task;
-    std::int32_t rest;  ///< to be taken off its count
-  };
-  Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Slot* slot = nullptr);
-  FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
-  Task& make_task(TaskSpec& spec, Slot* slot = nullptr);
   [[nodiscard]] Task& take_cell(Slot* slot);
-  void count_submitted(std::uint64_t tasks) {
-    m_submitted.store(m_submitted.load(std::memory_order_relaxed) + tasks,
-                      std::memory_order_release);
-  }
-  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
-                       Slot* slot = nullptr);
-  static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
-  void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
-  static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
-                    FunctionRef<bool(LiveAccess)> after_access);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Region& region, std::int32_t& edges);
-  void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
-
-  // Plans.
-  friend struct PlanRecording;
-  [[nodiscard]] PlanRecording* recording_here() const {
-    return t_recording == nullptr ? nullptr : find_recording();
-  }
-  [[nodiscard]] PlanRecording* find_recording() const;
-  std::shared_ptr<PlanState> new_plan(Label&& label);
-  Task& make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index);
-  TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);
-  static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
-  static void count_references(PlanState& plan, Task const& task,
-                               std::span<AccessRequest const> requests);
-  void check_still_held(PlanState const& plan) const;
-  void finish(PlanRecording& recording);
-  Task* run_plan(Task& whole, Slot& slot);
-  TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
-  void cancel_tasks(PlanState& plan, FailurePtr const& failure);
-  Task* start_rounds(PlanState& plan, Slot& slot);
-  void number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds);
-  Task* complete_run(Task& task, Slot& slot, TaskState state, int row);
-  Task* rounds_over(PlanState& plan, Slot& slot);
-  Task* replay_over(PlanState& plan, Slot& slot, TaskState state);
-  void let_next_in(PlanState& plan, Slot* slot = nullptr);
-  void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
-  static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
-  static void note_failed(Task& task, std::string const& text, FailurePtr const& failure,
-                          bool cancelled);
-  void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
-  void wait_for_replay(TaskHandle const& handle);
-  void wait_for_older_replay(TaskHandle const& handle);
-  void note_failures(PlanState& plan);
-  void rethrow_recorded(TaskHandle const& handle) const;
-  void require_no_recording() const;
-  static thread_local PlanRecording* t_recording;
-
-  // Passes of `iterate`.
-  TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
-  TaskHandle collect(Pass& pass, PassMemory& memory, TaskSpec& spec);
-  void begin_plan(Pass& pass);
-  std::shared_ptr<PassPlan> plan_of(Pass& pass, PassMemory& memory);
-  void number(Task& task);
-  bool submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan);
-  void link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
-                 bool as_graph);
-  void collects_no_more(Pass& pass);
-  void admit_collected(Pass& pass, std::vector<Admitted>& admitted);
-  void publish(std::vector<Admitted> const& admitted);
-  void submit_collected(Pass* pass);
-  void submit_collected(FunctionRef<bool(Pass const&)> which);
-  void choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const;
-  static TaskOps const pass_graph_ops;
-  static void run_pass_graph(void* body, void* instance, Label const& label);
-  static void finish_pass_graph(void* body);
-  static void fail_pass_graph(void* body, TaskId id, std::string const& text,
-                              FailurePtr const& failure) noexcept;
-  static void destroy_pass_graph(void* body) noexcept;
-  void end_parts(std::vector<Task*> const& parts);
-
-  // Plans as graphs of a device.
-  void capture(PlanState& plan);
-  bool capture_or_drop(PlanGraph& graph, std::vector<Task*> const& tasks);
-  bool capture_graph(PlanGraph& graph, std::size_t rounds, std::vector<Task*> const& tasks);
-  void make_pieces(PlanState& plan);
-  void finish_all(std::vector<Task*> const& tasks);
-  void fail_all(std::vector<Task*> const& tasks, FailurePtr const& failure, bool cancelled);
-  TaskHandle submit_graph(Label const& label, std::shared_ptr<PlanState> const& plan,
-                          std::uint64_t rounds);
-  static void run_graph(void* body, void* instance, Label const& label);
-  static TaskOps const graph_ops;
-  /// of a plan whose tasks leave something for the host
-  static TaskOps const graph_ops_with_results;
-  static void finish_graph(void* body);
-  static void fail_graph(void* body, TaskId id, std::string const& text,
-                         FailurePtr const& failure) noexcept;
-  static void destroy_graph(void* body) noexcept;
-  static void run_piece(void* body, void* instance, Label const& label);
-  static void finish_piece(void* body);
 
   // Parts of tasks.
   Task& require_live(TaskHandle const& self, char const* what) const;
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
-  [[nodiscard]] std::unique_ptr<Region> take_region();
   Region& open_region(Task& owner, Slot* slot);
-  void close_region(Task& owner, Slot& slot);
   [[nodiscard]] Slot* slot_for_parts(Frame const* frame) const;
   void add_part(Region& region, Task& part);
   /// What a part asks for that its owner does not have.
@@ -317,16 +247,11 @@ class Engine final : private TaskSource {
   void stay_behind(Slot& slot);
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
-  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
   void give_back(Task& task, Slot& slot);
   void let_go_what_is_held(Slot& slot);
-  [[nodiscard]] std::string text_of(Task const& task) const;
-  [[nodiscard]] std::string text_of(LiveAccess const& task) const;
-
-  // Asynchronous spaces.
-  [[nodiscard]] static Slot& no_slot();
 
   // Waiting.
+  void require_no_recording() const;
   void wait_until_done(TaskHandle const& handle);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole);
@@ -357,8 +282,7 @@ class Engine final : private TaskSource {
   std::deque<TagRule> m_rules;  ///< does not change once there are tasks
   Exclusion m_exclusion;
 
-  /// Runs of recorded tasks have ids of their own: somebody looks at them.
-  bool const m_numbers_runs;
+  bool const m_numbers_runs;  ///< see numbers_runs
   TaskNumbers m_numbers;
 
   alignas(64) mutable SubmissionLock m_submission;  ///< the lock of the graph
@@ -371,12 +295,6 @@ class Engine final : private TaskSource {
   std::atomic<std::uint64_t> m_edges{0};
   TaskNumbers::Block m_ids;        ///< guarded by m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
-  TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission
-  std::vector<PlanState*> m_plans;              ///< guarded by m_submission: all that there are
-
-  std::atomic<std::uint64_t> m_last_pass{0};
-  std::vector<Pass*> m_passes;       ///< guarded by m_submission: those that have collected tasks
-  std::atomic<int> m_collecting{0};  ///< their number
 
   MainQueue m_main;
 
@@ -385,6 +303,9 @@ class Engine final : private TaskSource {
   Destructors m_destructors;
 
   DeviceTasks m_device_tasks;
+  Plans m_plans;
+  PlanGraphs m_graphs;
+  Passes m_passes;
   std::mutex m_serial_mutex;
   Workers m_workers;  ///< last: its threads use everything above
 };

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_ENGINEFRAME_HPP
 
 #include <engine/Trellis_Engine.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 #include <threads/Trellis_SerialOrder.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
@@ -20,18 +21,18 @@ struct Engine::Frame {
         task(its_task),
         what(does),
         outer(top),
-        recording(t_recording),
+        recording(PlanRecording::top),
         quiet_locks(std::exchange(t_quiet_locks, 0)) {
     top = this;
     if (recording != nullptr)
-      t_recording = nullptr;  // what this task submits is not what that thread records
+      PlanRecording::top = nullptr;  // what this task submits is not what that thread records
   }
   Frame(Frame const&) = delete;
   Frame& operator=(Frame const&) = delete;
   ~Frame() {
     t_quiet_locks = quiet_locks;
     top = outer;
-    if (recording != nullptr) t_recording = recording;
+    if (recording != nullptr) PlanRecording::top = recording;
   }
 
   /// The innermost frame of this engine on the calling thread, or null.

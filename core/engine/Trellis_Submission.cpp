@@ -2,6 +2,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_Pass.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 
 #include <algorithm>
@@ -23,9 +24,9 @@ TaskHandle Engine::submit(TaskSpec&& spec) {
     spec.after = settled;
   }
   if (spec.parent.task != nullptr) return submit_part(std::move(spec));
-  if (PlanRecording* const recording = recording_here())
-    return recording->pass != nullptr ? submit_in_pass(*recording, std::move(spec))
-                                      : submit_recorded(*recording, std::move(spec));
+  if (PlanRecording* const recording = PlanRecording::of(*this))
+    return recording->pass != nullptr ? m_passes.submit_in_pass(*recording, std::move(spec))
+                                      : m_plans.submit_recorded(*recording, std::move(spec));
   return submit_now(std::move(spec));
 }
 
@@ -42,8 +43,8 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
     std::vector<TaskHandle> resolved;
     std::unique_lock lock(m_submission);
     if (frame == nullptr) make_room(lock);
-    if (!spec.after.empty()) resolve_after(spec, resolved);
-    if (spec.replays != nullptr) order_behind_replays(spec, resolved);
+    if (!spec.after.empty()) m_plans.resolve_after(spec, resolved);
+    if (spec.replays != nullptr) Plans::order_behind_replays(spec, resolved);
     Admitted const admitted = admit(spec, m_root, frame);
     task = admitted.task;
     rest = admitted.rest;
@@ -67,7 +68,7 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
     waiters_lock.lock();
     {
       std::lock_guard const lock(m_submission);
-      resolve_after(spec, resolved);
+      m_plans.resolve_after(spec, resolved);
     }
     check_explicit(spec);
   }

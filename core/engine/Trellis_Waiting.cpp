@@ -2,6 +2,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_Pass.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace trellis::Impl {
 /// A thread that records cannot wait for what it records, which does not run.
 void Engine::require_no_recording() const {
   if (m_submission.is_held_here()) Submitting::refuse();
-  PlanRecording const* const recording = recording_here();
+  PlanRecording const* const recording = PlanRecording::of(*this);
   if (recording != nullptr && recording->pass == nullptr)
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + m_options.name +
@@ -22,7 +23,7 @@ void Engine::require_no_recording() const {
 
 void Engine::wait() {
   require_no_recording();
-  submit_collected([](Pass const&) { return true; });
+  m_passes.submit_collected([](Pass const&) { return true; });
   if (Frame const* const frame = Frame::of(*this))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
@@ -45,7 +46,7 @@ void Engine::wait() {
 }
 
 void Engine::rethrow(TaskHandle const& handle) const {
-  if ((handle.id & PlanNode::recorded) != 0) return rethrow_recorded(handle);
+  if ((handle.id & PlanNode::recorded) != 0) return m_plans.rethrow_recorded(handle);
   if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
     throw make_error(found.told_as, found.task_text, *found.failure);
 }
@@ -60,7 +61,7 @@ void Engine::wait_until_done(TaskHandle const& asked) {
   require_no_recording();
   TaskHandle const handle = settle(asked);
   if (is_done(handle)) return;
-  if ((handle.id & PlanNode::recorded) != 0) return wait_for_replay(handle);
+  if ((handle.id & PlanNode::recorded) != 0) return m_plans.wait_for_replay(handle);
   Task& task = *handle.task;
   if (Frame* const frame = Frame::of(*this)) {
     wait_inside(*frame, handle);

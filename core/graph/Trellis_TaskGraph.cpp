@@ -200,7 +200,7 @@ TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
 }
 
 Plan GraphAccess::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
-  return Plan(graph.engine().record(std::move(label), body));
+  return Plan(graph.engine().plans().record(std::move(label), body));
 }
 
 TaskHandle GraphAccess::replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds) {
@@ -214,7 +214,7 @@ TaskHandle GraphAccess::replay(TaskGraph& graph, Plan const& plan, std::uint64_t
                                             state.label.site().file_name() + ":" +
                                             std::to_string(state.label.site().line()) +
                                             "), which belongs to another graph");
-  return graph.engine().replay(Label(state.label), plan.m_state, rounds);
+  return graph.engine().plans().replay(Label(state.label), plan.m_state, rounds);
 }
 
 TaskHandle GraphAccess::running() {
@@ -289,7 +289,7 @@ Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
 }
 IterateReport TaskGraph::run_passes(Label&& label, std::uint64_t passes,
                                     Impl::FunctionRef<bool(std::uint64_t)> body) {
-  return engine().iterate(std::move(label), passes, body);
+  return engine().passes().iterate(std::move(label), passes, body);
 }
 Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
   return Impl::FutureAccess::make(Impl::GraphAccess::replay(*this, plan, rounds));

@@ -3,7 +3,9 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_Pass.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <plan/Trellis_Passes.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -38,12 +40,13 @@ bool can_be_collected(TaskSpec const& spec) {
 
 }  // namespace
 
-IterateReport Engine::iterate(Label&& label, std::uint64_t passes,
+IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
                               FunctionRef<bool(std::uint64_t)> body) {
   IterateReport report;
   // An outer recording gets the tasks as they come. Rules compare each task with those around the
   // pass.
-  bool const never = m_serial || recording_here() != nullptr || !m_rules.empty();
+  bool const never =
+      *m_engine.options().serial || PlanRecording::of(m_engine) != nullptr || !m_rules.empty();
   PassMemory memory;
   Pass pass;
   std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered
@@ -61,7 +64,7 @@ IterateReport Engine::iterate(Label&& label, std::uint64_t passes,
     std::shared_ptr<PassPlan> plan;
     try {
       {
-        PlanRecording const recording(*this, &pass, &memory);
+        PlanRecording const recording(m_engine, &pass, &memory);
         goes_on = body(k);
       }
       plan = plan_of(pass, memory);
@@ -88,7 +91,7 @@ IterateReport Engine::iterate(Label&& label, std::uint64_t passes,
 
 // --- collecting ----------------------------------------------------------------------------------
 
-TaskHandle Engine::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
+TaskHandle Passes::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
   Pass& pass = *recording.pass;
   TaskHandle handle;
   if (pass.collects.load(std::memory_order_relaxed) && can_be_collected(spec)) try {
@@ -99,15 +102,15 @@ TaskHandle Engine::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
     }
   if (!handle.valid()) {
     submit_collected(&pass);
-    return submit_now(std::move(spec));
+    return m_engine.submit_now(std::move(spec));
   }
-  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(*this) == nullptr)
-    m_destructors.destroy_kept_of_workers();
+  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Engine::Frame::of(m_engine) == nullptr)
+    m_engine.destructors().destroy_kept_of_workers();
   return handle;
 }
 
 /// Invalid, and nothing has happened, when the pass does not collect any more.
-TaskHandle Engine::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
+TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   bool const known = pass.recorded == nullptr && memory.next(spec);  // may ask the user's tags
   std::lock_guard const lock(m_submission);
   std::size_t const place = pass.tasks.size();
@@ -119,7 +122,7 @@ TaskHandle Engine::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
     pass.recorded->prepare(spec);
   }
   pass.tasks.reserve(place + 1);
-  Task& task = make_task(spec);
+  Task& task = m_engine.make_task(spec);
   if (!known) pass.recorded->add(task, spec);
   task.id = pass.ticket_of(place);
   task.ticket.store(task.id, std::memory_order_release);
@@ -129,12 +132,12 @@ TaskHandle Engine::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
     m_collecting.fetch_add(1, std::memory_order_relaxed);
   }
   pass.tasks.push_back(&task);
-  return {m_control, m_generation, &task, task.id};
+  return m_engine.handle_of(&task, task.id);
 }
 
 /// Of this pass, with the tasks that have been collected. The submission lock is held.
-void Engine::begin_plan(Pass& pass) {
-  auto plan = std::make_shared<PassPlan>(m_slab, m_failures, m_device_tasks.streams());
+void Passes::begin_plan(Pass& pass) {
+  auto plan = std::make_shared<PassPlan>(m_slab, m_failures, m_streams);
   for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
   pass.plan = plan.get();
   pass.recorded = std::move(plan);
@@ -142,7 +145,7 @@ void Engine::begin_plan(Pass& pass) {
 
 /// The plan that a pass is to be submitted with whose body is over; null when it has been
 /// submitted, or is empty.
-std::shared_ptr<PassPlan> Engine::plan_of(Pass& pass, PassMemory& memory) {
+std::shared_ptr<PassPlan> Passes::plan_of(Pass& pass, PassMemory& memory) {
   {
     std::lock_guard const lock(m_submission);
     if (!pass.collects || pass.tasks.empty()) return nullptr;
@@ -154,7 +157,7 @@ std::shared_ptr<PassPlan> Engine::plan_of(Pass& pass, PassMemory& memory) {
   pass.recorded->seal();
   std::lock_guard const lock(m_submission);
   if (!pass.collects) return nullptr;  // so its tasks may be over, and their cells used for others
-  choose_graph(*pass.recorded, pass.tasks);
+  m_engine.graphs().choose_graph(*pass.recorded, pass.tasks);
   return pass.recorded;
 }
 
@@ -162,24 +165,23 @@ std::shared_ptr<PassPlan> Engine::plan_of(Pass& pass, PassMemory& memory) {
 
 /// A collected task gets its id, and with it its place in the order of submission. The submission
 /// lock is held.
-void Engine::number(Task& task) {
-  task.id = m_root.newest = m_numbers.peek(m_ids, m_root.newest);
-  ++m_ids.next;
+void Passes::number(Task& task) {
+  task.id = m_engine.take_id();
   task.ticket_for.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);
   if (replays_plan(task))
     for_each_plan(*static_cast<ReplayBody*>(task.body)->plan,
-                  [&](PlanState& plan) { plan.last = {m_control, m_generation, &task, task.id}; });
+                  [&](PlanState& plan) { plan.last = m_engine.handle_of(&task, task.id); });
 }
 
 /// The pass becomes one task with parts. False when it has been submitted on demand.
-bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan) {
+bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan) {
   bool const as_graph = plan->has_graph.load(std::memory_order_relaxed);
   std::vector<Task*> const& parts = pass.tasks;
   auto const construct = [&](void* storage) {
-    ::new (storage) WholePass{plan, this, as_graph ? parts : std::vector<Task*>()};
+    ::new (storage) WholePass{plan, &m_engine.graphs(), as_graph ? parts : std::vector<Task*>()};
   };
-  TaskSpec spec(Label(label), as_graph ? pass_graph_ops : whole_ops, sizeof(WholePass),
+  TaskSpec spec(Label(label), as_graph ? PlanGraphs::pass_graph_ops : whole_ops, sizeof(WholePass),
                 alignof(WholePass), construct);
   spec.accesses = plan->requests();
   spec.priority = plan->priority();
@@ -188,7 +190,7 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   std::unique_ptr<Region> region;
   {
     std::lock_guard const lock(m_submission);
-    region = take_region();
+    region = m_engine.take_region();
   }
   region->waits_for_owner = true;
   region->is_planned = true;
@@ -196,15 +198,15 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     region->open.store(static_cast<std::uint32_t>(parts.size()) + 1, std::memory_order_relaxed);
   region->parts.reserve(as_graph ? parts.size() : plan->roots().size());
 
-  Frame* const frame = Frame::of(*this);
+  Engine::Frame* const frame = Engine::Frame::of(m_engine);
   Task* whole = nullptr;
   std::int32_t rest = 0;
   Quiet const until_published;
   {
     std::unique_lock lock(m_submission);
-    if (frame == nullptr) make_room(lock);
+    if (frame == nullptr) m_engine.make_room(lock);
     if (!pass.collects) return false;
-    Admitted const admitted = admit(spec, m_root, frame);
+    Engine::Admitted const admitted = m_engine.admit(spec, m_root, frame);
     whole = admitted.task;
     rest = admitted.rest;
     region->owner = whole;
@@ -221,18 +223,18 @@ bool Engine::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     whole->inner = std::move(region);
     whole->is_split = true;
     // The parts that are launched as a graph are complete with it.
-    if (!as_graph) count_submitted(parts.size());
+    if (!as_graph) m_engine.count_submitted(parts.size());
     collects_no_more(pass);
   }
-  if (m_watched)
-    for (Task const* part : parts) changed(*part, TaskState::pending);
-  publish(*whole, rest, frame);
+  if (m_engine.is_watched())
+    for (Task const* part : parts) m_engine.changed(*part, TaskState::pending);
+  m_engine.publish(*whole, rest, frame);
   return true;
 }
 
 /// Gives a part what it has by the plan: accesses and edges. One without any gets one from the
 /// start of the whole.
-void Engine::link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
+void Passes::link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
                        bool as_graph) {
   Task& part = *parts[k];
   plan.give_accesses(k, part);
@@ -242,7 +244,7 @@ void Engine::link_part(PassPlan const& plan, std::vector<Task*> const& parts, st
     Task& next = *parts[edge.to];
     part.add_successor(&next);
     if (m_recorder) m_recorder->edge(part.id, next.id, edge.reason);
-    if (!as_graph && next.asynchronous && trigger_between(part, next) == Trigger::launch)
+    if (!as_graph && next.asynchronous && Engine::trigger_between(part, next) == Trigger::launch)
       next.device_predecessors.push_back({&part, part.id});
   }
   if (as_graph)
@@ -253,21 +255,21 @@ void Engine::link_part(PassPlan const& plan, std::vector<Task*> const& parts, st
 }
 
 /// The submission lock is held.
-void Engine::collects_no_more(Pass& pass) {
+void Passes::collects_no_more(Pass& pass) {
   pass.collects = false;
   if (std::erase(m_passes, &pass) != 0) m_collecting.fetch_sub(1, std::memory_order_release);
 }
 
 /// What the pass has collected becomes ordinary tasks, and so does what is to come. The submission
 /// lock is held; the tasks are to be published afterwards.
-void Engine::admit_collected(Pass& pass, std::vector<Admitted>& admitted) {
+void Passes::admit_collected(Pass& pass, std::vector<Unpublished>& admitted) {
   if (!pass.collects) return;
   pass.collects = false;
   // Whoever finds that no pass collects goes on with the ids, see `settle`: they are given before.
   struct AtEnd {
-    Engine& engine;
+    Passes& passes;
     Pass& pass;
-    ~AtEnd() { engine.collects_no_more(pass); }
+    ~AtEnd() { passes.collects_no_more(pass); }
   } const at_end{*this, pass};
   auto const made_before = [](void*) {};
   std::vector<AccessRequest> requests;
@@ -278,21 +280,21 @@ void Engine::admit_collected(Pass& pass, std::vector<Admitted>& admitted) {
       requests.push_back({access.entry->area, access.mode, access.entry->resource, &resource_ops});
     TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
     spec.accesses = requests;
-    FoundEntries const found =
-        find_entries(spec, m_root, m_numbers.peek(m_ids, m_root.newest) - 1);
+    FoundEntries const found = m_engine.find_entries(spec, m_root, m_engine.next_id() - 1);
     number(task);
-    count_submitted(1);
-    admitted.push_back({&task, Task::being_submitted - connect(task, spec, m_root, found)});
+    m_engine.count_submitted(1);
+    admitted.push_back(
+        {&task, Task::being_submitted - m_engine.connect(task, spec, m_root, found)});
   }
 }
 
-void Engine::publish(std::vector<Admitted> const& admitted) {
-  Frame* const frame = Frame::of(*this);
-  for (Admitted const& each : admitted) publish(*each.task, each.rest, frame);
+void Passes::publish(std::vector<Unpublished> const& admitted) {
+  Engine::Frame* const frame = Engine::Frame::of(m_engine);
+  for (Unpublished const& each : admitted) m_engine.publish(*each.task, each.rest, frame);
 }
 
-void Engine::submit_collected(Pass* pass) {
-  std::vector<Admitted> admitted;
+void Passes::submit_collected(Pass* pass) {
+  std::vector<Unpublished> admitted;
   Quiet const until_published;
   {
     std::lock_guard const lock(m_submission);
@@ -302,9 +304,9 @@ void Engine::submit_collected(Pass* pass) {
 }
 
 /// Of all threads' passes, where `which` says so.
-void Engine::submit_collected(FunctionRef<bool(Pass const&)> which) {
+void Passes::submit_collected(FunctionRef<bool(Pass const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
-  std::vector<Admitted> admitted;
+  std::vector<Unpublished> admitted;
   Quiet const until_published;
   {
     std::lock_guard const lock(m_submission);
@@ -322,9 +324,9 @@ void Engine::submit_collected(FunctionRef<bool(Pass const&)> which) {
 /// handle of a task happens after its first store to `live_id`; if it reads another value there, or
 /// finds that no pass collects, `ticket_for` has been stored; and if it then reads that of a later
 /// one, the ticket has changed.
-TaskHandle Engine::settle(TaskHandle const& handle) {
+TaskHandle Passes::settle(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
-    if (m_collecting.load(std::memory_order_relaxed) != 0 && !is_done(handle))
+    if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_engine.is_done(handle))
       submit_collected([](Pass const& pass) {
         return std::any_of(pass.tasks.begin(), pass.tasks.end(),
                            [](Task const* task) { return replays_plan(*task); });

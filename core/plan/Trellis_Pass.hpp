@@ -22,6 +22,7 @@
 namespace trellis::Impl {
 
 class AsyncStreams;
+class PlanGraphs;
 
 /// Of a Resource.
 inline constexpr SubjectOps resource_ops{[](void const* subject, ResourceInfo& info) {
@@ -158,7 +159,7 @@ class PassMemory {
 /// body all of them are submitted as one task, the whole, of which they are the parts: their edges
 /// are those of the plan.
 ///
-/// ON DEMAND. Whoever asks after a collected task (`Engine::settle`), or for everything, has the
+/// ON DEMAND. Whoever asks after a collected task (`Passes::settle`), or for everything, has the
 /// pass submitted at once: what it has collected becomes ordinary tasks, in order, and so does what
 /// it hands in from there on. So nobody ever waits for the body.
 ///
@@ -205,7 +206,7 @@ class Pass {
 /// The body of a whole.
 struct WholePass {
   std::shared_ptr<PassPlan> plan;  ///< what the parts' accesses refer to
-  Engine* engine;
+  PlanGraphs* graphs;
   std::vector<Task*> parts;  ///< when they are launched as a graph
 };
 

@@ -3,11 +3,14 @@
 #include <Trellis_Plan.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <plan/Trellis_Plans.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <thread>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -15,57 +18,55 @@
 /// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
 namespace trellis::Impl {
 
-thread_local PlanRecording* Engine::t_recording = nullptr;
+thread_local PlanRecording* PlanRecording::top = nullptr;
 
 /// The last reference is gone, so nobody else knows the plan but the graph's end, which takes only
 /// plans that still have one.
 PlanState::~PlanState() {
-  if (EnginePin const pin{control, generation}) pin->dismantle(*this);
+  if (EnginePin const pin{control, generation}) pin->plans().dismantle(*this);
 }
 
-PlanRecording* Engine::find_recording() const {
-  PlanRecording* recording = t_recording;
-  while (recording != nullptr && &recording->engine != this) recording = recording->outer;
+PlanRecording* PlanRecording::find(Engine const& engine) {
+  PlanRecording* recording = top;
+  while (recording != nullptr && &recording->engine != &engine) recording = recording->outer;
   return recording;
 }
 
 PlanRecording::PlanRecording(Engine& in_engine, Pass* of_pass, PassMemory* of_loop)
-    : engine(in_engine),
-      pass(of_pass),
-      memory(of_loop),
-      outer(std::exchange(Engine::t_recording, this)) {}
+    : engine(in_engine), pass(of_pass), memory(of_loop), outer(std::exchange(top, this)) {}
 
 PlanRecording::~PlanRecording() {
-  Engine::t_recording = outer;
+  top = outer;
 }
 
-std::shared_ptr<PlanState> Engine::record(Label&& label, FunctionRef<void()> body) {
-  if (PlanRecording const* const outer = recording_here();
+std::shared_ptr<PlanState> Plans::record(Label&& label, FunctionRef<void()> body) {
+  if (PlanRecording const* const outer = PlanRecording::of(m_engine);
       outer != nullptr && outer->pass == nullptr)
     throw Error(Error::Kind::bad_input,
-                "Trellis: " + m_options.name +
+                "Trellis: " + m_engine.options().name +
                     " is recording a plan on this thread already; to use a plan in "
                     "another one, record it before and replay it there");
   std::shared_ptr<PlanState> plan;
   {
-    PlanRecording recording(*this);
+    PlanRecording recording(m_engine);
     plan = recording.plan = new_plan(std::move(label));
     body();
-    m_destructors.destroy_kept();  // they would count as somebody else's references
+    m_engine.destructors().destroy_kept();  // they would count as somebody else's references
     finish(recording);
   }
-  capture(*plan);
+  m_engine.graphs().capture(*plan);
   return plan;
 }
 
-std::shared_ptr<PlanState> Engine::new_plan(Label&& label) {
+std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
   auto plan = std::make_shared<PlanState>();
   plan->label = std::move(label);
-  plan->control = m_control;
-  plan->generation = m_generation;
+  TaskHandle const of_graph = m_engine.handle_of(nullptr, 0);
+  plan->control = of_graph.control;
+  plan->generation = of_graph.generation;
   std::lock_guard const lock(m_submission);
   m_plans.push_back(plan.get());
-  plan->engine = this;
+  plan->graphs = &m_engine.graphs();
   plan->owner = &m_slab.acquire();
   plan->owner->region = nullptr;
   plan->owner->region_kind = RegionKind::graph;
@@ -79,8 +80,8 @@ std::shared_ptr<PlanState> Engine::new_plan(Label&& label) {
 
 /// A task of a plan: never complete while that is there. `index`: its place in the plan. The
 /// submission lock is held.
-Task& Engine::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
-  Task& task = make_task(spec);
+Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
+  Task& task = m_engine.make_task(spec);
   task.id = ++m_last_recorded;
   task.plan_owner.store(plan.owner, std::memory_order_relaxed);
   task.live_id.store(task.id, std::memory_order_release);
@@ -92,7 +93,7 @@ Task& Engine::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) 
   return task;
 }
 
-TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
+TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   PlanState& plan = *recording.plan;
   std::lock_guard const lock(m_submission);
   for (TaskHandle const& before : spec.after)
@@ -106,7 +107,7 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
                                               "tasks of the same plan, or tasks "
                                               "that are in no plan, can be named");
   Region& region = *plan.owner->inner;
-  FoundEntries const found = find_entries(spec, region, m_last_recorded);
+  FoundEntries const found = m_engine.find_entries(spec, region, m_last_recorded);
   plan.tasks.reserve(plan.tasks.size() + 1);
   Task& task = make_recorded(spec, plan, plan.tasks.size());
   plan.tasks.push_back(&task);
@@ -118,8 +119,8 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
 
   for (std::size_t k = 0; k < spec.accesses.size(); ++k)
     if (found.of[k] != nullptr) task.add_access({found.of[k], spec.accesses[k].mode});
-  if (found.is_special) note_special(task, spec, found);
-  enter_special(task, region, [&](LiveAccess before) {
+  if (found.is_special) Engine::note_special(task, spec, found);
+  m_engine.enter_special(task, region, [&](LiveAccess before) {
     return order_recorded(recording, *before.task, task, EdgeReason::access);
   });
   // Which exclusive accesses meet in one group differs from round to round.
@@ -137,7 +138,7 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   if (!m_rules.empty()) {
     for (TagRule const& rule : m_rules)
       if (rule.constraint != Constraint::exclusive) plan.rounds_overlap = false;
-    apply_rules(task, region, [&](LiveAccess before) {
+    m_engine.apply_rules(task, region, [&](LiveAccess before) {
       return order_recorded(recording, *before.task, task, EdgeReason::rule);
     });
   }
@@ -150,10 +151,10 @@ TaskHandle Engine::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   } else if (recording.barrier != nullptr) {
     order_recorded(recording, *recording.barrier, task, EdgeReason::synchronizing);
   }
-  return {m_control, m_generation, &task, task.id};
+  return m_engine.handle_of(&task, task.id);
 }
 
-bool Engine::order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason) {
+bool Plans::order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason) {
   if (before.last_successor() == &task)
     return true;  // all edges to one task come one after the other
   before.add_successor(&task);
@@ -169,8 +170,8 @@ bool Engine::order_recorded(PlanRecording& recording, Task& before, Task& task, 
 /// Counts the references to the allocations of this task that its body has: as many as a copy of it
 /// adds. Others may make and drop references meanwhile; the smallest of a few results is not too
 /// large.
-void Engine::count_references(PlanState& plan, Task const& task,
-                              std::span<AccessRequest const> requests) {
+void Plans::count_references(PlanState& plan, Task const& task,
+                             std::span<AccessRequest const> requests) {
   std::vector<HeldResource*> resources;
   for (AccessRequest const& request : requests) {
     if (!request.counts() || request.ops->hold == nullptr) continue;
@@ -208,7 +209,7 @@ void Engine::count_references(PlanState& plan, Task const& task,
 
 /// Throws when an allocation that somebody else knew when the plan was recorded is known to nobody
 /// else now.
-void Engine::check_still_held(PlanState const& plan) const {
+void Plans::check_still_held(PlanState const& plan) const {
   for (auto const& [begin, resource] : plan.resources)
     if (resource.held_outside && !resource.is_held_outside())
       throw Error(Error::Kind::bad_access,
@@ -223,7 +224,7 @@ void Engine::check_still_held(PlanState const& plan) const {
 }
 
 /// Derives the edges to the next round, and what others see of the plan.
-void Engine::finish(PlanRecording& recording) {
+void Plans::finish(PlanRecording& recording) {
   PlanState& plan = *recording.plan;
   std::lock_guard const lock(m_submission);
   Region& region = *plan.owner->inner;
@@ -251,7 +252,7 @@ void Engine::finish(PlanRecording& recording) {
     for (Task* task : plan.tasks) {  // once more, as if it were submitted again
       TaskId const id = ++m_last_recorded;
       task->for_each_access([&](TaskAccess const& access) {
-        enter(*task, access, id, region, [&](LiveAccess before) {
+        Engine::enter(*task, access, id, region, [&](LiveAccess before) {
           if (before.id <= last_of_round) add(*before.task, *task);
           return true;
         });
@@ -317,7 +318,7 @@ std::vector<AccessRequest> requests_of(std::vector<OuterAccess> const& accesses)
 }
 
 /// Destroys the tasks. Requires that no replay is under way. Does nothing the second time.
-void Engine::dismantle(PlanState& plan) {
+void Plans::dismantle(PlanState& plan) {
   {
     std::lock_guard const lock(m_submission);
     if (std::erase(m_plans, &plan) == 0) return;
@@ -330,13 +331,13 @@ void Engine::dismantle(PlanState& plan) {
   }
   Task* first = plan.owner;
   {
-    auto const streams = m_device_tasks.streams().lock();
+    auto const streams = m_streams.lock();
     plan.graph.release();
     for (auto const& piece : plan.pieces) piece->graph.release();
   }
   for (Task* task : plan.tasks) {
     // Without a lock: it may free Views, and other plans.
-    m_destructors.destroy_body(*task, own_slot());
+    m_engine.destructors().destroy_body(*task, m_engine.own_slot());
     task->free_body();
     task->failure = nullptr;
     task->label = {};
@@ -351,6 +352,22 @@ void Engine::dismantle(PlanState& plan) {
     task->region_kind = RegionKind::graph;
   }
   m_slab.recycle_chain(first, plan.owner);
+}
+
+/// Plans that are dropped meanwhile are dismantled by the threads that drop them.
+void Plans::dismantle_all() {
+  for (;;) {
+    std::shared_ptr<PlanState> plan;
+    {
+      std::lock_guard const lock(m_submission);
+      if (m_plans.empty()) return;
+      plan = m_plans.back()->weak_from_this().lock();
+    }
+    if (plan != nullptr)
+      dismantle(*plan);
+    else
+      std::this_thread::yield();
+  }
 }
 
 }  // namespace trellis::Impl

@@ -27,6 +27,8 @@
 
 namespace trellis::Impl {
 
+class PlanGraphs;
+
 /// Of a ResourceInfo.
 inline constexpr SubjectOps resource_info_ops{[](void const* subject, ResourceInfo& info) {
   info = *static_cast<ResourceInfo const*>(subject);
@@ -132,7 +134,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   PlanState& operator=(PlanState const&) = delete;
   ~PlanState();
 
-  Engine* engine = nullptr;  ///< of the graph, while there is a replay
+  PlanGraphs* graphs = nullptr;  ///< of the engine, while there is a replay
   GraphControl* control = nullptr;
   std::uint64_t generation = 0;
   Label label;
@@ -198,31 +200,6 @@ extern TaskOps const replay_ops;
 [[nodiscard]] inline bool replays_plan(Task const& task) {
   return task.ops == &replay_ops;
 }
-
-class Pass;
-class PassMemory;
-
-/// What happens to the tasks that a thread submits to a graph, while they are not simply submitted:
-/// they are recorded, or collected by a pass of `iterate`.
-struct PlanRecording {
-  explicit PlanRecording(Engine& in_engine, Pass* of_pass = nullptr, PassMemory* of_loop = nullptr);
-  PlanRecording(PlanRecording const&) = delete;
-  PlanRecording& operator=(PlanRecording const&) = delete;
-  ~PlanRecording();
-
-  Engine& engine;
-  Pass* const pass;          ///< or null
-  PassMemory* const memory;  ///< of the pass
-  std::shared_ptr<PlanState> plan;
-  Task* barrier = nullptr;  ///< the newest synchronizing task, or null
-  std::size_t barrier_index = 0;
-  struct BackEdge {
-    Task* from;
-    Task* to;
-  };
-  std::vector<BackEdge> back_edges;  ///< to the next round
-  PlanRecording* const outer;        ///< of another graph, on the same thread
-};
 
 }  // namespace trellis::Impl
 

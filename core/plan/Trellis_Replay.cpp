@@ -2,7 +2,9 @@
 #include <Trellis_Error.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <plan/Trellis_Plans.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -21,31 +23,31 @@ void add_pending(PlanState& plan, std::int32_t by) {
   });
 }
 
-TaskHandle Engine::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
-                          std::uint64_t rounds) {
-  m_destructors.destroy_kept_of_workers();  // they would count as somebody else's references
+TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
+                         std::uint64_t rounds) {
+  m_engine.destructors().destroy_kept_of_workers();  // they would count as somebody else's references
   check_still_held(*plan);
-  PlanRecording* const recording = recording_here();
+  PlanRecording* const recording = PlanRecording::of(m_engine);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
   // Who looks at single tasks sees them run one by one.
-  if (!is_recorded && plan->graph.exists() && !m_numbers_runs && rounds > 0) {
-    if (recording != nullptr) submit_collected(recording->pass);
-    return submit_graph(label, plan, rounds);
+  if (!is_recorded && plan->graph.exists() && !m_engine.numbers_runs() && rounds > 0) {
+    if (recording != nullptr) m_engine.passes().submit_collected(recording->pass);
+    return m_engine.graphs().submit_graph(label, plan, rounds);
   }
   auto const construct = [&](void* storage) { ::new (storage) ReplayBody{plan, rounds}; };
   TaskSpec spec(std::move(label), replay_ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
   spec.accesses = plan->requests;
   spec.after = plan->after;
   spec.replays = plan.get();
-  if (is_recorded) return submit(std::move(spec));
+  if (is_recorded) return m_engine.submit(std::move(spec));
   return submit_pending(*plan, std::move(spec));
 }
 
 /// Submits a task that takes one from the plan's count of what is pending when it is over.
-TaskHandle Engine::submit_pending(PlanState& plan, TaskSpec&& spec) {
+TaskHandle Plans::submit_pending(PlanState& plan, TaskSpec&& spec) {
   add_pending(plan, 1);
   try {
-    return submit(std::move(spec));
+    return m_engine.submit(std::move(spec));
   } catch (...) {
     add_pending(plan, -1);
     throw;
@@ -54,7 +56,7 @@ TaskHandle Engine::submit_pending(PlanState& plan, TaskSpec&& spec) {
 
 /// Puts the newest replays of recorded tasks in their places, among those that a task names in
 /// `after(...)`; those that have never been replayed are left out. The submission lock is held.
-void Engine::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const {
+void Plans::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const {
   auto const is_recorded = [](TaskHandle const& before) {
     return (before.id & PlanNode::recorded) != 0;
   };
@@ -74,7 +76,7 @@ void Engine::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) co
 /// the host (see `run_plan`). So of two replays that need it, itself or in another plan, the later
 /// one is ordered behind the earlier one by an edge, which may trigger on launch. The submission
 /// lock is held, so each finds the one before.
-void Engine::order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved) {
+void Plans::order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved) {
   std::vector<TaskHandle> before;
   for_each_plan(*spec.replays, [&](PlanState const& plan) {
     if (plan.graph.exists() && plan.last.valid()) before.push_back(plan.last);
@@ -91,7 +93,7 @@ Task* whole_of(Task const& task) {
 }
 
 /// Starts, or queues, a replay that is ready. Returns the task to run next on this slot, if any.
-Task* Engine::run_plan(Task& whole, Slot& slot) {
+Task* Plans::run_plan(Task& whole, Slot& slot) {
   PlanState& plan = *static_cast<ReplayBody*>(whole.body)->plan;
   {
     std::lock_guard const lock(plan.lock);
@@ -109,18 +111,18 @@ Task* Engine::run_plan(Task& whole, Slot& slot) {
     return replay_over(plan, slot, TaskState::cancelled);
   }
   whole.state.store(TaskState::running, std::memory_order_relaxed);
-  changed(whole, TaskState::running, slot.number);
+  m_engine.changed(whole, TaskState::running, slot.number);
   std::uint64_t const rounds = static_cast<ReplayBody*>(whole.body)->rounds;
   if (rounds == 0 || plan.tasks.empty()) return replay_over(plan, slot, TaskState::done);
   plan.rounds_at_once = plan.rounds_overlap ? rounds : 1;
   plan.rounds_left = rounds - plan.rounds_at_once;
-  if (m_numbers_runs) number_runs(plan, whole, rounds);
+  if (m_engine.numbers_runs()) number_runs(plan, whole, rounds);
   return start_rounds(plan, slot);
 }
 
 /// Tells the futures of a plan that is not replayed, and of those nested in it, as far as these are
 /// idle.
-void Engine::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
+void Plans::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
   for (Task* task : plan.tasks) {
     std::string text;
     {
@@ -142,7 +144,7 @@ void Engine::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
 }
 
 /// Gives each run of each task an id of its own, for the record, observers and the serial order.
-void Engine::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds) {
+void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds) {
   std::size_t const count = plan.tasks.size();
   // To those who look at runs, and in the serial order, the owner stands for the replay.
   plan.owner->id = plan.owner->run_id = whole.public_id();
@@ -151,7 +153,7 @@ void Engine::number_runs(PlanState& plan, Task const& whole, std::uint64_t round
   TaskId before = 0;
   {
     std::lock_guard const lock(m_submission);
-    before = m_numbers.take(rounds * count);
+    before = m_engine.take_ids(rounds * count);
     if (m_recorder)
       for (std::uint64_t round = 0; round < rounds; ++round)
         for (Task* task : plan.tasks) {
@@ -162,7 +164,7 @@ void Engine::number_runs(PlanState& plan, Task const& whole, std::uint64_t round
   for (Task* task : plan.tasks) {
     task->run_id = before + task->node.index + 1;
     task->state.store(TaskState::pending, std::memory_order_relaxed);
-    changed(*task, TaskState::pending);
+    m_engine.changed(*task, TaskState::pending);
   }
   if (!m_recorder) return;
   for (std::uint64_t round = 0; round < rounds; ++round)
@@ -182,14 +184,14 @@ void Engine::number_runs(PlanState& plan, Task const& whole, std::uint64_t round
     }
 }
 
-Task* Engine::start_rounds(PlanState& plan, Slot& slot) {
+Task* Plans::start_rounds(PlanState& plan, Slot& slot) {
   plan.open.store(plan.leaves, std::memory_order_relaxed);
   slot.ready = plan.roots;
-  return hand_over(slot.ready, 0, slot);
+  return m_engine.hand_over(slot.ready, 0, slot);
 }
 
 /// A run of a recorded task is over. Returns the task to run next on this slot, if any.
-Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
+Task* Plans::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   PlanNode& node = task.node;
   PlanState& plan = *node.plan;
   std::vector<Task*>& ready = slot.ready;
@@ -197,9 +199,9 @@ Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) note_failed_run(task, state, failure);
   task.state.store(state, std::memory_order_relaxed);
-  changed(task, state, row);
+  m_engine.changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split.load(std::memory_order_acquire)) close_region(task, slot);
+  if (task.is_split.load(std::memory_order_acquire)) m_engine.close_region(task, slot);
   task.launched = false;
   std::size_t const granted = ready.size();
 
@@ -210,32 +212,33 @@ Task* Engine::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   bool const again = !last && node.edges == 0;
   bool const leaf = last && node.own_round == 0;
   if (failure != nullptr && !last && node.follows_itself == 1) task.failure = failure;
-  if (m_numbers_runs && !(last && plan.rounds_left == 0)) {
+  if (m_engine.numbers_runs() && !(last && plan.rounds_left == 0)) {
     task.run_id += plan.tasks.size();
     task.state.store(TaskState::pending, std::memory_order_relaxed);
-    changed(task, TaskState::pending);
+    m_engine.changed(task, TaskState::pending);
   }
   // From here on the task may be in its next run on another thread, and with the last trigger the
   // plan may be over.
   Task* const* const more = task.more_successors.data();
   for (std::uint32_t k = 0; k < successors; ++k)
-    trigger(*(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
-            failure, ready);
+    Engine::trigger(
+        *(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
+        failure, ready);
   if (again) ready.push_back(&task);
-  Task* next = ready.empty() ? nullptr : hand_over(ready, granted, slot);
+  Task* next = ready.empty() ? nullptr : m_engine.hand_over(ready, granted, slot);
   if (leaf && plan.open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Holding const holding(slot, next);
     Task* const another = rounds_over(plan, slot);
     if (next == nullptr)
       next = another;
     else if (another != nullptr)
-      push(*another, &slot);
+      m_engine.push(*another, &slot);
   }
   return next;
 }
 
 /// All tasks are through with their rounds: starts the next one, or completes the replay.
-Task* Engine::rounds_over(PlanState& plan, Slot& slot) {
+Task* Plans::rounds_over(PlanState& plan, Slot& slot) {
   FailurePtr const failure = plan.whole.load(std::memory_order_relaxed)->failure;
   if (plan.rounds_left > 0 && failure == nullptr) {
     --plan.rounds_left;
@@ -246,16 +249,16 @@ Task* Engine::rounds_over(PlanState& plan, Slot& slot) {
   return replay_over(plan, slot, failure != nullptr ? TaskState::failed : TaskState::done);
 }
 
-Task* Engine::replay_over(PlanState& plan, Slot& slot, TaskState state) {
+Task* Plans::replay_over(PlanState& plan, Slot& slot, TaskState state) {
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
   let_next_in(plan, &slot);
   if (!whole.is_recorded()) add_pending(plan, -1);
   // This may be the last that knows the plan: it is gone before the replay counts as complete.
-  return complete(whole, slot, state, slot.number);
+  return m_engine.complete(whole, slot, state, slot.number);
 }
 
 /// The plan is free. Another replay that has been waiting for that is ready once more.
-void Engine::let_next_in(PlanState& plan, Slot* slot) {
+void Plans::let_next_in(PlanState& plan, Slot* slot) {
   Task* next = nullptr;
   {
     std::lock_guard const lock(plan.lock);
@@ -264,12 +267,12 @@ void Engine::let_next_in(PlanState& plan, Slot* slot) {
     next = plan.waiting.front();
     plan.waiting.pop_front();
   }
-  push(*next, slot);
+  m_engine.push(*next, slot);
 }
 
 /// What a failed run leaves: to the task's future, to whoever asks later, and to the replay as a
 /// whole.
-void Engine::note_failed_run(Task& task, TaskState state, FailurePtr const& failure) {
+void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failure) {
   PlanState& plan = *task.node.plan;
   std::string text;
   {
@@ -277,13 +280,13 @@ void Engine::note_failed_run(Task& task, TaskState state, FailurePtr const& fail
     text = describe(task);
   }
   note_failed(task, text, failure, state == TaskState::cancelled);
-  inherit(*plan.whole.load(std::memory_order_relaxed), failure);
+  Engine::inherit(*plan.whole.load(std::memory_order_relaxed), failure);
 }
 
 /// The first time in a replay counts: later runs of the task may be cancelled because of it, or end
 /// well.
-void Engine::note_failed(Task& task, std::string const& text, FailurePtr const& failure,
-                         bool cancelled) {
+void Plans::note_failed(Task& task, std::string const& text, FailurePtr const& failure,
+                        bool cancelled) {
   PlanState& plan = *task.node.plan;
   if (task.node.index >= plan.tasks.size()) {  // a piece
     for (Task* member : plan.pieces[task.node.index - plan.tasks.size()]->members)
@@ -296,18 +299,18 @@ void Engine::note_failed(Task& task, std::string const& text, FailurePtr const& 
 }
 
 /// Waits for the newest replay of the plan that a recorded task belongs to.
-void Engine::wait_for_replay(TaskHandle const& handle) {
+void Plans::wait_for_replay(TaskHandle const& handle) {
   for (;;) {
     TaskHandle whole;
     {
       std::lock_guard const lock(m_submission);
-      if (is_done(handle)) return;
+      if (m_engine.is_done(handle)) return;
       whole = handle.task->node.plan->last;
     }
-    if (whole.valid() && !is_done(whole)) {
-      wait_for(whole);
+    if (whole.valid() && !m_engine.is_done(whole)) {
+      m_engine.wait_for(whole);
     } else {
-      settle(handle);  // a replay may have been collected
+      m_engine.settle(handle);  // a replay may have been collected
       wait_for_older_replay(handle);
     }
   }
@@ -316,32 +319,32 @@ void Engine::wait_for_replay(TaskHandle const& handle) {
 /// The newest replay is over, but not all are: with reads alone they are not ordered. Or one is
 /// being submitted just now, or is about to be complete. This thread must not hold up what they
 /// need: its place, if it runs a task, or the main thread.
-void Engine::wait_for_older_replay(TaskHandle const& handle) {
-  TaskHandle older{m_control, m_generation, nullptr, 0};
+void Plans::wait_for_older_replay(TaskHandle const& handle) {
+  TaskHandle older = m_engine.handle_of(nullptr, 0);
   {
     std::lock_guard const lock(m_submission);
-    if (is_done(handle)) return;
+    if (m_engine.is_done(handle)) return;
     PlanState& plan = *handle.task->node.plan;
     std::lock_guard const plan_lock(plan.lock);
     older.task = plan.whole.load(std::memory_order_relaxed);
     if (older.task != nullptr && older.task->is_recorded()) older.task = nullptr;
     if (older.task != nullptr) older.id = older.task->id;
   }
-  if (older.task != nullptr) return wait_for(older);
+  if (older.task != nullptr) return m_engine.wait_for(older);
   constexpr std::chrono::microseconds nap{50};
-  if (Frame* const frame = Frame::of(*this)) {
+  if (Engine::Frame* const frame = Engine::Frame::of(m_engine)) {
     Workers::Absence const absence(m_workers, frame->slot);
     std::this_thread::sleep_for(nap);
   } else {
     auto const always = [] { return true; };
     Condition const goes_on = always;
-    wait_outside({[&] { return is_done(handle); }, &goes_on});
+    m_engine.wait_outside({[&] { return m_engine.is_done(handle); }, &goes_on});
     std::this_thread::yield();
   }
 }
 
 /// For futures that outlive the plan.
-void Engine::note_failures(PlanState& plan) {
+void Plans::note_failures(PlanState& plan) {
   std::lock_guard const lock(plan.lock);
   for (auto const& [index, failed] : plan.failed)
     m_failures.note(plan.tasks[index]->id, failed.cancelled ? 0 : failed.failure->origin,
@@ -349,7 +352,7 @@ void Engine::note_failures(PlanState& plan) {
   plan.failed.clear();
 }
 
-void Engine::rethrow_recorded(TaskHandle const& handle) const {
+void Plans::rethrow_recorded(TaskHandle const& handle) const {
   PlanState::Failed failed;
   {
     std::lock_guard const lock(m_submission);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
-#include <engine/Trellis_Engine.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
 #include <utility>
@@ -28,7 +28,7 @@ void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noex
 /// then.
 void destroy_put_aside() noexcept {
   t_any_put_aside = false;
-  Engine::NotRecording const others;
+  NotRecording const others;
   std::vector<PutAside> const objects = std::exchange(t_put_aside, {});
   for (PutAside const& each : objects) each.destroy(each.object);
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PASSES_HPP
+#define TRELLIS_IMPL_PASSES_HPP
+
+#include <Trellis_Label.hpp>
+#include <Trellis_Plan.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace trellis::Impl {
+
+class AsyncStreams;
+class Engine;
+class FailureLog;
+class Pass;
+class PassMemory;
+class PassPlan;
+struct PlanRecording;
+class Recorder;
+struct Region;
+class SubmissionLock;
+struct TagRule;
+class TaskSlab;
+struct TaskSpec;
+
+/// The passes of loops in a graph: collects their tasks, and submits them; see Pass.
+class Passes {
+ public:
+  Passes(Engine& engine, SubmissionLock& submission, Region& root, TaskSlab& slab,
+         FailureLog& failures, std::deque<TagRule> const& rules, AsyncStreams& streams,
+         Recorder* recorder)
+      : m_engine(engine),
+        m_submission(submission),
+        m_root(root),
+        m_slab(slab),
+        m_failures(failures),
+        m_rules(rules),
+        m_streams(streams),
+        m_recorder(recorder) {}
+  Passes(Passes const&) = delete;
+  Passes& operator=(Passes const&) = delete;
+
+  /// Calls `body` for each pass until it says no, and replays passes that are like earlier ones.
+  IterateReport iterate(Label&& label, std::uint64_t passes, FunctionRef<bool(std::uint64_t)> body);
+  TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
+  void submit_collected(Pass* pass);
+  void submit_collected(FunctionRef<bool(Pass const&)> which);
+  TaskHandle settle(TaskHandle const& handle);
+
+ private:
+  TaskHandle collect(Pass& pass, PassMemory& memory, TaskSpec& spec);
+  void begin_plan(Pass& pass);
+  std::shared_ptr<PassPlan> plan_of(Pass& pass, PassMemory& memory);
+  void number(Task& task);
+  bool submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPlan> const& plan);
+  void link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
+                 bool as_graph);
+  void collects_no_more(Pass& pass);
+  struct Unpublished {
+    Task* task;
+    std::int32_t rest;  ///< to be taken off its count
+  };
+  void admit_collected(Pass& pass, std::vector<Unpublished>& admitted);
+  void publish(std::vector<Unpublished> const& admitted);
+
+  Engine& m_engine;
+  SubmissionLock& m_submission;
+  Region& m_root;  ///< the graph's
+  TaskSlab& m_slab;
+  FailureLog& m_failures;
+  std::deque<TagRule> const& m_rules;
+  AsyncStreams& m_streams;
+  Recorder* const m_recorder;  ///< null: does not record
+
+  std::atomic<std::uint64_t> m_last_pass{0};
+  std::vector<Pass*> m_passes;       ///< guarded by m_submission: those that have collected tasks
+  std::atomic<int> m_collecting{0};  ///< their number
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PLANRECORDING_HPP
+#define TRELLIS_IMPL_PLANRECORDING_HPP
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+class Engine;
+class Pass;
+class PassMemory;
+struct PlanState;
+struct Task;
+
+/// What happens to the tasks that a thread submits to a graph, while they are not simply submitted:
+/// they are recorded, or collected by a pass of `iterate`.
+struct PlanRecording {
+  explicit PlanRecording(Engine& in_engine, Pass* of_pass = nullptr, PassMemory* of_loop = nullptr);
+  PlanRecording(PlanRecording const&) = delete;
+  PlanRecording& operator=(PlanRecording const&) = delete;
+  ~PlanRecording();
+
+  /// The innermost one of this engine on the calling thread, or null.
+  [[nodiscard]] static PlanRecording* of(Engine const& engine) {
+    return top == nullptr ? nullptr : find(engine);
+  }
+
+  Engine& engine;
+  Pass* const pass;          ///< or null
+  PassMemory* const memory;  ///< of the pass
+  std::shared_ptr<PlanState> plan;
+  Task* barrier = nullptr;  ///< the newest synchronizing task, or null
+  std::size_t barrier_index = 0;
+  struct BackEdge {
+    Task* from;
+    Task* to;
+  };
+  std::vector<BackEdge> back_edges;        ///< to the next round
+  PlanRecording* const outer;              ///< of another graph, on the same thread
+  static thread_local PlanRecording* top;  ///< the innermost one on this thread, or null
+
+ private:
+  [[nodiscard]] static PlanRecording* find(Engine const& engine);
+};
+
+/// Until it ends, what the calling thread submits does not belong to what it records.
+class NotRecording {
+ public:
+  NotRecording() : m_recording(std::exchange(PlanRecording::top, nullptr)) {}
+  NotRecording(NotRecording const&) = delete;
+  NotRecording& operator=(NotRecording const&) = delete;
+  ~NotRecording() { PlanRecording::top = m_recording; }
+
+ private:
+  PlanRecording* const m_recording;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PLANS_HPP
+#define TRELLIS_IMPL_PLANS_HPP
+
+#include <Trellis_Graph.hpp>
+#include <Trellis_Label.hpp>
+#include <plan/Trellis_PlanNode.hpp>
+#include <task/Trellis_FailurePtr.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trellis::Impl {
+
+struct AccessRequest;
+class AsyncStreams;
+class Engine;
+class Exclusion;
+class FailureLog;
+struct PlanRecording;
+class Recorder;
+struct Slot;
+class SubmissionLock;
+struct TagRule;
+class TaskSlab;
+struct TaskSpec;
+class Workers;
+
+/// The plans of a graph: records tasks, and runs them round by round; see PlanState for why that is
+/// right. What a recorded task has in common with others, from ready to done, is the engine's.
+class Plans {
+ public:
+  Plans(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
+        Exclusion& exclusion, std::deque<TagRule> const& rules, AsyncStreams& streams,
+        Workers& workers, Recorder* recorder)
+      : m_engine(engine),
+        m_submission(submission),
+        m_slab(slab),
+        m_failures(failures),
+        m_exclusion(exclusion),
+        m_rules(rules),
+        m_streams(streams),
+        m_workers(workers),
+        m_recorder(recorder) {}
+  Plans(Plans const&) = delete;
+  Plans& operator=(Plans const&) = delete;
+
+  /// What `body` submits on this thread becomes a plan, and does not run.
+  std::shared_ptr<PlanState> record(Label&& label, FunctionRef<void()> body);
+  TaskHandle submit_recorded(PlanRecording& recording, TaskSpec&& spec);
+  Task& make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index);
+  void dismantle(PlanState& plan);
+  void dismantle_all();
+
+  TaskHandle replay(Label&& label, std::shared_ptr<PlanState> const& plan, std::uint64_t rounds);
+  TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
+  void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
+  static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
+  Task* run_plan(Task& whole, Slot& slot);
+  Task* complete_run(Task& task, Slot& slot, TaskState state, int row);
+
+  // What a replay leaves.
+  void wait_for_replay(TaskHandle const& handle);
+  void rethrow_recorded(TaskHandle const& handle) const;
+  static void note_failed(Task& task, std::string const& text, FailurePtr const& failure,
+                          bool cancelled);
+
+ private:
+  std::shared_ptr<PlanState> new_plan(Label&& label);
+  static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
+  static void count_references(PlanState& plan, Task const& task,
+                               std::span<AccessRequest const> requests);
+  void check_still_held(PlanState const& plan) const;
+  void finish(PlanRecording& recording);
+
+  void cancel_tasks(PlanState& plan, FailurePtr const& failure);
+  Task* start_rounds(PlanState& plan, Slot& slot);
+  void number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds);
+  Task* rounds_over(PlanState& plan, Slot& slot);
+  Task* replay_over(PlanState& plan, Slot& slot, TaskState state);
+  void let_next_in(PlanState& plan, Slot* slot = nullptr);
+
+  void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
+  void wait_for_older_replay(TaskHandle const& handle);
+  void note_failures(PlanState& plan);
+
+  Engine& m_engine;
+  SubmissionLock& m_submission;
+  TaskSlab& m_slab;
+  FailureLog& m_failures;
+  Exclusion& m_exclusion;
+  std::deque<TagRule> const& m_rules;
+  AsyncStreams& m_streams;
+  Workers& m_workers;
+  Recorder* const m_recorder;  ///< null: does not record
+
+  TaskId m_last_recorded = PlanNode::recorded;  ///< guarded by m_submission
+  std::vector<PlanState*> m_plans;              ///< guarded by m_submission: all that there are
+};
+
+}  // namespace trellis::Impl
+
+#endif
