@@ -98,8 +98,7 @@ void DeviceTasks::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) 
   }
 }
 
-void DeviceTasks::stop_polling() {
-  if (!m_poller.is_here()) return;
+void DeviceTasks::polls_no_more() {
   m_poller.end();
   if (m_streams.busy()) m_workers.ready_added();
 }

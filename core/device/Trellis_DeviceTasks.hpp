@@ -59,10 +59,13 @@ class DeviceTasks {
   /// streams' keeping until its turn comes, so where code of the user's waits meanwhile another
   /// thread completes the rest.
   bool poll(Slot& slot);
-  void stop_polling();
+  void stop_polling() {
+    if (m_poller.is_here()) polls_no_more();
+  }
 
  private:
   [[nodiscard]] bool may_be_launched(Task const& task) const;
+  void polls_no_more();
   void launch_one(Task& task, Slot& slot, std::vector<Task*>& ready);
   void inherit_on_device(Task& task);
   void complete_passed(AsyncStreams::Retired const& passed, Slot& slot);

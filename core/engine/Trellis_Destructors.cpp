@@ -33,7 +33,7 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
   return task.asynchronous || bytes <= little;
 }
 
-void Destructors::destroy_body(Task& task, Slot& slot) {
+void Destructors::destroy_body_in_frame(Task& task, Slot& slot) {
   Engine::Frame const frame(m_engine, slot, task, Engine::Frame::What::destroys);
   task.ops->destroy(task.body);
 }

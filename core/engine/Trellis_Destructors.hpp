@@ -60,7 +60,9 @@ class Destructors {
   [[nodiscard]] bool keep_body(Task& task, Slot& slot) {
     return task.asynchronous ? m_kept_of_devices.push(task, task.bytes) : slot.kept.push(task);
   }
-  void destroy_body(Task& task, Slot& slot);
+  void destroy_body(Task& task, Slot& slot) {
+    if (!task.ops->is_trivial) destroy_body_in_frame(task, slot);
+  }
   /// The task is over, but for whoever looks at it under the submission lock.
   void destroy_extras(Task& task, Slot& slot, Task*& next);
 
@@ -82,6 +84,7 @@ class Destructors {
 
  private:
   struct Destroyer;
+  void destroy_body_in_frame(Task& task, Slot& slot);
   void destroy_bodies(Task* first, Slot& on);
   [[nodiscard]] bool others_have_destroyed() const;
 

@@ -13,8 +13,6 @@
 /// A task's way from ready to done. Submission and waiting are in files of their own.
 namespace trellis::Impl {
 
-thread_local Engine::Frame* Engine::Frame::top = nullptr;
-
 Engine::Engine(TaskGraphOptions const& options)
     : m_options(options),
       m_policy(options.policy),
@@ -210,14 +208,20 @@ void Engine::run(Task* task, Slot& slot, Condition stop) {
   m_device_tasks.stop_polling();
   while (task != nullptr) {
     if (--slot.until_pause < 0 && Frame::top == nullptr) stay_behind(slot);
-    ++t_quiet_locks;
-    task = run_one(*task, slot);
-    if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(slot, task);
+    task = run_quietly(*task, slot);
     if (task != nullptr && stop()) {
       push(*task, &slot);
       return;
     }
   }
+}
+
+/// What is put aside meanwhile is destroyed when the task is over.
+Task* Engine::run_quietly(Task& task, Slot& slot) {
+  ++t_quiet_locks;
+  Task* next = run_one(task, slot);
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(slot, next);
+  return next;
 }
 
 /// A worker that has caught up with a thread that submits short tasks makes both slow: each task's

@@ -163,7 +163,7 @@ class Engine final : private TaskSource {
   Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Slot* slot = nullptr);
   FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
   Task& make_task(TaskSpec& spec, Slot* slot = nullptr);
-  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
+  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,
                        Slot* slot = nullptr);
   static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
   void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
@@ -207,14 +207,26 @@ class Engine final : private TaskSource {
   void leaves(Slot& slot) override;
 
   // Submission. In those from record_edge on the submission lock is held.
+  TaskHandle submit_after(TaskSpec&& spec);
+  TaskHandle submit_task(TaskSpec&& spec);
   TaskHandle submit_part(TaskSpec&& spec);
+  TaskHandle submit_part_after(TaskSpec&& spec);
+  Admitted admit_part(TaskSpec& spec, Frame const* frame);
+  void publish_new(Task& task, std::int32_t rest, Frame* frame);
+  void connect_accesses(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
+                        std::int32_t& edges);
   [[nodiscard]] Task& take_cell(Slot* slot);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Region& region, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
 
   // Parts of tasks.
-  Task& require_live(TaskHandle const& self, char const* what) const;
+  /// The task cannot become complete meanwhile if the calling thread runs its body.
+  Task& require_live(TaskHandle const& self, char const* what) const {
+    if (is_done(self)) refuse_complete(self, what);
+    return *self.task;
+  }
+  [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
   Region& open_region(Task& owner, Slot* slot);
   [[nodiscard]] Slot* slot_for_parts(Frame const* frame) const;
@@ -243,6 +255,7 @@ class Engine final : private TaskSource {
 
   // From ready to done.
   void make_ready(Task& task, Slot* slot);
+  Task* run_quietly(Task& task, Slot& slot);
   Task* run_one(Task& task, Slot& slot);
   void stay_behind(Slot& slot);
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
@@ -254,7 +267,14 @@ class Engine final : private TaskSource {
   void require_no_recording() const;
   void wait_until_done(TaskHandle const& handle);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
-  [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole);
+  /// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
+  /// part of is not complete either, so none of these cells is used for another task meanwhile.
+  [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole) {
+    Task const* owner = whole_of(task);
+    while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
+      owner = whole_of(*owner);
+    return owner != nullptr;
+  }
   void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
   void wait_inside(Frame& frame, TaskHandle const& handle);
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);

@@ -69,8 +69,16 @@ struct Engine::Frame {
   /// of the thread, when it runs a task of another graph meanwhile
   PlanRecording* const recording;
   int const quiet_locks;  ///< what the engine must not destroy now, the user may, see Quiet
-  static thread_local Frame* top;
+  static constinit inline thread_local Frame* top = nullptr;
 };
+
+inline Engine* Engine::running_here(GraphControl const* control,
+                                    std::uint64_t generation) noexcept {
+  for (Frame const* frame = Frame::top; frame != nullptr; frame = frame->outer)
+    if (frame->engine.m_control == control && frame->engine.m_generation == generation)
+      return &frame->engine;
+  return nullptr;
+}
 
 }  // namespace trellis::Impl
 

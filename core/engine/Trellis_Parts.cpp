@@ -27,20 +27,10 @@ Engine* EnginePin::running_here(GraphControl const* control, std::uint64_t gener
   return Engine::running_here(control, generation);
 }
 
-Engine* Engine::running_here(GraphControl const* control, std::uint64_t generation) noexcept {
-  for (Frame const* frame = Frame::top; frame != nullptr; frame = frame->outer)
-    if (frame->engine.m_control == control && frame->engine.m_generation == generation)
-      return &frame->engine;
-  return nullptr;
-}
-
-/// The task cannot become complete meanwhile if the calling thread runs its body.
-Task& Engine::require_live(TaskHandle const& self, char const* what) const {
-  if (is_done(self))
-    throw Error(Error::Kind::closed,
-                "Trellis: task #" + std::to_string(self.id) + ' ' + what +
-                    ", but is complete: a TaskScope is for the time of its task's body");
-  return *self.task;
+void Engine::refuse_complete(TaskHandle const& self, char const* what) {
+  throw Error(Error::Kind::closed,
+              "Trellis: task #" + std::to_string(self.id) + ' ' + what +
+                  ", but is complete: a TaskScope is for the time of its task's body");
 }
 
 // --- a running task ------------------------------------------------------------------------------
@@ -56,19 +46,18 @@ std::unique_ptr<Region> Engine::take_region() {
 
 /// The lock of the owner's parts is held.
 Region& Engine::open_region(Task& owner, Slot* slot) {
-  if (owner.inner == nullptr) {
-    std::unique_ptr<Region> region;
-    if (slot != nullptr && !slot->regions.empty()) {
-      region = std::move(slot->regions.back());
-      slot->regions.pop_back();
-    } else {
-      NestedHold const graph(m_submission);
-      region = take_region();
-    }
-    region->owner = &owner;
-    owner.inner = std::move(region);
-    owner.is_split.store(true, std::memory_order_release);
+  if (owner.inner != nullptr) return *owner.inner;
+  std::unique_ptr<Region> region;
+  if (slot != nullptr && !slot->regions.empty()) {
+    region = std::move(slot->regions.back());
+    slot->regions.pop_back();
+  } else {
+    NestedHold const graph(m_submission);
+    region = take_region();
   }
+  region->owner = &owner;
+  owner.inner = std::move(region);
+  owner.is_split.store(true, std::memory_order_release);
   return *owner.inner;
 }
 

@@ -18,12 +18,19 @@ namespace trellis::Impl {
 TaskHandle Engine::submit(TaskSpec&& spec) {
   if (spec.instance != nullptr)
     spec.stream = m_device_tasks.streams().stream_for(*spec.space, spec.instance);
+  if (!spec.after.empty()) return submit_after(std::move(spec));
+  return spec.parent.task != nullptr ? submit_part(std::move(spec)) : submit_task(std::move(spec));
+}
+
+TaskHandle Engine::submit_after(TaskSpec&& spec) {
   std::vector<TaskHandle> settled;
-  if (!spec.after.empty()) {
-    for (TaskHandle const& before : spec.after) settled.push_back(settle(before));
-    spec.after = settled;
-  }
-  if (spec.parent.task != nullptr) return submit_part(std::move(spec));
+  for (TaskHandle const& before : spec.after) settled.push_back(settle(before));
+  spec.after = settled;
+  return spec.parent.task != nullptr ? submit_part_after(std::move(spec))
+                                     : submit_task(std::move(spec));
+}
+
+TaskHandle Engine::submit_task(TaskSpec&& spec) {
   if (PlanRecording* const recording = PlanRecording::of(*this))
     return recording->pass != nullptr ? m_passes.submit_in_pass(*recording, std::move(spec))
                                       : m_plans.submit_recorded(*recording, std::move(spec));
@@ -53,7 +60,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
       for_each_plan(*spec.replays,
                     [&](PlanState& plan) { plan.last = {m_control, m_generation, task, id}; });
   }
-  publish(*task, rest, frame);
+  publish_new(*task, rest, frame);
   until_published.reset();
   if (frame == nullptr && id % (KeptTasks::most / 2) == 0) m_destructors.destroy_kept_of_workers();
   if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
@@ -61,43 +68,47 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
 }
 
 TaskHandle Engine::submit_part(TaskSpec&& spec) {
-  // Until its edges are there nobody may start to wait for what they would make hopeless.
-  std::unique_lock waiters_lock(m_waiters.mutex(), std::defer_lock);
-  std::vector<TaskHandle> resolved;
-  if (!spec.after.empty()) {
-    waiters_lock.lock();
-    {
-      std::lock_guard const lock(m_submission);
-      m_plans.resolve_after(spec, resolved);
-    }
-    check_explicit(spec);
-  }
   Frame* const frame = Frame::of(*this);
-  Slot* const slot = slot_for_parts(frame);
-  Task* task = nullptr;
-  TaskId id = 0;
-  std::int32_t rest = 0;
   Quiet const until_published;
-  try {
-    PartsHold const lock(*spec.parent.task, m_submission);
-    NestedHold const graph(m_submission, slot == nullptr);
-    Region& region = open_region(require_live(spec.parent, "gets a part"), slot);
-    Admitted const admitted = admit(spec, region, frame, slot);
-    task = admitted.task;
-    rest = admitted.rest;
-    id = task->id;
-    add_part(region, *task);
-    if (region.waits_for_owner) --rest;
-  } catch (NotWithin const& wrong) {
-    throw error_of(wrong, spec);
+  Admitted const admitted = admit_part(spec, frame);
+  TaskId const id = admitted.task->id;
+  publish_new(*admitted.task, admitted.rest, frame);
+  return {m_control, m_generation, admitted.task, id};
+}
+
+/// Until the part's edges are there nobody may start to wait for what they would make hopeless.
+TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
+  std::unique_lock waiters_lock(m_waiters.mutex());
+  std::vector<TaskHandle> resolved;
+  {
+    std::lock_guard const lock(m_submission);
+    m_plans.resolve_after(spec, resolved);
   }
-  if (waiters_lock.owns_lock()) waiters_lock.unlock();
-  publish(*task, rest, frame);
+  check_explicit(spec);
+  Frame* const frame = Frame::of(*this);
+  Quiet const until_published;
+  Admitted const admitted = admit_part(spec, frame);
+  TaskId const id = admitted.task->id;
+  waiters_lock.unlock();
+  publish_new(*admitted.task, admitted.rest, frame);
   // What the part comes after now holds up its owner, and whoever waits for that on the main thread
   // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
   // the epoch moves.
   if (!m_main.empty()) main_looks_again();
-  return {m_control, m_generation, task, id};
+  return {m_control, m_generation, admitted.task, id};
+}
+
+Engine::Admitted Engine::admit_part(TaskSpec& spec, Frame const* frame) try {
+  Slot* const slot = slot_for_parts(frame);
+  PartsHold const lock(*spec.parent.task, m_submission);
+  NestedHold const graph(m_submission, slot == nullptr);
+  Region& region = open_region(require_live(spec.parent, "gets a part"), slot);
+  Admitted admitted = admit(spec, region, frame, slot);
+  add_part(region, *admitted.task);
+  if (region.waits_for_owner) --admitted.rest;
+  return admitted;
+} catch (NotWithin const& wrong) {
+  throw error_of(wrong, spec);
 }
 
 /// The slot whose counts, cells and ids serve a part that the calling thread submits. Null: those of
@@ -109,14 +120,19 @@ Slot* Engine::slot_for_parts(Frame const* frame) const {
   return m_recorder || m_serial || !m_rules.empty() ? nullptr : &frame->slot;
 }
 
-/// The task cannot start, nor its slot be reused, before this takes off what it began with. Without
-/// edges that is all there is, and no other thread knows of it.
+/// The task cannot start, nor its slot be reused, before this takes off what it began with.
 void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
   changed(task, TaskState::pending);
-  if (rest == Task::being_submitted)
-    task.unfinished.store(0, std::memory_order_release);
-  else if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) != rest)
-    return;
+  if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
+    make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+}
+
+/// The same for a task that nobody has a handle of yet. Without edges no other thread changes its
+/// count.
+void Engine::publish_new(Task& task, std::int32_t rest, Frame* frame) {
+  if (rest != Task::being_submitted) return publish(task, rest, frame);
+  changed(task, TaskState::pending);
+  task.unfinished.store(0, std::memory_order_release);
   make_ready(task, frame != nullptr ? &frame->slot : nullptr);
 }
 
@@ -155,19 +171,27 @@ Engine::Admitted Engine::admit(TaskSpec& spec, Region& region, Frame const* fram
   if (frame != nullptr) comes_before(frame->task.id);
   for (TaskHandle const& before : spec.after) comes_before(before.id);
   TaskId const id = m_numbers.peek(ids, above);
+  auto const make = [&]() -> Task& {
+    Task& task = make_task(spec, slot);
+    region.newest = id;
+    ++ids.next;
+    task.id = id;
+    task.live_id.store(id, std::memory_order_release);
+    if (slot != nullptr)
+      slot->submitted.store(slot->submitted.load(std::memory_order_relaxed) + 1,
+                            std::memory_order_release);
+    else
+      count_submitted(1);
+    return task;
+  };
   // What is wrong in the call throws in these two, before anything is half done.
-  FoundEntries const found = find_entries(spec, region, id - 1);
-  Task& task = make_task(spec, slot);
-  region.newest = id;
-  ++ids.next;
-  task.id = id;
-  task.live_id.store(id, std::memory_order_release);
-  if (slot != nullptr)
-    slot->submitted.store(slot->submitted.load(std::memory_order_relaxed) + 1,
-                          std::memory_order_release);
-  else
-    count_submitted(1);
-  return {&task, Task::being_submitted - connect(task, spec, region, found, slot)};
+  if (!spec.accesses.empty()) {
+    FoundEntries const found = find_entries(spec, region, id - 1);
+    Task& task = make();
+    return {&task, Task::being_submitted - connect(task, spec, region, &found, slot)};
+  }
+  Task& task = make();
+  return {&task, Task::being_submitted - connect(task, spec, region, nullptr, slot)};
 }
 
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
@@ -286,37 +310,15 @@ class Answers {
 
 }  // namespace
 
-/// Enters the accesses of a task, and everything else that orders it. Returns the number of edges.
+/// Enters the accesses of a task, and everything else that orders it. `found`: null where there are
+/// none. Returns the number of edges.
 std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
-                             FoundEntries const& found, Slot* slot) {
-  AccessRequest const* const requests = spec.accesses.data();
-  std::size_t const count = spec.accesses.size();
-  // Most tasks find somebody in flight to come after, which says that the allocation is the one
-  // that it was.
-  bool const checks_labels_first = found.is_special || m_recorder;
-  for (std::size_t k = 0; k < count; ++k) {
-    if (found.of[k] == nullptr) continue;
-    task.add_access({found.of[k], requests[k].mode});
-    if (checks_labels_first) region.table.check_label(*found.of[k], requests[k], task.id);
-  }
-  if (found.is_special) note_special(task, spec, found);
-  if (m_recorder) m_recorder->submitted(task);
-
+                             FoundEntries const* found, Slot* slot) {
   std::int32_t edges = 0;
-  Answers answers;
-  auto const after_access = [&](LiveAccess before) {
-    if (m_recorder) return order_after(before, task, EdgeReason::access, edges);
-    if (bool const* const known = answers.find(before.id)) return *known;
-    return answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
-  };
-  if (found.is_special) enter_special(task, region, after_access);
-  for (std::size_t k = 0; k < count && !found.is_special; ++k) {
-    if (found.of[k] == nullptr) continue;
-    std::int32_t const before = edges;
-    region.table.enter(*found.of[k], requests[k].mode, task, task.id, after_access);
-    if (edges == before && !checks_labels_first)
-      region.table.check_label(*found.of[k], requests[k], task.id);
-  }
+  if (found != nullptr)
+    connect_accesses(task, spec, region, *found, edges);
+  else if (m_recorder)
+    m_recorder->submitted(task);
   for (TaskHandle const& before : spec.after) {
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
     task.need_extras().after.push_back(before.id);
@@ -333,6 +335,37 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
               std::memory_order_relaxed);
   }
   return edges;
+}
+
+void Engine::connect_accesses(Task& task, TaskSpec const& spec, Region& region,
+                              FoundEntries const& found, std::int32_t& edges) {
+  AccessRequest const* const requests = spec.accesses.data();
+  std::size_t const count = spec.accesses.size();
+  // Most tasks find somebody in flight to come after, which says that the allocation is the one
+  // that it was.
+  bool const checks_labels_first = found.is_special || m_recorder;
+  for (std::size_t k = 0; k < count; ++k) {
+    if (found.of[k] == nullptr) continue;
+    task.add_access({found.of[k], requests[k].mode});
+    if (checks_labels_first) region.table.check_label(*found.of[k], requests[k], task.id);
+  }
+  if (found.is_special) note_special(task, spec, found);
+  if (m_recorder) m_recorder->submitted(task);
+
+  Answers answers;
+  auto const after_access = [&](LiveAccess before) {
+    if (m_recorder) return order_after(before, task, EdgeReason::access, edges);
+    if (bool const* const known = answers.find(before.id)) return *known;
+    return answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
+  };
+  if (found.is_special) enter_special(task, region, after_access);
+  for (std::size_t k = 0; k < count && !found.is_special; ++k) {
+    if (found.of[k] == nullptr) continue;
+    std::int32_t const before = edges;
+    region.table.enter(*found.of[k], requests[k].mode, task, task.id, after_access);
+    if (edges == before && !checks_labels_first)
+      region.table.check_label(*found.of[k], requests[k], task.id);
+  }
 }
 
 /// States of accesses, and whether the task may exclude others.

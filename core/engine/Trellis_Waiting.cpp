@@ -88,15 +88,6 @@ void Engine::wait_outside(Until const& until) {
   m_workers.sleep_until(until);
 }
 
-/// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
-/// part of is not complete either, so none of these cells is used for another task meanwhile.
-bool Engine::is_within(Task const& task, LiveAccess whole) {
-  Task const* owner = whole_of(task);
-  while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
-    owner = whole_of(*owner);
-  return owner != nullptr;
-}
-
 /// Runs, on the stack of a task that waits, ready tasks without which the wait cannot end, as
 /// `needed` says. Returns when it is `done`, or after a while in which none was found: those that
 /// are left run elsewhere, or are not ready.
@@ -117,7 +108,7 @@ void Engine::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Con
     Task* const task =
         in_vain % between == 0 ? m_policy->pop_wanted(frame.slot.number, wanted).impl() : nullptr;
     if (task != nullptr) {
-      run(task, frame.slot, [] { return true; });
+      if (Task* const next = run_quietly(*task, frame.slot)) push(*next, &frame.slot);
       in_vain = -1;
     } else {
       cpu_relax();

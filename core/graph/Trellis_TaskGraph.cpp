@@ -2,6 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
 #include <graph/Trellis_GraphAccess.hpp>
 #include <trace/Trellis_GraphLog.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -221,8 +222,10 @@ TaskHandle GraphAccess::running() {
   return Engine::running();
 }
 TaskHandle GraphAccess::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
-  check_after(spec, owner.control, owner.generation);
+  if (!spec.after.empty()) check_after(spec, owner.control, owner.generation);
   spec.parent = owner;
+  if (Engine* const here = Engine::running_here(owner.control, owner.generation))
+    return here->submit(std::move(spec));
   return EngineOf(owner)->submit(std::move(spec));
 }
 void GraphAccess::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
@@ -235,6 +238,8 @@ void GraphAccess::add_local(TaskHandle const& self, AccessRequest const& what) {
   EngineOf(self)->add_local(self, what);
 }
 void GraphAccess::wait_for_parts(TaskHandle const& self) {
+  if (Engine* const here = Engine::running_here(self.control, self.generation))
+    return here->wait_for_parts(self);
   EngineOf(self)->wait_for_parts(self);
 }
 bool GraphAccess::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {

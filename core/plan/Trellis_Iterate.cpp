@@ -284,7 +284,7 @@ void Passes::admit_collected(Pass& pass, std::vector<Unpublished>& admitted) {
     number(task);
     m_engine.count_submitted(1);
     admitted.push_back(
-        {&task, Task::being_submitted - m_engine.connect(task, spec, m_root, found)});
+        {&task, Task::being_submitted - m_engine.connect(task, spec, m_root, &found)});
   }
 }
 

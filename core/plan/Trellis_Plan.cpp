@@ -18,7 +18,6 @@
 /// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
 namespace trellis::Impl {
 
-thread_local PlanRecording* PlanRecording::top = nullptr;
 
 /// The last reference is gone, so nobody else knows the plan but the graph's end, which takes only
 /// plans that still have one.

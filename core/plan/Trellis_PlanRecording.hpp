@@ -40,7 +40,8 @@ struct PlanRecording {
   };
   std::vector<BackEdge> back_edges;        ///< to the next round
   PlanRecording* const outer;              ///< of another graph, on the same thread
-  static thread_local PlanRecording* top;  ///< the innermost one on this thread, or null
+  /// The innermost one on this thread, or null.
+  static constinit inline thread_local PlanRecording* top = nullptr;
 
  private:
   [[nodiscard]] static PlanRecording* find(Engine const& engine);

@@ -87,9 +87,8 @@ void Plans::order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolv
   spec.after = resolved;
 }
 
-Task* whole_of(Task const& task) {
-  return task.is_recorded() ? task.node.plan->whole.load(std::memory_order_acquire)
-                            : owner_of(task);
+Task* replay_of(Task const& task) {
+  return task.node.plan->whole.load(std::memory_order_acquire);
 }
 
 /// Starts, or queues, a replay that is ready. Returns the task to run next on this slot, if any.

@@ -142,7 +142,10 @@ class RegionHold {
 }
 
 /// The same, but of a recorded task the replay that is under way; null when there is none.
-[[nodiscard]] Task* whole_of(Task const& task);
+[[nodiscard]] Task* replay_of(Task const& task);
+[[nodiscard]] inline Task* whole_of(Task const& task) {
+  return task.is_recorded() ? replay_of(task) : owner_of(task);
+}
 
 }  // namespace trellis::Impl
 

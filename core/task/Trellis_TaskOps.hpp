@@ -18,7 +18,7 @@ struct TaskOps {
   std::string_view pattern;  ///< "parallel_for", ...
   /// Runs the body on an instance of the task's space (null for a host task). May throw.
   void (*run)(void* body, void* instance, Label const& label);
-  void (*destroy)(void* body) noexcept;
+  void (*destroy)(void* body) noexcept;  ///< may be left out where `is_trivial` says so
   /// Tells the body's future, if it has one, that there will be no result; with a null failure,
   /// that there may be one after all (a recorded task runs again).
   void (*fail)(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
@@ -31,6 +31,8 @@ struct TaskOps {
   /// `run` does nothing but launch the same work each time, so a graph that has captured that may
   /// be launched instead.
   bool launches_only = false;
+  /// Destroying the body is nothing.
+  bool is_trivial = false;
   /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing: nobody
   /// relies on when that happens, so it may come after the task is done. See KeptBodies.
   bool may_be_kept = false;

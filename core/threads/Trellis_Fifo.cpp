@@ -10,7 +10,7 @@ class Fifo final : public SchedulingPolicy {
  public:
   [[nodiscard]] std::string_view name() const override { return "fifo"; }
   void start(int) override {}
-  void push(ReadyTask task, int) override { m_tasks.push_back({&task, 1}); }
+  void push(ReadyTask task, int) override { m_tasks.push_back(task); }
   ReadyTask finished(std::span<ReadyTask const> ready, int) override {
     m_tasks.push_back(ready);
     return {};

@@ -47,14 +47,7 @@ inline void cpu_relax() noexcept {
 class SpinLock {
  public:
   void lock() noexcept {
-    for (int spins = 0; m_locked.exchange(true, std::memory_order_seq_cst); ++spins) {
-      while (m_locked.load(std::memory_order_relaxed)) {
-        if (++spins < 64)
-          cpu_relax();
-        else
-          std::this_thread::yield();
-      }
-    }
+    if (m_locked.exchange(true, std::memory_order_seq_cst)) lock_later();
   }
   bool try_lock() noexcept {
     return !m_locked.load(std::memory_order_relaxed) &&
@@ -63,6 +56,21 @@ class SpinLock {
   void unlock() noexcept { m_locked.store(false, std::memory_order_release); }
 
  private:
+#if defined(__GNUC__)
+  __attribute__((noinline, cold))
+#endif
+  void lock_later() noexcept {
+    int spins = 0;
+    do {
+      while (m_locked.load(std::memory_order_relaxed)) {
+        if (++spins < 64)
+          cpu_relax();
+        else
+          std::this_thread::yield();
+      }
+    } while (m_locked.exchange(true, std::memory_order_seq_cst));
+  }
+
   std::atomic<bool> m_locked{false};
 };
 

@@ -30,6 +30,12 @@ class alignas(128) TaskDeque {
     for (ReadyTask const task : tasks) m_ring[(m_first + m_count++) & (m_ring.size() - 1)] = task;
     m_size.store(m_count, std::memory_order_relaxed);
   }
+  void push_back(ReadyTask task) {
+    std::lock_guard const lock(m_lock);
+    if (m_count == m_ring.size()) grow();
+    m_ring[(m_first + m_count++) & (m_ring.size() - 1)] = task;
+    m_size.store(m_count, std::memory_order_relaxed);
+  }
   ReadyTask pop_back() {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
     std::lock_guard const lock(m_lock);
@@ -55,7 +61,16 @@ class alignas(128) TaskDeque {
   ReadyTask pop_wanted(FunctionRef<bool(ReadyTask)> wanted, bool from_back, std::size_t most) {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
     std::lock_guard const lock(m_lock);
-    for (std::size_t k = 0; k < std::min(most, m_count); ++k) {
+    std::size_t first = 0;
+    if (from_back && m_count > 0) {  // what is wanted is mostly what was pushed last
+      ReadyTask const last = at(m_count - 1);
+      if (wanted(last)) {
+        m_size.store(--m_count, std::memory_order_relaxed);
+        return last;
+      }
+      first = 1;
+    }
+    for (std::size_t k = first; k < std::min(most, m_count); ++k) {
       std::size_t const place = from_back ? m_count - 1 - k : k;
       ReadyTask const task = at(place);
       if (!wanted(task)) continue;

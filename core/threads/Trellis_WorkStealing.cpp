@@ -49,10 +49,10 @@ class WorkStealing final : public SchedulingPolicy {
   }
 
   void push(ReadyTask task, int slot) override {
-    if (task.priority() != 0)
-      (task.priority() > 0 ? m_urgent : m_last).push(task);
+    if (int const priority = task.priority(); priority != 0)
+      (priority > 0 ? m_urgent : m_last).push(task);
     else
-      queue(slot).push_back({&task, 1});
+      queue(slot).push_back(task);
   }
 
   ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {

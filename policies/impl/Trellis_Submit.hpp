@@ -49,6 +49,7 @@ struct OpsOf {
   }
   static constexpr TaskOps make_ops() {
     TaskOps ops{Body::pattern, &run, &destroy, &fail};
+    ops.is_trivial = std::is_trivially_destructible_v<Body>;
     // Kokkos copies its functors, so they have copies; whether any callable has one its type need
     // not tell.
     if constexpr (requires { Body::kokkos_copies_it; }) {
