@@ -228,9 +228,17 @@ class Engine final : private TaskSource {
   }
   [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
-  Region& open_region(Task& owner, Slot* slot);
+  Region& open_region(Task& owner, Slot* slot) {
+    return owner.inner != nullptr ? *owner.inner : make_region(owner, slot);
+  }
+  Region& make_region(Task& owner, Slot* slot);
   [[nodiscard]] Slot* slot_for_parts(Frame const* frame) const;
-  void add_part(Region& region, Task& part);
+  void add_part(Region& region, Task& part) {
+    region.open.fetch_add(1, std::memory_order_relaxed);
+    if (region.parts.size() == region.parts.capacity()) make_room_for_part(region);
+    region.parts.push_back({&part, part.id});
+  }
+  void make_room_for_part(Region& region) const;
   /// What a part asks for that its owner does not have.
   struct NotWithin {
     AccessRequest const* request;
@@ -271,8 +279,9 @@ class Engine final : private TaskSource {
   /// part of is not complete either, so none of these cells is used for another task meanwhile.
   [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole) {
     Task const* owner = whole_of(task);
+    // What a task is a part of has a smaller id, unless that is of a recorded task.
     while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
-      owner = whole_of(*owner);
+      owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : whole_of(*owner);
     return owner != nullptr;
   }
   void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);

@@ -45,8 +45,7 @@ std::unique_ptr<Region> Engine::take_region() {
 }
 
 /// The lock of the owner's parts is held.
-Region& Engine::open_region(Task& owner, Slot* slot) {
-  if (owner.inner != nullptr) return *owner.inner;
+Region& Engine::make_region(Task& owner, Slot* slot) {
   std::unique_ptr<Region> region;
   if (slot != nullptr && !slot->regions.empty()) {
     region = std::move(slot->regions.back());
@@ -83,17 +82,13 @@ void Engine::close_region(Task& owner, Slot& slot) {
   if (m_spare_regions.size() < most) m_spare_regions.push_back(std::move(region));
 }
 
-void Engine::add_part(Region& region, Task& part) {
-  region.open.fetch_add(1, std::memory_order_relaxed);
-  if (region.parts.size() ==
-      region.parts.capacity()) {  // those that failed still cancel a synchronizing part
-    std::erase_if(region.parts, [&](LiveAccess const& other) {
-      return other.task->live_id.load(std::memory_order_acquire) != other.id &&
-             m_failures.poisons(other.id) == nullptr;
-    });
-    region.parts.reserve(std::max<std::size_t>(8, 2 * region.parts.size()));
-  }
-  region.parts.push_back({&part, part.id});
+/// Those that failed still cancel a synchronizing part.
+void Engine::make_room_for_part(Region& region) const {
+  std::erase_if(region.parts, [&](LiveAccess const& other) {
+    return other.task->live_id.load(std::memory_order_acquire) != other.id &&
+           m_failures.poisons(other.id) == nullptr;
+  });
+  region.parts.reserve(std::max<std::size_t>(8, 2 * region.parts.size()));
 }
 
 /// A part may use what its owner has declared and not given up, or made itself. The lock of the

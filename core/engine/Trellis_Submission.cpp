@@ -15,6 +15,26 @@
 /// From a call of `parallel_for` to a node with its edges.
 namespace trellis::Impl {
 
+/// As `publish`, for a task that nobody has a handle of yet. Without edges no other thread changes its
+/// count.
+inline void Engine::publish_new(Task& task, std::int32_t rest, Frame* frame) {
+  if (rest != Task::being_submitted) return publish(task, rest, frame);
+  changed(task, TaskState::pending);
+  task.unfinished.store(0, std::memory_order_release);
+  make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+}
+
+inline Task& Engine::take_cell(Slot* slot) {
+  if (slot == nullptr) return m_slab.acquire();
+  TaskSlab::Chain& cells = slot->cells;
+  if (cells.first == nullptr) cells = m_slab.acquire_chain();
+  Task& task = *cells.first;
+  cells.first = task.next;
+  if (cells.first == nullptr) cells.last = nullptr;
+  --cells.count;
+  return task;
+}
+
 TaskHandle Engine::submit(TaskSpec&& spec) {
   if (spec.instance != nullptr)
     spec.stream = m_device_tasks.streams().stream_for(*spec.space, spec.instance);
@@ -111,29 +131,11 @@ Engine::Admitted Engine::admit_part(TaskSpec& spec, Frame const* frame) try {
   throw error_of(wrong, spec);
 }
 
-/// The slot whose counts, cells and ids serve a part that the calling thread submits. Null: those of
-/// the graph do, under its lock. That is so where there is no slot, and where submission needs the
-/// graph's lock anyway: rules ask all, a record keeps the order of submission, and the serial order
-/// is that of the ids.
-Slot* Engine::slot_for_parts(Frame const* frame) const {
-  if (frame == nullptr || frame->slot.number < 0) return nullptr;
-  return m_recorder || m_serial || !m_rules.empty() ? nullptr : &frame->slot;
-}
-
 /// The task cannot start, nor its slot be reused, before this takes off what it began with.
 void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
   changed(task, TaskState::pending);
   if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
     make_ready(task, frame != nullptr ? &frame->slot : nullptr);
-}
-
-/// The same for a task that nobody has a handle of yet. Without edges no other thread changes its
-/// count.
-void Engine::publish_new(Task& task, std::int32_t rest, Frame* frame) {
-  if (rest != Task::being_submitted) return publish(task, rest, frame);
-  changed(task, TaskState::pending);
-  task.unfinished.store(0, std::memory_order_release);
-  make_ready(task, frame != nullptr ? &frame->slot : nullptr);
 }
 
 /// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there
@@ -191,7 +193,10 @@ Engine::Admitted Engine::admit(TaskSpec& spec, Region& region, Frame const* fram
     return {&task, Task::being_submitted - connect(task, spec, region, &found, slot)};
   }
   Task& task = make();
-  return {&task, Task::being_submitted - connect(task, spec, region, nullptr, slot)};
+  bool const is_free = spec.after.empty() && m_rules.empty() && !m_recorder &&
+                       !task.synchronizing && region.barrier.task == nullptr;
+  std::int32_t const edges = is_free ? 0 : connect(task, spec, region, nullptr, slot);
+  return {&task, Task::being_submitted - edges};
 }
 
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
@@ -223,17 +228,6 @@ FoundEntries Engine::find_entries(TaskSpec const& spec, Region& region, TaskId l
       if (found.of[k] != nullptr && spec.accesses[k].state != nullptr)
         region.table.check_symmetric(*found.of[k], spec.accesses[k]);
   return found;
-}
-
-Task& Engine::take_cell(Slot* slot) {
-  if (slot == nullptr) return m_slab.acquire();
-  TaskSlab::Chain& cells = slot->cells;
-  if (cells.first == nullptr) cells = m_slab.acquire_chain();
-  Task& task = *cells.first;
-  cells.first = task.next;
-  if (cells.first == nullptr) cells.last = nullptr;
-  --cells.count;
-  return task;
 }
 
 /// A task with its body and its properties, but without an id and accesses.
