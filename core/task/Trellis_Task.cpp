@@ -62,7 +62,10 @@ Task* TaskSlab::new_block() {
 
 Task* TaskSlab::take_kept() {
   std::lock_guard const lock(m_lock);
-  return std::exchange(m_kept, nullptr);
+  if (m_kept.empty()) return nullptr;
+  Task* const first = m_kept.back();
+  m_kept.pop_back();
+  return first;
 }
 
 Task& TaskSlab::acquire() {
@@ -83,15 +86,10 @@ TaskSlab::Chain TaskSlab::acquire_chain() {
   Chain chain{all, all, 1};
   for (; chain.count < enough && chain.last->next != nullptr; ++chain.count)
     chain.last = chain.last->next;
-  Task* const rest = std::exchange(chain.last->next, nullptr);
-  if (rest == nullptr) return chain;
-  Task* end = nullptr;
-  std::lock_guard const lock(m_lock);
-  if (m_kept != nullptr) {  // another thread has brought some meanwhile
-    for (end = rest; end->next != nullptr;) end = end->next;
-    end->next = m_kept;
+  if (Task* const rest = std::exchange(chain.last->next, nullptr); rest != nullptr) {
+    std::lock_guard const lock(m_lock);
+    m_kept.push_back(rest);
   }
-  m_kept = rest;
   return chain;
 }
 

@@ -47,7 +47,7 @@ class TaskSlab {
   Task* m_available = nullptr;                      ///< for `acquire` alone
   alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole: no ABA
   mutable SpinLock m_lock;
-  Task* m_kept = nullptr;        ///< guarded by m_lock: for chains
+  std::vector<Task*> m_kept;     ///< guarded by m_lock: chains
   std::vector<Task*> m_blocks;   ///< guarded by m_lock
 };
 

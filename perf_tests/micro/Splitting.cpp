@@ -7,6 +7,8 @@
 #include "Measure.hpp"
 #include "Workers.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -62,6 +64,41 @@ BENCHMARK(split)
     ->ArgsProduct({{1, 10, 100, 1000}, {1, 2}})
     ->Apply(with_more_workers<100>)
     ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+// Bodies that submit parts at the same time, each into its own region, while nobody runs any. Only
+// the submission is measured, from when all bodies have begun to when the last one is through.
+void split_at_once(benchmark::State& state) {
+  auto const bodies = static_cast<std::size_t>(state.range(0));
+  std::size_t const parts_each = static_cast<std::size_t>(task_count) / bodies;
+  std::vector<Whole> const wholes = make_wholes(whole_count);
+  TaskGraph graph(without_cap(state.range(0)));
+  auto const once = [&] {
+    std::atomic<std::size_t> begun{0};
+    std::vector<double> seconds(bodies);
+    for (std::size_t b = 0; b != bodies; ++b)
+      host_task("whole", ResourcePolicy(graph, write(wholes[b * 32].all)), [&, b](TaskScope& self) {
+        begun.fetch_add(1);
+        while (begun.load() != bodies) {
+        }
+        auto const begin = Clock::now();
+        for (std::size_t k = 0; k != parts_each; ++k)
+          host_task("part", ResourcePolicy(self, write(wholes[b * 32].parts[k % whole_count])), [] {});
+        seconds[b] = seconds_since(begin);
+      });
+    graph.wait();
+    return *std::max_element(seconds.begin(), seconds.end());
+  };
+  once();  // takes the memory
+  Tally const tally(graph);
+  for (auto _ : state) state.SetIterationTime(once());
+  tally.report(state, static_cast<std::int64_t>(state.iterations()));
+}
+BENCHMARK(split_at_once)
+    ->ArgName("bodies")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
 // The body waits for its parts, and runs them.
