@@ -32,10 +32,11 @@ class Label {
   Label(Label const& other)
       : Label(other, other.m_text == nullptr ? nullptr : new std::string(*other.m_text)) {}
   Label(Label&& other) noexcept : Label(other, std::exchange(other.m_text, nullptr)) {}
-  Label& operator=(Label other) noexcept {
+  Label& operator=(Label const& other) { return *this = Label(other); }
+  Label& operator=(Label&& other) noexcept {
     m_literal = other.m_literal;
     m_size = other.m_size;
-    std::swap(m_text, other.m_text);
+    std::swap(m_text, other.m_text);  // the other one's end frees it
     m_site = other.m_site;
     return *this;
   }

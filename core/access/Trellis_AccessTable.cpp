@@ -50,15 +50,10 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   return entry;
 }
 
-void AccessTable::clear() {
-  if (!m_entries.empty()) {
-    std::fill(m_buckets.begin(), m_buckets.end(), nullptr);
-    m_entries.clear();
-    m_resources.clear();
-  }
-  m_any_loose = false;
-  m_entered_beside_loose = 0;
-  m_collect_at = 1024;
+void AccessTable::forget_all() {
+  std::fill(m_buckets.begin(), m_buckets.end(), nullptr);
+  m_entries.clear();
+  m_resources.clear();
 }
 
 void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId self) {

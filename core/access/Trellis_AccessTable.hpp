@@ -171,7 +171,12 @@ class AccessTable {
   [[nodiscard]] bool empty() const { return m_entries.empty(); }
   [[nodiscard]] bool is_small() const { return m_buckets.size() <= 256 && m_forgotten.empty(); }
   /// As it was when it was made. Requires that all tasks are done.
-  void clear();
+  void clear() {
+    if (!m_entries.empty()) forget_all();
+    m_any_loose = false;
+    m_entered_beside_loose = 0;
+    m_collect_at = 1024;
+  }
   /// Drops the loose accesses of tasks that are done, as far as nobody need hear of them; or all.
   void drop_loose(bool all = false);
 
@@ -206,6 +211,7 @@ class AccessTable {
   /// Drops members that are done. Of those that failed one is kept: it stands for all.
   void compact(std::vector<LiveAccess>& group) const;
 
+  void forget_all();
   AreaEntry& make(AccessRequest const& request, std::uint64_t hash, TaskId submitted);
   void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
   Resource& resource_for(AccessRequest const& request, TaskId submitted);

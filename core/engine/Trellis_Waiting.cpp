@@ -97,8 +97,7 @@ void Engine::wait_outside(Until const& until) {
 /// without which the first cannot be, the second asks for nothing more: no wait can hang that did
 /// not without. So it is for any number of them on top of each other.
 void Engine::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done) {
-  constexpr int patience =
-      100;  // much less than it takes to put a thread to sleep and to wake another
+  constexpr int patience = 500;  // about what it takes to put a thread to sleep and wake another
   constexpr int between = 25;  // the policy looks through tasks, and may hold locks while it does
   if (m_serial || frame.slot.number < 0 || frame.what != Frame::What::runs ||
       frame.task.asynchronous)
