@@ -300,6 +300,8 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
     if (checks_labels_first) region.table.check_label(*found.of[k], requests[k], task.id);
   }
   if (found.is_special) note_special(task, spec, found);
+  // Before there is any edge: who demotes in another region looks at it without our lock.
+  for (TaskHandle const& before : spec.after) task.need_extras().after.push_back(before.id);
   if (m_recorder) m_recorder->submitted(task);
 
   std::int32_t edges = 0;
@@ -317,10 +319,8 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
     if (edges == before && !checks_labels_first)
       region.table.check_label(*found.of[k], requests[k], task.id);
   }
-  for (TaskHandle const& before : spec.after) {
+  for (TaskHandle const& before : spec.after)
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
-    task.need_extras().after.push_back(before.id);
-  }
   if (!m_rules.empty())
     apply_rules(task, region, [&](LiveAccess before) {
       return order_after(before, task, EdgeReason::rule, edges);
