@@ -289,8 +289,10 @@ void Engine::start_parts(Task& owner, Slot& slot) {
     parts = owner.inner->parts;
     owner.inner->waits_for_owner = false;
   }
+  // As long as none of them has started it is what the parts are cancelled by. One that has may fail.
+  FailurePtr const failure = owner.failure;
   std::vector<Task*> ready;
-  for (LiveAccess const part : parts) trigger(*part.task, owner.failure, ready);
+  for (LiveAccess const part : parts) trigger(*part.task, failure, ready);
   for (Task* part : ready) make_ready(*part, &slot);
 }
 
