@@ -166,6 +166,7 @@ void Engine::wait_for_parts(TaskHandle const& self) {
     throw Error(Error::Kind::bad_input,
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its parts, but not from within its own body");
+  if (m_submission.is_held_here()) Submitting::refuse();
   Task& task = *self.task;
   if (!task.is_split.load(std::memory_order_acquire)) return;
   Region* const region = task.inner.get();  // lives as long as the task
@@ -224,6 +225,7 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 /// the parts give them; it is taken off by the thread that starts the owner (or cancels it), which
 /// happens after this function by the owner's own count.
 bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
+  if (m_submission.is_held_here()) Submitting::refuse();
   TaskHandle const handle = settle(asked);
   Task& task = *handle.task;
   auto const refuse = [&](char const* why) {

@@ -65,6 +65,7 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
   std::unique_lock waiters_lock(m_waiters.mutex(), std::defer_lock);
   std::vector<TaskHandle> resolved;
   if (!spec.after.empty()) {
+    if (m_submission.is_held_here()) Submitting::refuse();  // it may hold the other one as well
     waiters_lock.lock();
     {
       std::lock_guard const lock(m_submission);
