@@ -263,6 +263,7 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
     PartsHold const lock(task, m_submission);
     if (task.inner == nullptr) {
       open_region(task, slot_for_parts(Frame::of(*this))).waits_for_owner = true;
+      std::lock_guard const lock_of_task(task.lock);
       old_ops = task.ops;
       task.ops = &refined_ops;
     }
