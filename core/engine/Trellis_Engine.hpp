@@ -154,7 +154,7 @@ class Engine final : private TaskSource {
 
   // On the way to ready. In those from make_room on the submission lock is held.
   TaskHandle submit_now(TaskSpec&& spec);
-  void publish(Task& task, std::int32_t rest, Frame* frame);
+  void publish(Task& task, std::int32_t rest, Frame* frame, bool is_known = false);
   void make_room(std::unique_lock<SubmissionLock>& lock);
   struct Admitted {
     Task* task;

@@ -236,6 +236,8 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
   if ((handle.id & PlanNode::recorded) != 0) refuse(" belongs to a plan and cannot be refined");
   bool replays = false;
   {
+    // A collected task has its id before all that it needs, under the graph's lock.
+    NestedHold const graph(m_submission, asked.id != handle.id);
     std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
     replays = replays_plan(task);

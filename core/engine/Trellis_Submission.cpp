@@ -111,10 +111,11 @@ Slot* Engine::slot_for_parts(Frame const* frame) const {
 }
 
 /// The task cannot start, nor its slot be reused, before this takes off what it began with. Without
-/// edges that is all there is, and no other thread knows of it.
-void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
+/// edges that is all there is, if no other thread knows of it. (Of one that has been collected the
+/// user has a handle already, and may be refining it.)
+void Engine::publish(Task& task, std::int32_t rest, Frame* frame, bool is_known) {
   changed(task, TaskState::pending);
-  if (rest == Task::being_submitted)
+  if (rest == Task::being_submitted && !is_known)
     task.unfinished.store(0, std::memory_order_release);
   else if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) != rest)
     return;

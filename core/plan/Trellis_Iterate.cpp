@@ -290,7 +290,7 @@ void Passes::admit_collected(Pass& pass, std::vector<Unpublished>& admitted) {
 
 void Passes::publish(std::vector<Unpublished> const& admitted) {
   Engine::Frame* const frame = Engine::Frame::of(m_engine);
-  for (Unpublished const& each : admitted) m_engine.publish(*each.task, each.rest, frame);
+  for (Unpublished const& each : admitted) m_engine.publish(*each.task, each.rest, frame, true);
 }
 
 void Passes::submit_collected(Pass* pass) {
