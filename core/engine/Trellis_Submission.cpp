@@ -154,7 +154,19 @@ Engine::Admitted Engine::admit(TaskSpec& spec, Region& region, Frame const* fram
   auto const comes_before = [&](TaskId other) {
     if (other < Pass::ticket) above = std::max(above, other);
   };
-  if (frame != nullptr) comes_before(frame->task.id);
+  // A recorded task that runs has no such id, but its replay has.
+  auto const is_within = [&](Task const* whole) {
+    while (whole != nullptr && whole->is_recorded()) whole = whole_of(*whole);
+    if (whole != nullptr) comes_before(whole->id);
+  };
+  bool const in_body = frame != nullptr && frame->what == Frame::What::runs;
+  if (in_body)
+    is_within(&frame->task);
+  else if (frame != nullptr)
+    comes_before(frame->task.id);
+  // A thread of the body's own has no frame.
+  if (spec.parent.task != nullptr && !(in_body && &frame->task == spec.parent.task))
+    is_within(spec.parent.task);
   for (TaskHandle const& before : spec.after) comes_before(before.id);
   TaskId const id = m_numbers.peek(ids, above);
   // What is wrong in the call throws in these two, before anything is half done.
