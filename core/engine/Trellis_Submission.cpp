@@ -219,6 +219,10 @@ Task& Engine::take_cell(Slot* slot) {
   if (slot == nullptr) return m_slab.acquire();
   TaskSlab::Chain& cells = slot->cells;
   if (cells.first == nullptr) cells = m_slab.acquire_chain();
+  if (cells.first == nullptr) {
+    NestedHold const graph(m_submission);
+    cells = m_slab.acquire_last_chain();
+  }
   Task& task = *cells.first;
   cells.first = task.next;
   if (cells.first == nullptr) cells.last = nullptr;
