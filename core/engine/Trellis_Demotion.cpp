@@ -3,7 +3,10 @@
 #include <engine/Trellis_EngineFrame.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <mutex>
 #include <unordered_set>
+#include <vector>
 
 /// A running task gives up some of what it declared.
 ///
@@ -18,6 +21,10 @@
 /// walk may pass through tasks of other regions, to which others submit meanwhile. An edge that is
 /// new there leads to a task that is, too, and from there to none of this region: the next task of
 /// this one finds T in the table.)
+///
+/// Parts of other tasks may come to be successors of T itself meanwhile, by `after(...)`: they are
+/// added at the end of its list, under its own lock alone. Such an edge stays, and by then the part
+/// has all that is looked at here, see `connect`.
 namespace trellis::Impl {
 
 /// What a task will have afterwards.
@@ -183,10 +190,13 @@ void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
   let_go(task, ready);
   for (Demotion::Kept const& kept : demotion.accesses) {
     if (kept.access.mode == Mode::none) continue;
-    TaskId behind = 0;  // successors are in order of submission
-    task.for_each_successor([&](Task* next) {
-      if (behind == 0 && conflict(task, kept.access, *next)) behind = next->id;
-    });
+    TaskId behind = 0;  // successors of this region are in order of submission
+    {
+      std::lock_guard const lock(task.lock);
+      task.for_each_successor([&](Task* next) {
+        if (behind == 0 && conflict(task, kept.access, *next)) behind = next->id;
+      });
+    }
     AccessTable::put_in(*kept.access.entry, kept.manner(), kept.state, task, task.id, behind);
   }
 }
@@ -233,8 +243,10 @@ void walk_from(std::vector<Task*> stack, std::unordered_set<Task*> seen, F&& f) 
 void Engine::let_go(Task& task, std::vector<Task*>& ready) {
   std::vector<Task*> successors;
   std::vector<Task*> freed;
+  std::uint32_t known = 0;
   {
     std::lock_guard const lock(task.lock);
+    known = task.successor_count;
     task.for_each_successor([&](Task* successor) {
       (stays_ordered(task, *successor) ? successors : freed).push_back(successor);
       if (m_recorder && !conflict(task, *successor)) m_recorder->release(task.id, successor->id);
@@ -262,6 +274,8 @@ void Engine::let_go(Task& task, std::vector<Task*>& ready) {
             [](Task const* a, Task const* b) { return a->id < b->id; });
   {
     std::lock_guard const lock(task.lock);
+    for (std::uint32_t k = known; k < task.successor_count; ++k)
+      successors.push_back(task.successor(k));
     task.clear_successors();
     for (Task* successor : successors) task.add_successor(successor);
   }

@@ -150,6 +150,7 @@ void Engine::wait_for_parts(TaskHandle const& self) {
     throw Error(Error::Kind::bad_input,
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its parts, but not from within its own body");
+  if (m_submission.is_held_here()) Submitting::refuse();
   Task& task = *self.task;
   if (!task.is_split.load(std::memory_order_acquire)) return;
   Region* const region = task.inner.get();  // lives as long as the task
@@ -208,6 +209,7 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 /// the parts give them; it is taken off by the thread that starts the owner (or cancels it), which
 /// happens after this function by the owner's own count.
 bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
+  if (m_submission.is_held_here()) Submitting::refuse();
   TaskHandle const handle = settle(asked);
   Task& task = *handle.task;
   auto const refuse = [&](char const* why) {
@@ -218,6 +220,8 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
   if ((handle.id & PlanNode::recorded) != 0) refuse(" belongs to a plan and cannot be refined");
   bool replays = false;
   {
+    // A collected task has its id before all that it needs, under the graph's lock.
+    NestedHold const graph(m_submission, asked.id != handle.id);
     std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
     replays = replays_plan(task);
@@ -245,6 +249,7 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
     PartsHold const lock(task, m_submission);
     if (task.inner == nullptr) {
       open_region(task, slot_for_parts(Frame::of(*this))).waits_for_owner = true;
+      std::lock_guard const lock_of_task(task.lock);
       old_ops = task.ops;
       task.ops = &refined_ops;
     }
@@ -273,8 +278,10 @@ void Engine::start_parts(Task& owner, Slot& slot) {
     parts = owner.inner->parts;
     owner.inner->waits_for_owner = false;
   }
+  // As long as none of them has started it is what the parts are cancelled by. One that has may fail.
+  FailurePtr const failure = owner.failure;
   std::vector<Task*> ready;
-  for (LiveAccess const part : parts) trigger(*part.task, owner.failure, ready);
+  for (LiveAccess const part : parts) trigger(*part.task, failure, ready);
   for (Task* part : ready) make_ready(*part, &slot);
 }
 

@@ -28,6 +28,10 @@ inline Task& Engine::take_cell(Slot* slot) {
   if (slot == nullptr) return m_slab.acquire();
   TaskSlab::Chain& cells = slot->cells;
   if (cells.first == nullptr) cells = m_slab.acquire_chain();
+  if (cells.first == nullptr) {
+    NestedHold const graph(m_submission);
+    cells = m_slab.acquire_last_chain();
+  }
   Task& task = *cells.first;
   cells.first = task.next;
   if (cells.first == nullptr) cells.last = nullptr;
@@ -98,6 +102,7 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
 
 /// Until the part's edges are there nobody may start to wait for what they would make hopeless.
 TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
+  if (m_submission.is_held_here()) Submitting::refuse();  // it may hold the other one as well
   std::unique_lock waiters_lock(m_waiters.mutex());
   std::vector<TaskHandle> resolved;
   {
@@ -170,7 +175,19 @@ Engine::Admitted Engine::admit(TaskSpec& spec, Region& region, Frame const* fram
   auto const comes_before = [&](TaskId other) {
     if (other < Pass::ticket) above = std::max(above, other);
   };
-  if (frame != nullptr) comes_before(frame->task.id);
+  // A recorded task that runs has no such id, but its replay has.
+  auto const is_within = [&](Task const* whole) {
+    while (whole != nullptr && whole->is_recorded()) whole = whole_of(*whole);
+    if (whole != nullptr) comes_before(whole->id);
+  };
+  bool const in_body = frame != nullptr && frame->what == Frame::What::runs;
+  if (in_body)
+    is_within(&frame->task);
+  else if (frame != nullptr)
+    comes_before(frame->task.id);
+  // A thread of the body's own has no frame.
+  if (spec.parent.task != nullptr && !(in_body && &frame->task == spec.parent.task))
+    is_within(spec.parent.task);
   for (TaskHandle const& before : spec.after) comes_before(before.id);
   TaskId const id = m_numbers.peek(ids, above);
   auto const make = [&]() -> Task& {
@@ -309,14 +326,14 @@ class Answers {
 std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
                              FoundEntries const* found, Slot* slot) {
   std::int32_t edges = 0;
+  // Before there is any edge: who demotes in another region looks at it without our lock.
+  for (TaskHandle const& before : spec.after) task.need_extras().after.push_back(before.id);
   if (found != nullptr)
     connect_accesses(task, spec, region, *found, edges);
   else if (m_recorder)
     m_recorder->submitted(task);
-  for (TaskHandle const& before : spec.after) {
+  for (TaskHandle const& before : spec.after)
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
-    task.need_extras().after.push_back(before.id);
-  }
   if (!m_rules.empty())
     apply_rules(task, region, [&](LiveAccess before) {
       return order_after(before, task, EdgeReason::rule, edges);

@@ -57,19 +57,24 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
 ///
 /// With the lock of the region nobody is being submitted to it, and no task of it gives up what it
 /// has. Who is live under its own lock cannot become complete. So a task that is live then, and of
-/// this region, stays as it is while it is compared.
+/// this region, stays as it is while it is compared. That holds for both: the holder may have lost
+/// what made it wait for somebody, and run.
+///
+/// Two locks of tasks are held at the same time in no other place, and here under the mutex.
 template <class F>
 void Waiters::for_each_excluded(LiveAccess from, Task* guard, F&& f) {
   RegionHold const lock(guard, m_submission);
   Task& holder = *from.task;
-  if (holder.live_id.load(std::memory_order_acquire) != from.id || !holder.exclusive) return;
+  if (!holder.exclusive) return;
+  std::lock_guard const holder_stays_live(holder.lock);
+  if (holder.live_id.load(std::memory_order_relaxed) != from.id || !holder.exclusive) return;
   if (m_serial ? holder.state.load(std::memory_order_relaxed) != TaskState::running
                : !m_exclusion.holds(holder))
     return;
   Region const* const region = holder.region;
   m_tasks.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
-    if (id == 0 || id == from.id || !other.exclusive || other.region != region) return;
+    if (id == 0 || &other == &holder || !other.exclusive || other.region != region) return;
     std::lock_guard const stays_live(other.lock);
     if (other.live_id.load(std::memory_order_relaxed) == id && other.region == region &&
         m_exclusion.conflict(holder, other))

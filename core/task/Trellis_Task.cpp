@@ -62,10 +62,7 @@ Task* TaskSlab::new_block() {
 
 Task* TaskSlab::take_kept() {
   std::lock_guard const lock(m_lock);
-  if (m_kept.empty()) return nullptr;
-  Task* const first = m_kept.back();
-  m_kept.pop_back();
-  return first;
+  return std::exchange(m_kept, nullptr);
 }
 
 Task& TaskSlab::acquire() {
@@ -78,19 +75,29 @@ Task& TaskSlab::acquire() {
   return task;
 }
 
-TaskSlab::Chain TaskSlab::acquire_chain() {
+/// Cuts the first ones off a list.
+TaskSlab::Chain TaskSlab::cut(Task*& list) {
   constexpr int enough = 32;
-  Task* all = take_kept();
-  if (all == nullptr) all = m_freed.exchange(nullptr, std::memory_order_acquire);
-  if (all == nullptr) all = new_block();
-  Chain chain{all, all, 1};
+  Chain chain;
+  if (list == nullptr) return chain;
+  chain = {list, list, 1};
   for (; chain.count < enough && chain.last->next != nullptr; ++chain.count)
     chain.last = chain.last->next;
-  if (Task* const rest = std::exchange(chain.last->next, nullptr); rest != nullptr) {
-    std::lock_guard const lock(m_lock);
-    m_kept.push_back(rest);
-  }
+  list = std::exchange(chain.last->next, nullptr);
   return chain;
+}
+
+TaskSlab::Chain TaskSlab::acquire_chain() {
+  std::lock_guard const lock(m_lock);
+  if (m_kept == nullptr) m_kept = m_freed.exchange(nullptr, std::memory_order_acquire);
+  return cut(m_kept);
+}
+
+TaskSlab::Chain TaskSlab::acquire_last_chain() {
+  Chain chain = acquire_chain();
+  if (chain.first != nullptr) return chain;
+  if (m_available == nullptr) m_available = new_block();
+  return cut(m_available);
 }
 
 void TaskSlab::recycle_chain(Task* first, Task* last) noexcept {

@@ -102,7 +102,7 @@ struct alignas(64) Task {
   Task* successors[inline_successors];
 
   // Second line: what the thread that runs the task needs besides its body.
-  TaskOps const* ops = nullptr;
+  TaskOps const* ops = nullptr;   ///< a refinement of a pending task changes it under lock
   SpaceAdapter* space = nullptr;  ///< null: host task
   void* body = nullptr;           ///< in `storage` or on the heap
   Task* next = nullptr;           ///< free list

@@ -10,8 +10,13 @@
 
 namespace trellis::Impl {
 
-/// Memory for tasks: grows by blocks, never shrinks, reuses the task freed last. `acquire` is
-/// called by one thread at a time (under the graph's lock), the others by any.
+/// Memory for tasks: grows by blocks, never shrinks, reuses the task freed last. `acquire` and
+/// `acquire_last_chain` are called by one thread at a time (under the graph's lock), the others by
+/// any.
+///
+/// INVARIANT. There is a new block only when no list has a task: those in `m_available`, in
+/// `m_freed` and in `m_kept` have all been used. So memory is that of the tasks that there once were
+/// at a time, and of the chains that threads had then.
 class TaskSlab {
  public:
   static constexpr int block_size = 64;
@@ -28,7 +33,10 @@ class TaskSlab {
     Task* last = nullptr;
     int count = 0;
   };
+  /// Empty when there are none but those that are kept for `acquire`.
   [[nodiscard]] Chain acquire_chain();
+  /// From these, or from a new block.
+  [[nodiscard]] Chain acquire_last_chain();
   /// Gives back tasks linked by `next` from `first` to `last`.
   void recycle_chain(Task* first, Task* last) noexcept;
   /// Visits every task that there was when the call began, live or not.
@@ -43,12 +51,13 @@ class TaskSlab {
   [[nodiscard]] std::vector<Task*> blocks() const;
   [[nodiscard]] Task* new_block();
   [[nodiscard]] Task* take_kept();
+  [[nodiscard]] static Chain cut(Task*& list);
 
-  Task* m_available = nullptr;                      ///< for `acquire` alone
+  Task* m_available = nullptr;                      ///< for who has the graph's lock
   alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole: no ABA
   mutable SpinLock m_lock;
-  std::vector<Task*> m_kept;     ///< guarded by m_lock: chains
-  std::vector<Task*> m_blocks;   ///< guarded by m_lock
+  Task* m_kept = nullptr;       ///< guarded by m_lock: for chains
+  std::vector<Task*> m_blocks;  ///< guarded by m_lock
 };
 
 }  // namespace trellis::Impl
