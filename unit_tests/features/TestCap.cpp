@@ -178,9 +178,14 @@ TEST_F(Memory, OfAreasThatNobodyComesBackToIsBounded) {
     }
     return largest;
   };
-  largest_in_a_third();
-  std::size_t const second = largest_in_a_third();
-  EXPECT_LT(largest_in_a_third(), second + second / 10 + (std::size_t{1} << 20));
+  // A thread that loses its core in the middle of a task keeps the areas from then on, so one more
+  // may be needed. Without a bound each would be larger than the one before it.
+  std::size_t before = largest_in_a_third();
+  std::size_t now = largest_in_a_third();
+  auto const has_grown = [&] { return now > before + before / 10 + (std::size_t{1} << 20); };
+  for (int more = 0; more < 4 && (more == 0 || has_grown()); ++more)
+    before = std::exchange(now, largest_in_a_third());
+  EXPECT_FALSE(has_grown()) << before << " and then " << now << " bytes";
 }
 
 TEST_F(Memory, OfAReadSharedByManyTasksDoesNotGrow) {
