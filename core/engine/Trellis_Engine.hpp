@@ -12,7 +12,7 @@
 #include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
-#include <engine/Trellis_Waiters.hpp>
+#include <engine/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <plan/Trellis_Passes.hpp>
 #include <plan/Trellis_Plans.hpp>
@@ -41,6 +41,8 @@
 #include <vector>
 
 namespace trellis::Impl {
+
+struct Frame;
 
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of an
@@ -78,17 +80,10 @@ class Engine final : private TaskSource {
   void demote(TaskHandle const& self, std::span<AccessRequest const> to);
   void release(TaskHandle const& self, std::span<AccessRequest const> what);
   void add_local(TaskHandle const& self, AccessRequest const& what);
-  void wait_for_parts(TaskHandle const& self);
   /// Replaces the body of a pending task by parts that `split` submits at once. False when it is
   /// not pending.
   bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
 
-  void wait();
-  /// Waits for one task; does not throw when it failed.
-  void wait_for(TaskHandle const& handle);
-  /// The handle to go on with when somebody asks after a task, which is submitted if it has only
-  /// been collected, see Pass.
-  TaskHandle settle(TaskHandle const& handle) { return m_passes.settle(handle); }
   /// Requires a handle that has been settled. A recorded task is done while no replay of its plan
   /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task
   /// is still the same afterwards, as `live_id` has each value once.
@@ -100,8 +95,6 @@ class Engine final : private TaskSource {
     bool const idle = owner->unfinished.load(std::memory_order_acquire) == 0;
     return idle || task.live_id.load(std::memory_order_acquire) != handle.id;
   }
-  /// Throws the error of a task that is done, if it has one.
-  void rethrow(TaskHandle const& handle) const;
   /// Finishes everything, takes the engine out of its control, waits for threads that still use it,
   /// stops its own, and prints failures that nobody has asked for. No calls afterwards.
   void close() noexcept;
@@ -119,7 +112,8 @@ class Engine final : private TaskSource {
   [[nodiscard]] std::vector<std::string> rows() const;
 
   // --- Verbs: what the classes use that do a part of the work and keep what belongs to that, beside
-  // submit, wait_for, settle and is_done.
+  // submit and is_done.
+  [[nodiscard]] Waiting& waiting() { return m_waiting; }
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Passes& passes() { return m_passes; }
   [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
@@ -146,10 +140,8 @@ class Engine final : private TaskSource {
   }
 
   // Of the calling thread.
-  struct Frame;  ///< a task that the calling thread runs
   [[nodiscard]] Slot& own_slot();
   [[nodiscard]] static Slot& no_slot();
-  void wait_outside(Until const& until);
   [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
   // On the way to ready. In those from make_room on the submission lock is held.
@@ -177,6 +169,8 @@ class Engine final : private TaskSource {
     if (m_watched) watch(task, state, row);
   }
   void push(Task& task, Slot* slot);
+  void run(Task* task, Slot& slot, Condition stop) override;
+  Task* run_quietly(Task& task, Slot& slot);
   Task* complete(Task& task, Slot& slot, TaskState state, int row) {
     switch (task.region_kind) {
       case RegionKind::graph:
@@ -201,7 +195,6 @@ class Engine final : private TaskSource {
  private:
   // TaskSource
   Task* pop(Slot& slot) override;
-  void run(Task* task, Slot& slot, Condition stop) override;
   [[nodiscard]] bool has_ready(Slot const& slot) const override;
   void idle(Slot& slot) override;
   void leaves(Slot& slot) override;
@@ -263,32 +256,12 @@ class Engine final : private TaskSource {
 
   // From ready to done.
   void make_ready(Task& task, Slot* slot);
-  Task* run_quietly(Task& task, Slot& slot);
   Task* run_one(Task& task, Slot& slot);
   void stay_behind(Slot& slot);
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
   void give_back(Task& task, Slot& slot);
-  void let_go_what_is_held(Slot& slot);
 
-  // Waiting.
-  void require_no_recording() const;
-  void wait_until_done(TaskHandle const& handle);
-  [[nodiscard]] std::string whose_code(Frame const& frame) const;
-  /// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
-  /// part of is not complete either, so none of these cells is used for another task meanwhile.
-  [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole) {
-    Task const* owner = whole_of(task);
-    // What a task is a part of has a smaller id, unless that is of a recorded task.
-    while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
-      owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : whole_of(*owner);
-    return owner != nullptr;
-  }
-  void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
-  void wait_inside(Frame& frame, TaskHandle const& handle);
-  void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
-  bool leads_to(Task& task, TaskHandle const& awaited);
-  void main_looks_again();
   // Completed first: a task submitted and completed between the two readings must not hide one that
   // still runs.
   [[nodiscard]] std::uint64_t in_flight() const {
@@ -327,7 +300,7 @@ class Engine final : private TaskSource {
 
   MainQueue m_main;
 
-  Waiters m_waiters;
+  Waiting m_waiting;
 
   Destructors m_destructors;
 

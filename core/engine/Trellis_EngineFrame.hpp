@@ -13,7 +13,7 @@ namespace trellis::Impl {
 
 /// A task whose body the calling thread runs, or destroys. Frames nest when a thread that waits in
 /// one graph runs tasks of another.
-struct Engine::Frame {
+struct Frame {
   enum class What { runs, destroys };
   Frame(Engine& in_engine, Slot& on_slot, Task& its_task, What does = What::runs)
       : engine(in_engine),

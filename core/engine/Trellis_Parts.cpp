@@ -129,7 +129,7 @@ Error Engine::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
 void Engine::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
   for (TaskHandle const& before : spec.after) {
-    if (is_done(before) || !m_waiters.holds_up({&owner, spec.parent.id}, before.id)) continue;
+    if (is_done(before) || !m_waiting.waiters().holds_up({&owner, spec.parent.id}, before.id)) continue;
     throw Error(Error::Kind::deadlock, "Trellis: " + name_of(spec.label) + " is to be a part of " +
                                            text_of(owner) + " and to run after task #" +
                                            std::to_string(before.id) +
@@ -142,45 +142,6 @@ void Engine::add_local(TaskHandle const& self, AccessRequest const& what) {
   Region& region =
       open_region(require_live(self, "makes something its own"), slot_for_parts(Frame::of(*this)));
   if (!what.area.empty()) region.local.push_back(what.area);
-}
-
-void Engine::wait_for_parts(TaskHandle const& self) {
-  Frame* const frame = Frame::of(*this);
-  if (frame == nullptr || &frame->task != self.task || frame->task.id != self.id)
-    throw Error(Error::Kind::bad_input,
-                "Trellis: task #" + std::to_string(self.id) +
-                    " waits for its parts, but not from within its own body");
-  Task& task = *self.task;
-  if (!task.is_split.load(std::memory_order_acquire)) return;
-  Region* const region = task.inner.get();  // lives as long as the task
-  let_go_what_is_held(frame->slot);
-  auto const all_done = [&] {
-    return region->open.load(std::memory_order_acquire) == 1;
-  };  // but for the body
-  LiveAccess const whole{&task, task.id};
-  run_needed(*frame, [&](Task const& each) { return is_within(each, whole); }, all_done);
-  while (!all_done()) {
-    TaskHandle part{m_control, m_generation, nullptr, 0};
-    {
-      PartsHold const lock(task, m_submission);
-      for (LiveAccess const other : region->parts)
-        if (other.task->live_id.load(std::memory_order_acquire) == other.id) {
-          part.task = other.task;
-          part.id = other.id;
-          break;
-        }
-    }
-    if (part.task == nullptr) break;
-    wait_inside(*frame, part);
-  }
-  FailurePtr failure;
-  {
-    std::lock_guard const lock(task.lock);
-    failure = task.failure;
-  }
-  if (failure != nullptr)
-    throw PartFailed(Error::Kind::task_failed, failure->origin_text + " failed: " + failure->what,
-                     failure->cause);
 }
 
 /// The body has ended. Returns the task to run next, if any.
@@ -208,7 +169,7 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 /// the parts give them; it is taken off by the thread that starts the owner (or cancels it), which
 /// happens after this function by the owner's own count.
 bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
-  TaskHandle const handle = settle(asked);
+  TaskHandle const handle = m_passes.settle(asked);
   Task& task = *handle.task;
   auto const refuse = [&](char const* why) {
     throw Error(Error::Kind::bad_input,

@@ -44,7 +44,7 @@ TaskHandle Engine::submit(TaskSpec&& spec) {
 
 TaskHandle Engine::submit_after(TaskSpec&& spec) {
   std::vector<TaskHandle> settled;
-  for (TaskHandle const& before : spec.after) settled.push_back(settle(before));
+  for (TaskHandle const& before : spec.after) settled.push_back(m_passes.settle(before));
   spec.after = settled;
   return spec.parent.task != nullptr ? submit_part_after(std::move(spec))
                                      : submit_task(std::move(spec));
@@ -98,7 +98,7 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
 
 /// Until the part's edges are there nobody may start to wait for what they would make hopeless.
 TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
-  std::unique_lock waiters_lock(m_waiters.mutex());
+  std::unique_lock waiters_lock(m_waiting.waiters().mutex());
   std::vector<TaskHandle> resolved;
   {
     std::lock_guard const lock(m_submission);
@@ -114,7 +114,7 @@ TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
   // What the part comes after now holds up its owner, and whoever waits for that on the main thread
   // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
   // the epoch moves.
-  if (!m_main.empty()) main_looks_again();
+  if (!m_main.empty()) m_waiting.main_looks_again();
   return {m_control, m_generation, admitted.task, id};
 }
 
@@ -156,7 +156,7 @@ void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
     lock.unlock();
     auto const is_room = [&] { return in_flight() < cap; };
     Condition const any_room = is_room;
-    wait_outside({[&] { return in_flight() <= cap / 4; }, &any_room});
+    m_waiting.wait_outside({[&] { return in_flight() <= cap / 4; }, &any_room});
     lock.lock();
   }
 }
