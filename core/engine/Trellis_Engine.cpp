@@ -26,6 +26,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_root(m_slab, m_failures, *options.record),
       m_waiting(*this, m_submission, m_slab, m_failures, m_exclusion, *m_policy, m_main,
                 m_device_tasks, m_workers, m_serial_mutex, m_serial),
+      m_demotions(*this, m_submission, m_root, m_exclusion, m_rules, m_recorder.get(), m_serial),
       m_destructors(*this, m_submission, m_slab, m_workers, m_serial),
       m_device_tasks(*this, m_options, m_exclusion, m_failures, m_recorder.get(), m_destructors,
                      m_workers),

@@ -10,6 +10,7 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_DeviceTasks.hpp>
 #include <device/Trellis_PlanGraphs.hpp>
+#include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
 #include <engine/Trellis_Waiting.hpp>
@@ -77,8 +78,6 @@ class Engine final : private TaskSource {
   /// The engine of this graph, if the calling thread runs one of its tasks.
   [[nodiscard]] static Engine* running_here(GraphControl const* control,
                                             std::uint64_t generation) noexcept;
-  void demote(TaskHandle const& self, std::span<AccessRequest const> to);
-  void release(TaskHandle const& self, std::span<AccessRequest const> what);
   void add_local(TaskHandle const& self, AccessRequest const& what);
   /// Replaces the body of a pending task by parts that `split` submits at once. False when it is
   /// not pending.
@@ -114,6 +113,7 @@ class Engine final : private TaskSource {
   // --- Verbs: what the classes use that do a part of the work and keep what belongs to that, beside
   // submit and is_done.
   [[nodiscard]] Waiting& waiting() { return m_waiting; }
+  [[nodiscard]] Demotions& demotions() { return m_demotions; }
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Passes& passes() { return m_passes; }
   [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
@@ -164,10 +164,17 @@ class Engine final : private TaskSource {
   void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
   [[nodiscard]] std::unique_ptr<Region> take_region();
 
+  /// The task cannot become complete meanwhile if the calling thread runs its body.
+  Task& require_live(TaskHandle const& self, char const* what) const {
+    if (is_done(self)) refuse_complete(self, what);
+    return *self.task;
+  }
+
   // From ready to done.
   void changed(Task const& task, TaskState state, int row = -1) {
     if (m_watched) watch(task, state, row);
   }
+  void make_ready(Task& task, Slot* slot);
   void push(Task& task, Slot* slot);
   void run(Task* task, Slot& slot, Condition stop) override;
   Task* run_quietly(Task& task, Slot& slot);
@@ -214,13 +221,7 @@ class Engine final : private TaskSource {
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
 
   // Parts of tasks.
-  /// The task cannot become complete meanwhile if the calling thread runs its body.
-  Task& require_live(TaskHandle const& self, char const* what) const {
-    if (is_done(self)) refuse_complete(self, what);
-    return *self.task;
-  }
   [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
-  Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
   Region& open_region(Task& owner, Slot* slot) {
     return owner.inner != nullptr ? *owner.inner : make_region(owner, slot);
   }
@@ -243,19 +244,10 @@ class Engine final : private TaskSource {
   void start_parts(Task& owner, Slot& slot);
   Task* body_over(Task& owner, Slot& slot, TaskState state);
 
-  // Demotion; the locks of the task's region and of its parts are held.
-  struct Demotion;
-  void apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
-             std::vector<Task*>& granted);
-  [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
-  void let_go(Task& task, std::vector<Task*>& ready);
-  void demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan);
-
   // What happens, for the recorder and the observer.
   void watch(Task const& task, TaskState state, int row);
 
   // From ready to done.
-  void make_ready(Task& task, Slot* slot);
   Task* run_one(Task& task, Slot& slot);
   void stay_behind(Slot& slot);
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
@@ -301,6 +293,7 @@ class Engine final : private TaskSource {
   MainQueue m_main;
 
   Waiting m_waiting;
+  Demotions m_demotions;
 
   Destructors m_destructors;
 

@@ -229,10 +229,10 @@ TaskHandle GraphAccess::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
   return EngineOf(owner)->submit(std::move(spec));
 }
 void GraphAccess::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
-  EngineOf(self)->demote(self, to);
+  EngineOf(self)->demotions().demote(self, to);
 }
 void GraphAccess::release(TaskHandle const& self, std::span<AccessRequest const> what) {
-  EngineOf(self)->release(self, what);
+  EngineOf(self)->demotions().release(self, what);
 }
 void GraphAccess::add_local(TaskHandle const& self, AccessRequest const& what) {
   EngineOf(self)->add_local(self, what);
