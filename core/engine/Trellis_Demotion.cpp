@@ -36,7 +36,7 @@ void Demotions::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demoti
   std::vector<Task*> granted;
   Quiet const until_they_are_let_go;
   {
-    Task& task = m_engine.require_live(self, "demotes its accesses");
+    Task& task = m_engine.parts().require_live(self, "demotes its accesses");
     if (task.state.load(std::memory_order_relaxed) != TaskState::running)
       throw Error(Error::Kind::bad_access,
                   "Trellis: " + m_engine.text_of(LiveAccess{&task, self.id}) +

@@ -13,6 +13,7 @@
 #include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
+#include <engine/Trellis_Parts.hpp>
 #include <engine/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <plan/Trellis_Passes.hpp>
@@ -72,16 +73,11 @@ class Engine final : private TaskSource {
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
-  // For the body of a running task, see TaskScope.
   /// The innermost task of any graph whose body the calling thread runs.
   [[nodiscard]] static TaskHandle running();
   /// The engine of this graph, if the calling thread runs one of its tasks.
   [[nodiscard]] static Engine* running_here(GraphControl const* control,
                                             std::uint64_t generation) noexcept;
-  void add_local(TaskHandle const& self, AccessRequest const& what);
-  /// Replaces the body of a pending task by parts that `split` submits at once. False when it is
-  /// not pending.
-  bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
 
   /// Requires a handle that has been settled. A recorded task is done while no replay of its plan
   /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task
@@ -114,6 +110,7 @@ class Engine final : private TaskSource {
   // submit and is_done.
   [[nodiscard]] Waiting& waiting() { return m_waiting; }
   [[nodiscard]] Demotions& demotions() { return m_demotions; }
+  [[nodiscard]] Parts& parts() { return m_parts; }
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Passes& passes() { return m_passes; }
   [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
@@ -162,13 +159,6 @@ class Engine final : private TaskSource {
   static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
                     FunctionRef<bool(LiveAccess)> after_access);
   void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
-  [[nodiscard]] std::unique_ptr<Region> take_region();
-
-  /// The task cannot become complete meanwhile if the calling thread runs its body.
-  Task& require_live(TaskHandle const& self, char const* what) const {
-    if (is_done(self)) refuse_complete(self, what);
-    return *self.task;
-  }
 
   // From ready to done.
   void changed(Task const& task, TaskState state, int row = -1) {
@@ -189,7 +179,6 @@ class Engine final : private TaskSource {
     }
     return nullptr;
   }
-  void close_region(Task& owner, Slot& slot);
   static void inherit(Task& task, FailurePtr const& failure);
   /// In a handler: of what the task has thrown.
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
@@ -219,30 +208,6 @@ class Engine final : private TaskSource {
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Region& region, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
-
-  // Parts of tasks.
-  [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
-  Region& open_region(Task& owner, Slot* slot) {
-    return owner.inner != nullptr ? *owner.inner : make_region(owner, slot);
-  }
-  Region& make_region(Task& owner, Slot* slot);
-  [[nodiscard]] Slot* slot_for_parts(Frame const* frame) const;
-  void add_part(Region& region, Task& part) {
-    region.open.fetch_add(1, std::memory_order_relaxed);
-    if (region.parts.size() == region.parts.capacity()) make_room_for_part(region);
-    region.parts.push_back({&part, part.id});
-  }
-  void make_room_for_part(Region& region) const;
-  /// What a part asks for that its owner does not have.
-  struct NotWithin {
-    AccessRequest const* request;
-    std::string why;
-  };
-  static void check_within(Task const& owner, AccessRequest const& request);
-  [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
-  void check_explicit(TaskSpec const& spec);
-  void start_parts(Task& owner, Slot& slot);
-  Task* body_over(Task& owner, Slot& slot, TaskState state);
 
   // What happens, for the recorder and the observer.
   void watch(Task const& task, TaskState state, int row);
@@ -281,8 +246,6 @@ class Engine final : private TaskSource {
 
   alignas(64) mutable SubmissionLock m_submission;  ///< the lock of the graph
   Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
-  /// Guarded by m_submission: of tasks that are over, for others.
-  std::vector<std::unique_ptr<Region>> m_spare_regions;
   // Of tasks that are not counted by the slot of the thread that submits them; written under
   // m_submission.
   std::atomic<std::uint64_t> m_submitted{0};
@@ -294,6 +257,7 @@ class Engine final : private TaskSource {
 
   Waiting m_waiting;
   Demotions m_demotions;
+  Parts m_parts;
 
   Destructors m_destructors;
 

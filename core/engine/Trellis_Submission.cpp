@@ -104,7 +104,7 @@ TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
     std::lock_guard const lock(m_submission);
     m_plans.resolve_after(spec, resolved);
   }
-  check_explicit(spec);
+  m_parts.check_explicit(spec);
   Frame* const frame = Frame::of(*this);
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
@@ -119,16 +119,16 @@ TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
 }
 
 Engine::Admitted Engine::admit_part(TaskSpec& spec, Frame const* frame) try {
-  Slot* const slot = slot_for_parts(frame);
+  Slot* const slot = m_parts.slot_for_parts(frame);
   PartsHold const lock(*spec.parent.task, m_submission);
   NestedHold const graph(m_submission, slot == nullptr);
-  Region& region = open_region(require_live(spec.parent, "gets a part"), slot);
+  Region& region = m_parts.open_region(m_parts.require_live(spec.parent, "gets a part"), slot);
   Admitted admitted = admit(spec, region, frame, slot);
-  add_part(region, *admitted.task);
+  m_parts.add_part(region, *admitted.task);
   if (region.waits_for_owner) --admitted.rest;
   return admitted;
-} catch (NotWithin const& wrong) {
-  throw error_of(wrong, spec);
+} catch (Parts::NotWithin const& wrong) {
+  throw m_parts.error_of(wrong, spec);
 }
 
 /// The task cannot start, nor its slot be reused, before this takes off what it began with.
@@ -214,7 +214,7 @@ FoundEntries Engine::find_entries(TaskSpec const& spec, Region& region, TaskId l
     AccessRequest const& request = spec.accesses[k];
     found.of[k] = nullptr;
     if (!request.counts()) continue;
-    if (is_part) check_within(*spec.parent.task, request);
+    if (is_part) Parts::check_within(*spec.parent.task, request);
     AreaEntry& entry = region.table.find_or_make(request, hashes[k], last);
     found.of[k] = &entry;
     // Whether that task is done is asked in `connect`; by then its line has come from the worker

@@ -235,7 +235,7 @@ void GraphAccess::release(TaskHandle const& self, std::span<AccessRequest const>
   EngineOf(self)->demotions().release(self, what);
 }
 void GraphAccess::add_local(TaskHandle const& self, AccessRequest const& what) {
-  EngineOf(self)->add_local(self, what);
+  EngineOf(self)->parts().add_local(self, what);
 }
 void GraphAccess::wait_for_parts(TaskHandle const& self) {
   if (Engine* const here = Engine::running_here(self.control, self.generation))
@@ -243,7 +243,7 @@ void GraphAccess::wait_for_parts(TaskHandle const& self) {
   EngineOf(self)->waiting().wait_for_parts(self);
 }
 bool GraphAccess::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
-  return EngineOf(task)->refine(task, split);
+  return EngineOf(task)->parts().refine(task, split);
 }
 
 }  // namespace Impl

@@ -190,7 +190,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   std::unique_ptr<Region> region;
   {
     std::lock_guard const lock(m_submission);
-    region = m_engine.take_region();
+    region = m_engine.parts().take_region();
   }
   region->waits_for_owner = true;
   region->is_planned = true;

@@ -200,7 +200,7 @@ Task* Plans::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   m_engine.changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split.load(std::memory_order_acquire)) m_engine.close_region(task, slot);
+  if (task.is_split.load(std::memory_order_acquire)) m_engine.parts().close_region(task, slot);
   task.launched = false;
   std::size_t const granted = ready.size();
 
