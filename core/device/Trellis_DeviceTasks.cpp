@@ -32,7 +32,7 @@ DeviceTasks::DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclus
 /// Requires one of an asynchronous space.
 bool DeviceTasks::may_be_launched(Task const& task) const {
   if (task.failure != nullptr || task.main_thread || m_serial) return false;
-  Engine::Frame const* const frame = Engine::Frame::of(m_engine);
+  Frame const* const frame = Frame::of(m_engine);
   return frame == nullptr || !frame->task.asynchronous;
 }
 
@@ -67,7 +67,7 @@ void DeviceTasks::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) 
   try {
     task.state.store(TaskState::running, std::memory_order_relaxed);
     m_engine.changed(task, TaskState::running);
-    Engine::Frame const frame(m_engine, slot, task);
+    Frame const frame(m_engine, slot, task);
     m_streams.launch(
         task, m_threads_per_worker,
         [&](void* instance) { task.ops->run(task.body, instance, task.label); },
@@ -131,7 +131,7 @@ bool DeviceTasks::poll(Slot& slot) {
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   if (!m_streams.busy()) {
     stop_polling();
-    if (Engine::Frame::top == nullptr) m_destructors.destroy_kept_of_devices(slot);
+    if (Frame::top == nullptr) m_destructors.destroy_kept_of_devices(slot);
   }
   return any;
 }

@@ -48,7 +48,7 @@ void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label
   if (captured) return graph.space->launch_graph(instance, graph.one.handle);
   plan->has_graph.store(false, std::memory_order_relaxed);
   for (Task* part : parts) {
-    Engine::Frame const frame(graphs->m_engine, Engine::no_slot(), *part);
+    Frame const frame(graphs->m_engine, Engine::no_slot(), *part);
     part->ops->run(part->body, instance, part->label);
   }
 }

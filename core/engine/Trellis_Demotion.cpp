@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 
@@ -28,7 +29,7 @@
 namespace trellis::Impl {
 
 /// What a task will have afterwards.
-struct Engine::Demotion {
+struct Demotions::Demotion {
   struct Kept {
     TaskAccess access;  ///< with the old state, if any
     StatePtr state;
@@ -37,15 +38,16 @@ struct Engine::Demotion {
   std::vector<Kept> accesses;
 };
 
-void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan) {
+void Demotions::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan) {
   std::vector<Task*> ready;
   std::vector<Task*> granted;
   Quiet const until_they_are_let_go;
   {
-    Task& task = require_live(self, "demotes its accesses");
+    Task& task = m_engine.parts().require_live(self, "demotes its accesses");
     if (task.state.load(std::memory_order_relaxed) != TaskState::running)
-      throw Error(Error::Kind::bad_access, "Trellis: " + text_of(LiveAccess{&task, self.id}) +
-                                               " is not running, so it cannot demote its accesses");
+      throw Error(Error::Kind::bad_access,
+                  "Trellis: " + m_engine.text_of(LiveAccess{&task, self.id}) +
+                      " is not running, so it cannot demote its accesses");
     // Nobody submits beside the task, nor parts of it.
     PartsHold const parts(task, m_submission);
     RegionHold const region(guard_of(task), m_submission);
@@ -82,13 +84,13 @@ void Engine::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&
       }
     apply(task, demotion, ready, granted);
   }
-  Frame* const frame = Frame::of(*this);
+  Frame* const frame = Frame::of(m_engine);
   Slot* const slot = frame != nullptr ? &frame->slot : nullptr;
-  for (Task* other : granted) push(*other, slot);
-  for (Task* other : ready) make_ready(*other, slot);
+  for (Task* other : granted) m_engine.push(*other, slot);
+  for (Task* other : ready) m_engine.make_ready(*other, slot);
 }
 
-void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
+void Demotions::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
   demote_to(self, [&](Task& task, Demotion& demotion) {
     std::vector<Demotion::Kept>& accesses = demotion.accesses;
     std::vector<bool> replaced(accesses.size(), false);
@@ -134,7 +136,7 @@ void Engine::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
   });
 }
 
-void Engine::release(TaskHandle const& self, std::span<AccessRequest const> what) {
+void Demotions::release(TaskHandle const& self, std::span<AccessRequest const> what) {
   demote_to(self, [&](Task& task, Demotion& demotion) {
     for (AccessRequest const& request : what) {
       if (request.area.empty()) continue;
@@ -165,8 +167,8 @@ void Engine::release(TaskHandle const& self, std::span<AccessRequest const> what
   });
 }
 
-void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
-                   std::vector<Task*>& granted) {
+void Demotions::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
+                      std::vector<Task*>& granted) {
   AccessTable& table = region_of(task).table;
   task.for_each_access([&](TaskAccess const& access) { table.take_out(*access.entry, task.id); });
   auto const change = [&] {
@@ -202,7 +204,7 @@ void Engine::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
 }
 
 /// Must `after` still wait for the end of `before`, which has demoted its accesses?
-bool Engine::stays_ordered(Task const& before, Task const& after) const {
+bool Demotions::stays_ordered(Task const& before, Task const& after) const {
   if (before.synchronizing || after.synchronizing) return true;
   if (after.has_extras)
     if (std::vector<TaskId> const& ids = after.extras->after;
@@ -240,7 +242,7 @@ void walk_from(std::vector<Task*> stack, std::unordered_set<Task*> seen, F&& f) 
 
 }  // namespace
 
-void Engine::let_go(Task& task, std::vector<Task*>& ready) {
+void Demotions::let_go(Task& task, std::vector<Task*>& ready) {
   std::vector<Task*> successors;
   std::vector<Task*> freed;
   std::uint32_t known = 0;
@@ -279,7 +281,7 @@ void Engine::let_go(Task& task, std::vector<Task*>& ready) {
     task.clear_successors();
     for (Task* successor : successors) task.add_successor(successor);
   }
-  for (Task* successor : freed) trigger(*successor, nullptr, ready);
+  for (Task* successor : freed) Engine::trigger(*successor, nullptr, ready);
 }
 
 }  // namespace trellis::Impl

@@ -34,7 +34,7 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
 }
 
 void Destructors::destroy_body_in_frame(Task& task, Slot& slot) {
-  Engine::Frame const frame(m_engine, slot, task, Engine::Frame::What::destroys);
+  Frame const frame(m_engine, slot, task, Frame::What::destroys);
   task.ops->destroy(task.body);
 }
 
@@ -46,13 +46,13 @@ void Destructors::destroy_extras(Task& task, Slot& slot, Task*& next) {
     objects.tags.swap(task.extras->tags);
   }
   Holding const holding(slot, next);
-  Engine::Frame const frame(m_engine, slot, task, Engine::Frame::What::destroys);
+  Frame const frame(m_engine, slot, task, Frame::What::destroys);
   objects = {};
 }
 
 void Destructors::destroy_put_aside_on(Slot& slot, Task*& in_hand) {
   Holding const holding(slot, in_hand);
-  Engine::Frame const frame(m_engine, slot, m_nobody, Engine::Frame::What::destroys);
+  Frame const frame(m_engine, slot, m_nobody, Frame::What::destroys);
   destroy_put_aside();
 }
 
@@ -114,12 +114,12 @@ void Destructors::destroy_kept() {
   destroy_kept_of_workers();
   destroy_kept_of_devices(m_engine.own_slot());
   // A functor's destructor may wait for a task.
-  m_engine.wait_outside({[&] { return others_have_destroyed(); }});
+  m_engine.waiting().wait_outside({[&] { return others_have_destroyed(); }});
 }
 
 void Destructors::drain() {
   do {
-    m_engine.wait_outside({[&] { return m_engine.all_done(); }});
+    m_engine.waiting().wait_outside({[&] { return m_engine.all_done(); }});
     destroy_kept();
   } while (!m_engine.all_done());
 }

@@ -24,7 +24,10 @@ Engine::Engine(TaskGraphOptions const& options)
       m_numbers_runs(m_watched || m_serial),
       m_numbers(m_recorder != nullptr || m_serial),
       m_root(m_slab, m_failures, *options.record),
-      m_waiters(m_submission, m_slab, m_exclusion, m_serial),
+      m_waiting(*this, m_submission, m_slab, m_failures, m_exclusion, *m_policy, m_main,
+                m_device_tasks, m_workers, m_serial_mutex, m_serial),
+      m_demotions(*this, m_submission, m_root, m_exclusion, m_rules, m_recorder.get(), m_serial),
+      m_parts(*this, m_submission, m_slab, m_failures, m_rules, m_recorder.get(), m_serial),
       m_destructors(*this, m_submission, m_slab, m_workers, m_serial),
       m_device_tasks(*this, m_options, m_exclusion, m_failures, m_recorder.get(), m_destructors,
                      m_workers),
@@ -88,6 +91,16 @@ void Engine::drop_objects(bool all) {
       m_root.table.drop_gone(each.tasks);
       return all || each.tasks.empty();
     });
+}
+
+TaskHandle Engine::running() {
+  if (Frame::top == nullptr) return {};
+  Frame const& frame = *Frame::top;
+  return {frame.engine.m_control, frame.engine.m_generation, &frame.task, frame.task.id};
+}
+
+Engine* EnginePin::running_here(GraphControl const* control, std::uint64_t generation) noexcept {
+  return Engine::running_here(control, generation);
 }
 
 void Engine::add_rule(TagRule&& rule) {
@@ -280,7 +293,7 @@ Task* Engine::run_one(Task& task, Slot& slot) {
     task.state.store(TaskState::running, std::memory_order_relaxed);
     changed(task, TaskState::running, slot.number);
     if (refined) {
-      start_parts(task, slot);
+      m_parts.start_parts(task, slot);
     } else {
       Frame const frame(*this, slot, task);
       try {
@@ -298,9 +311,9 @@ Task* Engine::run_one(Task& task, Slot& slot) {
     // What refined it, or launched it on a thread that has no slot, threw.
     if ((refined || task.asynchronous) && task.failure->origin == task.id)
       state = TaskState::failed;
-    if (refined) start_parts(task, slot);
+    if (refined) m_parts.start_parts(task, slot);
   }
-  return task.is_split ? body_over(task, slot, state) : complete(task, slot, state, slot.number);
+  return task.is_split ? m_parts.body_over(task, slot, state) : complete(task, slot, state, slot.number);
 }
 
 FailurePtr Engine::current_failure(Task const& task, std::string const& remark) {
@@ -429,7 +442,7 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split.load(std::memory_order_acquire)) close_region(task, slot);
+  if (task.is_split.load(std::memory_order_acquire)) m_parts.close_region(task, slot);
 
   task.lock.lock();
   task.live_id.store(0, std::memory_order_release);

@@ -10,9 +10,11 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_DeviceTasks.hpp>
 #include <device/Trellis_PlanGraphs.hpp>
+#include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
-#include <engine/Trellis_Waiters.hpp>
+#include <engine/Trellis_Parts.hpp>
+#include <engine/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <plan/Trellis_Passes.hpp>
 #include <plan/Trellis_Plans.hpp>
@@ -42,6 +44,8 @@
 
 namespace trellis::Impl {
 
+struct Frame;
+
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of an
 /// asynchronous space), and completes them. What concerns plans, passes of loops and graphs of
@@ -69,26 +73,12 @@ class Engine final : private TaskSource {
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
-  // For the body of a running task, see TaskScope.
   /// The innermost task of any graph whose body the calling thread runs.
   [[nodiscard]] static TaskHandle running();
   /// The engine of this graph, if the calling thread runs one of its tasks.
   [[nodiscard]] static Engine* running_here(GraphControl const* control,
                                             std::uint64_t generation) noexcept;
-  void demote(TaskHandle const& self, std::span<AccessRequest const> to);
-  void release(TaskHandle const& self, std::span<AccessRequest const> what);
-  void add_local(TaskHandle const& self, AccessRequest const& what);
-  void wait_for_parts(TaskHandle const& self);
-  /// Replaces the body of a pending task by parts that `split` submits at once. False when it is
-  /// not pending.
-  bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
 
-  void wait();
-  /// Waits for one task; does not throw when it failed.
-  void wait_for(TaskHandle const& handle);
-  /// The handle to go on with when somebody asks after a task, which is submitted if it has only
-  /// been collected, see Pass.
-  TaskHandle settle(TaskHandle const& handle) { return m_passes.settle(handle); }
   /// Requires a handle that has been settled. A recorded task is done while no replay of its plan
   /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task
   /// is still the same afterwards, as `live_id` has each value once.
@@ -100,8 +90,6 @@ class Engine final : private TaskSource {
     bool const idle = owner->unfinished.load(std::memory_order_acquire) == 0;
     return idle || task.live_id.load(std::memory_order_acquire) != handle.id;
   }
-  /// Throws the error of a task that is done, if it has one.
-  void rethrow(TaskHandle const& handle) const;
   /// Finishes everything, takes the engine out of its control, waits for threads that still use it,
   /// stops its own, and prints failures that nobody has asked for. No calls afterwards.
   void close() noexcept;
@@ -119,7 +107,10 @@ class Engine final : private TaskSource {
   [[nodiscard]] std::vector<std::string> rows() const;
 
   // --- Verbs: what the classes use that do a part of the work and keep what belongs to that, beside
-  // submit, wait_for, settle and is_done.
+  // submit and is_done.
+  [[nodiscard]] Waiting& waiting() { return m_waiting; }
+  [[nodiscard]] Demotions& demotions() { return m_demotions; }
+  [[nodiscard]] Parts& parts() { return m_parts; }
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Passes& passes() { return m_passes; }
   [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
@@ -146,10 +137,8 @@ class Engine final : private TaskSource {
   }
 
   // Of the calling thread.
-  struct Frame;  ///< a task that the calling thread runs
   [[nodiscard]] Slot& own_slot();
   [[nodiscard]] static Slot& no_slot();
-  void wait_outside(Until const& until);
   [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
   // On the way to ready. In those from make_room on the submission lock is held.
@@ -170,13 +159,15 @@ class Engine final : private TaskSource {
   static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
                     FunctionRef<bool(LiveAccess)> after_access);
   void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
-  [[nodiscard]] std::unique_ptr<Region> take_region();
 
   // From ready to done.
   void changed(Task const& task, TaskState state, int row = -1) {
     if (m_watched) watch(task, state, row);
   }
+  void make_ready(Task& task, Slot* slot);
   void push(Task& task, Slot* slot);
+  void run(Task* task, Slot& slot, Condition stop) override;
+  Task* run_quietly(Task& task, Slot& slot);
   Task* complete(Task& task, Slot& slot, TaskState state, int row) {
     switch (task.region_kind) {
       case RegionKind::graph:
@@ -188,7 +179,6 @@ class Engine final : private TaskSource {
     }
     return nullptr;
   }
-  void close_region(Task& owner, Slot& slot);
   static void inherit(Task& task, FailurePtr const& failure);
   /// In a handler: of what the task has thrown.
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
@@ -201,7 +191,6 @@ class Engine final : private TaskSource {
  private:
   // TaskSource
   Task* pop(Slot& slot) override;
-  void run(Task* task, Slot& slot, Condition stop) override;
   [[nodiscard]] bool has_ready(Slot const& slot) const override;
   void idle(Slot& slot) override;
   void leaves(Slot& slot) override;
@@ -220,75 +209,16 @@ class Engine final : private TaskSource {
   void synchronize(Task& task, Region& region, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
 
-  // Parts of tasks.
-  /// The task cannot become complete meanwhile if the calling thread runs its body.
-  Task& require_live(TaskHandle const& self, char const* what) const {
-    if (is_done(self)) refuse_complete(self, what);
-    return *self.task;
-  }
-  [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
-  Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
-  Region& open_region(Task& owner, Slot* slot) {
-    return owner.inner != nullptr ? *owner.inner : make_region(owner, slot);
-  }
-  Region& make_region(Task& owner, Slot* slot);
-  [[nodiscard]] Slot* slot_for_parts(Frame const* frame) const;
-  void add_part(Region& region, Task& part) {
-    region.open.fetch_add(1, std::memory_order_relaxed);
-    if (region.parts.size() == region.parts.capacity()) make_room_for_part(region);
-    region.parts.push_back({&part, part.id});
-  }
-  void make_room_for_part(Region& region) const;
-  /// What a part asks for that its owner does not have.
-  struct NotWithin {
-    AccessRequest const* request;
-    std::string why;
-  };
-  static void check_within(Task const& owner, AccessRequest const& request);
-  [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
-  void check_explicit(TaskSpec const& spec);
-  void start_parts(Task& owner, Slot& slot);
-  Task* body_over(Task& owner, Slot& slot, TaskState state);
-
-  // Demotion; the locks of the task's region and of its parts are held.
-  struct Demotion;
-  void apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
-             std::vector<Task*>& granted);
-  [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
-  void let_go(Task& task, std::vector<Task*>& ready);
-  void demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan);
-
   // What happens, for the recorder and the observer.
   void watch(Task const& task, TaskState state, int row);
 
   // From ready to done.
-  void make_ready(Task& task, Slot* slot);
-  Task* run_quietly(Task& task, Slot& slot);
   Task* run_one(Task& task, Slot& slot);
   void stay_behind(Slot& slot);
   Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
   Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
   void give_back(Task& task, Slot& slot);
-  void let_go_what_is_held(Slot& slot);
 
-  // Waiting.
-  void require_no_recording() const;
-  void wait_until_done(TaskHandle const& handle);
-  [[nodiscard]] std::string whose_code(Frame const& frame) const;
-  /// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
-  /// part of is not complete either, so none of these cells is used for another task meanwhile.
-  [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole) {
-    Task const* owner = whole_of(task);
-    // What a task is a part of has a smaller id, unless that is of a recorded task.
-    while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
-      owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : whole_of(*owner);
-    return owner != nullptr;
-  }
-  void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
-  void wait_inside(Frame& frame, TaskHandle const& handle);
-  void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
-  bool leads_to(Task& task, TaskHandle const& awaited);
-  void main_looks_again();
   // Completed first: a task submitted and completed between the two readings must not hide one that
   // still runs.
   [[nodiscard]] std::uint64_t in_flight() const {
@@ -316,8 +246,6 @@ class Engine final : private TaskSource {
 
   alignas(64) mutable SubmissionLock m_submission;  ///< the lock of the graph
   Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
-  /// Guarded by m_submission: of tasks that are over, for others.
-  std::vector<std::unique_ptr<Region>> m_spare_regions;
   // Of tasks that are not counted by the slot of the thread that submits them; written under
   // m_submission.
   std::atomic<std::uint64_t> m_submitted{0};
@@ -327,7 +255,9 @@ class Engine final : private TaskSource {
 
   MainQueue m_main;
 
-  Waiters m_waiters;
+  Waiting m_waiting;
+  Demotions m_demotions;
+  Parts m_parts;
 
   Destructors m_destructors;
 

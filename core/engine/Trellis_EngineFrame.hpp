@@ -13,7 +13,7 @@ namespace trellis::Impl {
 
 /// A task whose body the calling thread runs, or destroys. Frames nest when a thread that waits in
 /// one graph runs tasks of another.
-struct Engine::Frame {
+struct Frame {
   enum class What { runs, destroys };
   Frame(Engine& in_engine, Slot& on_slot, Task& its_task, What does = What::runs)
       : engine(in_engine),
@@ -80,11 +80,16 @@ inline Engine* Engine::running_here(GraphControl const* control,
   return nullptr;
 }
 
+inline Task& Parts::require_live(TaskHandle const& self, char const* what) const {
+  if (m_engine.is_done(self)) refuse_complete(self, what);
+  return *self.task;
+}
+
 /// The slot whose counts, cells and ids serve a part that the calling thread submits. Null: those of
 /// the graph do, under its lock. That is so where there is no slot, and where submission needs the
 /// graph's lock anyway: rules ask all, a record keeps the order of submission, and the serial order
 /// is that of the ids.
-inline Slot* Engine::slot_for_parts(Frame const* frame) const {
+inline Slot* Parts::slot_for_parts(Frame const* frame) const {
   if (frame == nullptr || frame->slot.number < 0) return nullptr;
   return m_recorder || m_serial || !m_rules.empty() ? nullptr : &frame->slot;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_Parts.hpp>
 #include <plan/Trellis_PlanState.hpp>
 
 #include <algorithm>
@@ -17,17 +18,7 @@ std::string name_of(Label const& label) {
 
 }  // namespace
 
-TaskHandle Engine::running() {
-  if (Frame::top == nullptr) return {};
-  Frame const& frame = *Frame::top;
-  return {frame.engine.m_control, frame.engine.m_generation, &frame.task, frame.task.id};
-}
-
-Engine* EnginePin::running_here(GraphControl const* control, std::uint64_t generation) noexcept {
-  return Engine::running_here(control, generation);
-}
-
-void Engine::refuse_complete(TaskHandle const& self, char const* what) {
+void Parts::refuse_complete(TaskHandle const& self, char const* what) {
   throw Error(Error::Kind::closed,
               "Trellis: task #" + std::to_string(self.id) + ' ' + what +
                   ", but is complete: a TaskScope is for the time of its task's body");
@@ -36,7 +27,7 @@ void Engine::refuse_complete(TaskHandle const& self, char const* what) {
 // --- a running task ------------------------------------------------------------------------------
 
 /// For parts, from those that all slots share. The graph's lock is held.
-std::unique_ptr<Region> Engine::take_region() {
+std::unique_ptr<Region> Parts::take_region() {
   if (m_spare_regions.empty())
     return std::make_unique<Region>(m_slab, m_failures, m_recorder != nullptr);
   std::unique_ptr<Region> region = std::move(m_spare_regions.back());
@@ -45,7 +36,7 @@ std::unique_ptr<Region> Engine::take_region() {
 }
 
 /// The lock of the owner's parts is held.
-Region& Engine::make_region(Task& owner, Slot* slot) {
+Region& Parts::make_region(Task& owner, Slot* slot) {
   std::unique_ptr<Region> region;
   if (slot != nullptr && !slot->regions.empty()) {
     region = std::move(slot->regions.back());
@@ -63,7 +54,7 @@ Region& Engine::make_region(Task& owner, Slot* slot) {
 /// The task and its parts are over. A region is kept for another task, unless it has grown large.
 /// What it has of the user's is destroyed without the lock. (A search for circles of waits may be
 /// looking at the region until it is taken from the task.)
-void Engine::close_region(Task& owner, Slot& slot) {
+void Parts::close_region(Task& owner, Slot& slot) {
   constexpr std::size_t most_of_slot = 32;
   constexpr std::size_t most = 1024;
   std::unique_ptr<Region> region;
@@ -83,7 +74,7 @@ void Engine::close_region(Task& owner, Slot& slot) {
 }
 
 /// Those that failed still cancel a synchronizing part.
-void Engine::make_room_for_part(Region& region) const {
+void Parts::make_room_for_part(Region& region) const {
   std::erase_if(region.parts, [&](LiveAccess const& other) {
     return other.task->live_id.load(std::memory_order_acquire) != other.id &&
            m_failures.poisons(other.id) == nullptr;
@@ -93,7 +84,7 @@ void Engine::make_room_for_part(Region& region) const {
 
 /// A part may use what its owner has declared and not given up, or made itself. The lock of the
 /// owner's parts is held; the words for what is wrong are found without it.
-void Engine::check_within(Task const& owner, AccessRequest const& request) {
+void Parts::check_within(Task const& owner, AccessRequest const& request) {
   Manner const manner = request.manner();
   bool within = false;
   std::string declared;
@@ -110,89 +101,51 @@ void Engine::check_within(Task const& owner, AccessRequest const& request) {
   if (owner.inner != nullptr)
     for (Area const& local : owner.inner->local)
       if (contains(local, request.area)) return;
-  throw NotWithin{
-      &request, !declared.empty() ? ", a promotion: that has " + declared + " there"
-                : elsewhere       ? ", an area that no single access of that contains"
-                                  : ", which that does not access (what its body made itself is "
-                                    "to be given to local())"};
+  throw NotWithin{&request, !declared.empty() ? ", a promotion: that has " + declared + " there"
+                            : elsewhere
+                                ? ", an area that no single access of that contains"
+                                : ", which that does not access (what its body made itself is "
+                                  "to be given to local())"};
 }
 
-Error Engine::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
+Error Parts::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
   return {Error::Kind::bad_access,
           "Trellis: " + name_of(spec.label) + " is to be a part of " +
-              text_of(LiveAccess{spec.parent.task, spec.parent.id}) + " and asks for " +
+              m_engine.text_of(LiveAccess{spec.parent.task, spec.parent.id}) + " and asks for " +
               wrong.request->manner().text() + ' ' + name_of(*wrong.request) + wrong.why};
 }
 
 /// Explicit dependencies of a part lead out of its region, so they could close a circle. Requires
 /// the mutex of the waiters.
-void Engine::check_explicit(TaskSpec const& spec) {
+void Parts::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
   for (TaskHandle const& before : spec.after) {
-    if (is_done(before) || !m_waiters.holds_up({&owner, spec.parent.id}, before.id)) continue;
+    if (m_engine.is_done(before) ||
+        !m_engine.waiting().waiters().holds_up({&owner, spec.parent.id}, before.id))
+      continue;
     throw Error(Error::Kind::deadlock, "Trellis: " + name_of(spec.label) + " is to be a part of " +
-                                           text_of(owner) + " and to run after task #" +
+                                           m_engine.text_of(owner) + " and to run after task #" +
                                            std::to_string(before.id) +
                                            ", which cannot be complete before that is: a circle");
   }
 }
 
-void Engine::add_local(TaskHandle const& self, AccessRequest const& what) {
+void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
   PartsHold const lock(*self.task, m_submission);
-  Region& region =
-      open_region(require_live(self, "makes something its own"), slot_for_parts(Frame::of(*this)));
+  Region& region = open_region(require_live(self, "makes something its own"),
+                               slot_for_parts(Frame::of(m_engine)));
   if (!what.area.empty()) region.local.push_back(what.area);
 }
 
-void Engine::wait_for_parts(TaskHandle const& self) {
-  Frame* const frame = Frame::of(*this);
-  if (frame == nullptr || &frame->task != self.task || frame->task.id != self.id)
-    throw Error(Error::Kind::bad_input,
-                "Trellis: task #" + std::to_string(self.id) +
-                    " waits for its parts, but not from within its own body");
-  if (m_submission.is_held_here()) Submitting::refuse();
-  Task& task = *self.task;
-  if (!task.is_split.load(std::memory_order_acquire)) return;
-  Region* const region = task.inner.get();  // lives as long as the task
-  let_go_what_is_held(frame->slot);
-  auto const all_done = [&] {
-    return region->open.load(std::memory_order_acquire) == 1;
-  };  // but for the body
-  LiveAccess const whole{&task, task.id};
-  run_needed(*frame, [&](Task const& each) { return is_within(each, whole); }, all_done);
-  while (!all_done()) {
-    TaskHandle part{m_control, m_generation, nullptr, 0};
-    {
-      PartsHold const lock(task, m_submission);
-      for (LiveAccess const other : region->parts)
-        if (other.task->live_id.load(std::memory_order_acquire) == other.id) {
-          part.task = other.task;
-          part.id = other.id;
-          break;
-        }
-    }
-    if (part.task == nullptr) break;
-    wait_inside(*frame, part);
-  }
-  FailurePtr failure;
-  {
-    std::lock_guard const lock(task.lock);
-    failure = task.failure;
-  }
-  if (failure != nullptr)
-    throw PartFailed(Error::Kind::task_failed, failure->origin_text + " failed: " + failure->what,
-                     failure->cause);
-}
-
 /// The body has ended. Returns the task to run next, if any.
-Task* Engine::body_over(Task& owner, Slot& slot, TaskState state) {
+Task* Parts::body_over(Task& owner, Slot& slot, TaskState state) {
   Region& region = *owner.inner;
   region.owner_state = state;
   region.owner_row = slot.number;
   if (m_recorder && state != TaskState::cancelled) m_recorder->returned(owner);
   if (region.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return nullptr;
   if (state == TaskState::done && owner.failure != nullptr) state = TaskState::failed;
-  return complete(owner, slot, state, slot.number);
+  return m_engine.complete(owner, slot, state, slot.number);
 }
 
 // --- a pending task ------------------------------------------------------------------------------
@@ -208,13 +161,13 @@ constexpr TaskOps refined_ops{"refined", [](void*, void*, Label const&) {}, [](v
 /// so its body belongs to this thread. The parts have one edge more than their predecessors among
 /// the parts give them; it is taken off by the thread that starts the owner (or cancels it), which
 /// happens after this function by the owner's own count.
-bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
+bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)> split) {
   if (m_submission.is_held_here()) Submitting::refuse();
-  TaskHandle const handle = settle(asked);
+  TaskHandle const handle = m_engine.passes().settle(asked);
   Task& task = *handle.task;
   auto const refuse = [&](char const* why) {
     throw Error(Error::Kind::bad_input,
-                "Trellis: " + text_of(LiveAccess{&task, handle.id}) + why);
+                "Trellis: " + m_engine.text_of(LiveAccess{&task, handle.id}) + why);
   };
   if (task.live_id.load(std::memory_order_acquire) != handle.id) return false;
   if ((handle.id & PlanNode::recorded) != 0) refuse(" belongs to a plan and cannot be refined");
@@ -242,13 +195,13 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
       Frame* const frame = Frame::of(engine);
       engine.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
     }
-  } const held_up{*this, task};
+  } const held_up{m_engine, task};
   if (task.asynchronous) refuse(" runs on an asynchronous space and cannot be refined");
   TaskOps const* old_ops = nullptr;
   {
     PartsHold const lock(task, m_submission);
     if (task.inner == nullptr) {
-      open_region(task, slot_for_parts(Frame::of(*this))).waits_for_owner = true;
+      open_region(task, slot_for_parts(Frame::of(m_engine))).waits_for_owner = true;
       std::lock_guard const lock_of_task(task.lock);
       old_ops = task.ops;
       task.ops = &refined_ops;
@@ -257,7 +210,8 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
   if (old_ops == nullptr) refuse(" has been refined before");
   if (m_recorder) m_recorder->refined(task);
   {
-    Frame const frame(*this, own_slot(), task, Frame::What::destroys);  // see Destructors
+    // See Destructors.
+    Frame const frame(m_engine, m_engine.own_slot(), task, Frame::What::destroys);
     old_ops->destroy(task.body);
   }
   task.free_body();
@@ -265,13 +219,13 @@ bool Engine::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)
   try {
     split(handle);
   } catch (...) {
-    inherit(task, current_failure(task));
+    Engine::inherit(task, m_engine.current_failure(task));
   }
   return true;
 }
 
 /// The owner starts, or is cancelled, and with it the parts that it got while it was pending.
-void Engine::start_parts(Task& owner, Slot& slot) {
+void Parts::start_parts(Task& owner, Slot& slot) {
   std::vector<LiveAccess> parts;
   {
     PartsHold const lock(owner, m_submission, PartsHold::nested);
@@ -281,8 +235,8 @@ void Engine::start_parts(Task& owner, Slot& slot) {
   // As long as none of them has started it is what the parts are cancelled by. One that has may fail.
   FailurePtr const failure = owner.failure;
   std::vector<Task*> ready;
-  for (LiveAccess const part : parts) trigger(*part.task, failure, ready);
-  for (Task* part : ready) make_ready(*part, &slot);
+  for (LiveAccess const part : parts) Engine::trigger(*part.task, failure, ready);
+  for (Task* part : ready) m_engine.make_ready(*part, &slot);
 }
 
 }  // namespace trellis::Impl

@@ -48,7 +48,7 @@ TaskHandle Engine::submit(TaskSpec&& spec) {
 
 TaskHandle Engine::submit_after(TaskSpec&& spec) {
   std::vector<TaskHandle> settled;
-  for (TaskHandle const& before : spec.after) settled.push_back(settle(before));
+  for (TaskHandle const& before : spec.after) settled.push_back(m_passes.settle(before));
   spec.after = settled;
   return spec.parent.task != nullptr ? submit_part_after(std::move(spec))
                                      : submit_task(std::move(spec));
@@ -103,13 +103,13 @@ TaskHandle Engine::submit_part(TaskSpec&& spec) {
 /// Until the part's edges are there nobody may start to wait for what they would make hopeless.
 TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
   if (m_submission.is_held_here()) Submitting::refuse();  // it may hold the other one as well
-  std::unique_lock waiters_lock(m_waiters.mutex());
+  std::unique_lock waiters_lock(m_waiting.waiters().mutex());
   std::vector<TaskHandle> resolved;
   {
     std::lock_guard const lock(m_submission);
     m_plans.resolve_after(spec, resolved);
   }
-  check_explicit(spec);
+  m_parts.check_explicit(spec);
   Frame* const frame = Frame::of(*this);
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
@@ -119,21 +119,21 @@ TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
   // What the part comes after now holds up its owner, and whoever waits for that on the main thread
   // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
   // the epoch moves.
-  if (!m_main.empty()) main_looks_again();
+  if (!m_main.empty()) m_waiting.main_looks_again();
   return {m_control, m_generation, admitted.task, id};
 }
 
 Engine::Admitted Engine::admit_part(TaskSpec& spec, Frame const* frame) try {
-  Slot* const slot = slot_for_parts(frame);
+  Slot* const slot = m_parts.slot_for_parts(frame);
   PartsHold const lock(*spec.parent.task, m_submission);
   NestedHold const graph(m_submission, slot == nullptr);
-  Region& region = open_region(require_live(spec.parent, "gets a part"), slot);
+  Region& region = m_parts.open_region(m_parts.require_live(spec.parent, "gets a part"), slot);
   Admitted admitted = admit(spec, region, frame, slot);
-  add_part(region, *admitted.task);
+  m_parts.add_part(region, *admitted.task);
   if (region.waits_for_owner) --admitted.rest;
   return admitted;
-} catch (NotWithin const& wrong) {
-  throw error_of(wrong, spec);
+} catch (Parts::NotWithin const& wrong) {
+  throw m_parts.error_of(wrong, spec);
 }
 
 /// The task cannot start, nor its slot be reused, before this takes off what it began with.
@@ -161,7 +161,7 @@ void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
     lock.unlock();
     auto const is_room = [&] { return in_flight() < cap; };
     Condition const any_room = is_room;
-    wait_outside({[&] { return in_flight() <= cap / 4; }, &any_room});
+    m_waiting.wait_outside({[&] { return in_flight() <= cap / 4; }, &any_room});
     lock.lock();
   }
 }
@@ -231,7 +231,7 @@ FoundEntries Engine::find_entries(TaskSpec const& spec, Region& region, TaskId l
     AccessRequest const& request = spec.accesses[k];
     found.of[k] = nullptr;
     if (!request.counts()) continue;
-    if (is_part) check_within(*spec.parent.task, request);
+    if (is_part) Parts::check_within(*spec.parent.task, request);
     AreaEntry& entry = region.table.find_or_make(request, hashes[k], last);
     found.of[k] = &entry;
     // Whether that task is done is asked in `connect`; by then its line has come from the worker

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_Waiting.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -11,28 +12,28 @@
 namespace trellis::Impl {
 
 /// A thread that records cannot wait for what it records, which does not run.
-void Engine::require_no_recording() const {
+void Waiting::require_no_recording() const {
   if (m_submission.is_held_here()) Submitting::refuse();
-  PlanRecording const* const recording = PlanRecording::of(*this);
+  PlanRecording const* const recording = PlanRecording::of(m_engine);
   if (recording != nullptr && recording->pass == nullptr)
     throw Error(Error::Kind::bad_input,
-                "Trellis: " + m_options.name +
+                "Trellis: " + m_engine.options().name +
                     " is recording a plan on this thread; nothing runs before it is "
                     "replayed, so there is nothing to wait for");
 }
 
-void Engine::wait() {
+void Waiting::wait() {
   require_no_recording();
-  m_passes.submit_collected([](Pass const&) { return true; });
-  if (Frame const* const frame = Frame::of(*this))
+  m_engine.passes().submit_collected([](Pass const&) { return true; });
+  if (Frame const* const frame = Frame::of(m_engine))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
   if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
-  m_destructors.drain();
+  m_engine.destructors().drain();
   FailureLog::Report report = m_failures.report();
   // What destructors submit that run only now is waited for as well.
-  for (drop_objects(false); !all_done(); drop_objects(false)) {
-    m_destructors.drain();
+  for (m_engine.drop_objects(false); !m_engine.all_done(); m_engine.drop_objects(false)) {
+    m_engine.destructors().drain();
     report.add(m_failures.report());
   }
   if (report.origins.empty()) return;
@@ -45,46 +46,46 @@ void Engine::wait() {
   throw Error(Error::Kind::task_failed, text, first.cause);
 }
 
-void Engine::rethrow(TaskHandle const& handle) const {
-  if ((handle.id & PlanNode::recorded) != 0) return m_plans.rethrow_recorded(handle);
+void Waiting::rethrow(TaskHandle const& handle) const {
+  if ((handle.id & PlanNode::recorded) != 0) return m_engine.plans().rethrow_recorded(handle);
   if (auto const found = m_failures.find(handle.id); found.failure != nullptr)
     throw make_error(found.told_as, found.task_text, *found.failure);
 }
 
-void Engine::wait_for(TaskHandle const& handle) {
+void Waiting::wait_for(TaskHandle const& handle) {
   wait_until_done(handle);
-  if (Frame::of(*this) == nullptr)
-    m_destructors.destroy_kept_of_workers();  // not while it launches something
+  if (Frame::of(m_engine) == nullptr)
+    m_engine.destructors().destroy_kept_of_workers();  // not while it launches something
 }
 
-void Engine::wait_until_done(TaskHandle const& asked) {
+void Waiting::wait_until_done(TaskHandle const& asked) {
   require_no_recording();
-  TaskHandle const handle = settle(asked);
-  if (is_done(handle)) return;
-  if ((handle.id & PlanNode::recorded) != 0) return m_plans.wait_for_replay(handle);
+  TaskHandle const handle = m_engine.passes().settle(asked);
+  if (m_engine.is_done(handle)) return;
+  if ((handle.id & PlanNode::recorded) != 0) return m_engine.plans().wait_for_replay(handle);
   Task& task = *handle.task;
-  if (Frame* const frame = Frame::of(*this)) {
+  if (Frame* const frame = Frame::of(m_engine)) {
     wait_inside(*frame, handle);
     return;
   }
   {
     std::lock_guard const lock(task.lock);
-    if (is_done(handle)) return;
+    if (m_engine.is_done(handle)) return;
     task.has_waiter = true;
   }
-  wait_outside({[&] { return is_done(handle); }});
+  wait_outside({[&] { return m_engine.is_done(handle); }});
 }
 
 /// Waits outside of this graph's tasks, and runs some meanwhile; but not on the stack of another
 /// graph's task, which could not go on before the one above it is over, whatever that waits for.
 /// The main thread does all the same, as nobody else may run the tasks that are bound to it.
-void Engine::wait_outside(Until const& until) {
+void Waiting::wait_outside(Until const& until) {
   Frame const* const outer = Frame::top;
   if (outer == nullptr || m_serial || m_workers.on_main_thread())
     return m_workers.work_until(until);
   if (until.done()) return;
-  outer->engine.let_go_what_is_held(outer->slot);
-  Workers::Absence const absence(outer->engine.m_workers, outer->slot);
+  outer->engine.waiting().let_go_what_is_held(outer->slot);
+  Workers::Absence const absence(outer->engine.waiting().m_workers, outer->slot);
   m_workers.sleep_until(until);
 }
 
@@ -96,7 +97,7 @@ void Engine::wait_outside(Until const& until) {
 /// for is complete, and when what has been run above it is over. As only tasks are run there
 /// without which the first cannot be, the second asks for nothing more: no wait can hang that did
 /// not without. So it is for any number of them on top of each other.
-void Engine::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done) {
+void Waiting::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done) {
   constexpr int patience = 500;  // about what it takes to put a thread to sleep and wake another
   constexpr int between = 25;  // the policy looks through tasks, and may hold locks while it does
   if (m_serial || frame.slot.number < 0 || frame.what != Frame::What::runs ||
@@ -105,9 +106,10 @@ void Engine::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Con
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
   for (int in_vain = 0; in_vain < patience && !done(); ++in_vain) {
     Task* const task =
-        in_vain % between == 0 ? m_policy->pop_wanted(frame.slot.number, wanted).impl() : nullptr;
+        in_vain % between == 0 ? m_policy.pop_wanted(frame.slot.number, wanted).impl() : nullptr;
     if (task != nullptr) {
-      if (Task* const next = run_quietly(*task, frame.slot)) push(*next, &frame.slot);
+      if (Task* const next = m_engine.run_quietly(*task, frame.slot))
+        m_engine.push(*next, &frame.slot);
       in_vain = -1;
     } else {
       cpu_relax();
@@ -119,15 +121,15 @@ void Engine::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Con
 /// wait for something that depends on the task beneath it. It runs what it waits for, see
 /// `run_needed`, and tasks that no other thread may run, those bound to the main thread; else it
 /// sleeps, and another thread takes its place.
-void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
+void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
   if (frame.task.asynchronous && frame.what == Frame::What::runs) {
     throw Error(Error::Kind::deadlock,
-                "Trellis: " + text_of(frame.task) +
+                "Trellis: " + m_engine.text_of(frame.task) +
                     " waits for a task while it is launched on its device; what it is to "
                     "come after is said with its accesses or after(...)");
   }
   let_go_what_is_held(frame.slot);
-  auto const done = [&] { return is_done(handle); };
+  auto const done = [&] { return m_engine.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
   auto const needed = [&](Task const& task) {
     return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
@@ -146,23 +148,23 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
   Frame::HeldUp const held_up = frame.held_up();
   /// Registers what this wait holds up, as long as it is there.
   struct Registered {
-    Registered(Engine& in_engine, Frame::HeldUp const& which, LiveAccess for_what, bool checks)
-        : engine(in_engine), held(which), awaited(for_what) {
+    Registered(Waiting& in_waiting, Frame::HeldUp const& which, LiveAccess for_what, bool checks)
+        : waiting(in_waiting), held(which), awaited(for_what) {
       {
-        std::lock_guard const lock(engine.m_waiters.mutex());
+        std::lock_guard const lock(waiting.m_waiters.mutex());
         if (checks)
-          for (LiveAccess const& each : held) engine.check_no_cycle(each, awaited);
-        for (LiveAccess const& each : held) engine.m_waiters.add({each, awaited});
+          for (LiveAccess const& each : held) waiting.check_no_cycle(each, awaited);
+        for (LiveAccess const& each : held) waiting.m_waiters.add({each, awaited});
       }
-      engine.main_looks_again();
+      waiting.main_looks_again();
     }
     Registered(Registered const&) = delete;
     Registered& operator=(Registered const&) = delete;
     ~Registered() {
-      std::lock_guard const lock(engine.m_waiters.mutex());
-      for (LiveAccess const& each : held) engine.m_waiters.remove({each, awaited});
+      std::lock_guard const lock(waiting.m_waiters.mutex());
+      for (LiveAccess const& each : held) waiting.m_waiters.remove({each, awaited});
     }
-    Engine& engine;
+    Waiting& waiting;
     Frame::HeldUp const& held;
     LiveAccess const awaited;
   };
@@ -170,11 +172,11 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
 
   {
     std::lock_guard const lock(handle.task->lock);
-    if (is_done(handle)) return;
+    if (m_engine.is_done(handle)) return;
     handle.task->has_waiter = true;
   }
   if (m_serial) {
-    auto& order = static_cast<SerialOrder&>(*m_policy);
+    auto& order = static_cast<SerialOrder&>(m_policy);
     while (!done()) {
       Task* const next =
           order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); }).impl();
@@ -182,31 +184,32 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
         throw Error(
             Error::Kind::deadlock,
             "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
-      run(next, frame.slot, done);
+      m_engine.run(next, frame.slot, done);
     }
     return;
   }
   /// Lets others pass who would wait behind those that wait for this task, or for one that it is a
   /// part of.
   struct SleepingHolder {
-    Engine& engine;
+    Waiting& waiting;
     std::vector<Task*> holders;
-    SleepingHolder(Engine& in_engine, Frame& frame, Frame::HeldUp const& held) : engine(in_engine) {
+    SleepingHolder(Waiting& in_waiting, Frame& frame, Frame::HeldUp const& held)
+        : waiting(in_waiting) {
       std::vector<Task*> ready;
       for (LiveAccess const& each : held) {
         if (each.task->live_id.load(std::memory_order_relaxed) != each.id)
           continue;  // it is over but for its body
         for (Task* task = each.task; task != nullptr; task = whole_of(*task))
           if (std::find(holders.begin(), holders.end(), task) == holders.end() &&
-              engine.m_exclusion.sleep(*task, ready))
+              waiting.m_exclusion.sleep(*task, ready))
             holders.push_back(task);
       }
-      for (Task* task : ready) engine.push(*task, &frame.slot);
+      for (Task* task : ready) waiting.m_engine.push(*task, &frame.slot);
     }
     SleepingHolder(SleepingHolder const&) = delete;
     SleepingHolder& operator=(SleepingHolder const&) = delete;
     ~SleepingHolder() {
-      for (Task* task : holders) engine.m_exclusion.wake(*task);
+      for (Task* task : holders) waiting.m_exclusion.wake(*task);
     }
   } const sleeping_holder(*this, frame, held_up);
   while (!done()) {
@@ -217,7 +220,7 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
     if (Task* const bound = frame.slot.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
       // The waiting task cannot go on before the one above it on this stack is done.
       Registered const stacked(*this, held_up, {bound, bound->id}, false);
-      run(bound, frame.slot, [] { return true; });
+      m_engine.run(bound, frame.slot, [] { return true; });
       continue;
     }
     run_needed(frame, needed, done);
@@ -227,58 +230,98 @@ void Engine::wait_inside(Frame& frame, TaskHandle const& handle) {
   }
 }
 
+void Waiting::wait_for_parts(TaskHandle const& self) {
+  Frame* const frame = Frame::of(m_engine);
+  if (frame == nullptr || &frame->task != self.task || frame->task.id != self.id)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: task #" + std::to_string(self.id) +
+                    " waits for its parts, but not from within its own body");
+  if (m_submission.is_held_here()) Submitting::refuse();
+  Task& task = *self.task;
+  if (!task.is_split.load(std::memory_order_acquire)) return;
+  Region* const region = task.inner.get();  // lives as long as the task
+  let_go_what_is_held(frame->slot);
+  auto const all_done = [&] {
+    return region->open.load(std::memory_order_acquire) == 1;
+  };  // but for the body
+  LiveAccess const whole{&task, task.id};
+  run_needed(*frame, [&](Task const& each) { return is_within(each, whole); }, all_done);
+  while (!all_done()) {
+    TaskHandle part = m_engine.handle_of(nullptr, 0);
+    {
+      PartsHold const lock(task, m_submission);
+      for (LiveAccess const other : region->parts)
+        if (other.task->live_id.load(std::memory_order_acquire) == other.id) {
+          part.task = other.task;
+          part.id = other.id;
+          break;
+        }
+    }
+    if (part.task == nullptr) break;
+    wait_inside(*frame, part);
+  }
+  FailurePtr failure;
+  {
+    std::lock_guard const lock(task.lock);
+    failure = task.failure;
+  }
+  if (failure != nullptr)
+    throw PartFailed(Error::Kind::task_failed, failure->origin_text + " failed: " + failure->what,
+                     failure->cause);
+}
+
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
-void Engine::let_go_what_is_held(Slot& slot) {
+void Waiting::let_go_what_is_held(Slot& slot) {
   m_device_tasks.stop_polling();
   for (Task** held : slot.holding)
-    if (Task* const task = std::exchange(*held, nullptr)) push(*task, &slot);
+    if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &slot);
 }
 
 /// Whose code the thread runs in this frame.
-std::string Engine::whose_code(Frame const& frame) const {
+std::string Waiting::whose_code(Frame const& frame) const {
   Task const& task = frame.task;
   if (frame.what == Frame::What::destroys)  // its accesses may be forgotten
     return "a destructor of task \"" + task.label.string() + "\" (#" + std::to_string(task.id) +
            ", " + task.label.site().file_name() + ":" + std::to_string(task.label.site().line()) +
            ")";
-  return text_of(task);
+  return m_engine.text_of(task);
 }
 
 /// What a task that waits on the main thread needs may have changed.
-void Engine::main_looks_again() {
+void Waiting::main_looks_again() {
   m_main.move_epoch();
   m_workers.main_ready_added();
 }
 
 /// Waiting for `awaited` is hopeless when it cannot be complete before `waiter` is: by
 /// dependencies, by other tasks that wait, or by exclusive areas.
-void Engine::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
+void Waiting::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
   if (!m_waiters.holds_up(waiter, awaited.id)) return;
-  throw Error(Error::Kind::deadlock, "Trellis: " + text_of(waiter) + " waits for " +
-                                         text_of(awaited) +
+  throw Error(Error::Kind::deadlock, "Trellis: " + m_engine.text_of(waiter) + " waits for " +
+                                         m_engine.text_of(awaited) +
                                          ", which cannot be complete before it is");
 }
 
 /// True when `awaited` cannot be complete before `task` is.
-bool Engine::leads_to(Task& task, TaskHandle const& awaited) {
+bool Waiting::leads_to(Task& task, TaskHandle const& awaited) {
   std::lock_guard const lock(m_waiters.mutex());
   return m_waiters.holds_up({&task, task.id}, awaited.id);
 }
 
 bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
-  return !graph || graph->is_done(graph->settle(*this));
+  return !graph || graph->is_done(graph->passes().settle(*this));
 }
 
 void TaskHandle::wait() const {
-  if (EnginePin const graph = pin()) graph->wait_for(*this);
+  if (EnginePin const graph = pin()) graph->waiting().wait_for(*this);
 }
 
 void TaskHandle::wait_and_rethrow() const {
   if (EnginePin const graph = pin()) {
-    graph->wait_for(*this);
-    graph->rethrow(*this);
+    graph->waiting().wait_for(*this);
+    graph->waiting().rethrow(*this);
   }
 }
 

@@ -229,21 +229,21 @@ TaskHandle GraphAccess::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
   return EngineOf(owner)->submit(std::move(spec));
 }
 void GraphAccess::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
-  EngineOf(self)->demote(self, to);
+  EngineOf(self)->demotions().demote(self, to);
 }
 void GraphAccess::release(TaskHandle const& self, std::span<AccessRequest const> what) {
-  EngineOf(self)->release(self, what);
+  EngineOf(self)->demotions().release(self, what);
 }
 void GraphAccess::add_local(TaskHandle const& self, AccessRequest const& what) {
-  EngineOf(self)->add_local(self, what);
+  EngineOf(self)->parts().add_local(self, what);
 }
 void GraphAccess::wait_for_parts(TaskHandle const& self) {
   if (Engine* const here = Engine::running_here(self.control, self.generation))
-    return here->wait_for_parts(self);
-  EngineOf(self)->wait_for_parts(self);
+    return here->waiting().wait_for_parts(self);
+  EngineOf(self)->waiting().wait_for_parts(self);
 }
 bool GraphAccess::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
-  return EngineOf(task)->refine(task, split);
+  return EngineOf(task)->parts().refine(task, split);
 }
 
 }  // namespace Impl
@@ -300,7 +300,7 @@ Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
   return Impl::FutureAccess::make(Impl::GraphAccess::replay(*this, plan, rounds));
 }
 void TaskGraph::wait() {
-  engine().wait();
+  engine().waiting().wait();
 }
 TaskGraphOptions const& TaskGraph::options() const {
   return m_options;

@@ -104,7 +104,7 @@ TaskHandle Passes::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
     submit_collected(&pass);
     return m_engine.submit_now(std::move(spec));
   }
-  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Engine::Frame::of(m_engine) == nullptr)
+  if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(m_engine) == nullptr)
     m_engine.destructors().destroy_kept_of_workers();
   return handle;
 }
@@ -190,7 +190,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   std::unique_ptr<Region> region;
   {
     std::lock_guard const lock(m_submission);
-    region = m_engine.take_region();
+    region = m_engine.parts().take_region();
   }
   region->waits_for_owner = true;
   region->is_planned = true;
@@ -198,7 +198,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     region->open.store(static_cast<std::uint32_t>(parts.size()) + 1, std::memory_order_relaxed);
   region->parts.reserve(as_graph ? parts.size() : plan->roots().size());
 
-  Engine::Frame* const frame = Engine::Frame::of(m_engine);
+  Frame* const frame = Frame::of(m_engine);
   Task* whole = nullptr;
   std::int32_t rest = 0;
   Quiet const until_published;
@@ -289,7 +289,7 @@ void Passes::admit_collected(Pass& pass, std::vector<Unpublished>& admitted) {
 }
 
 void Passes::publish(std::vector<Unpublished> const& admitted) {
-  Engine::Frame* const frame = Engine::Frame::of(m_engine);
+  Frame* const frame = Frame::of(m_engine);
   for (Unpublished const& each : admitted) m_engine.publish(*each.task, each.rest, frame);
 }
 

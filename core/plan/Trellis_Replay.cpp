@@ -200,7 +200,7 @@ Task* Plans::complete_run(Task& task, Slot& slot, TaskState state, int row) {
   task.state.store(state, std::memory_order_relaxed);
   m_engine.changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split.load(std::memory_order_acquire)) m_engine.close_region(task, slot);
+  if (task.is_split.load(std::memory_order_acquire)) m_engine.parts().close_region(task, slot);
   task.launched = false;
   std::size_t const granted = ready.size();
 
@@ -307,9 +307,9 @@ void Plans::wait_for_replay(TaskHandle const& handle) {
       whole = handle.task->node.plan->last;
     }
     if (whole.valid() && !m_engine.is_done(whole)) {
-      m_engine.wait_for(whole);
+      m_engine.waiting().wait_for(whole);
     } else {
-      m_engine.settle(handle);  // a replay may have been collected
+      m_engine.passes().settle(handle);  // a replay may have been collected
       wait_for_older_replay(handle);
     }
   }
@@ -329,15 +329,15 @@ void Plans::wait_for_older_replay(TaskHandle const& handle) {
     if (older.task != nullptr && older.task->is_recorded()) older.task = nullptr;
     if (older.task != nullptr) older.id = older.task->id;
   }
-  if (older.task != nullptr) return m_engine.wait_for(older);
+  if (older.task != nullptr) return m_engine.waiting().wait_for(older);
   constexpr std::chrono::microseconds nap{50};
-  if (Engine::Frame* const frame = Engine::Frame::of(m_engine)) {
+  if (Frame* const frame = Frame::of(m_engine)) {
     Workers::Absence const absence(m_workers, frame->slot);
     std::this_thread::sleep_for(nap);
   } else {
     auto const always = [] { return true; };
     Condition const goes_on = always;
-    m_engine.wait_outside({[&] { return m_engine.is_done(handle); }, &goes_on});
+    m_engine.waiting().wait_outside({[&] { return m_engine.is_done(handle); }, &goes_on});
     std::this_thread::yield();
   }
 }

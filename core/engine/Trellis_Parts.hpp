@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PARTS_HPP
+#define TRELLIS_IMPL_PARTS_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_Tag.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Region.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace trellis::Impl {
+
+struct AccessRequest;
+class Engine;
+class FailureLog;
+struct Frame;
+class Recorder;
+struct Slot;
+class SubmissionLock;
+class TaskSlab;
+struct TaskSpec;
+
+/// Tasks that are split into parts, while they run or before: the regions of their parts, what a
+/// part may ask for, and the start and the end of the tasks themselves.
+class Parts {
+ public:
+  Parts(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog const& failures,
+        std::deque<TagRule> const& rules, Recorder* recorder, bool serial)
+      : m_engine(engine),
+        m_submission(submission),
+        m_slab(slab),
+        m_failures(failures),
+        m_rules(rules),
+        m_recorder(recorder),
+        m_serial(serial) {}
+  Parts(Parts const&) = delete;
+  Parts& operator=(Parts const&) = delete;
+
+  // For the body of a running task, see TaskScope.
+  void add_local(TaskHandle const& self, AccessRequest const& what);
+  /// Replaces the body of a pending task by parts that `split` submits at once. False when it is
+  /// not pending.
+  bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
+
+  // A part is submitted.
+  /// The task cannot become complete meanwhile if the calling thread runs its body.
+  Task& require_live(TaskHandle const& self, char const* what) const;
+  [[nodiscard]] Slot* slot_for_parts(Frame const* frame) const;
+  Region& open_region(Task& owner, Slot* slot) {
+    return owner.inner != nullptr ? *owner.inner : make_region(owner, slot);
+  }
+  void add_part(Region& region, Task& part) {
+    region.open.fetch_add(1, std::memory_order_relaxed);
+    if (region.parts.size() == region.parts.capacity()) make_room_for_part(region);
+    region.parts.push_back({&part, part.id});
+  }
+  /// What a part asks for that its owner does not have.
+  struct NotWithin {
+    AccessRequest const* request;
+    std::string why;
+  };
+  static void check_within(Task const& owner, AccessRequest const& request);
+  [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
+  void check_explicit(TaskSpec const& spec);
+
+  // A task that has been split.
+  [[nodiscard]] std::unique_ptr<Region> take_region();
+  void close_region(Task& owner, Slot& slot);
+  void start_parts(Task& owner, Slot& slot);
+  Task* body_over(Task& owner, Slot& slot, TaskState state);
+
+ private:
+  [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
+  Region& make_region(Task& owner, Slot* slot);
+  void make_room_for_part(Region& region) const;
+
+  Engine& m_engine;
+  SubmissionLock& m_submission;
+  TaskSlab& m_slab;
+  FailureLog const& m_failures;
+  std::deque<TagRule> const& m_rules;
+  Recorder* const m_recorder;  ///< null: does not record
+  bool const m_serial;
+  /// Guarded by m_submission: of tasks that are over, for others.
+  std::vector<std::unique_ptr<Region>> m_spare_regions;
+};
+
+}  // namespace trellis::Impl
+
+#endif

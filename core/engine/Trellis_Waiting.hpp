@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WAITING_HPP
+#define TRELLIS_IMPL_WAITING_HPP
+
+#include <access/Trellis_AccessTable.hpp>
+#include <engine/Trellis_Waiters.hpp>
+#include <plan/Trellis_PlanNode.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Region.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+#include <threads/Trellis_Workers.hpp>
+
+#include <mutex>
+#include <string>
+
+namespace trellis {
+class SchedulingPolicy;
+}
+
+namespace trellis::Impl {
+
+class DeviceTasks;
+class Engine;
+class Exclusion;
+class FailureLog;
+struct Frame;
+class MainQueue;
+
+/// Threads that wait for tasks of a graph, outside of its tasks and inside: what they run
+/// meanwhile, and which waits are hopeless.
+class Waiting {
+ public:
+  Waiting(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
+          Exclusion& exclusion, SchedulingPolicy& policy, MainQueue& main,
+          DeviceTasks& device_tasks, Workers& workers, std::mutex& serial_mutex, bool serial)
+      : m_engine(engine),
+        m_submission(submission),
+        m_failures(failures),
+        m_exclusion(exclusion),
+        m_policy(policy),
+        m_main(main),
+        m_device_tasks(device_tasks),
+        m_workers(workers),
+        m_serial_mutex(serial_mutex),
+        m_serial(serial),
+        m_waiters(submission, slab, exclusion, serial) {}
+  Waiting(Waiting const&) = delete;
+  Waiting& operator=(Waiting const&) = delete;
+
+  void wait();
+  /// Waits for one task; does not throw when it failed.
+  void wait_for(TaskHandle const& handle);
+  /// Throws the error of a task that is done, if it has one.
+  void rethrow(TaskHandle const& handle) const;
+  void wait_outside(Until const& until);
+  void wait_for_parts(TaskHandle const& self);
+
+  /// Those that wait inside of tasks.
+  [[nodiscard]] Waiters& waiters() { return m_waiters; }
+  void main_looks_again();
+
+ private:
+  void require_no_recording() const;
+  void wait_until_done(TaskHandle const& handle);
+  [[nodiscard]] std::string whose_code(Frame const& frame) const;
+  /// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
+  /// part of is not complete either, so none of these cells is used for another task meanwhile.
+  [[nodiscard]] static bool is_within(Task const& task, LiveAccess whole) {
+    Task const* owner = whole_of(task);
+    // What a task is a part of has a smaller id, unless that is of a recorded task.
+    while (owner != nullptr && (owner != whole.task || owner->id != whole.id))
+      owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : whole_of(*owner);
+    return owner != nullptr;
+  }
+  void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
+  void wait_inside(Frame& frame, TaskHandle const& handle);
+  void let_go_what_is_held(Slot& slot);
+  void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
+  bool leads_to(Task& task, TaskHandle const& awaited);
+
+  Engine& m_engine;
+  SubmissionLock& m_submission;
+  FailureLog& m_failures;
+  Exclusion& m_exclusion;
+  SchedulingPolicy& m_policy;
+  MainQueue& m_main;
+  DeviceTasks& m_device_tasks;
+  Workers& m_workers;
+  std::mutex& m_serial_mutex;
+  bool const m_serial;
+  Waiters m_waiters;
+};
+
+}  // namespace trellis::Impl
+
+#endif
