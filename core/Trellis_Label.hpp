@@ -47,6 +47,10 @@ class Label {
   }
   [[nodiscard]] std::string string() const { return std::string(view()); }
   [[nodiscard]] std::source_location const& site() const noexcept { return m_site; }
+  /// `file:line` of the call site.
+  [[nodiscard]] std::string place() const {
+    return std::string(m_site.file_name()) + ':' + std::to_string(m_site.line());
+  }
 
  private:
   Label(Label const& other, std::string* text) noexcept

@@ -84,11 +84,11 @@ void PlanGraphs::fail_pass_graph(void* body, TaskId id, std::string const& /*tex
     TaskId const told_as =
         own || cause->origin != id ? part->id : id;  // else the launch of all has failed
     if (own)
-      graphs->m_failures.add(part->id, text, part->failure);
+      graphs->m_failures.note(part->id, text, part->failure);
     else
-      graphs->m_failures.note(part->id, told_as, text, part->failure);
-    graphs->m_failures.note(part->ticket.load(std::memory_order_relaxed), told_as, text,
-                            part->failure);
+      graphs->m_failures.note_for_futures(part->id, told_as, text, part->failure);
+    graphs->m_failures.note_for_futures(part->ticket.load(std::memory_order_relaxed), told_as, text,
+                                        part->failure);
     part->ops->fail(part->body, told_as, text, part->failure);
   }
 }

@@ -313,7 +313,8 @@ Task* Engine::run_one(Task& task, Slot& slot) {
       state = TaskState::failed;
     if (refined) m_parts.start_parts(task, slot);
   }
-  return task.is_split ? m_parts.body_over(task, slot, state) : complete(task, slot, state, slot.number);
+  return task.is_split ? m_parts.body_over(task, slot, state)
+                       : complete(task, slot, state, slot.number);
 }
 
 FailurePtr Engine::current_failure(Task const& task, std::string const& remark) {
@@ -385,7 +386,8 @@ void Engine::inherit(Task& task, FailurePtr const& failure) {
 Trigger Engine::trigger_between(Task const& before, Task const& after) {
   bool const on_device =
       before.asynchronous && after.asynchronous && after.space->can_wait_for(*before.space);
-  bool const have_results = before.ops == &PlanGraphs::graph_ops_with_results && after.ops == before.ops;
+  bool const have_results =
+      before.ops == &PlanGraphs::graph_ops_with_results && after.ops == before.ops;
   return on_device && !have_results ? Trigger::launch : Trigger::completion;
 }
 
@@ -428,9 +430,9 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
       of_part->of_part = failure;
       own = std::move(of_part);
     }
-    m_failures.add(task.id, text, own);
+    m_failures.note(task.id, text, own);
     if (task.ticket_for.load(std::memory_order_relaxed) == task.id)
-      m_failures.note(task.ticket.load(std::memory_order_relaxed), task.id, text, own);
+      m_failures.note_for_futures(task.ticket.load(std::memory_order_relaxed), task.id, text, own);
     task.ops->fail(task.body, task.id, text, own);
   }
   // Above a task that waits nobody would destroy what is kept before that is over.

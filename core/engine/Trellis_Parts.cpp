@@ -12,8 +12,7 @@ namespace trellis::Impl {
 namespace {
 
 std::string name_of(Label const& label) {
-  return "task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
-         std::to_string(label.site().line()) + ")";
+  return "task \"" + label.string() + "\" (" + label.place() + ")";
 }
 
 }  // namespace

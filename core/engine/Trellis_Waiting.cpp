@@ -99,7 +99,7 @@ void Waiting::wait_outside(Until const& until) {
 /// not without. So it is for any number of them on top of each other.
 void Waiting::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done) {
   constexpr int patience = 500;  // about what it takes to put a thread to sleep and wake another
-  constexpr int between = 25;  // the policy looks through tasks, and may hold locks while it does
+  constexpr int between = 25;    // the policy looks through tasks, and may hold locks while it does
   if (m_serial || frame.slot.number < 0 || frame.what != Frame::What::runs ||
       frame.task.asynchronous)
     return;
@@ -283,8 +283,7 @@ std::string Waiting::whose_code(Frame const& frame) const {
   Task const& task = frame.task;
   if (frame.what == Frame::What::destroys)  // its accesses may be forgotten
     return "a destructor of task \"" + task.label.string() + "\" (#" + std::to_string(task.id) +
-           ", " + task.label.site().file_name() + ":" + std::to_string(task.label.site().line()) +
-           ")";
+           ", " + task.label.place() + ")";
   return m_engine.text_of(task);
 }
 

@@ -172,8 +172,7 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
     if (before.control != control || before.generation != generation)
       throw Error(
           Error::Kind::bad_input,
-          "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.site().file_name() + ":" +
-              std::to_string(spec.label.site().line()) +
+          "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.place() +
               ") is to run after(...) a future of another graph, or one that no task belongs to");
 }
 
@@ -210,11 +209,9 @@ TaskHandle GraphAccess::replay(TaskGraph& graph, Plan const& plan, std::uint64_t
                 "Trellis: " + graph.m_options.name + " is to replay an empty plan");
   PlanState const& state = *plan.m_state;
   if (state.control != graph.m_control || state.generation != graph.m_generation)
-    throw Error(Error::Kind::bad_input, "Trellis: " + graph.m_options.name +
-                                            " is to replay the plan \"" + plan.name() + "\" (" +
-                                            state.label.site().file_name() + ":" +
-                                            std::to_string(state.label.site().line()) +
-                                            "), which belongs to another graph");
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + graph.m_options.name + " is to replay the plan \"" + plan.name() +
+                    "\" (" + state.label.place() + "), which belongs to another graph");
   return graph.engine().plans().replay(Label(state.label), plan.m_state, rounds);
 }
 

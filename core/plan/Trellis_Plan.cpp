@@ -18,7 +18,6 @@
 /// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
 namespace trellis::Impl {
 
-
 /// The last reference is gone, so nobody else knows the plan but the graph's end, which takes only
 /// plans that still have one.
 PlanState::~PlanState() {
@@ -100,8 +99,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
         (before.task->region != plan.owner->inner.get() ||
          before.task->live_id.load(std::memory_order_acquire) != before.id))
       throw Error(Error::Kind::bad_input, "Trellis: task \"" + spec.label.string() + "\" (" +
-                                              spec.label.site().file_name() + ":" +
-                                              std::to_string(spec.label.site().line()) +
+                                              spec.label.place() +
                                               ") is to run after(...) a task of another plan; only "
                                               "tasks of the same plan, or tasks "
                                               "that are in no plan, can be named");
@@ -212,10 +210,8 @@ void Plans::check_still_held(PlanState const& plan) const {
   for (auto const& [begin, resource] : plan.resources)
     if (resource.held_outside && !resource.is_held_outside())
       throw Error(Error::Kind::bad_access,
-                  "Trellis: the plan \"" + plan.label.string() + "\" (" +
-                      plan.label.site().file_name() + ":" +
-                      std::to_string(plan.label.site().line()) + ") was recorded with the View \"" +
-                      resource.label +
+                  "Trellis: the plan \"" + plan.label.string() + "\" (" + plan.label.place() +
+                      ") was recorded with the View \"" + resource.label +
                       "\", which nobody but the plan holds any more: it has been reallocated "
                       "(resize, realloc, "
                       "assignment) or dropped. Record the plan again, or keep the View");

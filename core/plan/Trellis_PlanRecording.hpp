@@ -38,8 +38,8 @@ struct PlanRecording {
     Task* from;
     Task* to;
   };
-  std::vector<BackEdge> back_edges;        ///< to the next round
-  PlanRecording* const outer;              ///< of another graph, on the same thread
+  std::vector<BackEdge> back_edges;  ///< to the next round
+  PlanRecording* const outer;        ///< of another graph, on the same thread
   /// The innermost one on this thread, or null.
   static constinit inline thread_local PlanRecording* top = nullptr;
 

@@ -25,7 +25,8 @@ void add_pending(PlanState& plan, std::int32_t by) {
 
 TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
                          std::uint64_t rounds) {
-  m_engine.destructors().destroy_kept_of_workers();  // they would count as somebody else's references
+  m_engine.destructors()
+      .destroy_kept_of_workers();  // they would count as somebody else's references
   check_still_held(*plan);
   PlanRecording* const recording = PlanRecording::of(m_engine);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
@@ -346,8 +347,9 @@ void Plans::wait_for_older_replay(TaskHandle const& handle) {
 void Plans::note_failures(PlanState& plan) {
   std::lock_guard const lock(plan.lock);
   for (auto const& [index, failed] : plan.failed)
-    m_failures.note(plan.tasks[index]->id, failed.cancelled ? 0 : failed.failure->origin,
-                    failed.text, failed.failure);
+    m_failures.note_for_futures(plan.tasks[index]->id,
+                                failed.cancelled ? 0 : failed.failure->origin, failed.text,
+                                failed.failure);
   plan.failed.clear();
 }
 

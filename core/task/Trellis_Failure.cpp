@@ -6,7 +6,7 @@
 
 namespace trellis::Impl {
 
-void FailureLog::add(TaskId task, std::string task_text, FailurePtr failure) {
+void FailureLog::note(TaskId task, std::string task_text, FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
   if (failure->origin == task) {
     auto& origins = m_unreported.origins;
@@ -22,7 +22,8 @@ void FailureLog::add(TaskId task, std::string task_text, FailurePtr failure) {
   insert(task, {std::move(failure), std::move(task_text), m_reports, task});
 }
 
-void FailureLog::note(TaskId task, TaskId told_as, std::string task_text, FailurePtr failure) {
+void FailureLog::note_for_futures(TaskId task, TaskId told_as, std::string task_text,
+                                  FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
   insert(task, {std::move(failure), std::move(task_text), m_reports, told_as});
 }

@@ -42,9 +42,9 @@ class FailureLog {
  public:
   static constexpr std::size_t capacity = 1 << 16;
 
-  void add(TaskId task, std::string task_text, FailurePtr failure);
+  void note(TaskId task, std::string task_text, FailurePtr failure);
   /// For `find` alone.
-  void note(TaskId task, TaskId told_as, std::string task_text, FailurePtr failure);
+  void note_for_futures(TaskId task, TaskId told_as, std::string task_text, FailurePtr failure);
   /// The failure that makes a new task fail which depends on `task`, or null.
   [[nodiscard]] FailurePtr poisons(TaskId task) const;
   struct Entry {

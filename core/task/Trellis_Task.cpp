@@ -32,9 +32,8 @@ bool conflict(Task const& a, Task const& b) {
 std::string describe(Task const& task) {
   std::string const number = task.is_recorded() ? "recorded #" + std::to_string(task.node.index + 1)
                                                 : '#' + std::to_string(task.id);
-  std::string text =
-      "task \"" + task.label.string() + "\" (" + number + ", " + task.label.site().file_name() +
-      ":" + std::to_string(task.label.site().line()) + ") [" + std::string(task.ops->pattern);
+  std::string text = "task \"" + task.label.string() + "\" (" + number + ", " + task.label.place() +
+                     ") [" + std::string(task.ops->pattern);
   char const* separator = "; ";
   task.for_each_access([&](TaskAccess const& access) {
     text += separator + task.manner(access).text() + " \"" + access.entry->resource->label + '"';

@@ -59,7 +59,8 @@ class SpinLock {
 #if defined(__GNUC__)
   __attribute__((noinline, cold))
 #endif
-  void lock_later() noexcept {
+  void
+  lock_later() noexcept {
     int spins = 0;
     do {
       while (m_locked.load(std::memory_order_relaxed)) {

@@ -45,7 +45,7 @@ void Workers::stop() {
   }
 }
 
-std::uint64_t Workers::sum(std::atomic<std::uint64_t> Slot::*count) const {
+std::uint64_t Workers::sum(std::atomic<std::uint64_t> Slot::* count) const {
   std::uint64_t sum = 0;
   int const slots = slot_count();
   for (int k = 0; k < slots; ++k) sum += (slot(k).*count).load(std::memory_order_acquire);

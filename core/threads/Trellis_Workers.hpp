@@ -178,7 +178,7 @@ class Workers {
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
-  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Slot::*count) const;
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Slot::* count) const;
   void wake_one();
   void background(Slot& slot);
   void work(Slot& slot, Until const* until);

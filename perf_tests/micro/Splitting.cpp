@@ -83,7 +83,8 @@ void split_at_once(benchmark::State& state) {
         }
         auto const begin = Clock::now();
         for (std::size_t k = 0; k != parts_each; ++k)
-          host_task("part", ResourcePolicy(self, write(wholes[b * 32].parts[k % whole_count])), [] {});
+          host_task("part", ResourcePolicy(self, write(wholes[b * 32].parts[k % whole_count])),
+                    [] {});
         seconds[b] = seconds_since(begin);
       });
     graph.wait();

@@ -227,8 +227,7 @@ void require_valid(Label const& label, Base const& base) {
   if constexpr (std::is_same_v<Base, Count>)
     if (base.n < 0 || !std::in_range<typename Traits::index_type>(base.n))
       throw Error(Error::Kind::bad_input,
-                  "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
-                      std::to_string(label.site().line()) + ") has the " +
+                  "Trellis: task \"" + label.string() + "\" (" + label.place() + ") has the " +
                       (base.n < 0 ? "negative" : "too large") + " range " + std::to_string(base.n));
 }
 

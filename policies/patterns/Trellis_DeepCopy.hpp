@@ -109,12 +109,12 @@ Future<void> deep_copy(Label label, Target& target, Destination const& destinati
                   "Trellis: deep_copy needs Views of the same rank");
     for (std::size_t k = 0; k != Destination::rank(); ++k)
       if (destination.extent(k) != source.extent(k))
-        throw Error(Error::Kind::bad_input,
-                    "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
-                        std::to_string(label.site().line()) + ") copies \"" + source.label() +
-                        "\" to \"" + destination.label() + "\", but their extents " +
-                        std::to_string(k) + " are " + std::to_string(source.extent(k)) + " and " +
-                        std::to_string(destination.extent(k)));
+        throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() + "\" (" +
+                                                label.place() + ") copies \"" + source.label() +
+                                                "\" to \"" + destination.label() +
+                                                "\", but their extents " + std::to_string(k) +
+                                                " are " + std::to_string(source.extent(k)) +
+                                                " and " + std::to_string(destination.extent(k)));
     using Host = Kokkos::DefaultHostExecutionSpace;
     using Space = Impl::CopySpace<Destination, Source>;
     if constexpr (!Impl::reaches_all<Space, Destination, Source>) {
@@ -124,9 +124,8 @@ Future<void> deep_copy(Label label, Target& target, Destination const& destinati
         else
           throw Error(
               Error::Kind::bad_input,
-              "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
-                  std::to_string(label.site().line()) + ") copies \"" + source.label() +
-                  "\" to \"" + destination.label() +
+              "Trellis: task \"" + label.string() + "\" (" + label.place() + ") copies \"" +
+                  source.label() + "\" to \"" + destination.label() +
                   "\", which are not laid out alike in one piece, and no execution space reaches "
                   "both; copy through a View that is like one of them and lives with the other");
       }

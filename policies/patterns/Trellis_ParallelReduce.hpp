@@ -85,8 +85,7 @@ void require_lasting(Label const& label, R const& result) {
   if constexpr (Kokkos::is_reducer_v<R>)
     if (result.references_scalar())
       throw Error(Error::Kind::bad_input,
-                  "Trellis: task \"" + label.string() + "\" (" + label.site().file_name() + ":" +
-                      std::to_string(label.site().line()) +
+                  "Trellis: task \"" + label.string() + "\" (" + label.place() +
                       ") reduces into a variable, which may be gone when it runs; make the reducer "
                       "on a View, or take reduced<Reducer> and the Future");
 }
