@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-/// A task's way from ready to done. Submission and waiting are in files of their own.
+/// The wiring of a graph, and a task's way from ready to done.
 namespace trellis::Impl {
 
 Engine::Engine(TaskGraphOptions const& options)
@@ -20,29 +20,29 @@ Engine::Engine(TaskGraphOptions const& options)
       m_room_check(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64)),
       m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
       m_watched(*options.record || options.observer != nullptr),
-      m_exclusion(m_rules, m_recorder.get()),
       m_numbers_runs(m_watched || m_serial),
-      m_numbers(m_recorder != nullptr || m_serial),
-      m_root(m_slab, m_failures, *options.record),
-      m_waiting(*this, m_submission, m_slab, m_failures, m_exclusion, *m_policy, m_main,
-                m_device_tasks, m_workers, m_serial_mutex, m_serial),
-      m_demotions(*this, m_submission, m_root, m_exclusion, m_rules, m_recorder.get(), m_serial),
-      m_parts(*this, m_submission, m_slab, m_failures, m_rules, m_recorder.get(), m_serial),
-      m_destructors(*this, m_submission, m_slab, m_workers, m_serial),
+      m_submission(*this, m_lock, m_slab, m_failures, m_recorder.get(), m_device_tasks, m_main,
+                   m_workers, m_serial_mutex, m_serial),
+      m_exclusion(m_submission.rules(), m_recorder.get()),
+      m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_device_tasks,
+                m_workers, m_serial_mutex, m_serial),
+      m_demotions(*this, m_lock, m_submission.root(), m_exclusion, m_submission.rules(),
+                  m_recorder.get(), m_serial),
+      m_parts(*this, m_lock, m_slab, m_failures, m_submission.rules(), m_recorder.get(), m_serial),
+      m_destructors(*this, m_lock, m_slab, m_workers, m_serial),
       m_device_tasks(*this, m_options, m_exclusion, m_failures, m_recorder.get(), m_destructors,
                      m_workers),
-      m_plans(*this, m_submission, m_slab, m_failures, m_exclusion, m_rules,
+      m_plans(*this, m_lock, m_slab, m_failures, m_exclusion, m_submission.rules(),
               m_device_tasks.streams(), m_workers, m_recorder.get()),
-      m_graphs(*this, m_submission, m_slab, m_failures, m_device_tasks.streams(), m_workers),
-      m_passes(*this, m_submission, m_root, m_slab, m_failures, m_rules, m_device_tasks.streams(),
-               m_recorder.get()),
+      m_graphs(*this, m_lock, m_slab, m_failures, m_device_tasks.streams(), m_workers),
+      m_passes(*this, m_lock, m_submission.root(), m_slab, m_failures, m_submission.rules(),
+               m_device_tasks.streams(), m_recorder.get()),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
     throw Error(Error::Kind::bad_input,
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
                     "\" given to " + m_options.name +
                     " serves another graph; each graph needs a policy object of its own");
-  m_root.kind = RegionKind::graph;
   m_policy->start(m_workers.max_slots());
 }
 
@@ -84,11 +84,12 @@ void Engine::drop_objects(bool all) {
     m_failures.clear();
     m_exclusion.clear_record();
   }
-  std::lock_guard const lock(m_submission);
-  m_root.table.drop_loose(all);
-  for (std::vector<Region::TagClass>& classes : m_root.classes)
+  std::lock_guard const lock(m_lock);
+  Region& root = m_submission.root();
+  root.table.drop_loose(all);
+  for (std::vector<Region::TagClass>& classes : root.classes)
     std::erase_if(classes, [&](Region::TagClass& each) {
-      m_root.table.drop_gone(each.tasks);
+      root.table.drop_gone(each.tasks);
       return all || each.tasks.empty();
     });
 }
@@ -101,15 +102,6 @@ TaskHandle Engine::running() {
 
 Engine* EnginePin::running_here(GraphControl const* control, std::uint64_t generation) noexcept {
   return Engine::running_here(control, generation);
-}
-
-void Engine::add_rule(TagRule&& rule) {
-  std::lock_guard const lock(m_submission);
-  if (submitted() != 0)
-    throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
-                                            " already has tasks, so the rule \"" + rule.name +
-                                            "\" comes too late");
-  m_rules.push_back(std::move(rule));
 }
 
 Recorder const& Engine::recorder() const {
@@ -342,7 +334,7 @@ FailurePtr Engine::current_failure(Task const& task, std::string const& remark) 
 
 /// Of a task that cannot be complete meanwhile.
 std::string Engine::text_of(Task const& task) const {
-  RegionHold const lock(guard_of(task), m_submission);  // labels of resources
+  RegionHold const lock(guard_of(task), m_lock);  // labels of resources
   return describe(task);
 }
 
@@ -356,7 +348,7 @@ std::string Engine::text_of(LiveAccess const& asked) const {
     if (task.live_id.load(std::memory_order_relaxed) != asked.id) return number;
     guard = guard_of(task);
   }
-  RegionHold const region(guard, m_submission);
+  RegionHold const region(guard, m_lock);
   std::lock_guard const lock(task.lock);
   return task.live_id.load(std::memory_order_relaxed) == asked.id ? describe(task) : number;
 }

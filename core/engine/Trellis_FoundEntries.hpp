@@ -25,7 +25,7 @@ class Few {
   std::vector<T> m_many;
 };
 
-/// What `Engine::find_entries` finds for a task that is about to be made.
+/// What `Submission::find_entries` finds for a task that is about to be made.
 struct FoundEntries {
   explicit FoundEntries(std::size_t count) : of(count) {}
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_Submission.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -17,14 +18,14 @@ namespace trellis::Impl {
 
 /// As `publish`, for a task that nobody has a handle of yet. Without edges no other thread changes its
 /// count.
-inline void Engine::publish_new(Task& task, std::int32_t rest, Frame* frame) {
+inline void Submission::publish_new(Task& task, std::int32_t rest, Frame* frame) {
   if (rest != Task::being_submitted) return publish(task, rest, frame);
-  changed(task, TaskState::pending);
+  m_engine.changed(task, TaskState::pending);
   task.unfinished.store(0, std::memory_order_release);
-  make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+  m_engine.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
 }
 
-inline Task& Engine::take_cell(Slot* slot) {
+inline Task& Submission::take_cell(Slot* slot) {
   if (slot == nullptr) return m_slab.acquire();
   TaskSlab::Chain& cells = slot->cells;
   if (cells.first == nullptr) cells = m_slab.acquire_chain();
@@ -39,30 +40,40 @@ inline Task& Engine::take_cell(Slot* slot) {
   return task;
 }
 
-TaskHandle Engine::submit(TaskSpec&& spec) {
+void Submission::add_rule(TagRule&& rule) {
+  std::lock_guard const lock(m_submission);
+  if (m_engine.submitted() != 0)
+    throw Error(Error::Kind::bad_input, "Trellis: " + m_engine.options().name +
+                                            " already has tasks, so the rule \"" + rule.name +
+                                            "\" comes too late");
+  m_rules.push_back(std::move(rule));
+}
+
+TaskHandle Submission::submit(TaskSpec&& spec) {
   if (spec.instance != nullptr)
     spec.stream = m_device_tasks.streams().stream_for(*spec.space, spec.instance);
   if (!spec.after.empty()) return submit_after(std::move(spec));
   return spec.parent.task != nullptr ? submit_part(std::move(spec)) : submit_task(std::move(spec));
 }
 
-TaskHandle Engine::submit_after(TaskSpec&& spec) {
+TaskHandle Submission::submit_after(TaskSpec&& spec) {
   std::vector<TaskHandle> settled;
-  for (TaskHandle const& before : spec.after) settled.push_back(m_passes.settle(before));
+  for (TaskHandle const& before : spec.after) settled.push_back(m_engine.passes().settle(before));
   spec.after = settled;
   return spec.parent.task != nullptr ? submit_part_after(std::move(spec))
                                      : submit_task(std::move(spec));
 }
 
-TaskHandle Engine::submit_task(TaskSpec&& spec) {
-  if (PlanRecording* const recording = PlanRecording::of(*this))
-    return recording->pass != nullptr ? m_passes.submit_in_pass(*recording, std::move(spec))
-                                      : m_plans.submit_recorded(*recording, std::move(spec));
+TaskHandle Submission::submit_task(TaskSpec&& spec) {
+  if (PlanRecording* const recording = PlanRecording::of(m_engine))
+    return recording->pass != nullptr
+               ? m_engine.passes().submit_in_pass(*recording, std::move(spec))
+               : m_engine.plans().submit_recorded(*recording, std::move(spec));
   return submit_now(std::move(spec));
 }
 
-TaskHandle Engine::submit_now(TaskSpec&& spec) {
-  Frame* const frame = Frame::of(*this);
+TaskHandle Submission::submit_now(TaskSpec&& spec) {
+  Frame* const frame = Frame::of(m_engine);
   std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
   if (m_serial && frame == nullptr) serial_lock.lock();
 
@@ -74,7 +85,7 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
     std::vector<TaskHandle> resolved;
     std::unique_lock lock(m_submission);
     if (frame == nullptr) make_room(lock);
-    if (!spec.after.empty()) m_plans.resolve_after(spec, resolved);
+    if (!spec.after.empty()) m_engine.plans().resolve_after(spec, resolved);
     if (spec.replays != nullptr) Plans::order_behind_replays(spec, resolved);
     Admitted const admitted = admit(spec, m_root, frame);
     task = admitted.task;
@@ -82,35 +93,36 @@ TaskHandle Engine::submit_now(TaskSpec&& spec) {
     id = task->id;
     if (spec.replays != nullptr)
       for_each_plan(*spec.replays,
-                    [&](PlanState& plan) { plan.last = {m_control, m_generation, task, id}; });
+                    [&](PlanState& plan) { plan.last = m_engine.handle_of(task, id); });
   }
   publish_new(*task, rest, frame);
   until_published.reset();
-  if (frame == nullptr && id % (KeptTasks::most / 2) == 0) m_destructors.destroy_kept_of_workers();
-  if (m_serial && frame == nullptr) m_workers.work_until([&] { return all_done(); });
-  return {m_control, m_generation, task, id};
+  if (frame == nullptr && id % (KeptTasks::most / 2) == 0)
+    m_engine.destructors().destroy_kept_of_workers();
+  if (m_serial && frame == nullptr) m_workers.work_until([&] { return m_engine.all_done(); });
+  return m_engine.handle_of(task, id);
 }
 
-TaskHandle Engine::submit_part(TaskSpec&& spec) {
-  Frame* const frame = Frame::of(*this);
+TaskHandle Submission::submit_part(TaskSpec&& spec) {
+  Frame* const frame = Frame::of(m_engine);
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
   TaskId const id = admitted.task->id;
   publish_new(*admitted.task, admitted.rest, frame);
-  return {m_control, m_generation, admitted.task, id};
+  return m_engine.handle_of(admitted.task, id);
 }
 
 /// Until the part's edges are there nobody may start to wait for what they would make hopeless.
-TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
+TaskHandle Submission::submit_part_after(TaskSpec&& spec) {
   if (m_submission.is_held_here()) Submitting::refuse();  // it may hold the other one as well
-  std::unique_lock waiters_lock(m_waiting.waiters().mutex());
+  std::unique_lock waiters_lock(m_engine.waiting().waiters().mutex());
   std::vector<TaskHandle> resolved;
   {
     std::lock_guard const lock(m_submission);
-    m_plans.resolve_after(spec, resolved);
+    m_engine.plans().resolve_after(spec, resolved);
   }
-  m_parts.check_explicit(spec);
-  Frame* const frame = Frame::of(*this);
+  m_engine.parts().check_explicit(spec);
+  Frame* const frame = Frame::of(m_engine);
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
   TaskId const id = admitted.task->id;
@@ -119,28 +131,29 @@ TaskHandle Engine::submit_part_after(TaskSpec&& spec) {
   // What the part comes after now holds up its owner, and whoever waits for that on the main thread
   // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
   // the epoch moves.
-  if (!m_main.empty()) m_waiting.main_looks_again();
-  return {m_control, m_generation, admitted.task, id};
+  if (!m_main.empty()) m_engine.waiting().main_looks_again();
+  return m_engine.handle_of(admitted.task, id);
 }
 
-Engine::Admitted Engine::admit_part(TaskSpec& spec, Frame const* frame) try {
-  Slot* const slot = m_parts.slot_for_parts(frame);
+Submission::Admitted Submission::admit_part(TaskSpec& spec, Frame const* frame) try {
+  Slot* const slot = m_engine.parts().slot_for_parts(frame);
   PartsHold const lock(*spec.parent.task, m_submission);
   NestedHold const graph(m_submission, slot == nullptr);
-  Region& region = m_parts.open_region(m_parts.require_live(spec.parent, "gets a part"), slot);
+  Region& region =
+      m_engine.parts().open_region(m_engine.parts().require_live(spec.parent, "gets a part"), slot);
   Admitted admitted = admit(spec, region, frame, slot);
-  m_parts.add_part(region, *admitted.task);
+  m_engine.parts().add_part(region, *admitted.task);
   if (region.waits_for_owner) --admitted.rest;
   return admitted;
 } catch (Parts::NotWithin const& wrong) {
-  throw m_parts.error_of(wrong, spec);
+  throw m_engine.parts().error_of(wrong, spec);
 }
 
 /// The task cannot start, nor its slot be reused, before this takes off what it began with.
-void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
-  changed(task, TaskState::pending);
+void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
+  m_engine.changed(task, TaskState::pending);
   if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
-    make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+    m_engine.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
 }
 
 /// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there
@@ -149,19 +162,19 @@ void Engine::publish(Task& task, std::int32_t rest, Frame* frame) {
 /// woken, and the kernel may put it in the place of one that is in the middle of a task. But when
 /// there is nothing to run, any room is enough: what those in flight wait for may be what this
 /// thread does next.
-void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
+void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
   constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
-  std::uint64_t const cap = *m_options.in_flight;
+  std::uint64_t const cap = *m_engine.options().in_flight;
   while (m_submitted.load(std::memory_order_relaxed) >= m_room_until) {
-    if (std::uint64_t const now = in_flight(); now < cap) {
+    if (std::uint64_t const now = m_engine.in_flight(); now < cap) {
       m_room_until =
           m_submitted.load(std::memory_order_relaxed) + std::min(cap - now, looked_ahead);
       return;
     }
     lock.unlock();
-    auto const is_room = [&] { return in_flight() < cap; };
+    auto const is_room = [&] { return m_engine.in_flight() < cap; };
     Condition const any_room = is_room;
-    m_waiting.wait_outside({[&] { return in_flight() <= cap / 4; }, &any_room});
+    m_engine.waiting().wait_outside({[&] { return m_engine.in_flight() <= cap / 4; }, &any_room});
     lock.lock();
   }
 }
@@ -169,7 +182,8 @@ void Engine::make_room(std::unique_lock<SubmissionLock>& lock) {
 /// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
 /// cannot start before it is published. The lock of the region is held, and that of the graph where
 /// there is no slot.
-Engine::Admitted Engine::admit(TaskSpec& spec, Region& region, Frame const* frame, Slot* slot) {
+Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame const* frame,
+                                       Slot* slot) {
   TaskNumbers::Block& ids = slot != nullptr ? slot->numbers : m_ids;
   TaskId above = region.newest;
   auto const comes_before = [&](TaskId other) {
@@ -217,7 +231,7 @@ Engine::Admitted Engine::admit(TaskSpec& spec, Region& region, Frame const* fram
 }
 
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
-FoundEntries Engine::find_entries(TaskSpec const& spec, Region& region, TaskId last) {
+FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last) {
   std::size_t const count = spec.accesses.size();
   FoundEntries found(count);
   Few<std::uint64_t> hashes(count);
@@ -248,7 +262,7 @@ FoundEntries Engine::find_entries(TaskSpec const& spec, Region& region, TaskId l
 }
 
 /// A task with its body and its properties, but without an id and accesses.
-Task& Engine::make_task(TaskSpec& spec, Slot* slot) {
+Task& Submission::make_task(TaskSpec& spec, Slot* slot) {
   Task& task = take_cell(slot);
   try {
     if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
@@ -276,7 +290,7 @@ Task& Engine::make_task(TaskSpec& spec, Slot* slot) {
   task.main_thread = spec.main_thread;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
-  task.keeps_body = spec.ops->may_be_kept && m_destructors.may_keep_body(task, spec);
+  task.keeps_body = spec.ops->may_be_kept && m_engine.destructors().may_keep_body(task, spec);
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   task.failure = nullptr;
@@ -323,8 +337,8 @@ class Answers {
 
 /// Enters the accesses of a task, and everything else that orders it. `found`: null where there are
 /// none. Returns the number of edges.
-std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
-                             FoundEntries const* found, Slot* slot) {
+std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& region,
+                                 FoundEntries const* found, Slot* slot) {
   std::int32_t edges = 0;
   // Before there is any edge: who demotes in another region looks at it without our lock.
   for (TaskHandle const& before : spec.after) task.need_extras().after.push_back(before.id);
@@ -348,8 +362,8 @@ std::int32_t Engine::connect(Task& task, TaskSpec const& spec, Region& region,
   return edges;
 }
 
-void Engine::connect_accesses(Task& task, TaskSpec const& spec, Region& region,
-                              FoundEntries const& found, std::int32_t& edges) {
+void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& region,
+                                  FoundEntries const& found, std::int32_t& edges) {
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
   // Most tasks find somebody in flight to come after, which says that the allocation is the one
@@ -380,7 +394,7 @@ void Engine::connect_accesses(Task& task, TaskSpec const& spec, Region& region,
 }
 
 /// States of accesses, and whether the task may exclude others.
-void Engine::note_special(Task& task, TaskSpec const& spec, FoundEntries const& found) {
+void Submission::note_special(Task& task, TaskSpec const& spec, FoundEntries const& found) {
   std::uint32_t noted = 0;
   for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
     if (found.of[k] == nullptr) continue;
@@ -390,15 +404,16 @@ void Engine::note_special(Task& task, TaskSpec const& spec, FoundEntries const& 
   }
 }
 
-void Engine::enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access) {
+void Submission::enter_special(Task& task, Region& region,
+                               FunctionRef<bool(LiveAccess)> after_access) {
   for (std::uint32_t k = 0; k < task.access_count; ++k)
     enter(task, task.access(k), task.id, region, after_access);
   for (std::uint32_t k = 0; k < task.access_count; ++k)
     task.access(k).generation = task.access(k).entry->generation;
 }
 
-void Engine::enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
-                   FunctionRef<bool(LiveAccess)> after_access) {
+void Submission::enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
+                       FunctionRef<bool(LiveAccess)> after_access) {
   if (access.state >= 0)
     region.table.enter(*access.entry, task.state_of(access), task, id, after_access);
   else
@@ -406,7 +421,7 @@ void Engine::enter(Task& task, TaskAccess const& access, TaskId id, Region& regi
 }
 
 /// A synchronizing task comes after all that are there, and those to come come after it.
-void Engine::synchronize(Task& task, Region& region, std::int32_t& edges) {
+void Submission::synchronize(Task& task, Region& region, std::int32_t& edges) {
   LiveAccess& barrier = region.barrier;
   if (task.synchronizing) {
     auto const order_after_live = [&](LiveAccess other) {
@@ -421,7 +436,7 @@ void Engine::synchronize(Task& task, Region& region, std::int32_t& edges) {
         if (id != 0 && !Pass::is_ticket(id) && other.region_kind == RegionKind::graph)
           order_after_live({&other, id});
       });
-      if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
+      if (FailurePtr const failure = m_failures.unreported()) Engine::inherit(task, failure);
     }
     if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time
       for (TaskId const id : region.recorded)
@@ -440,7 +455,8 @@ void Engine::synchronize(Task& task, Region& region, std::int32_t& edges) {
 /// Orders a task behind those whose tags ask for it. Tasks with one value of a tag are one class,
 /// so a rule is asked once for each value. A class whose members must keep their order is
 /// represented by its last one.
-void Engine::apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind) {
+void Submission::apply_rules(Task& task, Region& region,
+                             FunctionRef<bool(LiveAccess)> order_behind) {
   region.classes.resize(m_rules.size());
   for (std::size_t r = 0; r < m_rules.size(); ++r) {
     TagRule const& rule = m_rules[r];
@@ -476,7 +492,7 @@ void Engine::apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess
 
 /// False when there is nobody to wait for: it has demoted what the two had in common, only the
 /// record knows.
-bool Engine::record_edge(LiveAccess before, Task const& task, EdgeReason reason) {
+bool Submission::record_edge(LiveAccess before, Task const& task, EdgeReason reason) {
   m_recorder->edge(before.id, task.id, reason, before.task == nullptr);
   return before.task != nullptr;
 }
@@ -487,14 +503,15 @@ bool Engine::record_edge(LiveAccess before, Task const& task, EdgeReason reason)
 /// Memory order: that the other is done is read with acquire order or under its lock, so `task`,
 /// published after this, happens after the other's body. Else the edge's decrement of `unfinished`
 /// orders the two.
-bool Engine::order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges) {
+bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason,
+                             std::int32_t& edges) {
   assert(before.id < task.id);
   if (m_recorder && !record_edge(before, task, reason)) return true;
   Task& other = *before.task;
   if (other.live_id.load(std::memory_order_acquire) == before.id) {
     std::lock_guard const lock(other.lock);
     if (other.live_id.load(std::memory_order_relaxed) == before.id) {
-      if (task.asynchronous && trigger_between(other, task) == Trigger::launch) {
+      if (task.asynchronous && Engine::trigger_between(other, task) == Trigger::launch) {
         task.device_predecessors.push_back({&other, before.id});
         if (other.launched) return true;
       }
@@ -507,7 +524,7 @@ bool Engine::order_after(LiveAccess before, Task& task, EdgeReason reason, std::
   }
   if (!m_failures.any()) return false;
   FailurePtr const failure = m_failures.poisons(before.id);
-  if (failure != nullptr) inherit(task, failure);
+  if (failure != nullptr) Engine::inherit(task, failure);
   return failure != nullptr;
 }
 

@@ -196,7 +196,7 @@ class EngineOf {
 
 TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
   check_after(spec, graph.m_control, graph.m_generation);
-  return graph.engine().submit(std::move(spec));
+  return graph.engine().submission().submit(std::move(spec));
 }
 
 Plan GraphAccess::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
@@ -222,8 +222,8 @@ TaskHandle GraphAccess::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
   if (!spec.after.empty()) check_after(spec, owner.control, owner.generation);
   spec.parent = owner;
   if (Engine* const here = Engine::running_here(owner.control, owner.generation))
-    return here->submit(std::move(spec));
-  return EngineOf(owner)->submit(std::move(spec));
+    return here->submission().submit(std::move(spec));
+  return EngineOf(owner)->submission().submit(std::move(spec));
 }
 void GraphAccess::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
   EngineOf(self)->demotions().demote(self, to);
@@ -284,7 +284,7 @@ Impl::Engine& TaskGraph::engine() const {
 }
 
 void TaskGraph::add(Impl::TagRule&& rule) {
-  engine().add_rule(std::move(rule));
+  engine().submission().add_rule(std::move(rule));
 }
 Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
   return Impl::GraphAccess::record(*this, std::move(label), body);

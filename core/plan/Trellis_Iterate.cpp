@@ -102,7 +102,7 @@ TaskHandle Passes::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
     }
   if (!handle.valid()) {
     submit_collected(&pass);
-    return m_engine.submit_now(std::move(spec));
+    return m_engine.submission().submit_now(std::move(spec));
   }
   if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(m_engine) == nullptr)
     m_engine.destructors().destroy_kept_of_workers();
@@ -122,7 +122,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
     pass.recorded->prepare(spec);
   }
   pass.tasks.reserve(place + 1);
-  Task& task = m_engine.make_task(spec);
+  Task& task = m_engine.submission().make_task(spec);
   if (!known) pass.recorded->add(task, spec);
   task.id = pass.ticket_of(place);
   task.ticket.store(task.id, std::memory_order_release);
@@ -166,7 +166,7 @@ std::shared_ptr<PassPlan> Passes::plan_of(Pass& pass, PassMemory& memory) {
 /// A collected task gets its id, and with it its place in the order of submission. The submission
 /// lock is held.
 void Passes::number(Task& task) {
-  task.id = m_engine.take_id();
+  task.id = m_engine.submission().take_id();
   task.ticket_for.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);
   if (replays_plan(task))
@@ -204,9 +204,9 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   Quiet const until_published;
   {
     std::unique_lock lock(m_submission);
-    if (frame == nullptr) m_engine.make_room(lock);
+    if (frame == nullptr) m_engine.submission().make_room(lock);
     if (!pass.collects) return false;
-    Engine::Admitted const admitted = m_engine.admit(spec, m_root, frame);
+    Submission::Admitted const admitted = m_engine.submission().admit(spec, m_root, frame);
     whole = admitted.task;
     rest = admitted.rest;
     region->owner = whole;
@@ -223,12 +223,12 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     whole->inner = std::move(region);
     whole->is_split = true;
     // The parts that are launched as a graph are complete with it.
-    if (!as_graph) m_engine.count_submitted(parts.size());
+    if (!as_graph) m_engine.submission().count_submitted(parts.size());
     collects_no_more(pass);
   }
   if (m_engine.is_watched())
     for (Task const* part : parts) m_engine.changed(*part, TaskState::pending);
-  m_engine.publish(*whole, rest, frame);
+  m_engine.submission().publish(*whole, rest, frame);
   return true;
 }
 
@@ -280,17 +280,19 @@ void Passes::admit_collected(Pass& pass, std::vector<Unpublished>& admitted) {
       requests.push_back({access.entry->area, access.mode, access.entry->resource, &resource_ops});
     TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
     spec.accesses = requests;
-    FoundEntries const found = m_engine.find_entries(spec, m_root, m_engine.next_id() - 1);
+    FoundEntries const found =
+        m_engine.submission().find_entries(spec, m_root, m_engine.submission().next_id() - 1);
     number(task);
-    m_engine.count_submitted(1);
+    m_engine.submission().count_submitted(1);
     admitted.push_back(
-        {&task, Task::being_submitted - m_engine.connect(task, spec, m_root, &found)});
+        {&task, Task::being_submitted - m_engine.submission().connect(task, spec, m_root, &found)});
   }
 }
 
 void Passes::publish(std::vector<Unpublished> const& admitted) {
   Frame* const frame = Frame::of(m_engine);
-  for (Unpublished const& each : admitted) m_engine.publish(*each.task, each.rest, frame);
+  for (Unpublished const& each : admitted)
+    m_engine.submission().publish(*each.task, each.rest, frame);
 }
 
 void Passes::submit_collected(Pass* pass) {

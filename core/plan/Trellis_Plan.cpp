@@ -79,7 +79,7 @@ std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
 /// A task of a plan: never complete while that is there. `index`: its place in the plan. The
 /// submission lock is held.
 Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
-  Task& task = m_engine.make_task(spec);
+  Task& task = m_engine.submission().make_task(spec);
   task.id = ++m_last_recorded;
   task.plan_owner.store(plan.owner, std::memory_order_relaxed);
   task.live_id.store(task.id, std::memory_order_release);
@@ -104,7 +104,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
                                               "tasks of the same plan, or tasks "
                                               "that are in no plan, can be named");
   Region& region = *plan.owner->inner;
-  FoundEntries const found = m_engine.find_entries(spec, region, m_last_recorded);
+  FoundEntries const found = m_engine.submission().find_entries(spec, region, m_last_recorded);
   plan.tasks.reserve(plan.tasks.size() + 1);
   Task& task = make_recorded(spec, plan, plan.tasks.size());
   plan.tasks.push_back(&task);
@@ -116,8 +116,8 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
 
   for (std::size_t k = 0; k < spec.accesses.size(); ++k)
     if (found.of[k] != nullptr) task.add_access({found.of[k], spec.accesses[k].mode});
-  if (found.is_special) Engine::note_special(task, spec, found);
-  m_engine.enter_special(task, region, [&](LiveAccess before) {
+  if (found.is_special) Submission::note_special(task, spec, found);
+  m_engine.submission().enter_special(task, region, [&](LiveAccess before) {
     return order_recorded(recording, *before.task, task, EdgeReason::access);
   });
   // Which exclusive accesses meet in one group differs from round to round.
@@ -135,7 +135,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   if (!m_rules.empty()) {
     for (TagRule const& rule : m_rules)
       if (rule.constraint != Constraint::exclusive) plan.rounds_overlap = false;
-    m_engine.apply_rules(task, region, [&](LiveAccess before) {
+    m_engine.submission().apply_rules(task, region, [&](LiveAccess before) {
       return order_recorded(recording, *before.task, task, EdgeReason::rule);
     });
   }
@@ -247,7 +247,7 @@ void Plans::finish(PlanRecording& recording) {
     for (Task* task : plan.tasks) {  // once more, as if it were submitted again
       TaskId const id = ++m_last_recorded;
       task->for_each_access([&](TaskAccess const& access) {
-        Engine::enter(*task, access, id, region, [&](LiveAccess before) {
+        Submission::enter(*task, access, id, region, [&](LiveAccess before) {
           if (before.id <= last_of_round) add(*before.task, *task);
           return true;
         });

@@ -40,7 +40,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   spec.accesses = plan->requests;
   spec.after = plan->after;
   spec.replays = plan.get();
-  if (is_recorded) return m_engine.submit(std::move(spec));
+  if (is_recorded) return m_engine.submission().submit(std::move(spec));
   return submit_pending(*plan, std::move(spec));
 }
 
@@ -48,7 +48,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
 TaskHandle Plans::submit_pending(PlanState& plan, TaskSpec&& spec) {
   add_pending(plan, 1);
   try {
-    return m_engine.submit(std::move(spec));
+    return m_engine.submission().submit(std::move(spec));
   } catch (...) {
     add_pending(plan, -1);
     throw;
@@ -153,7 +153,7 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
   TaskId before = 0;
   {
     std::lock_guard const lock(m_submission);
-    before = m_engine.take_ids(rounds * count);
+    before = m_engine.submission().take_ids(rounds * count);
     if (m_recorder)
       for (std::uint64_t round = 0; round < rounds; ++round)
         for (Task* task : plan.tasks) {

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SUBMISSION_HPP
+#define TRELLIS_IMPL_SUBMISSION_HPP
+
+#include <Trellis_Graph.hpp>
+#include <Trellis_Tag.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <engine/Trellis_FoundEntries.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Region.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+#include <task/Trellis_TaskNumbers.hpp>
+#include <threads/Trellis_Unlocked.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+namespace trellis::Impl {
+
+class DeviceTasks;
+class Engine;
+class FailureLog;
+struct Frame;
+class MainQueue;
+class Recorder;
+struct Slot;
+class TaskSlab;
+struct TaskSpec;
+class Workers;
+
+/// A task's way from a call of `parallel_for` to a node with its edges: its cell, its id, its
+/// entries in the table of its region, and its place in the order of submission.
+class Submission {
+ public:
+  Submission(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
+             Recorder* recorder, DeviceTasks& device_tasks, MainQueue& main, Workers& workers,
+             std::mutex& serial_mutex, bool serial)
+      : m_engine(engine),
+        m_submission(submission),
+        m_slab(slab),
+        m_failures(failures),
+        m_recorder(recorder),
+        m_device_tasks(device_tasks),
+        m_main(main),
+        m_workers(workers),
+        m_serial_mutex(serial_mutex),
+        m_serial(serial),
+        m_numbers(recorder != nullptr || serial),
+        m_root(slab, failures, recorder != nullptr) {
+    m_root.kind = RegionKind::graph;
+  }
+  Submission(Submission const&) = delete;
+  Submission& operator=(Submission const&) = delete;
+
+  /// Adds a task. May run other tasks first, when too many are in flight.
+  TaskHandle submit(TaskSpec&& spec);
+  TaskHandle submit_now(TaskSpec&& spec);
+  /// Throws when a task has been submitted.
+  void add_rule(TagRule&& rule);
+
+  // Of tasks that are not counted by the slot of the thread that submits them.
+  [[nodiscard]] std::uint64_t submitted() const {
+    return m_submitted.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t edges() const { return m_edges.load(std::memory_order_relaxed); }
+
+  /// Guarded by the graph's lock: the region of the tasks that are parts of none.
+  [[nodiscard]] Region& root() { return m_root; }
+  [[nodiscard]] std::deque<TagRule> const& rules() const { return m_rules; }
+  /// So many ids in a row, for runs of recorded tasks. Returns the one before them.
+  TaskId take_ids(std::uint64_t count) { return m_numbers.take(count); }
+  /// Of the next task of the root region. The graph's lock is held.
+  [[nodiscard]] TaskId next_id() { return m_numbers.peek(m_ids, m_root.newest); }
+  TaskId take_id() {
+    m_root.newest = next_id();
+    ++m_ids.next;
+    return m_root.newest;
+  }
+  /// The graph's lock is held.
+  void count_submitted(std::uint64_t tasks) {
+    m_submitted.store(m_submitted.load(std::memory_order_relaxed) + tasks,
+                      std::memory_order_release);
+  }
+
+  // In those from make_room on the submission lock is held.
+  void publish(Task& task, std::int32_t rest, Frame* frame);
+  void make_room(std::unique_lock<SubmissionLock>& lock);
+  struct Admitted {
+    Task* task;
+    std::int32_t rest;  ///< to be taken off its count
+  };
+  Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Slot* slot = nullptr);
+  FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
+  Task& make_task(TaskSpec& spec, Slot* slot = nullptr);
+  std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,
+                       Slot* slot = nullptr);
+  static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
+  void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
+  static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
+                    FunctionRef<bool(LiveAccess)> after_access);
+  void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
+
+ private:
+  // In those from record_edge on the submission lock is held.
+  TaskHandle submit_after(TaskSpec&& spec);
+  TaskHandle submit_task(TaskSpec&& spec);
+  TaskHandle submit_part(TaskSpec&& spec);
+  TaskHandle submit_part_after(TaskSpec&& spec);
+  Admitted admit_part(TaskSpec& spec, Frame const* frame);
+  void publish_new(Task& task, std::int32_t rest, Frame* frame);
+  void connect_accesses(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
+                        std::int32_t& edges);
+  [[nodiscard]] Task& take_cell(Slot* slot);
+  bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
+  void synchronize(Task& task, Region& region, std::int32_t& edges);
+  bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
+
+  Engine& m_engine;
+  SubmissionLock& m_submission;
+  TaskSlab& m_slab;
+  FailureLog& m_failures;
+  Recorder* const m_recorder;  ///< null: does not record
+  DeviceTasks& m_device_tasks;
+  MainQueue& m_main;
+  Workers& m_workers;
+  std::mutex& m_serial_mutex;
+  bool const m_serial;
+  std::deque<TagRule> m_rules;  ///< does not change once there are tasks
+
+  // Apart from what those who submit parts only read.
+  alignas(64) TaskNumbers m_numbers;
+  alignas(64) Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
+  // Of tasks that are not counted by the slot of the thread that submits them; written under
+  // m_submission.
+  std::atomic<std::uint64_t> m_submitted{0};
+  std::atomic<std::uint64_t> m_edges{0};
+  TaskNumbers::Block m_ids;        ///< guarded by m_submission
+  std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
+};
+
+}  // namespace trellis::Impl
+
+#endif
