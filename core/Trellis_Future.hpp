@@ -24,7 +24,7 @@ struct FutureState {
   FailurePtr failure;
 };
 
-struct FutureAccess;
+struct FutureDoor;
 
 }  // namespace Impl
 
@@ -69,7 +69,7 @@ class Future {
   }
 
  private:
-  friend struct Impl::FutureAccess;
+  friend struct Impl::FutureDoor;
   void require_valid() const {
     if (!valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
   }
@@ -99,7 +99,7 @@ class Future<void> {
   }
 
  private:
-  friend struct Impl::FutureAccess;
+  friend struct Impl::FutureDoor;
   void require_valid() const {
     if (!valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
   }
@@ -108,7 +108,7 @@ class Future<void> {
 
 namespace Impl {
 
-struct FutureAccess {
+struct FutureDoor {
   template <class T>
   static TaskHandle handle(Future<T> const& future) {
     return future.m_handle;

@@ -48,7 +48,7 @@ class ReadyTask {
 /// once. The engine handles exclusion and tasks bound to the main thread; a policy sees only tasks
 /// that may run now, anywhere.
 ///
-/// A slot stands for a thread that runs tasks; slot -1 is a thread that does not (it only submits).
+/// A seat stands for a thread that runs tasks; seat -1 is a thread that does not (it only submits).
 class SchedulingPolicy {
  public:
   SchedulingPolicy() = default;
@@ -57,24 +57,24 @@ class SchedulingPolicy {
   virtual ~SchedulingPolicy() = default;
 
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Called once for each graph, before anything else, when the policy is empty. All later slot
-  /// numbers are below `slots`.
-  virtual void start(int slots) = 0;
-  /// `task` became ready when it was submitted from this slot.
-  virtual void push(ReadyTask task, int slot) = 0;
-  /// A task that ran on this slot made these ready, in order of submission (never empty). Returns
-  /// the one that the slot should run at once, or nothing.
-  virtual ReadyTask finished(std::span<ReadyTask const> ready, int slot) = 0;
-  /// A task for this slot to run, or nothing.
-  virtual ReadyTask pop(int slot) = 0;
-  /// A task for which `wanted` returns true, or nothing. A task on this slot waits for it, and its
+  /// Called once for each graph, before anything else, when the policy is empty. All later seat
+  /// numbers are below `seats`.
+  virtual void start(int seats) = 0;
+  /// `task` became ready when it was submitted from this seat.
+  virtual void push(ReadyTask task, int seat) = 0;
+  /// A task that ran on this seat made these ready, in order of submission (never empty). Returns
+  /// the one that the seat should run at once, or nothing.
+  virtual ReadyTask finished(std::span<ReadyTask const> ready, int seat) = 0;
+  /// A task for this seat to run, or nothing.
+  virtual ReadyTask pop(int seat) = 0;
+  /// A task for which `wanted` returns true, or nothing. A task on this seat waits for it, and its
   /// thread would run it meanwhile. A policy may miss one, or always return nothing; then the
   /// thread sleeps, and another one runs the awaited task. `wanted` is quick and may be called
   /// under the policy's locks.
-  virtual ReadyTask pop_wanted(int /*slot*/, Impl::FunctionRef<bool(ReadyTask)> /*wanted*/) {
+  virtual ReadyTask pop_wanted(int /*seat*/, Impl::FunctionRef<bool(ReadyTask)> /*wanted*/) {
     return {};
   }
-  /// True when no slot would get a task. The engine puts threads to sleep on this answer: a call
+  /// True when no seat would get a task. The engine puts threads to sleep on this answer: a call
   /// that starts after a `push` has returned must see the pushed task, also across threads
   /// (sequentially consistent).
   [[nodiscard]] virtual bool empty() const = 0;
@@ -84,9 +84,9 @@ class SchedulingPolicy {
   bool m_serves_a_graph = false;  ///< for the engine, which uses it atomically
 };
 
-/// The default. Each slot has its own double-ended queue. A finished task's first ready successor
-/// stays on its slot; the others run there last in, first out; idle slots steal the oldest.
-/// Submitted tasks go to a shared queue from which slots take batches. Positive priorities go
+/// The default. Each seat has its own double-ended queue. A finished task's first ready successor
+/// stays on its seat; the others run there last in, first out; idle seats steal the oldest.
+/// Submitted tasks go to a shared queue from which seats take batches. Positive priorities go
 /// first, negative ones last.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_work_stealing_policy();
 

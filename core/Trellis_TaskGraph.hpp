@@ -25,7 +25,7 @@ namespace trellis {
 namespace Impl {
 class Engine;
 struct GraphControl;
-struct GraphAccess;
+struct GraphDoor;
 }  // namespace Impl
 
 /// How a graph runs. An option that is not set here is taken from the environment, else from the
@@ -188,7 +188,7 @@ class TaskGraph {
   [[nodiscard]] Trace trace() const;
 
  private:
-  friend struct Impl::GraphAccess;
+  friend struct Impl::GraphDoor;
   [[nodiscard]] Impl::Engine& engine() const;
   void add(Impl::TagRule&& rule);
   Plan make_plan(Label&& label, Impl::FunctionRef<void()> body);

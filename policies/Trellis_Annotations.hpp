@@ -218,7 +218,7 @@ struct After : Impl::Property {
 /// The task runs after these tasks are complete.
 template <class... T>
 After<sizeof...(T)> after(Future<T> const&... futures) {
-  return {{}, {Impl::FutureAccess::handle(futures)...}};
+  return {{}, {Impl::FutureDoor::handle(futures)...}};
 }
 
 /// A user-defined property, see `TaskGraph::add_rule`.

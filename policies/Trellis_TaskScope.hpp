@@ -3,7 +3,7 @@
 #define TRELLIS_TASKSCOPE_HPP
 
 #include <Trellis_ResourcePolicy.hpp>
-#include <graph/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace trellis {
 
 namespace Impl {
-struct ScopeAccess;
+struct ScopeDoor;
 }  // namespace Impl
 
 /// A task, as its own body sees it:
@@ -47,7 +47,7 @@ class TaskScope {
   /// the stack of this task; when none are left for it, it sleeps and another thread takes its
   /// place. Throws `Error` when one of them failed; this task then fails as well, whether or not
   /// the exception is caught.
-  void wait() { Impl::GraphAccess::wait_for_parts(m_self); }
+  void wait() { Impl::GraphDoor::wait_for_parts(m_self); }
 
   /// From here on this task makes only these accesses where its accesses were wider: each one must
   /// lie within one access that the task has. All those given that lie within an access replace it.
@@ -65,9 +65,8 @@ class TaskScope {
     auto const gives_up = std::stable_partition(
         requests.begin(), requests.end(),
         [](Impl::AccessRequest const& request) { return request.mode != Mode::none; });
-    if (gives_up != requests.begin())
-      Impl::GraphAccess::demote(m_self, {requests.begin(), gives_up});
-    if (gives_up != requests.end()) Impl::GraphAccess::release(m_self, {gives_up, requests.end()});
+    if (gives_up != requests.begin()) Impl::GraphDoor::demote(m_self, {requests.begin(), gives_up});
+    if (gives_up != requests.end()) Impl::GraphDoor::release(m_self, {gives_up, requests.end()});
   }
 
   /// From here on this task does not access these Views and Tokens: it gives up every access whose
@@ -85,21 +84,21 @@ class TaskScope {
     static_assert(Impl::is_resource_v<R>, "Trellis: local takes a View or a Token");
     for (Impl::AccessRequest const& request :
          Impl::requests_of(Impl::Access<Mode::write, R const&>{resource}))
-      Impl::GraphAccess::add_local(m_self, request);
+      Impl::GraphDoor::add_local(m_self, request);
     return resource;
   }
 
  private:
-  friend struct Impl::ScopeAccess;
+  friend struct Impl::ScopeDoor;
   explicit TaskScope(Impl::TaskHandle const& self) : m_self(self) {}
   Impl::TaskHandle m_self;
 };
 
 namespace Impl {
 
-struct ScopeAccess {
+struct ScopeDoor {
   static TaskHandle const& handle(TaskScope const& scope) { return scope.m_self; }
-  static TaskScope running() { return TaskScope(GraphAccess::running()); }
+  static TaskScope running() { return TaskScope(GraphDoor::running()); }
   static TaskScope make(TaskHandle const& self) { return TaskScope(self); }
 };
 
@@ -116,11 +115,10 @@ template <class Split>
 bool refine(Future<void> const& task, Split&& split) {
   static_assert(std::is_invocable_v<Split&, TaskScope&>,
                 "Trellis: refine(task, split) calls split with a TaskScope&");
-  return Impl::GraphAccess::refine(Impl::FutureAccess::handle(task),
-                                   [&](Impl::TaskHandle const& self) {
-                                     TaskScope scope = Impl::ScopeAccess::make(self);
-                                     split(scope);
-                                   });
+  return Impl::GraphDoor::refine(Impl::FutureDoor::handle(task), [&](Impl::TaskHandle const& self) {
+    TaskScope scope = Impl::ScopeDoor::make(self);
+    split(scope);
+  });
 }
 
 }  // namespace trellis

@@ -91,8 +91,7 @@ struct AreaEntry {
   std::vector<Loose> loose;
 };
 
-/// Derives dependencies from accesses. Used by one thread at a time, under the graph's submission
-/// lock.
+/// Derives dependencies from accesses. Used by one thread at a time, under the lock of its region.
 ///
 /// An access to an area met before costs one hash look-up, the members of its groups, and those of
 /// the overlapping areas, which are known from the first time. A new area asks the resource's index

@@ -36,18 +36,18 @@ bool DeviceTasks::may_be_launched(Task const& task) const {
   return frame == nullptr || !frame->task.asynchronous;
 }
 
-void DeviceTasks::launch(Task& first, Slot& slot) {
+void DeviceTasks::launch(Task& first, Seat& seat) {
   std::vector<Task*> ready;
-  launch_one(first, slot, ready);
+  launch_one(first, seat, ready);
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_engine.changed(task, TaskState::ready);
     if (task.exclusive && !m_exclusion.acquire(task)) continue;
     if (launches_here(task))
-      launch_one(task, slot, ready);
+      launch_one(task, seat, ready);
     else
-      m_engine.push(task, &slot);
+      m_engine.push(task, &seat);
   }
 }
 
@@ -61,13 +61,13 @@ void DeviceTasks::inherit_on_device(Task& task) {
 }
 
 /// `ready` gets its successors that wait for nothing else.
-void DeviceTasks::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) {
+void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) {
   inherit_on_device(task);
-  if (task.failure != nullptr) return m_engine.push(task, &slot);
+  if (task.failure != nullptr) return m_engine.push(task, &seat);
   try {
     task.state.store(TaskState::running, std::memory_order_relaxed);
     m_engine.changed(task, TaskState::running);
-    Frame const frame(m_engine, slot, task);
+    Frame const frame(m_engine, seat, task);
     m_streams.launch(
         task, m_threads_per_worker,
         [&](void* instance) { task.ops->run(task.body, instance, task.label); },
@@ -91,10 +91,10 @@ void DeviceTasks::launch_one(Task& task, Slot& slot, std::vector<Task*>& ready) 
         });
   } catch (...) {  // nothing has been launched
     task.failure = m_engine.current_failure(task);
-    if (slot.number < 0)
-      m_engine.push(task, &slot);
-    else if (Task* const next = m_engine.complete(task, slot, TaskState::failed, slot.number))
-      m_engine.push(*next, &slot);
+    if (seat.number < 0)
+      m_engine.push(task, &seat);
+    else if (Task* const next = m_engine.complete(task, seat, TaskState::failed, seat.number))
+      m_engine.push(*next, &seat);
   }
 }
 
@@ -103,10 +103,10 @@ void DeviceTasks::polls_no_more() {
   if (m_streams.busy()) m_workers.ready_added();
 }
 
-bool DeviceTasks::poll(Slot& slot) {
+bool DeviceTasks::poll(Seat& seat) {
   // A device with a clock of its own goes on when the host waits: what happens must not depend on
   // how fast a thread submits.
-  bool const somebody_waits = slot.waits || m_workers.anyone_waits();
+  bool const somebody_waits = seat.waits || m_workers.anyone_waits();
   if (!somebody_waits && m_streams.has_own_clock()) return false;
   if (!m_poller.begin() || !m_poller.is_due()) return false;
   ++t_quiet_locks;
@@ -116,12 +116,12 @@ bool DeviceTasks::poll(Slot& slot) {
   while (m_poller.is_here() && m_streams.next_retired(retired)) {
     any = true;
     if (retired.failure != nullptr)
-      complete_failed(retired, slot);
+      complete_failed(retired, seat);
     else
-      complete_passed(retired, slot);
+      complete_passed(retired, seat);
   }
   Task* nothing = nullptr;
-  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(slot, nothing);
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, nothing);
   if (!any) {
     m_poller.found_nothing();
     if (somebody_waits) m_streams.host_is_idle();
@@ -131,12 +131,12 @@ bool DeviceTasks::poll(Slot& slot) {
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
   if (!m_streams.busy()) {
     stop_polling();
-    if (Frame::top == nullptr) m_destructors.destroy_kept_of_devices(slot);
+    if (Frame::top == nullptr) m_destructors.destroy_kept_of_devices(seat);
   }
   return any;
 }
 
-void DeviceTasks::complete_passed(AsyncStreams::Retired const& passed, Slot& slot) {
+void DeviceTasks::complete_passed(AsyncStreams::Retired const& passed, Seat& seat) {
   Task& task = *passed.task;
   TaskState state = TaskState::done;
   inherit_on_device(task);
@@ -157,13 +157,13 @@ void DeviceTasks::complete_passed(AsyncStreams::Retired const& passed, Slot& slo
   if (m_recorder && passed.finished_ns != 0)
     m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
   if (Task* const next =
-          m_engine.complete(task, slot, state, m_workers.max_slots() + passed.stream))
-    m_engine.push(*next, &slot);
+          m_engine.complete(task, seat, state, m_workers.max_seats() + passed.stream))
+    m_engine.push(*next, &seat);
 }
 
 /// The device has failed. It does not say in which task, so it is the first one of the stream that
 /// is not known to have passed; nobody knows what those behind it have done.
-void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Slot& slot) {
+void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Seat& seat) {
   Task& task = *failed.task;
   std::string& first = failed.failure->first;
   FailurePtr failure;
@@ -177,8 +177,8 @@ void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Slot& slo
   if (first.empty()) first = failure->origin_text;
   Engine::inherit(task, failure);
   if (Task* const next =
-          m_engine.complete(task, slot, TaskState::failed, m_workers.max_slots() + failed.stream))
-    m_engine.push(*next, &slot);
+          m_engine.complete(task, seat, TaskState::failed, m_workers.max_seats() + failed.stream))
+    m_engine.push(*next, &seat);
 }
 
 }  // namespace trellis::Impl

@@ -46,19 +46,19 @@ class DeviceTasks {
     return task.asynchronous && may_be_launched(task);
   }
   /// Launches a task, and then those that have only waited for its launch, and so on.
-  void launch(Task& first, Slot& slot);
+  void launch(Task& first, Seat& seat);
 
   [[nodiscard]] bool busy() const { return m_streams.busy(); }
-  /// Could the slot's thread find something by polling?
-  [[nodiscard]] bool may_be_polled(Slot const& slot) const {
+  /// Could the seat's thread find something by polling?
+  [[nodiscard]] bool may_be_polled(Seat const& seat) const {
     if (!m_streams.busy()) return false;
-    if (!slot.waits && m_streams.has_own_clock() && !m_workers.anyone_waits()) return false;
+    if (!seat.waits && m_streams.has_own_clock() && !m_workers.anyone_waits()) return false;
     return m_poller.may_be_here();
   }
   /// Completes what has passed on the streams; false: nothing. What has been found is in the
   /// streams' keeping until its turn comes, so where code of the user's waits meanwhile another
   /// thread completes the rest.
-  bool poll(Slot& slot);
+  bool poll(Seat& seat);
   void stop_polling() {
     if (m_poller.is_here()) polls_no_more();
   }
@@ -66,10 +66,10 @@ class DeviceTasks {
  private:
   [[nodiscard]] bool may_be_launched(Task const& task) const;
   void polls_no_more();
-  void launch_one(Task& task, Slot& slot, std::vector<Task*>& ready);
+  void launch_one(Task& task, Seat& seat, std::vector<Task*>& ready);
   void inherit_on_device(Task& task);
-  void complete_passed(AsyncStreams::Retired const& passed, Slot& slot);
-  void complete_failed(AsyncStreams::Retired const& failed, Slot& slot);
+  void complete_passed(AsyncStreams::Retired const& passed, Seat& seat);
+  void complete_failed(AsyncStreams::Retired const& failed, Seat& seat);
 
   Engine& m_engine;
   Exclusion& m_exclusion;

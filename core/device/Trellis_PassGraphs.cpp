@@ -48,7 +48,7 @@ void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label
   if (captured) return graph.space->launch_graph(instance, graph.one.handle);
   plan->has_graph.store(false, std::memory_order_relaxed);
   for (Task* part : parts) {
-    Frame const frame(graphs->m_engine, Engine::no_slot(), *part);
+    Frame const frame(graphs->m_engine, Engine::no_seat(), *part);
     part->ops->run(part->body, instance, part->label);
   }
 }
@@ -101,12 +101,12 @@ void PlanGraphs::destroy_pass_graph(void* body) noexcept {
 
 /// The graph has passed, or will not be launched.
 void PlanGraphs::end_parts(std::vector<Task*> const& parts) {
-  Slot& slot = m_engine.own_slot();
+  Seat& seat = m_engine.own_seat();
   bool anyone_waits = false;
   bool too_many = false;
   for (Task* part : parts) {
     bool const keeps_body = part->keeps_body && part->failure == nullptr;
-    if (!keeps_body) m_engine.destructors().destroy_body(*part, slot);
+    if (!keeps_body) m_engine.destructors().destroy_body(*part, seat);
     part->failure = nullptr;
     {
       std::lock_guard const lock(part->lock);
@@ -114,13 +114,13 @@ void PlanGraphs::end_parts(std::vector<Task*> const& parts) {
       anyone_waits = anyone_waits || part->has_waiter;
     }
     if (keeps_body) {
-      too_many = !m_engine.destructors().keep_body(*part, slot) || too_many;
+      too_many = !m_engine.destructors().keep_body(*part, seat) || too_many;
     } else {
       part->free_body();
       m_slab.recycle_chain(part, part);
     }
   }
-  if (too_many) m_engine.destructors().destroy_kept_of_devices(slot);
+  if (too_many) m_engine.destructors().destroy_kept_of_devices(seat);
   if (anyone_waits) m_workers.wake_waiters();
 }
 

@@ -10,8 +10,8 @@ namespace trellis::Impl {
 /// Which thread asks the devices how far they are: one at a time, and not all the time, as each
 /// question may keep a thread that launches from the device's driver.
 ///
-/// It is the thread, not its slot, that polls: what it completes is given to code of the user's
-/// (the end of a functor), which may wait, and then the thread works on in another slot.
+/// It is the thread, not its seat, that polls: what it completes is given to code of the user's
+/// (the end of a functor), which may wait, and then the thread works on in another seat.
 class Poller {
  public:
   using Clock = std::chrono::steady_clock;

@@ -85,9 +85,9 @@ void Demotions::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demoti
     apply(task, demotion, ready, granted);
   }
   Frame* const frame = Frame::of(m_engine);
-  Slot* const slot = frame != nullptr ? &frame->slot : nullptr;
-  for (Task* other : granted) m_engine.push(*other, slot);
-  for (Task* other : ready) m_engine.make_ready(*other, slot);
+  Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
+  for (Task* other : granted) m_engine.push(*other, seat);
+  for (Task* other : ready) m_engine.make_ready(*other, seat);
 }
 
 void Demotions::demote(TaskHandle const& self, std::span<AccessRequest const> to) {

@@ -33,26 +33,26 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
   return task.asynchronous || bytes <= little;
 }
 
-void Destructors::destroy_body_in_frame(Task& task, Slot& slot) {
-  Frame const frame(m_engine, slot, task, Frame::What::destroys);
+void Destructors::destroy_body_in_frame(Task& task, Seat& seat) {
+  Frame const frame(m_engine, seat, task, Frame::What::destroys);
   task.ops->destroy(task.body);
 }
 
-void Destructors::destroy_extras(Task& task, Slot& slot, Task*& next) {
+void Destructors::destroy_extras(Task& task, Seat& seat, Task*& next) {
   TaskExtras objects;
   {
     std::lock_guard const lock(m_submission);
     objects.states.swap(task.extras->states);
     objects.tags.swap(task.extras->tags);
   }
-  Holding const holding(slot, next);
-  Frame const frame(m_engine, slot, task, Frame::What::destroys);
+  Holding const holding(seat, next);
+  Frame const frame(m_engine, seat, task, Frame::What::destroys);
   objects = {};
 }
 
-void Destructors::destroy_put_aside_on(Slot& slot, Task*& in_hand) {
-  Holding const holding(slot, in_hand);
-  Frame const frame(m_engine, slot, m_nobody, Frame::What::destroys);
+void Destructors::destroy_put_aside_on(Seat& seat, Task*& in_hand) {
+  Holding const holding(seat, in_hand);
+  Frame const frame(m_engine, seat, m_nobody, Frame::What::destroys);
   destroy_put_aside();
 }
 
@@ -83,13 +83,13 @@ struct Destructors::Destroyer {
 };
 thread_local Destructors::Destroyer* Destructors::Destroyer::top = nullptr;
 
-void Destructors::destroy_kept(Slot& slot, Slot& on) {
-  if (slot.kept.empty()) return;
+void Destructors::destroy_kept(Seat& seat, Seat& on) {
+  if (seat.kept.empty()) return;
   Destroyer const counted(*this);
-  if (Task* const first = slot.kept.take()) destroy_bodies(first, on);
+  if (Task* const first = seat.kept.take()) destroy_bodies(first, on);
 }
 
-void Destructors::destroy_kept_of_devices(Slot& on) {
+void Destructors::destroy_kept_of_devices(Seat& on) {
   if (m_kept_of_devices.empty()) return;
   Destroyer const counted(*this);
   Task* first = nullptr;
@@ -101,8 +101,8 @@ void Destructors::destroy_kept_of_devices(Slot& on) {
 }
 
 void Destructors::destroy_kept_of_workers() {
-  Slot& on = m_engine.own_slot();
-  for (int k = 0; k < m_workers.slot_count(); ++k) destroy_kept(m_workers.slot(k), on);
+  Seat& on = m_engine.own_seat();
+  for (int k = 0; k < m_workers.seat_count(); ++k) destroy_kept(m_workers.seat(k), on);
 }
 
 /// True when no other thread destroys bodies of tasks that are done.
@@ -112,7 +112,7 @@ bool Destructors::others_have_destroyed() const {
 
 void Destructors::destroy_kept() {
   destroy_kept_of_workers();
-  destroy_kept_of_devices(m_engine.own_slot());
+  destroy_kept_of_devices(m_engine.own_seat());
   // A functor's destructor may wait for a task.
   m_engine.waiting().wait_outside({[&] { return others_have_destroyed(); }});
 }
@@ -125,7 +125,7 @@ void Destructors::drain() {
 }
 
 /// Of a list, whose tasks then go back to the slab. User code, so no lock is held.
-void Destructors::destroy_bodies(Task* first, Slot& on) {
+void Destructors::destroy_bodies(Task* first, Seat& on) {
   Task* last = first;
   for (Task* task = first; task != nullptr; task = task->next) {
     destroy_body(*task, on);

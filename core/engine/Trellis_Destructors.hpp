@@ -19,11 +19,11 @@ struct TaskSpec;
 /// waits may wait for this task, so before it sleeps the task is given to the policy, and the
 /// variable becomes null.
 struct Holding {
-  Holding(Slot& in_slot, Task*& task) : slot(in_slot) { slot.holding.push_back(&task); }
+  Holding(Seat& in_seat, Task*& task) : seat(in_seat) { seat.holding.push_back(&task); }
   Holding(Holding const&) = delete;
   Holding& operator=(Holding const&) = delete;
-  ~Holding() { slot.holding.pop_back(); }
-  Slot& slot;
+  ~Holding() { seat.holding.pop_back(); }
+  Seat& seat;
 };
 
 /// As long as one is there nothing of the user's that has been put aside is destroyed, see
@@ -57,21 +57,21 @@ class Destructors {
   [[nodiscard]] bool may_keep_body(Task& task, TaskSpec const& spec) const;
   /// False: there are so many that this thread is to destroy them, when the task has been counted
   /// as complete.
-  [[nodiscard]] bool keep_body(Task& task, Slot& slot) {
-    return task.asynchronous ? m_kept_of_devices.push(task, task.bytes) : slot.kept.push(task);
+  [[nodiscard]] bool keep_body(Task& task, Seat& seat) {
+    return task.asynchronous ? m_kept_of_devices.push(task, task.bytes) : seat.kept.push(task);
   }
-  void destroy_body(Task& task, Slot& slot) {
-    if (!task.ops->is_trivial) destroy_body_in_frame(task, slot);
+  void destroy_body(Task& task, Seat& seat) {
+    if (!task.ops->is_trivial) destroy_body_in_frame(task, seat);
   }
   /// The task is over, but for whoever looks at it under the submission lock.
-  void destroy_extras(Task& task, Slot& slot, Task*& next);
+  void destroy_extras(Task& task, Seat& seat, Task*& next);
 
   // Of tasks that are kept.
-  /// Those of a slot, on this thread, which has `on`.
-  void destroy_kept(Slot& slot, Slot& on);
+  /// Those of a seat, on this thread, which has `on`.
+  void destroy_kept(Seat& seat, Seat& on);
   void destroy_kept_of_workers();
   [[nodiscard]] bool too_many_of_devices() { return m_kept_of_devices.is_full(); }
-  void destroy_kept_of_devices(Slot& on);
+  void destroy_kept_of_devices(Seat& on);
   /// Of all tasks that the caller knows to be done. Returns when other threads that do the same are
   /// through.
   void destroy_kept();
@@ -80,12 +80,12 @@ class Destructors {
 
   /// What has been put aside, on a thread that runs tasks, when it has nothing in hand but perhaps
   /// the next one.
-  void destroy_put_aside_on(Slot& slot, Task*& in_hand);
+  void destroy_put_aside_on(Seat& seat, Task*& in_hand);
 
  private:
   struct Destroyer;
-  void destroy_body_in_frame(Task& task, Slot& slot);
-  void destroy_bodies(Task* first, Slot& on);
+  void destroy_body_in_frame(Task& task, Seat& seat);
+  void destroy_bodies(Task* first, Seat& on);
   [[nodiscard]] bool others_have_destroyed() const;
 
   Engine& m_engine;

@@ -43,7 +43,7 @@ Engine::Engine(TaskGraphOptions const& options)
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
                     "\" given to " + m_options.name +
                     " serves another graph; each graph needs a policy object of its own");
-  m_policy->start(m_workers.max_slots());
+  m_policy->start(m_workers.max_seats());
 }
 
 Engine::~Engine() {
@@ -115,8 +115,8 @@ Recorder const& Engine::recorder() const {
 
 std::vector<std::string> Engine::rows() const {
   std::vector<std::string> rows;
-  for (int k = 0; k < m_workers.slot_count(); ++k) rows.push_back(m_workers.slot(k).name);
-  rows.resize(static_cast<std::size_t>(m_workers.max_slots()));
+  for (int k = 0; k < m_workers.seat_count(); ++k) rows.push_back(m_workers.seat(k).name);
+  rows.resize(static_cast<std::size_t>(m_workers.max_seats()));
   for (std::string& name : m_device_tasks.streams().names()) rows.push_back(std::move(name));
   return rows;
 }
@@ -148,84 +148,84 @@ void Engine::watch(Task const& task, TaskState state, int row) {
 
 // --- ready ---------------------------------------------------------------------------------------
 
-// `slot` is null on a thread that runs no tasks of this graph.
-void Engine::make_ready(Task& task, Slot* slot) {
+// `seat` is null on a thread that runs no tasks of this graph.
+void Engine::make_ready(Task& task, Seat* seat) {
   task.state.store(TaskState::ready, std::memory_order_relaxed);
   changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
-  if (!m_device_tasks.launches_here(task)) return push(task, slot);
-  m_device_tasks.launch(task, slot != nullptr ? *slot : no_slot());
+  if (!m_device_tasks.launches_here(task)) return push(task, seat);
+  m_device_tasks.launch(task, seat != nullptr ? *seat : no_seat());
   m_workers.ready_added();  // somebody has to ask the device how far it is
 }
 
 /// Of a thread that runs no tasks of this graph, but launches one.
-Slot& Engine::no_slot() {
-  thread_local Slot slot;
-  slot.number = -1;
-  return slot;
+Seat& Engine::no_seat() {
+  thread_local Seat seat;
+  seat.number = -1;
+  return seat;
 }
 
 /// Of the calling thread, whether it runs a task or not.
-Slot& Engine::own_slot() {
-  if (Frame* const frame = Frame::of(*this)) return frame->slot;
-  return m_workers.on_main_thread() ? m_workers.slot(0) : no_slot();
+Seat& Engine::own_seat() {
+  if (Frame* const frame = Frame::of(*this)) return frame->seat;
+  return m_workers.on_main_thread() ? m_workers.seat(0) : no_seat();
 }
 
-void Engine::push(Task& task, Slot* slot) {
+void Engine::push(Task& task, Seat* seat) {
   if (task.main_thread && !m_serial) {
     m_main.push(task);
     m_workers.main_ready_added();
     return;
   }
-  m_policy->push(ReadyTask(&task), slot != nullptr ? slot->number : -1);
+  m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
   m_workers.ready_added();
 }
 
-bool Engine::has_ready(Slot const& slot) const {
-  if (!m_policy->empty() || (slot.is_main && !m_main.empty())) return true;
-  return m_device_tasks.may_be_polled(slot);
+bool Engine::has_ready(Seat const& seat) const {
+  if (!m_policy->empty() || (seat.is_main && !m_main.empty())) return true;
+  return m_device_tasks.may_be_polled(seat);
 }
 
-Task* Engine::pop(Slot& slot) {
-  if (slot.is_main && !m_main.empty(std::memory_order_relaxed))
+Task* Engine::pop(Seat& seat) {
+  if (seat.is_main && !m_main.empty(std::memory_order_relaxed))
     if (Task* const task = m_main.pop()) return task;
-  if (Task* const task = m_policy->pop(slot.number).impl()) return task;
-  return m_device_tasks.busy() && m_device_tasks.poll(slot) ? m_policy->pop(slot.number).impl()
+  if (Task* const task = m_policy->pop(seat.number).impl()) return task;
+  return m_device_tasks.busy() && m_device_tasks.poll(seat) ? m_policy->pop(seat.number).impl()
                                                             : nullptr;
 }
 
-void Engine::idle(Slot& slot) {
-  if (slot.cells.first == nullptr) return;
-  m_slab.recycle_chain(slot.cells.first, slot.cells.last);
-  slot.cells = {};
+void Engine::idle(Seat& seat) {
+  if (seat.cells.first == nullptr) return;
+  m_slab.recycle_chain(seat.cells.first, seat.cells.last);
+  seat.cells = {};
 }
 
-void Engine::leaves(Slot& slot) {
+void Engine::leaves(Seat& seat) {
   m_device_tasks.stop_polling();
   if (Frame::top == nullptr)
-    m_destructors.destroy_kept(slot, slot);  // else above a task, see run_one
+    m_destructors.destroy_kept(seat, seat);  // else above a task, see run_one
 }
 
 // --- running -------------------------------------------------------------------------------------
 
-void Engine::run(Task* task, Slot& slot, Condition stop) {
+void Engine::run(Task* task, Seat& seat, Condition stop) {
   m_device_tasks.stop_polling();
   while (task != nullptr) {
-    if (--slot.until_pause < 0 && Frame::top == nullptr) stay_behind(slot);
-    task = run_quietly(*task, slot);
+    if (--seat.until_pause < 0 && Frame::top == nullptr) stay_behind(seat);
+    task = run_quietly(*task, seat);
     if (task != nullptr && stop()) {
-      push(*task, &slot);
+      push(*task, &seat);
       return;
     }
   }
 }
 
 /// What is put aside meanwhile is destroyed when the task is over.
-Task* Engine::run_quietly(Task& task, Slot& slot) {
+Task* Engine::run_quietly(Task& task, Seat& seat) {
   ++t_quiet_locks;
-  Task* next = run_one(task, slot);
-  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(slot, next);
+  Task* next = run_one(task, seat);
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
   return next;
 }
 
@@ -233,7 +233,7 @@ Task* Engine::run_quietly(Task& task, Slot& slot) {
 /// lines, and the queue's, then go from one core to the other and back several times. So now and
 /// then it lets that thread get ahead again: only where the last tasks were short, somebody submits
 /// and nobody waits, and not for long.
-void Engine::stay_behind(Slot& slot) {
+void Engine::stay_behind(Seat& seat) {
   using std::chrono::nanoseconds;
   constexpr int tasks_between = 32;
   constexpr nanoseconds short_task{1000};
@@ -241,14 +241,14 @@ void Engine::stay_behind(Slot& slot) {
   constexpr nanoseconds without_news{1000};  // from the thread that submits
   constexpr nanoseconds in_all{25000};
 
-  slot.until_pause = tasks_between;
-  if (slot.waits) return;
+  seat.until_pause = tasks_between;
+  if (seat.waits) return;
   auto const begin = std::chrono::steady_clock::now();
   std::uint64_t seen = submitted();
-  bool const are_short = begin - slot.paused_at < tasks_between * short_task;
-  bool const somebody_submits = seen - slot.seen_submitted >= tasks_between / 2;
-  slot.paused_at = begin;
-  slot.seen_submitted = seen;
+  bool const are_short = begin - seat.paused_at < tasks_between * short_task;
+  bool const somebody_submits = seen - seat.seen_submitted >= tasks_between / 2;
+  seat.paused_at = begin;
+  seat.seen_submitted = seen;
   if (!are_short || !somebody_submits) return;
   for (auto last_news = begin, now = begin; now - last_news < without_news && now - begin < in_all;
        now = std::chrono::steady_clock::now()) {
@@ -260,14 +260,14 @@ void Engine::stay_behind(Slot& slot) {
   }
 }
 
-Task* Engine::run_one(Task& task, Slot& slot) {
-  if (replays_plan(task)) return m_plans.run_plan(task, slot);
+Task* Engine::run_one(Task& task, Seat& seat) {
+  if (replays_plan(task)) return m_plans.run_plan(task, seat);
   // It may take long. Not above a task that waits: what is destroyed may wait for that one.
-  if (!task.keeps_body && !slot.kept.empty() && Frame::top == nullptr) {
+  if (!task.keeps_body && !seat.kept.empty() && Frame::top == nullptr) {
     Task* in_hand = &task;
     {
-      Holding const holding(slot, in_hand);
-      m_destructors.destroy_kept(slot, slot);
+      Holding const holding(seat, in_hand);
+      m_destructors.destroy_kept(seat, seat);
     }
     if (in_hand == nullptr) return nullptr;
   }
@@ -275,7 +275,7 @@ Task* Engine::run_one(Task& task, Slot& slot) {
   bool const refined = task.is_split;
   if (task.failure == nullptr) {
     if (task.asynchronous) {
-      m_device_tasks.launch(task, slot);
+      m_device_tasks.launch(task, seat);
       return nullptr;
     }
     state = TaskState::done;
@@ -283,14 +283,14 @@ Task* Engine::run_one(Task& task, Slot& slot) {
       for (std::uint32_t k = 0; k < std::min(task.successor_count, Task::inline_successors); ++k)
         prefetch_to_write(task.successors[k]);
     task.state.store(TaskState::running, std::memory_order_relaxed);
-    changed(task, TaskState::running, slot.number);
+    changed(task, TaskState::running, seat.number);
     if (refined) {
-      m_parts.start_parts(task, slot);
+      m_parts.start_parts(task, seat);
     } else {
-      Frame const frame(*this, slot, task);
+      Frame const frame(*this, seat, task);
       try {
         task.ops->run(task.body,
-                      task.space != nullptr ? m_workers.instance(slot, *task.space) : nullptr,
+                      task.space != nullptr ? m_workers.instance(seat, *task.space) : nullptr,
                       task.label);
       } catch (PartFailed const&) {
         state = TaskState::failed;  // the part has left its failure here
@@ -300,13 +300,13 @@ Task* Engine::run_one(Task& task, Slot& slot) {
       }
     }
   } else {
-    // What refined it, or launched it on a thread that has no slot, threw.
+    // What refined it, or launched it on a thread that has no seat, threw.
     if ((refined || task.asynchronous) && task.failure->origin == task.id)
       state = TaskState::failed;
-    if (refined) m_parts.start_parts(task, slot);
+    if (refined) m_parts.start_parts(task, seat);
   }
-  return task.is_split ? m_parts.body_over(task, slot, state)
-                       : complete(task, slot, state, slot.number);
+  return task.is_split ? m_parts.body_over(task, seat, state)
+                       : complete(task, seat, state, seat.number);
 }
 
 FailurePtr Engine::current_failure(Task const& task, std::string const& remark) {
@@ -384,31 +384,31 @@ Trigger Engine::trigger_between(Task const& before, Task const& after) {
 }
 
 /// Completes a part, and the task that it is a part of, if nothing else of that is left.
-Task* Engine::complete_part(Task& task, Slot& slot, TaskState state, int row) {
+Task* Engine::complete_part(Task& task, Seat& seat, TaskState state, int row) {
   Region* region = task.region;
   if (task.failure != nullptr) inherit(*region->owner, task.failure);
-  Task* next = complete_one(task, slot, state, row);
+  Task* next = complete_one(task, seat, state, row);
   while (region != nullptr && region->open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     Task& whole = *region->owner;
     TaskState const body = region->owner_state;
     int const owner_row = region->owner_row;
     region = whole.region_kind == RegionKind::parts ? static_cast<Region*>(whole.region) : nullptr;
-    Holding const holding(slot, next);
+    Holding const holding(seat, next);
     if (region != nullptr && whole.failure != nullptr) inherit(*region->owner, whole.failure);
     state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
-    Task* const another = whole.is_recorded() ? m_plans.complete_run(whole, slot, state, owner_row)
-                                              : complete_one(whole, slot, state, owner_row);
+    Task* const another = whole.is_recorded() ? m_plans.complete_run(whole, seat, state, owner_row)
+                                              : complete_one(whole, seat, state, owner_row);
     if (another == nullptr) continue;
     if (next == nullptr)
       next = another;
     else
-      push(*another, &slot);
+      push(*another, &seat);
   }
   return next;
 }
 
-/// Returns the task to run next on this slot, if the policy keeps one here.
-Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
+/// Returns the task to run next on this seat, if the policy keeps one here.
+Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) {
     std::string const text = text_of(task);
@@ -430,13 +430,13 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   // Above a task that waits nobody would destroy what is kept before that is over.
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split &&
                           (task.asynchronous || Frame::top == nullptr);
-  if (!keeps_body) m_destructors.destroy_body(task, slot);  // before the successors go on
-  std::vector<Task*>& ready = slot.ready;
+  if (!keeps_body) m_destructors.destroy_body(task, seat);  // before the successors go on
+  std::vector<Task*>& ready = seat.ready;
   ready.clear();
   task.state.store(state, std::memory_order_relaxed);
   changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split.load(std::memory_order_acquire)) m_parts.close_region(task, slot);
+  if (task.is_split.load(std::memory_order_acquire)) m_parts.close_region(task, seat);
 
   task.lock.lock();
   task.live_id.store(0, std::memory_order_release);
@@ -446,29 +446,29 @@ Task* Engine::complete_one(Task& task, Slot& slot, TaskState state, int row) {
   std::size_t const granted = ready.size();  // these have been made ready before
   task.for_each_successor([&](Task* successor) { trigger(*successor, failure, ready); });
   Task* next = nullptr;
-  if (!ready.empty()) next = hand_over(ready, granted, slot);
-  if (task.has_extras && task.extras->has_objects()) m_destructors.destroy_extras(task, slot, next);
+  if (!ready.empty()) next = hand_over(ready, granted, seat);
+  if (task.has_extras && task.extras->has_objects()) m_destructors.destroy_extras(task, seat, next);
   bool too_many_kept = false;
   if (keeps_body)
-    too_many_kept = !m_destructors.keep_body(task, slot);
+    too_many_kept = !m_destructors.keep_body(task, seat);
   else
-    give_back(task, slot);
-  std::uint64_t const completed = slot.completed.load(std::memory_order_relaxed) + 1;
-  slot.completed.store(completed, std::memory_order_release);
+    give_back(task, seat);
+  std::uint64_t const completed = seat.completed.load(std::memory_order_relaxed) + 1;
+  seat.completed.store(completed, std::memory_order_release);
   if (has_waiter || (completed % m_room_check == 0 && m_workers.anyone_waits()))
     m_workers.wake_waiters();
   if (too_many_kept && Frame::top == nullptr) {  // else later, see run_one
-    Holding const holding(slot, next);
-    m_destructors.destroy_kept(slot, slot);
+    Holding const holding(seat, next);
+    m_destructors.destroy_kept(seat, seat);
     if (!m_device_tasks.busy() || m_destructors.too_many_of_devices())
-      m_destructors.destroy_kept_of_devices(slot);
+      m_destructors.destroy_kept_of_devices(seat);
   }
   return next;
 }
 
 /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been ready
 /// already and just got their exclusive areas.
-Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot) {
+Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
   std::size_t kept = granted;
   for (std::size_t k = granted; k < ready.size(); ++k) {
     Task& task = *ready[k];
@@ -482,7 +482,7 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
   std::vector<Task*> to_launch;
   std::erase_if(ready, [&](Task* task) {
     if (task->main_thread && !m_serial)
-      push(*task, &slot);
+      push(*task, &seat);
     else if (m_device_tasks.launches_here(*task))
       to_launch.push_back(task);
     else
@@ -493,25 +493,25 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& sl
   if (!ready.empty()) {
     static_assert(sizeof(ReadyTask) == sizeof(Task*));
     ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
-    next = m_policy->finished({first, ready.size()}, slot.number).impl();
+    next = m_policy->finished({first, ready.size()}, seat.number).impl();
     if (next == nullptr || ready.size() > 1) m_workers.ready_added();
   }
   // After the others have gone to where they are found; `ready` may be used again.
   if (!to_launch.empty()) {
     std::stable_sort(to_launch.begin(), to_launch.end(),
                      [](Task const* a, Task const* b) { return a->priority > b->priority; });
-    for (Task* task : to_launch) m_device_tasks.launch(*task, slot);
+    for (Task* task : to_launch) m_device_tasks.launch(*task, seat);
     m_workers.ready_added();
   }
   return next;
 }
 
-void Engine::give_back(Task& task, Slot& slot) {
+void Engine::give_back(Task& task, Seat& seat) {
   task.free_body();
-  task.next = slot.cells.first;
-  slot.cells.first = &task;
-  if (slot.cells.last == nullptr) slot.cells.last = &task;
-  if (++slot.cells.count >= 32) idle(slot);
+  task.next = seat.cells.first;
+  seat.cells.first = &task;
+  if (seat.cells.last == nullptr) seat.cells.last = &task;
+  if (++seat.cells.count >= 32) idle(seat);
 }
 
 }  // namespace trellis::Impl

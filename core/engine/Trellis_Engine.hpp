@@ -118,8 +118,8 @@ class Engine final : private TaskSource {
   }
 
   // Of the calling thread.
-  [[nodiscard]] Slot& own_slot();
-  [[nodiscard]] static Slot& no_slot();
+  [[nodiscard]] Seat& own_seat();
+  [[nodiscard]] static Seat& no_seat();
 
   // Of all tasks.
   /// Completed first: a task submitted and completed between the two readings must not hide one
@@ -134,18 +134,18 @@ class Engine final : private TaskSource {
   void changed(Task const& task, TaskState state, int row = -1) {
     if (m_watched) watch(task, state, row);
   }
-  void make_ready(Task& task, Slot* slot);
-  void push(Task& task, Slot* slot);
-  void run(Task* task, Slot& slot, Condition stop) override;
-  Task* run_quietly(Task& task, Slot& slot);
-  Task* complete(Task& task, Slot& slot, TaskState state, int row) {
+  void make_ready(Task& task, Seat* seat);
+  void push(Task& task, Seat* seat);
+  void run(Task* task, Seat& seat, Condition stop) override;
+  Task* run_quietly(Task& task, Seat& seat);
+  Task* complete(Task& task, Seat& seat, TaskState state, int row) {
     switch (task.region_kind) {
       case RegionKind::graph:
-        return complete_one(task, slot, state, row);
+        return complete_one(task, seat, state, row);
       case RegionKind::parts:
-        return complete_part(task, slot, state, row);
+        return complete_part(task, seat, state, row);
       case RegionKind::rounds:
-        return m_plans.complete_run(task, slot, state, row);
+        return m_plans.complete_run(task, seat, state, row);
     }
     return nullptr;
   }
@@ -156,31 +156,31 @@ class Engine final : private TaskSource {
   [[nodiscard]] std::string text_of(LiveAccess const& task) const;
   static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
   [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
-  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Slot& slot);
+  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat);
 
  private:
   // TaskSource
-  Task* pop(Slot& slot) override;
-  [[nodiscard]] bool has_ready(Slot const& slot) const override;
-  void idle(Slot& slot) override;
-  void leaves(Slot& slot) override;
+  Task* pop(Seat& seat) override;
+  [[nodiscard]] bool has_ready(Seat const& seat) const override;
+  void idle(Seat& seat) override;
+  void leaves(Seat& seat) override;
 
   // What happens, for the recorder and the observer.
   void watch(Task const& task, TaskState state, int row);
 
   // From ready to done.
-  Task* run_one(Task& task, Slot& slot);
-  void stay_behind(Slot& slot);
-  Task* complete_part(Task& task, Slot& slot, TaskState state, int row);
-  Task* complete_one(Task& task, Slot& slot, TaskState state, int row);
-  void give_back(Task& task, Slot& slot);
+  Task* run_one(Task& task, Seat& seat);
+  void stay_behind(Seat& seat);
+  Task* complete_part(Task& task, Seat& seat, TaskState state, int row);
+  Task* complete_one(Task& task, Seat& seat, TaskState state, int row);
+  void give_back(Task& task, Seat& seat);
 
   GraphControl* m_control = nullptr;
   std::uint64_t m_generation = 0;
   TaskGraphOptions const m_options;
   std::shared_ptr<SchedulingPolicy> const m_policy;
   bool const m_serial;
-  /// Completions of a slot between two looks for a submitter that waits for room.
+  /// Completions of a seat between two looks for a submitter that waits for room.
   std::uint64_t const m_room_check;
   TaskSlab m_slab;
   FailureLog m_failures;

@@ -15,9 +15,9 @@ namespace trellis::Impl {
 /// one graph runs tasks of another.
 struct Frame {
   enum class What { runs, destroys };
-  Frame(Engine& in_engine, Slot& on_slot, Task& its_task, What does = What::runs)
+  Frame(Engine& in_engine, Seat& on_seat, Task& its_task, What does = What::runs)
       : engine(in_engine),
-        slot(on_slot),
+        seat(on_seat),
         task(its_task),
         what(does),
         outer(top),
@@ -62,7 +62,7 @@ struct Frame {
   }
 
   Engine& engine;
-  Slot& slot;
+  Seat& seat;
   Task& task;  ///< which may be complete, while its body is destroyed
   What const what;
   Frame* const outer;
@@ -85,13 +85,13 @@ inline Task& Parts::require_live(TaskHandle const& self, char const* what) const
   return *self.task;
 }
 
-/// The slot whose counts, cells and ids serve a part that the calling thread submits. Null: those of
-/// the graph do, under its lock. That is so where there is no slot, and where submission needs the
+/// The seat whose counts, cells and ids serve a part that the calling thread submits. Null: those of
+/// the graph do, under its lock. That is so where there is no seat, and where submission needs the
 /// graph's lock anyway: rules ask all, a record keeps the order of submission, and the serial order
 /// is that of the ids.
-inline Slot* Parts::slot_for_parts(Frame const* frame) const {
-  if (frame == nullptr || frame->slot.number < 0) return nullptr;
-  return m_recorder || m_serial || !m_rules.empty() ? nullptr : &frame->slot;
+inline Seat* Parts::seat_for_parts(Frame const* frame) const {
+  if (frame == nullptr || frame->seat.number < 0) return nullptr;
+  return m_recorder || m_serial || !m_rules.empty() ? nullptr : &frame->seat;
 }
 
 }  // namespace trellis::Impl

@@ -25,7 +25,7 @@ void Parts::refuse_complete(TaskHandle const& self, char const* what) {
 
 // --- a running task ------------------------------------------------------------------------------
 
-/// For parts, from those that all slots share. The graph's lock is held.
+/// For parts, from those that all seats share. The graph's lock is held.
 std::unique_ptr<Region> Parts::take_region() {
   if (m_spare_regions.empty())
     return std::make_unique<Region>(m_slab, m_failures, m_recorder != nullptr);
@@ -35,11 +35,11 @@ std::unique_ptr<Region> Parts::take_region() {
 }
 
 /// The lock of the owner's parts is held.
-Region& Parts::make_region(Task& owner, Slot* slot) {
+Region& Parts::make_region(Task& owner, Seat* seat) {
   std::unique_ptr<Region> region;
-  if (slot != nullptr && !slot->regions.empty()) {
-    region = std::move(slot->regions.back());
-    slot->regions.pop_back();
+  if (seat != nullptr && !seat->regions.empty()) {
+    region = std::move(seat->regions.back());
+    seat->regions.pop_back();
   } else {
     NestedHold const graph(m_submission);
     region = take_region();
@@ -53,8 +53,8 @@ Region& Parts::make_region(Task& owner, Slot* slot) {
 /// The task and its parts are over. A region is kept for another task, unless it has grown large.
 /// What it has of the user's is destroyed without the lock. (A search for circles of waits may be
 /// looking at the region until it is taken from the task.)
-void Parts::close_region(Task& owner, Slot& slot) {
-  constexpr std::size_t most_of_slot = 32;
+void Parts::close_region(Task& owner, Seat& seat) {
+  constexpr std::size_t most_of_seat = 32;
   constexpr std::size_t most = 1024;
   std::unique_ptr<Region> region;
   {
@@ -64,8 +64,8 @@ void Parts::close_region(Task& owner, Slot& slot) {
   }
   if (region == nullptr || !region->is_small()) return;
   region->renew();
-  if (slot.number >= 0 && slot.regions.size() < most_of_slot) {
-    slot.regions.push_back(std::move(region));
+  if (seat.number >= 0 && seat.regions.size() < most_of_seat) {
+    seat.regions.push_back(std::move(region));
     return;
   }
   std::lock_guard const lock(m_submission);
@@ -132,19 +132,19 @@ void Parts::check_explicit(TaskSpec const& spec) {
 void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
   PartsHold const lock(*self.task, m_submission);
   Region& region = open_region(require_live(self, "makes something its own"),
-                               slot_for_parts(Frame::of(m_engine)));
+                               seat_for_parts(Frame::of(m_engine)));
   if (!what.area.empty()) region.local.push_back(what.area);
 }
 
 /// The body has ended. Returns the task to run next, if any.
-Task* Parts::body_over(Task& owner, Slot& slot, TaskState state) {
+Task* Parts::body_over(Task& owner, Seat& seat, TaskState state) {
   Region& region = *owner.inner;
   region.owner_state = state;
-  region.owner_row = slot.number;
+  region.owner_row = seat.number;
   if (m_recorder && state != TaskState::cancelled) m_recorder->returned(owner);
   if (region.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return nullptr;
   if (state == TaskState::done && owner.failure != nullptr) state = TaskState::failed;
-  return m_engine.complete(owner, slot, state, slot.number);
+  return m_engine.complete(owner, seat, state, seat.number);
 }
 
 // --- a pending task ------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
     ~HeldUp() {
       if (task.unfinished.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
       Frame* const frame = Frame::of(engine);
-      engine.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+      engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
     }
   } const held_up{m_engine, task};
   if (task.asynchronous) refuse(" runs on an asynchronous space and cannot be refined");
@@ -200,7 +200,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   {
     PartsHold const lock(task, m_submission);
     if (task.inner == nullptr) {
-      open_region(task, slot_for_parts(Frame::of(m_engine))).waits_for_owner = true;
+      open_region(task, seat_for_parts(Frame::of(m_engine))).waits_for_owner = true;
       std::lock_guard const lock_of_task(task.lock);
       old_ops = task.ops;
       task.ops = &refined_ops;
@@ -210,7 +210,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   if (m_recorder) m_recorder->refined(task);
   {
     // See Destructors.
-    Frame const frame(m_engine, m_engine.own_slot(), task, Frame::What::destroys);
+    Frame const frame(m_engine, m_engine.own_seat(), task, Frame::What::destroys);
     old_ops->destroy(task.body);
   }
   task.free_body();
@@ -224,7 +224,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
 }
 
 /// The owner starts, or is cancelled, and with it the parts that it got while it was pending.
-void Parts::start_parts(Task& owner, Slot& slot) {
+void Parts::start_parts(Task& owner, Seat& seat) {
   std::vector<LiveAccess> parts;
   {
     PartsHold const lock(owner, m_submission, PartsHold::nested);
@@ -235,7 +235,7 @@ void Parts::start_parts(Task& owner, Slot& slot) {
   FailurePtr const failure = owner.failure;
   std::vector<Task*> ready;
   for (LiveAccess const part : parts) Engine::trigger(*part.task, failure, ready);
-  for (Task* part : ready) m_engine.make_ready(*part, &slot);
+  for (Task* part : ready) m_engine.make_ready(*part, &seat);
 }
 
 }  // namespace trellis::Impl

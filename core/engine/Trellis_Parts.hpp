@@ -22,7 +22,7 @@ class Engine;
 class FailureLog;
 struct Frame;
 class Recorder;
-struct Slot;
+struct Seat;
 class SubmissionLock;
 class TaskSlab;
 struct TaskSpec;
@@ -52,9 +52,9 @@ class Parts {
   // A part is submitted.
   /// The task cannot become complete meanwhile if the calling thread runs its body.
   Task& require_live(TaskHandle const& self, char const* what) const;
-  [[nodiscard]] Slot* slot_for_parts(Frame const* frame) const;
-  Region& open_region(Task& owner, Slot* slot) {
-    return owner.inner != nullptr ? *owner.inner : make_region(owner, slot);
+  [[nodiscard]] Seat* seat_for_parts(Frame const* frame) const;
+  Region& open_region(Task& owner, Seat* seat) {
+    return owner.inner != nullptr ? *owner.inner : make_region(owner, seat);
   }
   void add_part(Region& region, Task& part) {
     region.open.fetch_add(1, std::memory_order_relaxed);
@@ -72,13 +72,13 @@ class Parts {
 
   // A task that has been split.
   [[nodiscard]] std::unique_ptr<Region> take_region();
-  void close_region(Task& owner, Slot& slot);
-  void start_parts(Task& owner, Slot& slot);
-  Task* body_over(Task& owner, Slot& slot, TaskState state);
+  void close_region(Task& owner, Seat& seat);
+  void start_parts(Task& owner, Seat& seat);
+  Task* body_over(Task& owner, Seat& seat, TaskState state);
 
  private:
   [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);
-  Region& make_region(Task& owner, Slot* slot);
+  Region& make_region(Task& owner, Seat* seat);
   void make_room_for_part(Region& region) const;
 
   Engine& m_engine;

@@ -22,12 +22,12 @@ inline void Submission::publish_new(Task& task, std::int32_t rest, Frame* frame)
   if (rest != Task::being_submitted) return publish(task, rest, frame);
   m_engine.changed(task, TaskState::pending);
   task.unfinished.store(0, std::memory_order_release);
-  m_engine.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+  m_engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }
 
-inline Task& Submission::take_cell(Slot* slot) {
-  if (slot == nullptr) return m_slab.acquire();
-  TaskSlab::Chain& cells = slot->cells;
+inline Task& Submission::take_cell(Seat* seat) {
+  if (seat == nullptr) return m_slab.acquire();
+  TaskSlab::Chain& cells = seat->cells;
   if (cells.first == nullptr) cells = m_slab.acquire_chain();
   if (cells.first == nullptr) {
     NestedHold const graph(m_submission);
@@ -136,12 +136,12 @@ TaskHandle Submission::submit_part_after(TaskSpec&& spec) {
 }
 
 Submission::Admitted Submission::admit_part(TaskSpec& spec, Frame const* frame) try {
-  Slot* const slot = m_engine.parts().slot_for_parts(frame);
+  Seat* const seat = m_engine.parts().seat_for_parts(frame);
   PartsHold const lock(*spec.parent.task, m_submission);
-  NestedHold const graph(m_submission, slot == nullptr);
+  NestedHold const graph(m_submission, seat == nullptr);
   Region& region =
-      m_engine.parts().open_region(m_engine.parts().require_live(spec.parent, "gets a part"), slot);
-  Admitted admitted = admit(spec, region, frame, slot);
+      m_engine.parts().open_region(m_engine.parts().require_live(spec.parent, "gets a part"), seat);
+  Admitted admitted = admit(spec, region, frame, seat);
   m_engine.parts().add_part(region, *admitted.task);
   if (region.waits_for_owner) --admitted.rest;
   return admitted;
@@ -149,11 +149,11 @@ Submission::Admitted Submission::admit_part(TaskSpec& spec, Frame const* frame) 
   throw m_engine.parts().error_of(wrong, spec);
 }
 
-/// The task cannot start, nor its slot be reused, before this takes off what it began with.
+/// The task cannot start, nor its cell be reused, before this takes off what it began with.
 void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
   m_engine.changed(task, TaskState::pending);
   if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
-    m_engine.make_ready(task, frame != nullptr ? &frame->slot : nullptr);
+    m_engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }
 
 /// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there
@@ -181,10 +181,10 @@ void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
 
 /// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
 /// cannot start before it is published. The lock of the region is held, and that of the graph where
-/// there is no slot.
+/// there is no seat.
 Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame const* frame,
-                                       Slot* slot) {
-  TaskNumbers::Block& ids = slot != nullptr ? slot->numbers : m_ids;
+                                       Seat* seat) {
+  TaskNumbers::Block& ids = seat != nullptr ? seat->numbers : m_ids;
   TaskId above = region.newest;
   auto const comes_before = [&](TaskId other) {
     if (other < Pass::ticket) above = std::max(above, other);
@@ -205,13 +205,13 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   for (TaskHandle const& before : spec.after) comes_before(before.id);
   TaskId const id = m_numbers.peek(ids, above);
   auto const make = [&]() -> Task& {
-    Task& task = make_task(spec, slot);
+    Task& task = make_task(spec, seat);
     region.newest = id;
     ++ids.next;
     task.id = id;
     task.live_id.store(id, std::memory_order_release);
-    if (slot != nullptr)
-      slot->submitted.store(slot->submitted.load(std::memory_order_relaxed) + 1,
+    if (seat != nullptr)
+      seat->submitted.store(seat->submitted.load(std::memory_order_relaxed) + 1,
                             std::memory_order_release);
     else
       count_submitted(1);
@@ -221,12 +221,12 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   if (!spec.accesses.empty()) {
     FoundEntries const found = find_entries(spec, region, id - 1);
     Task& task = make();
-    return {&task, Task::being_submitted - connect(task, spec, region, &found, slot)};
+    return {&task, Task::being_submitted - connect(task, spec, region, &found, seat)};
   }
   Task& task = make();
   bool const is_free = spec.after.empty() && m_rules.empty() && !m_recorder &&
                        !task.synchronizing && region.barrier.task == nullptr;
-  std::int32_t const edges = is_free ? 0 : connect(task, spec, region, nullptr, slot);
+  std::int32_t const edges = is_free ? 0 : connect(task, spec, region, nullptr, seat);
   return {&task, Task::being_submitted - edges};
 }
 
@@ -262,8 +262,8 @@ FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, Task
 }
 
 /// A task with its body and its properties, but without an id and accesses.
-Task& Submission::make_task(TaskSpec& spec, Slot* slot) {
-  Task& task = take_cell(slot);
+Task& Submission::make_task(TaskSpec& spec, Seat* seat) {
+  Task& task = take_cell(seat);
   try {
     if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
       task.body = task.storage;
@@ -338,7 +338,7 @@ class Answers {
 /// Enters the accesses of a task, and everything else that orders it. `found`: null where there are
 /// none. Returns the number of edges.
 std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& region,
-                                 FoundEntries const* found, Slot* slot) {
+                                 FoundEntries const* found, Seat* seat) {
   std::int32_t edges = 0;
   // Before there is any edge: who demotes in another region looks at it without our lock.
   for (TaskHandle const& before : spec.after) task.need_extras().after.push_back(before.id);
@@ -355,7 +355,7 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& regio
   if (task.synchronizing || region.barrier.task != nullptr || m_recorder)
     synchronize(task, region, edges);
   if (edges != 0) {
-    std::atomic<std::uint64_t>& all = slot != nullptr ? slot->edges : m_edges;
+    std::atomic<std::uint64_t>& all = seat != nullptr ? seat->edges : m_edges;
     all.store(all.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
               std::memory_order_relaxed);
   }

@@ -26,7 +26,7 @@ class FailureLog;
 struct Frame;
 class MainQueue;
 class Recorder;
-struct Slot;
+struct Seat;
 class TaskSlab;
 struct TaskSpec;
 class Workers;
@@ -61,7 +61,7 @@ class Submission {
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
-  // Of tasks that are not counted by the slot of the thread that submits them.
+  // Of tasks that are not counted by the seat of the thread that submits them.
   [[nodiscard]] std::uint64_t submitted() const {
     return m_submitted.load(std::memory_order_acquire);
   }
@@ -92,11 +92,11 @@ class Submission {
     Task* task;
     std::int32_t rest;  ///< to be taken off its count
   };
-  Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Slot* slot = nullptr);
+  Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Seat* seat = nullptr);
   FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
-  Task& make_task(TaskSpec& spec, Slot* slot = nullptr);
+  Task& make_task(TaskSpec& spec, Seat* seat = nullptr);
   std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,
-                       Slot* slot = nullptr);
+                       Seat* seat = nullptr);
   static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
   void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
   static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
@@ -113,7 +113,7 @@ class Submission {
   void publish_new(Task& task, std::int32_t rest, Frame* frame);
   void connect_accesses(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
                         std::int32_t& edges);
-  [[nodiscard]] Task& take_cell(Slot* slot);
+  [[nodiscard]] Task& take_cell(Seat* seat);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Region& region, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
@@ -133,7 +133,7 @@ class Submission {
   // Apart from what those who submit parts only read.
   alignas(64) TaskNumbers m_numbers;
   alignas(64) Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
-  // Of tasks that are not counted by the slot of the thread that submits them; written under
+  // Of tasks that are not counted by the seat of the thread that submits them; written under
   // m_submission.
   std::atomic<std::uint64_t> m_submitted{0};
   std::atomic<std::uint64_t> m_edges{0};

@@ -84,8 +84,8 @@ void Waiting::wait_outside(Until const& until) {
   if (outer == nullptr || m_serial || m_workers.on_main_thread())
     return m_workers.work_until(until);
   if (until.done()) return;
-  outer->engine.waiting().let_go_what_is_held(outer->slot);
-  Workers::Absence const absence(outer->engine.waiting().m_workers, outer->slot);
+  outer->engine.waiting().let_go_what_is_held(outer->seat);
+  Workers::Absence const absence(outer->engine.waiting().m_workers, outer->seat);
   m_workers.sleep_until(until);
 }
 
@@ -100,16 +100,16 @@ void Waiting::wait_outside(Until const& until) {
 void Waiting::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done) {
   constexpr int patience = 500;  // about what it takes to put a thread to sleep and wake another
   constexpr int between = 25;    // the policy looks through tasks, and may hold locks while it does
-  if (m_serial || frame.slot.number < 0 || frame.what != Frame::What::runs ||
+  if (m_serial || frame.seat.number < 0 || frame.what != Frame::What::runs ||
       frame.task.asynchronous)
     return;
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
   for (int in_vain = 0; in_vain < patience && !done(); ++in_vain) {
     Task* const task =
-        in_vain % between == 0 ? m_policy.pop_wanted(frame.slot.number, wanted).impl() : nullptr;
+        in_vain % between == 0 ? m_policy.pop_wanted(frame.seat.number, wanted).impl() : nullptr;
     if (task != nullptr) {
-      if (Task* const next = m_engine.run_quietly(*task, frame.slot))
-        m_engine.push(*next, &frame.slot);
+      if (Task* const next = m_engine.run_quietly(*task, frame.seat))
+        m_engine.push(*next, &frame.seat);
       in_vain = -1;
     } else {
       cpu_relax();
@@ -128,7 +128,7 @@ void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
                     " waits for a task while it is launched on its device; what it is to "
                     "come after is said with its accesses or after(...)");
   }
-  let_go_what_is_held(frame.slot);
+  let_go_what_is_held(frame.seat);
   auto const done = [&] { return m_engine.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
   auto const needed = [&](Task const& task) {
@@ -184,7 +184,7 @@ void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
         throw Error(
             Error::Kind::deadlock,
             "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
-      m_engine.run(next, frame.slot, done);
+      m_engine.run(next, frame.seat, done);
     }
     return;
   }
@@ -204,7 +204,7 @@ void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
               waiting.m_exclusion.sleep(*task, ready))
             holders.push_back(task);
       }
-      for (Task* task : ready) waiting.m_engine.push(*task, &frame.slot);
+      for (Task* task : ready) waiting.m_engine.push(*task, &frame.seat);
     }
     SleepingHolder(SleepingHolder const&) = delete;
     SleepingHolder& operator=(SleepingHolder const&) = delete;
@@ -217,16 +217,16 @@ void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
     // Of those bound to the main thread only what the wait needs is run: others might themselves
     // wait for a task on this stack. What is needed changes with each waiter.
     auto const leads_there = [&](Task& task) { return leads_to(task, handle); };
-    if (Task* const bound = frame.slot.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
+    if (Task* const bound = frame.seat.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
       // The waiting task cannot go on before the one above it on this stack is done.
       Registered const stacked(*this, held_up, {bound, bound->id}, false);
-      m_engine.run(bound, frame.slot, [] { return true; });
+      m_engine.run(bound, frame.seat, [] { return true; });
       continue;
     }
     run_needed(frame, needed, done);
     if (done()) return;
-    m_workers.block_until([&] { return done() || (frame.slot.is_main && m_main.epoch() != seen); },
-                          frame.slot);
+    m_workers.block_until([&] { return done() || (frame.seat.is_main && m_main.epoch() != seen); },
+                          frame.seat);
   }
 }
 
@@ -240,7 +240,7 @@ void Waiting::wait_for_parts(TaskHandle const& self) {
   Task& task = *self.task;
   if (!task.is_split.load(std::memory_order_acquire)) return;
   Region* const region = task.inner.get();  // lives as long as the task
-  let_go_what_is_held(frame->slot);
+  let_go_what_is_held(frame->seat);
   auto const all_done = [&] {
     return region->open.load(std::memory_order_acquire) == 1;
   };  // but for the body
@@ -272,10 +272,10 @@ void Waiting::wait_for_parts(TaskHandle const& self) {
 
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
-void Waiting::let_go_what_is_held(Slot& slot) {
+void Waiting::let_go_what_is_held(Seat& seat) {
   m_device_tasks.stop_polling();
-  for (Task** held : slot.holding)
-    if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &slot);
+  for (Task** held : seat.holding)
+    if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
 }
 
 /// Whose code the thread runs in this frame.

@@ -75,7 +75,7 @@ class Waiting {
   }
   void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
   void wait_inside(Frame& frame, TaskHandle const& handle);
-  void let_go_what_is_held(Slot& slot);
+  void let_go_what_is_held(Seat& seat);
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);
 

@@ -3,7 +3,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
-#include <graph/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
 #include <trace/Trellis_GraphLog.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <graph/Trellis_Runtime.hpp>
@@ -194,16 +194,16 @@ class EngineOf {
 
 }  // namespace
 
-TaskHandle GraphAccess::submit(TaskGraph& graph, TaskSpec&& spec) {
+TaskHandle GraphDoor::submit(TaskGraph& graph, TaskSpec&& spec) {
   check_after(spec, graph.m_control, graph.m_generation);
   return graph.engine().submission().submit(std::move(spec));
 }
 
-Plan GraphAccess::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
+Plan GraphDoor::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
   return Plan(graph.engine().plans().record(std::move(label), body));
 }
 
-TaskHandle GraphAccess::replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds) {
+TaskHandle GraphDoor::replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds) {
   if (!plan.valid())
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + graph.m_options.name + " is to replay an empty plan");
@@ -215,31 +215,31 @@ TaskHandle GraphAccess::replay(TaskGraph& graph, Plan const& plan, std::uint64_t
   return graph.engine().plans().replay(Label(state.label), plan.m_state, rounds);
 }
 
-TaskHandle GraphAccess::running() {
+TaskHandle GraphDoor::running() {
   return Engine::running();
 }
-TaskHandle GraphAccess::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
+TaskHandle GraphDoor::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
   if (!spec.after.empty()) check_after(spec, owner.control, owner.generation);
   spec.parent = owner;
   if (Engine* const here = Engine::running_here(owner.control, owner.generation))
     return here->submission().submit(std::move(spec));
   return EngineOf(owner)->submission().submit(std::move(spec));
 }
-void GraphAccess::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
+void GraphDoor::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
   EngineOf(self)->demotions().demote(self, to);
 }
-void GraphAccess::release(TaskHandle const& self, std::span<AccessRequest const> what) {
+void GraphDoor::release(TaskHandle const& self, std::span<AccessRequest const> what) {
   EngineOf(self)->demotions().release(self, what);
 }
-void GraphAccess::add_local(TaskHandle const& self, AccessRequest const& what) {
+void GraphDoor::add_local(TaskHandle const& self, AccessRequest const& what) {
   EngineOf(self)->parts().add_local(self, what);
 }
-void GraphAccess::wait_for_parts(TaskHandle const& self) {
+void GraphDoor::wait_for_parts(TaskHandle const& self) {
   if (Engine* const here = Engine::running_here(self.control, self.generation))
     return here->waiting().wait_for_parts(self);
   EngineOf(self)->waiting().wait_for_parts(self);
 }
-bool GraphAccess::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
+bool GraphDoor::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
   return EngineOf(task)->parts().refine(task, split);
 }
 
@@ -287,14 +287,14 @@ void TaskGraph::add(Impl::TagRule&& rule) {
   engine().submission().add_rule(std::move(rule));
 }
 Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
-  return Impl::GraphAccess::record(*this, std::move(label), body);
+  return Impl::GraphDoor::record(*this, std::move(label), body);
 }
 IterateReport TaskGraph::run_passes(Label&& label, std::uint64_t passes,
                                     Impl::FunctionRef<bool(std::uint64_t)> body) {
   return engine().passes().iterate(std::move(label), passes, body);
 }
 Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
-  return Impl::FutureAccess::make(Impl::GraphAccess::replay(*this, plan, rounds));
+  return Impl::FutureDoor::make(Impl::GraphDoor::replay(*this, plan, rounds));
 }
 void TaskGraph::wait() {
   engine().waiting().wait();

@@ -332,7 +332,7 @@ void Plans::dismantle(PlanState& plan) {
   }
   for (Task* task : plan.tasks) {
     // Without a lock: it may free Views, and other plans.
-    m_engine.destructors().destroy_body(*task, m_engine.own_slot());
+    m_engine.destructors().destroy_body(*task, m_engine.own_seat());
     task->free_body();
     task->failure = nullptr;
     task->label = {};

@@ -26,7 +26,7 @@ class Exclusion;
 class FailureLog;
 struct PlanRecording;
 class Recorder;
-struct Slot;
+struct Seat;
 class SubmissionLock;
 struct TagRule;
 class TaskSlab;
@@ -63,8 +63,8 @@ class Plans {
   TaskHandle submit_pending(PlanState& plan, TaskSpec&& spec);
   void resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const;
   static void order_behind_replays(TaskSpec& spec, std::vector<TaskHandle>& resolved);
-  Task* run_plan(Task& whole, Slot& slot);
-  Task* complete_run(Task& task, Slot& slot, TaskState state, int row);
+  Task* run_plan(Task& whole, Seat& seat);
+  Task* complete_run(Task& task, Seat& seat, TaskState state, int row);
 
   // What a replay leaves.
   void wait_for_replay(TaskHandle const& handle);
@@ -81,11 +81,11 @@ class Plans {
   void finish(PlanRecording& recording);
 
   void cancel_tasks(PlanState& plan, FailurePtr const& failure);
-  Task* start_rounds(PlanState& plan, Slot& slot);
+  Task* start_rounds(PlanState& plan, Seat& seat);
   void number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds);
-  Task* rounds_over(PlanState& plan, Slot& slot);
-  Task* replay_over(PlanState& plan, Slot& slot, TaskState state);
-  void let_next_in(PlanState& plan, Slot* slot = nullptr);
+  Task* rounds_over(PlanState& plan, Seat& seat);
+  Task* replay_over(PlanState& plan, Seat& seat, TaskState state);
+  void let_next_in(PlanState& plan, Seat* seat = nullptr);
 
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
   void wait_for_older_replay(TaskHandle const& handle);

@@ -92,8 +92,8 @@ Task* replay_of(Task const& task) {
   return task.node.plan->whole.load(std::memory_order_acquire);
 }
 
-/// Starts, or queues, a replay that is ready. Returns the task to run next on this slot, if any.
-Task* Plans::run_plan(Task& whole, Slot& slot) {
+/// Starts, or queues, a replay that is ready. Returns the task to run next on this seat, if any.
+Task* Plans::run_plan(Task& whole, Seat& seat) {
   PlanState& plan = *static_cast<ReplayBody*>(whole.body)->plan;
   {
     std::lock_guard const lock(plan.lock);
@@ -108,16 +108,16 @@ Task* Plans::run_plan(Task& whole, Slot& slot) {
   }
   if (whole.failure != nullptr) {
     cancel_tasks(plan, whole.failure);
-    return replay_over(plan, slot, TaskState::cancelled);
+    return replay_over(plan, seat, TaskState::cancelled);
   }
   whole.state.store(TaskState::running, std::memory_order_relaxed);
-  m_engine.changed(whole, TaskState::running, slot.number);
+  m_engine.changed(whole, TaskState::running, seat.number);
   std::uint64_t const rounds = static_cast<ReplayBody*>(whole.body)->rounds;
-  if (rounds == 0 || plan.tasks.empty()) return replay_over(plan, slot, TaskState::done);
+  if (rounds == 0 || plan.tasks.empty()) return replay_over(plan, seat, TaskState::done);
   plan.rounds_at_once = plan.rounds_overlap ? rounds : 1;
   plan.rounds_left = rounds - plan.rounds_at_once;
   if (m_engine.numbers_runs()) number_runs(plan, whole, rounds);
-  return start_rounds(plan, slot);
+  return start_rounds(plan, seat);
 }
 
 /// Tells the futures of a plan that is not replayed, and of those nested in it, as far as these are
@@ -184,24 +184,24 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
     }
 }
 
-Task* Plans::start_rounds(PlanState& plan, Slot& slot) {
+Task* Plans::start_rounds(PlanState& plan, Seat& seat) {
   plan.open.store(plan.leaves, std::memory_order_relaxed);
-  slot.ready = plan.roots;
-  return m_engine.hand_over(slot.ready, 0, slot);
+  seat.ready = plan.roots;
+  return m_engine.hand_over(seat.ready, 0, seat);
 }
 
-/// A run of a recorded task is over. Returns the task to run next on this slot, if any.
-Task* Plans::complete_run(Task& task, Slot& slot, TaskState state, int row) {
+/// A run of a recorded task is over. Returns the task to run next on this seat, if any.
+Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   PlanNode& node = task.node;
   PlanState& plan = *node.plan;
-  std::vector<Task*>& ready = slot.ready;
+  std::vector<Task*>& ready = seat.ready;
   ready.clear();
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) note_failed_run(task, state, failure);
   task.state.store(state, std::memory_order_relaxed);
   m_engine.changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split.load(std::memory_order_acquire)) m_engine.parts().close_region(task, slot);
+  if (task.is_split.load(std::memory_order_acquire)) m_engine.parts().close_region(task, seat);
   task.launched = false;
   std::size_t const granted = ready.size();
 
@@ -225,40 +225,40 @@ Task* Plans::complete_run(Task& task, Slot& slot, TaskState state, int row) {
         *(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
         failure, ready);
   if (again) ready.push_back(&task);
-  Task* next = ready.empty() ? nullptr : m_engine.hand_over(ready, granted, slot);
+  Task* next = ready.empty() ? nullptr : m_engine.hand_over(ready, granted, seat);
   if (leaf && plan.open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    Holding const holding(slot, next);
-    Task* const another = rounds_over(plan, slot);
+    Holding const holding(seat, next);
+    Task* const another = rounds_over(plan, seat);
     if (next == nullptr)
       next = another;
     else if (another != nullptr)
-      m_engine.push(*another, &slot);
+      m_engine.push(*another, &seat);
   }
   return next;
 }
 
 /// All tasks are through with their rounds: starts the next one, or completes the replay.
-Task* Plans::rounds_over(PlanState& plan, Slot& slot) {
+Task* Plans::rounds_over(PlanState& plan, Seat& seat) {
   FailurePtr const failure = plan.whole.load(std::memory_order_relaxed)->failure;
   if (plan.rounds_left > 0 && failure == nullptr) {
     --plan.rounds_left;
-    return start_rounds(plan, slot);
+    return start_rounds(plan, seat);
   }
   if (plan.rounds_left > 0)
     cancel_tasks(plan, failure);  // what is behind a synchronizing task is cancelled
-  return replay_over(plan, slot, failure != nullptr ? TaskState::failed : TaskState::done);
+  return replay_over(plan, seat, failure != nullptr ? TaskState::failed : TaskState::done);
 }
 
-Task* Plans::replay_over(PlanState& plan, Slot& slot, TaskState state) {
+Task* Plans::replay_over(PlanState& plan, Seat& seat, TaskState state) {
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
-  let_next_in(plan, &slot);
+  let_next_in(plan, &seat);
   if (!whole.is_recorded()) add_pending(plan, -1);
   // This may be the last that knows the plan: it is gone before the replay counts as complete.
-  return m_engine.complete(whole, slot, state, slot.number);
+  return m_engine.complete(whole, seat, state, seat.number);
 }
 
 /// The plan is free. Another replay that has been waiting for that is ready once more.
-void Plans::let_next_in(PlanState& plan, Slot* slot) {
+void Plans::let_next_in(PlanState& plan, Seat* seat) {
   Task* next = nullptr;
   {
     std::lock_guard const lock(plan.lock);
@@ -267,7 +267,7 @@ void Plans::let_next_in(PlanState& plan, Slot* slot) {
     next = plan.waiting.front();
     plan.waiting.pop_front();
   }
-  m_engine.push(*next, slot);
+  m_engine.push(*next, seat);
 }
 
 /// What a failed run leaves: to the task's future, to whoever asks later, and to the replay as a
@@ -333,7 +333,7 @@ void Plans::wait_for_older_replay(TaskHandle const& handle) {
   if (older.task != nullptr) return m_engine.waiting().wait_for(older);
   constexpr std::chrono::microseconds nap{50};
   if (Frame* const frame = Frame::of(m_engine)) {
-    Workers::Absence const absence(m_workers, frame->slot);
+    Workers::Absence const absence(m_workers, frame->seat);
     std::this_thread::sleep_for(nap);
   } else {
     auto const always = [] { return true; };

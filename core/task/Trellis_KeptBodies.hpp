@@ -19,7 +19,7 @@ namespace trellis::Impl {
 ///
 /// INVARIANT. A task that is pushed is done and belongs to the list; whoever takes the list (the
 /// owner, or any other thread) takes all of it, and the tasks with it. `push` publishes with
-/// release order what `take` acquires: the body's effects come before its end, and the slot's next
+/// release order what `take` acquires: the body's effects come before its end, and the cell's next
 /// use after that.
 class KeptTasks {
  public:

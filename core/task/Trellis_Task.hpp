@@ -60,8 +60,8 @@ struct TaskExtras {
 ///
 /// INVARIANT. `live_id == id` from submission until the task is complete, and never again (ids are
 /// not reused). It changes to 0 under `lock`, after the body's effects, with release order. Whoever
-/// reads another value than the id it knows, with acquire order, happens after the body: the slot's
-/// next owner is set up by a thread that took the slot from the free list, which itself happens
+/// reads another value than the id it knows, with acquire order, happens after the body: the cell's
+/// next owner is set up by a thread that took the cell from the free list, which itself happens
 /// after completion. Successors are only added under `lock` while `live_id == id`; after that the
 /// list belongs to the completing thread.
 ///

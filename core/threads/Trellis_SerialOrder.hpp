@@ -25,8 +25,8 @@ class SerialOrder final : public SchedulingPolicy {
     std::lock_guard const lock(m_mutex);
     m_tasks.emplace(place_of(task), task);
   }
-  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
-    for (ReadyTask const task : ready) push(task, slot);
+  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+    for (ReadyTask const task : ready) push(task, seat);
     return {};
   }
   ReadyTask pop(int) override {

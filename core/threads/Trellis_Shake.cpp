@@ -26,9 +26,9 @@ class Shake final : public SchedulingPolicy {
     m_tasks.push_back(task);
     m_size.store(m_tasks.size(), std::memory_order_seq_cst);
   }
-  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
-    for (ReadyTask const task : ready) push(task, slot);
-    return chance(2) ? pop(slot) : ReadyTask{};
+  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+    for (ReadyTask const task : ready) push(task, seat);
+    return chance(2) ? pop(seat) : ReadyTask{};
   }
   ReadyTask pop(int) override {
     delay();

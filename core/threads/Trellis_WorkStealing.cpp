@@ -44,18 +44,18 @@ class WorkStealing final : public SchedulingPolicy {
  public:
   [[nodiscard]] std::string_view name() const override { return "work_stealing"; }
 
-  void start(int slots) override {
-    m_own = std::vector<TaskDeque>(static_cast<std::size_t>(slots));
+  void start(int seats) override {
+    m_own = std::vector<TaskDeque>(static_cast<std::size_t>(seats));
   }
 
-  void push(ReadyTask task, int slot) override {
+  void push(ReadyTask task, int seat) override {
     if (int const priority = task.priority(); priority != 0)
       (priority > 0 ? m_urgent : m_last).push(task);
     else
-      queue(slot).push_back(task);
+      queue(seat).push_back(task);
   }
 
-  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
     if (ready.size() == 1 && ready[0].priority() == 0 && m_urgent.empty()) return ready[0];
     // Last in first out: the first successor is to be on top. Few fit into a short array, the rest
     // go one by one.
@@ -63,70 +63,70 @@ class WorkStealing final : public SchedulingPolicy {
     std::size_t count = 0;
     for (std::size_t k = ready.size(); k-- > 0;) {
       if (ready[k].priority() != 0) {
-        push(ready[k], slot);
+        push(ready[k], seat);
         continue;
       }
       reversed[count++] = ready[k];
       if (count == std::size(reversed)) {
-        queue(slot).push_back(reversed);
+        queue(seat).push_back(reversed);
         count = 0;
       }
     }
     ReadyTask next;
     if (count > 0 && m_urgent.empty()) next = reversed[--count];
-    if (count > 0) queue(slot).push_back({reversed, count});
+    if (count > 0) queue(seat).push_back({reversed, count});
     return next;
   }
 
-  ReadyTask pop(int slot) override {
+  ReadyTask pop(int seat) override {
     if (ReadyTask const task = m_urgent.pop()) return task;
-    if (ReadyTask const task = queue(slot).pop_back()) return task;
+    if (ReadyTask const task = queue(seat).pop_back()) return task;
     // A batch keeps the shared queue's lock rare, and neighbours in submission order on one core.
     ReadyTask batch[16];
     if (std::size_t const count = m_shared.pop_front(batch, std::size(batch), 4); count > 0) {
       std::reverse(batch + 1, batch + count);
-      if (count > 1) queue(slot).push_back({batch + 1, count - 1});
+      if (count > 1) queue(seat).push_back({batch + 1, count - 1});
       return batch[0];
     }
-    int const slots = m_highest.load(std::memory_order_relaxed) + 1;
-    for (int k = 1; k < slots; ++k)
-      if (ReadyTask const task = m_own[static_cast<std::size_t>((slot + k) % slots)].pop_front())
+    int const seats = m_highest.load(std::memory_order_relaxed) + 1;
+    for (int k = 1; k < seats; ++k)
+      if (ReadyTask const task = m_own[static_cast<std::size_t>((seat + k) % seats)].pop_front())
         return task;
     return m_last.pop();
   }
 
-  /// What was made ready last on this slot, or first, as a body waits for several tasks in their
+  /// What was made ready last on this seat, or first, as a body waits for several tasks in their
   /// order; elsewhere the oldest, which have most behind them. What has a priority is left to
   /// others.
-  ReadyTask pop_wanted(int slot, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
+  ReadyTask pop_wanted(int seat, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
     constexpr std::size_t own = 256;
     constexpr std::size_t near = 16;
-    if (ReadyTask const task = queue(slot).pop_wanted(wanted, true, own)) return task;
-    if (ReadyTask const task = queue(slot).pop_wanted(wanted, false, near)) return task;
-    int const slots = m_highest.load(std::memory_order_relaxed) + 1;
-    for (int k = 1; k < slots; ++k)
+    if (ReadyTask const task = queue(seat).pop_wanted(wanted, true, own)) return task;
+    if (ReadyTask const task = queue(seat).pop_wanted(wanted, false, near)) return task;
+    int const seats = m_highest.load(std::memory_order_relaxed) + 1;
+    for (int k = 1; k < seats; ++k)
       if (ReadyTask const task =
-              m_own[static_cast<std::size_t>((slot + k) % slots)].pop_wanted(wanted, false, near))
+              m_own[static_cast<std::size_t>((seat + k) % seats)].pop_wanted(wanted, false, near))
         return task;
     return {};
   }
 
   [[nodiscard]] bool empty() const override {
-    int const slots = m_highest.load(std::memory_order_seq_cst) + 1;
-    for (int k = 0; k < slots; ++k)
+    int const seats = m_highest.load(std::memory_order_seq_cst) + 1;
+    for (int k = 0; k < seats; ++k)
       if (!m_own[static_cast<std::size_t>(k)].empty()) return false;
     return m_shared.empty() && m_urgent.empty() && m_last.empty();
   }
 
  private:
-  /// The calling slot's own queue, or the shared one. From then on thieves and `empty` look at it.
-  TaskDeque& queue(int slot) {
-    if (slot < 0) return m_shared;
+  /// The calling seat's own queue, or the shared one. From then on thieves and `empty` look at it.
+  TaskDeque& queue(int seat) {
+    if (seat < 0) return m_shared;
     int highest = m_highest.load(std::memory_order_relaxed);
-    while (highest < slot &&
-           !m_highest.compare_exchange_weak(highest, slot, std::memory_order_seq_cst)) {
+    while (highest < seat &&
+           !m_highest.compare_exchange_weak(highest, seat, std::memory_order_seq_cst)) {
     }
-    return m_own[static_cast<std::size_t>(slot)];
+    return m_own[static_cast<std::size_t>(seat)];
   }
 
   std::vector<TaskDeque> m_own;

@@ -20,9 +20,9 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker)
     : m_source(source),
       m_permits(permits),
       m_threads_per_worker(threads_per_worker),
-      m_slots(static_cast<std::size_t>(1 + permits + max_blocked + most_guests)),
+      m_seats(static_cast<std::size_t>(1 + permits + max_blocked + most_guests)),
       m_spare(permits) {
-  Slot& main = new_slot("main thread");
+  Seat& main = new_seat("main thread");
   main.is_main = true;
 }
 
@@ -38,34 +38,34 @@ void Workers::stop() {
   }
   for (std::thread& thread : m_threads) thread.join();
   m_threads.clear();
-  for (int k = 0; k < slot_count(); ++k) {
-    for (auto const& [space, instance] : m_slots[static_cast<std::size_t>(k)]->instances)
+  for (int k = 0; k < seat_count(); ++k) {
+    for (auto const& [space, instance] : m_seats[static_cast<std::size_t>(k)]->instances)
       space->destroy_instance(instance);
-    m_slots[static_cast<std::size_t>(k)]->instances.clear();
+    m_seats[static_cast<std::size_t>(k)]->instances.clear();
   }
 }
 
-std::uint64_t Workers::sum(std::atomic<std::uint64_t> Slot::* count) const {
+std::uint64_t Workers::sum(std::atomic<std::uint64_t> Seat::* count) const {
   std::uint64_t sum = 0;
-  int const slots = slot_count();
-  for (int k = 0; k < slots; ++k) sum += (slot(k).*count).load(std::memory_order_acquire);
+  int const seats = seat_count();
+  for (int k = 0; k < seats; ++k) sum += (seat(k).*count).load(std::memory_order_acquire);
   return sum;
 }
 
-void* Workers::instance(Slot& slot, SpaceAdapter& space) {
-  for (auto const& [known, instance] : slot.instances)
+void* Workers::instance(Seat& seat, SpaceAdapter& space) {
+  for (auto const& [known, instance] : seat.instances)
     if (known == &space) return instance;
-  return slot.instances.emplace_back(&space, space.make_instance(m_threads_per_worker)).second;
+  return seat.instances.emplace_back(&space, space.make_instance(m_threads_per_worker)).second;
 }
 
-Slot& Workers::new_slot(std::string name) {
-  int const number = m_slot_count.load(std::memory_order_relaxed);
-  auto slot = std::make_unique<Slot>();
-  slot->number = number;
-  slot->name = std::move(name);
-  m_slots[static_cast<std::size_t>(number)] = std::move(slot);
-  m_slot_count.store(number + 1, std::memory_order_release);
-  return *m_slots[static_cast<std::size_t>(number)];
+Seat& Workers::new_seat(std::string name) {
+  int const number = m_seat_count.load(std::memory_order_relaxed);
+  auto seat = std::make_unique<Seat>();
+  seat->number = number;
+  seat->name = std::move(name);
+  m_seats[static_cast<std::size_t>(number)] = std::move(seat);
+  m_seat_count.store(number + 1, std::memory_order_release);
+  return *m_seats[static_cast<std::size_t>(number)];
 }
 
 void Workers::add_permit(int by) {
@@ -74,13 +74,13 @@ void Workers::add_permit(int by) {
 
 // The woken thread has its permit and counts as searching from here on, so that nobody wakes a
 // second one for the same task before this one is up.
-void Workers::wake(Slot& slot) {
-  std::erase(m_sleeping, &slot);
-  if (slot.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
+void Workers::wake(Seat& seat) {
+  std::erase(m_sleeping, &seat);
+  if (seat.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
-  slot.woken = true;
-  slot.wakeup.notify_one();
+  seat.woken = true;
+  seat.wakeup.notify_one();
 }
 
 void Workers::wake_one() {
@@ -91,16 +91,16 @@ void Workers::wake_one() {
     return;
   }
   if (static_cast<int>(m_threads.size()) == m_permits + max_blocked) return;
-  Slot& slot = new_slot("worker " + std::to_string(m_threads.size()));
+  Seat& seat = new_seat("worker " + std::to_string(m_threads.size()));
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
-  slot.has_permit = true;
-  m_threads.emplace_back([this, &slot] { background(slot); });
+  seat.has_permit = true;
+  m_threads.emplace_back([this, &seat] { background(seat); });
 }
 
 void Workers::main_ready_added() {
   std::lock_guard const lock(m_mutex);
-  Slot& main = *m_slots[0];
+  Seat& main = *m_seats[0];
   if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end()) wake(main);
   main.wakeup.notify_one();  // it may be blocked inside a task
 }
@@ -112,40 +112,40 @@ void Workers::wake_waiters() {
 
 void Workers::wake_waiters_locked() {
   for (std::size_t k = m_sleeping.size(); k-- > 0;)
-    if (Slot& slot = *m_sleeping[k]; slot.waits_for != nullptr && (*slot.waits_for)()) wake(slot);
-  for (Slot* slot : m_blocked)
-    if ((*slot->waits_for)()) slot->wakeup.notify_one();
+    if (Seat& seat = *m_sleeping[k]; seat.waits_for != nullptr && (*seat.waits_for)()) wake(seat);
+  for (Seat* seat : m_blocked)
+    if ((*seat->waits_for)()) seat->wakeup.notify_one();
 }
 
-void Workers::sleep(Slot& slot, Until const* until) {
+void Workers::sleep(Seat& seat, Until const* until) {
   m_searching.fetch_sub(1, std::memory_order_seq_cst);
   std::unique_lock lock(m_mutex);
   add_permit(1);
   bool const waits = until != nullptr;
   if (waits) m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
   bool const may_run = waits || m_spare.load(std::memory_order_seq_cst) > 0;
-  if (m_stopping || (may_run && m_source.has_ready(slot)) || (waits && until->done())) {
+  if (m_stopping || (may_run && m_source.has_ready(seat)) || (waits && until->done())) {
     if (waits) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
     add_permit(-1);
     m_searching.fetch_add(1, std::memory_order_seq_cst);
     return;
   }
-  slot.woken = false;
-  slot.waits_for = waits ? &until->done : nullptr;
-  m_sleeping.push_back(&slot);
+  seat.woken = false;
+  seat.waits_for = waits ? &until->done : nullptr;
+  m_sleeping.push_back(&seat);
   wake_waiters_locked();
-  auto const woken = [&] { return slot.woken; };
+  auto const woken = [&] { return seat.woken; };
   if (!waits || until->rather_than_sleep == nullptr)
-    slot.wakeup.wait(lock, woken);
+    seat.wakeup.wait(lock, woken);
   else
-    for (auto nap = first_nap; !slot.wakeup.wait_for(lock, nap, woken);
+    for (auto nap = first_nap; !seat.wakeup.wait_for(lock, nap, woken);
          nap = std::min(2 * nap, longest_nap))
-      if ((*until->rather_than_sleep)()) wake(slot);
-  slot.waits_for = nullptr;
+      if ((*until->rather_than_sleep)()) wake(seat);
+  seat.waits_for = nullptr;
 }
 
 /// Others run the tasks. `sleeper` has no permit.
-void Workers::sleep_until(Until const& until, Slot& sleeper) {
+void Workers::sleep_until(Until const& until, Seat& sleeper) {
   auto const goes_on = [&] {
     return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
   };
@@ -165,39 +165,39 @@ void Workers::sleep_until(Until const& until, Slot& sleeper) {
 }
 
 void Workers::sleep_until(Until const& until) {
-  Slot here;
+  Seat here;
   here.number = -1;
   sleep_until(until, here);
 }
 
-void Workers::work(Slot& slot, Until const* until) {
+void Workers::work(Seat& seat, Until const* until) {
   // A worker stops when too many threads work; a thread in wait() has the right of way.
   auto const should_stop = [&] { return until != nullptr ? until->done() : oversubscribed(); };
-  slot.searching = true;
+  seat.searching = true;
   for (int spins = 0;;) {
     if (until != nullptr ? until->done() : m_stopping.load()) break;
-    Task* const task = until == nullptr && oversubscribed() ? nullptr : m_source.pop(slot);
+    Task* const task = until == nullptr && oversubscribed() ? nullptr : m_source.pop(seat);
     if (task != nullptr) {
       spins = 0;
-      if (slot.searching) {
-        slot.searching = false;
+      if (seat.searching) {
+        seat.searching = false;
         // The last one to find something wakes the next one, as long as there is more.
-        if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(slot))
+        if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(seat))
           ready_added();
-      } else if (m_spare.load(std::memory_order_seq_cst) > 0 && m_source.has_ready(slot)) {
+      } else if (m_spare.load(std::memory_order_seq_cst) > 0 && m_source.has_ready(seat)) {
         // The policy may have moved tasks to where a thread that went to sleep did not see them: a
         // push like any other for the argument above.
         ready_added();
       }
-      m_source.run(task, slot, should_stop);
+      m_source.run(task, seat, should_stop);
       continue;
     }
-    if (!slot.searching) {
-      slot.searching = true;
+    if (!seat.searching) {
+      seat.searching = true;
       m_searching.fetch_add(1, std::memory_order_seq_cst);
     }
     if (spins == 0) {
-      m_source.idle(slot);
+      m_source.idle(seat);
       if (anyone_waits()) wake_waiters();
     }
     ++spins;
@@ -206,90 +206,90 @@ void Workers::work(Slot& slot, Until const* until) {
     } else if (spins < spins_before_sleep && !oversubscribed()) {
       std::this_thread::yield();
     } else {
-      m_source.leaves(slot);
+      m_source.leaves(seat);
       if (until != nullptr && until->rather_than_sleep != nullptr && (*until->rather_than_sleep)())
         break;
-      sleep(slot, until);
+      sleep(seat, until);
       spins = 0;
     }
   }
-  if (slot.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
-  slot.searching = false;
+  if (seat.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  seat.searching = false;
 }
 
-void Workers::background(Slot& slot) {
-  work(slot, nullptr);
-  m_source.idle(slot);
-  m_source.leaves(slot);
+void Workers::background(Seat& seat) {
+  work(seat, nullptr);
+  m_source.idle(seat);
+  m_source.leaves(seat);
   std::lock_guard const lock(m_mutex);
   add_permit(1);
 }
 
-/// Null when all guests' slots are taken.
-Slot* Workers::enter() {
+/// Null when all guests' seats are taken.
+Seat* Workers::enter() {
   std::lock_guard const lock(m_mutex);
-  Slot* slot = nullptr;
+  Seat* seat = nullptr;
   if (on_main_thread()) {
-    slot = m_slots[0].get();
+    seat = m_seats[0].get();
   } else {
-    for (int k = 1; k < slot_count() && slot == nullptr; ++k)
-      if (Slot& guest = *m_slots[static_cast<std::size_t>(k)];
+    for (int k = 1; k < seat_count() && seat == nullptr; ++k)
+      if (Seat& guest = *m_seats[static_cast<std::size_t>(k)];
           guest.is_guest && !guest.in_use.load(std::memory_order_acquire))
-        slot = &guest;
-    if (slot == nullptr) {
+        seat = &guest;
+    if (seat == nullptr) {
       if (m_guests == most_guests) return nullptr;
       ++m_guests;
-      slot = &new_slot("thread " + std::to_string(slot_count()));
-      slot->is_guest = true;
+      seat = &new_seat("thread " + std::to_string(seat_count()));
+      seat->is_guest = true;
     }
   }
-  slot->in_use.store(true, std::memory_order_relaxed);
+  seat->in_use.store(true, std::memory_order_relaxed);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
-  return slot;
+  return seat;
 }
 
-void Workers::leave(Slot& slot) {
-  m_source.idle(slot);
-  m_source.leaves(slot);
+void Workers::leave(Seat& seat) {
+  m_source.idle(seat);
+  m_source.leaves(seat);
   {
     std::lock_guard const lock(m_mutex);
-    slot.has_permit = false;
+    seat.has_permit = false;
     add_permit(1);
     wake_waiters_locked();
   }
-  bool const has_ready = m_source.has_ready(slot);
-  slot.in_use.store(false, std::memory_order_release);
+  bool const has_ready = m_source.has_ready(seat);
+  seat.in_use.store(false, std::memory_order_release);
   if (has_ready) ready_added();
 }
 
 void Workers::work_until(Until const& until) {
   if (until.done()) return;
-  Slot* const slot = enter();
-  if (slot == nullptr) return sleep_until(until);
-  slot->waits = slot->has_permit = true;
-  work(*slot, &until);
-  slot->waits = false;
-  leave(*slot);
+  Seat* const seat = enter();
+  if (seat == nullptr) return sleep_until(until);
+  seat->waits = seat->has_permit = true;
+  work(*seat, &until);
+  seat->waits = false;
+  leave(*seat);
 }
 
-Workers::Absence::Absence(Workers& workers, Slot& slot) : m_workers(workers), m_slot(slot) {
+Workers::Absence::Absence(Workers& workers, Seat& seat) : m_workers(workers), m_seat(seat) {
   {
     std::lock_guard const lock(workers.m_mutex);
     // A destructor may wait that is run by a thread which looks for a task. It does not look now.
-    if (slot.searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
-    if (slot.has_permit) workers.add_permit(1);
+    if (seat.searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
+    if (seat.has_permit) workers.add_permit(1);
   }
-  if (workers.m_source.has_ready(slot)) workers.ready_added();
+  if (workers.m_source.has_ready(seat)) workers.ready_added();
 }
 
 Workers::Absence::~Absence() {
   std::lock_guard const lock(m_workers.m_mutex);
-  if (m_slot.has_permit) m_workers.add_permit(-1);
-  if (m_slot.searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
+  if (m_seat.has_permit) m_workers.add_permit(-1);
+  if (m_seat.searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
-void Workers::block_until(Condition done, Slot& slot) {
+void Workers::block_until(Condition done, Seat& seat) {
   struct Counted {
     explicit Counted(Workers& in) : workers(in) {
       std::lock_guard const lock(workers.m_mutex);
@@ -308,8 +308,8 @@ void Workers::block_until(Condition done, Slot& slot) {
     }
     Workers& workers;
   } const counted(*this);
-  Absence const absence(*this, slot);
-  sleep_until(Until{done}, slot);
+  Absence const absence(*this, seat);
+  sleep_until(Until{done}, seat);
 }
 
 }  // namespace trellis::Impl

@@ -27,7 +27,7 @@ namespace trellis::Impl {
 using Condition = FunctionRef<bool()>;
 
 /// What belongs to one thread while it runs tasks: a worker, or a thread in `wait()`.
-struct alignas(128) Slot {
+struct alignas(128) Seat {
   int number = 0;  ///< negative: of a thread that runs no tasks
   std::string name;
   bool is_main = false;
@@ -35,7 +35,7 @@ struct alignas(128) Slot {
   bool has_permit = false;  ///< its thread runs tasks, see Workers; for this thread alone
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
   bool waits = false;      ///< its thread is in wait(); for this thread alone
-  // Numbers of tasks and edges. They are written by this slot's thread alone, the submitted ones
+  // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
   // before the task can start, so that who counts the completed ones first misses no task.
   std::atomic<std::uint64_t> completed{0};
   std::atomic<std::uint64_t> submitted{0};  ///< as parts of tasks
@@ -75,15 +75,15 @@ struct Until {
 /// Where workers get their tasks from: the engine.
 class TaskSource {
  public:
-  virtual Task* pop(Slot& slot) = 0;
-  /// Runs the task and whatever the policy keeps on this slot after it, until `stop` says so.
-  virtual void run(Task* task, Slot& slot, Condition stop) = 0;
+  virtual Task* pop(Seat& seat) = 0;
+  /// Runs the task and whatever the policy keeps on this seat after it, until `stop` says so.
+  virtual void run(Task* task, Seat& seat, Condition stop) = 0;
   /// Sequentially consistent: sees every push that was over when the call began.
-  [[nodiscard]] virtual bool has_ready(Slot const& slot) const = 0;
-  /// The slot found nothing to do.
-  virtual void idle(Slot& slot) = 0;
-  /// The slot's thread may stop looking for tasks.
-  virtual void leaves(Slot& slot) = 0;
+  [[nodiscard]] virtual bool has_ready(Seat const& seat) const = 0;
+  /// The seat found nothing to do.
+  virtual void idle(Seat& seat) = 0;
+  /// The seat's thread may stop looking for tasks.
+  virtual void leaves(Seat& seat) = 0;
 
  protected:
   ~TaskSource() = default;
@@ -91,8 +91,8 @@ class TaskSource {
 
 /// The threads of one graph, and who of them sleeps.
 ///
-/// A slot belongs to the main thread, a worker, or a guest: another thread of the user's while it
-/// waits. There are enough slots for all workers, those that replace blocked ones included; guests
+/// A seat belongs to the main thread, a worker, or a guest: another thread of the user's while it
+/// waits. There are enough seats for all workers, those that replace blocked ones included; guests
 /// that find none do not run tasks but sleep until what they wait for has come.
 ///
 /// At most `permits` threads run tasks or look for some; a thread in `wait()` is one of them, and
@@ -146,51 +146,51 @@ class Workers {
   void work_until(Until const& until);
   /// The same without running tasks.
   void sleep_until(Until const& until);
-  /// As long as one is there the thread of a slot does not work, and another one may run tasks in
+  /// As long as one is there the thread of a seat does not work, and another one may run tasks in
   /// its place.
   class Absence {
    public:
-    Absence(Workers& workers, Slot& slot);
+    Absence(Workers& workers, Seat& seat);
     Absence(Absence const&) = delete;
     Absence& operator=(Absence const&) = delete;
     ~Absence();
 
    private:
     Workers& m_workers;
-    Slot& m_slot;
+    Seat& m_seat;
   };
   /// Sleeps inside a task until `done`; another thread may run tasks meanwhile.
-  void block_until(Condition done, Slot& slot);
+  void block_until(Condition done, Seat& seat);
 
-  /// This slot's instance of a space; made at the first call.
-  [[nodiscard]] void* instance(Slot& slot, SpaceAdapter& space);
+  /// This seat's instance of a space; made at the first call.
+  [[nodiscard]] void* instance(Seat& seat, SpaceAdapter& space);
 
-  /// Numbers of slots are below this.
-  [[nodiscard]] int max_slots() const { return static_cast<int>(m_slots.size()); }
-  [[nodiscard]] int slot_count() const { return m_slot_count.load(std::memory_order_acquire); }
-  [[nodiscard]] Slot const& slot(int k) const { return *m_slots[static_cast<std::size_t>(k)]; }
-  [[nodiscard]] Slot& slot(int k) { return *m_slots[static_cast<std::size_t>(k)]; }
+  /// Numbers of seats are below this.
+  [[nodiscard]] int max_seats() const { return static_cast<int>(m_seats.size()); }
+  [[nodiscard]] int seat_count() const { return m_seat_count.load(std::memory_order_acquire); }
+  [[nodiscard]] Seat const& seat(int k) const { return *m_seats[static_cast<std::size_t>(k)]; }
+  [[nodiscard]] Seat& seat(int k) { return *m_seats[static_cast<std::size_t>(k)]; }
   [[nodiscard]] int permits() const { return m_permits; }
   [[nodiscard]] int threads_per_worker() const { return m_threads_per_worker; }
-  [[nodiscard]] std::uint64_t completed() const { return sum(&Slot::completed); }
-  [[nodiscard]] std::uint64_t submitted() const { return sum(&Slot::submitted); }
-  [[nodiscard]] std::uint64_t edges() const { return sum(&Slot::edges); }
+  [[nodiscard]] std::uint64_t completed() const { return sum(&Seat::completed); }
+  [[nodiscard]] std::uint64_t submitted() const { return sum(&Seat::submitted); }
+  [[nodiscard]] std::uint64_t edges() const { return sum(&Seat::edges); }
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
-  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Slot::* count) const;
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
   void wake_one();
-  void background(Slot& slot);
-  void work(Slot& slot, Until const* until);
-  void sleep(Slot& slot, Until const* until);
-  void sleep_until(Until const& until, Slot& sleeper);
-  Slot* enter();
-  void leave(Slot& slot);
+  void background(Seat& seat);
+  void work(Seat& seat, Until const* until);
+  void sleep(Seat& seat, Until const* until);
+  void sleep_until(Until const& until, Seat& sleeper);
+  Seat* enter();
+  void leave(Seat& seat);
 
   // The mutex is held in all of these.
-  Slot& new_slot(std::string name);
+  Seat& new_seat(std::string name);
   void add_permit(int by);
-  void wake(Slot& slot);
+  void wake(Seat& seat);
   void wake_waiters_locked();
 
   TaskSource& m_source;
@@ -198,16 +198,16 @@ class Workers {
   int const m_threads_per_worker;
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
-  std::vector<std::unique_ptr<Slot>> m_slots;  ///< its size does not change
-  std::atomic<int> m_slot_count{0};
+  std::vector<std::unique_ptr<Seat>> m_seats;  ///< its size does not change
+  std::atomic<int> m_seat_count{0};
 
   alignas(64) std::atomic<int> m_searching{0};  ///< threads that look for a task
   std::atomic<int> m_spare{0};  ///< permits that no thread has; negative: too many threads work
   std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
   alignas(64) std::mutex m_mutex;
-  std::vector<Slot*> m_sleeping;  ///< may be woken for a task
-  /// wait only for their condition: inside a task, or without a slot
-  std::vector<Slot*> m_blocked;
+  std::vector<Seat*> m_sleeping;  ///< may be woken for a task
+  /// wait only for their condition: inside a task, or without a seat
+  std::vector<Seat*> m_blocked;
   int m_blocked_tasks = 0;
   int m_guests = 0;
   std::vector<std::thread> m_threads;

@@ -35,7 +35,7 @@ class Recorder {
   void returned(Task const& task);
   /// Ready, or running on this row.
   void changed(Task const& task, TaskState state, int row = -1);
-  /// The task is over: done, failed or cancelled. `row`: the slot that ran it, -1: none.
+  /// The task is over: done, failed or cancelled. `row`: the seat that ran it, -1: none.
   void finished(Task const& task, TaskState state, int row);
 
   /// When a task that is about to be finished really ran, by the device's clock; that agrees with

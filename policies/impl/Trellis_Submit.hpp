@@ -6,7 +6,7 @@
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskScope.hpp>
-#include <graph/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -208,8 +208,8 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
   spec.after = before;
   spec.tags = tags;
   if (TaskScope* const scope = policy.target().scope())
-    return GraphAccess::submit_part(ScopeAccess::handle(*scope), std::move(spec));
-  return GraphAccess::submit(*policy.target().graph(), std::move(spec));
+    return GraphDoor::submit_part(ScopeDoor::handle(*scope), std::move(spec));
+  return GraphDoor::submit(*policy.target().graph(), std::move(spec));
 }
 
 /// The same for a body that is there.

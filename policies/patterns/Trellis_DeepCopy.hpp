@@ -80,9 +80,9 @@ template <class Space, class Target, class Destination, class Source>
 Future<void> submit_copy(Label&& label, Target& target, Destination const& destination,
                          Source const& source) {
   using Body = CopyBodyOn<Space, Destination, Source>;
-  return FutureAccess::make(submit<Space>(std::move(label),
-                                          ResourcePolicy(target, write(destination)),
-                                          Body{destination, source}, read(source)));
+  return FutureDoor::make(submit<Space>(std::move(label),
+                                        ResourcePolicy(target, write(destination)),
+                                        Body{destination, source}, read(source)));
 }
 
 }  // namespace Impl
@@ -135,7 +135,7 @@ Future<void> deep_copy(Label label, Target& target, Destination const& destinati
     using Space = Impl::HomeOf<Destination>;
     typename Destination::non_const_value_type const value(source);
     using Body = Impl::CopyBodyOn<Space, Destination, std::remove_const_t<decltype(value)>>;
-    return Impl::FutureAccess::make(Impl::submit<Space>(
+    return Impl::FutureDoor::make(Impl::submit<Space>(
         std::move(label), ResourcePolicy(target, write(destination)), Body{destination, value}));
   }
 }

@@ -44,7 +44,7 @@ struct CallBody {
           if constexpr (std::is_void_v<Space>) {
             return std::invoke(callable, view...);
           } else if constexpr (std::is_same_v<Space, Scoped>) {
-            TaskScope self = ScopeAccess::running();
+            TaskScope self = ScopeDoor::running();
             return std::invoke(callable, self, view...);
           } else {
             return std::invoke(callable, *static_cast<Space const*>(instance), view...);
@@ -101,12 +101,12 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
     using Body = CallBody<How, Result, F, decltype(views())>;
     if constexpr (std::is_void_v<Result>) {
       auto const make = [&] { return Body{std::forward<Callable>(callable), views()}; };
-      return FutureAccess::make(submit_made<Space>(std::move(label), policy, make, nullptr));
+      return FutureDoor::make(submit_made<Space>(std::move(label), policy, make, nullptr));
     } else {
       auto state = std::make_shared<FutureState<Result>>();
       auto const make = [&] { return Body{std::forward<Callable>(callable), views(), state}; };
       TaskHandle const handle = submit_made<Space>(std::move(label), policy, make, nullptr);
-      return FutureAccess::make<Result>(handle, std::move(state));
+      return FutureDoor::make<Result>(handle, std::move(state));
     }
   };
   auto const views = [&] { return arguments_of(policy.annotations()); };

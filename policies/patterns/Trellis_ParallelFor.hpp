@@ -57,7 +57,7 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
   auto const make = [&] {
     return Impl::ForBody<Traits, decltype(prepared())>{Traits::keep(policy.base()), prepared()};
   };
-  return Impl::FutureAccess::make(
+  return Impl::FutureDoor::make(
       Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make, nullptr));
 }
 

@@ -346,13 +346,13 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
         std::tuple_cat(Impl::result_access(first), Impl::result_access(rest)...));
   };
   if constexpr (std::is_void_v<Value>) {
-    return Impl::FutureAccess::make(
+    return Impl::FutureDoor::make(
         submit([&] { return Body{Traits::keep(policy.base()), prepared(), {first, rest...}}; }));
   } else {
     auto state = std::make_shared<Impl::FutureState<Value>>();
     Impl::TaskHandle const handle = submit(
         [&] { return Body{Traits::keep(policy.base()), prepared(), {first, rest...}, state}; });
-    return Impl::FutureAccess::make<Value>(handle, std::move(state));
+    return Impl::FutureDoor::make<Value>(handle, std::move(state));
   }
 }
 

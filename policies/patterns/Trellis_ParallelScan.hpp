@@ -79,7 +79,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
   };
   Impl::TaskHandle const handle =
       Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make, nullptr);
-  return Impl::FutureAccess::make<Value>(handle, std::move(state));
+  return Impl::FutureDoor::make<Value>(handle, std::move(state));
 }
 
 }  // namespace trellis

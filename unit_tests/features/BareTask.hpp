@@ -4,7 +4,7 @@
 
 #include <Trellis_Future.hpp>
 #include <Trellis_TaskGraph.hpp>
-#include <graph/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
 
 #include <algorithm>
 #include <array>
@@ -101,7 +101,7 @@ Properties tagged(T value) {
 }
 template <class... T>
 std::vector<Impl::TaskHandle> handles(Future<T> const&... futures) {
-  return {Impl::FutureAccess::handle(futures)...};
+  return {Impl::FutureDoor::handle(futures)...};
 }
 
 template <class F, class Result>
@@ -194,9 +194,9 @@ auto submit_with(Submit submit, Label label, std::vector<Touch> const& touches, 
   spec.tags = properties.tags;
   Impl::TaskHandle const handle = submit(std::move(spec));
   if constexpr (std::is_void_v<Result>)
-    return Impl::FutureAccess::make(handle);
+    return Impl::FutureDoor::make(handle);
   else
-    return Impl::FutureAccess::make<Result>(handle, std::move(state));
+    return Impl::FutureDoor::make<Result>(handle, std::move(state));
 }
 
 /// To a graph.
@@ -204,20 +204,20 @@ template <class F>
 auto task(TaskGraph& graph, Label label, std::vector<Touch> const& touches, F f,
           Properties const& properties = {}) {
   return submit_with(
-      [&](Impl::TaskSpec&& spec) { return Impl::GraphAccess::submit(graph, std::move(spec)); },
+      [&](Impl::TaskSpec&& spec) { return Impl::GraphDoor::submit(graph, std::move(spec)); },
       std::move(label), touches, std::move(f), properties);
 }
 
 /// The task whose body calls this.
 inline Impl::TaskHandle self() {
-  return Impl::GraphAccess::running();
+  return Impl::GraphDoor::running();
 }
 /// A part of the task whose body calls this.
 template <class F>
 auto part_of(Impl::TaskHandle const& owner, Label label, std::vector<Touch> const& touches, F f,
              Properties const& properties = {}) {
   return submit_with(
-      [&](Impl::TaskSpec&& spec) { return Impl::GraphAccess::submit_part(owner, std::move(spec)); },
+      [&](Impl::TaskSpec&& spec) { return Impl::GraphDoor::submit_part(owner, std::move(spec)); },
       std::move(label), touches, std::move(f), properties);
 }
 template <class F>
@@ -225,21 +225,21 @@ auto part(Label label, std::vector<Touch> const& touches, F f, Properties const&
   return part_of(self(), std::move(label), touches, std::move(f), properties);
 }
 inline void wait_for_parts() {
-  Impl::GraphAccess::wait_for_parts(self());
+  Impl::GraphDoor::wait_for_parts(self());
 }
 inline void demote(std::vector<Touch> const& to) {
-  Impl::GraphAccess::demote(self(), requests_of(to));
+  Impl::GraphDoor::demote(self(), requests_of(to));
 }
 inline void release(Place const& place) {
-  Impl::GraphAccess::release(self(), requests_of({nothing(place)}));
+  Impl::GraphDoor::release(self(), requests_of({nothing(place)}));
 }
 inline void make_local(Place const& place) {
-  Impl::GraphAccess::add_local(self(), requests_of({writes(place)}).front());
+  Impl::GraphDoor::add_local(self(), requests_of({writes(place)}).front());
 }
 template <class Split>
 bool refine(Future<void> const& future, Split split) {
-  return Impl::GraphAccess::refine(Impl::FutureAccess::handle(future),
-                                   [&](Impl::TaskHandle const& owner) { split(owner); });
+  return Impl::GraphDoor::refine(Impl::FutureDoor::handle(future),
+                                 [&](Impl::TaskHandle const& owner) { split(owner); });
 }
 
 /// Waits without running tasks, as the caller may be what one of them waits for.

@@ -152,7 +152,7 @@ TYPED_TEST(OfFunctors, OfAPlanMaySubmitAndWait) {
     Block x("x"), y("y");
     std::atomic<int> ran{0};
     for (int k = 0; k < 20; ++k) {
-      Plan const plan = Impl::GraphAccess::record(graph, Label(std::string("plan")), [&] {
+      Plan const plan = Impl::GraphDoor::record(graph, Label(std::string("plan")), [&] {
         task(graph, "recorded", {updates(x)}, TypeParam{AtEnd([&] {
                task(graph, "from a destructor", {updates(y)}, [&] { ++ran; }).wait();
              })});
@@ -414,7 +414,7 @@ TEST_F(Copies, ThatUseTheGraphGetAnErrorAndNothingIsSubmitted) {
       Impl::TaskSpec spec(Label(std::string("copied")), Body<SubmitsWhenCopied, void>::ops,
                           sizeof(Body<SubmitsWhenCopied, void>),
                           alignof(Body<SubmitsWhenCopied, void>), copy);
-      Impl::GraphAccess::submit(graph, std::move(spec));
+      Impl::GraphDoor::submit(graph, std::move(spec));
     });
   };
   auto const refused = HasSubstr("uses the graph to which a task is just being submitted");

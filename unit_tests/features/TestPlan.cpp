@@ -436,7 +436,7 @@ TEST_F(Plans, DoNotRecordWhatOtherGraphsTasksSubmit) {
   EXPECT_EQ(runs, 50);
 }
 
-// The slot of a nested plan's owner once came back with a parent, and its next task was no sibling
+// The cell of a nested plan's owner once came back with a parent, and its next task was no sibling
 // to any other.
 TEST_F(Plans, NestedOnesLeaveNothingToTheTasksAfterThem) {
   Block x("x");

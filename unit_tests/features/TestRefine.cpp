@@ -100,9 +100,9 @@ TEST_F(Refining, KeepsToTheAccessesOfTheTask) {
   refine(pending, [&](auto const& owner) {
     EXPECT_EQ(error_of([&] { part_of(owner, "bad", {writes(x)}, [] {}); }).kind(),
               Error::Kind::bad_access);
-    EXPECT_EQ(error_of([&] { Impl::GraphAccess::demote(owner, requests_of({nothing(x)})); }).kind(),
+    EXPECT_EQ(error_of([&] { Impl::GraphDoor::demote(owner, requests_of({nothing(x)})); }).kind(),
               Error::Kind::bad_access);
-    EXPECT_EQ(error_of([&] { Impl::GraphAccess::wait_for_parts(owner); }).kind(),
+    EXPECT_EQ(error_of([&] { Impl::GraphDoor::wait_for_parts(owner); }).kind(),
               Error::Kind::bad_input);
   });
   gate.open();

@@ -196,8 +196,8 @@ TEST_F(RegionLocks, WhatABodyThrowsGoesBeforeFailuresOfPartsThatItsThreadsSubmit
       part("inner", {}, [] {
         Impl::TaskHandle const owner = self();
         std::thread([owner] {
-          Future<void> const failed = part_of(owner, "failing part", {},
-                                              [] { throw std::runtime_error("of the part"); });
+          Future<void> const failed =
+              part_of(owner, "failing part", {}, [] { throw std::runtime_error("of the part"); });
           until_done(failed);
         }).join();
         throw std::runtime_error("of the body");
@@ -404,7 +404,8 @@ TEST_F(RegionLocks, SearchesAmongExclusiveTasksThatComeAndGo) {
     std::atomic<int> ran{0};
     for (int k = 0; k < count; ++k) {
       auto const n = static_cast<std::size_t>(k % 4);
-      Future<void> const small = task(graph, "small", {}, [&] { part("part", {}, [&] { ++ran; }); });
+      Future<void> const small =
+          task(graph, "small", {}, [&] { part("part", {}, [&] { ++ran; }); });
       task(graph, "holder", {excludes(x(n, 1))}, [&, n, small] {
         EXPECT_EQ(alone[n]++, 0);
         Future<void> const inner = part("inner", {excludes(x(n, 1))}, [&, n, small] {
@@ -521,7 +522,8 @@ TEST_F(RegionLocks, ARecordHasAllEdgesAndItsNumbersHaveNoGaps) {
     DependencyGraph const graph_of = graph.dependency_graph();
     EXPECT_EQ(graph_of.nodes().size(), owners * (parts + 1U));
     EXPECT_EQ(graph_of.edges().size(), owners * (parts - 1U));
-    EXPECT_LE(graph.edges(), owners * (parts - 1U));  // those to tasks that were done are not counted
+    EXPECT_LE(graph.edges(),
+              owners * (parts - 1U));  // those to tasks that were done are not counted
     EXPECT_EQ(graph.submitted(), owners * (parts + 1U));
     for (TaskId id = 1; id <= owners * (parts + 1U); ++id) EXPECT_EQ(graph_of.node(id).id, id);
     for (TaskRecord const& node : graph_of.nodes())
@@ -539,7 +541,8 @@ TEST_F(RegionLocks, RulesHoldAmongThePartsOfEachTask) {
     TaskGraph graph(with_workers(4));
     graph.add_rule<Turn>("alone", Constraint::exclusive,
                          [](Turn a, Turn b) { return a == Turn::alone && b == Turn::alone; });
-    graph.add_rule<int>("in turn", Constraint::ordered, [](int a, int b) { return a == 1 && b == 1; });
+    graph.add_rule<int>("in turn", Constraint::ordered,
+                        [](int a, int b) { return a == 1 && b == 1; });
     std::vector<std::vector<int>> order(owners);
     std::atomic<int> ran{0};
     for (std::size_t k = 0; k < owners; ++k)
@@ -547,13 +550,14 @@ TEST_F(RegionLocks, RulesHoldAmongThePartsOfEachTask) {
         auto const alone = std::make_shared<std::atomic<int>>(0);
         for (int n = 0; n < 10; ++n) {
           part("in turn", {}, [&, k, n] { order[k].push_back(n); }, tagged(1));
-          part("alone", {},
-               [&, alone] {
-                 EXPECT_EQ((*alone)++, 0);
-                 ++ran;
-                 EXPECT_EQ(--*alone, 0);
-               },
-               tagged(Turn::alone));
+          part(
+              "alone", {},
+              [&, alone] {
+                EXPECT_EQ((*alone)++, 0);
+                ++ran;
+                EXPECT_EQ(--*alone, 0);
+              },
+              tagged(Turn::alone));
         }
       });
     graph.wait();
@@ -719,7 +723,7 @@ TEST_F(RegionLocks, ACopyThatWaitsForThePartsOfItsOwnerIsTold) {
         .run = [](void*, void*, Label const&) {},
         .destroy = [](void* body) noexcept { static_cast<Waits*>(body)->~Waits(); },
         .fail = [](void*, TaskId, std::string const&, Impl::FailurePtr const&) noexcept {}};
-    Impl::GraphAccess::submit_part(
+    Impl::GraphDoor::submit_part(
         self(), Impl::TaskSpec(Label("second"), ops, sizeof(Waits), alignof(Waits), construct));
   });
   graph.wait();

@@ -144,8 +144,8 @@ TEST_F(Rules, ASchedulingPolicySeesTheTags) {
       seen.push_back(task.tag<Phase>().number);
       m_tasks.push_back(task);
     }
-    ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
-      for (ReadyTask const task : ready) push(task, slot);
+    ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+      for (ReadyTask const task : ready) push(task, seat);
       return {};
     }
     ReadyTask pop(int) override {

@@ -20,25 +20,25 @@ class Scheduling : public Timed {};
 class Lifo : public SchedulingPolicy {
  public:
   std::string_view name() const override { return "lifo"; }
-  void start(int slots) override { m_slots = slots; }
-  void push(ReadyTask task, int slot) override {
+  void start(int seats) override { m_seats = seats; }
+  void push(ReadyTask task, int seat) override {
     std::lock_guard const lock(m_mutex);
-    check(slot);
+    check(seat);
     m_tasks.push_back(task);
     m_labels += task.label();
   }
-  ReadyTask finished(std::span<ReadyTask const> ready, int slot) override {
+  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
     EXPECT_FALSE(ready.empty());
     EXPECT_TRUE(
         std::is_sorted(ready.begin(), ready.end(), [](auto a, auto b) { return a.id() < b.id(); }));
-    EXPECT_GE(slot, 0);
-    for (ReadyTask const task : ready) push(task, slot);
+    EXPECT_GE(seat, 0);
+    for (ReadyTask const task : ready) push(task, seat);
     return {};
   }
-  ReadyTask pop(int slot) override {
+  ReadyTask pop(int seat) override {
     std::lock_guard const lock(m_mutex);
-    check(slot);
-    EXPECT_GE(slot, 0);
+    check(seat);
+    EXPECT_GE(seat, 0);
     if (m_tasks.empty()) return {};
     ReadyTask const task = m_tasks.back();
     m_tasks.pop_back();
@@ -54,14 +54,14 @@ class Lifo : public SchedulingPolicy {
   }
 
  private:
-  void check(int slot) const {
-    EXPECT_GE(slot, -1);
-    EXPECT_LT(slot, m_slots) << "start() comes first and names a bound";
+  void check(int seat) const {
+    EXPECT_GE(seat, -1);
+    EXPECT_LT(seat, m_seats) << "start() comes first and names a bound";
   }
   mutable std::mutex m_mutex;
   std::vector<ReadyTask> m_tasks;
   std::string m_labels;
-  int m_slots = 0;
+  int m_seats = 0;
 };
 
 // Not wait(), in which this thread would run tasks beside the worker.

@@ -244,9 +244,9 @@ TEST_F(Splitting, AScopeIsForTheTimeOfItsTask) {
   task(graph, "owner", {updates(x)}, [&] { kept = self(); });
   graph.wait();
   EXPECT_EQ(error_of([&] { part_of(kept, "late", {}, [] {}); }).kind(), Error::Kind::closed);
-  EXPECT_EQ(error_of([&] { Impl::GraphAccess::demote(kept, requests_of({reads(x)})); }).kind(),
+  EXPECT_EQ(error_of([&] { Impl::GraphDoor::demote(kept, requests_of({reads(x)})); }).kind(),
             Error::Kind::closed);
-  EXPECT_EQ(error_of([&] { Impl::GraphAccess::wait_for_parts(kept); }).kind(),
+  EXPECT_EQ(error_of([&] { Impl::GraphDoor::wait_for_parts(kept); }).kind(),
             Error::Kind::bad_input);
 }
 
@@ -282,9 +282,8 @@ TEST_F(Splitting, APartOfATaskThatIsOverIsRefusedWhoeverSubmitsIt) {
   graph.wait();
   EXPECT_EQ(x[0], 1000);
   EXPECT_EQ(graph.in_flight(), 0U);
-  EXPECT_EQ(
-      error_of([&] { Impl::GraphAccess::add_local(kept, requests_of({reads(x)})[0]); }).kind(),
-      Error::Kind::closed);
+  EXPECT_EQ(error_of([&] { Impl::GraphDoor::add_local(kept, requests_of({reads(x)})[0]); }).kind(),
+            Error::Kind::closed);
 }
 
 TEST_F(Splitting, NobodyButATaskItselfWaitsForItsParts) {
@@ -293,7 +292,7 @@ TEST_F(Splitting, NobodyButATaskItselfWaitsForItsParts) {
   Impl::TaskHandle owner;
   Gate known, gate;
   auto const refused = [&] {
-    Error const error = error_of([&] { Impl::GraphAccess::wait_for_parts(owner); });
+    Error const error = error_of([&] { Impl::GraphDoor::wait_for_parts(owner); });
     EXPECT_EQ(error.kind(), Error::Kind::bad_input);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("task #" + std::to_string(owner.id) + " waits"),
                                     HasSubstr("not from within its own body")));

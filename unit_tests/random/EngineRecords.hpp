@@ -5,7 +5,7 @@
 #include "RandomProgram.hpp"
 
 #include <Trellis_TaskGraph.hpp>
-#include <graph/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
 
 #include <cstdint>
 #include <stdexcept>

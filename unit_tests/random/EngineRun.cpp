@@ -20,7 +20,7 @@ namespace random_program {
 namespace {
 
 using trellis::Impl::AccessRequest;
-using trellis::Impl::GraphAccess;
+using trellis::Impl::GraphDoor;
 using trellis::Impl::TaskHandle;
 
 /// A body as the typed fronts hand it to the engine.
@@ -229,8 +229,8 @@ class Run {
     spec.main_thread = model.main_thread;
     spec.synchronizing = model.synchronizing;
     try {
-      record(t).handle = owner != nullptr ? GraphAccess::submit_part(*owner, std::move(spec))
-                                          : GraphAccess::submit(*m_graph, std::move(spec));
+      record(t).handle = owner != nullptr ? GraphDoor::submit_part(*owner, std::move(spec))
+                                          : GraphDoor::submit(*m_graph, std::move(spec));
     } catch (trellis::Error const& error) {
       record(t).refused = true;
       if (!m_program.settings.wild || error.kind() != trellis::Error::Kind::deadlock)
@@ -241,7 +241,7 @@ class Run {
   void refine(int t) {
     if (!record(t).handle.valid()) return;
     try {
-      record(t).refined = GraphAccess::refine(record(t).handle, [&](TaskHandle const& self) {
+      record(t).refined = GraphDoor::refine(record(t).handle, [&](TaskHandle const& self) {
         for (int const part : task(t).refinement) {
           submit(part, &self);
           if (!task(part).refinement.empty()) refine(part);
@@ -278,7 +278,7 @@ class Run {
     std::size_t stage = 0;
     for (Step const& step : steps) switch (step.kind) {
         case Step::Kind::submit: {
-          TaskHandle const self = GraphAccess::running();
+          TaskHandle const self = GraphDoor::running();
           submit(step.task, task(step.task).owner >= 0 ? &self : nullptr);
           break;
         }
@@ -300,7 +300,7 @@ class Run {
           break;
         case Step::Kind::local: {
           Requests const requests = requests_of(step.accesses);
-          GraphAccess::add_local(GraphAccess::running(), requests.requests.at(0));
+          GraphDoor::add_local(GraphDoor::running(), requests.requests.at(0));
           break;
         }
         case Step::Kind::refine:
@@ -312,7 +312,7 @@ class Run {
   /// Lets out what says that a part has failed, unless the task catches it.
   void wait_parts(int inside) {
     try {
-      GraphAccess::wait_for_parts(GraphAccess::running());
+      GraphDoor::wait_for_parts(GraphDoor::running());
     } catch (trellis::Error const& error) {
       if (error.kind() == trellis::Error::Kind::task_failed) {
         if (!task(inside).catches) throw;
@@ -336,9 +336,9 @@ class Run {
     record(t).demoted.push_back(tick());
     try {
       if (step.kind == Step::Kind::demote)
-        GraphAccess::demote(GraphAccess::running(), requests.requests);
+        GraphDoor::demote(GraphDoor::running(), requests.requests);
       else
-        GraphAccess::release(GraphAccess::running(), requests.requests);
+        GraphDoor::release(GraphDoor::running(), requests.requests);
     } catch (trellis::Error const& error) {
       complain("demoting ", name_of(t), " throws ", error.what());
     }
@@ -368,7 +368,7 @@ class Run {
 
   void run_body(int t) {
     Record& self = record(t);
-    self.self = GraphAccess::running();
+    self.self = GraphDoor::running();
     self.started = tick();
     if (self.ran) complain(name_of(t), " runs twice");
     self.ran = true;

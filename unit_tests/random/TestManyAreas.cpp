@@ -5,7 +5,7 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_TaskGraph.hpp>
-#include <graph/Trellis_GraphAccess.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
 
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ trellis::Impl::TaskHandle submit(trellis::TaskGraph& graph, std::string label,
   trellis::Impl::TaskSpec spec(trellis::Label(std::move(label)), BodyOf<Body>::ops, sizeof(Body),
                                alignof(Body), construct);
   spec.accesses = requests;
-  return trellis::Impl::GraphAccess::submit(graph, std::move(spec));
+  return trellis::Impl::GraphDoor::submit(graph, std::move(spec));
 }
 
 /// Mixes all elements of the first piece, adds to those of the others; the oracle does the same at

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_GRAPHACCESS_HPP
-#define TRELLIS_IMPL_GRAPHACCESS_HPP
+#ifndef TRELLIS_IMPL_GRAPHDOOR_HPP
+#define TRELLIS_IMPL_GRAPHDOOR_HPP
 
 #include <Trellis_Plan.hpp>
 #include <Trellis_TaskGraph.hpp>
@@ -12,7 +12,7 @@
 namespace trellis::Impl {
 
 /// The typed fronts' way into a graph.
-struct GraphAccess {
+struct GraphDoor {
   /// Throws `Error` when the graph is closed (its Kokkos has been finalised).
   static TaskHandle submit(TaskGraph& graph, TaskSpec&& spec);
 
