@@ -13,7 +13,7 @@ namespace trellis::Impl {
 
 /// An access state of a type that the user brought, as the engine sees it. States of two types know
 /// nothing of each other, so they count as dependent, and neither as the superset of the other. The
-/// user's functions are called under the submission lock; they may not throw.
+/// user's functions are called under the lock of a region; they may not throw.
 class AnyState {
  public:
   virtual ~AnyState() = default;

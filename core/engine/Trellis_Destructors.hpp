@@ -63,7 +63,7 @@ class Destructors {
   void destroy_body(Task& task, Seat& seat) {
     if (!task.ops->is_trivial) destroy_body_in_frame(task, seat);
   }
-  /// The task is over, but for whoever looks at it under the submission lock.
+  /// The task is over, but for whoever looks at it under the graph's lock.
   void destroy_extras(Task& task, Seat& seat, Task*& next);
 
   // Of tasks that are kept.

@@ -85,7 +85,7 @@ class Submission {
                       std::memory_order_release);
   }
 
-  // In those from make_room on the submission lock is held.
+  // In those from make_room on the lock of the region is held.
   void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SubmissionLock>& lock);
   struct Admitted {
@@ -104,7 +104,7 @@ class Submission {
   void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
 
  private:
-  // In those from record_edge on the submission lock is held.
+  // In those from record_edge on the lock of the region is held.
   TaskHandle submit_after(TaskSpec&& spec);
   TaskHandle submit_task(TaskSpec&& spec);
   TaskHandle submit_part(TaskSpec&& spec);

@@ -135,7 +135,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   return m_engine.handle_of(&task, task.id);
 }
 
-/// Of this pass, with the tasks that have been collected. The submission lock is held.
+/// Of this pass, with the tasks that have been collected. The graph's lock is held.
 void Passes::begin_plan(Pass& pass) {
   auto plan = std::make_shared<PassPlan>(m_slab, m_failures, m_streams);
   for (std::size_t k = 0; k < pass.tasks.size(); ++k) plan->add_like(*pass.plan, k, *pass.tasks[k]);
@@ -254,7 +254,7 @@ void Passes::link_part(PassPlan const& plan, std::vector<Task*> const& parts, st
     part.unfinished.store(std::max(plan.edges_to(k), 1), std::memory_order_relaxed);
 }
 
-/// The submission lock is held.
+/// The graph's lock is held.
 void Passes::collects_no_more(Pass& pass) {
   pass.collects = false;
   if (std::erase(m_passes, &pass) != 0) m_collecting.fetch_sub(1, std::memory_order_release);

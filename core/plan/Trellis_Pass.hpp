@@ -50,7 +50,7 @@ class PassPlan {
   /// Gives the task at this place its accesses; it has none.
   void give_accesses(std::size_t k, Task& task) const;
 
-  // While it is made; the submission lock is held.
+  // While it is made; the graph's lock is held.
   /// Finds the places of a task's accesses, and may throw. Then `add` is called, with that task.
   void prepare(TaskSpec const& spec);
   void add(Task& task, TaskSpec const& spec);
@@ -168,7 +168,7 @@ class PassMemory {
 /// task is collected. When it is submitted it gets its id, which is its place among all that is
 /// submitted, and `Task::ticket_for` says which: whoever comes with the ticket goes on with the id.
 ///
-/// All but the comparison with plans is guarded by the submission lock.
+/// All but the comparison with plans is guarded by the graph's lock.
 class Pass {
  public:
   static constexpr TaskId ticket = TaskId{1} << 62;  ///< in all tickets, and in no ids

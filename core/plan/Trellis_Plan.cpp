@@ -77,7 +77,7 @@ std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {
 }
 
 /// A task of a plan: never complete while that is there. `index`: its place in the plan. The
-/// submission lock is held.
+/// graph's lock is held.
 Task& Plans::make_recorded(TaskSpec& spec, PlanState& plan, std::size_t index) {
   Task& task = m_engine.submission().make_task(spec);
   task.id = ++m_last_recorded;

@@ -169,7 +169,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   alignas(64) std::atomic<Task*> whole{nullptr};  ///< null: none
   QuietLock<SpinLock> lock;
   std::deque<Task*> waiting;  ///< guarded by lock: wholes that may run, after this one
-  TaskHandle last{};          ///< guarded by the submission lock: of the newest replay
+  TaskHandle last{};          ///< guarded by the graph's lock: of the newest replay
   struct Failed {
     std::string text;
     FailurePtr failure;

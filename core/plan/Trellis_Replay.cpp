@@ -56,7 +56,7 @@ TaskHandle Plans::submit_pending(PlanState& plan, TaskSpec&& spec) {
 }
 
 /// Puts the newest replays of recorded tasks in their places, among those that a task names in
-/// `after(...)`; those that have never been replayed are left out. The submission lock is held.
+/// `after(...)`; those that have never been replayed are left out. The graph's lock is held.
 void Plans::resolve_after(TaskSpec& spec, std::vector<TaskHandle>& resolved) const {
   auto const is_recorded = [](TaskHandle const& before) {
     return (before.id & PlanNode::recorded) != 0;
