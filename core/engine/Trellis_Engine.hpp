@@ -52,10 +52,11 @@ struct Frame;
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
 /// regions of parts (the inner one first), graph, task, exclusion, then any one of: failure log,
-/// recorder, workers, slab; and last a policy's queue. Threads that submit into two regions of parts
-/// share no lock and write no line of memory in common. User code runs under a lock in few places only: the copy or
-/// move of a functor into its task, a View's label, the comparison of access states and tags
-/// (regions and graph, exclusion), and the launch of an asynchronous task (streams).
+/// recorder, workers, slab; and last a policy's queue. Threads that submit into two regions of
+/// parts share no lock and write no line of memory in common. User code runs under a lock in few
+/// places only: the copy or move of a functor into its task, a View's label, the comparison of
+/// access states and tags (regions and graph, exclusion), and the launch of an asynchronous task
+/// (streams).
 class Engine final : private TaskSource {
  public:
   explicit Engine(TaskGraphOptions const& options);
