@@ -292,7 +292,7 @@ TEST_F(RegionLocks, DemotionsWhilePartsOfOthersAreSubmitted) {
         wait_for_parts();
         EXPECT_EQ(seen[0], seen[1]) << "all elements go the same way";
         demote({reads(x(0, 4))});
-        part("rest", {reads(x(0, 1))}, [&] { EXPECT_EQ(4 * x[0], seen[0]); });
+        part("rest", {reads(x(0, 1))}, [&x, of_half = seen[0]] { EXPECT_EQ(4 * x[0], of_half); });
       });
     }
     graph.wait();
