@@ -231,7 +231,8 @@ void Parts::start_parts(Task& owner, Seat& seat) {
     parts = owner.inner->parts;
     owner.inner->waits_for_owner = false;
   }
-  // As long as none of them has started it is what the parts are cancelled by. One that has may fail.
+  // As long as none of them has started it is what the parts are cancelled by. One that has may
+  // fail.
   FailurePtr const failure = owner.failure;
   std::vector<Task*> ready;
   for (LiveAccess const part : parts) Engine::trigger(*part.task, failure, ready);

@@ -16,8 +16,8 @@
 /// From a call of `parallel_for` to a node with its edges.
 namespace trellis::Impl {
 
-/// As `publish`, for a task that nobody has a handle of yet. Without edges no other thread changes its
-/// count.
+/// As `publish`, for a task that nobody has a handle of yet. Without edges no other thread changes
+/// its count.
 inline void Submission::publish_new(Task& task, std::int32_t rest, Frame* frame) {
   if (rest != Task::being_submitted) return publish(task, rest, frame);
   m_engine.changed(task, TaskState::pending);

@@ -17,21 +17,21 @@
 
 namespace trellis::Impl {
 
-/// Tasks that are ordered among themselves: those of a graph, the parts that one task was split into,
-/// or those that a plan runs in rounds. Tasks of two regions have no edges by access: what the parts
-/// of a task touch lies within what the task declared, so the edges of the task itself keep its
-/// parts apart from everybody else.
+/// Tasks that are ordered among themselves: those of a graph, the parts that one task was split
+/// into, or those that a plan runs in rounds. Tasks of two regions have no edges by access: what
+/// the parts of a task touch lies within what the task declared, so the edges of the task itself
+/// keep its parts apart from everybody else.
 ///
 /// INVARIANT (locks). A region of parts is guarded by the `parts_lock` of its owner, all others by
 /// the lock of the graph; when the graph is recorded, has rules, or runs serially, submission takes
-/// that in addition. `kind` and `owner` are set before there are tasks. Of two locks that one thread
-/// holds, that of the inner region is taken first, and that of the graph last.
+/// that in addition. `kind` and `owner` are set before there are tasks. Of two locks that one
+/// thread holds, that of the inner region is taken first, and that of the graph last.
 ///
 /// INVARIANT (parts). `open` counts the body of the owner and its unfinished parts. It starts at 1,
 /// for the body; a part adds 1 under the lock while the body runs (or a part of it does), so before
-/// the count can reach 0. All decrements are acquire-release: the thread that brings it to 0 happens
-/// after the body and all parts, and completes the owner. Only then the region is given back, under
-/// the lock.
+/// the count can reach 0. All decrements are acquire-release: the thread that brings it to 0
+/// happens after the body and all parts, and completes the owner. Only then the region is given
+/// back, under the lock.
 struct Region {
   Region(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
       : table(tasks, failures, keep_all) {}

@@ -77,9 +77,9 @@ struct TaskExtras {
 /// `unfinished` counts edges whose trigger has not fired. It starts at `being_submitted`, which
 /// submission takes off at its end together with adding the number of edges, so it cannot reach 0
 /// before. (A task without edges has it set to 0 then: nobody else counts it down.) All decrements
-/// are acquire-release: the thread that brings it to 0 happens after every predecessor and after the
-/// submission. While it is not 0 the task cannot start, and another edge may be added under the lock
-/// of its region by adding 1, if the count is known not to reach 0 meanwhile (or with a
+/// are acquire-release: the thread that brings it to 0 happens after every predecessor and after
+/// the submission. While it is not 0 the task cannot start, and another edge may be added under the
+/// lock of its region by adding 1, if the count is known not to reach 0 meanwhile (or with a
 /// compare-and-swap that never starts from 0).
 struct alignas(64) Task {
   Task();
@@ -139,8 +139,9 @@ struct alignas(64) Task {
   /// and a pass's before it is published). So whoever looks at it without knowing that the task
   /// runs holds both.
   std::unique_ptr<Region> inner;
-  /// Guards `inner` and all that is in it, see Region. It is here and not there, as memory of a task
-  /// outlives the task: who has a stale pointer may take the lock, and then sees that it is stale.
+  /// Guards `inner` and all that is in it, see Region. It is here and not there, as memory of a
+  /// task outlives the task: who has a stale pointer may take the lock, and then sees that it is
+  /// stale.
   SpinLock parts_lock;
   std::unique_ptr<TaskExtras> extras;
   PlanNode node;

@@ -12,10 +12,10 @@ namespace trellis::Impl {
 /// The ids of a graph's tasks. Threads take them in blocks, so that two of them that submit into
 /// different regions share no line of memory for it.
 ///
-/// INVARIANT. Each id is given to one task. Within a region ids grow in the order of submission, and
-/// an id is larger than those of the tasks that are named in `after`, and of the task whose body
-/// submits: a thread asks for one above these, and takes a new block where its own has none. A new
-/// block is above all that have been taken.
+/// INVARIANT. Each id is given to one task. Within a region ids grow in the order of submission,
+/// and an id is larger than those of the tasks that are named in `after`, and of the task whose
+/// body submits: a thread asks for one above these, and takes a new block where its own has none. A
+/// new block is above all that have been taken.
 class TaskNumbers {
  public:
   struct Block {

@@ -15,8 +15,8 @@ namespace trellis::Impl {
 /// any.
 ///
 /// INVARIANT. There is a new block only when no list has a task: those in `m_available`, in
-/// `m_freed` and in `m_kept` have all been used. So memory is that of the tasks that there once were
-/// at a time, and of the chains that threads had then.
+/// `m_freed` and in `m_kept` have all been used. So memory is that of the tasks that there once
+/// were at a time, and of the chains that threads had then.
 class TaskSlab {
  public:
   static constexpr int block_size = 64;

@@ -43,9 +43,9 @@ class QuietLock {
 };
 
 /// The locks under which the calling thread submits something, as a list on its stack. Some of the
-/// user's code runs under them: the copy or move of a functor into its task, comparisons of tags and
-/// states, rules. When that uses the graph again, the thread might wait for itself, so the graph
-/// asks here first.
+/// user's code runs under them: the copy or move of a functor into its task, comparisons of tags
+/// and states, rules. When that uses the graph again, the thread might wait for itself, so the
+/// graph asks here first.
 class Submitting {
  public:
   explicit Submitting(void const* graph) : m_graph(graph) {}
