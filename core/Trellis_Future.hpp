@@ -3,30 +3,16 @@
 #define TRELLIS_FUTURE_HPP
 
 #include <Trellis_Error.hpp>
-#include <task/Trellis_FailurePtr.hpp>
+#include <task/Trellis_Result.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 
 namespace trellis {
 
 namespace Impl {
-
-/// Where a task's body leaves its result. Written before the task is complete, read after.
-template <class T>
-struct FutureState {
-  std::optional<T> value;
-  TaskId task = 0;
-  std::string task_text;
-  FailurePtr failure;
-};
-
 struct FutureDoor;
-
-}  // namespace Impl
+}
 
 /// The result of a task, available when the task is complete. Copies share the result. Outlives its
 /// graph.
@@ -58,14 +44,14 @@ class Future {
   T const& get() const {
     require_valid();
     m_handle.wait();
-    if (m_state->failure)
-      throw Impl::make_error(m_state->task, m_state->task_text, *m_state->failure);
-    if (!m_state->value)
+    if (auto const& missing = m_result->missing)
+      throw Impl::make_error(missing->task, missing->task_text, *missing->failure);
+    if (!m_result->value)
       throw Error(Error::Kind::bad_input,
                   "Trellis: this future has no result yet: its task is recorded in a plan that has "
                   "not been "
                   "replayed");
-    return *m_state->value;
+    return *m_result->value;
   }
 
  private:
@@ -74,7 +60,7 @@ class Future {
     if (!valid()) throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
   }
   Impl::TaskHandle m_handle;
-  std::shared_ptr<Impl::FutureState<T>> m_state;
+  Impl::ResultPtr<T> m_result;
 };
 
 /// The future of a task without a result. Costs nothing to make or drop.
@@ -119,10 +105,10 @@ struct FutureDoor {
     return future;
   }
   template <class T>
-  static Future<T> make(TaskHandle const& handle, std::shared_ptr<FutureState<T>> state) {
+  static Future<T> make(TaskHandle const& handle, ResultPtr<T>&& result) {
     Future<T> future;
     future.m_handle = handle;
-    future.m_state = std::move(state);
+    future.m_result = std::move(result);
     return future;
   }
 };

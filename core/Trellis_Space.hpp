@@ -2,73 +2,37 @@
 #ifndef TRELLIS_SPACE_HPP
 #define TRELLIS_SPACE_HPP
 
-#include <cstdint>
 #include <string_view>
 
 namespace trellis {
 
+class DeviceAdapter;
+
 /// What the engine knows about an execution space. A backend implements this once
-/// (`spaces/<Backend>/`); instances, events and graphs travel through the engine as opaque
-/// pointers.
-///
-/// An adapter stands for one device: two GPUs are two adapters.
+/// (`spaces/<Backend>/`), or DeviceAdapter if launches return before the work is done; instances
+/// travel through the engine as opaque pointers.
 class SpaceAdapter {
  public:
+  SpaceAdapter() = default;
+  SpaceAdapter(SpaceAdapter const&) = delete;
+  SpaceAdapter& operator=(SpaceAdapter const&) = delete;
   virtual ~SpaceAdapter() = default;
+
+  /// Itself, if launches return before the work is done; else null.
+  [[nodiscard]] DeviceAdapter* device() const { return m_device; }
 
   /// The execution space's own name, e.g. "OpenMP".
   [[nodiscard]] virtual std::string_view name() const = 0;
 
   /// Makes an instance with `threads` threads. On a host space it is called once per thread that
-  /// will use the instance, on that thread and outside of any parallel region; on an asynchronous
-  /// space once per stream, by any thread.
+  /// will use the instance, on that thread and outside of any parallel region; on a device once per
+  /// stream, by any thread.
   virtual void* make_instance(int threads) = 0;
   virtual void destroy_instance(void* instance) noexcept = 0;
 
-  /// True when a launch returns before the work is done. Everything below is for such spaces only;
-  /// the engine calls it from one thread at a time.
-  [[nodiscard]] virtual bool asynchronous() const { return false; }
-  /// True when an instance of this space can wait, on the device, for an event of `other`: an edge
-  /// between the two then triggers on launch.
-  [[nodiscard]] virtual bool can_wait_for(SpaceAdapter const& /*other*/) const { return false; }
-
-  /// Takes over a user's instance for as long as the graph needs it; it goes back through
-  /// `destroy_instance`. Null: this space does not support that.
-  virtual void* copy_instance(void const* /*theirs*/) { return nullptr; }
-  /// Does what is launched on the two run in order?
-  [[nodiscard]] virtual bool same_queue(void const* a, void const* b) const { return a == b; }
-
-  /// Throws when, since the last call on this thread, something could not be launched. (The engine
-  /// still waits for what could be launched.)
-  virtual void check_launch(void* /*instance*/) {}
-  /// An event that passes when everything launched on the instance so far is done. `timed`: the
-  /// event keeps its time.
-  virtual void* record_event(void* /*instance*/, bool /*timed*/) { return nullptr; }
-  /// Everything launched on the instance from now on waits for the event. The wait may outlive the
-  /// event's handle.
-  virtual void enqueue_wait(void* /*instance*/, void* /*event*/) {}
-  /// Throws what the device reports if it has failed; then no event recorded so far on the instance
-  /// passes any more. Other instances are checked separately.
-  [[nodiscard]] virtual bool has_passed(void* /*event*/) { return true; }
-  virtual void release_event(void* /*event*/) noexcept {}
-  /// The time from one timed event that has passed to another; negative if the second passed first.
-  [[nodiscard]] virtual std::int64_t nanoseconds_between(void* /*from*/, void* /*to*/) { return 0; }
-  /// True when the device's time is unrelated to the host's.
-  [[nodiscard]] virtual bool has_own_clock() const { return false; }
-  /// A thread waits for the device and has nothing else to do. (A device with its own clock then
-  /// advances it.)
-  virtual void host_is_idle() {}
-
-  /// Until `end_capture`, what is launched on the instance does not run but becomes a graph,
-  /// together with what is launched on other instances behind an event recorded there; an event
-  /// must join those again. False: this device has no graphs.
-  virtual bool begin_capture(void* /*instance*/) { return false; }
-  /// The graph, ready to be launched. `old` is null or an earlier graph, which is updated in place
-  /// if possible, or else replaced. Throws when what was launched cannot be captured; then none of
-  /// it will run, and `old` still exists.
-  virtual void* end_capture(void* /*instance*/, void* /*old*/) { return nullptr; }
-  virtual void launch_graph(void* /*instance*/, void* /*graph*/) {}
-  virtual void release_graph(void* /*graph*/) noexcept {}
+ private:
+  friend class DeviceAdapter;
+  DeviceAdapter* m_device = nullptr;
 };
 
 /// When the successor of an edge may start: as soon as the predecessor has been launched (the

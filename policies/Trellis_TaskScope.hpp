@@ -110,7 +110,7 @@ struct ScopeDoor {
 /// it nothing changes. Returns false, and does nothing, when the task is no longer pending.
 ///
 /// Parts may be refined in turn. An exception from `split` is the failure of the task. Throws
-/// `Error` when the task has been refined before, or runs on an asynchronous space.
+/// `Error` when the task has been refined before, or runs on a device.
 template <class Split>
 bool refine(Future<void> const& task, Split&& split) {
   static_assert(std::is_invocable_v<Split&, TaskScope&>,

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_HOSTSPACEADAPTER_HPP
 #define TRELLIS_HOSTSPACEADAPTER_HPP
 
+#include <Trellis_AdapterOf.hpp>
 #include <Trellis_Space.hpp>
 
 #include <string_view>
@@ -17,12 +18,6 @@ class HostSpaceAdapter : public SpaceAdapter {
   void destroy_instance(void* instance) noexcept override {
     delete static_cast<ExecutionSpace*>(instance);
   }
-};
-
-/// Specialised by each backend: `static SpaceAdapter& get()`.
-template <class ExecutionSpace>
-struct AdapterOf {
-  static constexpr bool exists = false;
 };
 
 }  // namespace trellis::Impl

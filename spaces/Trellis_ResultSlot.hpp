@@ -2,7 +2,7 @@
 #ifndef TRELLIS_RESULTSLOT_HPP
 #define TRELLIS_RESULTSLOT_HPP
 
-#include <Trellis_HostSpaceAdapter.hpp>
+#include <Trellis_AdapterOf.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-/// Where a reduction on an asynchronous space puts what goes into a Future: in memory that host and
+/// Where a reduction on a device puts what goes into a Future: in memory that host and
 /// device reach, so that the host does not have to wait for it.
 namespace trellis::Impl {
 

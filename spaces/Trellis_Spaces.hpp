@@ -7,7 +7,7 @@
 #include <OpenMP/Trellis_SpaceOpenMP.hpp>
 #include <Serial/Trellis_SpaceSerial.hpp>
 #include <Trellis_Error.hpp>
-#include <Trellis_HostSpaceAdapter.hpp>
+#include <Trellis_AdapterOf.hpp>
 #include <Trellis_RunOn.hpp>
 
 #include <string>

@@ -30,31 +30,32 @@ bool overwrites(Task const& later, Task const& task) {
 
 AsyncStreams::~AsyncStreams() {
   m_clock.stop();  // its events have been recorded on the instances
-  for (auto const& stream : m_streams) stream->space->destroy_instance(stream->instance);
+  for (auto const& stream : m_streams) stream->device->destroy_instance(stream->instance);
 }
 
 // --- launching -----------------------------------------------------------------------------------
 
-AsyncStreams::Stream& AsyncStreams::new_stream(SpaceAdapter& space, void* instance) {
+AsyncStreams::Stream& AsyncStreams::new_stream(DeviceAdapter& device, void* instance) {
   auto stream = std::make_unique<Stream>();
-  stream->space = &space;
+  stream->device = &device;
   stream->instance = instance;
   stream->number = static_cast<int>(m_streams.size());
   m_streams.push_back(std::move(stream));
   m_needed.push_back(0);
   for (auto const& each : m_streams) each->waited_for.resize(m_streams.size(), 0);
-  if (space.has_own_clock()) m_own_clock.store(true, std::memory_order_relaxed);
+  if (device.has_own_clock()) m_own_clock.store(true, std::memory_order_relaxed);
   return *m_streams.back();
 }
 
-int AsyncStreams::stream_for(SpaceAdapter& space, void const* instance) {
+int AsyncStreams::stream_for(DeviceAdapter& device, void const* instance) {
   std::lock_guard const lock(m_mutex);
   for (auto const& stream : m_streams)
-    if (stream->of_user && stream->space == &space && space.same_queue(stream->instance, instance))
+    if (stream->of_user && stream->device == &device &&
+        device.same_queue(stream->instance, instance))
       return stream->number;
-  void* const copy = space.copy_instance(instance);
+  void* const copy = device.copy_instance(instance);
   if (copy == nullptr) return -1;
-  Stream& stream = new_stream(space, copy);
+  Stream& stream = new_stream(device, copy);
   stream.of_user = true;
   return stream.number;
 }
@@ -70,25 +71,26 @@ AsyncStreams::Stream& AsyncStreams::choose(Task const& task, int threads_per_wor
   if (task.wanted_stream >= 0) return *m_streams[static_cast<std::size_t>(task.wanted_stream)];
   Stream* behind = nullptr;
   for (auto const& before : task.device_predecessors)
-    if (Stream* const stream = stream_of(before);
-        stream != nullptr && stream->space == task.space && stream->launched.back() == before.task)
+    if (Stream* const stream = stream_of(before); stream != nullptr &&
+                                                  stream->device == task.device() &&
+                                                  stream->launched.back() == before.task)
       behind = stream;  // the newest predecessor is the last one of the list
   if (behind != nullptr && !behind->of_user) return *behind;
   Stream* least = nullptr;
   std::size_t own = 0;
   for (auto const& stream : m_streams) {
-    if (stream->space != task.space || stream->of_user) continue;
+    if (stream->device != task.device() || stream->of_user) continue;
     if (stream->launched.empty()) return *stream;
     if (least == nullptr || stream->launched.size() < least->launched.size()) least = stream.get();
     ++own;
   }
   if (own < m_streams_per_space)
-    return new_stream(*task.space, task.space->make_instance(threads_per_worker));
+    return new_stream(*task.device(), task.device()->make_instance(threads_per_worker));
   return *least;
 }
 
 void AsyncStreams::record_last(Stream& stream) {
-  stream.events.push_back({stream.space->record_event(stream.instance, false), stream.last()});
+  stream.events.push_back({stream.device->record_event(stream.instance, false), stream.last()});
 }
 
 /// Makes the stream wait until the other one has passed a position.
@@ -98,7 +100,7 @@ void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t positio
   auto const event = std::lower_bound(
       other.events.begin(), other.events.end(), position,
       [](Stream::Event const& each, std::uint64_t at) { return each.position < at; });
-  stream.space->enqueue_wait(stream.instance, event->event);
+  stream.device->enqueue_wait(stream.instance, event->event);
   done = event->position;
 }
 
@@ -118,12 +120,12 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   auto const lock = lock_soon();
   // Where time is the device's own affair, what a thread happens to have asked so far must not
   // matter.
-  bool const own_clock = task.space->has_own_clock();
+  bool const own_clock = task.device()->has_own_clock();
   if (own_clock)
     for (auto const& each : m_streams) ask(*each);
   Stream& stream = choose(task, threads_per_worker);
   bool const timed = m_clock.runs();
-  if (timed) m_clock.set(*task.space, stream.instance);
+  if (timed) m_clock.set(*task.device(), stream.instance);
   if (!stream.launched.empty() && !stream.last_has_event() &&
       !overwrites(task, *stream.launched.back()))
     record_last(stream);
@@ -142,7 +144,7 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
     }
 
   if (timed) task.launched_ns = m_clock.now_ns();
-  void* const start = timed ? task.space->record_event(stream.instance, true) : nullptr;
+  void* const start = timed ? task.device()->record_event(stream.instance, true) : nullptr;
   auto const enter = [&](void* start_event) {
     task.start_event = start_event;
     task.stream = stream.number;
@@ -152,13 +154,13 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
   };
   try {
     run(stream.instance);
-    task.space->check_launch(stream.instance);
+    task.device()->check_launch(stream.instance);
     if (timed || own_clock)
-      stream.events.push_back({task.space->record_event(stream.instance, timed), stream.next});
+      stream.events.push_back({task.device()->record_event(stream.instance, timed), stream.next});
   } catch (...) {
     // Nobody knows what it has launched before. If the stream cannot even tell when it has passed
     // that, it has failed, which shows when it is asked.
-    if (timed) task.space->release_event(start);
+    if (timed) task.device()->release_event(start);
     enter(nullptr);
     return launched(true);
   }
@@ -172,7 +174,7 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
 /// something that came before is not.
 bool AsyncStreams::pass_first_event(Stream& stream) {
   Stream::Event& first = stream.events.front();
-  first.has_passed = first.has_passed || stream.space->has_passed(first.event);
+  first.has_passed = first.has_passed || stream.device->has_passed(first.event);
   if (!first.has_passed) return false;
   for (Task const* task : stream.launched) {
     if (task->position > first.position) break;
@@ -194,18 +196,19 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
     task.stream = -1;
     hand_out(std::move(passed));
   }
-  if (!timed || !m_clock.take(*stream.space, event.event)) stream.space->release_event(event.event);
+  if (!timed || !m_clock.take(*stream.device, event.event))
+    stream.device->release_event(event.event);
   return true;
 }
 
 void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
   Task& task = *passed.task;
   DeviceClock::Span const times =
-      m_clock.span(*stream.space, task.start_event, event, task.launched_ns, stream.past_ns);
+      m_clock.span(*stream.device, task.start_event, event, task.launched_ns, stream.past_ns);
   passed.started_ns = static_cast<std::uint64_t>(times.started);
   passed.finished_ns = static_cast<std::uint64_t>(times.finished);
   stream.past_ns = times.finished;
-  stream.space->release_event(task.start_event);
+  stream.device->release_event(task.start_event);
   task.start_event = nullptr;
 }
 
@@ -230,10 +233,10 @@ void AsyncStreams::hand_out(Retired&& retired) {
 /// Nothing that is on the stream will pass.
 void AsyncStreams::fail(Stream& stream, std::exception_ptr const& error) {
   auto const failure = std::make_shared<StreamFailure>(StreamFailure{error, {}});
-  for (Stream::Event const& event : stream.events) stream.space->release_event(event.event);
+  for (Stream::Event const& event : stream.events) stream.device->release_event(event.event);
   stream.events.clear();
   for (Task* task : std::exchange(stream.launched, {})) {
-    if (task->start_event != nullptr) stream.space->release_event(task->start_event);
+    if (task->start_event != nullptr) stream.device->release_event(task->start_event);
     task->start_event = nullptr;
     task->stream = -1;
     hand_out({task, stream.number, 0, 0, failure});
@@ -281,14 +284,14 @@ void AsyncStreams::host_is_idle() {
   std::unique_lock const lock(m_mutex, std::try_to_lock);
   if (!lock.owns_lock()) return;
   for (auto const& stream : m_streams)
-    if (!stream->launched.empty()) stream->space->host_is_idle();
+    if (!stream->launched.empty()) stream->device->host_is_idle();
 }
 
 std::vector<std::string> AsyncStreams::names() const {
   std::lock_guard const lock(m_mutex);
   std::vector<std::string> names;
   for (auto const& stream : m_streams)
-    names.push_back(std::string(stream->space->name()) + " stream " +
+    names.push_back(std::string(stream->device->name()) + " stream " +
                     std::to_string(stream->number));
   return names;
 }

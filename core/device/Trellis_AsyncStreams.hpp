@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_ASYNCSTREAMS_HPP
 #define TRELLIS_IMPL_ASYNCSTREAMS_HPP
 
-#include <Trellis_Space.hpp>
+#include <Trellis_DeviceAdapter.hpp>
 #include <device/Trellis_DeviceClock.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <threads/Trellis_SpinLock.hpp>
@@ -19,7 +19,7 @@
 
 namespace trellis::Impl {
 
-/// The instances (streams) of asynchronous spaces, and what has been launched on each and is not
+/// The instances (streams) of devices, and what has been launched on each and is not
 /// known to be done.
 ///
 /// WHICH STREAM. The one that the user gave; else that of a predecessor with nothing behind it (the
@@ -66,7 +66,7 @@ class AsyncStreams {
   ~AsyncStreams();
 
   /// The number of the stream for an instance of the user's.
-  [[nodiscard]] int stream_for(SpaceAdapter& space, void const* instance);
+  [[nodiscard]] int stream_for(DeviceAdapter& device, void const* instance);
 
   /// Picks a stream, makes it wait for the task's predecessors on other streams, and launches the
   /// task with `run(instance)`. That may throw when it has launched something, so the task is on
@@ -107,7 +107,7 @@ class AsyncStreams {
 
  private:
   struct Stream {
-    SpaceAdapter* space = nullptr;
+    DeviceAdapter* device = nullptr;
     void* instance = nullptr;
     int number = 0;
     bool of_user = false;
@@ -130,7 +130,7 @@ class AsyncStreams {
   };
 
   Stream& choose(Task const& task, int threads_per_worker);
-  Stream& new_stream(SpaceAdapter& space, void* instance);
+  Stream& new_stream(DeviceAdapter& device, void* instance);
   [[nodiscard]] Stream* stream_of(Task::DevicePredecessor const& before) const;
   void record_last(Stream& stream);
   static void wait_for(Stream& stream, Stream& other, std::uint64_t position);

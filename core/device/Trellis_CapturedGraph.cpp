@@ -11,16 +11,16 @@ namespace {
 /// known by its number over all rounds.
 class Lanes {
  public:
-  Lanes(SpaceAdapter& space, std::vector<void*>& instances, std::size_t most,
+  Lanes(DeviceAdapter& device, std::vector<void*>& instances, std::size_t most,
         int threads_per_worker)
-      : m_space(space),
+      : m_device(device),
         m_instances(instances),
         m_most(most),
         m_threads_per_worker(threads_per_worker) {}
   Lanes(Lanes const&) = delete;
   Lanes& operator=(Lanes const&) = delete;
   ~Lanes() {
-    for (void* event : m_events) m_space.release_event(event);
+    for (void* event : m_events) m_device.release_event(event);
   }
 
   /// The first one has been told to capture; others join when they wait for its first event.
@@ -40,7 +40,7 @@ class Lanes {
                                         m_last.begin());
     }
     for (std::size_t const each : before)
-      if (m_lane_of[each] != lane) m_space.enqueue_wait(m_instances[lane], m_event_of[each]);
+      if (m_lane_of[each] != lane) m_device.enqueue_wait(m_instances[lane], m_event_of[each]);
     return lane;
   }
   /// It has been done there.
@@ -51,23 +51,23 @@ class Lanes {
   }
   void join() {
     for (std::size_t lane = 1; lane < m_last.size(); ++lane)
-      m_space.enqueue_wait(m_instances[0], record(lane));
+      m_device.enqueue_wait(m_instances[0], record(lane));
   }
 
  private:
   void open() {
     std::size_t const lane = m_last.size();
     if (lane == m_instances.size())
-      m_instances.push_back(m_space.make_instance(m_threads_per_worker));
-    if (lane > 0) m_space.enqueue_wait(m_instances[lane], m_begin);
+      m_instances.push_back(m_device.make_instance(m_threads_per_worker));
+    if (lane > 0) m_device.enqueue_wait(m_instances[lane], m_begin);
     m_last.push_back(0);
   }
   void* record(std::size_t lane) {
     m_events.push_back(nullptr);
-    return m_events.back() = m_space.record_event(m_instances[lane], false);
+    return m_events.back() = m_device.record_event(m_instances[lane], false);
   }
 
-  SpaceAdapter& m_space;
+  DeviceAdapter& m_device;
   std::vector<void*>& m_instances;
   std::size_t const m_most;
   int const m_threads_per_worker;
@@ -80,14 +80,14 @@ class Lanes {
 
 }  // namespace
 
-bool CapturedGraph::capture(SpaceAdapter& space, CaptureOrder const& order, std::size_t rounds,
+bool CapturedGraph::capture(DeviceAdapter& device, CaptureOrder const& order, std::size_t rounds,
                             std::size_t most_at_once, int threads_per_worker,
                             FunctionRef<void(std::size_t, void*)> run) {
   std::size_t const count = order.nodes.size();
-  if (instances.empty()) instances.push_back(space.make_instance(threads_per_worker));
-  if (!space.begin_capture(instances[0])) return false;
+  if (instances.empty()) instances.push_back(device.make_instance(threads_per_worker));
+  if (!device.begin_capture(instances[0])) return false;
   try {
-    Lanes lanes(space, instances, most_at_once, threads_per_worker);
+    Lanes lanes(device, instances, most_at_once, threads_per_worker);
     lanes.begin();
     std::vector<std::size_t> before;
     for (std::size_t round = 0; round < rounds; ++round)
@@ -100,25 +100,25 @@ bool CapturedGraph::capture(SpaceAdapter& space, CaptureOrder const& order, std:
         for (std::size_t const each : node.after) before.push_back(first + each);
         std::size_t const lane = lanes.place(before);
         run(place, instances[lane]);
-        space.check_launch(instances[lane]);
+        device.check_launch(instances[lane]);
         lanes.placed(lane, round + 1 < rounds || node.leads_on);
       }
     lanes.join();
   } catch (...) {
     try {
-      space.release_graph(space.end_capture(instances[0], nullptr));
+      device.release_graph(device.end_capture(instances[0], nullptr));
     } catch (...) {  // it has been given up, and that was the purpose
     }
     throw;
   }
-  handle = space.end_capture(instances[0], handle);
+  handle = device.end_capture(instances[0], handle);
   stale = false;
   return true;
 }
 
-void CapturedGraph::release(SpaceAdapter& space) noexcept {
-  if (handle != nullptr) space.release_graph(handle);
-  for (void* instance : instances) space.destroy_instance(instance);
+void CapturedGraph::release(DeviceAdapter& device) noexcept {
+  if (handle != nullptr) device.release_graph(handle);
+  for (void* instance : instances) device.destroy_instance(instance);
   *this = {};
 }
 

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_CAPTUREDGRAPH_HPP
 #define TRELLIS_IMPL_CAPTUREDGRAPH_HPP
 
-#include <Trellis_Space.hpp>
+#include <Trellis_DeviceAdapter.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
@@ -35,11 +35,11 @@ struct CapturedGraph {
   /// most `most_at_once` launches run side by side. `run(place, instance)` does one of them. False
   /// when the device has no graphs. Throws what `run` or the device throws; then the old graph is
   /// still there, if any.
-  bool capture(SpaceAdapter& space, CaptureOrder const& order, std::size_t rounds,
+  bool capture(DeviceAdapter& device, CaptureOrder const& order, std::size_t rounds,
                std::size_t most_at_once, int threads_per_worker,
                FunctionRef<void(std::size_t place, void* instance)> run);
   /// Gives everything back to the device; then there is no graph.
-  void release(SpaceAdapter& space) noexcept;
+  void release(DeviceAdapter& device) noexcept;
 };
 
 }  // namespace trellis::Impl

@@ -7,56 +7,56 @@
 namespace trellis::Impl {
 
 void DeviceClock::stop() noexcept {
-  for (Origin const& origin : m_origins) origin.space->release_event(origin.event);
+  for (Origin const& origin : m_origins) origin.device->release_event(origin.event);
   m_origins.clear();
 }
 
-void DeviceClock::set(SpaceAdapter& space, void* instance) {
+void DeviceClock::set(DeviceAdapter& device, void* instance) {
   for (Origin const& origin : m_origins)
-    if (origin.space == &space) return;
+    if (origin.device == &device) return;
   // The thread may be interrupted between the event and the look at the host's clock: the best of a
   // few.
-  Origin best{&space, nullptr, 0};
+  Origin best{&device, nullptr, 0};
   std::uint64_t best_doubt = 0;
   for (int attempt = 0; attempt < 8; ++attempt) {
     std::uint64_t const before = m_recorder->now_ns();
     void* event = nullptr;
     try {
-      event = space.record_event(instance, true);
-      while (!space.has_passed(event)) space.host_is_idle();
+      event = device.record_event(instance, true);
+      while (!device.has_passed(event)) device.host_is_idle();
     } catch (...) {  // the device has failed
       for (void* const each : {best.event, event})
-        if (each != nullptr) space.release_event(each);
+        if (each != nullptr) device.release_event(each);
       throw;
     }
     std::uint64_t const after = m_recorder->now_ns();
     bool const better = best.event == nullptr || after - before < best_doubt;
-    if (void* const worse = better ? best.event : event) space.release_event(worse);
+    if (void* const worse = better ? best.event : event) device.release_event(worse);
     if (!better) continue;
-    best = {&space, event, static_cast<std::int64_t>(before + (after - before) / 2)};
+    best = {&device, event, static_cast<std::int64_t>(before + (after - before) / 2)};
     best_doubt = after - before;
   }
   m_origins.push_back(best);
 }
 
-DeviceClock::Origin& DeviceClock::origin_of(SpaceAdapter const& space) {
+DeviceClock::Origin& DeviceClock::origin_of(DeviceAdapter const& device) {
   return *std::find_if(m_origins.begin(), m_origins.end(),
-                       [&](Origin const& each) { return each.space == &space; });
+                       [&](Origin const& each) { return each.device == &device; });
 }
 
 /// By the host's clock. Requires a timed event that has passed.
 std::int64_t DeviceClock::time_of(Origin const& origin, void* event) {
-  return origin.at_ns + origin.space->nanoseconds_between(origin.event, event);
+  return origin.at_ns + origin.device->nanoseconds_between(origin.event, event);
 }
 
 /// The two clocks do not run alike to the last millionth. That nothing starts before it was
 /// launched, nor is over later than it was seen to be, tells when they are too far apart, and by
 /// how much at least.
-DeviceClock::Span DeviceClock::span(SpaceAdapter const& space, void* start, void* end,
+DeviceClock::Span DeviceClock::span(DeviceAdapter const& device, void* start, void* end,
                                     std::uint64_t launched_ns, std::int64_t earliest) {
-  Origin& origin = origin_of(space);
+  Origin& origin = origin_of(device);
   std::int64_t latest = std::numeric_limits<std::int64_t>::max();
-  if (space.has_own_clock()) {
+  if (device.has_own_clock()) {
     earliest = 0;
   } else {
     auto const launched = static_cast<std::int64_t>(launched_ns);
@@ -71,13 +71,13 @@ DeviceClock::Span DeviceClock::span(SpaceAdapter const& space, void* start, void
   return {started, std::clamp(time_of(origin, end), started, latest)};
 }
 
-bool DeviceClock::take(SpaceAdapter& space, void* event) {
+bool DeviceClock::take(DeviceAdapter& device, void* event) {
   constexpr std::int64_t longest_ns = 1'000'000'000;
-  Origin& origin = origin_of(space);
+  Origin& origin = origin_of(device);
   std::int64_t const at = time_of(origin, event);
   if (at < origin.at_ns + longest_ns) return false;
-  space.release_event(origin.event);
-  origin = {&space, event, at};
+  device.release_event(origin.event);
+  origin = {&device, event, at};
   return true;
 }
 

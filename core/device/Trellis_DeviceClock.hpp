@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_DEVICECLOCK_HPP
 #define TRELLIS_IMPL_DEVICECLOCK_HPP
 
-#include <Trellis_Space.hpp>
+#include <Trellis_DeviceAdapter.hpp>
 #include <trace/Trellis_Recorder.hpp>
 
 #include <cstdint>
@@ -24,33 +24,33 @@ class DeviceClock {
   /// Gives its events back; nothing is asked afterwards.
   void stop() noexcept;
 
-  // Requires that it runs, and all but the first two that it has been set for the space.
+  // Requires that it runs, and all but the first two that it has been set for the device.
   [[nodiscard]] std::uint64_t now_ns() const { return m_recorder->now_ns(); }
   /// To be called before anything on a space is timed, with an instance of it. Does nothing when it
   /// has been set before.
-  void set(SpaceAdapter& space, void* instance);
+  void set(DeviceAdapter& device, void* instance);
   struct Span {
     std::int64_t started;
     std::int64_t finished;
   };
   /// From one event to another; both are timed, and have passed. `launched`: when what is between
   /// them was, by the host's clock; `earliest`: the end of what was before it on its stream.
-  [[nodiscard]] Span span(SpaceAdapter const& space, void* start, void* end, std::uint64_t launched,
-                          std::int64_t earliest);
+  [[nodiscard]] Span span(DeviceAdapter const& device, void* start, void* end,
+                          std::uint64_t launched, std::int64_t earliest);
   /// Devices tell long spans less exactly (CUDA in a float of milliseconds: to 60 ns after a
   /// second, to 8 us after two minutes), so the event that times are taken from must not be an old
   /// one. True: the event, which is timed and has passed, is that one now.
-  [[nodiscard]] bool take(SpaceAdapter& space, void* event);
+  [[nodiscard]] bool take(DeviceAdapter& device, void* event);
 
  private:
   /// When an event passed, by the host's clock: all times of the device are taken from there. It is
   /// replaced by a younger one from time to time.
   struct Origin {
-    SpaceAdapter* space;
+    DeviceAdapter* device;
     void* event;
     std::int64_t at_ns;  ///< before the graph's first moment, if the device's clock is slow
   };
-  [[nodiscard]] Origin& origin_of(SpaceAdapter const& space);
+  [[nodiscard]] Origin& origin_of(DeviceAdapter const& device);
   [[nodiscard]] static std::int64_t time_of(Origin const& origin, void* event);
 
   Recorder const* const m_recorder;

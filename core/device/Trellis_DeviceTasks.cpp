@@ -29,11 +29,11 @@ DeviceTasks::DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclus
       m_threads_per_worker(*options.threads_per_worker),
       m_streams(*options.streams, recorder) {}
 
-/// Requires one of an asynchronous space.
+/// Requires one of an asynchronous device.
 bool DeviceTasks::may_be_launched(Task const& task) const {
   if (task.failure != nullptr || task.main_thread || m_serial) return false;
   Frame const* const frame = Frame::of(m_engine);
-  return frame == nullptr || !frame->task.asynchronous;
+  return frame == nullptr || !frame->task.runs_on_device();
 }
 
 void DeviceTasks::launch(Task& first, Seat& seat) {

@@ -21,7 +21,7 @@ class Exclusion;
 class FailureLog;
 class Recorder;
 
-/// Tasks on asynchronous spaces: from ready to launched, and from passed to done.
+/// Tasks on devices: from ready to launched, and from passed to done.
 ///
 /// INVARIANT (somebody polls). While streams are busy a thread polls, or one is awake that will, or
 /// all permits are used for tasks. Whoever launches, or stops polling, calls `ready_added` of the
@@ -43,7 +43,7 @@ class DeviceTasks {
   /// A device task is launched by whoever makes it ready. Not in the launch of another one, which
   /// has the streams for itself.
   [[nodiscard]] bool launches_here(Task const& task) const {
-    return task.asynchronous && may_be_launched(task);
+    return task.runs_on_device() && may_be_launched(task);
   }
   /// Launches a task, and then those that have only waited for its launch, and so on.
   void launch(Task& first, Seat& seat);

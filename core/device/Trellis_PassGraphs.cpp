@@ -25,12 +25,12 @@ TaskOps const PlanGraphs::pass_graph_ops{.pattern = "iterate",
 
 /// Who looks at single tasks sees them run one by one.
 void PlanGraphs::choose_graph(PassPlan& plan, std::vector<Task*> const& tasks) const {
-  SpaceAdapter* const space = tasks.front()->space;
+  DeviceAdapter* const device = tasks.front()->device();
   bool const all = std::all_of(tasks.begin(), tasks.end(), [&](Task const* task) {
-    return can_be_captured(*task) && task->space == space;
+    return can_be_captured(*task) && task->device() == device;
   });
   if (!all || m_engine.numbers_runs()) return;
-  plan.graph.space = space;
+  plan.graph.device = device;
   plan.has_graph.store(true, std::memory_order_relaxed);
 }
 
@@ -45,7 +45,7 @@ void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label
       if (!captured) break;
     } catch (...) {  // not everything can be captured
     }
-  if (captured) return graph.space->launch_graph(instance, graph.one.handle);
+  if (captured) return graph.device->launch_graph(instance, graph.one.handle);
   plan->has_graph.store(false, std::memory_order_relaxed);
   for (Task* part : parts) {
     Frame const frame(graphs->m_engine, Engine::no_seat(), *part);

@@ -54,7 +54,7 @@ void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint6
     if (graph.asked_for_several >= PlanGraph::rounds_before) {
       if (is_fresh(graph.several, [&] { return capture(graph.rounds); }))
         for (; rounds >= graph.rounds; rounds -= graph.rounds)
-          graph.space->launch_graph(instance, graph.several.handle);
+          graph.device->launch_graph(instance, graph.several.handle);
       else
         graph.rounds = 0;
     }
@@ -63,7 +63,7 @@ void launch_rounds(PlanGraph& graph, std::vector<Task*> const& tasks, std::uint6
   bool const fresh = is_fresh(graph.one, [&] { return capture(1); });
   for (; rounds > 0; --rounds)
     if (fresh)
-      graph.space->launch_graph(instance, graph.one.handle);
+      graph.device->launch_graph(instance, graph.one.handle);
     else
       for (Task* task : tasks) task->ops->run(task->body, instance, task->label);
 }
@@ -90,7 +90,7 @@ CaptureOrder order_of(std::vector<Task*> const& tasks) {
 }  // namespace
 
 bool can_be_captured(Task const& task) {
-  return task.asynchronous && task.ops->launches_only && !task.exclusive && !task.main_thread &&
+  return task.runs_on_device() && task.ops->launches_only && !task.exclusive && !task.main_thread &&
          task.wanted_stream < 0;
 }
 
@@ -98,13 +98,13 @@ bool can_be_captured(Task const& task) {
 /// is to see them run one by one.
 void PlanGraphs::capture(PlanState& plan) {
   if (plan.tasks.empty() || m_engine.numbers_runs()) return;
-  SpaceAdapter* const space = plan.tasks.front()->space;
+  DeviceAdapter* const device = plan.tasks.front()->device();
   bool const whole = std::all_of(plan.tasks.begin(), plan.tasks.end(), [&](Task const* task) {
-    return can_be_captured(*task) && task->space == space;
+    return can_be_captured(*task) && task->device() == device;
   });
   auto const streams = m_streams.lock();
   if (!whole) return make_pieces(plan);
-  plan.graph.space = space;
+  plan.graph.device = device;
   if (!capture_or_drop(plan.graph, plan.tasks) || !plan.rounds_overlap) return;
   std::size_t const rounds =
       std::min(PlanGraph::most_rounds, PlanGraph::most_nodes / plan.tasks.size());
@@ -122,7 +122,7 @@ bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
                                std::vector<Task*> const& tasks) {
   CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
   TaskGraphOptions const& options = m_engine.options();
-  return captured.capture(*graph.space, order_of(tasks), rounds,
+  return captured.capture(*graph.device, order_of(tasks), rounds,
                           static_cast<std::size_t>(*options.streams), *options.threads_per_worker,
                           [&](std::size_t place, void* instance) {
                             Task& task = *tasks[place];
@@ -184,7 +184,7 @@ TaskHandle PlanGraphs::submit_graph(Label const& label, std::shared_ptr<PlanStat
     TaskSpec spec(Label(label), ops, sizeof(ReplayBody), alignof(ReplayBody), construct);
     spec.accesses = plan->requests;
     spec.after = plan->after;  // and after the replay before, see Plans::order_behind_replays
-    spec.space = plan->graph.space;
+    spec.space = plan->graph.device;
     spec.replays = plan.get();
     last = m_engine.plans().submit_pending(*plan, std::move(spec));
   }
@@ -248,7 +248,7 @@ static std::vector<std::size_t> find_pieces(PlanState const& plan) {
     return k;
   };
   auto const together = [&](Task const& a, Task const& b) {
-    return can_be_captured(a) && can_be_captured(b) && a.space == b.space;
+    return can_be_captured(a) && can_be_captured(b) && a.device() == b.device();
   };
   // All predecessors of a task within the round come before it.
   for (std::size_t k = 0; k < count; ++k) {
@@ -291,7 +291,7 @@ void PlanGraphs::make_pieces(PlanState& plan) {
     auto piece = std::make_unique<PlanPiece>();
     piece->members = std::move(tasks);
     Task const& first = *piece->members.front();
-    piece->graph.space = first.space;
+    piece->graph.device = first.device();
     if (!capture_or_drop(piece->graph, piece->members)) continue;
 
     auto const construct = [&](void* storage) { ::new (storage) PlanPiece*(piece.get()); };

@@ -29,8 +29,8 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
   std::uint64_t bytes = 0;
   for (AccessRequest const& request : spec.accesses)
     bytes += request.area.end() - request.area.begin();
-  if (task.asynchronous) task.bytes = bytes;
-  return task.asynchronous || bytes <= little;
+  if (task.runs_on_device()) task.bytes = bytes;
+  return task.runs_on_device() || bytes <= little;
 }
 
 void Destructors::destroy_body_in_frame(Task& task, Seat& seat) {
@@ -66,12 +66,11 @@ struct Destructors::Destroyer {
   Destroyer& operator=(Destroyer const&) = delete;
   ~Destroyer() {
     top = outer;
-    of.m_destroyers.fetch_sub(1, std::memory_order_seq_cst);
-    if (of.m_workers.anyone_waits()) of.m_workers.wake_waiters();
+    of.end_destroyer();
   }
-  /// Those of this engine on the calling thread's stack.
+  /// Those of this engine that the calling thread has to go on for.
   static int here(Destructors const& in) {
-    int count = 0;
+    int count = marks_put_aside(&in);
     for (Destroyer const* each = top; each != nullptr; each = each->outer)
       count += &each->of == &in;
     return count;
@@ -82,6 +81,16 @@ struct Destructors::Destroyer {
   static thread_local Destroyer* top;
 };
 thread_local Destructors::Destroyer* Destructors::Destroyer::top = nullptr;
+
+void Destructors::end_destroyer() {
+  m_destroyers.fetch_sub(1, std::memory_order_seq_cst);
+  if (m_workers.anyone_waits()) m_workers.wake_waiters();
+}
+
+void Destructors::count_what_is_put_aside() {
+  auto const passed = [](void* self) noexcept { static_cast<Destructors*>(self)->end_destroyer(); };
+  if (mark_put_aside(this, passed)) m_destroyers.fetch_add(1, std::memory_order_seq_cst);
+}
 
 void Destructors::destroy_kept(Seat& seat, Seat& on) {
   if (seat.kept.empty()) return;

@@ -48,6 +48,8 @@ class Destructors {
  public:
   Destructors(Engine& engine, SubmissionLock& submission, TaskSlab& tasks, Workers& workers,
               bool serial);
+  /// A thread that ends a graph in a task of another one may have put something aside.
+  ~Destructors() { forget_marks_put_aside(this); }
   Destructors(Destructors const&) = delete;
   Destructors& operator=(Destructors const&) = delete;
 
@@ -58,10 +60,12 @@ class Destructors {
   /// False: there are so many that this thread is to destroy them, when the task has been counted
   /// as complete.
   [[nodiscard]] bool keep_body(Task& task, Seat& seat) {
-    return task.asynchronous ? m_kept_of_devices.push(task, task.bytes) : seat.kept.push(task);
+    return task.runs_on_device() ? m_kept_of_devices.push(task, task.bytes) : seat.kept.push(task);
   }
   void destroy_body(Task& task, Seat& seat) {
-    if (!task.ops->is_trivial) destroy_body_in_frame(task, seat);
+    if (task.ops->end == TaskOps::End::nothing) return;
+    if (task.ops->end == TaskOps::End::plain) return task.ops->destroy(task.body);
+    destroy_body_in_frame(task, seat);
   }
   /// The task is over, but for whoever looks at it under the graph's lock.
   void destroy_extras(Task& task, Seat& seat, Task*& next);
@@ -78,6 +82,11 @@ class Destructors {
   /// Until nothing is in flight. What a functor's destructor submits is waited for as well.
   void drain();
 
+  /// Before a task is counted as complete: `destroy_kept` then waits until this thread has
+  /// destroyed what it has put aside of the task.
+  void count_put_aside() {
+    if (t_any_put_aside) count_what_is_put_aside();
+  }
   /// What has been put aside, on a thread that runs tasks, when it has nothing in hand but perhaps
   /// the next one.
   void destroy_put_aside_on(Seat& seat, Task*& in_hand);
@@ -86,6 +95,8 @@ class Destructors {
   struct Destroyer;
   void destroy_body_in_frame(Task& task, Seat& seat);
   void destroy_bodies(Task* first, Seat& on);
+  void count_what_is_put_aside();
+  void end_destroyer();
   [[nodiscard]] bool others_have_destroyed() const;
 
   Engine& m_engine;
@@ -94,7 +105,8 @@ class Destructors {
   Workers& m_workers;
   bool const m_serial;
   KeptDeviceTasks m_kept_of_devices;
-  /// calls, on all threads, that have taken kept tasks, or are about to
+  /// calls, on all threads, that have taken kept tasks, or are about to, and what threads have put
+  /// aside
   std::atomic<int> m_destroyers{0};
   Task m_nobody;  ///< in whose name tags, states and exceptions are destroyed
 };

@@ -100,8 +100,9 @@ TaskHandle Engine::running() {
   return {frame.engine.m_control, frame.engine.m_generation, &frame.task, frame.task.id};
 }
 
-Engine* EnginePin::running_here(GraphControl const* control, std::uint64_t generation) noexcept {
-  return Engine::running_here(control, generation);
+Engine* EnginePin::running_here(TaskHandle const& task) noexcept {
+  Frame* const frame = Frame::of(task);
+  return frame != nullptr ? &frame->engine : nullptr;
 }
 
 Recorder const& Engine::recorder() const {
@@ -274,7 +275,7 @@ Task* Engine::run_one(Task& task, Seat& seat) {
   TaskState state = TaskState::cancelled;
   bool const refined = task.is_split;
   if (task.failure == nullptr) {
-    if (task.asynchronous) {
+    if (task.runs_on_device()) {
       m_device_tasks.launch(task, seat);
       return nullptr;
     }
@@ -301,7 +302,7 @@ Task* Engine::run_one(Task& task, Seat& seat) {
     }
   } else {
     // What refined it, or launched it on a thread that has no seat, threw.
-    if ((refined || task.asynchronous) && task.failure->origin == task.id)
+    if ((refined || task.runs_on_device()) && task.failure->origin == task.id)
       state = TaskState::failed;
     if (refined) m_parts.start_parts(task, seat);
   }
@@ -376,8 +377,9 @@ void Engine::inherit(Task& task, FailurePtr const& failure) {
 /// that is over, from where the second one puts its own, which therefore must not be launched
 /// before.
 Trigger Engine::trigger_between(Task const& before, Task const& after) {
-  bool const on_device =
-      before.asynchronous && after.asynchronous && after.space->can_wait_for(*before.space);
+  DeviceAdapter const* const first = before.device();
+  DeviceAdapter const* const second = after.device();
+  bool const on_device = first != nullptr && second != nullptr && second->can_wait_for(*first);
   bool const have_results =
       before.ops == &PlanGraphs::graph_ops_with_results && after.ops == before.ops;
   return on_device && !have_results ? Trigger::launch : Trigger::completion;
@@ -429,7 +431,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   }
   // Above a task that waits nobody would destroy what is kept before that is over.
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split &&
-                          (task.asynchronous || Frame::top == nullptr);
+                          (task.runs_on_device() || Frame::top == nullptr);
   if (!keeps_body) m_destructors.destroy_body(task, seat);  // before the successors go on
   std::vector<Task*>& ready = seat.ready;
   ready.clear();
@@ -453,6 +455,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
     too_many_kept = !m_destructors.keep_body(task, seat);
   else
     give_back(task, seat);
+  m_destructors.count_put_aside();
   std::uint64_t const completed = seat.completed.load(std::memory_order_relaxed) + 1;
   seat.completed.store(completed, std::memory_order_release);
   if (has_waiter || (completed % m_room_check == 0 && m_workers.anyone_waits()))

@@ -44,11 +44,10 @@ namespace trellis::Impl {
 struct Frame;
 
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
-/// policy, runs them on the threads of `Workers` (or launches them on the streams of an
-/// asynchronous space), and completes them. What is here is the wiring, and a task's way from ready
-/// to done. Everything else is in classes of its own, which use the verbs below and those of each
-/// other: Submission, Parts, Demotions, Waiting, Destructors, DeviceTasks, Plans, Passes and
-/// PlanGraphs.
+/// policy, runs them on the threads of `Workers` (or launches them on the streams of a device), and
+/// completes them. What is here is the wiring, and a task's way from ready to done. Everything else
+/// is in classes of its own, which use the verbs below and those of each other: Submission, Parts,
+/// Demotions, Waiting, Destructors, DeviceTasks, Plans, Passes and PlanGraphs.
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
 /// regions of parts (the inner one first), graph, task, exclusion, then any one of: failure log,
@@ -71,9 +70,9 @@ class Engine final : private TaskSource {
 
   /// The innermost task of any graph whose body the calling thread runs.
   [[nodiscard]] static TaskHandle running();
-  /// The engine of this graph, if the calling thread runs one of its tasks.
-  [[nodiscard]] static Engine* running_here(GraphControl const* control,
-                                            std::uint64_t generation) noexcept;
+  [[nodiscard]] bool is_of(TaskHandle const& task) const {
+    return task.control == m_control && task.generation == m_generation;
+  }
 
   /// Requires a handle that has been settled. A recorded task is done while no replay of its plan
   /// is under way. Its plan may be dropped meanwhile: what was read belongs to the plan if the task

@@ -42,6 +42,13 @@ struct Frame {
     return frame;
   }
 
+  /// The same for the engine of a task, whether the graph is there or not.
+  static Frame* of(TaskHandle const& task) noexcept {
+    Frame* frame = top;
+    while (frame != nullptr && !frame->engine.is_of(task)) frame = frame->outer;
+    return frame;
+  }
+
   /// What cannot be complete before a wait in this frame is over: its own task (unless that is over
   /// but for a destructor), and above the body of another one that one, too.
   struct HeldUp {
@@ -71,14 +78,6 @@ struct Frame {
   int const quiet_locks;  ///< what the engine must not destroy now, the user may, see Quiet
   static constinit inline thread_local Frame* top = nullptr;
 };
-
-inline Engine* Engine::running_here(GraphControl const* control,
-                                    std::uint64_t generation) noexcept {
-  for (Frame const* frame = Frame::top; frame != nullptr; frame = frame->outer)
-    if (frame->engine.m_control == control && frame->engine.m_generation == generation)
-      return &frame->engine;
-  return nullptr;
-}
 
 inline Task& Parts::require_live(TaskHandle const& self, char const* what) const {
   if (m_engine.is_done(self)) refuse_complete(self, what);

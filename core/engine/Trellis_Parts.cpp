@@ -195,7 +195,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
       engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
     }
   } const held_up{m_engine, task};
-  if (task.asynchronous) refuse(" runs on an asynchronous space and cannot be refined");
+  if (task.runs_on_device()) refuse(" runs on a device and cannot be refined");
   TaskOps const* old_ops = nullptr;
   {
     PartsHold const lock(task, m_submission);

@@ -50,30 +50,34 @@ void Submission::add_rule(TagRule&& rule) {
 }
 
 TaskHandle Submission::submit(TaskSpec&& spec) {
-  if (spec.instance != nullptr)
-    spec.stream = m_device_tasks.streams().stream_for(*spec.space, spec.instance);
-  if (!spec.after.empty()) return submit_after(std::move(spec));
-  return spec.parent.task != nullptr ? submit_part(std::move(spec)) : submit_task(std::move(spec));
+  return submit(std::move(spec), Frame::of(m_engine));
 }
 
-TaskHandle Submission::submit_after(TaskSpec&& spec) {
+TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
+  if (spec.instance != nullptr)
+    spec.stream = m_device_tasks.streams().stream_for(*spec.space->device(), spec.instance);
+  if (!spec.after.empty()) return submit_after(std::move(spec), frame);
+  return spec.parent.task != nullptr ? submit_part(std::move(spec), frame)
+                                     : submit_task(std::move(spec), frame);
+}
+
+TaskHandle Submission::submit_after(TaskSpec&& spec, Frame* frame) {
   std::vector<TaskHandle> settled;
   for (TaskHandle const& before : spec.after) settled.push_back(m_engine.passes().settle(before));
   spec.after = settled;
-  return spec.parent.task != nullptr ? submit_part_after(std::move(spec))
-                                     : submit_task(std::move(spec));
+  return spec.parent.task != nullptr ? submit_part_after(std::move(spec), frame)
+                                     : submit_task(std::move(spec), frame);
 }
 
-TaskHandle Submission::submit_task(TaskSpec&& spec) {
+TaskHandle Submission::submit_task(TaskSpec&& spec, Frame* frame) {
   if (PlanRecording* const recording = PlanRecording::of(m_engine))
     return recording->pass != nullptr
                ? m_engine.passes().submit_in_pass(*recording, std::move(spec))
                : m_engine.plans().submit_recorded(*recording, std::move(spec));
-  return submit_now(std::move(spec));
+  return submit_now(std::move(spec), frame);
 }
 
-TaskHandle Submission::submit_now(TaskSpec&& spec) {
-  Frame* const frame = Frame::of(m_engine);
+TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
   std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
   if (m_serial && frame == nullptr) serial_lock.lock();
 
@@ -103,8 +107,7 @@ TaskHandle Submission::submit_now(TaskSpec&& spec) {
   return m_engine.handle_of(task, id);
 }
 
-TaskHandle Submission::submit_part(TaskSpec&& spec) {
-  Frame* const frame = Frame::of(m_engine);
+TaskHandle Submission::submit_part(TaskSpec&& spec, Frame* frame) {
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
   TaskId const id = admitted.task->id;
@@ -113,7 +116,7 @@ TaskHandle Submission::submit_part(TaskSpec&& spec) {
 }
 
 /// Until the part's edges are there nobody may start to wait for what they would make hopeless.
-TaskHandle Submission::submit_part_after(TaskSpec&& spec) {
+TaskHandle Submission::submit_part_after(TaskSpec&& spec, Frame* frame) {
   if (m_submission.is_held_here()) Submitting::refuse();  // it may hold the other one as well
   std::unique_lock waiters_lock(m_engine.waiting().waiters().mutex());
   std::vector<TaskHandle> resolved;
@@ -122,7 +125,6 @@ TaskHandle Submission::submit_part_after(TaskSpec&& spec) {
     m_engine.plans().resolve_after(spec, resolved);
   }
   m_engine.parts().check_explicit(spec);
-  Frame* const frame = Frame::of(m_engine);
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
   TaskId const id = admitted.task->id;
@@ -283,9 +285,8 @@ Task& Submission::make_task(TaskSpec& spec, Seat* seat) {
   task.has_waiter = false;
   task.clear_successors();
   task.ops = spec.ops;
+  bool const used_device = task.runs_on_device();
   task.space = spec.space;
-  bool const used_device = task.asynchronous;
-  task.asynchronous = spec.space != nullptr && spec.space->asynchronous();
   task.priority = spec.priority;
   task.main_thread = spec.main_thread;
   task.synchronizing = spec.synchronizing;
@@ -303,7 +304,7 @@ Task& Submission::make_task(TaskSpec& spec, Seat* seat) {
   }
   task.clear_extras();
   if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
-  if (task.asynchronous || used_device) {
+  if (task.runs_on_device() || used_device) {
     task.device_predecessors.clear();  // `stream` is -1 since its owner before has retired
     task.wanted_stream = spec.stream;
   }
@@ -511,7 +512,7 @@ bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason,
   if (other.live_id.load(std::memory_order_acquire) == before.id) {
     std::lock_guard const lock(other.lock);
     if (other.live_id.load(std::memory_order_relaxed) == before.id) {
-      if (task.asynchronous && Engine::trigger_between(other, task) == Trigger::launch) {
+      if (task.runs_on_device() && Engine::trigger_between(other, task) == Trigger::launch) {
         task.device_predecessors.push_back({&other, before.id});
         if (other.launched) return true;
       }

@@ -57,7 +57,9 @@ class Submission {
 
   /// Adds a task. May run other tasks first, when too many are in flight.
   TaskHandle submit(TaskSpec&& spec);
-  TaskHandle submit_now(TaskSpec&& spec);
+  /// `frame`: the calling thread's.
+  TaskHandle submit(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_now(TaskSpec&& spec, Frame* frame);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 
@@ -105,10 +107,10 @@ class Submission {
 
  private:
   // In those from record_edge on the lock of the region is held.
-  TaskHandle submit_after(TaskSpec&& spec);
-  TaskHandle submit_task(TaskSpec&& spec);
-  TaskHandle submit_part(TaskSpec&& spec);
-  TaskHandle submit_part_after(TaskSpec&& spec);
+  TaskHandle submit_after(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_task(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_part(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_part_after(TaskSpec&& spec, Frame* frame);
   Admitted admit_part(TaskSpec& spec, Frame const* frame);
   void publish_new(Task& task, std::int32_t rest, Frame* frame);
   void connect_accesses(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,

@@ -14,6 +14,7 @@ namespace trellis::Impl {
 /// A thread that records cannot wait for what it records, which does not run.
 void Waiting::require_no_recording() const {
   if (m_submission.is_held_here()) Submitting::refuse();
+  if (PlanRecording::top == nullptr) return;
   PlanRecording const* const recording = PlanRecording::of(m_engine);
   if (recording != nullptr && recording->pass == nullptr)
     throw Error(Error::Kind::bad_input,
@@ -52,22 +53,19 @@ void Waiting::rethrow(TaskHandle const& handle) const {
     throw make_error(found.told_as, found.task_text, *found.failure);
 }
 
-void Waiting::wait_for(TaskHandle const& handle) {
-  wait_until_done(handle);
-  if (Frame::of(m_engine) == nullptr)
+void Waiting::wait_for(TaskHandle const& handle, Frame* frame) {
+  wait_until_done(handle, frame);
+  if (frame == nullptr)
     m_engine.destructors().destroy_kept_of_workers();  // not while it launches something
 }
 
-void Waiting::wait_until_done(TaskHandle const& asked) {
+void Waiting::wait_until_done(TaskHandle const& asked, Frame* frame) {
   require_no_recording();
   TaskHandle const handle = m_engine.passes().settle(asked);
   if (m_engine.is_done(handle)) return;
   if ((handle.id & PlanNode::recorded) != 0) return m_engine.plans().wait_for_replay(handle);
   Task& task = *handle.task;
-  if (Frame* const frame = Frame::of(m_engine)) {
-    wait_inside(*frame, handle);
-    return;
-  }
+  if (frame != nullptr) return wait_inside(*frame, handle);
   {
     std::lock_guard const lock(task.lock);
     if (m_engine.is_done(handle)) return;
@@ -101,7 +99,7 @@ void Waiting::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Co
   constexpr int patience = 500;  // about what it takes to put a thread to sleep and wake another
   constexpr int between = 25;    // the policy looks through tasks, and may hold locks while it does
   if (m_serial || frame.seat.number < 0 || frame.what != Frame::What::runs ||
-      frame.task.asynchronous)
+      frame.task.runs_on_device())
     return;
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
   for (int in_vain = 0; in_vain < patience && !done(); ++in_vain) {
@@ -122,29 +120,38 @@ void Waiting::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Co
 /// `run_needed`, and tasks that no other thread may run, those bound to the main thread; else it
 /// sleeps, and another thread takes its place.
 void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
-  if (frame.task.asynchronous && frame.what == Frame::What::runs) {
+  if (frame.task.runs_on_device() && frame.what == Frame::What::runs) {
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + m_engine.text_of(frame.task) +
                     " waits for a task while it is launched on its device; what it is to "
                     "come after is said with its accesses or after(...)");
   }
   let_go_what_is_held(frame.seat);
-  auto const done = [&] { return m_engine.is_done(handle); };
-  LiveAccess const awaited{handle.task, handle.id};
-  auto const needed = [&](Task const& task) {
-    return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
-  };
   bool of_this = false;
   {
     std::lock_guard const lock(handle.task->lock);
-    if (done()) return;
+    if (m_engine.is_done(handle)) return;
     of_this = is_within(*handle.task, {&frame.task, frame.task.id});
   }
   // Whoever looks for a circle knows anyway that this task cannot be complete before its parts are.
-  if (of_this) {
-    run_needed(frame, needed, done);
-    if (done()) return;
-  }
+  if (of_this && run_needed_for(frame, handle)) return;
+  sleep_inside(frame, handle);
+}
+
+/// True when the task is done.
+bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
+  LiveAccess const awaited{handle.task, handle.id};
+  auto const needed = [awaited](Task const& task) {
+    return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
+  };
+  run_needed(frame, needed, [&] { return m_engine.is_done(handle); });
+  return m_engine.is_done(handle);
+}
+
+/// The rest of `wait_inside`: others have what the wait needs, or nobody has it yet.
+void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
+  auto const done = [&] { return m_engine.is_done(handle); };
+  LiveAccess const awaited{handle.task, handle.id};
   Frame::HeldUp const held_up = frame.held_up();
   /// Registers what this wait holds up, as long as it is there.
   struct Registered {
@@ -223,15 +230,13 @@ void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
       m_engine.run(bound, frame.seat, [] { return true; });
       continue;
     }
-    run_needed(frame, needed, done);
-    if (done()) return;
+    if (run_needed_for(frame, handle)) return;
     m_workers.block_until([&] { return done() || (frame.seat.is_main && m_main.epoch() != seen); },
                           frame.seat);
   }
 }
 
-void Waiting::wait_for_parts(TaskHandle const& self) {
-  Frame* const frame = Frame::of(m_engine);
+void Waiting::wait_for_parts(TaskHandle const& self, Frame* frame) {
   if (frame == nullptr || &frame->task != self.task || frame->task.id != self.id)
     throw Error(Error::Kind::bad_input,
                 "Trellis: task #" + std::to_string(self.id) +
@@ -272,7 +277,7 @@ void Waiting::wait_for_parts(TaskHandle const& self) {
 
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
-void Waiting::let_go_what_is_held(Seat& seat) {
+inline void Waiting::let_go_what_is_held(Seat& seat) {
   m_device_tasks.stop_polling();
   for (Task** held : seat.holding)
     if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
@@ -314,14 +319,15 @@ bool TaskHandle::is_done() const {
 }
 
 void TaskHandle::wait() const {
-  if (EnginePin const graph = pin()) graph->waiting().wait_for(*this);
+  if (Frame* const frame = Frame::of(*this))
+    frame->engine.waiting().wait_for(*this, frame);
+  else if (EnginePin const graph = pin())
+    graph->waiting().wait_for(*this, nullptr);
 }
 
 void TaskHandle::wait_and_rethrow() const {
-  if (EnginePin const graph = pin()) {
-    graph->waiting().wait_for(*this);
-    graph->waiting().rethrow(*this);
-  }
+  wait();
+  if (EnginePin const graph = pin()) graph->waiting().rethrow(*this);
 }
 
 }  // namespace trellis::Impl

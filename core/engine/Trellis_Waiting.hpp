@@ -49,12 +49,12 @@ class Waiting {
   Waiting& operator=(Waiting const&) = delete;
 
   void wait();
-  /// Waits for one task; does not throw when it failed.
-  void wait_for(TaskHandle const& handle);
+  /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
+  void wait_for(TaskHandle const& handle, Frame* frame);
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
   void wait_outside(Until const& until);
-  void wait_for_parts(TaskHandle const& self);
+  void wait_for_parts(TaskHandle const& self, Frame* frame);
 
   /// Those that wait inside of tasks.
   [[nodiscard]] Waiters& waiters() { return m_waiters; }
@@ -62,7 +62,7 @@ class Waiting {
 
  private:
   void require_no_recording() const;
-  void wait_until_done(TaskHandle const& handle);
+  void wait_until_done(TaskHandle const& handle, Frame* frame);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   /// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
   /// part of is not complete either, so none of these cells is used for another task meanwhile.
@@ -74,7 +74,9 @@ class Waiting {
     return owner != nullptr;
   }
   void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
+  bool run_needed_for(Frame& frame, TaskHandle const& handle);
   void wait_inside(Frame& frame, TaskHandle const& handle);
+  void sleep_inside(Frame& frame, TaskHandle const& handle);
   void let_go_what_is_held(Seat& seat);
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);

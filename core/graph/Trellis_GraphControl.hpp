@@ -30,14 +30,14 @@ struct GraphControl {
 /// Keeps the engine of a graph from being destroyed; null when the graph is gone.
 class EnginePin {
  public:
-  EnginePin(GraphControl* control, std::uint64_t generation) noexcept
-      : m_engine(running_here(control, generation)) {
-    if (control == nullptr || m_engine != nullptr) return;
-    m_control = control;
-    control->users.fetch_add(1, std::memory_order_seq_cst);
-    m_engine = control->engine.load(std::memory_order_seq_cst);
+  explicit EnginePin(TaskHandle const& task) noexcept : m_engine(running_here(task)) {
+    if (!task.valid() || m_engine != nullptr) return;
+    m_control = task.control;
+    m_control->users.fetch_add(1, std::memory_order_seq_cst);
+    m_engine = m_control->engine.load(std::memory_order_seq_cst);
     // A later graph has counted itself before its engine was to be seen.
-    if (control->generation.load(std::memory_order_seq_cst) != generation) m_engine = nullptr;
+    if (m_control->generation.load(std::memory_order_seq_cst) != task.generation)
+      m_engine = nullptr;
   }
   EnginePin(EnginePin const&) = delete;
   EnginePin& operator=(EnginePin const&) = delete;
@@ -48,16 +48,15 @@ class EnginePin {
   Engine* operator->() const { return m_engine; }
 
  private:
-  /// The engine of this graph, if the calling thread runs one of its tasks.
-  [[nodiscard]] static Engine* running_here(GraphControl const* control,
-                                            std::uint64_t generation) noexcept;
+  /// The engine of the task's graph, if the calling thread runs one of its tasks.
+  [[nodiscard]] static Engine* running_here(TaskHandle const& task) noexcept;
 
   GraphControl* m_control = nullptr;  ///< that this has been counted in
   Engine* m_engine;
 };
 
 inline EnginePin TaskHandle::pin() const {
-  return {control, generation};
+  return EnginePin(*this);
 }
 
 }  // namespace trellis::Impl

@@ -179,7 +179,7 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
 /// Pins the engine of a task, or throws.
 class EngineOf {
  public:
-  explicit EngineOf(TaskHandle const& task) : m_pin(task.control, task.generation) {
+  explicit EngineOf(TaskHandle const& task) : m_pin(task) {
     if (!task.valid())
       throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
     if (!m_pin)
@@ -221,9 +221,9 @@ TaskHandle GraphDoor::running() {
 TaskHandle GraphDoor::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
   if (!spec.after.empty()) check_after(spec, owner.control, owner.generation);
   spec.parent = owner;
-  if (Engine* const here = Engine::running_here(owner.control, owner.generation))
-    return here->submission().submit(std::move(spec));
-  return EngineOf(owner)->submission().submit(std::move(spec));
+  if (Frame* const frame = Frame::of(owner))
+    return frame->engine.submission().submit(std::move(spec), frame);
+  return EngineOf(owner)->submission().submit(std::move(spec), nullptr);
 }
 void GraphDoor::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
   EngineOf(self)->demotions().demote(self, to);
@@ -235,9 +235,9 @@ void GraphDoor::add_local(TaskHandle const& self, AccessRequest const& what) {
   EngineOf(self)->parts().add_local(self, what);
 }
 void GraphDoor::wait_for_parts(TaskHandle const& self) {
-  if (Engine* const here = Engine::running_here(self.control, self.generation))
-    return here->waiting().wait_for_parts(self);
-  EngineOf(self)->waiting().wait_for_parts(self);
+  if (Frame* const frame = Frame::of(self))
+    return frame->engine.waiting().wait_for_parts(self, frame);
+  EngineOf(self)->waiting().wait_for_parts(self, nullptr);
 }
 bool GraphDoor::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
   return EngineOf(task)->parts().refine(task, split);

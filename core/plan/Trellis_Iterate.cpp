@@ -102,7 +102,7 @@ TaskHandle Passes::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
     }
   if (!handle.valid()) {
     submit_collected(&pass);
-    return m_engine.submission().submit_now(std::move(spec));
+    return m_engine.submission().submit_now(std::move(spec), Frame::of(m_engine));
   }
   if (pass.tasks.size() % (KeptTasks::most / 2) == 0 && Frame::of(m_engine) == nullptr)
     m_engine.destructors().destroy_kept_of_workers();
@@ -186,7 +186,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   spec.accesses = plan->requests();
   spec.priority = plan->priority();
   spec.synchronizing = plan->synchronizes();
-  if (as_graph) spec.space = plan->graph.space;
+  if (as_graph) spec.space = plan->graph.device;
   std::unique_ptr<Region> region;
   {
     std::lock_guard const lock(m_submission);
@@ -244,7 +244,8 @@ void Passes::link_part(PassPlan const& plan, std::vector<Task*> const& parts, st
     Task& next = *parts[edge.to];
     part.add_successor(&next);
     if (m_recorder) m_recorder->edge(part.id, next.id, edge.reason);
-    if (!as_graph && next.asynchronous && Engine::trigger_between(part, next) == Trigger::launch)
+    if (!as_graph && next.runs_on_device() &&
+        Engine::trigger_between(part, next) == Trigger::launch)
       next.device_predecessors.push_back({&part, part.id});
   }
   if (as_graph)
@@ -318,15 +319,12 @@ void Passes::submit_collected(FunctionRef<bool(Pass const&)> which) {
   publish(admitted);
 }
 
-/// What the handle of a collected task stands for, which is submitted if it has not been. Other
-/// handles are what they are; but a replay of a recorded task's plan may have been collected.
-///
 /// Memory order: the ticket is stored before `live_id`, the id for it before `live_id` again, and
 /// the ticket of the next collected task in this place before the id for that one. Whoever has the
 /// handle of a task happens after its first store to `live_id`; if it reads another value there, or
 /// finds that no pass collects, `ticket_for` has been stored; and if it then reads that of a later
 /// one, the ticket has changed.
-TaskHandle Passes::settle(TaskHandle const& handle) {
+TaskHandle Passes::settle_special(TaskHandle const& handle) {
   if ((handle.id & PlanNode::recorded) != 0) {
     if (m_collecting.load(std::memory_order_relaxed) != 0 && !m_engine.is_done(handle))
       submit_collected([](Pass const& pass) {
@@ -335,7 +333,6 @@ TaskHandle Passes::settle(TaskHandle const& handle) {
       });
     return handle;
   }
-  if (!Pass::is_ticket(handle.id)) return handle;
   Task& task = *handle.task;
   if (task.live_id.load(std::memory_order_acquire) == handle.id)
     submit_collected([&](Pass const& pass) { return pass.gave_out(handle.id); });

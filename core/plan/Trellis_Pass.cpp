@@ -25,7 +25,7 @@ bool same_tags(std::span<TagPtr const> a, std::span<TagPtr const> b) {
 }  // namespace
 
 PassPlan::~PassPlan() {
-  if (graph.space == nullptr) return;
+  if (graph.device == nullptr) return;
   auto const lock = m_streams.lock();
   graph.release();
 }

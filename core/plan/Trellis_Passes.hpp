@@ -52,9 +52,14 @@ class Passes {
   TaskHandle submit_in_pass(PlanRecording& recording, TaskSpec&& spec);
   void submit_collected(Pass* pass);
   void submit_collected(FunctionRef<bool(Pass const&)> which);
-  TaskHandle settle(TaskHandle const& handle);
+  /// What the handle of a collected task stands for, which is submitted if it has not been. Other
+  /// handles are what they are; but a replay of a recorded task's plan may have been collected.
+  TaskHandle settle(TaskHandle const& handle) {
+    return handle.id < TaskHandle::end_of_submitted ? handle : settle_special(handle);
+  }
 
  private:
+  TaskHandle settle_special(TaskHandle const& handle);
   TaskHandle collect(Pass& pass, PassMemory& memory, TaskSpec& spec);
   void begin_plan(Pass& pass);
   std::shared_ptr<PassPlan> plan_of(Pass& pass, PassMemory& memory);

@@ -21,7 +21,7 @@ namespace trellis::Impl {
 /// The last reference is gone, so nobody else knows the plan but the graph's end, which takes only
 /// plans that still have one.
 PlanState::~PlanState() {
-  if (EnginePin const pin{control, generation}) pin->plans().dismantle(*this);
+  if (EnginePin const pin{TaskHandle{control, generation}}) pin->plans().dismantle(*this);
 }
 
 PlanRecording* PlanRecording::find(Engine const& engine) {

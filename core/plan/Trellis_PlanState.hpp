@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_PLANSTATE_HPP
 
 #include <Trellis_Access.hpp>
+#include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Area.hpp>
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
@@ -61,7 +62,7 @@ struct HeldResource {
   [[nodiscard]] bool is_held_outside() const { return hold->holders() > held; }
 };
 
-/// A plan whose tasks all run on one asynchronous device, or a piece of a plan, as a graph of that
+/// A plan whose tasks all run on one device, or a piece of a plan, as a graph of that
 /// device. A graph waits for the end of its own launch before, so rounds overlap only within one:
 /// where many are to be run, a graph of several is launched as often as it fits.
 ///
@@ -75,20 +76,20 @@ struct PlanGraph {
   /// So many rounds are run one by one before it is worth to capture several.
   static constexpr std::uint64_t rounds_before = 32;
 
-  SpaceAdapter* space = nullptr;  ///< null: there is none
+  DeviceAdapter* device = nullptr;  ///< null: there is none
   CapturedGraph one;
   CapturedGraph several;
   std::size_t rounds = 0;  ///< of `several`; 0: they cannot be had
   std::uint64_t asked_for_several = 0;
 
   /// Does not change once the plan is recorded.
-  [[nodiscard]] bool exists() const { return space != nullptr; }
+  [[nodiscard]] bool exists() const { return device != nullptr; }
   void make_stale() { one.stale = several.stale = true; }
   /// Requires the lock of the streams.
   void release() noexcept {
-    if (space == nullptr) return;
-    one.release(*space);
-    several.release(*space);
+    if (device == nullptr) return;
+    one.release(*device);
+    several.release(*device);
     *this = {};
   }
 };

@@ -217,6 +217,7 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
     task.state.store(TaskState::pending, std::memory_order_relaxed);
     m_engine.changed(task, TaskState::pending);
   }
+  m_engine.destructors().count_put_aside();
   // From here on the task may be in its next run on another thread, and with the last trigger the
   // plan may be over.
   Task* const* const more = task.more_successors.data();
@@ -308,7 +309,7 @@ void Plans::wait_for_replay(TaskHandle const& handle) {
       whole = handle.task->node.plan->last;
     }
     if (whole.valid() && !m_engine.is_done(whole)) {
-      m_engine.waiting().wait_for(whole);
+      m_engine.waiting().wait_for(whole, Frame::of(m_engine));
     } else {
       m_engine.passes().settle(handle);  // a replay may have been collected
       wait_for_older_replay(handle);
@@ -330,7 +331,7 @@ void Plans::wait_for_older_replay(TaskHandle const& handle) {
     if (older.task != nullptr && older.task->is_recorded()) older.task = nullptr;
     if (older.task != nullptr) older.id = older.task->id;
   }
-  if (older.task != nullptr) return m_engine.waiting().wait_for(older);
+  if (older.task != nullptr) return m_engine.waiting().wait_for(older, Frame::of(m_engine));
   constexpr std::chrono::microseconds nap{50};
   if (Frame* const frame = Frame::of(m_engine)) {
     Workers::Absence const absence(m_workers, frame->seat);

@@ -94,7 +94,7 @@ struct alignas(64) Task {
   std::atomic<TaskId> live_id{0};
   std::atomic<std::int32_t> unfinished{0};
   SpinLock lock;
-  bool launched = false;    ///< guarded by lock; asynchronous spaces only
+  bool launched = false;    ///< guarded by lock; on a device only
   bool has_waiter = false;  ///< guarded by lock: a thread sleeps until this task is complete
   std::atomic<TaskState> state{TaskState::pending};
   std::uint32_t successor_count = 0;
@@ -103,15 +103,14 @@ struct alignas(64) Task {
 
   // Second line: what the thread that runs the task needs besides its body.
   TaskOps const* ops = nullptr;   ///< a refinement of a pending task changes it under lock
-  SpaceAdapter* space = nullptr;  ///< null: host task
+  SpaceAdapter* space = nullptr;  ///< null: none
   void* body = nullptr;           ///< in `storage` or on the heap
   Task* next = nullptr;           ///< free list
   FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
   bool main_thread : 1 = false;  // these change with the task alone, so they may share a byte
   bool synchronizing : 1 = false;
-  bool asynchronous : 1 = false;  ///< so is its space
-  bool keeps_body : 1 = false;    ///< its body is destroyed later, see KeptBodies
+  bool keeps_body : 1 = false;  ///< its body is destroyed later, see KeptBodies
   /// It may exclude others: it has an exclusive access, or a rule asks for it. This, the region and
   /// its kind may be looked at by whoever looks for live tasks of one region; see Waiters.
   Relaxed<bool> exclusive{false};
@@ -154,7 +153,7 @@ struct alignas(64) Task {
   std::vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
   std::vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
 
-  // Asynchronous spaces only; those from `stream` on are guarded by the mutex of AsyncStreams.
+  // On a device only; those from `stream` on are guarded by the mutex of AsyncStreams.
   struct DevicePredecessor {
     Task* task;
     TaskId id;
@@ -184,6 +183,11 @@ struct alignas(64) Task {
     for (std::uint32_t k = 0; k < access_count; ++k)
       f(k < inline_accesses ? accesses[k] : more_accesses[k - inline_accesses]);
   }
+  /// That it is launched on, which is done before the task is; null: it runs on a host thread.
+  [[nodiscard]] DeviceAdapter* device() const {
+    return space != nullptr ? space->device() : nullptr;
+  }
+  [[nodiscard]] bool runs_on_device() const { return device() != nullptr; }
   /// It belongs to a plan, and runs in rounds.
   [[nodiscard]] bool is_recorded() const { return region_kind == RegionKind::rounds; }
   /// What records and observers know the task by: each run of a recorded task is a task of its own

@@ -20,6 +20,10 @@ struct TaskHandle {
   Task* task = nullptr;
   TaskId id = 0;
 
+  /// Ids of submitted tasks are below this; those of recorded and collected ones, see PlanNode and
+  /// Pass, are not.
+  static constexpr TaskId end_of_submitted = TaskId{1} << 62;
+
   [[nodiscard]] bool valid() const { return control != nullptr; }
   /// The engine; null when the graph is gone, and with it every doubt that the task is complete.
   [[nodiscard]] EnginePin pin() const;

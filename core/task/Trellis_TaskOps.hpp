@@ -18,21 +18,22 @@ struct TaskOps {
   std::string_view pattern;  ///< "parallel_for", ...
   /// Runs the body on an instance of the task's space (null for a host task). May throw.
   void (*run)(void* body, void* instance, Label const& label);
-  void (*destroy)(void* body) noexcept;  ///< may be left out where `is_trivial` says so
+  void (*destroy)(void* body) noexcept;  ///< may be left out where `end` is nothing
   /// Tells the body's future, if it has one, that there will be no result; with a null failure,
   /// that there may be one after all (a recorded task runs again).
   void (*fail)(void* body, TaskId id, std::string const& text, FailurePtr const& failure) noexcept;
   /// Makes a copy of the body elsewhere. Null: it may have none.
   void (*copy)(void const* body, void* to) = nullptr;
   std::size_t size = 0;  ///< of the body, if it has copies
-  /// Of a task on an asynchronous space: what `run` launched is done. Puts a result where the
+  /// Of a task on a device: what `run` launched is done. Puts a result where the
   /// future finds it. Null: nothing to do. May throw.
   void (*finish)(void* body) = nullptr;
   /// `run` does nothing but launch the same work each time, so a graph that has captured that may
   /// be launched instead.
   bool launches_only = false;
-  /// Destroying the body is nothing.
-  bool is_trivial = false;
+  /// What destroying the body is: nothing; code of ours alone; or code of the user's as well.
+  enum class End : unsigned char { nothing, plain, of_user };
+  End end = End::of_user;
   /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing: nobody
   /// relies on when that happens, so it may come after the task is done. See KeptBodies.
   bool may_be_kept = false;

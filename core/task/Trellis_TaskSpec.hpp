@@ -35,7 +35,7 @@ struct TaskSpec {
   std::size_t body_alignment;
   FunctionRef<void(void* storage)> construct;
   SpaceAdapter* space = nullptr;   ///< null: host task
-  void const* instance = nullptr;  ///< of an asynchronous space, given by the user; null: any
+  void const* instance = nullptr;  ///< of a device, given by the user; null: any
   std::span<AccessRequest const> accesses;
   std::span<TaskHandle const> after;
   std::span<TagPtr const> tags;

@@ -3,6 +3,7 @@
 #include <plan/Trellis_PlanRecording.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,25 @@ struct PutAside {
   void (*destroy)(void* object) noexcept;
 };
 thread_local std::vector<PutAside> t_put_aside;
+
+/// What a call of `destroy_put_aside` has taken and not destroyed yet.
+struct Batch {
+  PutAside* next;
+  PutAside* end;
+  Batch* outer;
+};
+thread_local Batch* t_batch = nullptr;
+
+/// Calls f for each mark of this kind that the thread has not passed.
+template <class F>
+void for_each_mark(void const* mark, F&& f) {
+  auto const look = [&](PutAside& each) {
+    if (each.object == mark) f(each);
+  };
+  std::for_each(t_put_aside.begin(), t_put_aside.end(), look);
+  for (Batch* batch = t_batch; batch != nullptr; batch = batch->outer)
+    std::for_each(batch->next, batch->end, look);
+}
 
 }  // namespace
 
@@ -29,8 +49,30 @@ void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noex
 void destroy_put_aside() noexcept {
   t_any_put_aside = false;
   NotRecording const others;
-  std::vector<PutAside> const objects = std::exchange(t_put_aside, {});
-  for (PutAside const& each : objects) each.destroy(each.object);
+  std::vector<PutAside> objects = std::exchange(t_put_aside, {});
+  Batch batch{objects.data(), objects.data() + objects.size(), t_batch};
+  t_batch = &batch;
+  while (batch.next != batch.end) {
+    PutAside const& each = *batch.next++;
+    each.destroy(each.object);
+  }
+  t_batch = batch.outer;
+}
+
+bool mark_put_aside(void* mark, void (*passed)(void* mark) noexcept) noexcept {
+  if (t_put_aside.back().object == mark) return false;
+  t_put_aside.push_back({mark, passed});
+  return true;
+}
+
+int marks_put_aside(void const* mark) noexcept {
+  int count = 0;
+  for_each_mark(mark, [&](PutAside&) { ++count; });
+  return count;
+}
+
+void forget_marks_put_aside(void const* mark) noexcept {
+  for_each_mark(mark, [](PutAside& each) { each.destroy = [](void*) noexcept {}; });
 }
 
 void Submitting::refuse() {

@@ -25,6 +25,14 @@ inline constinit thread_local bool t_any_put_aside = false;
 
 void destroy_put_aside() noexcept;
 
+/// Calls `passed(mark)` when this thread has destroyed what it has put aside so far. Requires that
+/// there is something; false when nothing has been added since this mark.
+bool mark_put_aside(void* mark, void (*passed)(void* mark) noexcept) noexcept;
+/// How many of these the calling thread has not passed yet.
+[[nodiscard]] int marks_put_aside(void const* mark) noexcept;
+/// The thread will pass them without a call.
+void forget_marks_put_aside(void const* mark) noexcept;
+
 /// A mutex under which nothing of the user's is destroyed.
 template <class Mutex>
 class QuietLock {

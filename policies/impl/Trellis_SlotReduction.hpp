@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-/// Reductions on asynchronous spaces into a ResultSlot. Kokkos waits for the device where a result
+/// Reductions on devices into a ResultSlot. Kokkos waits for the device where a result
 /// is a variable, and where there are several results of any kind; here nobody does.
 namespace trellis::Impl {
 

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_SUBMIT_HPP
 #define TRELLIS_IMPL_SUBMIT_HPP
 
+#include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
@@ -24,8 +25,8 @@
 /// The one way from the typed fronts into the engine.
 namespace trellis::Impl {
 
-/// A body has `run(void* instance, Label const&)`, a static `pattern`, a `state` when it has a
-/// result, and `finish()` when that comes after what `run` has launched. `launches_only`: on a
+/// A body has `run(void* instance, Label const&)`, a static `pattern`, a `result` when it has one,
+/// and `finish()` when that comes after what `run` has launched. `launches_only`: on a
 /// device, `run` calls nothing of the user's on the host, so a plan may launch what it has launched
 /// once. It is written for instances of `Space`, and runs on `RunsOn`.
 template <class Body, class Space, class RunsOn>
@@ -36,12 +37,8 @@ struct OpsOf {
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void fail(void* body, TaskId id, std::string const& text,
                    FailurePtr const& failure) noexcept {
-    if constexpr (requires(Body& b) { b.state; }) {
-      auto& state = *static_cast<Body*>(body)->state;
-      state.task = id;
-      state.task_text = text;
-      state.failure = failure;
-    }
+    if constexpr (requires(Body& b) { b.result; })
+      static_cast<Body*>(body)->result->fail(id, text, failure);
   }
   static void copy(void const* body, void* to) { ::new (to) Body(*static_cast<Body const*>(body)); }
   static void finish(void* body) {
@@ -49,14 +46,17 @@ struct OpsOf {
   }
   static constexpr TaskOps make_ops() {
     TaskOps ops{Body::pattern, &run, &destroy, &fail};
-    ops.is_trivial = std::is_trivially_destructible_v<Body>;
+    if constexpr (std::is_trivially_destructible_v<Body>)
+      ops.end = TaskOps::End::nothing;
+    else if constexpr (requires { Body::ends_without_user; })
+      ops.end = Body::ends_without_user ? TaskOps::End::plain : TaskOps::End::of_user;
     // Kokkos copies its functors, so they have copies; whether any callable has one its type need
     // not tell.
     if constexpr (requires { Body::kokkos_copies_it; }) {
       ops.copy = &copy;
       ops.size = sizeof(Body);
       // Who asks for a result may look at what the functor held.
-      ops.may_be_kept = !std::is_trivially_destructible_v<Body> && !requires(Body& b) { b.state; };
+      ops.may_be_kept = !std::is_trivially_destructible_v<Body> && !requires(Body& b) { b.result; };
     }
     if constexpr (requires(Body& b) { b.finish(); }) ops.finish = &finish;
     if constexpr (is_foreign_v<RunsOn>)
@@ -149,7 +149,7 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
                   { policy.base().space() } -> std::convertible_to<Space const&>;
                 }) {
     Space const& given = policy.base().space();
-    if (Space const own; !spec.space->same_queue(&given, &own)) {
+    if (Space const own; !spec.space->device()->same_queue(&given, &own)) {
       spec.space = &AdapterOf<Space>::get(given);
       spec.instance = &given;
     }

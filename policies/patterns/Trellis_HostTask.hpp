@@ -26,16 +26,19 @@ template <class Space>
 inline constexpr bool is_host_v = std::is_void_v<Space> || std::is_same_v<Space, Scoped>;
 
 /// Calls `callable(arguments..., views...)` and keeps the result.
-template <class Space, class Result, class Callable, class Views>
+template <class Space, class Value, class Callable, class Views>
 struct CallBody {
   static constexpr std::string_view pattern = is_host_v<Space> ? "host_task" : "space_task";
   Callable callable;
   Views views;
-  std::shared_ptr<FutureState<Result>> state;
+  ResultPtr<Value> result;
+  static constexpr bool ends_without_user = std::is_trivially_destructible_v<Callable> &&
+                                            std::is_trivially_destructible_v<Views> &&
+                                            std::is_trivially_destructible_v<Value>;
 
   void run(void* instance, Label const& label) {
     ToolsRegion const region(label);
-    state->value.emplace(call(callable, views, instance));
+    result->value.emplace(call(callable, views, instance));
   }
 
   static decltype(auto) call(Callable& callable, Views& views, void* instance) {
@@ -95,18 +98,20 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
   using ScopedLong =
       CallResult<F, typename Concat<WithScope, typename MutableList<Views>::type>::type>;
   using ScopedShort = CallResult<F, WithScope>;
-  auto const submit_with = [&]<class How, class Result>(std::type_identity<How>,
-                                                        std::type_identity<Result>,
-                                                        auto const& views) {
-    using Body = CallBody<How, Result, F, decltype(views())>;
-    if constexpr (std::is_void_v<Result>) {
+  auto const submit_with = [&]<class How, class Value>(std::type_identity<How>,
+                                                       std::type_identity<Value>,
+                                                       auto const& views) {
+    using Body = CallBody<How, Value, F, decltype(views())>;
+    if constexpr (std::is_void_v<Value>) {
       auto const make = [&] { return Body{std::forward<Callable>(callable), views()}; };
       return FutureDoor::make(submit_made<Space>(std::move(label), policy, make, nullptr));
     } else {
-      auto state = std::make_shared<FutureState<Result>>();
-      auto const make = [&] { return Body{std::forward<Callable>(callable), views(), state}; };
+      auto result = ResultPtr<Value>::make();
+      auto const make = [&] {
+        return Body{std::forward<Callable>(callable), views(), std::move(result[0])};
+      };
       TaskHandle const handle = submit_made<Space>(std::move(label), policy, make, nullptr);
-      return FutureDoor::make<Result>(handle, std::move(state));
+      return FutureDoor::make(handle, std::move(result[1]));
     }
   };
   auto const views = [&] { return arguments_of(policy.annotations()); };

@@ -159,7 +159,7 @@ struct SlotPart<Reduced<R>> {
   static std::tuple<> view(Reduced<R> const&) { return {}; }
 };
 
-/// Reduces on an asynchronous space without a wait.
+/// Reduces on a device without a wait.
 template <class Space, class... Results>
 struct SlotReduction {
   using memory_space = typename AdapterOf<Space>::result_space;
@@ -252,7 +252,7 @@ struct ReduceBody {
   typename Traits::Range range;
   Functor functor;
   std::tuple<Results...> results;
-  std::shared_ptr<FutureState<Value>> state;
+  ResultPtr<Value> result;
   [[no_unique_address]] typename InSlot::Slot slot{};
 
   void run(void* instance, Label const& label) {
@@ -262,13 +262,13 @@ struct ReduceBody {
       InSlot::run(label, policy, functor, results, slot);
     else
       std::apply(
-          [&](auto const&... result) {
-            std::tuple<LiveResult<std::remove_cvref_t<decltype(result)>>...> live{
-                LiveResult<std::remove_cvref_t<decltype(result)>>{result}...};
+          [&](auto const&... to) {
+            std::tuple<LiveResult<std::remove_cvref_t<decltype(to)>>...> live{
+                LiveResult<std::remove_cvref_t<decltype(to)>>{to}...};
             std::apply(
                 [&](auto&... each) {
                   Kokkos::parallel_reduce(kernel_name(label), policy, functor, each.kokkos()...);
-                  keep_values(*state, std::tuple_cat(each.value()...));
+                  keep_values(*result, std::tuple_cat(each.value()...));
                 },
                 live);
           },
@@ -277,7 +277,7 @@ struct ReduceBody {
   void finish()
     requires uses_slot
   {
-    keep_values(*state, InSlot::future_values(slot.value()));
+    keep_values(*result, InSlot::future_values(slot.value()));
   }
 };
 /// All results go into Views.
@@ -349,10 +349,11 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
     return Impl::FutureDoor::make(
         submit([&] { return Body{Traits::keep(policy.base()), prepared(), {first, rest...}}; }));
   } else {
-    auto state = std::make_shared<Impl::FutureState<Value>>();
-    Impl::TaskHandle const handle = submit(
-        [&] { return Body{Traits::keep(policy.base()), prepared(), {first, rest...}, state}; });
-    return Impl::FutureDoor::make<Value>(handle, std::move(state));
+    auto result = Impl::ResultPtr<Value>::make();
+    Impl::TaskHandle const handle = submit([&] {
+      return Body{Traits::keep(policy.base()), prepared(), {first, rest...}, std::move(result[0])};
+    });
+    return Impl::FutureDoor::make(handle, std::move(result[1]));
   }
 }
 

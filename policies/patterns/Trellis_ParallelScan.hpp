@@ -20,7 +20,7 @@ struct ScanBody {
   static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
   typename Traits::Range range;
   Functor functor;
-  std::shared_ptr<FutureState<Value>> state;
+  ResultPtr<Value> result;
 
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
@@ -28,10 +28,10 @@ struct ScanBody {
     Kokkos::parallel_scan(kernel_name(label),
                           launched(Traits::on(range, *static_cast<Space const*>(instance))),
                           functor, total);
-    state->value.emplace(std::move(total));
+    result->value.emplace(std::move(total));
   }
 };
-/// On an asynchronous space Kokkos would wait for a total that goes into a variable.
+/// On a device Kokkos would wait for a total that goes into a variable.
 template <class Traits, class Functor, class Value>
   requires has_result_space<typename Traits::execution_space>
 struct ScanBody<Traits, Functor, Value> {
@@ -42,7 +42,7 @@ struct ScanBody<Traits, Functor, Value> {
   using memory_space = typename AdapterOf<Space>::result_space;
   typename Traits::Range range;
   Functor functor;
-  std::shared_ptr<FutureState<Value>> state;
+  ResultPtr<Value> result;
   ResultSlot<Value, memory_space> slot{};
 
   void run(void* instance, Label const& label) {
@@ -52,7 +52,7 @@ struct ScanBody<Traits, Functor, Value> {
                           launched(Traits::on(range, *static_cast<Space const*>(instance))),
                           functor, total);
   }
-  void finish() { state->value.emplace(slot.value()); }
+  void finish() { result->value.emplace(slot.value()); }
 };
 
 }  // namespace Impl
@@ -72,14 +72,14 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
     return Impl::prepare_functor<Value, Traits, Impl::TypeList<Value&, bool>>(
         std::forward<Functor>(functor), policy);
   };
-  auto state = std::make_shared<Impl::FutureState<Value>>();
+  auto result = Impl::ResultPtr<Value>::make();
   auto const make = [&] {
     return Impl::ScanBody<Traits, decltype(prepared()), Value>{Traits::keep(policy.base()),
-                                                               prepared(), state};
+                                                               prepared(), std::move(result[0])};
   };
   Impl::TaskHandle const handle =
       Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make, nullptr);
-  return Impl::FutureDoor::make<Value>(handle, std::move(state));
+  return Impl::FutureDoor::make(handle, std::move(result[1]));
 }
 
 }  // namespace trellis

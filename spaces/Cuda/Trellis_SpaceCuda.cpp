@@ -88,7 +88,7 @@ class OnDevice {
 }  // namespace
 
 CudaAdapter::CudaAdapter(int device, bool is_default)
-    : m_device(device), m_name(is_default ? "Cuda" : "Cuda device " + std::to_string(device)) {
+    : m_number(device), m_name(is_default ? "Cuda" : "Cuda device " + std::to_string(device)) {
   // Graphs that end after this give back what they have, see the destroy functions.
   Kokkos::push_finalize_hook([this] { close_pools(); });
 }
@@ -104,7 +104,7 @@ void CudaAdapter::check(cudaError_t code, char const* call) const {
 
 void* CudaAdapter::make_instance(int /*threads*/) {
   Instance* const instance = m_instances.take([this] {
-    OnDevice const here(m_device);
+    OnDevice const here(m_number);
     cudaStream_t stream = nullptr;
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     try {
@@ -136,7 +136,7 @@ void CudaAdapter::destroy(Instance* instance) noexcept {
   if (stream != nullptr) cudaStreamDestroy(stream);
 }
 
-bool CudaAdapter::can_wait_for(SpaceAdapter const& other) const {
+bool CudaAdapter::can_wait_for(DeviceAdapter const& other) const {
   return dynamic_cast<CudaAdapter const*>(&other) != nullptr;
 }
 
@@ -157,7 +157,7 @@ void CudaAdapter::check_launch(void* instance) {
 
 void* CudaAdapter::record_event(void* instance, bool timed) {
   Event* const event = (timed ? m_timed_events : m_events).take([&] {
-    OnDevice const here(m_device);
+    OnDevice const here(m_number);
     auto made = std::make_unique<Event>(Event{nullptr, timed});
     check(
         cudaEventCreateWithFlags(&made->handle, timed ? cudaEventDefault : cudaEventDisableTiming),
@@ -216,7 +216,7 @@ void CudaAdapter::close_pools() noexcept {
 // --- graphs
 
 bool CudaAdapter::begin_capture(void* instance) {
-  OnDevice const here(m_device);
+  OnDevice const here(m_number);
   // The relaxed mode, for Kokkos allocates and copies when a file's first kernel is launched, and
   // when an instance is made: none of that belongs into the graph, and none of it waits for a
   // stream that captures. In another mode it would fail, partly without a word.
@@ -229,7 +229,7 @@ bool CudaAdapter::begin_capture(void* instance) {
 }
 
 void* CudaAdapter::end_capture(void* instance, void* old) {
-  OnDevice const here(m_device);
+  OnDevice const here(m_number);
   t_capture = 0;
   cudaGraph_t captured = nullptr;
   cudaError_t const code = cudaStreamEndCapture(space_of(instance).cuda_stream(), &captured);
@@ -263,7 +263,7 @@ void* CudaAdapter::end_capture(void* instance, void* old) {
 }
 
 void CudaAdapter::launch_graph(void* instance, void* graph) {
-  OnDevice const here(m_device);
+  OnDevice const here(m_number);
   check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), space_of(instance).cuda_stream()),
         "cudaGraphLaunch");
 }
@@ -296,13 +296,13 @@ std::vector<CudaAdapter*> const& cuda_adapters() {
 
 }  // namespace
 
-SpaceAdapter& AdapterOf<Kokkos::Cuda>::get() {
-  static SpaceAdapter& adapter =
+DeviceAdapter& AdapterOf<Kokkos::Cuda>::get() {
+  static DeviceAdapter& adapter =
       *cuda_adapters().at(static_cast<std::size_t>(Kokkos::Cuda().cuda_device()));
   return adapter;
 }
 
-SpaceAdapter& AdapterOf<Kokkos::Cuda>::get(int device) {
+DeviceAdapter& AdapterOf<Kokkos::Cuda>::get(int device) {
   std::vector<CudaAdapter*> const& all = cuda_adapters();
   if (device < 0 || device >= static_cast<int>(all.size()))
     throw Error(Error::Kind::bad_input, "Trellis: there is no Cuda device " +

@@ -7,7 +7,8 @@
 // API is shared: Trellis_HandlePool.hpp, Trellis_ResultSlot.hpp.
 
 #include <Trellis_HandlePool.hpp>
-#include <Trellis_HostSpaceAdapter.hpp>
+#include <Trellis_AdapterOf.hpp>
+#include <Trellis_DeviceAdapter.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -27,18 +28,17 @@ namespace trellis::Impl {
 /// stop the device.
 ///
 /// Nothing here waits for the device. Any number of graphs may use an adapter at a time.
-class CudaAdapter final : public SpaceAdapter {
+class CudaAdapter final : public DeviceAdapter {
  public:
   explicit CudaAdapter(int device, bool is_default);
 
   [[nodiscard]] std::string_view name() const override { return m_name; }
-  [[nodiscard]] int device() const { return m_device; }
+  [[nodiscard]] int number() const { return m_number; }
 
   void* make_instance(int threads) override;
   void destroy_instance(void* instance) noexcept override;
-  [[nodiscard]] bool asynchronous() const override { return true; }
   /// A stream waits for events of any device.
-  [[nodiscard]] bool can_wait_for(SpaceAdapter const& other) const override;
+  [[nodiscard]] bool can_wait_for(DeviceAdapter const& other) const override;
 
   void* copy_instance(void const* theirs) override;
   [[nodiscard]] bool same_queue(void const* a, void const* b) const override;
@@ -72,7 +72,7 @@ class CudaAdapter final : public SpaceAdapter {
   void close_pools() noexcept;
   void check(cudaError_t code, char const* call) const;
 
-  int const m_device;
+  int const m_number;
   std::string const m_name;
   HandlePool<Instance*> m_instances;
   HandlePool<Event*> m_events;
@@ -86,12 +86,12 @@ struct AdapterOf<Kokkos::Cuda> {
   using result_space = Kokkos::CudaHostPinnedSpace;
 
   /// The device that Kokkos was initialised with.
-  static SpaceAdapter& get();
+  static DeviceAdapter& get();
   /// Device `device`, as CUDA numbers the devices that the process sees. Throws `Error` when there
   /// is no such device.
-  static SpaceAdapter& get(int device);
+  static DeviceAdapter& get(int device);
   /// The device of an instance.
-  static SpaceAdapter& get(Kokkos::Cuda const& instance) { return get(instance.cuda_device()); }
+  static DeviceAdapter& get(Kokkos::Cuda const& instance) { return get(instance.cuda_device()); }
 };
 
 }  // namespace trellis::Impl

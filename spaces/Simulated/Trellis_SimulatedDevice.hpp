@@ -4,7 +4,7 @@
 
 #include <Simulated/Trellis_SimulatedClock.hpp>
 #include <Simulated/Trellis_SimulatedLog.hpp>
-#include <Trellis_Space.hpp>
+#include <Trellis_DeviceAdapter.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +80,7 @@ class SimulatedDeviceError : public std::runtime_error {
 ///   time, when work and host code run side by side, the memory is not guarded.
 ///
 /// All functions may be called by several threads.
-class SimulatedDevice final : public SpaceAdapter {
+class SimulatedDevice final : public DeviceAdapter {
  public:
   explicit SimulatedDevice(SimulatedDeviceOptions const& options = {});
   ~SimulatedDevice() override;
@@ -114,8 +114,7 @@ class SimulatedDevice final : public SpaceAdapter {
   [[nodiscard]] std::string_view name() const override;
   void* make_instance(int threads = 1) override;
   void destroy_instance(void* instance) noexcept override;
-  [[nodiscard]] bool asynchronous() const override { return true; }
-  [[nodiscard]] bool can_wait_for(SpaceAdapter const& other) const override;
+  [[nodiscard]] bool can_wait_for(DeviceAdapter const& other) const override;
   void* copy_instance(void const* theirs) override;
   [[nodiscard]] bool same_queue(void const* a, void const* b) const override;
   void* record_event(void* instance, bool timed = false) override;

@@ -3,7 +3,7 @@
 #define TRELLIS_SPACESIMULATED_HPP
 
 #include <Simulated/Trellis_SimulatedDevice.hpp>
-#include <Trellis_HostSpaceAdapter.hpp>
+#include <Trellis_AdapterOf.hpp>
 #include <Trellis_RunOn.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -124,7 +124,7 @@ namespace Impl {
 template <>
 struct AdapterOf<Simulated> {
   static constexpr bool exists = true;
-  static SpaceAdapter& get(int number = 0) { return Simulated::device(number); }
+  static DeviceAdapter& get(int number = 0) { return Simulated::device(number); }
 };
 
 /// Instances of a host space for the threads that work for devices. One thread uses an instance for

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_TEST_FAKEDEVICE_HPP
 #define TRELLIS_TEST_FAKEDEVICE_HPP
 
-#include <Trellis_Space.hpp>
+#include <Trellis_DeviceAdapter.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -22,7 +22,7 @@ namespace trellis::Test {
 
 /// An asynchronous device in software: each stream is a thread that does what is enqueued, in
 /// order. Counts what the engine asks of it.
-class FakeDevice : public SpaceAdapter {
+class FakeDevice : public DeviceAdapter {
  public:
   /// A handle of a queue: copies share it.
   class Stream {
@@ -86,8 +86,7 @@ class FakeDevice : public SpaceAdapter {
     --streams;
     delete static_cast<Stream*>(instance);
   }
-  bool asynchronous() const override { return true; }
-  bool can_wait_for(SpaceAdapter const& other) const override { return &other == this; }
+  bool can_wait_for(DeviceAdapter const& other) const override { return &other == this; }
   void* copy_instance(void const* theirs) override {
     ++streams;
     return new Stream(static_cast<Stream const*>(theirs)->queue());

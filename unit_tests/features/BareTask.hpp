@@ -89,7 +89,7 @@ struct Properties {
   bool synchronizing = false;
   std::vector<Impl::TaskHandle> after{};
   SpaceAdapter* space = nullptr;
-  void const* instance = nullptr;  ///< of an asynchronous space
+  void const* instance = nullptr;  ///< of a device
   std::vector<Impl::TagPtr> tags{};
   Impl::TaskHandle owner{};  ///< of a part
 };
@@ -104,10 +104,10 @@ std::vector<Impl::TaskHandle> handles(Future<T> const&... futures) {
   return {Impl::FutureDoor::handle(futures)...};
 }
 
-template <class F, class Result>
+template <class F, class Value>
 struct Body {
   F f;
-  std::shared_ptr<Impl::FutureState<Result>> state;
+  Impl::ResultPtr<Value> result;
 
   decltype(auto) call(void* instance) {
     if constexpr (std::is_invocable_v<F&, void*>)
@@ -117,10 +117,10 @@ struct Body {
   }
   static void run(void* body, void* instance, Label const&) {
     Body& self = *static_cast<Body*>(body);
-    if constexpr (std::is_void_v<Result>)
+    if constexpr (std::is_void_v<Value>)
       self.call(instance);
     else
-      self.state->value.emplace(self.call(instance));
+      self.result->value.emplace(self.call(instance));
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void finish(void* body) {
@@ -128,23 +128,17 @@ struct Body {
   }
   static void fail(void* body, TaskId id, std::string const& text,
                    Impl::FailurePtr const& failure) noexcept {
-    if constexpr (!std::is_void_v<Result>) {
-      auto& state = *static_cast<Body*>(body)->state;
-      state.task = id;
-      state.task_text = text;
-      state.failure = failure;
-    }
+    if constexpr (!std::is_void_v<Value>) static_cast<Body*>(body)->result->fail(id, text, failure);
   }
-  static constexpr Impl::TaskOps ops{.pattern = "host_task",
-                                     .run = &run,
-                                     .destroy = &destroy,
-                                     .fail = &fail,
-                                     .finish = &finish,
-                                     .launches_only = requires {F::launches_only;
-}, .may_be_kept = requires { F::may_be_kept; }
-};  // namespace trellis::Bare
-}
-;
+  static constexpr Impl::TaskOps make_ops() {
+    Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
+    ops.finish = &finish;
+    ops.launches_only = requires { F::launches_only; };
+    ops.may_be_kept = requires { F::may_be_kept; };
+    return ops;
+  }
+  static constexpr Impl::TaskOps ops = make_ops();
+};
 
 template <class F>
 auto result_of(F&) {
@@ -177,12 +171,14 @@ inline std::vector<Impl::AccessRequest> requests_of(std::vector<Touch> const& to
 template <class F, class Submit>
 auto submit_with(Submit submit, Label label, std::vector<Touch> const& touches, F f,
                  Properties const& properties) {
-  using Result = typename decltype(result_of(f))::type;
-  using B = Body<F, Result>;
+  using Value = typename decltype(result_of(f))::type;
+  using B = Body<F, Value>;
   std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
-  std::shared_ptr<Impl::FutureState<Result>> state;
-  if constexpr (!std::is_void_v<Result>) state = std::make_shared<Impl::FutureState<Result>>();
-  auto const construct = [&](void* storage) { ::new (storage) B{std::move(f), state}; };
+  std::array<Impl::ResultPtr<Value>, 2> result;
+  if constexpr (!std::is_void_v<Value>) result = Impl::ResultPtr<Value>::make();
+  auto const construct = [&](void* storage) {
+    ::new (storage) B{std::move(f), std::move(result[0])};
+  };
   Impl::TaskSpec spec(std::move(label), B::ops, sizeof(B), alignof(B), construct);
   spec.space = properties.space;
   spec.instance = properties.instance;
@@ -193,10 +189,10 @@ auto submit_with(Submit submit, Label label, std::vector<Touch> const& touches, 
   spec.synchronizing = properties.synchronizing;
   spec.tags = properties.tags;
   Impl::TaskHandle const handle = submit(std::move(spec));
-  if constexpr (std::is_void_v<Result>)
+  if constexpr (std::is_void_v<Value>)
     return Impl::FutureDoor::make(handle);
   else
-    return Impl::FutureDoor::make<Result>(handle, std::move(state));
+    return Impl::FutureDoor::make(handle, std::move(result[1]));
 }
 
 /// To a graph.

@@ -322,6 +322,58 @@ TEST_F(Destructors, OfTagsMaySubmitAndWait) {
   }
 }
 
+/// `graph.wait()` waits for destructors that a worker runs when their task has been counted.
+TEST_F(Destructors, OfTagsAreOverWhenWaitReturns) {
+  for (int workers : {1, 2, 3}) {
+    TaskGraph graph(with_workers(workers));
+    graph.add_rule<TagWithEnd>("none", Constraint::ordered,
+                               [](TagWithEnd const&, TagWithEnd const&) { return false; });
+    for (int round = 0; round < 20; ++round) {
+      int ended = 0;  // not atomic: the thread sanitizer looks as well
+      auto const tag = [&] {
+        return tagged(TagWithEnd{1, std::make_shared<AtEnd>([&] {
+                                   std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                                   ++ended;
+                                 })});
+      };
+      task(graph, "whole", {}, [&] {
+        part("part", {}, [] {}, tag());
+        wait_for_parts();
+      });
+      graph.wait();
+      EXPECT_EQ(ended, 1) << workers << " workers, a part's";
+    }
+  }
+}
+
+/// What the main thread has put aside of a graph is destroyed later where that graph lives and ends
+/// within a task of another one.
+TEST_F(Destructors, OfTagsMayOutliveAGraphWithinATask) {
+  int ended = 0;
+  TaskGraph outer(with_workers(1));
+  Future<void> const whole =
+      task(outer, "outer", {},
+           [&] {
+             TaskGraph inner(with_workers(1));
+             inner.add_rule<TagWithEnd>("none", Constraint::ordered,
+                                        [](TagWithEnd const&, TagWithEnd const&) { return false; });
+             for (int k = 0; k < 3; ++k)
+               task(inner, "inner", {},
+                    [&] {
+                      part(
+                          "part", {}, [] {},
+                          tagged(TagWithEnd{1, std::make_shared<AtEnd>([&] { ++ended; })}));
+                      wait_for_parts();
+                    },
+                    {.main_thread = true});
+             inner.wait();
+           },
+           {.main_thread = true});
+  whole.wait();
+  outer.wait();
+  EXPECT_EQ(ended, 3);
+}
+
 struct StateWithEnd {
   std::shared_ptr<AtEnd> end;
   [[nodiscard]] bool is_dependent_of(StateWithEnd const&) const { return true; }
@@ -409,7 +461,7 @@ TEST_F(Copies, ThatUseTheGraphGetAnErrorAndNothingIsSubmitted) {
     return message_of([&] {
       auto const copy = [&](void* storage) {
         armed = true;
-        ::new (storage) Body<SubmitsWhenCopied, void>{functor, nullptr};
+        ::new (storage) Body<SubmitsWhenCopied, void>{functor, {}};
       };
       Impl::TaskSpec spec(Label(std::string("copied")), Body<SubmitsWhenCopied, void>::ops,
                           sizeof(Body<SubmitsWhenCopied, void>),

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_ADAPTEROF_HPP
+#define TRELLIS_ADAPTEROF_HPP
+
+namespace trellis::Impl {
+
+/// The adapter of an execution space. Each backend specialises this with `exists = true` and
+/// `static SpaceAdapter& get()`; a device also with `get(int number)`, with `get(instance)` for the
+/// device of a user's instance, and with `result_space`, see Trellis_ResultSlot.hpp.
+template <class ExecutionSpace>
+struct AdapterOf {
+  static constexpr bool exists = false;
+};
+
+}  // namespace trellis::Impl
+
+#endif
