@@ -18,6 +18,10 @@
 #include <thread>
 #include <vector>
 
+#ifdef __linux__
+#include <sched.h>
+#endif
+
 namespace trellis {
 
 namespace Impl {
@@ -100,8 +104,24 @@ std::shared_ptr<SchedulingPolicy> policy_from(char const* variable) {
   bad_value(variable, name, "work_stealing, fifo, shake or shake:SEED");
 }
 
+/// That the calling thread may run on. When this is asked first, at the start of the program, those
+/// are all that the process has; later the OpenMP runtime may have bound the main thread to one.
+int count_cores() {
+#ifdef __linux__
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) > 0)
+    return CPU_COUNT(&cores);
+#endif
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+int cores_of_process() {
+  static int const count = count_cores();
+  return count;
+}
+[[maybe_unused]] int const cores_at_start = cores_of_process();
+
 int default_workers(int threads_per_worker) {
-  int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  int threads = cores_of_process();
   if (runtime().concurrency != nullptr) threads = std::min(threads, runtime().concurrency());
   return std::clamp(threads / threads_per_worker, 1, Workers::most_permits);
 }

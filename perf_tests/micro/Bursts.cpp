@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Time-step programs wait after each step: bursts of tasks of some microseconds, each followed by a
+// wait. How much of the workers' time is work?
+#include "Measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace micro {
+namespace {
+
+using namespace trellis;
+
+/// Arithmetic that takes a while, without a look at the clock or at memory.
+class Work {
+ public:
+  explicit Work(double microseconds) {
+    using Clock = std::chrono::steady_clock;
+    // The best of several: what disturbs a measurement makes it longer.
+    constexpr std::int64_t trial = 100000;
+    double best = 1e9;
+    for (int k = 0; k < 20; ++k) {
+      auto const begin = Clock::now();
+      run(trial);
+      best = std::min(
+          best, std::chrono::duration<double, std::micro>(Clock::now() - begin).count() / trial);
+    }
+    m_rounds = static_cast<std::int64_t>(microseconds / best);
+    m_seconds = 1e-6 * best * static_cast<double>(m_rounds);
+  }
+  void operator()() const { run(m_rounds); }
+  [[nodiscard]] double seconds() const { return m_seconds; }
+
+ private:
+  static void run(std::int64_t rounds) {
+    double x = 1.0;
+    for (std::int64_t k = 0; k < rounds; ++k) benchmark::DoNotOptimize(x = x * 0.999999 + 1e-6);
+  }
+
+  std::int64_t m_rounds = 0;
+  double m_seconds = 0;
+};
+
+/// `gap`: microseconds that the calling thread computes by itself between two bursts, which is not
+/// timed; the workers go to sleep meanwhile. The counter `work` is work / (workers * time), at best
+/// 1. One iteration is some 100 ms of bursts.
+void bursts(benchmark::State& state) {
+  std::int64_t const tasks = state.range(0);
+  Work const work(static_cast<double>(state.range(1)));
+  Work const gap(static_cast<double>(state.range(2)));
+  auto const workers = static_cast<double>(state.range(3));
+  std::vector<View> tiles;
+  for (int k = 0; k < 16; ++k) tiles.emplace_back("tile", 1);
+  TaskGraph graph(with_workers(state.range(3)));
+  auto const burst = [&] {
+    for (std::int64_t k = 0; k < tasks; ++k)
+      host_task("step", ResourcePolicy(graph, read_write(tiles[static_cast<std::size_t>(k % 16)])),
+                work);
+    graph.wait();
+  };
+  burst();
+  auto const bursts_each =
+      std::max<std::int64_t>(1, 100000 * state.range(3) / (tasks * state.range(1)));
+  Tally const tally(graph);
+  using benchmark::Counter;
+  for (auto _ : state) {
+    std::chrono::duration<double> time{};
+    for (std::int64_t k = 0; k < bursts_each; ++k) {
+      gap();
+      auto const begin = std::chrono::steady_clock::now();
+      burst();
+      time += std::chrono::steady_clock::now() - begin;
+    }
+    state.SetIterationTime(time.count());
+  }
+  tally.report(state);
+  state.counters["work"] =
+      Counter(work.seconds() * static_cast<double>(tasks * bursts_each) / workers,
+              Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(bursts)
+    ->ArgNames({"tasks", "us", "gap", "workers"})
+    ->ArgsProduct({{400}, {2, 5}, {0, 1000}, {1, 2}})
+    ->ArgsProduct({{1600, 16000}, {5}, {0, 1000}, {1, 2}})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace micro
