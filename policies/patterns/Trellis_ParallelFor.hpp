@@ -5,6 +5,7 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <impl/Trellis_BoundFunctor.hpp>
+#include <impl/Trellis_DirectLoop.hpp>
 #include <impl/Trellis_LaunchPolicy.hpp>
 #include <impl/Trellis_RebindPolicy.hpp>
 #include <impl/Trellis_Submit.hpp>
@@ -28,9 +29,10 @@ struct ForBody {
 
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
-    Kokkos::parallel_for(kernel_name(label),
-                         launched(Traits::on(range, *static_cast<Space const*>(instance))),
-                         functor);
+    auto const& here = *static_cast<Space const*>(instance);
+    if constexpr (may_have_one_thread<Space>)
+      if (may_loop(here) && DirectLoop<Traits>::run(range, functor)) return;
+    Kokkos::parallel_for(kernel_name(label), launched(Traits::on(range, here)), functor);
   }
 };
 

@@ -24,6 +24,7 @@ struct AdapterOf<Kokkos::OpenMP> {
     static OpenMPAdapter adapter;
     return adapter;
   }
+  static bool has_one_thread(Kokkos::OpenMP const& instance) { return instance.concurrency() == 1; }
 };
 
 }  // namespace trellis::Impl

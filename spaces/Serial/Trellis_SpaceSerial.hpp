@@ -26,6 +26,7 @@ struct AdapterOf<Kokkos::Serial> {
     static SerialAdapter adapter;
     return adapter;
   }
+  static bool has_one_thread(Kokkos::Serial const&) { return true; }
 };
 
 }  // namespace trellis::Impl

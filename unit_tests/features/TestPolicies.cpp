@@ -243,6 +243,64 @@ SPACE_TEST(MDRange, IsEmptyWhereAnExtentIs) {
   EXPECT_EQ(values_of(x), std::vector<int>(9, 0));
 }
 
+struct CountPlane {
+  View<int**> x;
+  KOKKOS_FUNCTION void operator()(int i, int j) const { ++x(i, j); }
+};
+
+/// Small ones may be plain loops, see DirectLoop; large ones are Kokkos' own.
+SPACE_TEST(MDRange, VisitsEachIndexOnce) {
+  TaskGraph graph;
+  for (int const n : {1, 2, 63, 64, 65, 200}) {
+    View<int**> x("x", n, n + 1);
+    parallel_for("all", ResourcePolicy(graph, Square({0, 0}, {n, n + 1}), write(x)), CountPlane{x});
+    parallel_for("inner", ResourcePolicy(graph, Square({1, 1}, {n, n}), read_write(x)),
+                 CountPlane{x});
+    graph.wait();
+    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n + 1; ++j)
+        ASSERT_EQ(host(i, j), i >= 1 && j >= 1 && j < n ? 2 : 1) << n << ": " << i << ", " << j;
+  }
+}
+
+template <Kokkos::Iterate inner>
+std::vector<int> order_of_indices() {
+  using Policy = Kokkos::MDRangePolicy<Space, Kokkos::Rank<3, Kokkos::Iterate::Default, inner>>;
+  TaskGraph graph(Test::with_workers(1));
+  View<int*> order("order", 2 * 3 * 2);
+  View<int> next("next");
+  parallel_for(
+      "in order", ResourcePolicy(graph, Policy({1, 0, 5}, {3, 3, 7}), write(order), write(next)),
+      KOKKOS_LAMBDA(int i, int j, int k) { order(next()++) = 100 * i + 10 * j + k; });
+  graph.wait();
+  return values_of(order);
+}
+
+SPACE_TEST(MDRange, OfOneThreadIsInTheOrderOfItsPattern) {
+  if (Space().concurrency() != 1 && !std::is_same_v<Space, Kokkos::DefaultHostExecutionSpace>)
+    return;  // indices have no order
+  EXPECT_EQ(order_of_indices<Kokkos::Iterate::Right>(),
+            (std::vector{105, 106, 115, 116, 125, 126, 205, 206, 215, 216, 225, 226}));
+  EXPECT_EQ(order_of_indices<Kokkos::Iterate::Left>(),
+            (std::vector{105, 205, 115, 215, 125, 225, 106, 206, 116, 216, 126, 226}));
+}
+
+struct NotedRange {
+  V x;
+  KOKKOS_FUNCTION void operator()(Twice, int i) const { x(i) += 2 * i; }
+};
+
+SPACE_TEST(MDRange, OfOneDimensionKeepsBoundsAndTags) {
+  TaskGraph graph;
+  V x("x", 10);
+  using Policy = Kokkos::RangePolicy<Space, Twice>;
+  parallel_for("tagged", ResourcePolicy(graph, Policy(3, 9), read_write(x)), NotedRange{x});
+  parallel_for("empty", ResourcePolicy(graph, Policy(9, 9), read_write(x)), NotedRange{x});
+  graph.wait();
+  EXPECT_EQ(values_of(x), (std::vector<double>{0, 0, 0, 6, 8, 10, 12, 14, 16, 0}));
+}
+
 // ---- teams --------------------------------------------------------------------------------------
 
 SPACE_TEST(Team, GetsTheLeagueAndSizeItAskedFor) {
