@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace trellis::Impl {
@@ -114,16 +115,17 @@ void Destructors::destroy_kept_of_workers() {
   for (int k = 0; k < m_workers.seat_count(); ++k) destroy_kept(m_workers.seat(k), on);
 }
 
-/// True when no other thread destroys bodies of tasks that are done.
-bool Destructors::others_have_destroyed() const {
-  return m_destroyers.load(std::memory_order_seq_cst) <= Destroyer::here(*this);
-}
-
 void Destructors::destroy_kept() {
   destroy_kept_of_workers();
   destroy_kept_of_devices(m_engine.own_seat());
-  // A functor's destructor may wait for a task.
-  m_engine.waiting().wait_outside({[&] { return others_have_destroyed(); }});
+  // A functor's destructor may wait for a task. Other threads ask as well, while this one sleeps;
+  // what it has to destroy itself only it knows.
+  std::thread::id const self = std::this_thread::get_id();
+  int own = 0;
+  m_engine.waiting().wait_outside({[&] {
+    if (std::this_thread::get_id() == self) own = Destroyer::here(*this);
+    return m_destroyers.load(std::memory_order_seq_cst) <= own;
+  }});
 }
 
 void Destructors::drain() {

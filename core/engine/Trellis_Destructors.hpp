@@ -76,8 +76,8 @@ class Destructors {
   void destroy_kept_of_workers();
   [[nodiscard]] bool too_many_of_devices() { return m_kept_of_devices.is_full(); }
   void destroy_kept_of_devices(Seat& on);
-  /// Of all tasks that the caller knows to be done. Returns when other threads that do the same are
-  /// through.
+  /// Of all tasks that the caller knows to be done. Returns when other threads that destroy
+  /// something of tasks that are done are through.
   void destroy_kept();
   /// Until nothing is in flight. What a functor's destructor submits is waited for as well.
   void drain();
@@ -97,7 +97,6 @@ class Destructors {
   void destroy_bodies(Task* first, Seat& on);
   void count_what_is_put_aside();
   void end_destroyer();
-  [[nodiscard]] bool others_have_destroyed() const;
 
   Engine& m_engine;
   SubmissionLock& m_submission;

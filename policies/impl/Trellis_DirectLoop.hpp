@@ -11,12 +11,12 @@
 #include <type_traits>
 
 /// A `parallel_for` on a host space's instance of one thread is a loop. Kokkos makes more of it: it
-/// copies the functor, takes the instance's mutex, and on OpenMP opens a parallel region, which
-/// takes as long as all the rest of a task. Here it is the loop alone, in the order of the indices.
+/// takes the instance's mutex, and on OpenMP opens a parallel region, which takes as long as all the
+/// rest of a task. Here it is the loop alone, in the order of the indices.
 ///
 /// When a tool listens the launch goes through Kokkos, which tells the tool what it always does.
-/// Teams go through Kokkos as well. So do the larger index spaces of several dimensions, whose tiles
-/// are for the caches; there a launch costs little beside the work.
+/// Teams go through Kokkos as well. So do the larger index spaces of several dimensions, whose
+/// tiles are for the caches; there a launch costs little beside the work.
 namespace trellis::Impl {
 
 template <class Space>
@@ -27,6 +27,16 @@ inline constexpr bool may_have_one_thread =
 template <class Space>
 [[nodiscard]] bool may_loop(Space const& instance) {
   return AdapterOf<Space>::has_one_thread(instance) && !Kokkos::Profiling::profileLibraryLoaded();
+}
+
+/// A copy that does not count its Views, nor those that are made from them, as Kokkos gives to a
+/// kernel: counts of subviews that are made in the loop would go from core to core.
+template <class Functor>
+decltype(auto) uncounted(Functor const& functor) {
+  if constexpr (std::is_trivially_copyable_v<Functor>)
+    return (functor);
+  else
+    return Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<Functor>(functor);
 }
 
 template <class WorkTag, class Functor, class... Index>
@@ -56,7 +66,8 @@ struct DirectLoop<Traits, Kokkos::RangePolicy<P...>> {
       begin = range.begin;
       end = range.end;
     }
-    for (Index i = begin; i < end; ++i) call_with<typename Traits::work_tag>(functor, i);
+    auto const& body = uncounted(functor);
+    for (Index i = begin; i < end; ++i) call_with<typename Traits::work_tag>(body, i);
     return true;
   }
 };
@@ -81,7 +92,7 @@ struct DirectLoop<Traits, Kokkos::MDRangePolicy<P...>> {
       count *= extent;
       if (count > few) return false;
     }
-    nest(range, functor);
+    nest(range, uncounted(functor));
     return true;
   }
 
