@@ -67,7 +67,7 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
   try {
     task.state.store(TaskState::running, std::memory_order_relaxed);
     m_engine.changed(task, TaskState::running);
-    Frame const frame(m_engine, seat, task);
+    Frame const frame(m_engine, seat, task, Frame::What::launches);
     m_streams.launch(
         task, m_threads_per_worker,
         [&](void* instance) { task.ops->run(task.body, instance, task.label); },

@@ -122,13 +122,13 @@ bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
                                std::vector<Task*> const& tasks) {
   CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
   TaskGraphOptions const& options = m_engine.options();
-  return captured.capture(*graph.device, order_of(tasks), rounds,
-                          static_cast<std::size_t>(*options.streams), *options.threads_per_worker,
-                          [&](std::size_t place, void* instance) {
-                            Task& task = *tasks[place];
-                            Frame const frame(m_engine, Engine::no_seat(), task);
-                            task.ops->run(task.body, instance, task.label);
-                          });
+  return captured.capture(
+      *graph.device, order_of(tasks), rounds, static_cast<std::size_t>(*options.streams),
+      *options.threads_per_worker, [&](std::size_t place, void* instance) {
+        Task& task = *tasks[place];
+        Frame const frame(m_engine, Engine::no_seat(), task, Frame::What::launches);
+        task.ops->run(task.body, instance, task.label);
+      });
 }
 
 /// Calls `finish` for all that have one. Throws the first error.

@@ -94,12 +94,6 @@ void Engine::drop_objects(bool all) {
     });
 }
 
-TaskHandle Engine::running() {
-  if (Frame::top == nullptr) return {};
-  Frame const& frame = *Frame::top;
-  return {frame.engine.m_control, frame.engine.m_generation, &frame.task, frame.task.id};
-}
-
 Engine* EnginePin::running_here(TaskHandle const& task) noexcept {
   Frame* const frame = Frame::of(task);
   return frame != nullptr ? &frame->engine : nullptr;
@@ -173,14 +167,9 @@ Seat& Engine::own_seat() {
   return m_workers.on_main_thread() ? m_workers.seat(0) : no_seat();
 }
 
-void Engine::push(Task& task, Seat* seat) {
-  if (task.main_thread && !m_serial) {
-    m_main.push(task);
-    m_workers.main_ready_added();
-    return;
-  }
-  m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
-  m_workers.ready_added();
+void Engine::push_bound(Task& task) {
+  m_main.push(task);
+  m_workers.main_ready_added();
 }
 
 bool Engine::has_ready(Seat const& seat) const {
@@ -222,14 +211,6 @@ void Engine::run(Task* task, Seat& seat, Condition stop) {
   }
 }
 
-/// What is put aside meanwhile is destroyed when the task is over.
-Task* Engine::run_quietly(Task& task, Seat& seat) {
-  ++t_quiet_locks;
-  Task* next = run_one(task, seat);
-  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
-  return next;
-}
-
 /// A worker that has caught up with a thread that submits short tasks makes both slow: each task's
 /// lines, and the queue's, then go from one core to the other and back several times. So now and
 /// then it lets that thread get ahead again: only where the last tasks were short, somebody submits
@@ -261,7 +242,7 @@ void Engine::stay_behind(Seat& seat) {
   }
 }
 
-Task* Engine::run_one(Task& task, Seat& seat) {
+inline Task* Engine::run_one(Task& task, Seat& seat) {
   if (replays_plan(task)) return m_plans.run_plan(task, seat);
   // It may take long. Not above a task that waits: what is destroyed may wait for that one.
   if (!task.keeps_body && !seat.kept.empty() && Frame::top == nullptr) {
@@ -308,6 +289,14 @@ Task* Engine::run_one(Task& task, Seat& seat) {
   }
   return task.is_split ? m_parts.body_over(task, seat, state)
                        : complete(task, seat, state, seat.number);
+}
+
+/// What is put aside meanwhile is destroyed when the task is over.
+Task* Engine::run_quietly(Task& task, Seat& seat) {
+  ++t_quiet_locks;
+  Task* next = run_one(task, seat);
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
+  return next;
 }
 
 FailurePtr Engine::current_failure(Task const& task, std::string const& remark) {
@@ -383,6 +372,14 @@ Trigger Engine::trigger_between(Task const& before, Task const& after) {
   bool const have_results =
       before.ops == &PlanGraphs::graph_ops_with_results && after.ops == before.ops;
   return on_device && !have_results ? Trigger::launch : Trigger::completion;
+}
+
+inline void Engine::give_back(Task& task, Seat& seat) {
+  task.free_body();
+  task.next = seat.cells.first;
+  seat.cells.first = &task;
+  if (seat.cells.last == nullptr) seat.cells.last = &task;
+  if (++seat.cells.count >= 32) idle(seat);
 }
 
 /// Completes a part, and the task that it is a part of, if nothing else of that is left.
@@ -507,14 +504,6 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& se
     m_workers.ready_added();
   }
   return next;
-}
-
-void Engine::give_back(Task& task, Seat& seat) {
-  task.free_body();
-  task.next = seat.cells.first;
-  seat.cells.first = &task;
-  if (seat.cells.last == nullptr) seat.cells.last = &task;
-  if (++seat.cells.count >= 32) idle(seat);
 }
 
 }  // namespace trellis::Impl

@@ -135,7 +135,11 @@ class Engine final : private TaskSource {
     if (m_watched) watch(task, state, row);
   }
   void make_ready(Task& task, Seat* seat);
-  void push(Task& task, Seat* seat);
+  void push(Task& task, Seat* seat) {
+    if (task.main_thread && !m_serial) return push_bound(task);
+    m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
+    m_workers.ready_added();
+  }
   void run(Task* task, Seat& seat, Condition stop) override;
   Task* run_quietly(Task& task, Seat& seat);
   Task* complete(Task& task, Seat& seat, TaskState state, int row) {
@@ -169,6 +173,7 @@ class Engine final : private TaskSource {
   void watch(Task const& task, TaskState state, int row);
 
   // From ready to done.
+  void push_bound(Task& task);
   Task* run_one(Task& task, Seat& seat);
   void stay_behind(Seat& seat);
   Task* complete_part(Task& task, Seat& seat, TaskState state, int row);

@@ -11,10 +11,10 @@
 
 namespace trellis::Impl {
 
-/// A task whose body the calling thread runs, or destroys. Frames nest when a thread that waits in
-/// one graph runs tasks of another.
+/// A task whose body the calling thread runs, or launches on a device, or destroys. Frames nest when
+/// a thread that waits in one graph runs tasks of another.
 struct Frame {
-  enum class What { runs, destroys };
+  enum class What { runs, launches, destroys };
   Frame(Engine& in_engine, Seat& on_seat, Task& its_task, What does = What::runs)
       : engine(in_engine),
         seat(on_seat),
@@ -59,9 +59,9 @@ struct Frame {
   };
   [[nodiscard]] HeldUp held_up() const {
     HeldUp held{{{&task, task.id}, {}}, 1};
-    if (what == What::runs) return held;
+    if (what != What::destroys) return held;
     for (Frame const* frame = outer; frame != nullptr; frame = frame->outer)
-      if (frame->what == What::runs && &frame->engine == &engine) {
+      if (frame->what != What::destroys && &frame->engine == &engine) {
         held.tasks[held.count++] = {&frame->task, frame->task.id};
         break;
       }
@@ -78,6 +78,12 @@ struct Frame {
   int const quiet_locks;  ///< what the engine must not destroy now, the user may, see Quiet
   static constinit inline thread_local Frame* top = nullptr;
 };
+
+inline TaskHandle Engine::running() {
+  if (Frame::top == nullptr) return {};
+  Frame const& frame = *Frame::top;
+  return frame.engine.handle_of(&frame.task, frame.task.id);
+}
 
 inline Task& Parts::require_live(TaskHandle const& self, char const* what) const {
   if (m_engine.is_done(self)) refuse_complete(self, what);

@@ -53,11 +53,11 @@ TaskHandle Submission::submit(TaskSpec&& spec) {
   return submit(std::move(spec), Frame::of(m_engine));
 }
 
-TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
+TaskHandle Submission::submit_other(TaskSpec&& spec, Frame* frame) {
   if (spec.instance != nullptr)
     spec.stream = m_device_tasks.streams().stream_for(*spec.space->device(), spec.instance);
   if (!spec.after.empty()) return submit_after(std::move(spec), frame);
-  return spec.parent.task != nullptr ? submit_part(std::move(spec), frame)
+  return spec.parent.task != nullptr ? submit_part(spec, frame)
                                      : submit_task(std::move(spec), frame);
 }
 
@@ -107,7 +107,22 @@ TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
   return m_engine.handle_of(task, id);
 }
 
-TaskHandle Submission::submit_part(TaskSpec&& spec, Frame* frame) {
+[[gnu::always_inline]] inline Submission::Admitted Submission::admit_part(TaskSpec& spec,
+                                                                          Frame const* frame) try {
+  Seat* const seat = m_engine.parts().seat_for_parts(frame);
+  PartsHold const lock(*spec.parent.task, m_submission);
+  NestedHold const graph(m_submission, seat == nullptr);
+  Region& region =
+      m_engine.parts().open_region(m_engine.parts().require_live(spec.parent, "gets a part"), seat);
+  Admitted admitted = admit(spec, region, frame, seat);
+  m_engine.parts().add_part(region, *admitted.task);
+  if (region.waits_for_owner) --admitted.rest;
+  return admitted;
+} catch (Parts::NotWithin const& wrong) {
+  throw m_engine.parts().error_of(wrong, spec);
+}
+
+TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
   TaskId const id = admitted.task->id;
@@ -135,20 +150,6 @@ TaskHandle Submission::submit_part_after(TaskSpec&& spec, Frame* frame) {
   // the epoch moves.
   if (!m_main.empty()) m_engine.waiting().main_looks_again();
   return m_engine.handle_of(admitted.task, id);
-}
-
-Submission::Admitted Submission::admit_part(TaskSpec& spec, Frame const* frame) try {
-  Seat* const seat = m_engine.parts().seat_for_parts(frame);
-  PartsHold const lock(*spec.parent.task, m_submission);
-  NestedHold const graph(m_submission, seat == nullptr);
-  Region& region =
-      m_engine.parts().open_region(m_engine.parts().require_live(spec.parent, "gets a part"), seat);
-  Admitted admitted = admit(spec, region, frame, seat);
-  m_engine.parts().add_part(region, *admitted.task);
-  if (region.waits_for_owner) --admitted.rest;
-  return admitted;
-} catch (Parts::NotWithin const& wrong) {
-  throw m_engine.parts().error_of(wrong, spec);
 }
 
 /// The task cannot start, nor its cell be reused, before this takes off what it began with.
@@ -179,57 +180,6 @@ void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
     m_engine.waiting().wait_outside({[&] { return m_engine.in_flight() <= cap / 4; }, &any_room});
     lock.lock();
   }
-}
-
-/// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
-/// cannot start before it is published. The lock of the region is held, and that of the graph where
-/// there is no seat.
-Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame const* frame,
-                                       Seat* seat) {
-  TaskNumbers::Block& ids = seat != nullptr ? seat->numbers : m_ids;
-  TaskId above = region.newest;
-  auto const comes_before = [&](TaskId other) {
-    if (other < Pass::ticket) above = std::max(above, other);
-  };
-  // A recorded task that runs has no such id, but its replay has.
-  auto const is_within = [&](Task const* whole) {
-    while (whole != nullptr && whole->is_recorded()) whole = whole_of(*whole);
-    if (whole != nullptr) comes_before(whole->id);
-  };
-  bool const in_body = frame != nullptr && frame->what == Frame::What::runs;
-  if (in_body)
-    is_within(&frame->task);
-  else if (frame != nullptr)
-    comes_before(frame->task.id);
-  // A thread of the body's own has no frame.
-  if (spec.parent.task != nullptr && !(in_body && &frame->task == spec.parent.task))
-    is_within(spec.parent.task);
-  for (TaskHandle const& before : spec.after) comes_before(before.id);
-  TaskId const id = m_numbers.peek(ids, above);
-  auto const make = [&]() -> Task& {
-    Task& task = make_task(spec, seat);
-    region.newest = id;
-    ++ids.next;
-    task.id = id;
-    task.live_id.store(id, std::memory_order_release);
-    if (seat != nullptr)
-      seat->submitted.store(seat->submitted.load(std::memory_order_relaxed) + 1,
-                            std::memory_order_release);
-    else
-      count_submitted(1);
-    return task;
-  };
-  // What is wrong in the call throws in these two, before anything is half done.
-  if (!spec.accesses.empty()) {
-    FoundEntries const found = find_entries(spec, region, id - 1);
-    Task& task = make();
-    return {&task, Task::being_submitted - connect(task, spec, region, &found, seat)};
-  }
-  Task& task = make();
-  bool const is_free = spec.after.empty() && m_rules.empty() && !m_recorder &&
-                       !task.synchronizing && region.barrier.task == nullptr;
-  std::int32_t const edges = is_free ? 0 : connect(task, spec, region, nullptr, seat);
-  return {&task, Task::being_submitted - edges};
 }
 
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
@@ -264,7 +214,7 @@ FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, Task
 }
 
 /// A task with its body and its properties, but without an id and accesses.
-Task& Submission::make_task(TaskSpec& spec, Seat* seat) {
+[[gnu::always_inline]] inline Task& Submission::make_task_here(TaskSpec& spec, Seat* seat) {
   Task& task = take_cell(seat);
   try {
     if (spec.body_size <= Task::inline_body && spec.body_alignment <= alignof(Task)) {
@@ -294,7 +244,7 @@ Task& Submission::make_task(TaskSpec& spec, Seat* seat) {
   task.keeps_body = spec.ops->may_be_kept && m_engine.destructors().may_keep_body(task, spec);
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
-  task.failure = nullptr;
+  if (task.failure != nullptr) task.failure = nullptr;
   task.label = std::move(spec.label);
   if (spec.parent.task != nullptr) {
     put_into(task, *spec.parent.task->inner);
@@ -309,6 +259,55 @@ Task& Submission::make_task(TaskSpec& spec, Seat* seat) {
     task.wanted_stream = spec.stream;
   }
   return task;
+}
+
+Task& Submission::make_task(TaskSpec& spec) {
+  return make_task_here(spec, nullptr);
+}
+
+/// Makes a task, gives it its place in the order of submission, and the edges that lead to it. It
+/// cannot start before it is published. The lock of the region is held, and that of the graph where
+/// there is no seat.
+Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame const* frame,
+                                       Seat* seat) {
+  TaskNumbers::Block& ids = seat != nullptr ? seat->numbers : m_ids;
+  TaskId above = region.newest;
+  auto const comes_before = [&](TaskId other) {
+    if (other < Pass::ticket) above = std::max(above, other);
+  };
+  // A recorded task that runs has no such id, but its replay has.
+  auto const is_within = [&](Task const* whole) {
+    while (whole != nullptr && whole->is_recorded()) whole = whole_of(*whole);
+    if (whole != nullptr) comes_before(whole->id);
+  };
+  bool const in_body = frame != nullptr && frame->what != Frame::What::destroys;
+  if (in_body)
+    is_within(&frame->task);
+  else if (frame != nullptr)
+    comes_before(frame->task.id);
+  // A thread of the body's own has no frame.
+  if (spec.parent.task != nullptr && !(in_body && &frame->task == spec.parent.task))
+    is_within(spec.parent.task);
+  for (TaskHandle const& before : spec.after) comes_before(before.id);
+  TaskId const id = m_numbers.peek(ids, above);
+  bool const has_accesses = !spec.accesses.empty();
+  // What is wrong in the call throws in these two, before anything is half done.
+  FoundEntries const found = has_accesses ? find_entries(spec, region, id - 1) : FoundEntries(0);
+  Task& task = make_task_here(spec, seat);
+  region.newest = id;
+  ++ids.next;
+  task.id = id;
+  task.live_id.store(id, std::memory_order_release);
+  if (seat != nullptr)
+    seat->submitted.store(seat->submitted.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_release);
+  else
+    count_submitted(1);
+  bool const is_free = !has_accesses && spec.after.empty() && m_rules.empty() && !m_recorder &&
+                       !task.synchronizing && region.barrier.task == nullptr;
+  if (is_free) return {&task, Task::being_submitted};
+  return {&task, Task::being_submitted -
+                     connect(task, spec, region, has_accesses ? &found : nullptr, seat)};
 }
 
 namespace {

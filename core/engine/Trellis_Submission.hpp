@@ -10,6 +10,7 @@
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
+#include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_TaskNumbers.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
@@ -28,7 +29,6 @@ class MainQueue;
 class Recorder;
 struct Seat;
 class TaskSlab;
-struct TaskSpec;
 class Workers;
 
 /// A task's way from a call of `parallel_for` to a node with its edges: its cell, its id, its
@@ -58,7 +58,11 @@ class Submission {
   /// Adds a task. May run other tasks first, when too many are in flight.
   TaskHandle submit(TaskSpec&& spec);
   /// `frame`: the calling thread's.
-  TaskHandle submit(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit(TaskSpec&& spec, Frame* frame) {
+    bool const is_plain = spec.after.empty() && spec.instance == nullptr;
+    return is_plain && spec.parent.task != nullptr ? submit_part(spec, frame)
+                                                   : submit_other(std::move(spec), frame);
+  }
   TaskHandle submit_now(TaskSpec&& spec, Frame* frame);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
@@ -96,7 +100,7 @@ class Submission {
   };
   Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Seat* seat = nullptr);
   FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
-  Task& make_task(TaskSpec& spec, Seat* seat = nullptr);
+  Task& make_task(TaskSpec& spec);
   std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,
                        Seat* seat = nullptr);
   static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
@@ -109,13 +113,15 @@ class Submission {
   // In those from record_edge on the lock of the region is held.
   TaskHandle submit_after(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_task(TaskSpec&& spec, Frame* frame);
-  TaskHandle submit_part(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_other(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_part(TaskSpec& spec, Frame* frame);
   TaskHandle submit_part_after(TaskSpec&& spec, Frame* frame);
   Admitted admit_part(TaskSpec& spec, Frame const* frame);
   void publish_new(Task& task, std::int32_t rest, Frame* frame);
   void connect_accesses(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
                         std::int32_t& edges);
   [[nodiscard]] Task& take_cell(Seat* seat);
+  [[nodiscard]] Task& make_task_here(TaskSpec& spec, Seat* seat);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Region& region, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);

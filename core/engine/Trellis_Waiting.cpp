@@ -53,23 +53,11 @@ void Waiting::rethrow(TaskHandle const& handle) const {
     throw make_error(found.told_as, found.task_text, *found.failure);
 }
 
-void Waiting::wait_for(TaskHandle const& handle, Frame* frame) {
-  wait_until_done(handle, frame);
-  if (frame == nullptr)
-    m_engine.destructors().destroy_kept_of_workers();  // not while it launches something
-}
-
-void Waiting::wait_until_done(TaskHandle const& asked, Frame* frame) {
-  require_no_recording();
-  TaskHandle const handle = m_engine.passes().settle(asked);
-  if (m_engine.is_done(handle)) return;
-  if ((handle.id & PlanNode::recorded) != 0) return m_engine.plans().wait_for_replay(handle);
-  Task& task = *handle.task;
-  if (frame != nullptr) return wait_inside(*frame, handle);
+void Waiting::wait_on_no_task(TaskHandle const& handle) {
   {
-    std::lock_guard const lock(task.lock);
+    std::lock_guard const lock(handle.task->lock);
     if (m_engine.is_done(handle)) return;
-    task.has_waiter = true;
+    handle.task->has_waiter = true;
   }
   wait_outside({[&] { return m_engine.is_done(handle); }});
 }
@@ -87,46 +75,70 @@ void Waiting::wait_outside(Until const& until) {
   m_workers.sleep_until(until);
 }
 
+/// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
+/// one asks for the rest.
+inline void Waiting::let_go_what_is_held(Seat& seat) {
+  m_device_tasks.stop_polling();
+  for (Task** held : seat.holding)
+    if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
+}
+
 /// Runs, on the stack of a task that waits, ready tasks without which the wait cannot end, as
-/// `needed` says. Returns when it is `done`, or after a while in which none was found: those that
-/// are left run elsewhere, or are not ready.
+/// `needed` says, until it is `done`, or none is found. Returns whether it is done.
 ///
 /// INVARIANT (what is on the stack of a waiting task). The task beneath goes on when what it waits
 /// for is complete, and when what has been run above it is over. As only tasks are run there
 /// without which the first cannot be, the second asks for nothing more: no wait can hang that did
 /// not without. So it is for any number of them on top of each other.
-void Waiting::run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done) {
-  constexpr int patience = 500;  // about what it takes to put a thread to sleep and wake another
-  constexpr int between = 25;    // the policy looks through tasks, and may hold locks while it does
-  if (m_serial || frame.seat.number < 0 || frame.what != Frame::What::runs ||
-      frame.task.runs_on_device())
-    return;
+template <class Needed, class Done>
+inline bool Waiting::run_needed(Frame& frame, Needed const& needed, Done const& done) {
+  if (m_serial || frame.seat.number < 0 || frame.what != Frame::What::runs) return done();
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
-  for (int in_vain = 0; in_vain < patience && !done(); ++in_vain) {
-    Task* const task =
-        in_vain % between == 0 ? m_policy.pop_wanted(frame.seat.number, wanted).impl() : nullptr;
-    if (task != nullptr) {
-      if (Task* const next = m_engine.run_quietly(*task, frame.seat))
-        m_engine.push(*next, &frame.seat);
-      in_vain = -1;
-    } else {
-      cpu_relax();
-    }
+  while (Task* const task = m_policy.pop_wanted(frame.seat.number, wanted).impl()) {
+    if (Task* const next = m_engine.run_quietly(*task, frame.seat))
+      m_engine.push(*next, &frame.seat);
+    if (done()) return true;
   }
+  return done();
+}
+
+/// The same, and tries again for a while: those that are left run elsewhere, or are not ready.
+template <class Needed, class Done>
+bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const& done) {
+  // In all about what it takes to put a thread to sleep and wake another; the policy looks through
+  // tasks, and may hold locks while it does.
+  constexpr int times = 20;
+  constexpr int between = 25;
+  for (int time = 0; time < times; ++time) {
+    if (run_needed(frame, needed, done)) return true;
+    for (int k = 0; k < between && !done(); ++k) cpu_relax();
+  }
+  return done();
 }
 
 /// A task waits for another. Its thread cannot simply run any tasks meanwhile: one of these might
 /// wait for something that depends on the task beneath it. It runs what it waits for, see
 /// `run_needed`, and tasks that no other thread may run, those bound to the main thread; else it
 /// sleeps, and another thread takes its place.
-void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
-  if (frame.task.runs_on_device() && frame.what == Frame::What::runs) {
-    throw Error(Error::Kind::deadlock,
-                "Trellis: " + m_engine.text_of(frame.task) +
-                    " waits for a task while it is launched on its device; what it is to "
-                    "come after is said with its accesses or after(...)");
-  }
+inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
+  if (frame.what == Frame::What::launches) refuse_while_launched(frame);
   let_go_what_is_held(frame.seat);
+  // A ready task is not complete, so of its way up to the one that is waited for, and on to the one
+  // that waits, none is.
+  LiveAccess const awaited{handle.task, handle.id};
+  LiveAccess const waiter{&frame.task, frame.task.id};
+  auto const leads_to_part = [&](Task const& task) {
+    bool const is_it = &task == awaited.task && task.id == awaited.id;
+    return (is_it || is_within(task, awaited)) && is_within(*awaited.task, waiter);
+  };
+  auto const done = [awaited] {  // it is not recorded
+    return awaited.task->live_id.load(std::memory_order_acquire) != awaited.id;
+  };
+  if (!run_needed(frame, leads_to_part, done)) wait_long(frame, handle);
+}
+
+/// The rest of `wait_inside`: what the wait needs is not ready, or others have it.
+void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
   bool of_this = false;
   {
     std::lock_guard const lock(handle.task->lock);
@@ -138,17 +150,39 @@ void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
   sleep_inside(frame, handle);
 }
 
+void Waiting::wait_for(TaskHandle const& asked, Frame* frame) {
+  if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
+  TaskHandle const handle = m_engine.passes().settle(asked);
+  if (m_engine.is_done(handle)) {
+    // as below
+  } else if ((handle.id & PlanNode::recorded) != 0) {
+    m_engine.plans().wait_for_replay(handle);
+  } else if (frame != nullptr) {
+    return wait_inside(*frame, handle);
+  } else {
+    wait_on_no_task(handle);
+  }
+  if (frame == nullptr)
+    m_engine.destructors().destroy_kept_of_workers();  // not while it launches something
+}
+
+void Waiting::refuse_while_launched(Frame const& frame) const {
+  throw Error(Error::Kind::deadlock,
+              "Trellis: " + m_engine.text_of(frame.task) +
+                  " waits for a task while it is launched on its device; what it is to "
+                  "come after is said with its accesses or after(...)");
+}
+
 /// True when the task is done.
 bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
   LiveAccess const awaited{handle.task, handle.id};
   auto const needed = [awaited](Task const& task) {
     return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
   };
-  run_needed(frame, needed, [&] { return m_engine.is_done(handle); });
-  return m_engine.is_done(handle);
+  return run_needed_for_long(frame, needed, [&] { return m_engine.is_done(handle); });
 }
 
-/// The rest of `wait_inside`: others have what the wait needs, or nobody has it yet.
+/// The rest of `wait_long`: others have what the wait needs, or nobody has it yet.
 void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
   auto const done = [&] { return m_engine.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
@@ -250,7 +284,8 @@ void Waiting::wait_for_parts(TaskHandle const& self, Frame* frame) {
     return region->open.load(std::memory_order_acquire) == 1;
   };  // but for the body
   LiveAccess const whole{&task, task.id};
-  run_needed(*frame, [&](Task const& each) { return is_within(each, whole); }, all_done);
+  auto const is_part = [&](Task const& each) { return is_within(each, whole); };
+  if (!run_needed(*frame, is_part, all_done)) run_needed_for_long(*frame, is_part, all_done);
   while (!all_done()) {
     TaskHandle part = m_engine.handle_of(nullptr, 0);
     {
@@ -263,7 +298,7 @@ void Waiting::wait_for_parts(TaskHandle const& self, Frame* frame) {
         }
     }
     if (part.task == nullptr) break;
-    wait_inside(*frame, part);
+    wait_long(*frame, part);
   }
   FailurePtr failure;
   {
@@ -273,14 +308,6 @@ void Waiting::wait_for_parts(TaskHandle const& self, Frame* frame) {
   if (failure != nullptr)
     throw PartFailed(Error::Kind::task_failed, failure->origin_text + " failed: " + failure->what,
                      failure->cause);
-}
-
-/// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
-/// one asks for the rest.
-inline void Waiting::let_go_what_is_held(Seat& seat) {
-  m_device_tasks.stop_polling();
-  for (Task** held : seat.holding)
-    if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
 }
 
 /// Whose code the thread runs in this frame.

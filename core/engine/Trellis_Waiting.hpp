@@ -62,7 +62,7 @@ class Waiting {
 
  private:
   void require_no_recording() const;
-  void wait_until_done(TaskHandle const& handle, Frame* frame);
+  void wait_on_no_task(TaskHandle const& handle);
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   /// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
   /// part of is not complete either, so none of these cells is used for another task meanwhile.
@@ -73,9 +73,14 @@ class Waiting {
       owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : whole_of(*owner);
     return owner != nullptr;
   }
-  void run_needed(Frame& frame, FunctionRef<bool(Task const&)> needed, Condition done);
+  template <class Needed, class Done>
+  bool run_needed(Frame& frame, Needed const& needed, Done const& done);
+  template <class Needed, class Done>
+  bool run_needed_for_long(Frame& frame, Needed const& needed, Done const& done);
   bool run_needed_for(Frame& frame, TaskHandle const& handle);
   void wait_inside(Frame& frame, TaskHandle const& handle);
+  void wait_long(Frame& frame, TaskHandle const& handle);
+  [[noreturn]] void refuse_while_launched(Frame const& frame) const;
   void sleep_inside(Frame& frame, TaskHandle const& handle);
   void let_go_what_is_held(Seat& seat);
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);

@@ -108,9 +108,9 @@ struct alignas(64) Task {
   Task* next = nullptr;           ///< free list
   FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
-  bool main_thread : 1 = false;  // these change with the task alone, so they may share a byte
-  bool synchronizing : 1 = false;
-  bool keeps_body : 1 = false;  ///< its body is destroyed later, see KeptBodies
+  bool main_thread = false;
+  bool synchronizing = false;
+  bool keeps_body = false;  ///< its body is destroyed later, see KeptBodies
   /// It may exclude others: it has an exclusive access, or a rule asks for it. This, the region and
   /// its kind may be looked at by whoever looks for live tasks of one region; see Waiters.
   Relaxed<bool> exclusive{false};

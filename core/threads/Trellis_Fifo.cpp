@@ -17,7 +17,7 @@ class Fifo final : public SchedulingPolicy {
   }
   ReadyTask pop(int) override { return m_tasks.pop_front(); }
   ReadyTask pop_wanted(int, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
-    return m_tasks.pop_wanted(wanted, true, static_cast<std::size_t>(-1));
+    return m_tasks.pop_wanted_back(wanted, static_cast<std::size_t>(-1));
   }
   [[nodiscard]] bool empty() const override { return m_tasks.empty(); }
 

@@ -8,9 +8,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <span>
-#include <vector>
+#include <utility>
 
 namespace trellis::Impl {
 
@@ -26,14 +27,14 @@ class alignas(128) TaskDeque {
   /// The last of `tasks` comes out first at the back.
   void push_back(std::span<ReadyTask const> tasks) {
     std::lock_guard const lock(m_lock);
-    while (m_count + tasks.size() > m_ring.size()) grow();
-    for (ReadyTask const task : tasks) m_ring[(m_first + m_count++) & (m_ring.size() - 1)] = task;
+    while (m_count + tasks.size() > m_room) grow();
+    for (ReadyTask const task : tasks) at(m_first + m_count++) = task;
     m_size.store(m_count, std::memory_order_relaxed);
   }
   void push_back(ReadyTask task) {
     std::lock_guard const lock(m_lock);
-    if (m_count == m_ring.size()) grow();
-    m_ring[(m_first + m_count++) & (m_ring.size() - 1)] = task;
+    if (m_count == m_room) grow();
+    at(m_first + m_count++) = task;
     m_size.store(m_count, std::memory_order_relaxed);
   }
   ReadyTask pop_back() {
@@ -41,7 +42,7 @@ class alignas(128) TaskDeque {
     std::lock_guard const lock(m_lock);
     if (m_count == 0) return {};
     m_size.store(--m_count, std::memory_order_relaxed);
-    return m_ring[(m_first + m_count) & (m_ring.size() - 1)];
+    return at(m_first + m_count);
   }
   ReadyTask pop_front() {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
@@ -57,30 +58,31 @@ class alignas(128) TaskDeque {
     for (std::size_t k = 0; k < count; ++k) out[k] = take_front();
     return count;
   }
-  /// The first that `wanted` says yes to among the `most` tasks at the back, or at the front.
-  ReadyTask pop_wanted(FunctionRef<bool(ReadyTask)> wanted, bool from_back, std::size_t most) {
+  /// The one nearest to the back that `wanted` says yes to, of the `most` tasks there.
+  ReadyTask pop_wanted_back(FunctionRef<bool(ReadyTask)> wanted, std::size_t most) {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};
     std::lock_guard const lock(m_lock);
-    std::size_t first = 0;
-    if (from_back && m_count > 0) {  // what is wanted is mostly what was pushed last
-      ReadyTask const last = at(m_count - 1);
-      if (wanted(last)) {
-        m_size.store(--m_count, std::memory_order_relaxed);
-        return last;
-      }
-      first = 1;
+    std::size_t const end = m_first + m_count;
+    std::size_t const last = end - std::min(most, m_count);
+    for (std::size_t place = end; place != last;) {
+      ReadyTask const task = at(--place);
+      if (!wanted(task)) continue;
+      for (; place + 1 != end; ++place) at(place) = at(place + 1);
+      m_size.store(--m_count, std::memory_order_relaxed);
+      return task;
     }
-    for (std::size_t k = first; k < std::min(most, m_count); ++k) {
-      std::size_t const place = from_back ? m_count - 1 - k : k;
+    return {};
+  }
+  /// The same at the front.
+  ReadyTask pop_wanted_front(FunctionRef<bool(ReadyTask)> wanted, std::size_t most) {
+    if (m_size.load(std::memory_order_relaxed) == 0) return {};
+    std::lock_guard const lock(m_lock);
+    std::size_t const end = m_first + std::min(most, m_count);
+    for (std::size_t place = m_first; place != end; ++place) {
       ReadyTask const task = at(place);
       if (!wanted(task)) continue;
-      if (from_back) {
-        for (std::size_t to = place; to + 1 < m_count; ++to) at(to) = at(to + 1);
-        m_size.store(--m_count, std::memory_order_relaxed);
-      } else {
-        for (std::size_t to = place; to > 0; --to) at(to) = at(to - 1);
-        take_front();
-      }
+      for (; place != m_first; --place) at(place) = at(place - 1);
+      take_front();
       return task;
     }
     return {};
@@ -92,26 +94,27 @@ class alignas(128) TaskDeque {
   }
 
  private:
-  ReadyTask& at(std::size_t place) { return m_ring[(m_first + place) & (m_ring.size() - 1)]; }
+  ReadyTask& at(std::size_t place) { return m_ring[place & (m_room - 1)]; }
   ReadyTask take_front() {
-    ReadyTask const task = m_ring[m_first];
-    m_first = (m_first + 1) & (m_ring.size() - 1);
+    ReadyTask const task = at(m_first++);
     m_size.store(--m_count, std::memory_order_relaxed);
     return task;
   }
   void grow() {
-    std::vector<ReadyTask> larger(std::max<std::size_t>(64, 2 * m_ring.size()));
-    for (std::size_t k = 0; k < m_count; ++k)
-      larger[k] = m_ring[(m_first + k) & (m_ring.size() - 1)];
-    m_ring.swap(larger);
+    std::size_t const room = std::max<std::size_t>(64, 2 * m_room);
+    auto larger = std::make_unique<ReadyTask[]>(room);
+    for (std::size_t k = 0; k < m_count; ++k) larger[k] = at(m_first + k);
+    m_ring = std::move(larger);
+    m_room = room;
     m_first = 0;
   }
 
   mutable Impl::SpinLock m_lock;
   std::atomic<std::size_t> m_size{0};
-  std::size_t m_first = 0;
+  std::size_t m_first = 0;  ///< grows; a place in the ring is what it leaves modulo its room
   std::size_t m_count = 0;
-  std::vector<ReadyTask> m_ring;
+  std::size_t m_room = 0;  ///< a power of two, or nothing
+  std::unique_ptr<ReadyTask[]> m_ring;
 };
 
 }  // namespace trellis::Impl

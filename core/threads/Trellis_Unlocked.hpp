@@ -62,7 +62,9 @@ class Submitting {
 
   void begin() { m_outer = std::exchange(t_innermost, this); }
   void end() { t_innermost = m_outer; }
-  /// Does the thread hold such a lock of this graph?
+  /// Does the thread hold any?
+  [[nodiscard]] static bool any() { return t_innermost != nullptr; }
+  /// Such a lock of this graph?
   [[nodiscard]] static bool to(void const* graph) {
     Submitting const* each = t_innermost;
     while (each != nullptr && each->m_graph != graph) each = each->m_outer;

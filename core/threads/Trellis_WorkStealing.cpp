@@ -100,15 +100,9 @@ class WorkStealing final : public SchedulingPolicy {
   /// others.
   ReadyTask pop_wanted(int seat, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
     constexpr std::size_t own = 256;
-    constexpr std::size_t near = 16;
-    if (ReadyTask const task = queue(seat).pop_wanted(wanted, true, own)) return task;
-    if (ReadyTask const task = queue(seat).pop_wanted(wanted, false, near)) return task;
-    int const seats = m_highest.load(std::memory_order_relaxed) + 1;
-    for (int k = 1; k < seats; ++k)
-      if (ReadyTask const task =
-              m_own[static_cast<std::size_t>((seat + k) % seats)].pop_wanted(wanted, false, near))
-        return task;
-    return {};
+    TaskDeque& here = seat < 0 ? m_shared : m_own[static_cast<std::size_t>(seat)];
+    if (ReadyTask const task = here.pop_wanted_back(wanted, own)) return task;
+    return pop_oldest_wanted(seat, here, wanted);
   }
 
   [[nodiscard]] bool empty() const override {
@@ -119,14 +113,28 @@ class WorkStealing final : public SchedulingPolicy {
   }
 
  private:
+  ReadyTask pop_oldest_wanted(int seat, TaskDeque& here,
+                              Impl::FunctionRef<bool(ReadyTask)> wanted) {
+    constexpr std::size_t near = 16;
+    if (ReadyTask const task = here.pop_wanted_front(wanted, near)) return task;
+    int const seats = m_highest.load(std::memory_order_relaxed) + 1;
+    for (int k = 1; k < seats; ++k) {
+      TaskDeque& other = m_own[static_cast<std::size_t>((seat + k) % seats)];
+      if (ReadyTask const task = other.pop_wanted_front(wanted, near)) return task;
+    }
+    return {};
+  }
   /// The calling seat's own queue, or the shared one. From then on thieves and `empty` look at it.
   TaskDeque& queue(int seat) {
     if (seat < 0) return m_shared;
+    if (m_highest.load(std::memory_order_relaxed) < seat) raise_highest(seat);
+    return m_own[static_cast<std::size_t>(seat)];
+  }
+  void raise_highest(int seat) {
     int highest = m_highest.load(std::memory_order_relaxed);
     while (highest < seat &&
            !m_highest.compare_exchange_weak(highest, seat, std::memory_order_seq_cst)) {
     }
-    return m_own[static_cast<std::size_t>(seat)];
   }
 
   std::vector<TaskDeque> m_own;

@@ -69,7 +69,7 @@ struct OpsOf {
 };
 
 /// The name under which Kokkos Tools sees what the calling thread does next. In memory that is
-/// kept: asking whether there is a tool takes Kokkos longer than copying a few characters.
+/// kept.
 inline std::string const& kernel_name(Label const& label) {
   thread_local std::string name;
   return name = label.view();
@@ -78,10 +78,21 @@ inline std::string const& kernel_name(Label const& label) {
 /// Shows a task that launches no kernel under its own name as a region.
 class ToolsRegion {
  public:
-  explicit ToolsRegion(Label const& label) { Kokkos::Profiling::pushRegion(kernel_name(label)); }
+  explicit ToolsRegion(Label const& label) : m_is_shown(may_listen()) {
+    if (m_is_shown) Kokkos::Profiling::pushRegion(kernel_name(label));
+  }
   ToolsRegion(ToolsRegion const&) = delete;
   ToolsRegion& operator=(ToolsRegion const&) = delete;
-  ~ToolsRegion() { Kokkos::Profiling::popRegion(); }
+  ~ToolsRegion() {
+    if (m_is_shown) Kokkos::Profiling::popRegion();
+  }
+
+ private:
+  /// Before 5.2 it takes Kokkos longer to say whether there is a tool than to tell it something.
+  static bool may_listen() {
+    return KOKKOS_VERSION < 50200 || Kokkos::Profiling::profileLibraryLoaded();
+  }
+  bool const m_is_shown;
 };
 
 template <class A>
