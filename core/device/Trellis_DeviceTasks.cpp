@@ -57,7 +57,19 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
 void DeviceTasks::inherit_on_device(Task& task) {
   if (!m_failures.any()) return;
   for (auto const& before : task.device_predecessors)
-    if (FailurePtr const failure = m_failures.poisons(before.id)) Engine::inherit(task, failure);
+    if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
+}
+
+/// Two replays with results may be of one plan. The host fetches the results of the first one when
+/// that is over, from where the second one puts its own, which therefore must not be launched
+/// before.
+Trigger DeviceTasks::trigger_between(Task const& before, Task const& after) {
+  DeviceAdapter const* const first = before.device();
+  DeviceAdapter const* const second = after.device();
+  bool const on_device = first != nullptr && second != nullptr && second->can_wait_for(*first);
+  bool const have_results =
+      before.ops == &PlanGraphs::graph_ops_with_results && after.ops == before.ops;
+  return on_device && !have_results ? Trigger::launch : Trigger::completion;
 }
 
 /// `ready` gets its successors that wait for nothing else.
@@ -84,8 +96,8 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
           if (task.is_recorded()) return;  // all edges of a plan fire on completion
           // Successors that wait for the launch alone leave the list, see Task.
           task.keep_successors([&](Task* successor) {
-            if (Engine::trigger_between(task, *successor) == Trigger::completion) return true;
-            Engine::trigger(*successor, nullptr, ready);
+            if (DeviceTasks::trigger_between(task, *successor) == Trigger::completion) return true;
+            trigger(*successor, nullptr, ready);
             return false;
           });
         });
@@ -151,7 +163,7 @@ void DeviceTasks::complete_passed(AsyncStreams::Retired const& passed, Seat& sea
       state = TaskState::failed;  // the part has left its failure here
     } catch (...) {
       state = TaskState::failed;
-      Engine::inherit(task, m_engine.current_failure(task));
+      inherit(task, m_engine.current_failure(task));
     }
   }
   if (m_recorder && passed.finished_ns != 0)
@@ -175,7 +187,7 @@ void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Seat& sea
         first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");
   }
   if (first.empty()) first = failure->origin_text;
-  Engine::inherit(task, failure);
+  inherit(task, failure);
   if (Task* const next =
           m_engine.complete(task, seat, TaskState::failed, m_workers.max_seats() + failed.stream))
     m_engine.push(*next, &seat);

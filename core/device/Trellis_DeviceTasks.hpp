@@ -40,6 +40,8 @@ class DeviceTasks {
   [[nodiscard]] AsyncStreams& streams() { return m_streams; }
   [[nodiscard]] AsyncStreams const& streams() const { return m_streams; }
 
+  /// What the edge between two tasks waits for.
+  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
   /// A device task is launched by whoever makes it ready. Not in the launch of another one, which
   /// has the streams for itself.
   [[nodiscard]] bool launches_here(Task const& task) const {

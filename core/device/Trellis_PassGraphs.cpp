@@ -48,7 +48,7 @@ void PlanGraphs::run_pass_graph(void* body, void* instance, Label const& /*label
   if (captured) return graph.device->launch_graph(instance, graph.one.handle);
   plan->has_graph.store(false, std::memory_order_relaxed);
   for (Task* part : parts) {
-    Frame const frame(graphs->m_engine, Engine::no_seat(), *part, Frame::What::launches);
+    Frame const frame(graphs->m_engine, Workers::no_seat(), *part, Frame::What::launches);
     part->ops->run(part->body, instance, part->label);
   }
 }
@@ -61,7 +61,7 @@ void PlanGraphs::finish_pass_graph(void* body) {
         part->ops->finish(part->body);
       } catch (...) {
         part->failure = graphs->m_engine.current_failure(*part);
-        Engine::inherit(*part->region->owner, part->failure);
+        inherit(*part->region->owner, part->failure);
         if (first == nullptr) first = part->failure;
       }
   if (first != nullptr)

@@ -126,7 +126,7 @@ bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
       *graph.device, order_of(tasks), rounds, static_cast<std::size_t>(*options.streams),
       *options.threads_per_worker, [&](std::size_t place, void* instance) {
         Task& task = *tasks[place];
-        Frame const frame(m_engine, Engine::no_seat(), task, Frame::What::launches);
+        Frame const frame(m_engine, Workers::no_seat(), task, Frame::What::launches);
         task.ops->run(task.body, instance, task.label);
       });
 }

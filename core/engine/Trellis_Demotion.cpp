@@ -46,7 +46,7 @@ void Demotions::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demoti
     Task& task = m_engine.parts().require_live(self, "demotes its accesses");
     if (task.state.load(std::memory_order_relaxed) != TaskState::running)
       throw Error(Error::Kind::bad_access,
-                  "Trellis: " + m_engine.text_of(LiveAccess{&task, self.id}) +
+                  "Trellis: " + text_of(LiveAccess{&task, self.id}, m_submission) +
                       " is not running, so it cannot demote its accesses");
     // Nobody submits beside the task, nor parts of it.
     PartsHold const parts(task, m_submission);
@@ -281,7 +281,7 @@ void Demotions::let_go(Task& task, std::vector<Task*>& ready) {
     task.clear_successors();
     for (Task* successor : successors) task.add_successor(successor);
   }
-  for (Task* successor : freed) Engine::trigger(*successor, nullptr, ready);
+  for (Task* successor : freed) trigger(*successor, nullptr, ready);
 }
 
 }  // namespace trellis::Impl

@@ -28,7 +28,7 @@ Engine::Engine(TaskGraphOptions const& options)
                 m_workers, m_serial_mutex, m_serial),
       m_demotions(*this, m_lock, m_submission.root(), m_exclusion, m_submission.rules(),
                   m_recorder.get(), m_serial),
-      m_parts(*this, m_lock, m_slab, m_failures, m_submission.rules(), m_recorder.get(), m_serial),
+      m_parts(*this, m_lock, m_slab, m_failures, m_recorder.get(), m_serial),
       m_destructors(*this, m_lock, m_slab, m_workers, m_serial),
       m_device_tasks(*this, m_options, m_exclusion, m_failures, m_recorder.get(), m_destructors,
                      m_workers),
@@ -150,21 +150,14 @@ void Engine::make_ready(Task& task, Seat* seat) {
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
   if (!m_device_tasks.launches_here(task)) return push(task, seat);
-  m_device_tasks.launch(task, seat != nullptr ? *seat : no_seat());
+  m_device_tasks.launch(task, seat != nullptr ? *seat : Workers::no_seat());
   m_workers.ready_added();  // somebody has to ask the device how far it is
-}
-
-/// Of a thread that runs no tasks of this graph, but launches one.
-Seat& Engine::no_seat() {
-  thread_local Seat seat;
-  seat.number = -1;
-  return seat;
 }
 
 /// Of the calling thread, whether it runs a task or not.
 Seat& Engine::own_seat() {
   if (Frame* const frame = Frame::of(*this)) return frame->seat;
-  return m_workers.on_main_thread() ? m_workers.seat(0) : no_seat();
+  return m_workers.on_main_thread() ? m_workers.seat(0) : Workers::no_seat();
 }
 
 void Engine::push_bound(Task& task) {
@@ -318,61 +311,11 @@ FailurePtr Engine::current_failure(Task const& task, std::string const& remark) 
     failure->what = "an exception that is no std::exception";
   }
   failure->what += remark;
-  failure->origin_text = text_of(task);
+  failure->origin_text = text_of(task, m_lock);
   return failure;
 }
 
-/// Of a task that cannot be complete meanwhile.
-std::string Engine::text_of(Task const& task) const {
-  RegionHold const lock(guard_of(task), m_lock);  // labels of resources
-  return describe(task);
-}
-
-/// Of one that may be: under its lock it cannot.
-std::string Engine::text_of(LiveAccess const& asked) const {
-  Task& task = *asked.task;
-  std::string number = "task #" + std::to_string(asked.id);
-  Task* guard = nullptr;
-  {
-    std::lock_guard const lock(task.lock);
-    if (task.live_id.load(std::memory_order_relaxed) != asked.id) return number;
-    guard = guard_of(task);
-  }
-  RegionHold const region(guard, m_lock);
-  std::lock_guard const lock(task.lock);
-  return task.live_id.load(std::memory_order_relaxed) == asked.id ? describe(task) : number;
-}
-
 // --- done ----------------------------------------------------------------------------------------
-
-// A decrement that brings `unfinished` to 0 happens after all others, see Task.
-void Engine::trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready) {
-  if (failure != nullptr) inherit(successor, failure);
-  if (successor.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    ready.push_back(&successor);
-}
-
-// A task's failure is that of its first failed predecessor, in order of submission, whatever
-// finished first.
-void Engine::inherit(Task& task, FailurePtr const& failure) {
-  auto const key = [](Failure const& each) { return std::pair(each.origin, each.place); };
-  FailurePtr replaced;  // destroyed without the lock
-  std::lock_guard const lock(task.lock);
-  if (task.failure == nullptr || key(*failure) < key(*task.failure))
-    replaced = std::exchange(task.failure, failure);
-}
-
-/// Two replays with results may be of one plan. The host fetches the results of the first one when
-/// that is over, from where the second one puts its own, which therefore must not be launched
-/// before.
-Trigger Engine::trigger_between(Task const& before, Task const& after) {
-  DeviceAdapter const* const first = before.device();
-  DeviceAdapter const* const second = after.device();
-  bool const on_device = first != nullptr && second != nullptr && second->can_wait_for(*first);
-  bool const have_results =
-      before.ops == &PlanGraphs::graph_ops_with_results && after.ops == before.ops;
-  return on_device && !have_results ? Trigger::launch : Trigger::completion;
-}
 
 inline void Engine::give_back(Task& task, Seat& seat) {
   task.free_body();
@@ -410,7 +353,7 @@ Task* Engine::complete_part(Task& task, Seat& seat, TaskState state, int row) {
 Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) {
-    std::string const text = text_of(task);
+    std::string const text = text_of(task, m_lock);
     FailurePtr own = failure;
     if (state == TaskState::failed && failure->origin != task.id) {
       auto of_part = make_shared_unlocked<Failure>();

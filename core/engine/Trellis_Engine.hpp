@@ -119,7 +119,6 @@ class Engine final : private TaskSource {
 
   // Of the calling thread.
   [[nodiscard]] Seat& own_seat();
-  [[nodiscard]] static Seat& no_seat();
 
   // Of all tasks.
   /// Completed first: a task submitted and completed between the two readings must not hide one
@@ -153,13 +152,8 @@ class Engine final : private TaskSource {
     }
     return nullptr;
   }
-  static void inherit(Task& task, FailurePtr const& failure);
   /// In a handler: of what the task has thrown.
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
-  [[nodiscard]] std::string text_of(Task const& task) const;
-  [[nodiscard]] std::string text_of(LiveAccess const& task) const;
-  static void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready);
-  [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat);
 
  private:

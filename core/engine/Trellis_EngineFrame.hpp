@@ -91,12 +91,10 @@ inline Task& Parts::require_live(TaskHandle const& self, char const* what) const
 }
 
 /// The seat whose counts, cells and ids serve a part that the calling thread submits. Null: those
-/// of the graph do, under its lock. That is so where there is no seat, and where submission needs
-/// the graph's lock anyway: rules ask all, a record keeps the order of submission, and the serial
-/// order is that of the ids.
+/// of the graph do, under its lock.
 inline Seat* Parts::seat_for_parts(Frame const* frame) const {
-  if (frame == nullptr || frame->seat.number < 0) return nullptr;
-  return m_recorder || m_serial || !m_rules.empty() ? nullptr : &frame->seat;
+  bool const has_seat = frame != nullptr && frame->seat.number >= 0 && !m_needs_graph;
+  return has_seat ? &frame->seat : nullptr;
 }
 
 }  // namespace trellis::Impl

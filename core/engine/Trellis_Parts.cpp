@@ -110,8 +110,9 @@ void Parts::check_within(Task const& owner, AccessRequest const& request) {
 Error Parts::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
   return {Error::Kind::bad_access,
           "Trellis: " + name_of(spec.label) + " is to be a part of " +
-              m_engine.text_of(LiveAccess{spec.parent.task, spec.parent.id}) + " and asks for " +
-              wrong.request->manner().text() + ' ' + name_of(*wrong.request) + wrong.why};
+              text_of(LiveAccess{spec.parent.task, spec.parent.id}, m_submission) +
+              " and asks for " + wrong.request->manner().text() + ' ' + name_of(*wrong.request) +
+              wrong.why};
 }
 
 /// Explicit dependencies of a part lead out of its region, so they could close a circle. Requires
@@ -123,8 +124,8 @@ void Parts::check_explicit(TaskSpec const& spec) {
         !m_engine.waiting().waiters().holds_up({&owner, spec.parent.id}, before.id))
       continue;
     throw Error(Error::Kind::deadlock, "Trellis: " + name_of(spec.label) + " is to be a part of " +
-                                           m_engine.text_of(owner) + " and to run after task #" +
-                                           std::to_string(before.id) +
+                                           text_of(owner, m_submission) +
+                                           " and to run after task #" + std::to_string(before.id) +
                                            ", which cannot be complete before that is: a circle");
   }
 }
@@ -166,7 +167,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   Task& task = *handle.task;
   auto const refuse = [&](char const* why) {
     throw Error(Error::Kind::bad_input,
-                "Trellis: " + m_engine.text_of(LiveAccess{&task, handle.id}) + why);
+                "Trellis: " + text_of(LiveAccess{&task, handle.id}, m_submission) + why);
   };
   if (task.live_id.load(std::memory_order_acquire) != handle.id) return false;
   if ((handle.id & PlanNode::recorded) != 0) refuse(" belongs to a plan and cannot be refined");
@@ -218,7 +219,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
   try {
     split(handle);
   } catch (...) {
-    Engine::inherit(task, m_engine.current_failure(task));
+    inherit(task, m_engine.current_failure(task));
   }
   return true;
 }
@@ -235,7 +236,7 @@ void Parts::start_parts(Task& owner, Seat& seat) {
   // fail.
   FailurePtr const failure = owner.failure;
   std::vector<Task*> ready;
-  for (LiveAccess const part : parts) Engine::trigger(*part.task, failure, ready);
+  for (LiveAccess const part : parts) trigger(*part.task, failure, ready);
   for (Task* part : ready) m_engine.make_ready(*part, &seat);
 }
 

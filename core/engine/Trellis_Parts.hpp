@@ -10,7 +10,6 @@
 #include <task/Trellis_TaskHandle.hpp>
 
 #include <atomic>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,14 +31,13 @@ struct TaskSpec;
 class Parts {
  public:
   Parts(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog const& failures,
-        std::deque<TagRule> const& rules, Recorder* recorder, bool serial)
+        Recorder* recorder, bool serial)
       : m_engine(engine),
         m_submission(submission),
         m_slab(slab),
         m_failures(failures),
-        m_rules(rules),
         m_recorder(recorder),
-        m_serial(serial) {}
+        m_needs_graph(recorder != nullptr || serial) {}
   Parts(Parts const&) = delete;
   Parts& operator=(Parts const&) = delete;
 
@@ -52,6 +50,7 @@ class Parts {
   // A part is submitted.
   /// The task cannot become complete meanwhile if the calling thread runs its body.
   Task& require_live(TaskHandle const& self, char const* what) const;
+  void need_graph() { m_needs_graph = true; }
   [[nodiscard]] Seat* seat_for_parts(Frame const* frame) const;
   Region& open_region(Task& owner, Seat* seat) {
     return owner.inner != nullptr ? *owner.inner : make_region(owner, seat);
@@ -85,9 +84,10 @@ class Parts {
   SubmissionLock& m_submission;
   TaskSlab& m_slab;
   FailureLog const& m_failures;
-  std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;  ///< null: does not record
-  bool const m_serial;
+  /// Parts are submitted under the graph's lock, too: rules ask all, a record keeps the order of
+  /// submission, and the serial order is that of the ids. Does not change once there are tasks.
+  bool m_needs_graph;
   /// Guarded by m_submission: of tasks that are over, for others.
   std::vector<std::unique_ptr<Region>> m_spare_regions;
 };

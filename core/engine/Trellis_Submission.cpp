@@ -47,6 +47,7 @@ void Submission::add_rule(TagRule&& rule) {
                                             " already has tasks, so the rule \"" + rule.name +
                                             "\" comes too late");
   m_rules.push_back(std::move(rule));
+  m_engine.parts().need_graph();
 }
 
 TaskHandle Submission::submit(TaskSpec&& spec) {
@@ -303,8 +304,9 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
                           std::memory_order_release);
   else
     count_submitted(1);
-  bool const is_free = !has_accesses && spec.after.empty() && m_rules.empty() && !m_recorder &&
-                       !task.synchronizing && region.barrier.task == nullptr;
+  bool const is_alone = seat != nullptr || (m_rules.empty() && !m_recorder);
+  bool const is_free = is_alone && !has_accesses && spec.after.empty() && !task.synchronizing &&
+                       region.barrier.task == nullptr;
   if (is_free) return {&task, Task::being_submitted};
   return {&task, Task::being_submitted -
                      connect(task, spec, region, has_accesses ? &found : nullptr, seat)};
@@ -436,7 +438,7 @@ void Submission::synchronize(Task& task, Region& region, std::int32_t& edges) {
         if (id != 0 && !Pass::is_ticket(id) && other.region_kind == RegionKind::graph)
           order_after_live({&other, id});
       });
-      if (FailurePtr const failure = m_failures.unreported()) Engine::inherit(task, failure);
+      if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
     }
     if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time
       for (TaskId const id : region.recorded)
@@ -511,7 +513,7 @@ bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason,
   if (other.live_id.load(std::memory_order_acquire) == before.id) {
     std::lock_guard const lock(other.lock);
     if (other.live_id.load(std::memory_order_relaxed) == before.id) {
-      if (task.runs_on_device() && Engine::trigger_between(other, task) == Trigger::launch) {
+      if (task.runs_on_device() && DeviceTasks::trigger_between(other, task) == Trigger::launch) {
         task.device_predecessors.push_back({&other, before.id});
         if (other.launched) return true;
       }
@@ -524,7 +526,7 @@ bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason,
   }
   if (!m_failures.any()) return false;
   FailurePtr const failure = m_failures.poisons(before.id);
-  if (failure != nullptr) Engine::inherit(task, failure);
+  if (failure != nullptr) inherit(task, failure);
   return failure != nullptr;
 }
 

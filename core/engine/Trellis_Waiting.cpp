@@ -168,7 +168,7 @@ void Waiting::wait_for(TaskHandle const& asked, Frame* frame) {
 
 void Waiting::refuse_while_launched(Frame const& frame) const {
   throw Error(Error::Kind::deadlock,
-              "Trellis: " + m_engine.text_of(frame.task) +
+              "Trellis: " + text_of(frame.task, m_submission) +
                   " waits for a task while it is launched on its device; what it is to "
                   "come after is said with its accesses or after(...)");
 }
@@ -316,7 +316,7 @@ std::string Waiting::whose_code(Frame const& frame) const {
   if (frame.what == Frame::What::destroys)  // its accesses may be forgotten
     return "a destructor of task \"" + task.label.string() + "\" (#" + std::to_string(task.id) +
            ", " + task.label.place() + ")";
-  return m_engine.text_of(task);
+  return text_of(task, m_submission);
 }
 
 /// What a task that waits on the main thread needs may have changed.
@@ -329,8 +329,8 @@ void Waiting::main_looks_again() {
 /// dependencies, by other tasks that wait, or by exclusive areas.
 void Waiting::check_no_cycle(LiveAccess waiter, LiveAccess awaited) {
   if (!m_waiters.holds_up(waiter, awaited.id)) return;
-  throw Error(Error::Kind::deadlock, "Trellis: " + m_engine.text_of(waiter) + " waits for " +
-                                         m_engine.text_of(awaited) +
+  throw Error(Error::Kind::deadlock, "Trellis: " + text_of(waiter, m_submission) + " waits for " +
+                                         text_of(awaited, m_submission) +
                                          ", which cannot be complete before it is");
 }
 

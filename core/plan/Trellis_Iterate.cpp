@@ -245,7 +245,7 @@ void Passes::link_part(PassPlan const& plan, std::vector<Task*> const& parts, st
     part.add_successor(&next);
     if (m_recorder) m_recorder->edge(part.id, next.id, edge.reason);
     if (!as_graph && next.runs_on_device() &&
-        Engine::trigger_between(part, next) == Trigger::launch)
+        DeviceTasks::trigger_between(part, next) == Trigger::launch)
       next.device_predecessors.push_back({&part, part.id});
   }
   if (as_graph)

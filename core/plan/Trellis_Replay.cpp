@@ -222,9 +222,8 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   // plan may be over.
   Task* const* const more = task.more_successors.data();
   for (std::uint32_t k = 0; k < successors; ++k)
-    Engine::trigger(
-        *(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
-        failure, ready);
+    trigger(*(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
+            failure, ready);
   if (again) ready.push_back(&task);
   Task* next = ready.empty() ? nullptr : m_engine.hand_over(ready, granted, seat);
   if (leaf && plan.open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
@@ -281,7 +280,7 @@ void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failu
     text = describe(task);
   }
   note_failed(task, text, failure, state == TaskState::cancelled);
-  Engine::inherit(*plan.whole.load(std::memory_order_relaxed), failure);
+  inherit(*plan.whole.load(std::memory_order_relaxed), failure);
 }
 
 /// The first time in a replay counts: later runs of the task may be cancelled because of it, or end

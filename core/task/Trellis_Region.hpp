@@ -136,6 +136,11 @@ class RegionHold {
   return task.region_kind == RegionKind::parts ? task.region->owner : nullptr;
 }
 
+/// The description of a task that cannot be complete meanwhile.
+[[nodiscard]] std::string text_of(Task const& task, SubmissionLock& graph);
+/// Of one that may be: then it is its number.
+[[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph);
+
 /// The task that this one is a part, or a run, of; null: of none.
 [[nodiscard]] inline Task* owner_of(Task const& task) {
   return task.region != nullptr ? task.region->owner : nullptr;

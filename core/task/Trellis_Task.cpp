@@ -42,6 +42,33 @@ std::string describe(Task const& task) {
   return text + ']';
 }
 
+void inherit(Task& task, FailurePtr const& failure) {
+  auto const key = [](Failure const& each) { return std::pair(each.origin, each.place); };
+  FailurePtr replaced;  // destroyed without the lock
+  std::lock_guard const lock(task.lock);
+  if (task.failure == nullptr || key(*failure) < key(*task.failure))
+    replaced = std::exchange(task.failure, failure);
+}
+
+std::string text_of(Task const& task, SubmissionLock& graph) {
+  RegionHold const lock(guard_of(task), graph);  // labels of resources
+  return describe(task);
+}
+
+std::string text_of(LiveAccess const& asked, SubmissionLock& graph) {
+  Task& task = *asked.task;
+  std::string number = "task #" + std::to_string(asked.id);
+  Task* guard = nullptr;
+  {
+    std::lock_guard const lock(task.lock);
+    if (task.live_id.load(std::memory_order_relaxed) != asked.id) return number;
+    guard = guard_of(task);
+  }
+  RegionHold const region(guard, graph);
+  std::lock_guard const lock(task.lock);  // under its lock it cannot become complete
+  return task.live_id.load(std::memory_order_relaxed) == asked.id ? describe(task) : number;
+}
+
 TaskSlab::~TaskSlab() {
   for (Task* block : m_blocks) delete[] block;
 }

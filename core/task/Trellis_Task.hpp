@@ -291,6 +291,17 @@ struct alignas(64) Task {
 /// The same for one access of the first.
 [[nodiscard]] bool conflict(Task const& a, TaskAccess const& access, Task const& b);
 
+/// Gives a task the failure of one before it, or of a part of it. Its own is in the end that of the
+/// first in order of submission, whatever finished first.
+void inherit(Task& task, FailurePtr const& failure);
+
+/// Takes an edge off a task's count, see Task. `ready` gets the task when that was the last.
+inline void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready) {
+  if (failure != nullptr) inherit(successor, failure);
+  if (successor.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    ready.push_back(&successor);
+}
+
 /// `task "name" (#id, file:line) [pattern; write "x", read "y"]`. Requires the lock of its region,
 /// see RegionHold.
 [[nodiscard]] std::string describe(Task const& task);

@@ -16,6 +16,12 @@ constexpr std::chrono::microseconds first_nap{100};
 constexpr std::chrono::microseconds longest_nap{1000};
 }  // namespace
 
+Seat& Workers::no_seat() {
+  thread_local Seat seat;
+  seat.number = -1;
+  return seat;
+}
+
 Workers::Workers(TaskSource& source, int permits, int threads_per_worker)
     : m_source(source),
       m_permits(permits),

@@ -124,6 +124,8 @@ class Workers {
   /// Stops and joins all threads and destroys the instances. Requires that no task is in flight.
   void stop();
 
+  /// Of a thread that runs no tasks of the graph, but launches one.
+  [[nodiscard]] static Seat& no_seat();
   /// A task has been pushed: wakes or starts a worker when that helps.
   void ready_added() {
     if (m_searching.load(std::memory_order_seq_cst) == 0 &&
