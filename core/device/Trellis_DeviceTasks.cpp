@@ -42,7 +42,7 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
-    m_engine.changed(task, TaskState::ready);
+    m_engine.events().changed(task, TaskState::ready);
     if (task.exclusive && !m_exclusion.acquire(task)) continue;
     if (launches_here(task))
       launch_one(task, seat, ready);
@@ -78,7 +78,7 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
   if (task.failure != nullptr) return m_engine.push(task, &seat);
   try {
     task.state.store(TaskState::running, std::memory_order_relaxed);
-    m_engine.changed(task, TaskState::running);
+    m_engine.events().changed(task, TaskState::running);
     Frame const frame(m_engine, seat, task, Frame::What::launches);
     m_streams.launch(
         task, m_threads_per_worker,

@@ -18,25 +18,24 @@ Engine::Engine(TaskGraphOptions const& options)
       m_policy(options.policy),
       m_serial(*options.serial),
       m_room_check(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64)),
-      m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
-      m_watched(*options.record || options.observer != nullptr),
-      m_numbers_runs(m_watched || m_serial),
-      m_submission(*this, m_lock, m_slab, m_failures, m_recorder.get(), m_device_tasks, m_main,
+      m_events(m_options),
+      m_numbers_runs(m_events.is_watched() || m_serial),
+      m_submission(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_device_tasks, m_main,
                    m_workers, m_serial_mutex, m_serial),
-      m_exclusion(m_submission.rules(), m_recorder.get()),
+      m_exclusion(m_submission.rules(), m_events.recorder()),
       m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_device_tasks,
                 m_workers, m_serial_mutex, m_serial),
       m_demotions(*this, m_lock, m_submission.root(), m_exclusion, m_submission.rules(),
-                  m_recorder.get(), m_serial),
-      m_parts(*this, m_lock, m_slab, m_failures, m_recorder.get(), m_serial),
+                  m_events.recorder(), m_serial),
+      m_parts(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_serial),
       m_destructors(*this, m_lock, m_slab, m_workers, m_serial),
-      m_device_tasks(*this, m_options, m_exclusion, m_failures, m_recorder.get(), m_destructors,
+      m_device_tasks(*this, m_options, m_exclusion, m_failures, m_events.recorder(), m_destructors,
                      m_workers),
       m_plans(*this, m_lock, m_slab, m_failures, m_exclusion, m_submission.rules(),
-              m_device_tasks.streams(), m_workers, m_recorder.get()),
+              m_device_tasks.streams(), m_workers, m_events.recorder()),
       m_graphs(*this, m_lock, m_slab, m_failures, m_device_tasks.streams(), m_workers),
       m_passes(*this, m_lock, m_submission.root(), m_slab, m_failures, m_submission.rules(),
-               m_device_tasks.streams(), m_recorder.get()),
+               m_device_tasks.streams(), m_events.recorder()),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
     throw Error(Error::Kind::bad_input,
@@ -79,7 +78,7 @@ void Engine::close() noexcept {
 /// Tags and states of the user's that stand in tables for tasks that are over; `all`: whatever is
 /// still there of the user's, as nobody will ask any more.
 void Engine::drop_objects(bool all) {
-  if (m_recorder && !all) return;  // the dependency graph knows nothing of time
+  if (m_events.recorder() != nullptr && !all) return;  // the dependency graph knows nothing of time
   if (all) {
     m_failures.clear();
     m_exclusion.clear_record();
@@ -99,15 +98,6 @@ Engine* EnginePin::running_here(TaskHandle const& task) noexcept {
   return frame != nullptr ? &frame->engine : nullptr;
 }
 
-Recorder const& Engine::recorder() const {
-  if (!m_recorder)
-    throw Error(Error::Kind::bad_input,
-                "Trellis: " + m_options.name +
-                    " does not record its graphs; set TaskGraphOptions::record or the "
-                    "environment variable TRELLIS_RECORD=1");
-  return *m_recorder;
-}
-
 std::vector<std::string> Engine::rows() const {
   std::vector<std::string> rows;
   for (int k = 0; k < m_workers.seat_count(); ++k) rows.push_back(m_workers.seat(k).name);
@@ -116,37 +106,12 @@ std::vector<std::string> Engine::rows() const {
   return rows;
 }
 
-void Engine::watch(Task const& task, TaskState state, int row) {
-  if (m_recorder) {
-    if (state == TaskState::ready || state == TaskState::running)
-      m_recorder->changed(task, state, row);
-    else if (state != TaskState::pending)
-      m_recorder->finished(task, state, row);
-  }
-  if (m_options.observer == nullptr) return;
-  auto const since_start = std::chrono::steady_clock::now() - m_start;
-  TaskEvent const event{
-      task.public_id(),
-      owner_of(task) != nullptr ? owner_of(task)->public_id() : 0,
-      task.label.view(),
-      state,
-      row,
-      static_cast<std::uint64_t>(
-          std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count())};
-  try {
-    m_options.observer(event);
-  } catch (...) {
-    std::cerr << "Trellis: the observer of " << m_options.name
-              << " threw an exception, which is ignored" << std::endl;
-  }
-}
-
 // --- ready ---------------------------------------------------------------------------------------
 
 // `seat` is null on a thread that runs no tasks of this graph.
 void Engine::make_ready(Task& task, Seat* seat) {
   task.state.store(TaskState::ready, std::memory_order_relaxed);
-  changed(task, TaskState::ready);
+  m_events.changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
   if (!m_device_tasks.launches_here(task)) return push(task, seat);
@@ -258,7 +223,7 @@ inline Task* Engine::run_one(Task& task, Seat& seat) {
       for (std::uint32_t k = 0; k < std::min(task.successor_count, Task::inline_successors); ++k)
         prefetch_to_write(task.successors[k]);
     task.state.store(TaskState::running, std::memory_order_relaxed);
-    changed(task, TaskState::running, seat.number);
+    m_events.changed(task, TaskState::running, seat.number);
     if (refined) {
       m_parts.start_parts(task, seat);
     } else {
@@ -376,7 +341,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   std::vector<Task*>& ready = seat.ready;
   ready.clear();
   task.state.store(state, std::memory_order_relaxed);
-  changed(task, state, row);
+  m_events.changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
   if (task.is_split.load(std::memory_order_acquire)) m_parts.close_region(task, seat);
 
@@ -416,7 +381,7 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& se
   for (std::size_t k = granted; k < ready.size(); ++k) {
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
-    changed(task, TaskState::ready);
+    m_events.changed(task, TaskState::ready);
     if (task.exclusive && task.failure == nullptr && !m_serial && !m_exclusion.acquire(task))
       continue;
     ready[kept++] = &task;

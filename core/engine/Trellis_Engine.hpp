@@ -20,7 +20,7 @@
 #include <plan/Trellis_Plans.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
-#include <trace/Trellis_Recorder.hpp>
+#include <trace/Trellis_Events.hpp>
 #include <task/Trellis_Region.hpp>
 #include <graph/Trellis_GraphControl.hpp>
 #include <task/Trellis_TaskSpec.hpp>
@@ -31,7 +31,6 @@
 #include <threads/Trellis_Workers.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -47,7 +46,7 @@ struct Frame;
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of a device), and
 /// completes them. What is here is the wiring, and a task's way from ready to done. Everything else
 /// is in classes of its own, which use the verbs below and those of each other: Submission, Parts,
-/// Demotions, Waiting, Destructors, DeviceTasks, Plans, Passes and PlanGraphs.
+/// Demotions, Waiting, Destructors, DeviceTasks, Plans, Passes, PlanGraphs and Events.
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
 /// regions of parts (the inner one first), graph, task, exclusion, then any one of: failure log,
@@ -96,7 +95,6 @@ class Engine final : private TaskSource {
   [[nodiscard]] std::uint64_t completed() const { return m_workers.completed(); }
   [[nodiscard]] std::uint64_t edges() const { return m_submission.edges() + m_workers.edges(); }
   [[nodiscard]] std::size_t task_memory() const { return m_slab.allocated() * sizeof(Task); }
-  [[nodiscard]] Recorder const& recorder() const;
   [[nodiscard]] std::vector<std::string> rows() const;
 
   // --- The classes that do a part of the work and keep what belongs to that.
@@ -108,9 +106,9 @@ class Engine final : private TaskSource {
   [[nodiscard]] Passes& passes() { return m_passes; }
   [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
   [[nodiscard]] Destructors& destructors() { return m_destructors; }
+  [[nodiscard]] Events& events() { return m_events; }
 
   // --- Verbs: what these use, beside is_done.
-  [[nodiscard]] bool is_watched() const { return m_watched; }
   /// Runs of recorded tasks have ids of their own: somebody looks at them.
   [[nodiscard]] bool numbers_runs() const { return m_numbers_runs; }
   [[nodiscard]] TaskHandle handle_of(Task* task, TaskId id) const {
@@ -130,9 +128,6 @@ class Engine final : private TaskSource {
   [[nodiscard]] bool all_done() const { return in_flight() == 0; }
 
   // From ready to done.
-  void changed(Task const& task, TaskState state, int row = -1) {
-    if (m_watched) watch(task, state, row);
-  }
   void make_ready(Task& task, Seat* seat);
   void push(Task& task, Seat* seat) {
     if (task.main_thread && !m_serial) return push_bound(task);
@@ -163,9 +158,6 @@ class Engine final : private TaskSource {
   void idle(Seat& seat) override;
   void leaves(Seat& seat) override;
 
-  // What happens, for the recorder and the observer.
-  void watch(Task const& task, TaskState state, int row);
-
   // From ready to done.
   void push_bound(Task& task);
   Task* run_one(Task& task, Seat& seat);
@@ -183,9 +175,7 @@ class Engine final : private TaskSource {
   std::uint64_t const m_room_check;
   TaskSlab m_slab;
   FailureLog m_failures;
-  std::unique_ptr<Recorder> const m_recorder;  ///< null: does not record
-  bool const m_watched;                        ///< records, or has an observer
-  std::chrono::steady_clock::time_point const m_start = std::chrono::steady_clock::now();
+  Events m_events;
   bool const m_numbers_runs;  ///< see numbers_runs
 
   alignas(64) mutable SubmissionLock m_lock;  ///< of the graph

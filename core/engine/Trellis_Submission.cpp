@@ -20,7 +20,7 @@ namespace trellis::Impl {
 /// its count.
 inline void Submission::publish_new(Task& task, std::int32_t rest, Frame* frame) {
   if (rest != Task::being_submitted) return publish(task, rest, frame);
-  m_engine.changed(task, TaskState::pending);
+  m_engine.events().changed(task, TaskState::pending);
   task.unfinished.store(0, std::memory_order_release);
   m_engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }
@@ -155,7 +155,7 @@ TaskHandle Submission::submit_part_after(TaskSpec&& spec, Frame* frame) {
 
 /// The task cannot start, nor its cell be reused, before this takes off what it began with.
 void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
-  m_engine.changed(task, TaskState::pending);
+  m_engine.events().changed(task, TaskState::pending);
   if (task.unfinished.fetch_sub(rest, std::memory_order_acq_rel) == rest)
     m_engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }

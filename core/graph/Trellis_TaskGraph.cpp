@@ -348,13 +348,13 @@ std::size_t TaskGraph::task_memory() const {
 // Edges before nodes: what another thread submits meanwhile must not give an edge to a node that is
 // missing.
 DependencyGraph TaskGraph::dependency_graph() const {
-  Impl::Recorder const& recorder = engine().recorder();
+  Impl::Recorder const& recorder = engine().events().require_recorder();
   auto edges = recorder.edges(true);
   return {recorder.nodes(), std::move(edges)};
 }
 
 SchedulingGraph TaskGraph::scheduling_graph() const {
-  Impl::Recorder const& recorder = engine().recorder();
+  Impl::Recorder const& recorder = engine().events().require_recorder();
   auto edges = recorder.edges(false);
   return {recorder.nodes(), std::move(edges)};
 }

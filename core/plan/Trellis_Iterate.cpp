@@ -226,8 +226,8 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     if (!as_graph) m_engine.submission().count_submitted(parts.size());
     collects_no_more(pass);
   }
-  if (m_engine.is_watched())
-    for (Task const* part : parts) m_engine.changed(*part, TaskState::pending);
+  if (m_engine.events().is_watched())
+    for (Task const* part : parts) m_engine.events().changed(*part, TaskState::pending);
   m_engine.submission().publish(*whole, rest, frame);
   return true;
 }

@@ -111,7 +111,7 @@ Task* Plans::run_plan(Task& whole, Seat& seat) {
     return replay_over(plan, seat, TaskState::cancelled);
   }
   whole.state.store(TaskState::running, std::memory_order_relaxed);
-  m_engine.changed(whole, TaskState::running, seat.number);
+  m_engine.events().changed(whole, TaskState::running, seat.number);
   std::uint64_t const rounds = static_cast<ReplayBody*>(whole.body)->rounds;
   if (rounds == 0 || plan.tasks.empty()) return replay_over(plan, seat, TaskState::done);
   plan.rounds_at_once = plan.rounds_overlap ? rounds : 1;
@@ -164,7 +164,7 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
   for (Task* task : plan.tasks) {
     task->run_id = before + task->node.index + 1;
     task->state.store(TaskState::pending, std::memory_order_relaxed);
-    m_engine.changed(*task, TaskState::pending);
+    m_engine.events().changed(*task, TaskState::pending);
   }
   if (!m_recorder) return;
   for (std::uint64_t round = 0; round < rounds; ++round)
@@ -199,7 +199,7 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) note_failed_run(task, state, failure);
   task.state.store(state, std::memory_order_relaxed);
-  m_engine.changed(task, state, row);
+  m_engine.events().changed(task, state, row);
   if (task.exclusive) m_exclusion.release(task, ready);
   if (task.is_split.load(std::memory_order_acquire)) m_engine.parts().close_region(task, seat);
   task.launched = false;
@@ -215,7 +215,7 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   if (m_engine.numbers_runs() && !(last && plan.rounds_left == 0)) {
     task.run_id += plan.tasks.size();
     task.state.store(TaskState::pending, std::memory_order_relaxed);
-    m_engine.changed(task, TaskState::pending);
+    m_engine.events().changed(task, TaskState::pending);
   }
   m_engine.destructors().count_put_aside();
   // From here on the task may be in its next run on another thread, and with the last trigger the
