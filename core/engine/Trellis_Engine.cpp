@@ -184,6 +184,7 @@ void Engine::stay_behind(Seat& seat) {
   seat.until_pause = tasks_between;
   if (seat.waits) return;
   auto const begin = std::chrono::steady_clock::now();
+  m_workers.look_after_submitter(seat, begin);
   std::uint64_t seen = submitted();
   bool const are_short = begin - seat.paused_at < tasks_between * short_task;
   bool const somebody_submits = seen - seat.seen_submitted >= tasks_between / 2;

@@ -82,6 +82,7 @@ TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
   std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
   if (m_serial && frame == nullptr) serial_lock.lock();
 
+  if (frame == nullptr) has_news();
   Task* task = nullptr;
   TaskId id = 0;
   std::int32_t rest = 0;
@@ -178,7 +179,8 @@ void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
     lock.unlock();
     auto const is_room = [&] { return m_engine.in_flight() < cap; };
     Condition const any_room = is_room;
-    m_engine.waiting().wait_outside({[&] { return m_engine.in_flight() <= cap / 4; }, &any_room});
+    m_engine.waiting().wait_outside(
+        {[&] { return m_engine.in_flight() <= cap / 4; }, &any_room, true});
     lock.lock();
   }
 }

@@ -13,6 +13,7 @@
 #include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_TaskNumbers.hpp>
 #include <threads/Trellis_Unlocked.hpp>
+#include <threads/Trellis_Workers.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -29,7 +30,6 @@ class MainQueue;
 class Recorder;
 struct Seat;
 class TaskSlab;
-class Workers;
 
 /// A task's way from a call of `parallel_for` to a node with its edges: its cell, its id, its
 /// entries in the table of its region, and its place in the order of submission.
@@ -91,6 +91,8 @@ class Submission {
                       std::memory_order_release);
   }
 
+  /// Of a thread that submits, outside of all tasks of this graph. It holds no lock.
+  void has_news() { m_workers.submits(); }
   // In those from make_room on the lock of the region is held.
   void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SubmissionLock>& lock);

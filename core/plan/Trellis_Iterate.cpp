@@ -201,6 +201,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   Frame* const frame = Frame::of(m_engine);
   Task* whole = nullptr;
   std::int32_t rest = 0;
+  if (frame == nullptr) m_engine.submission().has_news();
   Quiet const until_published;
   {
     std::unique_lock lock(m_submission);

@@ -3,6 +3,8 @@
 #include <threads/Trellis_Workers.hpp>
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
 namespace trellis::Impl {
 
@@ -14,6 +16,15 @@ constexpr int spins_before_sleep = 230;
 // How long a thread sleeps at most that would rather go on: at first, and when that was in vain.
 constexpr std::chrono::microseconds first_nap{100};
 constexpr std::chrono::microseconds longest_nap{1000};
+// A thread submits when its submissions are not further apart, and not any more when there is none
+// for so long.
+constexpr std::chrono::microseconds apart{20};
+constexpr std::chrono::microseconds quiet{50};
+// How long the watch naps: a nap takes some microseconds from somebody. And how often, when nothing
+// is lent, before it sleeps: as long as time steps of a few milliseconds follow each other nobody
+// need wake it.
+constexpr std::chrono::microseconds longest_nap_of_watch{2000};
+constexpr int naps_in_vain = 3;
 }  // namespace
 
 Seat& Workers::no_seat() {
@@ -92,16 +103,34 @@ void Workers::wake(Seat& seat) {
 void Workers::wake_one() {
   std::lock_guard const lock(m_mutex);
   if (m_spare.load(std::memory_order_relaxed) <= 0 || m_stopping) return;
-  if (!m_sleeping.empty()) {
-    wake(*m_sleeping.back());
-    return;
-  }
+  if (m_sleeping.empty()) try {
+      return start_thread(true);
+    } catch (std::system_error const&) {
+      return;  // the threads that are there run the task, at the latest one in wait()
+    }
+  bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
+  wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back());
+}
+
+/// Without a permit it sleeps at first. Throws what std::thread throws; then nothing has changed.
+void Workers::start_thread(bool with_permit) {
   if (static_cast<int>(m_threads.size()) == m_permits + max_blocked) return;
-  Seat& seat = new_seat("worker " + std::to_string(m_threads.size()));
+  std::thread& thread = m_threads.emplace_back();
+  try {
+    if (m_seat_without_thread == nullptr)
+      m_seat_without_thread = &new_seat("worker " + std::to_string(m_threads.size() - 1));
+    Seat& seat = *m_seat_without_thread;
+    seat.is_worker = true;
+    seat.has_permit = with_permit;  // it waits for the mutex before it looks
+    thread = std::thread([this, &seat, with_permit] { background(seat, with_permit); });
+  } catch (...) {
+    m_threads.pop_back();
+    throw;
+  }
+  m_seat_without_thread = nullptr;
+  if (!with_permit) return;
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
-  seat.has_permit = true;
-  m_threads.emplace_back([this, &seat] { background(seat); });
 }
 
 void Workers::main_ready_added() {
@@ -140,14 +169,117 @@ void Workers::sleep(Seat& seat, Until const* until) {
   seat.waits_for = waits ? &until->done : nullptr;
   m_sleeping.push_back(&seat);
   wake_waiters_locked();
-  auto const woken = [&] { return seat.woken; };
-  if (!waits || until->rather_than_sleep == nullptr)
-    seat.wakeup.wait(lock, woken);
+  if (waits)
+    doze_until(lock, seat, *until);
   else
-    for (auto nap = first_nap; !seat.wakeup.wait_for(lock, nap, woken);
-         nap = std::min(2 * nap, longest_nap))
-      if ((*until->rather_than_sleep)()) wake(seat);
+    doze(lock, seat);
   seat.waits_for = nullptr;
+}
+
+/// Of a thread in wait().
+void Workers::doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until) {
+  auto const woken = [&] { return seat.woken; };
+  if (until.rather_than_sleep == nullptr) return seat.wakeup.wait(lock, woken);
+  for (auto nap = first_nap; !seat.wakeup.wait_for(lock, nap, woken);
+       nap = std::min(2 * nap, longest_nap))
+    if ((*until.rather_than_sleep)()) wake(seat);
+}
+
+/// Of a worker. One of those that sleep is the watch.
+void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat) {
+  auto nap = first_nap;
+  int in_vain = 0;
+  while (!seat.woken) {
+    if (m_watch == nullptr && m_lent.load(std::memory_order_relaxed)) {
+      m_watch = &seat;
+      nap = first_nap;
+      in_vain = 0;
+    }
+    if (m_watch != &seat) {
+      seat.wakeup.wait(lock);
+      continue;
+    }
+    bool const is_over = seat.wakeup.wait_for(lock, nap) == std::cv_status::timeout;
+    if (seat.woken || !is_over) continue;
+    nap = std::min(2 * nap, longest_nap_of_watch);
+    std::uint64_t const news = m_news.load(std::memory_order_relaxed);
+    if (std::exchange(m_seen_news, news) != news) {
+      in_vain = 0;
+    } else if (m_lent.load(std::memory_order_relaxed)) {
+      take_back();
+      nap = first_nap;
+      if (m_spare.load(std::memory_order_seq_cst) > 0 && m_source.has_ready(seat)) wake(seat);
+    } else if (++in_vain >= naps_in_vain) {
+      m_watch = nullptr;
+    }
+  }
+  // It may have been about to become the watch.
+  if (m_watch == &seat) m_watch = nullptr;
+  if (m_lent.load(std::memory_order_relaxed)) post_watch();
+}
+
+// --- a thread that submits -----------------------------------------------------------------------
+
+void Workers::consider_lending() {
+  auto const now = std::chrono::steady_clock::now();
+  auto const last = m_last_submission.exchange(now, std::memory_order_relaxed);
+  if (now - last > apart) return;
+  std::lock_guard const lock(m_mutex);
+  if (!m_lent.load(std::memory_order_relaxed)) lend();
+}
+
+void Workers::lend() {
+  m_lent.store(true, std::memory_order_relaxed);
+  m_lent_to = std::this_thread::get_id();
+  add_permit(-1);
+  post_watch();
+}
+
+/// The calling thread is about to sleep.
+void Workers::submits_no_more(Seat const& seat) {
+  if (!m_lent.load(std::memory_order_relaxed)) return;
+  {
+    std::lock_guard const lock(m_mutex);
+    if (!m_lent.load(std::memory_order_relaxed) || m_lent_to != std::this_thread::get_id()) return;
+    take_back();
+  }
+  if (m_source.has_ready(seat)) ready_added();
+}
+
+void Workers::take_back() {
+  m_lent.store(false, std::memory_order_relaxed);
+  add_permit(1);
+}
+
+/// Somebody sees when there is no more news. Where nobody can, nothing is lent.
+void Workers::post_watch() {
+  if (m_watch != nullptr || m_stopping) return;
+  for (Seat* const seat : m_sleeping)
+    if (seat->is_worker) return seat->wakeup.notify_one();
+  // Nobody sleeps. If there are as many threads as permits, not counting the absent ones, one of
+  // them has none, or will have none, and is going to sleep.
+  if (static_cast<int>(m_threads.size()) < m_permits + m_absent) try {
+      start_thread(false);
+    } catch (std::system_error const&) {
+      take_back();
+    }
+}
+
+void Workers::look_after_submitter(Seat& seat, std::chrono::steady_clock::time_point now) {
+  if (!m_lent.load(std::memory_order_relaxed)) return;
+  std::uint64_t const news = m_news.load(std::memory_order_relaxed);
+  if (std::exchange(seat.seen_news, news) != news) {
+    seat.news_at = now;
+    return;
+  }
+  if (now - seat.news_at < quiet) return;
+  {
+    std::lock_guard const lock(m_mutex);
+    if (!m_lent.load(std::memory_order_relaxed) || m_news.load(std::memory_order_relaxed) != news)
+      return;
+    take_back();
+  }
+  if (m_source.has_ready(seat)) ready_added();
 }
 
 /// Others run the tasks. `sleeper` has no permit.
@@ -173,6 +305,7 @@ void Workers::sleep_until(Until const& until, Seat& sleeper) {
 void Workers::sleep_until(Until const& until) {
   Seat here;
   here.number = -1;
+  submits_no_more(here);
   sleep_until(until, here);
 }
 
@@ -223,7 +356,17 @@ void Workers::work(Seat& seat, Until const* until) {
   seat.searching = false;
 }
 
-void Workers::background(Seat& seat) {
+void Workers::background(Seat& seat, bool with_permit) {
+  {
+    std::unique_lock lock(m_mutex);  // whoever made the thread has written the seat
+    if (!with_permit && !m_stopping) {
+      m_sleeping.push_back(&seat);
+      doze(lock, seat);
+      with_permit = true;
+    }
+  }
+  if (!with_permit) return;
+  seat.has_permit = true;
   work(seat, nullptr);
   m_source.idle(seat);
   m_source.leaves(seat);
@@ -250,18 +393,22 @@ Seat* Workers::enter() {
     }
   }
   seat->in_use.store(true, std::memory_order_relaxed);
-  add_permit(-1);
+  if (m_lent.load(std::memory_order_relaxed) && m_lent_to == std::this_thread::get_id())
+    m_lent.store(false, std::memory_order_relaxed);  // it is this seat's from here on
+  else
+    add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
   return seat;
 }
 
-void Workers::leave(Seat& seat) {
+void Workers::leave(Seat& seat, Until const& until) {
   m_source.idle(seat);
   m_source.leaves(seat);
   {
     std::lock_guard const lock(m_mutex);
     seat.has_permit = false;
     add_permit(1);
+    if (until.then_submits && m_permits > 1 && !m_lent.load(std::memory_order_relaxed)) lend();
     wake_waiters_locked();
   }
   bool const has_ready = m_source.has_ready(seat);
@@ -276,7 +423,7 @@ void Workers::work_until(Until const& until) {
   seat->waits = seat->has_permit = true;
   work(*seat, &until);
   seat->waits = false;
-  leave(*seat);
+  leave(*seat, until);
 }
 
 Workers::Absence::Absence(Workers& workers, Seat& seat) : m_workers(workers), m_seat(seat) {
@@ -285,12 +432,15 @@ Workers::Absence::Absence(Workers& workers, Seat& seat) : m_workers(workers), m_
     // A destructor may wait that is run by a thread which looks for a task. It does not look now.
     if (seat.searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
     if (seat.has_permit) workers.add_permit(1);
+    ++workers.m_absent;
+    if (workers.m_lent.load(std::memory_order_relaxed)) workers.post_watch();
   }
   if (workers.m_source.has_ready(seat)) workers.ready_added();
 }
 
 Workers::Absence::~Absence() {
   std::lock_guard const lock(m_workers.m_mutex);
+  --m_workers.m_absent;
   if (m_seat.has_permit) m_workers.add_permit(-1);
   if (m_seat.searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
 }

@@ -49,6 +49,9 @@ struct alignas(128) Seat {
   int until_pause = 0;  ///< tasks
   std::chrono::steady_clock::time_point paused_at{};
   std::uint64_t seen_submitted = 0;
+  // See Workers::look_after_submitter.
+  std::uint64_t seen_news = 0;
+  std::chrono::steady_clock::time_point news_at{};
   // For the parts that this thread submits: what it has freed comes first.
   TaskSlab::Chain cells;
   TaskNumbers::Block numbers;
@@ -58,6 +61,7 @@ struct alignas(128) Seat {
   std::condition_variable wakeup;
   bool woken = false;
   Condition const* waits_for = nullptr;  ///< of a thread in wait()
+  bool is_worker = false;
 
   /// A guest has it, or the main thread. It is given back with release order when nothing of it is
   /// read or written any more, and taken with acquire order.
@@ -70,6 +74,7 @@ struct Until {
   /// Null, or: when it finds no task, and this is true, it goes on as well, after a short sleep at
   /// most.
   Condition const* rather_than_sleep = nullptr;
+  bool then_submits = false;  ///< it is about to submit a task
 };
 
 /// Where workers get their tasks from: the engine.
@@ -99,6 +104,22 @@ class TaskSource {
 /// takes the place of a worker, which goes to sleep after its current task. A thread that waits
 /// inside a task gives its permit to another, which is started if need be. Workers are started when
 /// there is work for them.
+///
+/// A THREAD THAT SUBMITS, outside of all tasks, counts as a worker meanwhile, where there are two
+/// or more: it is lent a permit, so that no more threads run than were asked for. When it waits it
+/// has that permit already. It does not tell when it stops submitting; it may compute, sleep, or be
+/// gone. So others look whether there is news of it: each worker now and then between two tasks,
+/// and one that has nothing to do (the watch), which naps as long as the permit is lent. When there
+/// is none the permit is taken back, and a ready task finds a worker. Of several threads that
+/// submit at a time one is lent a permit, and the news is that of all of them.
+///
+/// INVARIANT (lent). `m_lent` changes under the mutex; while it is set one permit is neither in
+/// `m_spare` nor with a thread that runs tasks. Who takes it back does as a thread that goes to
+/// sleep, see below: adds it to `m_spare`, then asks `has_ready`. (A submitter that still sees
+/// `m_lent` then has been late with its news; its next submission sees that it is not.) While it is
+/// set there is a watch, or a worker that has been asked to be it, or one that runs without a
+/// permit and so goes to sleep soon: each worker that leaves its sleep, and each thread that
+/// becomes absent, asks for another one.
 ///
 /// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads
 /// `m_searching` and `m_spare`; a thread that goes to sleep first takes itself off `m_searching`,
@@ -132,6 +153,14 @@ class Workers {
         m_spare.load(std::memory_order_seq_cst) > 0)
       wake_one();
   }
+  /// A thread outside of all tasks of this graph submits one.
+  void submits() {
+    if (m_permits < 2) return;
+    m_news.store(m_news.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (!m_lent.load(std::memory_order_relaxed)) consider_lending();
+  }
+  /// By a worker between two tasks, which has just read the clock.
+  void look_after_submitter(Seat& seat, std::chrono::steady_clock::time_point now);
   /// A task for the main thread has been pushed.
   void main_ready_added();
   /// Something happened that a sleeping thread in `wait()` may be waiting for.
@@ -182,15 +211,23 @@ class Workers {
  private:
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
   void wake_one();
-  void background(Seat& seat);
+  void background(Seat& seat, bool with_permit);
   void work(Seat& seat, Until const* until);
   void sleep(Seat& seat, Until const* until);
   void sleep_until(Until const& until, Seat& sleeper);
   Seat* enter();
-  void leave(Seat& seat);
+  void leave(Seat& seat, Until const& until);
+  void consider_lending();
+  void submits_no_more(Seat const& seat);
 
   // The mutex is held in all of these.
   Seat& new_seat(std::string name);
+  void start_thread(bool with_permit);
+  void doze(std::unique_lock<std::mutex>& lock, Seat& seat);
+  void doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until);
+  void lend();
+  void take_back();
+  void post_watch();
   void add_permit(int by);
   void wake(Seat& seat);
   void wake_waiters_locked();
@@ -206,11 +243,21 @@ class Workers {
   alignas(64) std::atomic<int> m_searching{0};  ///< threads that look for a task
   std::atomic<int> m_spare{0};  ///< permits that no thread has; negative: too many threads work
   std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
+  // Written by a thread that submits, and seldom looked at by others.
+  alignas(64) std::atomic<std::uint64_t> m_news{0};  ///< submissions, about
+  std::atomic<bool> m_lent{false};
+  std::atomic<std::chrono::steady_clock::time_point>
+      m_last_submission{};  ///< while nothing is lent
   alignas(64) std::mutex m_mutex;
-  std::vector<Seat*> m_sleeping;  ///< may be woken for a task
+  std::thread::id m_lent_to{};
+  std::uint64_t m_seen_news = 0;          ///< by the watch
+  Seat* m_watch = nullptr;                ///< the worker that naps, or null
+  Seat* m_seat_without_thread = nullptr;  ///< which could not be started
+  std::vector<Seat*> m_sleeping;          ///< may be woken for a task
   /// wait only for their condition: inside a task, or without a seat
   std::vector<Seat*> m_blocked;
   int m_blocked_tasks = 0;
+  int m_absent = 0;  ///< threads, see Absence
   int m_guests = 0;
   std::vector<std::thread> m_threads;
   std::atomic<bool> m_stopping{false};
