@@ -13,6 +13,20 @@ MARKERS = "osD^v<>PX*phd"
 # A runtime has the same colour everywhere; what replays is dashed.
 FAMILIES = {"trellis": 5, "kokkos": 0, "openmp": 1, "openmp_llvm": 6, "taskflow": 4, "tbb": 3, "starpu": 7}
 
+# What a reader knows the models by.
+NAMES = {
+    "trellis": "Trellis, parallel_for", "trellis_host": "Trellis, host_task",
+    "trellis_plan": "Trellis, plan of parallel_for", "trellis_plan_host": "Trellis, plan of host_task",
+    "kokkos": "Kokkos, a fence per step", "kokkos_graph": "Kokkos Graph, a node per task",
+    "kokkos_graph_steps": "Kokkos Graph, a node per step", "openmp": "OpenMP depend (GCC)",
+    "openmp_llvm": "OpenMP depend (LLVM)", "taskflow": "Taskflow", "taskflow_replay": "Taskflow, run again",
+    "tbb": "oneTBB flow graph", "tbb_replay": "oneTBB flow graph, run again", "starpu": "StarPU",
+}
+
+
+def name_of(model):
+    return NAMES.get(model, model)
+
 
 def has_matplotlib():
     if matplotlib is None:

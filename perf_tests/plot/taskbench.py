@@ -8,19 +8,27 @@ import sys
 import style
 
 
-def lines(rows, x, y):
-    """For each model, in the order of the file, its points, also in the order of the file: that is the order of the
+def lines(rows):
+    """For each model, in the order of the file, its rows, also in the order of the file: that is the order of the
     sweep, where x is a measured quantity."""
     models = {}
     for row in rows:
-        if row[y] is not None:
-            models.setdefault(row["model"], []).append((row[x], row[y]))
+        models.setdefault(row["model"], []).append(row)
     return models
 
 
-def draw(axes, rows, x, y):
-    for number, (model, points) in enumerate(lines(rows, x, y).items()):
-        axes.plot(*zip(*points), label=model, **style.of_model(model, number))
+def draw(axes, rows, x, y, power):
+    """Medians, and a band from the slowest to the fastest run. y is proportional to seconds to this power."""
+    for number, (model, points) in enumerate(lines(rows).items()):
+        points = [row for row in points if row[y] is not None]
+        if not points:
+            continue
+        look = style.of_model(model, number)
+        at = [row[x] for row in points]
+        axes.plot(at, [row[y] for row in points], label=style.name_of(model), gid=model, **look)
+        ends = [[row[y] * (row[end] / row["seconds"]) ** power for row in points]
+                for end in ("seconds_fastest", "seconds_slowest")]
+        axes.fill_between(at, *ends, color=look["color"], alpha=0.15, linewidth=0)
     axes.set_xscale("log")
 
 
@@ -39,22 +47,24 @@ def workers(rows):
 
 def efficiency(pyplot, rows, title):
     figure, axes = pyplot.subplots()
-    draw(axes, rows, "granularity_us", "efficiency")
-    metg = {row["model"]: row["metg50_us"] for row in rows}
+    draw(axes, rows, "granularity_us", "efficiency", -1)
+    metg = {row["model"]: (row["metg50_us"], row.get("metg90_us")) for row in rows}
     for handle, label in zip(*axes.get_legend_handles_labels()):
-        handle.set_label(f"{label}: {metg[label]:.3g} µs" if metg[label] else f"{label}: never crosses 50 %")
-    axes.axhline(0.5, color="black", linewidth=0.8)
+        both = " / ".join(f"{each:.2g}" if each else "–" for each in metg[handle.get_gid()])
+        handle.set_label(f"{label}: {both} µs")
+    for level in (0.5, 0.9):
+        axes.axhline(level, color="black", linewidth=0.8)
     axes.set_ylim(0, 1.05)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     axes.set(title=f"Efficiency over task granularity: {title}, {workers(rows)} workers",
              xlabel="task granularity = time × workers / tasks [µs]", ylabel="rate / peak rate")
-    axes.legend(title="METG(50 %)", loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(title="METG(50 %) / METG(90 %)", loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 
 def cost(pyplot, rows, x, xlabel, title):
     figure, axes = pyplot.subplots()
-    draw(axes, rows, x, "us_per_task")
+    draw(axes, rows, x, "us_per_task", 1)
     axes.set_yscale("log")
     axes.set(title=f"{title}, {workers(rows)} workers", xlabel=xlabel, ylabel="time per task [µs]")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
@@ -70,7 +80,7 @@ def patterns(pyplot, rows, kernel):
         look = style.of_model(model, number) | {"linestyle": "none"}
         # Side by side within a pattern, so that equal points do not hide each other.
         offset = 0.6 * (number / max(1, len(models) - 1) - 0.5)
-        axes.plot([names.index(p) + offset for p in own], own.values(), label=model, **look)
+        axes.plot([names.index(p) + offset for p in own], own.values(), label=style.name_of(model), **look)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
     axes.set_yscale("log")
     axes.set(title=f"Time per task, kernel {kernel}, width {rows[0]['width']}, {workers(rows)} workers", xlabel="pattern",

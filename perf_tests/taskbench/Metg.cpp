@@ -44,13 +44,14 @@ double bare_rate(Parameters const& parameters, int workers, double seconds) {
   return sum;
 }
 
-std::optional<double> metg50(std::vector<std::pair<double, double>> const& coarse_to_fine) {
+std::optional<double> crossing(std::vector<std::pair<double, double>> const& coarse_to_fine,
+                               double level) {
   std::optional<double> found;
   for (std::size_t i = 1; i < coarse_to_fine.size(); ++i) {
     auto const [coarse, above] = coarse_to_fine[i - 1];
     auto const [fine, below] = coarse_to_fine[i];
-    if (above < 0.5 || below >= 0.5) continue;
-    double const part = (above - 0.5) / (above - below);
+    if (above < level || below >= level) continue;
+    double const part = (above - level) / (above - below);
     found = std::exp(std::log(coarse) + part * (std::log(fine) - std::log(coarse)));
   }
   return found;
@@ -126,7 +127,8 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
           each.result.iterations_per_second() / sweep.peaks[each.result.model->workers()];
       points.emplace_back(each.result.granularity_us(), each.efficiency);
     }
-    curve.metg_us = metg50(points);
+    curve.metg50_us = crossing(points, 0.5);
+    curve.metg90_us = crossing(points, 0.9);
   }
   return sweep;
 }

@@ -156,8 +156,10 @@ Json& Report::add_row(std::string const& part, Result const& result) {
                     {"granularity_us", result.granularity_us()},
                     {"efficiency", nullptr},
                     {"metg50_us", nullptr},
+                    {"metg90_us", nullptr},
                     {"ratio_to_kokkos", nullptr},
-                    {"ratio_to_best_peer", nullptr}});
+                    {"ratio_to_best_peer", nullptr},
+                    {"metg90_ratio_to_best_peer", nullptr}});
   return m_rows.back();
 }
 
@@ -183,41 +185,46 @@ void Report::add(std::string const& part, std::vector<Result> const& results) {
 
 void Report::add(std::string const& part, Sweep const& sweep) {
   if (sweep.curves.empty()) return;
-  std::optional<double> kokkos;
-  std::map<Model::Kind, double> peers;
-  for (auto const& [name, curve] : sweep.curves) {
-    Model const& model = *curve.points.front().result.model;
-    if (!curve.metg_us) continue;
-    if (name == "kokkos")
-      kokkos = curve.metg_us;
-    else if (!model.is_trellis())
-      peers[model.kind()] =
-          std::min(peers.try_emplace(model.kind(), *curve.metg_us).first->second, *curve.metg_us);
-  }
+  using Level = std::optional<double> Curve::*;
+  // Of the other runtimes of the same kind, without plain Kokkos.
+  auto const best_peer = [&](Model const& asking, Level level) {
+    std::optional<double> best;
+    for (auto const& [name, curve] : sweep.curves) {
+      Model const& model = *curve.points.front().result.model;
+      bool const is_peer = name != "kokkos" && !model.is_trellis() && model.kind() == asking.kind();
+      if (is_peer && curve.*level) best = std::min(best.value_or(*(curve.*level)), *(curve.*level));
+    }
+    return best;
+  };
+  auto const over = [](std::optional<double> value, std::optional<double> other) {
+    return value ? ratio(*value, other) : std::nullopt;
+  };
+  auto const kokkos = sweep.curves.find("kokkos");
   std::printf("\n%s: %s\n", part.c_str(),
               title(sweep.curves.begin()->second.points.front().result.parameters).c_str());
   for (auto const& [number, peak] : sweep.peaks)
     std::printf("  peak with %d worker(s): %s iterations/s\n", number, cell(peak, "%.4g").c_str());
-  std::printf("  %-20s %14s %10s %12s %16s\n", "model", "METG(50%) us", "/ kokkos", "/ best peer",
-              "best efficiency");
+  std::printf("  %-20s %12s %9s %12s %13s %12s %16s\n", "model", "METG(50%) us", "/ kokkos",
+              "/ best peer", "METG(90%) us", "/ best peer", "best efficiency");
   for (auto const& [name, curve] : sweep.curves) {
     double best = 0;
     for (Point const& each : curve.points) best = std::max(best, each.efficiency);
     Model const& model = *curve.points.front().result.model;
-    auto const peer = peers.find(model.kind());
-    std::optional<double> to_kokkos, to_peer;
-    if (curve.metg_us) {
-      to_kokkos = ratio(*curve.metg_us, kokkos);
-      if (peer != peers.end()) to_peer = *curve.metg_us / peer->second;
-    }
-    std::printf("  %-20s %14s %10s %12s %15.0f%%\n", name.c_str(), cell(curve.metg_us).c_str(),
-                cell(to_kokkos).c_str(), cell(to_peer).c_str(), 100 * best);
+    auto const to_kokkos = over(
+        curve.metg50_us, kokkos != sweep.curves.end() ? kokkos->second.metg50_us : std::nullopt);
+    auto const to_peer = over(curve.metg50_us, best_peer(model, &Curve::metg50_us));
+    auto const to_peer90 = over(curve.metg90_us, best_peer(model, &Curve::metg90_us));
+    std::printf("  %-20s %12s %9s %12s %13s %12s %15.0f%%\n", name.c_str(),
+                cell(curve.metg50_us).c_str(), cell(to_kokkos).c_str(), cell(to_peer).c_str(),
+                cell(curve.metg90_us).c_str(), cell(to_peer90).c_str(), 100 * best);
     for (Point const& each : curve.points) {
       Json& row = add_row(part, each.result);
       row["efficiency"] = each.efficiency;
-      row["metg50_us"] = or_null(curve.metg_us);
+      row["metg50_us"] = or_null(curve.metg50_us);
+      row["metg90_us"] = or_null(curve.metg90_us);
       row["ratio_to_kokkos"] = or_null(to_kokkos);
       row["ratio_to_best_peer"] = or_null(to_peer);
+      row["metg90_ratio_to_best_peer"] = or_null(to_peer90);
     }
   }
   std::fflush(stdout);

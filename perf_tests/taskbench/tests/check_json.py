@@ -12,7 +12,8 @@ ROW = {
     "steps": int, "tasks": int, "workers": int, "iterations": int, "output_bytes": int, "copies": int,
     "repetitions": int, "seconds": NUMBER, "seconds_fastest": NUMBER, "seconds_slowest": NUMBER,
     "us_per_task": NUMBER, "tasks_per_second": NUMBER, "granularity_us": NUMBER, "efficiency": OPTIONAL,
-    "metg50_us": OPTIONAL, "ratio_to_kokkos": OPTIONAL, "ratio_to_best_peer": OPTIONAL,
+    "metg50_us": OPTIONAL, "metg90_us": OPTIONAL, "ratio_to_kokkos": OPTIONAL,
+    "ratio_to_best_peer": OPTIONAL, "metg90_ratio_to_best_peer": OPTIONAL,
 }
 CONTEXT = {"benchmark": str, "date": str, "processor": str, "hardware_threads": int, "workers": int,
            "compiler": str, "kokkos": str, "host_space": str, "models": dict, "left_out": list}
