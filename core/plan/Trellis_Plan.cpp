@@ -3,6 +3,7 @@
 #include <Trellis_Plan.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_FoundEntries.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <plan/Trellis_Plans.hpp>
@@ -105,7 +106,8 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
                                               "that are in no plan, can be named");
   Region& region = *plan.owner->inner;
   FoundEntries const found = m_engine.submission().find_entries(spec, region, m_last_recorded);
-  plan.tasks.reserve(plan.tasks.size() + 1);
+  if (plan.tasks.size() == plan.tasks.capacity())  // nothing may throw once the task is made
+    plan.tasks.reserve(std::max<std::size_t>(64, 2 * plan.tasks.size()));
   Task& task = make_recorded(spec, plan, plan.tasks.size());
   plan.tasks.push_back(&task);
   if (spec.replays != nullptr) {
@@ -124,7 +126,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   for (std::uint32_t k = 0; k < task.access_count; ++k)
     task.access(k).generation = TaskAccess::any_generation;
 
-  count_references(plan, task, spec.accesses);
+  count_references(plan, task, spec.accesses, found);
 
   for (TaskHandle const& before : spec.after) {
     if ((before.id & PlanNode::recorded) != 0)
@@ -164,44 +166,70 @@ bool Plans::order_recorded(PlanRecording& recording, Task& before, Task& task, E
   return true;
 }
 
+namespace {
+
+/// Where a body is copied to: few are so large that they need an allocation.
+class Room {
+ public:
+  explicit Room(Task const& task) : m_alignment(std::max(task.body_alignment, alignof(Task))) {
+    if (task.ops->size <= sizeof m_here && m_alignment == alignof(Task)) return;
+    m_memory = ::operator new(task.ops->size, std::align_val_t(m_alignment));
+  }
+  Room(Room const&) = delete;
+  Room& operator=(Room const&) = delete;
+  ~Room() {
+    if (m_memory != m_here) ::operator delete(m_memory, std::align_val_t(m_alignment));
+  }
+  [[nodiscard]] void* memory() const { return m_memory; }
+
+ private:
+  std::size_t const m_alignment;
+  alignas(Task) std::byte m_here[Task::inline_body];
+  void* m_memory = m_here;
+};
+
+}  // namespace
+
 /// Counts the references to the allocations of this task that its body has: as many as a copy of it
-/// adds. Others may make and drop references meanwhile; the smallest of a few results is not too
-/// large.
+/// adds. Others may make and drop references meanwhile, so it is counted until the same comes out
+/// twice; the smallest of a few results is not too large.
 void Plans::count_references(PlanState& plan, Task const& task,
-                             std::span<AccessRequest const> requests) {
-  std::vector<HeldResource*> resources;
-  for (AccessRequest const& request : requests) {
-    if (!request.counts() || request.ops->hold == nullptr) continue;
-    ResourceInfo info;
-    request.ops->describe(request.subject, info);
-    auto const [found, is_new] = plan.resources.try_emplace(info.begin);
-    HeldResource& resource = found->second;
+                             std::span<AccessRequest const> requests, FoundEntries const& found) {
+  constexpr int most = 3;
+  Few<HeldResource*> resources(requests.size());
+  std::size_t count = 0;
+  for (std::size_t k = 0; k < requests.size(); ++k) {
+    if (found.of[k] == nullptr || requests[k].ops->hold == nullptr) continue;
+    Resource const& accessed = *found.of[k]->resource;
+    auto const [place, is_new] = plan.resources.try_emplace(accessed.begin);
+    HeldResource& resource = place->second;
     if (is_new) {
-      resource.label = info.label;
-      resource.hold = request.ops->hold(request.subject);
+      resource.label = accessed.label;
+      resource.hold = requests[k].ops->hold(requests[k].subject);
     }
-    if (resource.hold != nullptr &&
-        std::find(resources.begin(), resources.end(), &resource) == resources.end())
-      resources.push_back(&resource);
+    bool is_known = resource.hold == nullptr;
+    for (std::size_t other = 0; other < count && !is_known; ++other)
+      is_known = resources[other] == &resource;
+    if (!is_known) resources[count++] = &resource;
   }
-  if (resources.empty() || task.ops->copy == nullptr) return;
-  std::vector<long> captured(resources.size(), std::numeric_limits<long>::max());
-  auto const alignment = std::align_val_t(std::max(task.body_alignment, alignof(Task)));
-  struct Space {
-    void* memory;
-    std::align_val_t alignment;
-    ~Space() { ::operator delete(memory, alignment); }
-  } const space{::operator new(task.ops->size, alignment), alignment};
-  for (int repetition = 0; repetition < 3; ++repetition) {
-    std::vector<long> before;
-    for (HeldResource const* resource : resources) before.push_back(resource->hold->holders());
-    task.ops->copy(task.body, space.memory);
-    for (std::size_t k = 0; k < resources.size(); ++k)
-      captured[k] = std::min(captured[k], resources[k]->hold->holders() - before[k]);
-    task.ops->destroy(space.memory);
+  if (count == 0 || task.ops->copy == nullptr) return;
+  Few<long> captured(count);
+  for (std::size_t k = 0; k < count; ++k) captured[k] = std::numeric_limits<long>::max();
+  Few<long> before(count);
+  Room const room(task);
+  bool is_sure = false;
+  for (int time = 0; time < most && !is_sure; ++time) {
+    for (std::size_t k = 0; k < count; ++k) before[k] = resources[k]->hold->holders();
+    task.ops->copy(task.body, room.memory());
+    is_sure = true;
+    for (std::size_t k = 0; k < count; ++k) {
+      long const added = resources[k]->hold->holders() - before[k];
+      is_sure = is_sure && added == captured[k];
+      captured[k] = std::min(captured[k], added);
+    }
+    task.ops->destroy(room.memory());
   }
-  for (std::size_t k = 0; k < resources.size(); ++k)
-    resources[k]->held += std::max(0L, captured[k]);
+  for (std::size_t k = 0; k < count; ++k) resources[k]->held += std::max(0L, captured[k]);
 }
 
 /// Throws when an allocation that somebody else knew when the plan was recorded is known to nobody

@@ -22,6 +22,7 @@ namespace trellis::Impl {
 struct AccessRequest;
 class AsyncStreams;
 class Engine;
+struct FoundEntries;
 class Exclusion;
 class FailureLog;
 struct PlanRecording;
@@ -76,7 +77,7 @@ class Plans {
   std::shared_ptr<PlanState> new_plan(Label&& label);
   static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
   static void count_references(PlanState& plan, Task const& task,
-                               std::span<AccessRequest const> requests);
+                               std::span<AccessRequest const> requests, FoundEntries const& found);
   void check_still_held(PlanState const& plan) const;
   void finish(PlanRecording& recording);
 
