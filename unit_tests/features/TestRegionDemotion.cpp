@@ -6,8 +6,10 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -54,6 +56,94 @@ TEST_F(RegionDemotion, ADemotionKeepsThePartsOfOthersThatComeAfterTheTask) {
       });
     graph.wait();
     EXPECT_EQ(early, 0);
+  }
+}
+
+// Whoever comes after the body on what it has given up must not meet a part that its thread submits.
+TEST_F(RegionDemotion, APartOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
+  constexpr std::size_t cells = 16;
+  constexpr int each = 40;
+  for (int round = 0; round < 4 * repetitions; ++round) {
+    TaskGraph graph(with_workers(3));
+    Block x("x", cells);
+    std::array<std::atomic<bool>, cells> released{};
+    std::array<long, cells> accepted{};
+    std::vector<Touch> touches;
+    for (std::size_t n = 0; n < cells; ++n) touches.push_back(updates(x(n, 1)));
+    task(graph, "owner", touches, [&] {
+      Impl::TaskHandle const owner = self();
+      Gate begun;
+      std::thread submitter([&, owner] {
+        for (int k = 0; k < each; ++k)
+          for (std::size_t n = 0; n < cells; ++n) {
+            bool const late = released[n];
+            std::string const text =
+                message_of([&] { part_of(owner, "part", {updates(x(n, 1))}, [&, n] { ++x[n]; }); });
+            accepted[n] += text == "no error";
+            EXPECT_THAT(text, testing::AnyOf("no error", HasSubstr("a promotion")));
+            EXPECT_FALSE(late && text == "no error");
+            if (k == each / 4) begun.open();
+          }
+      });
+      EXPECT_TRUE(begun.pass());
+      for (std::size_t n = cells; n-- > 0;) {
+        for (;;) {
+          std::string const text = message_of([&] { release(x(n, 1)); });
+          if (text == "no error") break;
+          EXPECT_THAT(text, HasSubstr("\"part\""));
+          wait_for_parts();
+        }
+        released[n] = true;
+      }
+      submitter.join();
+    });
+    for (std::size_t n = 0; n < cells; ++n)
+      task(graph, "behind", {updates(x(n, 1))}, [&, n] { x[n] = -x[n]; });
+    graph.wait();
+    for (std::size_t n = 0; n < cells; ++n) EXPECT_EQ(x[n], -accepted[n]);
+  }
+}
+
+TEST_F(RegionDemotion, ABodyDemotesWhileItsOwnThreadsSubmitParts) {
+  constexpr std::size_t threads = 3;
+  constexpr int each = sanitized ? 40 : 150;
+  for (int round = 0; round < repetitions; ++round) {
+    TaskGraph graph(with_workers(3));
+    Block x("x", threads), y("y");
+    Gate seen, changed;
+    std::atomic<int> looked{0};
+    task(graph, "owner", {updates(x), updates(y)}, [&] {
+      y[0] = 1;
+      Impl::TaskHandle const owner = self();
+      std::vector<std::thread> submitters;
+      for (std::size_t t = 0; t < threads; ++t)
+        submitters.emplace_back([&, t, owner] {
+          for (int k = 0; k < each; ++k) {
+            part_of(owner, "own cell", {updates(x(t, 1))}, [&, t] { x[t] = x[t] * 3 % 1009 + 1; });
+            part_of(owner, "look", {reads(y)}, [&] { looked += y[0] == 1; });
+          }
+        });
+      demote({reads(y)});
+      EXPECT_TRUE(seen.pass());
+      for (std::thread& submitter : submitters) submitter.join();
+      wait_for_parts();
+      release(y);
+      EXPECT_TRUE(changed.pass());
+      part("last", {updates(x)}, [&] { x[0] += y[0]; });
+    });
+    task(graph, "reader", {reads(y)}, [&] {
+      EXPECT_EQ(y[0], 1);
+      seen.open();
+    });
+    task(graph, "writer", {updates(y)}, [&] {
+      y[0] = 2;
+      changed.open();
+    });
+    graph.wait();
+    long expected = 0;
+    for (int k = 0; k < each; ++k) expected = expected * 3 % 1009 + 1;
+    EXPECT_EQ(looked, static_cast<int>(threads) * each);
+    for (std::size_t t = 0; t < threads; ++t) EXPECT_EQ(x[t], expected + (t == 0 ? 2 : 0));
   }
 }
 
