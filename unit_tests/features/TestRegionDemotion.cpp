@@ -59,7 +59,7 @@ TEST_F(RegionDemotion, ADemotionKeepsThePartsOfOthersThatComeAfterTheTask) {
   }
 }
 
-// Whoever comes after the body on what it has given up must not meet a part that its thread submits.
+// Whoever comes after the body on what it has given up meets no part that its thread submits.
 TEST_F(RegionDemotion, APartOfABodysOwnThreadIsRefusedOrKeepsItsAccess) {
   constexpr std::size_t cells = 16;
   constexpr int each = 40;
