@@ -68,6 +68,47 @@ TEST_F(Cap, TasksSubmittedInsideATaskMayExceedIt) {
   EXPECT_EQ(most, 101u);
 }
 
+TEST_F(Cap, PartsMayExceedItWhileAnotherThreadSubmits) {
+  constexpr std::size_t cells = 4;
+  constexpr int parts = sanitized ? 100 : 400;
+  auto const step = [](long& value, int k) { value = (5 * value + k) % 1009; };
+  for (int workers : {1, 2, 4}) {
+    TaskGraph graph(capped(workers, 8));
+    Block x("x", cells), y("y", cells);
+    std::uint64_t most = 0;
+    std::thread other([&] {
+      for (int k = 0; k < 3 * parts; ++k) {
+        std::size_t const cell = static_cast<std::size_t>(k) % cells;
+        task(graph, "beside", {updates(y(cell, 1))}, [&, cell, k] { step(y[cell], k); });
+      }
+    });
+    for (int round = 0; round < 3; ++round)
+      task(graph, "whole", {updates(x)}, [&] {
+        Gate submitted;  // until then no part is done, whatever threads there are
+        part("first", {updates(x)}, [&] { EXPECT_TRUE(submitted.pass()); });
+        for (int k = 0; k < parts; ++k) {
+          std::size_t const cell = static_cast<std::size_t>(k) % cells;
+          part("part", {updates(x(cell, 1))}, [&, cell, k] { step(x[cell], k); });
+        }
+        most = graph.in_flight();
+        submitted.open();
+        wait_for_parts();
+      });
+    other.join();
+    graph.wait();
+    EXPECT_GE(most, static_cast<std::uint64_t>(parts)) << workers << " workers";
+    std::array<long, cells> expected_x{}, expected_y{};
+    for (int k = 0; k < 3 * parts; ++k) {
+      step(expected_x[static_cast<std::size_t>(k) % cells], k % parts);
+      step(expected_y[static_cast<std::size_t>(k) % cells], k);
+    }
+    for (std::size_t n = 0; n < cells; ++n) {
+      EXPECT_EQ(x[n], expected_x[n]) << workers << " workers";
+      EXPECT_EQ(y[n], expected_y[n]) << workers << " workers";
+    }
+  }
+}
+
 TEST_F(Cap, HoldsForSeveralThreadsTogether) {
   TaskGraph graph(capped(2, 8));
   std::atomic<int> ran{0};

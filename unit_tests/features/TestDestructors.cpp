@@ -276,6 +276,12 @@ struct TagWithEnd {
   bool operator==(TagWithEnd const& other) const { return value == other.value; }
 };
 
+struct StateWithEnd {
+  std::shared_ptr<AtEnd> end;
+  [[nodiscard]] bool is_dependent_of(StateWithEnd const&) const { return true; }
+  [[nodiscard]] bool is_superset_of(StateWithEnd const&) const { return true; }
+};
+
 /// Where a part's tag is destroyed on the stack of the task that waits for it, that task cannot go
 /// on before the destructor is over. Elsewhere, or when a table held it longer, the wait just ends.
 TEST_F(Destructors, OfAPartsTagAreToldThatTheyWaitForEver) {
@@ -346,6 +352,74 @@ TEST_F(Destructors, OfTagsAreOverWhenWaitReturns) {
   }
 }
 
+/// The last round may end on another thread while a worker destroys what its own run has left.
+TEST_F(Destructors, OfTagsInThePartsOfAPlansRunsAreOverWhenWaitReturns) {
+  constexpr int tasks = 3;
+  for (int workers : {1, 2, 3}) {
+    TaskGraph graph(with_workers(workers));
+    graph.add_rule<TagWithEnd>("none", Constraint::ordered,
+                               [](TagWithEnd const&, TagWithEnd const&) { return false; });
+    Block x("x", tasks);
+    std::atomic<int> ended{0};
+    auto const at_end = [&](std::size_t k) {
+      return std::make_shared<AtEnd>([&, k] {
+        if (k == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ++ended;
+      });
+    };
+    Plan const plan = graph.record([&] {
+      for (std::size_t k = 0; k < tasks; ++k)
+        task(graph, "whole", {updates(x(k, 1))}, [&, k] {
+          part("part", {updates(x(k, 1))}, [] {}, tagged(TagWithEnd{1, at_end(k)}));
+          part("part", {touches(x(k, 1), StateWithEnd{at_end(k)})}, [] {});
+          wait_for_parts();
+        });
+    });
+    for (int rounds : {1, 2, 1, 4, 1, 2, 1}) {
+      ended = 0;
+      graph.replay(plan, static_cast<std::uint64_t>(rounds));
+      graph.wait();
+      ASSERT_EQ(ended, 2 * tasks * rounds) << workers << " workers";
+    }
+  }
+}
+
+/// The tasks of a plan keep theirs as long as the plan is there, which its last replay may drop.
+TEST_F(Destructors, OfTagsAndStatesOfADroppedPlanAreOverWhenWaitReturns) {
+  for (int workers : {1, 2, 3}) {
+    TaskGraph graph(with_workers(workers));
+    graph.add_rule<TagWithEnd>(
+        "in order", Constraint::ordered,
+        [](TagWithEnd const& a, TagWithEnd const& b) { return a.value == b.value; });
+    Block x("x"), y("y");
+    for (int round = 0; round < 10; ++round) {
+      std::atomic<int> ended{0};
+      std::atomic<int> ran{0};
+      auto const at_end = [&] {
+        return std::make_shared<AtEnd>([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          ++ended;
+        });
+      };
+      {
+        Plan const plan = graph.record([&] {
+          for (int k = 0; k < 4; ++k)
+            task(
+                graph, "tagged", {touches(k % 2 == 0 ? x : y, StateWithEnd{at_end()})},
+                [&] { ++ran; }, tagged(TagWithEnd{1 + k % 2, at_end()}));
+        });
+        graph.replay(plan, 3);
+        if (round % 2 == 0) graph.wait();
+        EXPECT_EQ(ended, 0);
+        graph.replay(plan, 2);
+      }
+      graph.wait();
+      ASSERT_EQ(ran, 4 * 5);
+      ASSERT_EQ(ended, 8) << workers << " workers";
+    }
+  }
+}
+
 /// What the main thread has put aside of a graph is destroyed later where that graph lives and ends
 /// within a task of another one.
 TEST_F(Destructors, OfTagsMayOutliveAGraphWithinATask) {
@@ -373,12 +447,6 @@ TEST_F(Destructors, OfTagsMayOutliveAGraphWithinATask) {
   outer.wait();
   EXPECT_EQ(ended, 3);
 }
-
-struct StateWithEnd {
-  std::shared_ptr<AtEnd> end;
-  [[nodiscard]] bool is_dependent_of(StateWithEnd const&) const { return true; }
-  [[nodiscard]] bool is_superset_of(StateWithEnd const&) const { return true; }
-};
 
 TEST_F(Destructors, OfStatesMaySubmit) {
   for (int workers : {1, 2, 3}) {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads that submit parts of different tasks at the same time, under locks of their own, and
-// whoever looks at these tasks from outside meanwhile.
+// Threads that submit parts of different tasks at the same time, under locks of their own.
 #include "BareTask.hpp"
-#include "Timing.hpp"
+#include "RegionTest.hpp"
 
-#include <gmock/gmock.h>
-
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <random>
-#include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,11 +16,8 @@ namespace {
 
 using namespace Bare;
 using namespace Test;
-using testing::HasSubstr;
 
 class RegionLocks : public Timed {};
-
-constexpr int repetitions = sanitized ? 3 : 10;
 
 /// A program whose tasks split themselves, to several depths, into parts on areas of one block. Its
 /// result depends on the order of any two that share an element.
@@ -118,40 +111,6 @@ TEST_F(RegionLocks, ProgramsOfPartsGiveWhatTheyGiveInSerialOrder) {
   }
 }
 
-TEST_F(RegionLocks, NumbersGrowFromATaskToItsPartsAndAmongThese) {
-  TaskGraph graph(with_workers(4));
-  std::atomic<int> parts{0};
-  std::function<void(TaskId, int)> split = [&](TaskId own, int depth) {
-    ++parts;
-    TaskId before = own;
-    auto const submit = [&, depth] {
-      TaskId const id = part("part", {}, [] {}).id();
-      EXPECT_GT(id, before);
-      before = id;
-      if (depth == 0) return;
-      auto const number = std::make_shared<std::atomic<TaskId>>(0);
-      Future<void> const splits = part("splits", {}, [&split, number, depth] {
-        while (*number == 0) std::this_thread::yield();
-        split(*number, depth - 1);
-      });
-      EXPECT_GT(splits.id(), before);
-      before = splits.id();
-      *number = splits.id();
-    };
-    for (int k = 0; k < 3; ++k) submit();
-  };
-  for (int k = 0; k < 20; ++k) {
-    auto const number = std::make_shared<std::atomic<TaskId>>(0);
-    Future<void> const future = task(graph, "task", {}, [&split, number] {
-      while (*number == 0) std::this_thread::yield();
-      split(*number, 2);
-    });
-    *number = future.id();
-  }
-  graph.wait();
-  EXPECT_EQ(parts, 20 * (1 + 3 + 9));
-}
-
 // What they submit has larger numbers than the task, too, so that of several failures of a task the
 // first counts.
 TEST_F(RegionLocks, SeveralThreadsOfABodySubmitParts) {
@@ -186,246 +145,6 @@ TEST_F(RegionLocks, SeveralThreadsOfABodySubmitParts) {
   EXPECT_EQ(all[0], repetitions * threads * each);
 }
 
-TEST_F(RegionLocks, WhatABodyThrowsGoesBeforeFailuresOfPartsThatItsThreadsSubmit) {
-  for (int round = 0; round < repetitions; ++round) {
-    TaskGraph graph(with_workers(2));
-    Future<void> const outer = task(graph, "outer", {}, [&] {
-      // The numbers of the worker are far above those of the graph then.
-      for (int k = 0; k < 200; ++k) part("filler", {}, [] {});
-      wait_for_parts();
-      part("inner", {}, [] {
-        Impl::TaskHandle const owner = self();
-        std::thread([owner] {
-          Future<void> const failed =
-              part_of(owner, "failing part", {}, [] { throw std::runtime_error("of the part"); });
-          until_done(failed);
-        }).join();
-        throw std::runtime_error("of the body");
-      });
-    });
-    EXPECT_THAT(error_of([&] { outer.get(); }).what(), HasSubstr("of the body"));
-    error_of([&] { graph.wait(); });
-  }
-}
-
-TEST_F(RegionLocks, WhatARecordedTaskThrowsGoesBeforeFailuresOfItsParts) {
-  TaskGraph graph(with_workers(2));
-  Plan const plan = graph.record([&] {
-    task(graph, "recorded", {}, [] {
-      Future<void> const failed =
-          part("failing part", {}, [] { throw std::runtime_error("of the part"); });
-      until_done(failed);
-      throw std::runtime_error("of the body");
-    });
-  });
-  for (int round = 0; round < 3 * repetitions; ++round) {
-    // So that the graph's numbers are above those of the workers, or below.
-    for (int k = 0; k < 70; ++k) task(graph, "filler", {}, [] { part("part", {}, [] {}); });
-    Future<void> const replay = graph.replay(plan);
-    EXPECT_THAT(error_of([&] { replay.get(); }).what(), HasSubstr("of the body"));
-    error_of([&] { graph.wait(); });
-  }
-}
-
-// An edge that another task's part gets is not under the lock of the demoting task's region.
-TEST_F(RegionLocks, ADemotionKeepsThePartsOfOthersThatComeAfterTheTask) {
-  constexpr std::size_t blocks = 24;
-  constexpr int chain = 40;
-  for (int round = 0; round < 4 * repetitions; ++round) {
-    TaskGraph graph(with_workers(3));
-    Block x("x", blocks);
-    Gate begin;
-    Gate chains;
-    std::atomic<bool> over{false};
-    std::atomic<bool> demotes{false};
-    std::atomic<int> early{0};
-    std::vector<Touch> touches;
-    for (std::size_t k = 0; k < blocks; ++k) touches.push_back(updates(x(k, 1)));
-    Future<void> const demoter = task(graph, "demoter", touches, [&] {
-      EXPECT_TRUE(chains.pass());
-      demotes = true;
-      for (std::size_t k = 0; k < blocks; ++k) release(x(k, 1));
-      demotes = false;
-      over = true;
-    });
-    // What a demotion has to walk through.
-    for (std::size_t k = 0; k < blocks; ++k)
-      for (int n = 0; n < chain; ++n) task(graph, "chain", {updates(x(k, 1))}, [] {});
-    for (int k = 0; k < 2; ++k)
-      task(graph, "other", {}, [&] {
-        chains.open();
-        while (!demotes && !over) std::this_thread::yield();
-        do {
-          part("after", {}, [&] { early += !over; }, {.after = handles(demoter)});
-        } while (!over);
-      });
-    graph.wait();
-    EXPECT_EQ(early, 0);
-  }
-}
-
-TEST_F(RegionLocks, DemotionsWhilePartsOfOthersAreSubmitted) {
-  constexpr int count = 40;
-  for (int round = 0; round < repetitions; ++round) {
-    TaskGraph graph(with_workers(4));
-    Block x("x", 8);
-    std::atomic<int> running{0};
-    for (int k = 0; k < count; ++k) {
-      task(graph, "writer", {updates(x)}, [&, k] {
-        ++running;
-        for (std::size_t n = 0; n < 8; ++n)
-          part("part", {updates(x(n, 1))}, [&, n, k] { x[n] = x[n] * 7 % 1009 + k; });
-        wait_for_parts();
-        demote({reads(x)});
-        for (std::size_t n = 0; n < 8; ++n)
-          part("read again", {reads(x(n, 1))}, [&, n] { EXPECT_GE(x[n], 0); });
-        wait_for_parts();
-        release(x);
-        part("without", {}, [&] { --running; });
-      });
-      task(graph, "reader", {reads(x)}, [&] {
-        long seen[2] = {0, 0};
-        for (int half : {0, 1})
-          part("half", {reads(x(static_cast<std::size_t>(4 * half), 4))}, [&seen, half, &x] {
-            for (int n = 0; n < 4; ++n) seen[half] += x[static_cast<std::size_t>(4 * half + n)];
-          });
-        wait_for_parts();
-        EXPECT_EQ(seen[0], seen[1]) << "all elements go the same way";
-        demote({reads(x(0, 4))});
-        part("rest", {reads(x(0, 1))}, [&x, of_half = seen[0]] { EXPECT_EQ(4 * x[0], of_half); });
-      });
-    }
-    graph.wait();
-    long expected = 0;
-    for (int k = 0; k < count; ++k) expected = expected * 7 % 1009 + k;
-    for (std::size_t n = 0; n < 8; ++n) EXPECT_EQ(x[n], expected);
-    EXPECT_EQ(running, 0);
-  }
-}
-
-// Searches for circles walk through tasks of all regions, while these are refined, submitted, run
-// and reused.
-TEST_F(RegionLocks, RefinementsWhileOthersSearchForCircles) {
-  constexpr int count = 60;
-  for (int round = 0; round < repetitions; ++round) {
-    TaskGraph graph(with_workers(4));
-    Block x("x", 2);
-    std::atomic<int> sum{0};
-    std::atomic<int> told{0};
-    std::vector<Future<void>> tasks;
-    Gate begin;
-    task(graph, "gate", {updates(x)}, [&] { EXPECT_TRUE(begin.pass()); });
-    for (int k = 0; k < count; ++k)
-      tasks.push_back(task(graph, "task", {updates(x)}, [&] { sum += 3; }));
-    for (int k = 0; k < 4; ++k)
-      task(graph, "other", {}, [&, k] {
-        begin.open();
-        for (int n = 0; n < count / 4; ++n) {
-          auto const one = static_cast<std::size_t>(4 * n + k);
-          // Both kinds of error describe a task that somebody may be refining.
-          Future<void> const own = part("own", {}, [&] {
-            try {
-              auto const inner = part("inner", {}, [] {}, {.after = handles(tasks[one])});
-              inner.get();
-            } catch (Error const&) {
-              ++told;
-            }
-          });
-          tasks[(one * 7) % count].get();
-          own.get();
-        }
-      });
-    std::thread refiner([&] {
-      for (int k = 0; k < count; ++k)
-        refine(tasks[static_cast<std::size_t>(k)], [&](Impl::TaskHandle const& owner) {
-          for (std::size_t n = 0; n < 2; ++n)
-            part_of(owner, "half", {updates(x(n, 1))}, [&, n] {
-              ++x[n];
-              ++sum;
-            });
-          part_of(owner, "both", {updates(x)}, [&] { ++sum; });
-        });
-    });
-    graph.wait();
-    refiner.join();
-    graph.wait();
-    EXPECT_EQ(sum, 3 * count);
-    EXPECT_EQ(told, 0);
-    EXPECT_EQ(x[0], x[1]);
-  }
-}
-
-// A message about a circle describes tasks of other regions; while they are refined, and when they
-// are over.
-TEST_F(RegionLocks, CirclesAreToldWhileTheTasksAreRefined) {
-  constexpr int count = 40;
-  for (int round = 0; round < repetitions; ++round) {
-    TaskGraph graph(with_workers(4));
-    Block x("x");
-    std::vector<Future<void>> tasks;
-    Gate complete;
-    std::atomic<int> told{0};
-    std::atomic<int> ran{0};
-    std::atomic<int> askers{0};
-    task(graph, "first", {updates(x)}, [&] {
-      EXPECT_TRUE(complete.pass());
-      for (int k = 0; k < count; ++k)
-        part("asker", {}, [&, k] {
-          ++askers;
-          try {
-            tasks[static_cast<std::size_t>(k)].get();
-          } catch (Error const& error) {
-            EXPECT_THAT(error.what(), HasSubstr("cannot be complete before"));
-            EXPECT_THAT(error.what(), HasSubstr("task \"behind\""));
-            ++told;
-          }
-        });
-    });
-    for (int k = 0; k < count; ++k)
-      tasks.push_back(task(graph, "behind", {updates(x)}, [&] { ++ran; }));
-    complete.open();
-    for (int k = count; k-- > 0;)
-      refine(tasks[static_cast<std::size_t>(k)], [&](Impl::TaskHandle const& owner) {
-        part_of(owner, "part", {updates(x)}, [&] { ++ran; });
-      });
-    graph.wait();
-    EXPECT_EQ(told, count);
-    EXPECT_EQ(ran, count);
-  }
-}
-
-// Those that hold exclusive areas may demote, end and be reused while a search asks for them.
-TEST_F(RegionLocks, SearchesAmongExclusiveTasksThatComeAndGo) {
-  constexpr int count = 60;
-  for (int round = 0; round < repetitions; ++round) {
-    TaskGraph graph(with_workers(4));
-    Block x("x", 4);
-    std::atomic<int> alone[4] = {};
-    std::atomic<int> ran{0};
-    for (int k = 0; k < count; ++k) {
-      auto const n = static_cast<std::size_t>(k % 4);
-      Future<void> const small =
-          task(graph, "small", {}, [&] { part("part", {}, [&] { ++ran; }); });
-      task(graph, "holder", {excludes(x(n, 1))}, [&, n, small] {
-        EXPECT_EQ(alone[n]++, 0);
-        Future<void> const inner = part("inner", {excludes(x(n, 1))}, [&, n, small] {
-          small.get();
-          x[n] += 1;
-          ++ran;
-        });
-        for (int p = 0; p < 4; ++p) part("free", {}, [&] { ++ran; });
-        inner.get();
-        EXPECT_EQ(--alone[n], 0);
-        release(x(n, 1));
-        for (int p = 0; p < 4; ++p) part("free", {}, [&] { ++ran; });
-      });
-    }
-    graph.wait();
-    EXPECT_EQ(ran, count * 10);
-    for (std::size_t n = 0; n < 4; ++n) EXPECT_EQ(x[n], count / 4);
-  }
-}
-
 TEST_F(RegionLocks, WaitsAcrossRegions) {
   constexpr std::size_t count = 50;
   for (int round = 0; round < repetitions; ++round) {
@@ -448,88 +167,6 @@ TEST_F(RegionLocks, WaitsAcrossRegions) {
     graph.wait();
     EXPECT_EQ(firsts.back().get(), static_cast<long>(count));
     EXPECT_EQ(seconds, static_cast<int>(count) - 1);
-  }
-}
-
-TEST_F(RegionLocks, FailuresInPartsCancelWhatDependsAndNothingElse) {
-  constexpr int count = 60;
-  for (int round = 0; round < repetitions; ++round) {
-    TaskGraph graph(with_workers(4));
-    Block x("x", count);
-    std::atomic<int> ran{0};
-    std::vector<Future<void>> owners;
-    std::vector<Future<void>> behind;
-    for (std::size_t k = 0; k < count; ++k) {
-      owners.push_back(task(graph, "owner", {updates(x(k, 1))}, [&, k] {
-        part("first", {updates(x(k, 1))}, [k] {
-          if (k % 3 == 0) throw std::runtime_error("failed on purpose");
-        });
-        part("behind it", {updates(x(k, 1))}, [&, k] { x[k] = 1; });
-        part("free", {}, [&] { ++ran; });
-      }));
-      behind.push_back(task(graph, "behind", {reads(x(k, 1))}, [&] { ++ran; }));
-    }
-    Error const error = error_of([&] { graph.wait(); });
-    EXPECT_THAT(error.what(), HasSubstr(std::to_string(count / 3 - 1) + " more failed"));
-    EXPECT_EQ(ran, count + count - count / 3);
-    for (std::size_t k = 0; k < count; ++k) {
-      EXPECT_EQ(x[k], k % 3 == 0 ? 0 : 1);
-      if (k % 3 != 0) continue;
-      EXPECT_THAT(error_of([&] { owners[k].get(); }).what(), HasSubstr("a part of it failed"));
-      EXPECT_EQ(error_of([&] { behind[k].get(); }).kind(), Error::Kind::cancelled);
-    }
-  }
-}
-
-// A part of a refined task may fail before the others have been told that they may start.
-TEST_F(RegionLocks, APartThatFailsAtOnceDoesNotCancelTheOtherPartsOfARefinedTask) {
-  constexpr int count = 2000;
-  for (int round = 0; round < 2 * repetitions; ++round) {
-    TaskGraph graph(with_workers(3));
-    Block x("x");
-    Gate gate;
-    std::atomic<int> ran{0};
-    std::atomic<bool> started{false};
-    task(graph, "gate", {updates(x)}, [&] { EXPECT_TRUE(gate.pass()); });
-    Future<void> const refined = task(graph, "refined", {updates(x)}, [] {});
-    Future<void> const other = task(graph, "other", {}, [&] {
-      EXPECT_TRUE(gate.pass());
-      for (int k = 0; k < 100 * round; ++k) (void)started.load();
-    });
-    refine(refined, [&](Impl::TaskHandle const& owner) {
-      part_of(owner, "part", {}, [] { throw std::runtime_error("failed on purpose"); },
-              {.after = handles(other)});
-      for (int k = 0; k < count; ++k) part_of(owner, "part", {}, [&] { ++ran; });
-    });
-    gate.open();
-    error_of([&] { graph.wait(); });
-    EXPECT_EQ(ran, count);
-  }
-}
-
-TEST_F(RegionLocks, ARecordHasAllEdgesAndItsNumbersHaveNoGaps) {
-  constexpr int owners = 20;
-  constexpr int parts = 10;
-  for (int round = 0; round < repetitions; ++round) {
-    TaskGraph graph(recorded(4));
-    Block x("x", owners);
-    for (std::size_t k = 0; k < owners; ++k)
-      task(graph, "owner", {updates(x(k, 1))}, [&, k] {
-        for (int n = 0; n < parts; ++n)
-          part("part", {updates(x(k, 1))}, [&, k, n] { x[k] = x[k] * 3 + n; });
-      });
-    graph.wait();
-    DependencyGraph const graph_of = graph.dependency_graph();
-    EXPECT_EQ(graph_of.nodes().size(), owners * (parts + 1U));
-    EXPECT_EQ(graph_of.edges().size(), owners * (parts - 1U));
-    EXPECT_LE(graph.edges(),
-              owners * (parts - 1U));  // those to tasks that were done are not counted
-    EXPECT_EQ(graph.submitted(), owners * (parts + 1U));
-    for (TaskId id = 1; id <= owners * (parts + 1U); ++id) EXPECT_EQ(graph_of.node(id).id, id);
-    for (TaskRecord const& node : graph_of.nodes())
-      if (node.label == "owner") {
-        EXPECT_EQ(graph_of.parts(node.id).size(), parts * 1U);
-      }
   }
 }
 
@@ -617,46 +254,6 @@ TEST_F(RegionLocks, PlansAndPassesWhoseTasksHaveParts) {
   }
 }
 
-// Whoever has the future of a collected task may refine it as soon as it has been submitted.
-TEST_F(RegionLocks, TasksOfAPassAreRefinedByAnotherThread) {
-  constexpr int rounds = 60;
-  constexpr std::size_t count = 6;
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
-    TaskGraph graph(with_workers(3));
-    Block x("x", count);
-    std::atomic<int> ran{0};
-    std::atomic<int> refined{0};
-    for (int k = 0; k < rounds; ++k) {
-      std::vector<Future<void>> tasks(count);
-      std::atomic<bool> there{false};
-      std::thread refiner([&] {
-        while (!there) std::this_thread::yield();
-        for (std::size_t n = count; n-- > 0;)
-          refined += refine(tasks[n], [&, n](Impl::TaskHandle const& owner) {
-            part_of(owner, "part", {updates(x(n, 1))}, [&, n] {
-              ++x[n];
-              ++ran;
-            });
-          });
-      });
-      graph.iterate("loop", 1 + k % 2, [&](std::uint64_t pass) {
-        for (std::size_t n = 0; n < count; ++n) {
-          Future<void> const one = task(graph, "task", {updates(x(n, 1))}, [&, n] {
-            ++x[n];
-            ++ran;
-          });
-          if (pass == 0) tasks[n] = one;
-        }
-        there = true;
-      });
-      refiner.join();
-      graph.wait();
-      ASSERT_EQ(ran.exchange(0), static_cast<int>(count) * (1 + k % 2));
-    }
-    for (std::size_t n = 0; n < count; ++n) EXPECT_EQ(x[n], rounds + rounds / 2);
-  }
-}
-
 TEST_F(RegionLocks, TheGraphMayEndWithPartsUnderWay) {
   for (int round = 0; round < 20 * repetitions; ++round) {
     std::atomic<int> ran{0};
@@ -689,45 +286,6 @@ TEST_F(RegionLocks, MemoryOfTasksIsBounded) {
       });
   graph.wait();
   EXPECT_LE(graph.task_memory(), 16 * least);
-}
-
-// In a functor's copy the lock is held under which the functor's task is submitted.
-TEST_F(RegionLocks, ACopyThatWaitsForThePartsOfItsOwnerIsTold) {
-  struct Waits {
-    std::shared_ptr<std::string> text;
-    std::shared_ptr<std::atomic<bool>> armed;
-    Waits(std::shared_ptr<std::string> its_text, std::shared_ptr<std::atomic<bool>> is_armed)
-        : text(std::move(its_text)), armed(std::move(is_armed)) {}
-    Waits(Waits const& other) : text(other.text), armed(other.armed) { use(); }
-    Waits(Waits&& other) : text(other.text), armed(other.armed) { use(); }
-    void use() const {
-      if (!armed->exchange(false)) return;
-      *text = message_of([] { wait_for_parts(); });
-    }
-    void operator()() const {}
-  };
-  TaskGraph graph(with_workers(2));
-  auto const text = std::make_shared<std::string>();
-  auto const armed = std::make_shared<std::atomic<bool>>(false);
-  Block x("x");
-  task(graph, "owner", {updates(x)}, [&] {
-    until_done(part("first", {updates(x)}, [] {}));
-    Waits const waits(text, armed);
-    // Armed when it is about to be moved into the task, and nowhere else.
-    auto const construct = [&](void* storage) {
-      *armed = true;
-      ::new (storage) Waits(waits);
-    };
-    static constexpr Impl::TaskOps ops{
-        .pattern = "host_task",
-        .run = [](void*, void*, Label const&) {},
-        .destroy = [](void* body) noexcept { static_cast<Waits*>(body)->~Waits(); },
-        .fail = [](void*, TaskId, std::string const&, Impl::FailurePtr const&) noexcept {}};
-    Impl::GraphDoor::submit_part(
-        self(), Impl::TaskSpec(Label("second"), ops, sizeof(Waits), alignof(Waits), construct));
-  });
-  graph.wait();
-  EXPECT_THAT(*text, HasSubstr("uses the graph to which a task is just being submitted"));
 }
 
 }  // namespace
