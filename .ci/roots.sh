@@ -9,7 +9,8 @@ ROOTS=$HOME_DIR/roots
 SUITE=trixie
 CLANG_FORMAT=clang-format-19 # the formatting check is only fixed when this is
 COMMON_PACKAGES="g++ cmake ninja-build ccache libgtest-dev libgmock-dev libbenchmark-dev"
-COMMON_PACKAGES+=" nlohmann-json3-dev libspdlog-dev libcli11-dev python3 $CLANG_FORMAT"
+COMMON_PACKAGES+=" nlohmann-json3-dev libspdlog-dev libcli11-dev libhwloc-dev python3"
+COMMON_PACKAGES+=" $CLANG_FORMAT"
 # Peers of perf_tests/taskbench: a root without one of them is as good.
 OPTIONAL_PACKAGES="libtaskflow-cpp-dev libtbb-dev libomp5-19"
 MEBIBYTES_PER_ROOT=2500 # about 1000 used, and as much again while packages are unpacked

@@ -55,6 +55,15 @@ if(TARGET spdlog::spdlog_header_only)
   set(Trellis_HAS_SPDLOG ON)
 endif()
 
+# Optional: TRELLIS_BIND needs it to find the cores of the machine.
+find_path(Trellis_HWLOC_INCLUDE hwloc.h)
+find_library(Trellis_HWLOC_LIBRARY hwloc)
+mark_as_advanced(Trellis_HWLOC_INCLUDE Trellis_HWLOC_LIBRARY)
+set(Trellis_HAS_HWLOC OFF)
+if(Trellis_HWLOC_INCLUDE AND Trellis_HWLOC_LIBRARY)
+  set(Trellis_HAS_HWLOC ON)
+endif()
+
 include(${CMAKE_CURRENT_LIST_DIR}/TrellisKokkosKernels.cmake)
 message(STATUS "Trellis: Kokkos ${Kokkos_VERSION} (${Kokkos_DEVICES}), Kokkos Kernels "
-  "${Trellis_KERNELS_TARGET}, spdlog ${Trellis_HAS_SPDLOG}, C++${CMAKE_CXX_STANDARD}")
+  "${Trellis_KERNELS_TARGET}, spdlog ${Trellis_HAS_SPDLOG}, hwloc ${Trellis_HAS_HWLOC}, C++${CMAKE_CXX_STANDARD}")

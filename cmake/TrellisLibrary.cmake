@@ -45,6 +45,12 @@ foreach(library core trellis)
   endif()
 endforeach()
 
+if(Trellis_HAS_HWLOC)
+  target_compile_definitions(trellis_core PRIVATE TRELLIS_HAS_HWLOC)
+  target_include_directories(trellis_core SYSTEM PRIVATE ${Trellis_HWLOC_INCLUDE})
+  target_link_libraries(trellis_core PRIVATE ${Trellis_HWLOC_LIBRARY})
+endif()
+
 # spdlog, and the fmt that it may use, as headers alone, so that nobody who links Trellis needs
 # either. They are not linked, but what their targets say about headers is taken over: spdlog's
 # would bring fmt's shared library.

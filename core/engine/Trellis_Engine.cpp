@@ -36,7 +36,8 @@ Engine::Engine(TaskGraphOptions const& options)
       m_graphs(*this, m_lock, m_slab, m_failures, m_device_tasks.streams(), m_workers),
       m_passes(*this, m_lock, m_submission.root(), m_slab, m_failures, m_submission.rules(),
                m_device_tasks.streams(), m_events.recorder()),
-      m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker) {
+      m_places(*options.bind, *options.threads_per_worker, options.name),
+      m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker, m_places) {
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
     throw Error(Error::Kind::bad_input,
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +

@@ -27,6 +27,7 @@
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_MainQueue.hpp>
+#include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 
@@ -195,6 +196,7 @@ class Engine final : private TaskSource {
   PlanGraphs m_graphs;
   Passes m_passes;
   std::mutex m_serial_mutex;
+  Places m_places;
   Workers m_workers;  ///< last: its threads use everything above
 };
 

@@ -36,6 +36,9 @@ std::unique_ptr<Region> Parts::take_region() {
 
 /// The lock of the owner's parts is held.
 Region& Parts::make_region(Task& owner, Seat* seat) {
+  if (owner.runs_on_device())
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + name_of(owner.label) + " runs on a device and cannot have parts");
   std::unique_ptr<Region> region;
   if (seat != nullptr && !seat->regions.empty()) {
     region = std::move(seat->regions.back());

@@ -7,6 +7,7 @@
 #include <trace/Trellis_GraphLog.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <graph/Trellis_Runtime.hpp>
+#include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_SerialOrder.hpp>
 
 #include <algorithm>
@@ -15,12 +16,7 @@
 #include <iostream>
 #include <mutex>
 #include <string_view>
-#include <thread>
 #include <vector>
-
-#ifdef __linux__
-#include <sched.h>
-#endif
 
 namespace trellis {
 
@@ -104,22 +100,6 @@ std::shared_ptr<SchedulingPolicy> policy_from(char const* variable) {
   bad_value(variable, name, "work_stealing, fifo, shake or shake:SEED");
 }
 
-/// That the calling thread may run on. When this is asked first, at the start of the program, those
-/// are all that the process has; later the OpenMP runtime may have bound the main thread to one.
-int count_cores() {
-#ifdef __linux__
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) > 0)
-    return CPU_COUNT(&cores);
-#endif
-  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-int cores_of_process() {
-  static int const count = count_cores();
-  return count;
-}
-[[maybe_unused]] int const cores_at_start = cores_of_process();
-
 int default_workers(int threads_per_worker) {
   int threads = cores_of_process();
   if (runtime().concurrency != nullptr) threads = std::min(threads, runtime().concurrency());
@@ -159,6 +139,10 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
     options.in_flight =
         number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(default_in_flight(*options.workers));
   require_positive(options, "tasks in flight", options.in_flight);
+  if (!options.bind) {
+    char const* const wish = std::getenv("TRELLIS_BIND");
+    options.bind = wish != nullptr ? wish : "auto";
+  }
   if (!options.streams) options.streams = number_from<int>("TRELLIS_STREAMS").value_or(8);
   require_positive(options, "streams", options.streams);
   if (!options.record) options.record = flag_from("TRELLIS_RECORD").value_or(false);

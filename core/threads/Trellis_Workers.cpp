@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_Workers.hpp>
 
 #include <algorithm>
@@ -33,14 +34,16 @@ Seat& Workers::no_seat() {
   return seat;
 }
 
-Workers::Workers(TaskSource& source, int permits, int threads_per_worker)
+Workers::Workers(TaskSource& source, int permits, int threads_per_worker, Places& places)
     : m_source(source),
       m_permits(permits),
       m_threads_per_worker(threads_per_worker),
+      m_places(places),
       m_seats(static_cast<std::size_t>(1 + permits + max_blocked + most_guests)),
       m_spare(permits) {
   Seat& main = new_seat("main thread");
   main.is_main = true;
+  if (m_permits > 0) m_places.bind_main();
 }
 
 Workers::~Workers() {
@@ -55,6 +58,7 @@ void Workers::stop() {
   }
   for (std::thread& thread : m_threads) thread.join();
   m_threads.clear();
+  if (m_permits > 0) m_places.release_main();
   for (int k = 0; k < seat_count(); ++k) {
     for (auto const& [space, instance] : m_seats[static_cast<std::size_t>(k)]->instances)
       space->destroy_instance(instance);
@@ -122,7 +126,9 @@ void Workers::start_thread(bool with_permit) {
     Seat& seat = *m_seat_without_thread;
     seat.is_worker = true;
     seat.has_permit = with_permit;  // it waits for the mutex before it looks
-    thread = std::thread([this, &seat, with_permit] { background(seat, with_permit); });
+    int const number = static_cast<int>(m_threads.size()) - 1;
+    thread =
+        std::thread([this, &seat, number, with_permit] { background(seat, number, with_permit); });
   } catch (...) {
     m_threads.pop_back();
     throw;
@@ -356,7 +362,8 @@ void Workers::work(Seat& seat, Until const* until) {
   seat.searching = false;
 }
 
-void Workers::background(Seat& seat, bool with_permit) {
+void Workers::background(Seat& seat, int number, bool with_permit) {
+  m_places.bind_worker(number);  // before it makes its instances, whose threads inherit that
   {
     std::unique_lock lock(m_mutex);  // whoever made the thread has written the seat
     if (!with_permit && !m_stopping) {

@@ -24,6 +24,8 @@
 
 namespace trellis::Impl {
 
+class Places;
+
 using Condition = FunctionRef<bool()>;
 
 /// What belongs to one thread while it runs tasks: a worker, or a thread in `wait()`.
@@ -137,7 +139,7 @@ class Workers {
   static constexpr int most_guests = 128;  ///< that run tasks at the same time
   static constexpr int max_blocked = 128;  ///< tasks that wait inside their bodies
 
-  Workers(TaskSource& source, int permits, int threads_per_worker);
+  Workers(TaskSource& source, int permits, int threads_per_worker, Places& places);
   Workers(Workers const&) = delete;
   Workers& operator=(Workers const&) = delete;
   ~Workers();
@@ -211,7 +213,7 @@ class Workers {
  private:
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
   void wake_one();
-  void background(Seat& seat, bool with_permit);
+  void background(Seat& seat, int number, bool with_permit);
   void work(Seat& seat, Until const* until);
   void sleep(Seat& seat, Until const* until);
   void sleep_until(Until const& until, Seat& sleeper);
@@ -235,6 +237,7 @@ class Workers {
   TaskSource& m_source;
   int const m_permits;
   int const m_threads_per_worker;
+  Places& m_places;
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
   std::vector<std::unique_ptr<Seat>> m_seats;  ///< its size does not change

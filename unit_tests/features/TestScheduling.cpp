@@ -64,11 +64,6 @@ class Lifo : public SchedulingPolicy {
   int m_seats = 0;
 };
 
-// Not wait(), in which this thread would run tasks beside the worker.
-void let_the_workers_finish(TaskGraph const& graph) {
-  while (graph.in_flight() > 0) std::this_thread::sleep_for(100us);
-}
-
 // The order in which one worker runs tasks that are all ready when it gets to them.
 std::vector<int> order_of(std::shared_ptr<SchedulingPolicy> policy,
                           std::vector<int> const& priorities) {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include <Trellis_Error.hpp>
+#include <Trellis_TaskGraph.hpp>
 
 #include "../Sanitized.hpp"
 #include "../Watchdog.hpp"
@@ -84,6 +85,11 @@ inline Error error_of(std::function<void()> const& f) {
   }
   ADD_FAILURE() << "no trellis::Error was thrown";
   return {Error::Kind::bad_input, ""};
+}
+
+/// Not wait(), in which this thread would run tasks beside the workers.
+inline void let_the_workers_finish(TaskGraph const& graph) {
+  while (graph.in_flight() > 0) std::this_thread::sleep_for(100us);
 }
 
 /// Sets an environment variable for a while.

@@ -119,5 +119,27 @@ TEST_P(DevicePlanParts, APartWithoutResultCancelsThePieceBehindAndThePlanRunsAga
   EXPECT_EQ(beside, 5);
 }
 
+TEST_P(DevicePlanParts, ATaskOnTheDeviceCannotHaveAny) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  auto const split = [&] {
+    task(graph, "splits", {updates(x)},
+         [&](void* instance) {
+           SimulatedDevice::launch(instance, {[] {}, "own"});
+           part("part", {updates(x)}, [] { FAIL() << "the part runs"; });
+         },
+         {.space = &device});
+  };
+  auto const text = [&] { return message_of([&] { graph.wait(); }); };
+  split();
+  EXPECT_THAT(text(), AllOf(HasSubstr("\"splits\""), HasSubstr("cannot have parts")));
+  Plan const plan = graph.record(split);
+  graph.replay(plan);
+  EXPECT_THAT(text(), AllOf(HasSubstr("\"splits\""), HasSubstr("cannot have parts")));
+  kernel(graph, device, "next", {updates(x)}, [&] { x[0] = 7; });  // the graph is as good as before
+  graph.wait();
+  EXPECT_EQ(x[0], 7);
+}
+
 }  // namespace
 }  // namespace trellis::Test

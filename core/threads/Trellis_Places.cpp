@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <threads/Trellis_Places.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+#ifdef TRELLIS_HAS_HWLOC
+#include <hwloc.h>
+#ifdef __linux__
+#include <hwloc/glibc-sched.h>
+#endif
+#endif
+
+namespace trellis::Impl {
+
+namespace {
+
+#ifdef __linux__
+/// The mask that the process was started with.
+cpu_set_t const& mask_of_process() {
+  static cpu_set_t const mask = [] {
+    cpu_set_t now;
+    CPU_ZERO(&now);
+    if (sched_getaffinity(0, sizeof now, &now) != 0) CPU_ZERO(&now);  // more cores than it can hold
+    return now;
+  }();
+  return mask;
+}
+#endif
+
+int count_cores() {
+#ifdef __linux__
+  if (int const count = CPU_COUNT(&mask_of_process()); count > 0) return count;
+#endif
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+[[noreturn]] void refuse(std::string const& graph, std::string_view wish, std::string const& why) {
+  throw Error(Error::Kind::bad_input, "Trellis: " + graph + " is to bind its threads with \"" +
+                                          std::string(wish) + "\" (TRELLIS_BIND), " + why);
+}
+
+}  // namespace
+
+int cores_of_process() {
+  static int const count = count_cores();
+  return count;
+}
+[[maybe_unused]] int const cores_at_start = cores_of_process();
+
+#ifdef TRELLIS_HAS_HWLOC
+
+class Cpus {
+ public:
+  Cpus() : m_set(hwloc_bitmap_alloc()) {}
+  explicit Cpus(hwloc_const_bitmap_t other) : m_set(hwloc_bitmap_dup(other)) {}
+  Cpus(Cpus&& other) noexcept : m_set(std::exchange(other.m_set, nullptr)) {}
+  Cpus& operator=(Cpus other) noexcept {
+    std::swap(m_set, other.m_set);
+    return *this;
+  }
+  ~Cpus() { hwloc_bitmap_free(m_set); }
+  [[nodiscard]] hwloc_bitmap_t get() const { return m_set; }
+  [[nodiscard]] int count() const { return hwloc_bitmap_weight(m_set); }  ///< -1: infinite
+
+ private:
+  hwloc_bitmap_t m_set;
+};
+
+namespace {
+
+/// Read once: that takes some milliseconds.
+hwloc_topology_t topology() {
+  static hwloc_topology_t const read = [] {
+    hwloc_topology_t made = nullptr;
+    if (hwloc_topology_init(&made) != 0) return hwloc_topology_t{};
+    if (hwloc_topology_load(made) == 0) return made;
+    hwloc_topology_destroy(made);
+    return hwloc_topology_t{};
+  }();
+  return read;
+}
+
+/// What the process may use.
+Cpus allowed() {
+  Cpus cpus(hwloc_topology_get_allowed_cpuset(topology()));
+#ifdef __linux__
+  Cpus mask;
+  if (CPU_COUNT(&mask_of_process()) > 0 &&
+      hwloc_cpuset_from_glibc_sched_affinity(topology(), mask.get(), &mask_of_process(),
+                                             sizeof(cpu_set_t)) == 0)
+    hwloc_bitmap_and(cpus.get(), cpus.get(), mask.get());
+#endif
+  return cpus;
+}
+
+/// A place for each core, with those of its processors that the process may use; `cores_each`: for
+/// so many.
+std::vector<Cpus> places_of_cores(int cores_each) {
+  Cpus const usable = allowed();
+  std::vector<Cpus> places;
+  bool const knows_cores = hwloc_get_nbobjs_by_type(topology(), HWLOC_OBJ_CORE) > 0;
+  hwloc_obj_type_t const kind = knows_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+  int taken = 0;
+  for (hwloc_obj_t core = nullptr;
+       (core = hwloc_get_next_obj_by_type(topology(), kind, core)) != nullptr;) {
+    Cpus own(core->cpuset);
+    hwloc_bitmap_and(own.get(), own.get(), usable.get());
+    if (own.count() == 0) continue;
+    if (taken++ % cores_each == 0)
+      places.push_back(std::move(own));
+    else
+      hwloc_bitmap_or(places.back().get(), places.back().get(), own.get());
+  }
+  // What is left over at the end is less than a worker needs.
+  if (taken % cores_each != 0 && places.size() > 1) places.pop_back();
+  return places;
+}
+
+std::vector<Cpus> places_of_list(std::string_view list, std::string const& graph) {
+  Cpus listed;
+  if (hwloc_bitmap_list_sscanf(listed.get(), std::string(list).c_str()) != 0 || listed.count() <= 0)
+    refuse(graph, list, R"(but can do so with none, auto, core, or a list such as "0,2-5")");
+  if (!hwloc_bitmap_isincluded(listed.get(), allowed().get())) {
+    char text[256];
+    hwloc_bitmap_list_snprintf(text, sizeof text, allowed().get());
+    refuse(graph, list, "but the process may only use the processors " + std::string(text));
+  }
+  std::vector<Cpus> places;
+  for (int cpu = hwloc_bitmap_first(listed.get()); cpu != -1;
+       cpu = hwloc_bitmap_next(listed.get(), cpu)) {
+    Cpus one;
+    hwloc_bitmap_only(one.get(), static_cast<unsigned>(cpu));
+    places.push_back(std::move(one));
+  }
+  return places;
+}
+
+}  // namespace
+
+struct Places::Sets {
+  std::vector<Cpus> places;
+  Cpus main_before;  ///< where the main thread ran
+  std::thread::id main;
+};
+
+bool Places::can_bind() {
+  return topology() != nullptr;
+}
+
+Places::Places(std::string_view wish, int threads_per_worker, std::string const& graph) {
+  if (wish == "none" || wish == "auto") return;
+  if (!can_bind()) refuse(graph, wish, "but hwloc cannot tell which processors there are");
+  std::vector<Cpus> places =
+      wish == "core" ? places_of_cores(threads_per_worker) : places_of_list(wish, graph);
+  if (places.empty()) refuse(graph, wish, "but hwloc finds no processor that it may use");
+  m_sets = std::make_unique<Sets>();
+  m_sets->places = std::move(places);
+}
+
+Places::~Places() = default;
+
+void Places::bind_main() {
+  if (m_sets == nullptr) return;
+  m_sets->main = std::this_thread::get_id();
+  if (hwloc_get_cpubind(topology(), m_sets->main_before.get(), HWLOC_CPUBIND_THREAD) != 0)
+    m_sets->main_before = allowed();
+  hwloc_set_cpubind(topology(), m_sets->places.front().get(), HWLOC_CPUBIND_THREAD);
+}
+
+void Places::release_main() noexcept {
+  if (m_sets != nullptr && m_sets->main == std::this_thread::get_id())
+    hwloc_set_cpubind(topology(), m_sets->main_before.get(), HWLOC_CPUBIND_THREAD);
+}
+
+void Places::bind_worker(int number) const noexcept {
+  if (m_sets == nullptr) return;
+  std::size_t const place = (static_cast<std::size_t>(number) + 1) % m_sets->places.size();
+  hwloc_set_cpubind(topology(), m_sets->places[place].get(), HWLOC_CPUBIND_THREAD);
+}
+
+#else
+
+struct Places::Sets {};
+
+bool Places::can_bind() {
+  return false;
+}
+Places::Places(std::string_view wish, int /*threads_per_worker*/, std::string const& graph) {
+  if (wish != "none" && wish != "auto")
+    refuse(graph, wish, "but this Trellis was built without hwloc, and can only do with none");
+}
+Places::~Places() = default;
+void Places::bind_main() {}
+void Places::release_main() noexcept {}
+void Places::bind_worker(int /*number*/) const noexcept {}
+
+#endif
+
+}  // namespace trellis::Impl

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PLACES_HPP
+#define TRELLIS_IMPL_PLACES_HPP
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace trellis::Impl {
+
+/// Cores that the process may use: those that the main thread had at the start of the program.
+/// Later the OpenMP runtime may have bound that thread to one of them.
+[[nodiscard]] int cores_of_process();
+
+/// Where the threads of a graph run, as `TRELLIS_BIND` asks for. The main thread has the first
+/// place, workers have the next ones, and begin again at the first when there are no more: a main
+/// thread that submits or waits counts as a worker, so that many threads run at a time as there are
+/// workers. Guests are not bound: they are threads of the user's that only wait here.
+///
+/// Nothing is bound by default. Where every thread has a core of its own the kernel finds that out
+/// itself; where it has not (two graphs, several ranks on a node without masks, another program) a
+/// bound thread waits for its core while another core is idle. A launcher's mask is kept, as places
+/// are made of what the process may use. OpenMP's own binding (`OMP_PROC_BIND`) moves the threads of
+/// its pools within a parallel region; a pool of one thread stays on the worker's place.
+class Places {
+ public:
+  /// `wish`: "none", "auto" (the same at present), "core", or a list of processors such as "0,2-5".
+  /// Throws `Error` when that is none of these, cannot be had, or is outside of what the process
+  /// may use. `graph`: its name, for messages.
+  Places(std::string_view wish, int threads_per_worker, std::string const& graph);
+  Places(Places const&) = delete;
+  Places& operator=(Places const&) = delete;
+  ~Places();
+
+  /// Could there be places at all? Not without hwloc.
+  [[nodiscard]] static bool can_bind();
+
+  /// On the main thread, when its graph is made and when it ends: then it runs where it ran before.
+  void bind_main();
+  void release_main() noexcept;
+  /// On a worker. `number`: from 0.
+  void bind_worker(int number) const noexcept;
+
+ private:
+  struct Sets;
+  std::unique_ptr<Sets> m_sets;  ///< null: nothing is bound
+};
+
+}  // namespace trellis::Impl
+
+#endif
