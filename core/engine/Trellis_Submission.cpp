@@ -71,10 +71,12 @@ TaskHandle Submission::submit_after(TaskSpec&& spec, Frame* frame) {
 }
 
 TaskHandle Submission::submit_task(TaskSpec&& spec, Frame* frame) {
-  if (PlanRecording* const recording = PlanRecording::of(m_engine))
-    return recording->pass != nullptr
-               ? m_engine.passes().submit_in_pass(*recording, std::move(spec))
-               : m_engine.plans().submit_recorded(*recording, std::move(spec));
+  if (PlanRecording* const recording = PlanRecording::of(m_engine)) {
+    if (recording->pass == nullptr)
+      return m_engine.plans().submit_recorded(*recording, std::move(spec));
+    if (frame == nullptr) has_news();
+    return m_engine.passes().submit_in_pass(*recording, std::move(spec));
+  }
   return submit_now(std::move(spec), frame);
 }
 

@@ -83,6 +83,11 @@ inline void Waiting::let_go_what_is_held(Seat& seat) {
     if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
 }
 
+/// May the thread run tasks on top of the one that waits? Serial graphs have their own order.
+inline bool Waiting::may_run_above(Frame const& frame) const {
+  return !m_serial && frame.seat.number >= 0 && frame.what == Frame::What::runs;
+}
+
 /// Runs, on the stack of a task that waits, ready tasks without which the wait cannot end, as
 /// `needed` says, until it is `done`, or none is found. Returns whether it is done.
 ///
@@ -92,7 +97,7 @@ inline void Waiting::let_go_what_is_held(Seat& seat) {
 /// not without. So it is for any number of them on top of each other.
 template <class Needed, class Done>
 inline bool Waiting::run_needed(Frame& frame, Needed const& needed, Done const& done) {
-  if (m_serial || frame.seat.number < 0 || frame.what != Frame::What::runs) return done();
+  if (!may_run_above(frame)) return done();
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
   while (Task* const task = m_policy.pop_wanted(frame.seat.number, wanted).impl()) {
     if (Task* const next = m_engine.run_quietly(*task, frame.seat))
@@ -109,6 +114,7 @@ bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const
   // tasks, and may hold locks while it does.
   constexpr int times = 20;
   constexpr int between = 25;
+  if (!may_run_above(frame)) return done();
   for (int time = 0; time < times; ++time) {
     if (run_needed(frame, needed, done)) return true;
     for (int k = 0; k < between && !done(); ++k) cpu_relax();

@@ -73,6 +73,7 @@ class Waiting {
       owner = owner->id < whole.id && whole.id < PlanNode::recorded ? nullptr : whole_of(*owner);
     return owner != nullptr;
   }
+  [[nodiscard]] bool may_run_above(Frame const& frame) const;
   template <class Needed, class Done>
   bool run_needed(Frame& frame, Needed const& needed, Done const& done);
   template <class Needed, class Done>

@@ -106,7 +106,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
                                               "that are in no plan, can be named");
   Region& region = *plan.owner->inner;
   FoundEntries const found = m_engine.submission().find_entries(spec, region, m_last_recorded);
-  if (plan.tasks.size() == plan.tasks.capacity())  // nothing may throw once the task is made
+  if (plan.tasks.size() == plan.tasks.capacity())  // so that no task is made that nobody knows
     plan.tasks.reserve(std::max<std::size_t>(64, 2 * plan.tasks.size()));
   Task& task = make_recorded(spec, plan, plan.tasks.size());
   plan.tasks.push_back(&task);
@@ -191,8 +191,8 @@ class Room {
 }  // namespace
 
 /// Counts the references to the allocations of this task that its body has: as many as a copy of it
-/// adds. Others may make and drop references meanwhile, so it is counted until the same comes out
-/// twice; the smallest of a few results is not too large.
+/// adds. Others may make and drop references meanwhile, so it is counted until a result is the
+/// smallest so far once more, three times at most.
 void Plans::count_references(PlanState& plan, Task const& task,
                              std::span<AccessRequest const> requests, FoundEntries const& found) {
   constexpr int most = 3;
@@ -201,9 +201,8 @@ void Plans::count_references(PlanState& plan, Task const& task,
   for (std::size_t k = 0; k < requests.size(); ++k) {
     if (found.of[k] == nullptr || requests[k].ops->hold == nullptr) continue;
     Resource const& accessed = *found.of[k]->resource;
-    auto const [place, is_new] = plan.resources.try_emplace(accessed.begin);
-    HeldResource& resource = place->second;
-    if (is_new) {
+    HeldResource& resource = plan.resources[accessed.begin];
+    if (resource.hold == nullptr) {  // new, or known by Views alone that hold nothing
       resource.label = accessed.label;
       resource.hold = requests[k].ops->hold(requests[k].subject);
     }

@@ -3,8 +3,9 @@
 #include <threads/Trellis_Places.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <utility>
@@ -126,30 +127,65 @@ std::vector<Cpus> places_of_cores(int cores_each) {
   return places;
 }
 
-std::vector<Cpus> places_of_list(std::string_view list, std::string const& graph) {
-  Cpus listed;
-  if (hwloc_bitmap_list_sscanf(listed.get(), std::string(list).c_str()) != 0 || listed.count() <= 0)
-    refuse(graph, list, R"(but can do so with none, auto, core, or a list such as "0,2-5")");
-  if (!hwloc_bitmap_isincluded(listed.get(), allowed().get())) {
-    char text[256];
-    hwloc_bitmap_list_snprintf(text, sizeof text, allowed().get());
-    refuse(graph, list, "but the process may only use the processors " + std::string(text));
+/// The numbers of a list such as "0,2-5", in its order; nothing for one that is none.
+std::vector<unsigned> numbers_of(std::string_view list) {
+  constexpr unsigned too_many = 1U << 16;
+  std::vector<unsigned> numbers;
+  char const* at = list.data();
+  char const* const end = at + list.size();
+  for (bool is_more = true; is_more;) {
+    unsigned first = 0;
+    auto read = std::from_chars(at, end, first);
+    unsigned last = first;
+    if (read.ec == std::errc() && read.ptr != end && *read.ptr == '-')
+      read = std::from_chars(read.ptr + 1, end, last);
+    if (read.ec != std::errc() || last < first || last >= too_many) return {};
+    for (unsigned number = first; number <= last; ++number) numbers.push_back(number);
+    is_more = read.ptr != end;
+    if (is_more && *read.ptr != ',') return {};
+    at = read.ptr + 1;
   }
+  return numbers;
+}
+
+std::vector<Cpus> places_of_list(std::string_view list, std::string const& graph) {
+  std::vector<unsigned> const numbers = numbers_of(list);
+  if (numbers.empty())
+    refuse(graph, list, R"(but can do so with none, auto, core, or a list such as "0,2-5")");
+  Cpus const usable = allowed();
   std::vector<Cpus> places;
-  for (int cpu = hwloc_bitmap_first(listed.get()); cpu != -1;
-       cpu = hwloc_bitmap_next(listed.get(), cpu)) {
+  for (unsigned const number : numbers) {
+    if (!hwloc_bitmap_isset(usable.get(), number)) {
+      char text[256];
+      hwloc_bitmap_list_snprintf(text, sizeof text, usable.get());
+      refuse(graph, list, "but the process may only use the processors " + std::string(text));
+    }
     Cpus one;
-    hwloc_bitmap_only(one.get(), static_cast<unsigned>(cpu));
+    hwloc_bitmap_only(one.get(), number);
     places.push_back(std::move(one));
   }
   return places;
+}
+
+/// Of the calling thread: graphs that have bound it as their main thread, and where it ran before
+/// the first of them did. It is bound until the last one ends.
+struct Bound {
+  int graphs;
+  hwloc_bitmap_t before;
+};
+constinit thread_local Bound t_bound{};
+/// A thread that is made by a bound one is bound as that is, whatever graph it is for.
+std::atomic<bool> s_any_bound{false};
+
+void run_on(Cpus const& cpus) noexcept {
+  hwloc_set_cpubind(topology(), cpus.get(), HWLOC_CPUBIND_THREAD);
 }
 
 }  // namespace
 
 struct Places::Sets {
   std::vector<Cpus> places;
-  Cpus main_before;  ///< where the main thread ran
+  Cpus all;
   std::thread::id main;
 };
 
@@ -164,6 +200,7 @@ Places::Places(std::string_view wish, int threads_per_worker, std::string const&
       wish == "core" ? places_of_cores(threads_per_worker) : places_of_list(wish, graph);
   if (places.empty()) refuse(graph, wish, "but hwloc finds no processor that it may use");
   m_sets = std::make_unique<Sets>();
+  for (Cpus const& each : places) hwloc_bitmap_or(m_sets->all.get(), m_sets->all.get(), each.get());
   m_sets->places = std::move(places);
 }
 
@@ -171,21 +208,31 @@ Places::~Places() = default;
 
 void Places::bind_main() {
   if (m_sets == nullptr) return;
+  s_any_bound.store(true, std::memory_order_relaxed);
   m_sets->main = std::this_thread::get_id();
-  if (hwloc_get_cpubind(topology(), m_sets->main_before.get(), HWLOC_CPUBIND_THREAD) != 0)
-    m_sets->main_before = allowed();
-  hwloc_set_cpubind(topology(), m_sets->places.front().get(), HWLOC_CPUBIND_THREAD);
+  if (t_bound.graphs++ == 0) {
+    t_bound.before = hwloc_bitmap_alloc();
+    if (hwloc_get_cpubind(topology(), t_bound.before, HWLOC_CPUBIND_THREAD) != 0)
+      hwloc_bitmap_copy(t_bound.before, allowed().get());
+  }
+  run_on(m_sets->places.front());
 }
 
 void Places::release_main() noexcept {
-  if (m_sets != nullptr && m_sets->main == std::this_thread::get_id())
-    hwloc_set_cpubind(topology(), m_sets->main_before.get(), HWLOC_CPUBIND_THREAD);
+  if (m_sets == nullptr || m_sets->main != std::this_thread::get_id()) return;
+  m_sets->main = {};
+  if (--t_bound.graphs != 0) return;
+  hwloc_set_cpubind(topology(), t_bound.before, HWLOC_CPUBIND_THREAD);
+  hwloc_bitmap_free(std::exchange(t_bound.before, nullptr));
 }
 
 void Places::bind_worker(int number) const noexcept {
-  if (m_sets == nullptr) return;
-  std::size_t const place = (static_cast<std::size_t>(number) + 1) % m_sets->places.size();
-  hwloc_set_cpubind(topology(), m_sets->places[place].get(), HWLOC_CPUBIND_THREAD);
+  if (m_sets != nullptr) {
+    std::size_t const place = (static_cast<std::size_t>(number) + 1) % m_sets->places.size();
+    run_on(place != 0 ? m_sets->places[place] : m_sets->all);
+  } else if (s_any_bound.load(std::memory_order_relaxed)) {
+    run_on(allowed());
+  }
 }
 
 #else

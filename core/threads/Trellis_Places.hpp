@@ -13,9 +13,11 @@ namespace trellis::Impl {
 [[nodiscard]] int cores_of_process();
 
 /// Where the threads of a graph run, as `TRELLIS_BIND` asks for. The main thread has the first
-/// place, workers have the next ones, and begin again at the first when there are no more: a main
-/// thread that submits or waits counts as a worker, so that many threads run at a time as there are
-/// workers. Guests are not bound: they are threads of the user's that only wait here.
+/// place, workers have the next ones, and begin again when there are no more. A main thread that
+/// submits or waits counts as a worker, so that many threads run at a time as there are workers. One
+/// worker of them would share the main thread's place: it may run on any. Guests are not bound:
+/// they are threads of the user's that only wait here. (A thread that a bound one makes has that
+/// one's mask, as always.)
 ///
 /// Nothing is bound by default. Where every thread has a core of its own the kernel finds that out
 /// itself; where it has not (two graphs, several ranks on a node without masks, another program) a
@@ -35,7 +37,8 @@ class Places {
   /// Could there be places at all? Not without hwloc.
   [[nodiscard]] static bool can_bind();
 
-  /// On the main thread, when its graph is made and when it ends: then it runs where it ran before.
+  /// On the main thread, when its graph is made and when it ends. When the last graph that has
+  /// bound the thread ends, on this thread, it runs where it ran before the first one.
   void bind_main();
   void release_main() noexcept;
   /// On a worker. `number`: from 0.

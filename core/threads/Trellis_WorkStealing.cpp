@@ -118,8 +118,9 @@ class WorkStealing final : public SchedulingPolicy {
     constexpr std::size_t near = 16;
     if (ReadyTask const task = here.pop_wanted_front(wanted, near)) return task;
     int const seats = m_highest.load(std::memory_order_relaxed) + 1;
-    for (int k = 1; k < seats; ++k) {
+    for (int k = 0; k < seats; ++k) {
       TaskDeque& other = m_own[static_cast<std::size_t>((seat + k) % seats)];
+      if (&other == &here) continue;
       if (ReadyTask const task = other.pop_wanted_front(wanted, near)) return task;
     }
     return {};

@@ -4,7 +4,7 @@
 #include <threads/Trellis_Workers.hpp>
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 #include <utility>
 
 namespace trellis::Impl {
@@ -107,36 +107,38 @@ void Workers::wake(Seat& seat) {
 void Workers::wake_one() {
   std::lock_guard const lock(m_mutex);
   if (m_spare.load(std::memory_order_relaxed) <= 0 || m_stopping) return;
-  if (m_sleeping.empty()) try {
-      return start_thread(true);
-    } catch (std::system_error const&) {
-      return;  // the threads that are there run the task, at the latest one in wait()
-    }
+  if (m_sleeping.empty()) {
+    start_thread(true);
+    return;  // where none can be started the threads that are there run the task, at the latest
+             // one in wait()
+  }
   bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
   wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back());
 }
 
-/// Without a permit it sleeps at first. Throws what std::thread throws; then nothing has changed.
-void Workers::start_thread(bool with_permit) {
-  if (static_cast<int>(m_threads.size()) == m_permits + max_blocked) return;
-  std::thread& thread = m_threads.emplace_back();
+/// Without a permit it sleeps at first. False: none can be started.
+bool Workers::start_thread(bool with_permit) {
+  if (static_cast<int>(m_threads.size()) == m_permits + max_blocked) return false;
+  std::size_t const before = m_threads.size();
   try {
+    std::thread& thread = m_threads.emplace_back();
     if (m_seat_without_thread == nullptr)
-      m_seat_without_thread = &new_seat("worker " + std::to_string(m_threads.size() - 1));
+      m_seat_without_thread = &new_seat("worker " + std::to_string(before));
     Seat& seat = *m_seat_without_thread;
     seat.is_worker = true;
-    seat.has_permit = with_permit;  // it waits for the mutex before it looks
-    int const number = static_cast<int>(m_threads.size()) - 1;
-    thread =
-        std::thread([this, &seat, number, with_permit] { background(seat, number, with_permit); });
-  } catch (...) {
-    m_threads.pop_back();
-    throw;
+    seat.has_permit = with_permit;  // its thread waits for the mutex before it looks
+    thread = std::thread([this, &seat, number = static_cast<int>(before), with_permit] {
+      background(seat, number, with_permit);
+    });
+  } catch (std::exception const&) {  // no more threads, or no memory
+    m_threads.resize(before);
+    return false;
   }
   m_seat_without_thread = nullptr;
-  if (!with_permit) return;
+  if (!with_permit) return true;
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
+  return true;
 }
 
 void Workers::main_ready_added() {
@@ -230,11 +232,16 @@ void Workers::consider_lending() {
   auto const now = std::chrono::steady_clock::now();
   auto const last = m_last_submission.exchange(now, std::memory_order_relaxed);
   if (now - last > apart) return;
-  std::lock_guard const lock(m_mutex);
-  if (!m_lent.load(std::memory_order_relaxed)) lend();
+  {
+    std::lock_guard const lock(m_mutex);
+    if (!m_lent.load(std::memory_order_relaxed)) lend();
+    if (m_lent.load(std::memory_order_relaxed)) return;
+  }
+  if (m_source.has_ready(no_seat())) ready_added();
 }
 
 void Workers::lend() {
+  m_news.store(m_news.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   m_lent.store(true, std::memory_order_relaxed);
   m_lent_to = std::this_thread::get_id();
   add_permit(-1);
@@ -264,11 +271,8 @@ void Workers::post_watch() {
     if (seat->is_worker) return seat->wakeup.notify_one();
   // Nobody sleeps. If there are as many threads as permits, not counting the absent ones, one of
   // them has none, or will have none, and is going to sleep.
-  if (static_cast<int>(m_threads.size()) < m_permits + m_absent) try {
-      start_thread(false);
-    } catch (std::system_error const&) {
-      take_back();
-    }
+  if (static_cast<int>(m_threads.size()) < m_permits + m_absent && !start_thread(false))
+    take_back();
 }
 
 void Workers::look_after_submitter(Seat& seat, std::chrono::steady_clock::time_point now) {

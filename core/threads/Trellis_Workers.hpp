@@ -224,7 +224,7 @@ class Workers {
 
   // The mutex is held in all of these.
   Seat& new_seat(std::string name);
-  void start_thread(bool with_permit);
+  bool start_thread(bool with_permit);
   void doze(std::unique_lock<std::mutex>& lock, Seat& seat);
   void doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until);
   void lend();

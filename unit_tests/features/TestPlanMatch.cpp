@@ -129,6 +129,22 @@ TEST_F(PlanMatch, UnmanagedViewsAreNotCounted) {
   EXPECT_EQ(memory[4], 1);
 }
 
+TEST_F(PlanMatch, AnUnmanagedViewOfAnAllocationHidesNoManagedOne) {
+  using Unmanaged = Kokkos::View<double*, HostSpace, Kokkos::MemoryUnmanaged>;
+  TaskGraph graph;
+  View x("x", 10);
+  Unmanaged const alias(x.data(), x.size());
+  Plan const plan = graph.record([&] {
+    host_task("by alias", ResourcePolicy(graph, read_write(alias)), [alias] { alias(0) += 1; });
+    parallel_for("increment", ResourcePolicy(graph, 10, on<HostSpace>, read_write(x)),
+                 Increment{x});
+  });
+  EXPECT_EQ(error_of_replay(graph, plan), "no error");
+  EXPECT_EQ(x(0), 2);
+  x = View();
+  EXPECT_THAT(error_of_replay(graph, plan), HasSubstr("nobody but the plan holds"));
+}
+
 TEST_F(PlanMatch, WorksWhileOtherTasksHoldTheViews) {
   TaskGraph graph;
   for (int repetition = 0; repetition != 50; ++repetition) {
