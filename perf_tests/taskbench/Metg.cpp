@@ -62,12 +62,6 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   Sweep sweep;
   std::set<int> numbers{workers};
   for (Model const* const model : models) numbers.insert(model->workers());
-  // What bare threads reach just now: a shared machine is not equally fast all the time.
-  auto const peaks_now = [&](double seconds) {
-    std::map<int, double> peaks;
-    for (int const number : numbers) peaks[number] = bare_rate(parameters, number, seconds);
-    return peaks;
-  };
   for (int const number : numbers) {
     std::vector<double> bare;
     for (int i = 0; i != 3; ++i)
@@ -95,10 +89,8 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
     parameters.shape.steps =
         usable_steps(parameters, static_cast<std::int64_t>(tasks / parameters.shape.width));
     steps.push_back({parameters, running});
-    auto const peaks = peaks_now(options.seconds_per_run / 3);
     for (Result const& result : measure(running, parameters, 1, left_out))
-      sweep.curves[result.model->name()].points.push_back(
-          {result, 0, {result.seconds}, {peaks.at(result.model->workers())}});
+      sweep.curves[result.model->name()].points.push_back({result, 0, {result.seconds}});
     // What is that far down twice needs long runs and says nothing more. Once may be a disturbance.
     std::erase_if(running, [&](Model* model) {
       auto const curve = sweep.curves.find(model->name());
@@ -114,33 +106,25 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   // Whole sweeps are repeated, not points: what disturbs the machine for seconds then spoils one of
   // a point's runs, not all of them.
   for (int pass = 1; pass < options.repetitions; ++pass)
-    for (Step const& step : steps) {
-      auto const peaks = peaks_now(options.seconds_per_run / 3);
+    for (Step const& step : steps)
       for (Result const& result : measure(step.models, step.parameters, 1, left_out))
         for (Point& each : sweep.curves[result.model->name()].points)
-          if (each.result.parameters.iterations == step.parameters.iterations) {
+          if (each.result.parameters.iterations == step.parameters.iterations)
             each.seconds.push_back(result.seconds);
-            each.peaks.push_back(peaks.at(result.model->workers()));
-          }
-    }
-  double best = 1;
   for (auto& [name, curve] : sweep.curves)
     for (Point& each : curve.points) {
-      double const iterations = each.result.iterations_per_second() * each.result.seconds;
-      std::vector<double> efficiencies;
-      for (std::size_t k = 0; k != each.seconds.size(); ++k)
-        efficiencies.push_back(iterations / each.seconds[k] / each.peaks[k]);
-      each.efficiency = median(efficiencies);
-      best = std::max(best, each.efficiency);
       each.result.seconds = median(each.seconds);
       each.result.fastest = *std::min_element(each.seconds.begin(), each.seconds.end());
       each.result.slowest = *std::max_element(each.seconds.begin(), each.seconds.end());
       each.result.repetitions = static_cast<int>(each.seconds.size());
+      double& peak = sweep.peaks[each.result.model->workers()];
+      peak = std::max(peak, each.result.iterations_per_second());
     }
   for (auto& [name, curve] : sweep.curves) {
     std::vector<std::pair<double, double>> points;
     for (Point& each : curve.points) {
-      each.efficiency /= best;
+      each.efficiency =
+          each.result.iterations_per_second() / sweep.peaks[each.result.model->workers()];
       points.emplace_back(each.result.granularity_us(), each.efficiency);
     }
     curve.metg50_us = crossing(points, 0.5);

@@ -21,9 +21,8 @@ struct MetgOptions {
 
 struct Point {
   Result result;
-  double efficiency;            ///< rate / peak, the median of all repetitions
+  double efficiency;            ///< rate / peak
   std::vector<double> seconds;  ///< of each repetition
-  std::vector<double> peaks;    ///< iterations per second of bare threads just before each
 };
 
 struct Curve {
@@ -37,9 +36,8 @@ struct Sweep {
   std::map<std::string, Curve> curves;
 };
 
-/// Measures with fewer and fewer iterations. The peak is the rate of bare threads that run nothing
-/// but the kernel, measured before each point; where a model is faster at any point, the best one
-/// counts as 1.
+/// Measures with fewer and fewer iterations. The peak is the best rate of any model with as many
+/// workers at any point, or of bare threads that run nothing but the kernel, whichever is higher.
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out);
 
