@@ -11,8 +11,8 @@
 
 namespace trellis::Impl {
 
-/// A task whose body the calling thread runs, or launches on a device, or destroys. Frames nest when
-/// a thread that waits in one graph runs tasks of another.
+/// A task whose body the calling thread runs, launches on a device, or destroys. Frames nest when a
+/// thread that waits in one graph runs tasks of another.
 struct Frame {
   enum class What { runs, launches, destroys };
   Frame(Engine& in_engine, Seat& on_seat, Task& its_task, What does = What::runs)

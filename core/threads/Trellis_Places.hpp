@@ -14,16 +14,16 @@ namespace trellis::Impl {
 
 /// Where the threads of a graph run, as `TRELLIS_BIND` asks for. The main thread has the first
 /// place, workers have the next ones, and begin again when there are no more. A main thread that
-/// submits or waits counts as a worker, so that many threads run at a time as there are workers. One
-/// worker of them would share the main thread's place: it may run on any. Guests are not bound:
+/// submits or waits counts as a worker, so that as many threads run at a time as there are workers.
+/// One worker of them would share the main thread's place: it may run on any. Guests are not bound:
 /// they are threads of the user's that only wait here. (A thread that a bound one makes has that
 /// one's mask, as always.)
 ///
 /// Nothing is bound by default. Where every thread has a core of its own the kernel finds that out
 /// itself; where it has not (two graphs, several ranks on a node without masks, another program) a
 /// bound thread waits for its core while another core is idle. A launcher's mask is kept, as places
-/// are made of what the process may use. OpenMP's own binding (`OMP_PROC_BIND`) moves the threads of
-/// its pools within a parallel region; a pool of one thread stays on the worker's place.
+/// are made of what the process may use. OpenMP's own binding (`OMP_PROC_BIND`) moves the threads
+/// of its pools within a parallel region; a pool of one thread stays on the worker's place.
 class Places {
  public:
   /// `wish`: "none", "auto" (the same at present), "core", or a list of processors such as "0,2-5".
