@@ -31,8 +31,8 @@ Engine::Engine(TaskGraphOptions const& options)
       m_destructors(*this, m_lock, m_slab, m_workers, m_serial),
       m_device_tasks(*this, m_options, m_exclusion, m_failures, m_events.recorder(), m_destructors,
                      m_workers),
-      m_plans(*this, m_lock, m_slab, m_failures, m_exclusion, m_submission.rules(),
-              m_device_tasks.streams(), m_workers, m_events.recorder()),
+      m_plans(*this, m_lock, m_slab, m_failures, m_submission.rules(), m_device_tasks.streams(),
+              m_workers, m_events.recorder()),
       m_graphs(*this, m_lock, m_slab, m_failures, m_device_tasks.streams(), m_workers),
       m_passes(*this, m_lock, m_submission.root(), m_slab, m_failures, m_submission.rules(),
                m_device_tasks.streams(), m_events.recorder()),
@@ -297,7 +297,7 @@ Task* Engine::complete_part(Task& task, Seat& seat, TaskState state, int row) {
   Region* region = task.region;
   if (task.failure != nullptr) inherit(*region->owner, task.failure);
   Task* next = complete_one(task, seat, state, row);
-  while (region != nullptr && region->open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+  while (region != nullptr && region->open.part_over(Parts::runs_body(Frame::top, *region))) {
     Task& whole = *region->owner;
     TaskState const body = region->owner_state;
     int const owner_row = region->owner_row;
@@ -340,18 +340,14 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split &&
                           (task.runs_on_device() || Frame::top == nullptr);
   if (!keeps_body) m_destructors.destroy_body(task, seat);  // before the successors go on
-  std::vector<Task*>& ready = seat.ready;
-  ready.clear();
-  task.state.store(state, std::memory_order_relaxed);
-  m_events.changed(task, state, row);
-  if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split.load(std::memory_order_acquire)) m_parts.close_region(task, seat);
+  run_over(task, seat, state, row);
 
   task.lock.lock();
   task.live_id.store(0, std::memory_order_release);
   bool const has_waiter = task.has_waiter;
   task.lock.unlock();
 
+  std::vector<Task*>& ready = seat.ready;
   std::size_t const granted = ready.size();  // these have been made ready before
   task.for_each_successor([&](Task* successor) { trigger(*successor, failure, ready); });
   Task* next = nullptr;

@@ -137,6 +137,9 @@ class Engine final : private TaskSource {
   }
   void run(Task* task, Seat& seat, Condition stop) override;
   Task* run_quietly(Task& task, Seat& seat);
+  /// The one completion. Each kind of region tells who has to know of a failure, then `run_over`,
+  /// then lets the successors go on by `trigger` and `hand_over`, and does what the kind is for:
+  /// gives the task back; counts the owner down; or sets the task up for its next round.
   Task* complete(Task& task, Seat& seat, TaskState state, int row) {
     switch (task.region_kind) {
       case RegionKind::graph:
@@ -147,6 +150,15 @@ class Engine final : private TaskSource {
         return m_plans.complete_run(task, seat, state, row);
     }
     return nullptr;
+  }
+  /// What every run ends with before its successors go on. `seat.ready` then has the tasks that
+  /// have waited for its exclusive areas.
+  void run_over(Task& task, Seat& seat, TaskState state, int row) {
+    seat.ready.clear();
+    task.state.store(state, std::memory_order_relaxed);
+    m_events.changed(task, state, row);
+    if (task.exclusive) m_exclusion.release(task, seat.ready);
+    if (task.is_split.load(std::memory_order_acquire)) m_parts.close_region(task, seat);
   }
   /// In a handler: of what the task has thrown.
   FailurePtr current_failure(Task const& task, std::string const& remark = {});

@@ -90,6 +90,10 @@ inline Task& Parts::require_live(TaskHandle const& self, char const* what) const
   return *self.task;
 }
 
+inline bool Parts::runs_body(Frame const* frame, Region const& region) {
+  return frame != nullptr && &frame->task == region.owner && frame->what == Frame::What::runs;
+}
+
 /// The seat whose counts, cells and ids serve a part that the calling thread submits. Null: those
 /// of the graph do, under its lock.
 inline Seat* Parts::seat_for_parts(Frame const* frame) const {

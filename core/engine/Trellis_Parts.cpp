@@ -146,7 +146,7 @@ Task* Parts::body_over(Task& owner, Seat& seat, TaskState state) {
   region.owner_state = state;
   region.owner_row = seat.number;
   if (m_recorder && state != TaskState::cancelled) m_recorder->returned(owner);
-  if (region.open.fetch_sub(1, std::memory_order_acq_rel) != 1) return nullptr;
+  if (!region.open.body_over()) return nullptr;
   if (state == TaskState::done && owner.failure != nullptr) state = TaskState::failed;
   return m_engine.complete(owner, seat, state, seat.number);
 }

@@ -55,8 +55,9 @@ class Parts {
   Region& open_region(Task& owner, Seat* seat) {
     return owner.inner != nullptr ? *owner.inner : make_region(owner, seat);
   }
-  void add_part(Region& region, Task& part) {
-    region.open.fetch_add(1, std::memory_order_relaxed);
+  /// `frame`: in which the calling thread submits it, or null.
+  void add_part(Region& region, Task& part, Frame const* frame) {
+    region.open.add(runs_body(frame, region));
     if (region.parts.size() == region.parts.capacity()) make_room_for_part(region);
     region.parts.push_back({&part, part.id});
   }
@@ -70,6 +71,8 @@ class Parts {
   void check_explicit(TaskSpec const& spec);
 
   // A task that has been split.
+  /// Is this the frame of the body that was split into the parts of the region?
+  [[nodiscard]] static bool runs_body(Frame const* frame, Region const& region);
   [[nodiscard]] std::unique_ptr<Region> take_region();
   void close_region(Task& owner, Seat& seat);
   void start_parts(Task& owner, Seat& seat);

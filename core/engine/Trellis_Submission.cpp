@@ -119,7 +119,7 @@ TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
   Region& region =
       m_engine.parts().open_region(m_engine.parts().require_live(spec.parent, "gets a part"), seat);
   Admitted admitted = admit(spec, region, frame, seat);
-  m_engine.parts().add_part(region, *admitted.task);
+  m_engine.parts().add_part(region, *admitted.task, frame);
   if (region.waits_for_owner) --admitted.rest;
   return admitted;
 } catch (Parts::NotWithin const& wrong) {

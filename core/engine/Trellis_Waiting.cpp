@@ -286,9 +286,7 @@ void Waiting::wait_for_parts(TaskHandle const& self, Frame* frame) {
   if (!task.is_split.load(std::memory_order_acquire)) return;
   Region* const region = task.inner.get();  // lives as long as the task
   let_go_what_is_held(frame->seat);
-  auto const all_done = [&] {
-    return region->open.load(std::memory_order_acquire) == 1;
-  };  // but for the body
+  auto const all_done = [&] { return region->open.is_only_body(); };
   LiveAccess const whole{&task, task.id};
   auto const is_part = [&](Task const& each) { return is_within(each, whole); };
   if (!run_needed(*frame, is_part, all_done)) run_needed_for_long(*frame, is_part, all_done);

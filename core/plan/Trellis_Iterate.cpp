@@ -194,8 +194,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   }
   region->waits_for_owner = true;
   region->is_planned = true;
-  if (!as_graph)
-    region->open.store(static_cast<std::uint32_t>(parts.size()) + 1, std::memory_order_relaxed);
+  if (!as_graph) region->open.renew(static_cast<std::uint32_t>(parts.size()));
   region->parts.reserve(as_graph ? parts.size() : plan->roots().size());
 
   Frame* const frame = Frame::of(m_engine);

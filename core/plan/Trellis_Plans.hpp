@@ -23,7 +23,6 @@ struct AccessRequest;
 class AsyncStreams;
 class Engine;
 struct FoundEntries;
-class Exclusion;
 class FailureLog;
 struct PlanRecording;
 class Recorder;
@@ -39,13 +38,12 @@ class Workers;
 class Plans {
  public:
   Plans(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
-        Exclusion& exclusion, std::deque<TagRule> const& rules, AsyncStreams& streams,
-        Workers& workers, Recorder* recorder)
+        std::deque<TagRule> const& rules, AsyncStreams& streams, Workers& workers,
+        Recorder* recorder)
       : m_engine(engine),
         m_submission(submission),
         m_slab(slab),
         m_failures(failures),
-        m_exclusion(exclusion),
         m_rules(rules),
         m_streams(streams),
         m_workers(workers),
@@ -96,7 +94,6 @@ class Plans {
   SubmissionLock& m_submission;
   TaskSlab& m_slab;
   FailureLog& m_failures;
-  Exclusion& m_exclusion;
   std::deque<TagRule> const& m_rules;
   AsyncStreams& m_streams;
   Workers& m_workers;

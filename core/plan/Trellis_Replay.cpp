@@ -194,15 +194,11 @@ Task* Plans::start_rounds(PlanState& plan, Seat& seat) {
 Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   PlanNode& node = task.node;
   PlanState& plan = *node.plan;
-  std::vector<Task*>& ready = seat.ready;
-  ready.clear();
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) note_failed_run(task, state, failure);
-  task.state.store(state, std::memory_order_relaxed);
-  m_engine.events().changed(task, state, row);
-  if (task.exclusive) m_exclusion.release(task, ready);
-  if (task.is_split.load(std::memory_order_acquire)) m_engine.parts().close_region(task, seat);
+  m_engine.run_over(task, seat, state, row);
   task.launched = false;
+  std::vector<Task*>& ready = seat.ready;
   std::size_t const granted = ready.size();
 
   bool const last = node.round + 1 == plan.rounds_at_once;

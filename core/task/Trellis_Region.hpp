@@ -17,6 +17,53 @@
 
 namespace trellis::Impl {
 
+/// Counts what has to be over before a task is that was split: its body and its parts.
+///
+/// INVARIANT. The sum of the two counts is `body` while the body runs, and one more for each
+/// unfinished part. `m_own` belongs to the thread that runs the body, which counts there what it
+/// submits, and what it runs above the body while that waits: where nobody else takes part, nothing
+/// is counted with locked instructions. A part is added while the body or another part is
+/// unfinished, so before the sum can be 0. As there are less than `body` parts, `m_others` is not 0
+/// before the end of the body joins the two counts there. All decrements of it are
+/// acquire-release, and the body's thread reads it with acquire order: whoever finds that nothing
+/// is left happens after the body and all parts, and completes the task.
+class OpenParts {
+ public:
+  /// As it was when it was made; `parts` that nobody has begun to run.
+  void renew(std::uint32_t parts = 0) {
+    m_others.store(body + parts, std::memory_order_relaxed);
+    m_own = 0;
+  }
+  void add(bool on_thread_of_body) {
+    if (on_thread_of_body)
+      ++m_own;
+    else
+      m_others.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// True: nothing is left.
+  [[nodiscard]] bool part_over(bool on_thread_of_body) {
+    if (!on_thread_of_body) return m_others.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    --m_own;
+    return false;
+  }
+  /// True: nothing is left.
+  [[nodiscard]] bool body_over() {
+    if (is_only_body()) return true;
+    std::uint32_t const all = body - m_own;
+    m_own = 0;
+    return m_others.fetch_sub(all, std::memory_order_acq_rel) == all;
+  }
+  /// Asked by the thread that runs the body, or has run it.
+  [[nodiscard]] bool is_only_body() const {
+    return m_others.load(std::memory_order_acquire) + m_own == body;
+  }
+
+ private:
+  static constexpr std::uint32_t body = std::uint32_t{1} << 30;
+  std::atomic<std::uint32_t> m_others{body};
+  std::uint32_t m_own = 0;  ///< may be "negative": others have submitted what is run here
+};
+
 /// Tasks that are ordered among themselves: those of a graph, the parts that one task was split
 /// into, or those that a plan runs in rounds. Tasks of two regions have no edges by access: what
 /// the parts of a task touch lies within what the task declared, so the edges of the task itself
@@ -27,11 +74,7 @@ namespace trellis::Impl {
 /// that in addition. `kind` and `owner` are set before there are tasks. Of two locks that one
 /// thread holds, that of the inner region is taken first, and that of the graph last.
 ///
-/// INVARIANT (parts). `open` counts the body of the owner and its unfinished parts. It starts at 1,
-/// for the body; a part adds 1 under the lock while the body runs (or a part of it does), so before
-/// the count can reach 0. All decrements are acquire-release: the thread that brings it to 0
-/// happens after the body and all parts, and completes the owner. Only then the region is given
-/// back, under the lock.
+/// A region of parts is given back, under the lock, when its owner is complete.
 struct Region {
   Region(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
       : table(tasks, failures, keep_all) {}
@@ -53,7 +96,7 @@ struct Region {
   // Of a task's parts only.
   std::vector<LiveAccess> parts;  ///< may hold some that are done
   std::vector<Area> local;        ///< what the owner made itself, and its parts may use freely
-  std::atomic<std::uint32_t> open{1};
+  OpenParts open;
   bool is_planned = false;       ///< the parts' order is that of a pass before, see Pass
   bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
   TaskState owner_state = TaskState::done;  ///< how the owner's body ended
@@ -77,7 +120,7 @@ struct Region {
     classes.clear();
     parts.clear();
     local.clear();
-    open.store(1, std::memory_order_relaxed);
+    open.renew();
     is_planned = waits_for_owner = false;
     owner_state = TaskState::done;
     owner_row = -1;

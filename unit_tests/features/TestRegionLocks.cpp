@@ -145,6 +145,63 @@ TEST_F(RegionLocks, SeveralThreadsOfABodySubmitParts) {
   EXPECT_EQ(all[0], repetitions * threads * each);
 }
 
+// Parts are counted apart by the thread of the body and by all others, see OpenParts.
+TEST_F(RegionLocks, ATaskEndsAfterAllItsPartsWhoeverSubmitsAndRunsThem) {
+  constexpr int rounds = sanitized ? 200 : 2000;
+  for (int workers : {1, 2, 4}) {
+    TaskGraph graph(with_workers(workers));
+    Block sum("sum");
+    std::mt19937 random(7);
+    for (int round = 0; round < rounds; ++round) {
+      auto const seed = static_cast<std::uint32_t>(random());
+      int expected = 0;
+      std::atomic<int> done{0};
+      auto const leaf = [&done] { ++done; };
+      task(graph, "owner", {writes(sum)}, [&, seed] {
+        Impl::TaskHandle const owner = self();
+        std::mt19937 choice(seed);
+        std::vector<Future<void>> own;
+        std::thread other;
+        if (choice() % 16 == 0) {
+          other = std::thread([&] {
+            for (int k = 0; k < 3; ++k) part_of(owner, "of a thread", {}, leaf);
+          });
+          expected += 3;
+        }
+        for (int k = static_cast<int>(choice() % 6); k > 0; --k) switch (choice() % 4) {
+            case 0:  // one that gives its owner another one
+              own.push_back(part("part", {}, [&, owner] {
+                part_of(owner, "of a part", {}, leaf);
+                ++done;
+              }));
+              expected += 2;
+              break;
+            case 1:
+              own.push_back(part("split", {}, [&] {
+                part("inner", {}, leaf);
+                part("inner", {}, leaf).wait();
+                ++done;
+              }));
+              expected += 3;
+              break;
+            case 2:
+              if (!own.empty()) own[choice() % own.size()].wait();
+              break;
+            default:
+              own.push_back(part("leaf", {}, leaf));
+              ++expected;
+          }
+        if (other.joinable()) other.join();
+        if (choice() % 3 == 0) {
+          wait_for_parts();
+          EXPECT_EQ(done, expected);
+        }
+      });
+      task(graph, "next", {reads(sum)}, [&] { EXPECT_EQ(done, expected); }).wait();
+    }
+  }
+}
+
 TEST_F(RegionLocks, WaitsAcrossRegions) {
   constexpr std::size_t count = 50;
   for (int round = 0; round < repetitions; ++round) {
