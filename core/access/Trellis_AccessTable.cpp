@@ -18,15 +18,15 @@ std::string name_of(AccessRequest const& request) {
 AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
   if (m_entries.size() >= m_collect_at && !m_keep_all) {
     // A program that sweeps over N areas comes back to each after about N tasks: what is much older
-    // is gone. Where each task brings an area of its own nothing ever looks old that way, so those
-    // that nobody came back to have a fixed time. Who comes back later than that, and does so
-    // regularly, is remembered.
+    // is gone. Where each task brings an area of its own nothing ever looks old that way, so for
+    // those that nobody came back to there is another measure.
     TaskId const oldest = oldest_live_task(submitted);
     auto const older_than = [&](TaskId age) {
       return std::min(oldest, submitted > age ? submitted - age : 0);
     };
+    m_patience.adapt();
     TaskId const sweep = 4 * m_entries.size();
-    forget(older_than(sweep), older_than(std::min<TaskId>(sweep, 2048)));
+    forget(older_than(sweep), older_than(std::min(sweep, m_patience.tasks())));
     m_collect_at = std::max<std::size_t>(1024, 2 * m_entries.size());
   }
 
@@ -35,7 +35,7 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   entry.area = request.area;
   entry.hash = hash;
   entry.last_used = submitted + 1;
-  remember(entry);
+  m_patience.met(hash);
   entry.resource = &resource_for(request, submitted);
   entry.resource->index.for_each_candidate(entry.area, [&](void* item) {
     AreaEntry& other = *static_cast<AreaEntry*>(item);
@@ -65,28 +65,6 @@ void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId
     break;
   }
   entry.resource = &resource_for(request, self - 1);
-}
-
-/// Each hash has one place, which the next one takes.
-void AccessTable::note_forgotten(AreaEntry const& entry) {
-  if (m_forgotten.empty()) m_forgotten.resize(forgotten_size);
-  m_forgotten[entry.hash % forgotten_size] = {static_cast<std::uint32_t>(entry.hash >> 32),
-                                              static_cast<std::uint32_t>(entry.last_used),
-                                              entry.distance};
-}
-
-/// A new entry for an area that was met before. A program that sweeps over its areas comes back to
-/// each after the same number of tasks, time and again; an allocation that happens to be where
-/// another one was does not.
-void AccessTable::remember(AreaEntry& entry) const {
-  if (m_forgotten.empty()) return;
-  Forgotten const& before = m_forgotten[entry.hash % forgotten_size];
-  if (before.hash != static_cast<std::uint32_t>(entry.hash >> 32)) return;
-  entry.distance = static_cast<std::uint32_t>(entry.last_used) - before.when;
-  std::uint32_t const difference = entry.distance > before.distance
-                                       ? entry.distance - before.distance
-                                       : before.distance - entry.distance;
-  entry.reused = before.distance != 0 && difference <= before.distance / 64;
 }
 
 void AccessTable::put_into_bucket(AreaEntry& entry) {
@@ -194,7 +172,7 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
     for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry);
     entry->resource->index.erase(entry->area, entry);
     touched.push_back(entry->resource);
-    note_forgotten(*entry);
+    m_patience.forgot(entry->hash);
     entry->resource = nullptr;
   }
   auto const unique = [](auto& pointers) {

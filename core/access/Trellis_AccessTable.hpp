@@ -8,6 +8,7 @@
 #include <access/Trellis_AccessRequest.hpp>
 #include <access/Trellis_AnyState.hpp>
 #include <access/Trellis_AreaIndex.hpp>
+#include <access/Trellis_Patience.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
@@ -67,7 +68,7 @@ struct AreaEntry {
   std::vector<LiveAccess> current;
   std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   Mode mode = Mode::none;        ///< of `current`
-  bool reused = false;           ///< has been used by more than one task, or comes back regularly
+  bool reused = false;           ///< has been used by more than one task
   std::vector<LiveAccess> previous;
   struct Overlap {
     AreaEntry* entry;
@@ -76,8 +77,6 @@ struct AreaEntry {
   std::vector<Overlap> overlaps;  ///< every other entry whose area shares a byte with this one
   Area area;
   Resource* resource = nullptr;
-  std::uint32_t distance =
-      0;  ///< tasks between the last use of a forgotten entry of this area and this one
 
   struct Loose {
     LiveAccess who;
@@ -168,7 +167,7 @@ class AccessTable {
   }
   /// No area has been accessed.
   [[nodiscard]] bool empty() const { return m_entries.empty(); }
-  [[nodiscard]] bool is_small() const { return m_buckets.size() <= 256 && m_forgotten.empty(); }
+  [[nodiscard]] bool is_small() const { return m_buckets.size() <= 256 && m_patience.is_new(); }
   /// As it was when it was made. Requires that all tasks are done.
   void clear() {
     if (!m_entries.empty()) forget_all();
@@ -216,8 +215,6 @@ class AccessTable {
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
   void put_into_bucket(AreaEntry& entry);
-  void note_forgotten(AreaEntry const& entry);
-  void remember(AreaEntry& entry) const;
   /// Forgets the entries last used before `before`, and of those that were used only once the ones
   /// from before `before_once`; then resources that have none left.
   void forget(TaskId before, TaskId before_once);
@@ -237,14 +234,8 @@ class AccessTable {
   /// open addressing; the size is a power of two, at most half full
   std::vector<AreaEntry*> m_buckets;
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
-  struct Forgotten {
-    std::uint32_t hash;      ///< a part of it
-    std::uint32_t when;      ///< the last use: a task's id, without the higher bits
-    std::uint32_t distance;  ///< as in AreaEntry
-  };
-  static constexpr std::size_t forgotten_size = std::size_t{1} << 17;
-  std::vector<Forgotten> m_forgotten;  ///< areas that were forgotten; 1.5 MB once there are some
-  std::size_t m_collect_at = 1024;     ///< entries
+  Patience m_patience;
+  std::size_t m_collect_at = 1024;  ///< entries
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
 };
 
