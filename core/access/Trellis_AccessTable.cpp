@@ -35,7 +35,7 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   entry.area = request.area;
   entry.hash = hash;
   entry.last_used = submitted + 1;
-  m_patience.met(hash);
+  m_patience.met(hash, entry.last_used);
   entry.resource = &resource_for(request, submitted);
   entry.resource->index.for_each_candidate(entry.area, [&](void* item) {
     AreaEntry& other = *static_cast<AreaEntry*>(item);
@@ -172,7 +172,7 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
     for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry);
     entry->resource->index.erase(entry->area, entry);
     touched.push_back(entry->resource);
-    m_patience.forgot(entry->hash);
+    m_patience.forgot(entry->hash, entry->last_used);
     entry->resource = nullptr;
   }
   auto const unique = [](auto& pointers) {
@@ -182,8 +182,8 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
   unique(neighbours);
   unique(touched);
   for (AreaEntry* entry : neighbours)
-    std::erase_if(entry->overlaps,
-                  [](auto const& overlap) { return overlap.entry->resource == nullptr; });
+    entry->overlaps.erase_if(
+        [](auto const& overlap) { return overlap.entry->resource == nullptr; });
   for (Resource* resource : touched) {
     std::erase_if(resource->entries,
                   [](AreaEntry const* entry) { return entry->resource == nullptr; });
@@ -301,12 +301,12 @@ void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& r
 
 void AccessTable::take_out(AreaEntry& entry, TaskId id) {
   m_any_loose = true;
-  for (std::vector<LiveAccess>* group : {&entry.current, &entry.previous}) {
+  for (SmallVector<LiveAccess, 1>* group : {&entry.current, &entry.previous}) {
     if (m_keep_all) {  // what comes later is still behind what was there before the task
       for (LiveAccess& access : *group)
         if (access.id == id) access.task = nullptr;
     } else {
-      std::erase_if(*group, [&](LiveAccess const& access) { return access.id == id; });
+      group->erase_if([&](LiveAccess const& access) { return access.id == id; });
     }
   }
   if (m_keep_all) {
@@ -317,10 +317,10 @@ void AccessTable::take_out(AreaEntry& entry, TaskId id) {
   }
 }
 
-void AccessTable::compact(std::vector<LiveAccess>& group) const {
+void AccessTable::compact(SmallVector<LiveAccess, 1>& group) const {
   if (m_keep_all) return;
   bool failed_kept = false;
-  std::erase_if(group, [&](LiveAccess const& access) {
+  group.erase_if([&](LiveAccess const& access) {
     if (access.task->live_id.load(std::memory_order_acquire) == access.id) return false;
     if (failed_kept || m_failures.poisons(access.id) == nullptr) return true;
     failed_kept = true;

@@ -9,6 +9,7 @@
 #include <access/Trellis_AnyState.hpp>
 #include <access/Trellis_AreaIndex.hpp>
 #include <access/Trellis_Patience.hpp>
+#include <access/Trellis_SmallVector.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
@@ -60,23 +61,28 @@ struct LiveAccess {
 ///
 /// That does not hold for states of the user's, nor for a task that has demoted its accesses: those
 /// are `loose`, and compared with each new access one by one.
-struct AreaEntry {
-  // What every access reads comes first, up to the start of `area`, which is all that most areas
-  // have.
+struct alignas(64) AreaEntry {
+  // First line: what is asked of an area that overlaps one that is accessed.
   std::uint64_t hash = 0;
   TaskId last_used = 0;
-  std::vector<LiveAccess> current;
+  Resource* resource = nullptr;
   std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   Mode mode = Mode::none;        ///< of `current`
   bool reused = false;           ///< has been used by more than one task
-  std::vector<LiveAccess> previous;
+  SmallVector<LiveAccess, 1> current;
+
+  // Second line.
   struct Overlap {
     AreaEntry* entry;
     bool covered;  ///< by this entry's area
   };
-  std::vector<Overlap> overlaps;  ///< every other entry whose area shares a byte with this one
-  Area area;
-  Resource* resource = nullptr;
+  SmallVector<Overlap, 3> overlaps;  ///< every other entry whose area shares a byte with this one
+
+  // Third line; then a fourth one, which is all that most areas have.
+  SmallVector<LiveAccess, 1> previous;
+  struct Loose;
+  std::vector<Loose> loose;
+  alignas(64) Area area;
 
   struct Loose {
     LiveAccess who;
@@ -87,7 +93,6 @@ struct AreaEntry {
     TaskId behind = 0;
     [[nodiscard]] Manner manner() const { return {mode, state.get()}; }
   };
-  std::vector<Loose> loose;
 };
 
 /// Derives dependencies from accesses. Used by one thread at a time, under the lock of its region.
@@ -128,6 +133,7 @@ class AccessTable {
     AreaEntry const* const entry = m_buckets[hash & (m_buckets.size() - 1)];
     if (entry == nullptr) return;
     prefetch_to_write(entry);
+    prefetch_to_read(&entry->overlaps);
     prefetch_to_read(&entry->area);
   }
 
@@ -180,7 +186,7 @@ class AccessTable {
 
  private:
   template <class OrderAfter>
-  void visit(std::vector<LiveAccess>& group, TaskId self, OrderAfter&& order_after) const;
+  void visit(SmallVector<LiveAccess, 1>& group, TaskId self, OrderAfter&& order_after) const;
   template <class OrderAfter>
   void enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
   template <class OrderAfter>
@@ -207,7 +213,7 @@ class AccessTable {
   /// Done, and nobody need ever hear of it again.
   [[nodiscard]] bool is_gone(LiveAccess const& access) const;
   /// Drops members that are done. Of those that failed one is kept: it stands for all.
-  void compact(std::vector<LiveAccess>& group) const;
+  void compact(SmallVector<LiveAccess, 1>& group) const;
 
   void forget_all();
   AreaEntry& make(AccessRequest const& request, std::uint64_t hash, TaskId submitted);
@@ -243,12 +249,12 @@ class AccessTable {
 
 // By id, not by address: a member may be a finished task whose memory the new one has now.
 template <class OrderAfter>
-void AccessTable::visit(std::vector<LiveAccess>& group, TaskId self,
+void AccessTable::visit(SmallVector<LiveAccess, 1>& group, TaskId self,
                         OrderAfter&& order_after) const {
   std::size_t kept = 0;
   for (LiveAccess const access : group)
     if (access.id == self || order_after(access) || m_keep_all) group[kept++] = access;
-  group.resize(kept);
+  group.shrink(kept);
 }
 
 template <class OrderAfter>
@@ -288,11 +294,14 @@ void AccessTable::enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId i
   if (mode == entry.mode && !writes) {
     if (entry.current.size() == entry.current.capacity()) compact(entry.current);
   } else {
-    std::swap(entry.previous, entry.current);
-    entry.current.clear();
+    if (writes) {  // no access joins a write, so nobody will ask
+      entry.previous.clear();
+      entry.current.clear();
+    } else {
+      entry.previous.take(entry.current);
+    }
     entry.mode = mode;
     ++entry.generation;
-    if (writes) entry.previous.clear();  // no access joins a write, so nobody will ask
   }
   entry.current.push_back({&task, id});
 }

@@ -209,6 +209,7 @@ FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, Task
     // that runs it.
     if (!entry.current.empty() && MatrixAccess<IOMatrix>(request.mode).is_dependent_of(entry.mode))
       prefetch_to_write(entry.current.back().task);
+    for (AreaEntry::Overlap const& overlap : entry.overlaps) prefetch_to_write(overlap.entry);
     if (request.mode == Mode::exclusive || request.state != nullptr) found.is_special = true;
   }
   if (found.is_special)
