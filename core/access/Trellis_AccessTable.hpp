@@ -82,6 +82,7 @@ struct alignas(64) AreaEntry {
   SmallVector<LiveAccess, 1> previous;
   struct Loose;
   std::vector<Loose> loose;
+  std::uint32_t recorded = 0;  ///< the recorder's
   alignas(64) Area area;
 
   struct Loose {

@@ -5,106 +5,174 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <tuple>
 #include <utility>
 
 namespace trellis::Impl {
 
-std::vector<AccessRecord> Recorder::accesses_of(Task const& task) {
-  std::vector<AccessRecord> records;
+std::uint32_t Recorder::place_of(AreaEntry& entry) {
+  Resource const& resource = *entry.resource;
+  if (entry.recorded != 0) {
+    Place const& known = m_places[entry.recorded - 1];
+    if (known.begin == resource.begin && known.end == resource.end &&
+        known.resource == resource.label)
+      return entry.recorded - 1;
+  }
+  Area const& area = entry.area;
+  bool const whole =
+      area.begin() == resource.begin && area.end() == resource.end && area.rank() == 0;
+  m_places.push_back({resource.label, resource.begin, resource.end,
+                      whole ? "whole" : trellis::to_string(area, resource.begin)});
+  entry.recorded = static_cast<std::uint32_t>(m_places.size());
+  return entry.recorded - 1;
+}
+
+std::vector<std::string> Recorder::states_of(Task const& task) {
+  std::vector<std::string> texts;
+  if (task.has_extras)
+    for (StatePtr const& state : task.extras->states) texts.push_back(state->text());
+  return texts;
+}
+
+void Recorder::add_accesses(Task const& task, std::vector<std::string>&& states) {
+  auto const first_state = static_cast<std::uint32_t>(m_states.size());
+  for (std::string& text : states) m_states.push_back(std::move(text));
   task.for_each_access([&](TaskAccess const& access) {
-    Resource const& resource = *access.entry->resource;
-    Area const& area = access.entry->area;
-    bool const whole =
-        area.begin() == resource.begin && area.end() == resource.end && area.rank() == 0;
-    records.push_back({resource.label, task.manner(access).text(),
-                       whole ? "whole" : trellis::to_string(area, resource.begin)});
+    m_accesses.push_back({place_of(*access.entry), access.mode,
+                          access.state < 0
+                              ? Access::no_state
+                              : first_state + static_cast<std::uint32_t>(access.state)});
   });
-  return records;
 }
 
 void Recorder::submitted(Task const& task) {
-  TaskRecord node;
+  Node node;
   node.id = task.public_id();
-  node.label = task.label.string();
+  node.parent = owner_of(task) != nullptr ? owner_of(task)->public_id() : 0;
+  node.label = task.label;
   node.pattern = task.ops->pattern;
-  node.space = task.space ? std::string(task.space->name()) : "host";
-  node.file = task.label.site().file_name();
-  node.line = task.label.site().line();
+  node.space = task.space != nullptr ? task.space->name() : "host";
+  node.access_count = task.access_count;
   node.priority = task.priority;
   node.main_thread = task.main_thread;
   node.synchronizing = task.synchronizing;
-  node.parent = owner_of(task) != nullptr ? owner_of(task)->public_id() : 0;
-  node.accesses = accesses_of(task);
+  std::vector<std::string> states = states_of(task);
   node.submitted_ns = now_ns();
-  std::lock_guard const lock(m_mutex);
+  std::lock_guard const lock(m_lock);
+  node.first_access = m_accesses.size();
+  add_accesses(task, std::move(states));
   m_nodes.push_back(std::move(node));
 }
 
 void Recorder::edge(TaskId from, TaskId to, EdgeReason reason, bool released) {
-  std::lock_guard const lock(m_mutex);
+  std::lock_guard const lock(m_edges_lock);
   m_edges.push_back({from, to, reason, released});
 }
 
 void Recorder::release(TaskId from, TaskId to) {
-  std::lock_guard const lock(m_mutex);
+  std::lock_guard const lock(m_edges_lock);
   m_releases.push_back({from, to, m_edges.size()});
 }
 
 void Recorder::demoted(Task const& task) {
   std::uint64_t const now = now_ns();
-  std::vector<AccessRecord> accesses = accesses_of(task);
-  std::lock_guard const lock(m_mutex);
-  record(task.public_id()).demotions.push_back({now, std::move(accesses)});
+  std::vector<std::string> states = states_of(task);
+  std::lock_guard const lock(m_lock);
+  m_demotions[task.public_id()].push_back({now, m_accesses.size(), task.access_count});
+  add_accesses(task, std::move(states));
 }
 
 void Recorder::refined(Task const& task) {
-  std::lock_guard const lock(m_mutex);
-  record(task.public_id()).pattern = task.ops->pattern;
+  std::lock_guard const lock(m_lock);
+  node(task.public_id()).pattern = task.ops->pattern;
 }
 
 void Recorder::returned(Task const& task) {
   std::uint64_t const now = now_ns();
-  std::lock_guard const lock(m_mutex);
-  record(task.public_id()).returned_ns = now;
+  std::lock_guard const lock(m_lock);
+  node(task.public_id()).returned_ns = now;
 }
 
 void Recorder::changed(Task const& task, TaskState state, int row) {
   std::uint64_t const now = now_ns();
-  std::lock_guard const lock(m_mutex);
-  TaskRecord& node = record(task.public_id());
-  node.state = state;
-  node.row = row;
-  (state == TaskState::ready ? node.ready_ns : node.started_ns) = now;
+  std::lock_guard const lock(m_lock);
+  Node& changed = node(task.public_id());
+  changed.state = state;
+  changed.row = row;
+  (state == TaskState::ready ? changed.ready_ns : changed.started_ns) = now;
 }
 
 void Recorder::finished(Task const& task, TaskState state, int row) {
   std::uint64_t const now = now_ns();
-  std::lock_guard const lock(m_mutex);
-  TaskRecord& node = record(task.public_id());
-  node.state = state;
-  if (node.finished_ns == 0) node.finished_ns = now;  // else the device knows better
-  if (state != TaskState::cancelled && row >= 0) node.row = row;
+  std::lock_guard const lock(m_lock);
+  Node& over = node(task.public_id());
+  over.state = state;
+  if (over.finished_ns == 0) over.finished_ns = now;  // else the device knows better
+  if (state != TaskState::cancelled && row >= 0) over.row = row;
 }
 
 void Recorder::ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns) {
-  std::lock_guard const lock(m_mutex);
-  TaskRecord& node = record(id);
-  node.started_ns = started_ns;  // so far it was when the launch was over
-  node.finished_ns = finished_ns;
+  std::lock_guard const lock(m_lock);
+  Node& ran = node(id);
+  ran.started_ns = started_ns;  // so far it was when the launch was over
+  ran.finished_ns = finished_ns;
+}
+
+std::vector<AccessRecord> Recorder::records_of(std::size_t first, std::size_t count) const {
+  std::vector<AccessRecord> records;
+  records.reserve(count);
+  for (std::size_t k = first; k < first + count; ++k) {
+    Access const& access = m_accesses[k];
+    Place const& place = m_places[access.place];
+    records.push_back(
+        {place.resource,
+         access.state != Access::no_state ? m_states[access.state] : std::string(to_string(access.mode)),
+         place.area});
+  }
+  return records;
 }
 
 std::vector<TaskRecord> Recorder::nodes() const {
-  std::lock_guard const lock(m_mutex);
-  return m_nodes;
+  std::lock_guard const lock(m_lock);
+  std::vector<TaskRecord> records;
+  records.reserve(m_nodes.size());
+  m_nodes.for_each([&](Node const& node) {
+    TaskRecord record;
+    record.id = node.id;
+    record.label = node.label.string();
+    record.pattern = node.pattern;
+    record.space = node.space;
+    record.file = node.label.site().file_name();
+    record.line = node.label.site().line();
+    record.priority = node.priority;
+    record.main_thread = node.main_thread;
+    record.synchronizing = node.synchronizing;
+    record.parent = node.parent;
+    record.accesses = records_of(node.first_access, node.access_count);
+    record.state = node.state;
+    record.submitted_ns = node.submitted_ns;
+    record.ready_ns = node.ready_ns;
+    record.started_ns = node.started_ns;
+    record.returned_ns = node.returned_ns;
+    record.finished_ns = node.finished_ns;
+    record.row = node.row;
+    records.push_back(std::move(record));
+  });
+  for (auto const& [id, demotions] : m_demotions)
+    for (Demotion const& each : demotions)
+      records[static_cast<std::size_t>(id - 1)].demotions.push_back(
+          {each.time_ns, records_of(each.first_access, each.access_count)});
+  return records;
 }
 
 std::vector<EdgeRecord> Recorder::edges(bool dependencies_only) const {
   std::vector<EdgeRecord> edges;
   std::vector<Release> releases;
   {
-    std::lock_guard const lock(m_mutex);
-    edges = m_edges;
+    std::lock_guard const lock(m_edges_lock);
+    edges.reserve(m_edges.size());
+    m_edges.for_each([&](EdgeRecord const& edge) { edges.push_back(edge); });
     releases = m_releases;
   }
   if (!releases.empty()) {

@@ -3,17 +3,24 @@
 #define TRELLIS_IMPL_RECORDER_HPP
 
 #include <Trellis_Graph.hpp>
+#include <Trellis_Label.hpp>
 #include <task/Trellis_Task.hpp>
+#include <threads/Trellis_SpinLock.hpp>
+#include <trace/Trellis_Chunks.hpp>
 
 #include <chrono>
-#include <mutex>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trellis::Impl {
 
 /// Keeps what a graph that records has done. Everything is kept, so memory grows with the number of
 /// tasks; a graph that does not record has no recorder. Safe for use by several threads.
+///
+/// While tasks run, it keeps numbers and addresses; text is made of them when somebody asks. The
+/// text of an area is made once.
 class Recorder {
  public:
   [[nodiscard]] std::uint64_t now_ns() const {
@@ -47,13 +54,62 @@ class Recorder {
   [[nodiscard]] std::vector<EdgeRecord> edges(bool dependencies_only) const;
 
  private:
-  [[nodiscard]] static std::vector<AccessRecord> accesses_of(Task const& task);
-  TaskRecord& record(TaskId id) { return m_nodes[static_cast<std::size_t>(id - 1)]; }
+  /// What accesses of one area have in common. The resource may change: it gets another label, or
+  /// grows.
+  struct Place {
+    std::string resource;
+    std::uintptr_t begin = 0;  ///< of the resource, and
+    std::uintptr_t end = 0;
+    std::string area;
+  };
+  struct Access {
+    std::uint32_t place = 0;
+    Mode mode = Mode::none;
+    std::uint32_t state = no_state;  ///< a text instead of the mode
+    static constexpr std::uint32_t no_state = ~std::uint32_t{0};
+  };
+  struct Node {
+    TaskId id = 0;
+    TaskId parent = 0;
+    Label label;
+    std::string_view pattern;
+    std::string_view space;
+    std::size_t first_access = 0;
+    std::uint32_t access_count = 0;
+    std::int32_t priority = 0;
+    std::int32_t row = -1;
+    TaskState state = TaskState::pending;
+    bool main_thread = false;
+    bool synchronizing = false;
+    std::uint64_t submitted_ns = 0;
+    std::uint64_t ready_ns = 0;
+    std::uint64_t started_ns = 0;
+    std::uint64_t returned_ns = 0;
+    std::uint64_t finished_ns = 0;
+  };
+  struct Demotion {
+    std::uint64_t time_ns;
+    std::size_t first_access;
+    std::uint32_t access_count;
+  };
+
+  /// The user's words for them, found without a lock.
+  [[nodiscard]] static std::vector<std::string> states_of(Task const& task);
+  // These require the lock.
+  void add_accesses(Task const& task, std::vector<std::string>&& states);
+  [[nodiscard]] std::uint32_t place_of(AreaEntry& entry);
+  [[nodiscard]] Node& node(TaskId id) { return m_nodes[static_cast<std::size_t>(id - 1)]; }
+  [[nodiscard]] std::vector<AccessRecord> records_of(std::size_t first, std::size_t count) const;
 
   std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
-  mutable std::mutex m_mutex;
-  std::vector<TaskRecord> m_nodes;  ///< task `id` at position `id - 1`
-  std::vector<EdgeRecord> m_edges;
+  mutable SpinLock m_lock;
+  Chunks<Node> m_nodes;  ///< task `id` at position `id - 1`
+  Chunks<Access> m_accesses;
+  Chunks<Place> m_places;
+  Chunks<std::string> m_states;
+  std::map<TaskId, std::vector<Demotion>> m_demotions;
+  mutable SpinLock m_edges_lock;
+  Chunks<EdgeRecord> m_edges;
   struct Release {
     TaskId from;
     TaskId to;
