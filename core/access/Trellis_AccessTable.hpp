@@ -242,7 +242,7 @@ class AccessTable {
   std::vector<AreaEntry*> m_buckets;
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   Patience m_patience;
-  std::size_t m_collect_at = 1024;  ///< entries
+  std::size_t m_collect_at = 1024;                                  ///< entries
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
 };
 

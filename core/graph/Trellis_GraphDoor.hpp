@@ -26,6 +26,7 @@ struct GraphDoor {
   static void release(TaskHandle const& self, std::span<AccessRequest const> what);
   static void add_local(TaskHandle const& self, AccessRequest const& what);
   static void wait_for_parts(TaskHandle const& self);
+  static int threads_per_worker(TaskHandle const& self);
   static bool refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split);
 };
 

@@ -238,6 +238,9 @@ void GraphDoor::release(TaskHandle const& self, std::span<AccessRequest const> w
 void GraphDoor::add_local(TaskHandle const& self, AccessRequest const& what) {
   EngineOf(self)->parts().add_local(self, what);
 }
+int GraphDoor::threads_per_worker(TaskHandle const& self) {
+  return *EngineOf(self)->options().threads_per_worker;
+}
 void GraphDoor::wait_for_parts(TaskHandle const& self) {
   if (Frame* const frame = Frame::of(self))
     return frame->engine.waiting().wait_for_parts(self, frame);

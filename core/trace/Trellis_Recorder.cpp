@@ -125,10 +125,10 @@ std::vector<AccessRecord> Recorder::records_of(std::size_t first, std::size_t co
   for (std::size_t k = first; k < first + count; ++k) {
     Access const& access = m_accesses[k];
     Place const& place = m_places[access.place];
-    records.push_back(
-        {place.resource,
-         access.state != Access::no_state ? m_states[access.state] : std::string(to_string(access.mode)),
-         place.area});
+    records.push_back({place.resource,
+                       access.state != Access::no_state ? m_states[access.state]
+                                                        : std::string(to_string(access.mode)),
+                       place.area});
   }
   return records;
 }

@@ -93,7 +93,8 @@ class Steps {
         auto const [begin, end] = of_slab(s, slabs);
         auto const halo = Kokkos::subview(from, std::pair(begin - 1, end + 1), Kokkos::ALL);
         auto const own = Kokkos::subview(to, std::pair(begin, end), Kokkos::ALL);
-        parallel_for("sweep", ResourcePolicy(*m_graph, end - begin, on<Space>, read(halo), write(own)),
+        parallel_for("sweep",
+                     ResourcePolicy(*m_graph, end - begin, on<Space>, read(halo), write(own)),
                      Sweep{from, to, begin});
       }
     }

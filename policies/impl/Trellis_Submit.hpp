@@ -232,14 +232,40 @@ TaskHandle submit(Label&& label, Policy const& policy, Body&& body, More const&.
   return submit_made<Space>(std::move(label), policy, make, home, more...);
 }
 
+/// Of each worker of the graph that the task goes to.
+inline int threads_per_worker(Target const& target) {
+  if (TaskScope* const scope = target.scope())
+    return GraphDoor::threads_per_worker(ScopeDoor::handle(*scope));
+  return target.graph()->threads_per_worker();
+}
+
+template <class Base>
+struct IsTeamPolicy : std::false_type {};
+template <class... P>
+struct IsTeamPolicy<Kokkos::TeamPolicy<P...>> : std::true_type {};
+
 /// What the base says at the time of the call.
-template <class Traits, class Base>
-void require_valid(Label const& label, Base const& base) {
-  if constexpr (std::is_same_v<Base, Count>)
+template <class Traits, class Base, class... Annotations>
+void require_valid(Label const& label, ResourcePolicy<Base, Annotations...> const& policy) {
+  [[maybe_unused]] Base const& base = policy.base();
+  auto const refuse = [&](std::string const& why) {
+    throw Error(Error::Kind::bad_input,
+                "Trellis: task \"" + label.string() + "\" (" + label.place() + ") " + why);
+  };
+  if constexpr (std::is_same_v<Base, Count>) {
     if (base.n < 0 || !std::in_range<typename Traits::index_type>(base.n))
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: task \"" + label.string() + "\" (" + label.place() + ") has the " +
-                      (base.n < 0 ? "negative" : "too large") + " range " + std::to_string(base.n));
+      refuse(std::string("has the ") + (base.n < 0 ? "negative" : "too large") + " range " +
+             std::to_string(base.n));
+  } else if constexpr (IsTeamPolicy<Base>::value &&
+                       !DeviceSpace<typename Traits::execution_space>) {
+    // Kokkos would end the program, on the worker.
+    if (base.impl_auto_team_size()) return;
+    if (int const threads = threads_per_worker(policy.target()); base.team_size() > threads)
+      refuse("asks for teams of " + std::to_string(base.team_size()) +
+             " threads, but a worker has " + std::to_string(threads) +
+             ": set TaskGraphOptions::threads_per_worker (or TRELLIS_THREADS_PER_WORKER), or use "
+             "Kokkos::AUTO");
+  }
 }
 
 }  // namespace trellis::Impl

@@ -51,7 +51,7 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
   static_assert(!std::is_same_v<Base, Impl::Once>,
                 "Trellis: parallel_for needs a range: ResourcePolicy(graph, n, ...)");
   using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
-  Impl::require_valid<Traits>(label, policy.base());
+  Impl::require_valid<Traits>(label, policy);
   auto const prepared = [&] {
     return Impl::prepare_functor<void, Traits, Impl::TypeList<>>(std::forward<Functor>(functor),
                                                                  policy);

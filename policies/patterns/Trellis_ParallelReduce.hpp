@@ -329,7 +329,7 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
   constexpr bool one = sizeof...(Rest) == 0;
   using Bound = std::conditional_t<one, typename Impl::ResultTraits<First>::value_type, void>;
 
-  Impl::require_valid<Traits>(label, policy.base());
+  Impl::require_valid<Traits>(label, policy);
   Impl::require_lasting(label, first);
   (Impl::require_lasting(label, rest), ...);
   auto const prepared = [&] {

@@ -67,7 +67,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
                 "Trellis: parallel_scan needs a range: ResourcePolicy(graph, n, ...)");
   using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
   using Value = typename decltype(Impl::value_type_of<std::remove_cvref_t<Functor>, 1>())::type;
-  Impl::require_valid<Traits>(label, policy.base());
+  Impl::require_valid<Traits>(label, policy);
   auto const prepared = [&] {
     return Impl::prepare_functor<Value, Traits, Impl::TypeList<Value&, bool>>(
         std::forward<Functor>(functor), policy);

@@ -74,7 +74,8 @@ TEST_P(PatienceOfSweeps, EndsTheForgetting) {
   EXPECT_LE(memory.patience(), std::max<std::uint64_t>(2048, 4 * areas));
 }
 
-INSTANTIATE_TEST_SUITE_P(Patience, PatienceOfSweeps, testing::Values(1000, 5000, 30000, 300000, 1000000));
+INSTANTIATE_TEST_SUITE_P(Patience, PatienceOfSweeps,
+                         testing::Values(1000, 5000, 30000, 300000, 1000000));
 
 TEST(Patience, IsShortWhereNoAreaComesBack) {
   Memory memory;

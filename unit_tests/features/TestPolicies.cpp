@@ -319,6 +319,41 @@ SPACE_TEST(Team, GetsTheLeagueAndSizeItAskedFor) {
   }
 }
 
+/// Teams of as many threads as the default instance has, which the workers have not.
+SPACE_TEST(Team, ThatIsLargerThanAWorkerIsRefusedWhenItIsSubmitted) {
+  int const threads = Space().concurrency();
+  if (Impl::DeviceSpace<Space> || threads < 2)
+    GTEST_SKIP() << "a team of one thread fits every worker";
+  TaskGraphOptions options;
+  options.threads_per_worker = 1;
+  TaskGraph graph(options);
+  V x("x", 4);
+  auto const body = KOKKOS_LAMBDA(Member const& team) {
+    x(team.league_rank()) = 1;
+  };
+  auto const what = [&](auto& target) {
+    return std::string(Test::error_of([&] {
+                         parallel_for("teams", ResourcePolicy(target, Teams(4, 2), write(x)), body);
+                       }).what());
+  };
+  auto const says_what_to_set =
+      testing::AllOf(testing::HasSubstr("\"teams\""), testing::HasSubstr("teams of 2 threads"),
+                     testing::HasSubstr("threads_per_worker"));
+  EXPECT_THAT(what(graph), says_what_to_set);
+  std::string of_part;
+  host_task("owner", ResourcePolicy(graph, write(x)),
+            [&](TaskScope& self) { of_part = what(self); });
+  graph.wait();
+  EXPECT_THAT(of_part, says_what_to_set);
+
+  options.threads_per_worker = 2;
+  options.workers = 1;
+  TaskGraph larger(options);
+  parallel_for("teams", ResourcePolicy(larger, Teams(4, 2), write(x)), body);
+  larger.wait();
+  EXPECT_EQ(values_of(x), std::vector<double>(4, 1));
+}
+
 SPACE_TEST(Team, OfAutomaticSizeWorksInParallelInside) {
   TaskGraph graph;
   View<long**> x("x", 10, 100);
