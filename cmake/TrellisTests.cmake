@@ -19,8 +19,8 @@
 #
 #   trellis_add_compile_fail_tests(SOURCES file... HEADERS header...)
 #       No file may compile, and the compiler must say the sentence that stands in the file as
-#       `// EXPECT: sentence`. With TRELLIS_COMPILE_OK all files must compile, so that none fails
-#       for a wrong reason. HEADERS is what they include.
+#       `// EXPECT: sentence`, in few lines (see compile_fail.cmake). With TRELLIS_COMPILE_OK all
+#       files must compile, so that none fails for a wrong reason. HEADERS is what they include.
 #
 #   trellis_add_header_test()     every public header is compiled alone, and twice in one file
 #   trellis_add_install_tests()   Trellis is used as an installed package and as a subdirectory
