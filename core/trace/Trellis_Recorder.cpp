@@ -18,7 +18,7 @@ std::vector<AccessRecord> Recorder::accesses_of(Task const& task) {
     bool const whole =
         area.begin() == resource.begin && area.end() == resource.end && area.rank() == 0;
     records.push_back({resource.label, task.manner(access).text(),
-                       whole ? "whole" : trellis::to_string(area, resource.begin)});
+                       whole ? "whole" : area_text(area, resource.begin, resource.shape)});
   });
   return records;
 }
