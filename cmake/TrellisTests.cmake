@@ -298,4 +298,18 @@ function(trellis_add_install_tests)
       ENVIRONMENT "OMP_PROC_BIND=false")
   endforeach()
   set_tests_properties(install.package PROPERTIES FIXTURES_REQUIRED trellis_stage)
+  # A component that is missing, and why.
+  set(kernels_says "Trellis::kernels is missing: this Trellis was built without Kokkos Kernels")
+  if(Trellis_KERNELS_TARGET)
+    set(kernels_says "Configuring done")
+  endif()
+  set(garden_says "Trellis has no component garden, but core, trellis and kernels")
+  foreach(part kernels garden)
+    add_test(NAME install.component.${part} COMMAND ${CMAKE_COMMAND}
+      -S ${PROJECT_SOURCE_DIR}/unit_tests/install
+      -B ${PROJECT_BINARY_DIR}/install_test/component_${part} -G ${CMAKE_GENERATOR}
+      -DTRELLIS_COMPONENTS=${part} -DCMAKE_PREFIX_PATH=${stage} ${options})
+    set_tests_properties(install.component.${part} PROPERTIES TIMEOUT 120 LABELS install
+      FIXTURES_REQUIRED trellis_stage PASS_REGULAR_EXPRESSION "${${part}_says}")
+  endforeach()
 endfunction()
