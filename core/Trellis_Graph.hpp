@@ -149,6 +149,10 @@ class SchedulingGraph : public Graph {
 struct Trace {
   SchedulingGraph graph;
   std::vector<std::string> rows;  ///< e.g. "worker 0", "main thread", "Cuda stream 3"
+  /// How many of the threads run tasks at a time, and how many of the first rows are threads: those
+  /// of the others have lent their places, e.g. to the main thread while it waits. 0: not known.
+  int workers = 0;
+  std::size_t threads = 0;
 
   /// Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow arrows
   /// for edges.

@@ -326,7 +326,7 @@ SchedulingGraph TaskGraph::scheduling_graph() const {
 }
 
 Trace TaskGraph::trace() const {
-  return {scheduling_graph(), engine().rows()};
+  return {scheduling_graph(), engine().rows(), workers(), engine().threads()};
 }
 
 }  // namespace trellis
