@@ -19,8 +19,8 @@
 #
 #   trellis_add_compile_fail_tests(SOURCES file... HEADERS header...)
 #       No file may compile, and the compiler must say the sentence that stands in the file as
-#       `// EXPECT: sentence`. With TRELLIS_COMPILE_OK all files must compile, so that none fails
-#       for a wrong reason. HEADERS is what they include.
+#       `// EXPECT: sentence`, in few lines (see compile_fail.cmake). With TRELLIS_COMPILE_OK all
+#       files must compile, so that none fails for a wrong reason. HEADERS is what they include.
 #
 #   trellis_add_header_test()     every public header is compiled alone, and twice in one file
 #   trellis_add_install_tests()   Trellis is used as an installed package and as a subdirectory
@@ -298,4 +298,18 @@ function(trellis_add_install_tests)
       ENVIRONMENT "OMP_PROC_BIND=false")
   endforeach()
   set_tests_properties(install.package PROPERTIES FIXTURES_REQUIRED trellis_stage)
+  # A component that is missing, and why.
+  set(kernels_says "Trellis::kernels is missing: this Trellis was built without Kokkos Kernels")
+  if(Trellis_KERNELS_TARGET)
+    set(kernels_says "Configuring done")
+  endif()
+  set(garden_says "Trellis has no component garden, but core, trellis and kernels")
+  foreach(part kernels garden)
+    add_test(NAME install.component.${part} COMMAND ${CMAKE_COMMAND}
+      -S ${PROJECT_SOURCE_DIR}/unit_tests/install
+      -B ${PROJECT_BINARY_DIR}/install_test/component_${part} -G ${CMAKE_GENERATOR}
+      -DTRELLIS_COMPONENTS=${part} -DCMAKE_PREFIX_PATH=${stage} ${options})
+    set_tests_properties(install.component.${part} PROPERTIES TIMEOUT 120 LABELS install
+      FIXTURES_REQUIRED trellis_stage PASS_REGULAR_EXPRESSION "${${part}_says}")
+  endforeach()
 endfunction()

@@ -1,5 +1,10 @@
-# Run by ctest (see trellis_add_compile_fail_tests): a source must not compile, and say why. Given:
-# SOURCE, COMMANDS (compile_commands.json).
+# Run by ctest (see trellis_add_compile_fail_tests): a source must not compile, and say why, in few
+# lines. Given: SOURCE, COMMANDS (compile_commands.json). The source has
+#
+#   // EXPECT: what the compiler must say
+#   // SHOWS: what it must say besides (optional)
+#   // LINES: how many lines it may say, 12 if this is missing; how it came to the header that says
+#             it (`In file included from`) does not count
 
 file(STRINGS ${SOURCE} expected REGEX "// EXPECT: ")
 list(LENGTH expected lines)
@@ -8,6 +13,17 @@ if(NOT lines EQUAL 1)
     "${SOURCE} needs one line `// EXPECT: the sentence that the compiler must say`")
 endif()
 string(REGEX REPLACE ".*// EXPECT: *" "" expected "${expected}")
+
+set(shown "")
+file(STRINGS ${SOURCE} line REGEX "// SHOWS: ")
+if(line)
+  string(REGEX REPLACE ".*// SHOWS: *" "" shown "${line}")
+endif()
+set(most 12)
+file(STRINGS ${SOURCE} line REGEX "// LINES: ")
+if(line)
+  string(REGEX REPLACE ".*// LINES: *" "" most "${line}")
+endif()
 
 # The very command that CMake would compile it with.
 file(READ ${COMMANDS} text)
@@ -30,8 +46,16 @@ endfunction()
 if(status EQUAL 0)
   fail("this compiles, and should not: ${SOURCE}")
 endif()
-string(FIND "${output}" "${expected}" place)
-if(place EQUAL -1)
-  fail("the compiler does not say\n  ${expected}\nbut\n${output}")
+foreach(sentence expected shown)
+  string(FIND "${output}" "${${sentence}}" place)
+  if(place EQUAL -1)
+    fail("the compiler does not say\n  ${${sentence}}\nbut\n${output}")
+  endif()
+endforeach()
+string(REGEX REPLACE "(In file included|                )+ from [^\n]*\n" "" said "${output}")
+string(REGEX MATCHALL "\n" ends "${said}")
+list(LENGTH ends lines)
+if(lines GREATER most)
+  fail("the compiler says ${lines} lines, not ${most} or less:\n${output}")
 endif()
-message(STATUS "does not compile, and says: ${expected}")
+message(STATUS "does not compile, and says in ${lines} lines: ${expected}")

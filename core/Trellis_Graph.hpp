@@ -46,7 +46,10 @@ enum class EdgeReason : std::uint8_t {
 struct AccessRecord {
   std::string resource;  ///< label of the View or Token
   std::string mode;      ///< "read", "write", ...
-  std::string area;  ///< bytes relative to the allocation, "whole" or e.g. "[0, 64) x 8 every 128"
+  /// "whole", or indices of the View that has the most dimensions of those met so far: "[2, 5) x
+  /// [0, 8)". What is no range of indices in each dimension is in elements from the start of the
+  /// allocation, "[3, 4) x 8 every 16", or in bytes where nobody knows the elements.
+  std::string area;
 };
 
 /// A task gave up some of its accesses while it ran.
@@ -146,6 +149,10 @@ class SchedulingGraph : public Graph {
 struct Trace {
   SchedulingGraph graph;
   std::vector<std::string> rows;  ///< e.g. "worker 0", "main thread", "Cuda stream 3"
+  /// How many of the threads run tasks at a time, and how many of the first rows are threads: those
+  /// of the others have lent their places, e.g. to the main thread while it waits. 0: not known.
+  int workers = 0;
+  std::size_t threads = 0;
 
   /// Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow arrows
   /// for edges.

@@ -29,7 +29,8 @@ struct GraphDoor;
 }  // namespace Impl
 
 /// How a graph runs. An option that is not set here is taken from the environment, else from the
-/// default.
+/// default. `TRELLIS_HELP=1` lists the variables with the values in force. A flag is 1, true, on or
+/// yes, or 0, false, off or no.
 struct TaskGraphOptions {
   /// Used in messages.
   std::string name = "TaskGraph";
@@ -55,20 +56,20 @@ struct TaskGraphOptions {
   /// Streams of each asynchronous device, besides those given by the user. `TRELLIS_STREAMS`;
   /// default 8.
   std::optional<int> streams;
-  /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (0 or 1);
+  /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (a flag);
   /// default no.
   std::optional<bool> record;
   /// Called at every change of a task's state.
   TaskObserver observer = nullptr;
   /// Where to write a line for every change of a task's state, as in `make_state_log`; empty:
   /// nowhere. The first graph of the process that writes to a file overwrites the file, later ones
-  /// append. `TRELLIS_LOG`; default nowhere.
+  /// append. Its folder must be there. `TRELLIS_LOG`; default nowhere.
   std::optional<std::string> log;
   /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "shake" or "shake:SEED".
   std::shared_ptr<SchedulingPolicy> policy;
   /// Run each task inside the call that submits it, one by one in the order of submission; `policy`
   /// is then ignored. Threads that submit to one serial graph take turns. The deadlock search does
-  /// not see a task of another graph that waits there for its turn. `TRELLIS_SERIAL` (0 or 1) takes
+  /// not see a task of another graph that waits there for its turn. `TRELLIS_SERIAL` (a flag) takes
   /// precedence over this option; default no.
   std::optional<bool> serial;
 };

@@ -44,11 +44,16 @@ struct Once {};
 template <class B>
 struct BaseOf {
   static_assert(
-      Kokkos::is_execution_policy_v<B>,
+      !is_resource_v<B>,
+      "Trellis: ResourcePolicy(graph, base, accesses...) is to know how a View or Token is "
+      "accessed: read(x), write(x), ...");
+  static_assert(
+      is_resource_v<B> || Kokkos::is_execution_policy_v<B>,
       "Trellis: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos "
-      "RangePolicy, "
-      "MDRangePolicy or TeamPolicy");
-  using type = B;
+      "RangePolicy, MDRangePolicy or TeamPolicy");
+  // What is wrong has been said; nothing more is to be said of it.
+  using type = std::conditional_t<Kokkos::is_execution_policy_v<B>, B,
+                                  std::conditional_t<is_resource_v<B>, Once, Count>>;
 };
 template <std::integral B>
 struct BaseOf<B> {
@@ -99,8 +104,10 @@ class ResourcePolicy {
   static Base make_base(B const& base) {
     if constexpr (std::integral<B>)
       return {static_cast<std::int64_t>(base)};
-    else
+    else if constexpr (std::same_as<B, Base>)
       return base;
+    else
+      return {};  // BaseOf has said what is wrong
   }
 
   Impl::Target m_target;

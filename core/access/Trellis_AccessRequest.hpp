@@ -5,6 +5,7 @@
 #include <Trellis_Access.hpp>
 #include <Trellis_Area.hpp>
 #include <access/Trellis_AnyState.hpp>
+#include <access/Trellis_ViewShape.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -17,6 +18,7 @@ struct ResourceInfo {
   std::string label;
   std::uintptr_t begin = 0;  ///< the allocation
   std::uintptr_t end = 0;
+  ViewShape shape{};
 };
 
 /// Keeps an allocation alive, and knows who else does.

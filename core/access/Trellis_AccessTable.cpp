@@ -101,6 +101,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   if (found.empty()) {
     if (info.label.empty()) info.label = "unlabeled";
     auto resource = std::make_unique<Resource>(info.label, info.begin, info.end);
+    if (is_allocation) resource->shape = info.shape;
     return *m_resources.emplace(info.begin, std::move(resource)).first->second;
   }
 
@@ -108,6 +109,9 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   Resource& resource = **std::max_element(
       found.begin(), found.end(),
       [](Resource const* a, Resource const* b) { return a->entries.size() < b->entries.size(); });
+  if (is_allocation && (info.shape.rank >= resource.shape.rank || info.label != resource.label ||
+                        info.shape.element_bytes != resource.shape.element_bytes))
+    resource.shape = info.shape;
   if (is_allocation && !info.label.empty()) resource.label = info.label;
   for (Resource* other : found) {
     info.begin = std::min(info.begin, other->begin);

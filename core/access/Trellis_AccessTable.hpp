@@ -39,6 +39,7 @@ struct Resource {
   std::string label;
   std::uintptr_t begin;
   std::uintptr_t end;
+  ViewShape shape{};  ///< of the View with the most dimensions
   AreaIndex index;
   std::vector<AreaEntry*> entries;
 };

@@ -97,6 +97,10 @@ class Engine final : private TaskSource {
   [[nodiscard]] std::uint64_t edges() const { return m_submission.edges() + m_workers.edges(); }
   [[nodiscard]] std::size_t task_memory() const { return m_slab.allocated() * sizeof(Task); }
   [[nodiscard]] std::vector<std::string> rows() const;
+  /// How many of the rows are threads, at most; the others are streams.
+  [[nodiscard]] std::size_t threads() const {
+    return static_cast<std::size_t>(m_workers.max_seats());
+  }
 
   // --- The classes that do a part of the work and keep what belongs to that.
   [[nodiscard]] Submission& submission() { return m_submission; }

@@ -3,6 +3,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <graph/Trellis_Environment.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <trace/Trellis_GraphLog.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -12,7 +13,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <iostream>
 #include <mutex>
 #include <string_view>
@@ -61,34 +61,9 @@ void close_all() {
     }
 }
 
-[[noreturn]] void bad_value(char const* variable, std::string_view value, char const* expected) {
-  throw Error(Error::Kind::bad_input, "Trellis: the environment variable " + std::string(variable) +
-                                          " is \"" + std::string(value) + "\", but must be " +
-                                          expected);
-}
-
-template <class T>
-std::optional<T> number_from(char const* variable) {
-  char const* const text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  std::string_view const view(text);
-  T value{};
-  auto const [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
-  if (error != std::errc() || end != view.data() + view.size() || view.starts_with('-'))
-    bad_value(variable, view, "a whole number");
-  return value;
-}
-
-std::optional<bool> flag_from(char const* variable) {
-  std::optional<int> const value = number_from<int>(variable);
-  if (!value) return std::nullopt;
-  if (*value > 1) bad_value(variable, std::to_string(*value), "0 or 1");
-  return *value == 1;
-}
-
-std::shared_ptr<SchedulingPolicy> policy_from(char const* variable) {
-  char const* const text = std::getenv(variable);
-  std::string_view const name = text != nullptr ? text : "work_stealing";
+std::shared_ptr<SchedulingPolicy> policy_from_environment() {
+  std::string const text = text_from(Variable::policy).value_or("work_stealing");
+  std::string_view const name = text;
   if (name == "work_stealing") return make_work_stealing_policy();
   if (name == "fifo") return make_fifo_policy();
   if (name == "shake") return make_shake_policy(1);
@@ -97,7 +72,14 @@ std::shared_ptr<SchedulingPolicy> policy_from(char const* variable) {
     auto const [end, error] = std::from_chars(name.data() + 6, name.data() + name.size(), seed);
     if (error == std::errc() && end == name.data() + name.size()) return make_shake_policy(seed);
   }
-  bad_value(variable, name, "work_stealing, fifo, shake or shake:SEED");
+  bad_value(Variable::policy, name);
+}
+
+/// `TRELLIS_LOG=1` is no file's name that anybody meant (`./1` would be one).
+std::optional<std::string> log_from_environment() {
+  std::optional<std::string> destination = text_from(Variable::log);
+  if (destination && flag_of(*destination)) bad_value(Variable::log, *destination);
+  return destination;
 }
 
 int default_workers(int threads_per_worker) {
@@ -121,33 +103,37 @@ void require_positive(TaskGraphOptions const& options, char const* what,
               "Trellis: " + options.name + " cannot have " + std::to_string(*value) + ' ' + what);
 }
 
-TaskGraphOptions resolve(TaskGraphOptions options) {
+TaskGraphOptions resolve(TaskGraphOptions const& asked) {
+  TaskGraphOptions options = asked;
   if (runtime().is_usable != nullptr && !runtime().is_usable())
     throw Error(Error::Kind::closed,
                 "Trellis: " + options.name +
                     " is made before Kokkos::initialize() or after Kokkos::finalize()");
+  tell_unknown_variables_once();
   if (!options.threads_per_worker)
-    options.threads_per_worker = number_from<int>("TRELLIS_THREADS_PER_WORKER").value_or(1);
+    options.threads_per_worker = number_from<int>(Variable::threads_per_worker).value_or(1);
   require_positive(options, "threads per worker", options.threads_per_worker);
-  if (!options.workers) options.workers = number_from<int>("TRELLIS_WORKERS");
+  if (!options.workers) options.workers = number_from<int>(Variable::workers);
   if (!options.workers) options.workers = default_workers(*options.threads_per_worker);
   require_positive(options, "workers", options.workers);
   if (*options.workers > Workers::most_permits)
     throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have more than " +
                                             std::to_string(Workers::most_permits) + " workers");
   if (!options.in_flight)
-    options.in_flight =
-        number_from<std::size_t>("TRELLIS_IN_FLIGHT").value_or(default_in_flight(*options.workers));
+    options.in_flight = number_from<std::uint64_t>(Variable::in_flight)
+                            .value_or(default_in_flight(*options.workers));
   require_positive(options, "tasks in flight", options.in_flight);
-  if (!options.bind) {
-    char const* const wish = std::getenv("TRELLIS_BIND");
-    options.bind = wish != nullptr ? wish : "auto";
-  }
-  if (!options.streams) options.streams = number_from<int>("TRELLIS_STREAMS").value_or(8);
+  if (!options.bind) options.bind = text_from(Variable::bind).value_or("auto");
+  if (!options.streams) options.streams = number_from<int>(Variable::streams).value_or(8);
   require_positive(options, "streams", options.streams);
-  if (!options.record) options.record = flag_from("TRELLIS_RECORD").value_or(false);
-  if (!options.log)
-    if (char const* const destination = std::getenv("TRELLIS_LOG")) options.log = destination;
+  if (!options.record) options.record = flag_from(Variable::record).value_or(false);
+  options.serial = flag_from(Variable::serial).value_or(options.serial.value_or(false));
+  if (*options.serial)
+    options.policy = std::make_shared<SerialOrder>();
+  else if (!options.policy || std::dynamic_pointer_cast<SerialOrder>(options.policy) != nullptr)
+    options.policy = policy_from_environment();
+  if (!options.log) options.log = log_from_environment();
+  // Last: a graph that cannot be made leaves no file behind.
   if (options.log && !options.log->empty()) {
     TaskObserver write = make_graph_log(*options.log, options.name);
     if (options.observer == nullptr)
@@ -159,11 +145,7 @@ TaskGraphOptions resolve(TaskGraphOptions options) {
         then(event);
       };
   }
-  options.serial = flag_from("TRELLIS_SERIAL").value_or(options.serial.value_or(false));
-  if (*options.serial)
-    options.policy = std::make_shared<SerialOrder>();
-  else if (!options.policy || std::dynamic_pointer_cast<SerialOrder>(options.policy) != nullptr)
-    options.policy = policy_from("TRELLIS_POLICY");
+  tell_help_once(asked, options);
   return options;
 }
 
@@ -347,7 +329,7 @@ SchedulingGraph TaskGraph::scheduling_graph() const {
 }
 
 Trace TaskGraph::trace() const {
-  return {scheduling_graph(), engine().rows()};
+  return {scheduling_graph(), engine().rows(), workers(), engine().threads()};
 }
 
 }  // namespace trellis

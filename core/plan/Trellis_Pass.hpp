@@ -27,7 +27,7 @@ class PlanGraphs;
 /// Of a Resource.
 inline constexpr SubjectOps resource_ops{[](void const* subject, ResourceInfo& info) {
   auto const& resource = *static_cast<Resource const*>(subject);
-  info = {resource.label, resource.begin, resource.end};
+  info = {resource.label, resource.begin, resource.end, resource.shape};
 }};
 
 /// What the tasks of a pass have in common with those of each pass that is like it: everything but

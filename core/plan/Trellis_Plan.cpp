@@ -327,7 +327,8 @@ std::vector<OuterAccess> join_accesses(
         continue;
       }
     }
-    outer.push_back({{resource.label, resource.begin, resource.end}, area, each.mode});
+    outer.push_back(
+        {{resource.label, resource.begin, resource.end, resource.shape}, area, each.mode});
   }
   return outer;
 }

@@ -16,14 +16,14 @@ std::uint32_t Recorder::place_of(AreaEntry& entry) {
   if (entry.recorded != 0) {
     Place const& known = m_places[entry.recorded - 1];
     if (known.begin == resource.begin && known.end == resource.end &&
-        known.resource == resource.label)
+        known.resource == resource.label && known.shape == resource.shape)
       return entry.recorded - 1;
   }
   Area const& area = entry.area;
   bool const whole =
       area.begin() == resource.begin && area.end() == resource.end && area.rank() == 0;
-  m_places.push_back({resource.label, resource.begin, resource.end,
-                      whole ? "whole" : trellis::to_string(area, resource.begin)});
+  m_places.push_back({resource.label, resource.begin, resource.end, resource.shape,
+                      whole ? "whole" : area_text(area, resource.begin, resource.shape)});
   entry.recorded = static_cast<std::uint32_t>(m_places.size());
   return entry.recorded - 1;
 }

@@ -4,6 +4,7 @@
 
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
+#include <access/Trellis_ViewShape.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <trace/Trellis_Chunks.hpp>
@@ -54,12 +55,13 @@ class Recorder {
   [[nodiscard]] std::vector<EdgeRecord> edges(bool dependencies_only) const;
 
  private:
-  /// What accesses of one area have in common. The resource may change: it gets another label, or
-  /// grows.
+  /// What accesses of one area have in common. The resource may change: it gets another label or
+  /// shape, or grows.
   struct Place {
     std::string resource;
     std::uintptr_t begin = 0;  ///< of the resource, and
     std::uintptr_t end = 0;
+    ViewShape shape;
     std::string area;
   };
   struct Access {

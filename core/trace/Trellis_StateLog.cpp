@@ -16,11 +16,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace trellis {
@@ -67,6 +69,12 @@ std::shared_ptr<spdlog::sinks::sink> make_sink(std::string const& destination, b
   std::lock_guard const lock(mutex);
   std::weak_ptr<spdlog::sinks::sink>& known = open[destination];
   if (std::shared_ptr<spdlog::sinks::sink> sink = known.lock()) return sink;
+  // spdlog would make the folders of a path that is mistyped.
+  std::filesystem::path const folder = std::filesystem::path(destination).parent_path();
+  if (std::error_code ignored; !folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw Error(Error::Kind::bad_input, "Trellis: cannot log the states of tasks to \"" +
+                                            destination + "\": there is no folder \"" +
+                                            folder.string() + '"');
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(destination, overwrite);
     known = sink;

@@ -169,10 +169,24 @@ class Timeline {
         with_count(m_rows.slices.size(), "task") + " on " + with_count(m_rows.names.size(), "row");
     if (!m_rows.slices.empty()) {
       line += "  \u00B7  total span " + duration(m_rows.end - m_rows.begin);
-      std::uint64_t sum = 0;
-      for (std::uint64_t const ns : busy()) sum += ns;
-      line +=
-          "  \u00B7  busy " + percent_text(percent(sum) / static_cast<double>(m_rows.names.size()));
+      // Threads share the places of the workers: a row that has lent its place is not idle.
+      std::vector<std::uint64_t> const sums = busy();
+      auto const between = [&](std::size_t first, std::size_t last, std::size_t places) {
+        std::uint64_t sum = 0;
+        for (std::size_t row = first; row != last; ++row) sum += sums[row];
+        return percent_text(std::min(100.0, percent(sum) / static_cast<double>(places)));
+      };
+      std::size_t const rows = m_rows.names.size(), threads = m_rows.threads;
+      if (threads == 0) {
+        line += "  \u00B7  busy " + between(0, rows, rows);
+      } else {
+        auto const places = static_cast<std::size_t>(m_trace->workers);
+        line +=
+            "  \u00B7  " + with_count(places, "worker") + " busy " + between(0, threads, places);
+        if (threads != rows)
+          line += "  \u00B7  " + with_count(rows - threads, "stream") + " busy " +
+                  between(threads, rows, rows - threads);
+      }
     }
     if (running != 0) line += "  \u00B7  " + std::to_string(running) + " still running";
     if (failed != 0) line += "  \u00B7  " + std::to_string(failed) + " failed";
@@ -208,6 +222,8 @@ class Timeline {
       rect(bar_x, bar_y, 32, bar_height, "fill=\"#DADCE0\"");
       rect(bar_x, bar_y, 0.32 * share, bar_height, soft);
       text(page_width - margin - 4, baseline, percent_text(share), font + " text-anchor=\"end\"");
+      if (std::string const why = why_idle(row, sum); !why.empty())
+        text(m_left + 6, baseline, why, soft + ' ' + font);
       m_text += '\n';
     }
     if (m_rows.slices.empty()) {
@@ -217,6 +233,15 @@ class Timeline {
            soft + " font-size=\"13\" text-anchor=\"middle\"");
       m_text += '\n';
     }
+  }
+
+  /// The threads of a graph are one more than its workers, and only so many run at a time.
+  [[nodiscard]] std::string why_idle(std::size_t row, std::vector<std::uint64_t> const& sum) const {
+    if (row == 0 || row >= m_rows.threads || sum[row] != 0 || sum[0] == 0) return {};
+    std::size_t had_tasks = 0;
+    for (std::size_t other = 0; other != m_rows.threads; ++other) had_tasks += sum[other] != 0;
+    if (had_tasks < static_cast<std::size_t>(m_trace->workers)) return "no task needed it";
+    return m_rows.names[0] + " had its place";
   }
 
   void write_axis() {

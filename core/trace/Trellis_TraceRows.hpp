@@ -38,6 +38,8 @@ inline bool has_run(TaskRecord const& task) {
 /// outlive it.
 struct TraceRows {
   std::vector<std::string> names;  ///< without rows that have neither a name nor tasks
+  std::size_t threads = 0;         ///< how many of these, the first ones, are threads that share
+                                   ///< the places of `Trace::workers`
   /// how many each row has, at least 1; in a lane no two tasks overlap
   std::vector<std::size_t> lanes;
   std::vector<Slice> slices;  ///< by begin, then end, then order in the graph
@@ -62,7 +64,7 @@ struct TraceRows {
       last = std::max(last, slice.end);
     }
     if (!any_running) end = last;
-    name_rows(trace.rows);
+    name_rows(trace.rows, trace.workers > 0 ? trace.threads : 0);
     sort();
     order_queues();
     sort();
@@ -77,7 +79,7 @@ struct TraceRows {
     });
   }
 
-  void name_rows(std::vector<std::string> const& given) {
+  void name_rows(std::vector<std::string> const& given, std::size_t given_threads) {
     std::size_t count = given.size();
     for (Slice const& slice : slices) count = std::max(count, slice.row + 1);
     std::vector<bool> used(count, false);
@@ -87,6 +89,7 @@ struct TraceRows {
       bool const named = row < given.size() && !given[row].empty();
       if (!named && !used[row]) continue;
       index[row] = names.size();
+      if (row < given_threads) threads = names.size() + 1;
       names.push_back(named ? given[row] : "row " + std::to_string(row));
     }
     for (Slice& slice : slices) slice.row = index[slice.row];

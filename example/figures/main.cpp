@@ -7,7 +7,6 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -49,14 +48,13 @@ void print(Figure const& figure) {
 
 int main(int argc, char** argv) {
   std::string const wanted = argc > 1 ? argv[1] : "";
-  char const* const serial = std::getenv("TRELLIS_SERIAL");
-  if (serial != nullptr && std::string(serial) == "1") {
+  Kokkos::ScopeGuard const kokkos;
+  if (*trellis::TaskGraph().options().serial) {
     std::fprintf(stderr,
                  "figures: with TRELLIS_SERIAL=1 nothing runs at the same time, so there is "
                  "nothing to see\n");
     return 1;
   }
-  Kokkos::ScopeGuard const kokkos;
   bool found = false;
   for (Figure const& figure : all_figures) {
     if (!wanted.empty() && figure.number != wanted) continue;

@@ -29,7 +29,8 @@ trellis::Trace excerpt(trellis::Trace const& trace, std::size_t count) {
   std::vector<trellis::EdgeRecord> edges;
   for (auto const& edge : trace.graph.edges())
     if (ids.contains(edge.from) && ids.contains(edge.to)) edges.push_back(edge);
-  return {trellis::SchedulingGraph(std::move(kept), std::move(edges)), trace.rows};
+  return {trellis::SchedulingGraph(std::move(kept), std::move(edges)), trace.rows, trace.workers,
+          trace.threads};
 }
 
 template <class Write>

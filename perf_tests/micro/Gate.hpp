@@ -7,8 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
-#include <string_view>
 
 namespace micro {
 
@@ -39,8 +37,7 @@ class Gate {
 
 /// False, and the benchmark is skipped, where each task runs in the call that submits it.
 inline bool can_hold_back(benchmark::State& state) {
-  char const* const serial = std::getenv("TRELLIS_SERIAL");
-  if (serial == nullptr || std::string_view(serial) != "1") return true;
+  if (!*trellis::TaskGraph().options().serial) return true;
   state.SkipWithError("with TRELLIS_SERIAL=1 nothing can be held back");
   return false;
 }

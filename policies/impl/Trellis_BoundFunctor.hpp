@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_BOUNDFUNCTOR_HPP
 
 #include <impl/Trellis_ViewAccess.hpp>
+#include <impl/Trellis_WrongCalls.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -127,35 +128,44 @@ struct TupleToList<std::tuple<T...>> {
   using type = TypeList<T const&...>;
 };
 
-/// The functor as Kokkos is to call it with `tag, indices..., values...`: as it is, or with its
-/// Views bound. The longer form goes first, so that a functor that can be called with anything gets
-/// its Views.
-template <class Value, class Traits, class Values, class Functor, class Policy>
-auto prepare_functor(Functor&& functor, Policy const& policy) {
+template <class List>
+struct SignatureOf;
+template <class... A>
+struct SignatureOf<TypeList<A...>> {
+  template <class T>
+  using Plain = std::conditional_t<std::is_lvalue_reference_v<T> &&
+                                       std::is_const_v<std::remove_reference_t<T>>,
+                                   std::remove_cvref_t<T>, T>;
+  using type = void(Plain<A>...);
+};
+
+/// How Kokkos may call a functor, with `tag, indices..., values...`, or with the annotated Views
+/// behind the indices.
+template <class Traits, class Values, class Functor, class... Annotations>
+struct FunctorCall {
   using F = std::remove_cvref_t<Functor>;
   using Tag = TagList<typename Traits::work_tag>;
   using Indices = typename Repeat<typename Traits::index_type const&, Traits::index_count>::type;
-  using Arguments = decltype(arguments_of(policy.annotations()));
+  using Arguments = decltype(arguments_of(std::declval<std::tuple<Annotations...> const&>()));
   using Views = typename TupleToList<Arguments>::type;
   using Short = typename Concat<Tag, Indices, Values>::type;
   using Long = typename Concat<Tag, Indices, Views, Values>::type;
-  constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
-  static_assert(takes_views || IsCallable<F, Short>::value,
-                "Trellis: the functor can be called neither with the policy's indices nor with the "
-                "indices followed by "
-                "the "
-                "annotated Views in order (a View annotated with read comes with const elements, "
-                "one with atomic_add "
-                "or "
-                "atomic_mul with atomic ones; results and the work tag as in Kokkos; the call "
-                "operator must be const)");
-  if constexpr (takes_views) {
+  static constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
+  static constexpr bool is_callable = takes_views || IsCallable<F, Short>::value;
+  using Check = FunctorMustTake<is_callable, typename SignatureOf<Long>::type>;
+};
+
+/// The functor as Kokkos is to call it: as it is, or with its Views bound. The longer form goes
+/// first, so that a functor that can be called with anything gets its Views.
+template <class Value, class Call, class Traits, class Functor, class Policy>
+auto prepare_functor(Functor&& functor, Policy const& policy) {
+  if constexpr (Call::takes_views) {
     constexpr std::size_t leading =
         Traits::index_count + (std::is_void_v<typename Traits::work_tag> ? 0 : 1);
     return bind_views<Value, leading>(std::forward<Functor>(functor), policy.annotations(),
-                                      std::type_identity<Arguments>{});
+                                      std::type_identity<typename Call::Arguments>{});
   } else {
-    return F(std::forward<Functor>(functor));
+    return typename Call::F(std::forward<Functor>(functor));
   }
 }
 

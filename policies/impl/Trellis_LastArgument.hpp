@@ -13,15 +13,26 @@ template <class Member, std::size_t from_end>
 struct ArgumentFromEnd;
 template <class R, class C, class... A, std::size_t from_end>
 struct ArgumentFromEnd<R (C::*)(A...) const, from_end> {
-  static_assert(sizeof...(A) > from_end,
-                "Trellis: the functor takes no value to reduce or scan into");
-  using type =
-      std::remove_cvref_t<std::tuple_element_t<sizeof...(A) - 1 - from_end, std::tuple<A...>>>;
+  static auto argument() {
+    if constexpr (sizeof...(A) > from_end)
+      return std::tuple_element<sizeof...(A) - 1 - from_end, std::tuple<A...>>{};
+    else
+      return std::type_identity<void>{};
+  }
+  using Argument = typename decltype(argument())::type;
+  static constexpr bool is_value =
+      std::is_lvalue_reference_v<Argument> && !std::is_const_v<std::remove_reference_t<Argument>>;
+  using type = std::conditional_t<is_value, std::remove_cvref_t<Argument>, void>;
 };
 template <class R, class C, class... A, std::size_t from_end>
 struct ArgumentFromEnd<R (C::*)(A...) const noexcept, from_end>
     : ArgumentFromEnd<R (C::*)(A...) const, from_end> {};
+/// Not const.
+template <class R, class C, class... A, std::size_t from_end>
+struct ArgumentFromEnd<R (C::*)(A...), from_end> : ArgumentFromEnd<R (C::*)(A...) const, from_end> {
+};
 
+/// Void when the call operator does not tell.
 template <class F, std::size_t from_end>
 consteval auto value_type_of() {
   if constexpr (requires { typename F::value_type; })
@@ -30,10 +41,7 @@ consteval auto value_type_of() {
     return typename std::type_identity<
         typename ArgumentFromEnd<decltype(&F::operator()), from_end>::type>{};
   else
-    static_assert(!sizeof(F*),
-                  "Trellis: the value type cannot be read off a functor with several or templated "
-                  "call operators; "
-                  "give it a member type value_type");
+    return std::type_identity<void>{};
 }
 
 }  // namespace trellis::Impl

@@ -53,6 +53,11 @@ void describe_view(void const* subject, ResourceInfo& info) {
     info.label = record->get_label();
     info.begin = reinterpret_cast<std::uintptr_t>(record->data());
     info.end = info.begin + record->size();
+    info.shape.element_bytes = sizeof(typename V::value_type);
+    info.shape.rank = static_cast<int>(V::rank());
+    if constexpr (V::rank() > 0)
+      for (std::size_t k = 0; k < V::rank(); ++k)
+        info.shape.strides[k] = view.stride(k) * sizeof(typename V::value_type);
   }
 }
 template <class V>

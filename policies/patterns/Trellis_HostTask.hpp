@@ -4,6 +4,7 @@
 
 #include <Trellis_Future.hpp>
 #include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_WrongCalls.hpp>  // here, so that its messages have few lines before them
 #include <impl/Trellis_BoundFunctor.hpp>
 #include <impl/Trellis_Submit.hpp>
 
@@ -85,57 +86,67 @@ struct MutableList<std::tuple<T...>> {
   using type = TypeList<T&...>;
 };
 
-template <class Space, class... Annotations, class Callable>
-auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& policy,
-                 Callable&& callable) {
+/// How a callable is called: with the annotated Views or without, and with a TaskScope before them
+/// where only that fits.
+template <class Space, class Callable, class... Annotations>
+struct CallForms {
   using F = std::remove_cvref_t<Callable>;
-  using Views = decltype(arguments_of(policy.annotations()));
+  using Views = decltype(arguments_of(std::declval<std::tuple<Annotations...> const&>()));
   using Instance = std::conditional_t<std::is_void_v<Space>, TypeList<>,
                                       TypeList<std::add_lvalue_reference_t<Space const>>>;
-  using Long = CallResult<F, typename Concat<Instance, typename MutableList<Views>::type>::type>;
+  using Mutable = typename MutableList<Views>::type;
+  using Long = CallResult<F, typename Concat<Instance, Mutable>::type>;
   using Short = CallResult<F, Instance>;
-  using WithScope = TypeList<TaskScope&>;
-  using ScopedLong =
-      CallResult<F, typename Concat<WithScope, typename MutableList<Views>::type>::type>;
-  using ScopedShort = CallResult<F, WithScope>;
-  auto const submit_with = [&]<class How, class Value>(std::type_identity<How>,
-                                                       std::type_identity<Value>,
-                                                       auto const& views) {
-    using Body = CallBody<How, Value, F, decltype(views())>;
-    if constexpr (std::is_void_v<Value>) {
-      auto const make = [&] { return Body{std::forward<Callable>(callable), views()}; };
-      return FutureDoor::make(submit_made<Space>(std::move(label), policy, make, nullptr));
-    } else {
-      auto result = ResultPtr<Value>::make();
-      auto const make = [&] {
-        return Body{std::forward<Callable>(callable), views(), std::move(result[0])};
-      };
-      TaskHandle const handle = submit_made<Space>(std::move(label), policy, make, nullptr);
-      return FutureDoor::make(handle, std::move(result[1]));
-    }
-  };
-  auto const views = [&] { return arguments_of(policy.annotations()); };
-  auto const no_views = [] { return std::tuple<>(); };
-  constexpr std::type_identity<Space> plain;
-  constexpr std::type_identity<Scoped> scoped;
-  // Tested only when the forms above do not fit: a generic callable may not compile with a
-  // TaskScope.
-  if constexpr (Long::callable) {
-    return submit_with(plain, Long::type(), views);
-  } else if constexpr (Short::callable) {
-    return submit_with(plain, Short::type(), no_views);
-  } else {
-    static_assert(std::is_void_v<Space> && (ScopedLong::callable || ScopedShort::callable),
-                  "Trellis: the callable of a host_task takes nothing or the annotated Views in "
-                  "order (a View "
-                  "annotated with read comes "
-                  "with const elements), and before them a TaskScope& if it likes; that of a "
-                  "space_task takes "
-                  "the execution space instance before them");
-    if constexpr (ScopedLong::callable)
-      return submit_with(scoped, ScopedLong::type(), views);
+  using ScopedLong = CallResult<F, typename Concat<TypeList<TaskScope&>, Mutable>::type>;
+  using ScopedShort = CallResult<F, TypeList<TaskScope&>>;
+  // The scoped forms are tested only when the others do not fit: a generic callable may not compile
+  // with a TaskScope.
+  static consteval auto chosen() {
+    if constexpr (Long::callable)
+      return std::type_identity<Long>{};
+    else if constexpr (Short::callable)
+      return std::type_identity<Short>{};
+    else if constexpr (!std::is_void_v<Space>)
+      return std::type_identity<void>{};
+    else if constexpr (ScopedLong::callable)
+      return std::type_identity<ScopedLong>{};
     else if constexpr (ScopedShort::callable)
-      return submit_with(scoped, ScopedShort::type(), no_views);
+      return std::type_identity<ScopedShort>{};
+    else
+      return std::type_identity<void>{};
+  }
+  using Chosen = typename decltype(chosen())::type;
+  static constexpr bool with_views =
+      std::is_same_v<Chosen, Long> || std::is_same_v<Chosen, ScopedLong>;
+  /// What the body is told to hand over before the Views.
+  using How = std::conditional_t<std::is_same_v<Chosen, Long> || std::is_same_v<Chosen, Short>,
+                                 Space, Scoped>;
+  using Check = CallableMustTake<!std::is_void_v<Chosen>,
+                                 typename SignatureOf<typename Concat<
+                                     Instance, typename TupleToList<Views>::type>::type>::type>;
+};
+
+template <class Space, class Forms, class... Annotations, class Callable>
+auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& policy,
+                 Callable&& callable) {
+  using Value = typename decltype(Forms::Chosen::type())::type;
+  auto const views = [&] {
+    if constexpr (Forms::with_views)
+      return arguments_of(policy.annotations());
+    else
+      return std::tuple<>();
+  };
+  using Body = CallBody<typename Forms::How, Value, typename Forms::F, decltype(views())>;
+  if constexpr (std::is_void_v<Value>) {
+    auto const make = [&] { return Body{std::forward<Callable>(callable), views()}; };
+    return FutureDoor::make(submit_made<Space>(std::move(label), policy, make, nullptr));
+  } else {
+    auto result = ResultPtr<Value>::make();
+    auto const make = [&] {
+      return Body{std::forward<Callable>(callable), views(), std::move(result[0])};
+    };
+    TaskHandle const handle = submit_made<Space>(std::move(label), policy, make, nullptr);
+    return FutureDoor::make(handle, std::move(result[1]));
   }
 }
 
@@ -149,7 +160,12 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
 template <class... Annotations, class Callable>
 auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
                Callable&& callable) {
-  return Impl::submit_call<void>(std::move(label), policy, std::forward<Callable>(callable));
+  using Forms = Impl::CallForms<void, Callable, Annotations...>;
+  if constexpr (!Forms::Check::value)
+    return Impl::Refused();
+  else
+    return Impl::submit_call<void, Forms>(std::move(label), policy,
+                                          std::forward<Callable>(callable));
 }
 
 /// Submits a task that calls `callable(instance)`, or `callable(instance, views...)`, with an
@@ -162,7 +178,12 @@ auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& p
   using Target = typename Impl::TargetSpace<Annotations...>::type;
   using Space = std::conditional_t<std::is_void_v<Target>, Kokkos::DefaultExecutionSpace,
                                    typename Impl::RunOn<Target>::body_space>;
-  return Impl::submit_call<Space>(std::move(label), policy, std::forward<Callable>(callable));
+  using Forms = Impl::CallForms<Space, Callable, Annotations...>;
+  if constexpr (!Forms::Check::value)
+    return Impl::Refused();
+  else
+    return Impl::submit_call<Space, Forms>(std::move(label), policy,
+                                           std::forward<Callable>(callable));
 }
 
 }  // namespace trellis

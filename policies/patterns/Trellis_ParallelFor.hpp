@@ -48,19 +48,26 @@ struct ForBody {
 template <class Base, class... Annotations, class Functor>
 Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                           Functor&& functor) {
-  static_assert(!std::is_same_v<Base, Impl::Once>,
-                "Trellis: parallel_for needs a range: ResourcePolicy(graph, n, ...)");
-  using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
-  Impl::require_valid<Traits>(label, policy);
-  auto const prepared = [&] {
-    return Impl::prepare_functor<void, Traits, Impl::TypeList<>>(std::forward<Functor>(functor),
-                                                                 policy);
-  };
-  auto const make = [&] {
-    return Impl::ForBody<Traits, decltype(prepared())>{Traits::keep(policy.base()), prepared()};
-  };
-  return Impl::FutureDoor::make(
-      Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make, nullptr));
+  static_assert(
+      Impl::has_range_v<Base>,
+      "Trellis: parallel_for needs a range: parallel_for(\"label\", ResourcePolicy(graph, "
+      "n, read(x), ...), functor)");
+  if constexpr (Impl::has_range_v<Base>) {
+    using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
+    using Call = Impl::FunctorCall<Traits, Impl::TypeList<>, Functor, Annotations...>;
+    if constexpr (Call::Check::value) {
+      Impl::require_valid<Traits>(label, policy);
+      auto const prepared = [&] {
+        return Impl::prepare_functor<void, Call, Traits>(std::forward<Functor>(functor), policy);
+      };
+      auto const make = [&] {
+        return Impl::ForBody<Traits, decltype(prepared())>{Traits::keep(policy.base()), prepared()};
+      };
+      return Impl::FutureDoor::make(Impl::submit_made<typename Traits::execution_space>(
+          std::move(label), policy, make, nullptr));
+    }
+  }
+  return {};
 }
 
 }  // namespace trellis

@@ -42,13 +42,18 @@ struct IsFunctorsOwn<ReducedByFunctor<T>> : std::true_type {};
 
 /// A result goes into a Future, into a View, or into the View that a Kokkos reducer was made with.
 template <class R>
-struct ResultTraits {
-  static_assert(
-      IsReduced<R>::value || Kokkos::is_view_v<R> || Kokkos::is_reducer_v<R>,
-      "Trellis: parallel_reduce cannot write into a variable, which may be gone when the task "
-      "runs; take the returned "
-      "Future, or give a View, a Kokkos reducer on a View, or reduced<Reducer>");
-};
+struct ResultTraits;
+/// Not a variable.
+template <class R>
+inline constexpr bool is_result_v =
+    IsReduced<R>::value || Kokkos::is_view_v<R> || Kokkos::is_reducer_v<R>;
+template <class R>
+constexpr bool is_scalar_result() {
+  if constexpr (Kokkos::is_view_v<R>)
+    return R::rank() == 0;
+  else
+    return true;
+}
 template <class R>
 struct ResultTraits<Reduced<R>> {
   using value_type = typename R::value_type;
@@ -60,7 +65,6 @@ struct ResultTraits<ReducedByFunctor<T>> {
 template <class R>
   requires Kokkos::is_view_v<R>
 struct ResultTraits<R> {
-  static_assert(R::rank() == 0, "Trellis: parallel_reduce writes into a View of rank 0");
   using value_type = typename R::non_const_value_type;
   static auto access(R const& view) { return write(view); }
 };
@@ -307,6 +311,42 @@ struct ReduceBody<Traits, Functor, void, Results...> {
   }
 };
 
+template <class Traits, class Call, class Policy, class Functor, class First, class... Rest>
+auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, First const& first,
+                      Rest const&... rest) {
+  using Value = typename FutureValueOf<
+      typename Concat<ReducedValues<First>, ReducedValues<Rest>...>::type>::type;
+  constexpr bool one = sizeof...(Rest) == 0;
+  using Bound = std::conditional_t<one, typename ResultTraits<First>::value_type, void>;
+
+  require_valid<Traits>(label, policy);
+  require_lasting(label, first);
+  (require_lasting(label, rest), ...);
+  auto const prepared = [&] {
+    return prepare_functor<Bound, Call, Traits>(std::forward<Functor>(functor), policy);
+  };
+  using Body = ReduceBody<Traits, decltype(prepared()), Value, First, Rest...>;
+
+  auto const submit = [&](auto const& make) {
+    return std::apply(
+        [&](auto const&... access) {
+          return submit_made<typename Traits::execution_space>(std::move(label), policy, make,
+                                                               nullptr, access...);
+        },
+        std::tuple_cat(result_access(first), result_access(rest)...));
+  };
+  if constexpr (std::is_void_v<Value>) {
+    return FutureDoor::make(
+        submit([&] { return Body{Traits::keep(policy.base()), prepared(), {first, rest...}}; }));
+  } else {
+    auto result = ResultPtr<Value>::make();
+    TaskHandle const handle = submit([&] {
+      return Body{Traits::keep(policy.base()), prepared(), {first, rest...}, std::move(result[0])};
+    });
+    return FutureDoor::make(handle, std::move(result[1]));
+  }
+}
+
 }  // namespace Impl
 
 /// Submits a task that runs `Kokkos::parallel_reduce` as soon as its accesses allow; returns at
@@ -319,41 +359,29 @@ struct ReduceBody<Traits, Functor, void, Results...> {
 template <class Base, class... Annotations, class Functor, class First, class... Rest>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                      Functor&& functor, First const& first, Rest const&... rest) {
-  static_assert(!std::is_same_v<Base, Impl::Once>,
-                "Trellis: parallel_reduce needs a range: ResourcePolicy(graph, n, ...)");
-  using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
-  using Values = Impl::TypeList<typename Impl::ResultTraits<First>::value_type&,
-                                typename Impl::ResultTraits<Rest>::value_type&...>;
-  using Value = typename Impl::FutureValueOf<
-      typename Impl::Concat<Impl::ReducedValues<First>, Impl::ReducedValues<Rest>...>::type>::type;
-  constexpr bool one = sizeof...(Rest) == 0;
-  using Bound = std::conditional_t<one, typename Impl::ResultTraits<First>::value_type, void>;
-
-  Impl::require_valid<Traits>(label, policy);
-  Impl::require_lasting(label, first);
-  (Impl::require_lasting(label, rest), ...);
-  auto const prepared = [&] {
-    return Impl::prepare_functor<Bound, Traits, Values>(std::forward<Functor>(functor), policy);
-  };
-  using Body = Impl::ReduceBody<Traits, decltype(prepared()), Value, First, Rest...>;
-
-  auto const submit = [&](auto const& make) {
-    return std::apply(
-        [&](auto const&... access) {
-          return Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make,
-                                                                     nullptr, access...);
-        },
-        std::tuple_cat(Impl::result_access(first), Impl::result_access(rest)...));
-  };
-  if constexpr (std::is_void_v<Value>) {
-    return Impl::FutureDoor::make(
-        submit([&] { return Body{Traits::keep(policy.base()), prepared(), {first, rest...}}; }));
+  static_assert(Impl::has_range_v<Base>,
+                "Trellis: parallel_reduce needs a range: parallel_reduce(\"label\", "
+                "ResourcePolicy(graph, n, read(x), ...), functor)");
+  constexpr bool are_results = Impl::is_result_v<First> && (Impl::is_result_v<Rest> && ...);
+  static_assert(are_results,
+                "Trellis: parallel_reduce cannot write into a variable, which may be gone when the "
+                "task runs; take the returned Future, or give a View, a Kokkos reducer on a View, "
+                "or reduced<Reducer>");
+  constexpr bool are_scalars =
+      Impl::is_scalar_result<First>() && (Impl::is_scalar_result<Rest>() && ...);
+  static_assert(are_scalars, "Trellis: parallel_reduce writes into a View of rank 0");
+  if constexpr (!Impl::has_range_v<Base> || !are_results || !are_scalars) {
+    return Impl::Refused();
   } else {
-    auto result = Impl::ResultPtr<Value>::make();
-    Impl::TaskHandle const handle = submit([&] {
-      return Body{Traits::keep(policy.base()), prepared(), {first, rest...}, std::move(result[0])};
-    });
-    return Impl::FutureDoor::make(handle, std::move(result[1]));
+    using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
+    using Values = Impl::TypeList<typename Impl::ResultTraits<First>::value_type&,
+                                  typename Impl::ResultTraits<Rest>::value_type&...>;
+    using Call = Impl::FunctorCall<Traits, Values, Functor, Annotations...>;
+    if constexpr (!Call::Check::value)
+      return Impl::Refused();
+    else
+      return Impl::submit_reduction<Traits, Call>(std::move(label), policy,
+                                                  std::forward<Functor>(functor), first, rest...);
   }
 }
 
@@ -363,8 +391,25 @@ template <class Base, class... Annotations, class Functor>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                      Functor&& functor) {
   using T = typename decltype(Impl::value_type_of<std::remove_cvref_t<Functor>, 0>())::type;
-  return parallel_reduce(std::move(label), policy, std::forward<Functor>(functor),
-                         Impl::ReducedByFunctor<T>{});
+  static_assert(Impl::has_range_v<Base>,
+                "Trellis: parallel_reduce needs a range: parallel_reduce(\"label\", "
+                "ResourcePolicy(graph, n, read(x), ...), functor)");
+  static_assert(
+      !std::is_void_v<T>,
+      "Trellis: the functor's last argument is the value to reduce into, as in (int i, "
+      "double& sum); when its call operator is overloaded or a template, give it a member "
+      "type value_type");
+  if constexpr (!Impl::has_range_v<Base> || std::is_void_v<T>) {
+    return Impl::Refused();
+  } else {
+    using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
+    using Call = Impl::FunctorCall<Traits, Impl::TypeList<T&>, Functor, Annotations...>;
+    if constexpr (!Call::Check::value)
+      return Impl::Refused();
+    else
+      return Impl::submit_reduction<Traits, Call>(
+          std::move(label), policy, std::forward<Functor>(functor), Impl::ReducedByFunctor<T>{});
+  }
 }
 
 }  // namespace trellis

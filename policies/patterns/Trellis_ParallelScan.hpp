@@ -63,23 +63,37 @@ struct ScanBody<Traits, Functor, Value> {
 template <class Base, class... Annotations, class Functor>
 auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                    Functor&& functor) {
-  static_assert(!std::is_same_v<Base, Impl::Once>,
-                "Trellis: parallel_scan needs a range: ResourcePolicy(graph, n, ...)");
-  using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
   using Value = typename decltype(Impl::value_type_of<std::remove_cvref_t<Functor>, 1>())::type;
-  Impl::require_valid<Traits>(label, policy);
-  auto const prepared = [&] {
-    return Impl::prepare_functor<Value, Traits, Impl::TypeList<Value&, bool>>(
-        std::forward<Functor>(functor), policy);
-  };
-  auto result = Impl::ResultPtr<Value>::make();
-  auto const make = [&] {
-    return Impl::ScanBody<Traits, decltype(prepared()), Value>{Traits::keep(policy.base()),
-                                                               prepared(), std::move(result[0])};
-  };
-  Impl::TaskHandle const handle =
-      Impl::submit_made<typename Traits::execution_space>(std::move(label), policy, make, nullptr);
-  return Impl::FutureDoor::make(handle, std::move(result[1]));
+  static_assert(Impl::has_range_v<Base>,
+                "Trellis: parallel_scan needs a range: parallel_scan(\"label\", "
+                "ResourcePolicy(graph, n, read(x), ...), functor)");
+  static_assert(
+      !std::is_void_v<Value>,
+      "Trellis: the functor's last arguments are the value to scan into and whether it is "
+      "final, as in (int i, double& sum, bool is_final); when its call operator is "
+      "overloaded or a template, give it a member type value_type");
+  if constexpr (!Impl::has_range_v<Base> || std::is_void_v<Value>) {
+    return Impl::Refused();
+  } else {
+    using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
+    using Call = Impl::FunctorCall<Traits, Impl::TypeList<Value&, bool>, Functor, Annotations...>;
+    if constexpr (!Call::Check::value) {
+      return Impl::Refused();
+    } else {
+      Impl::require_valid<Traits>(label, policy);
+      auto const prepared = [&] {
+        return Impl::prepare_functor<Value, Call, Traits>(std::forward<Functor>(functor), policy);
+      };
+      auto result = Impl::ResultPtr<Value>::make();
+      auto const make = [&] {
+        return Impl::ScanBody<Traits, decltype(prepared()), Value>{
+            Traits::keep(policy.base()), prepared(), std::move(result[0])};
+      };
+      Impl::TaskHandle const handle = Impl::submit_made<typename Traits::execution_space>(
+          std::move(label), policy, make, nullptr);
+      return Impl::FutureDoor::make(handle, std::move(result[1]));
+    }
+  }
 }
 
 }  // namespace trellis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: parallel_for needs a range: ResourcePolicy(graph, n, ...)
+// EXPECT: parallel_for needs a range: parallel_for("label", ResourcePolicy(graph, n, read(x),
 #include <Trellis.hpp>
 
 void submit(trellis::TaskGraph& graph) {

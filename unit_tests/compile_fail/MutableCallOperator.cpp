@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: the call operator must be const
+// EXPECT: the functor's call operator must take what stands in FunctorMustTake<...> above
+// SHOWS: FunctorMustTake<false, void(long int)>
 #include <Trellis.hpp>
 
 struct Counter {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: no matching function for call to
+// LINES: 20
 #include <Trellis.hpp>
 
 int main() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: constraints not satisfied
+// LINES: 50
 #include <Trellis.hpp>
 
 struct Phase {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A functor that could write to a View annotated with `read` is refused as a whole.
-// EXPECT: the functor can be called neither with the policy's indices nor with the indices followed
-// by the
+// EXPECT: the functor's call operator must take what stands in FunctorMustTake<...> above
+// SHOWS: FunctorMustTake<false, void(long int, Kokkos::View<const double*
 #include <Trellis.hpp>
 
 using V = Kokkos::View<double*>;
@@ -12,6 +12,6 @@ using In = V;  // takes a View that it may write
 #endif
 
 void submit(trellis::TaskGraph& graph, V const& x) {
-  trellis::parallel_for("copy", trellis::ResourcePolicy(graph, 10, trellis::read(x)),
-                        KOKKOS_LAMBDA(int, In){});
+  auto const body = KOKKOS_LAMBDA(int, In){};
+  trellis::parallel_for("copy", trellis::ResourcePolicy(graph, 10, trellis::read(x)), body);
 }

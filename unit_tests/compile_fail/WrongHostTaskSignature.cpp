@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: the callable of a host_task takes nothing or the annotated Views in order
+// EXPECT: the callable must take what stands in CallableMustTake<...> above
+// SHOWS: CallableMustTake<false, void(Kokkos::View<double*, Kokkos::HostSpace>,
 #include <Trellis.hpp>
 
 using V = Kokkos::View<double*, Kokkos::HostSpace>;
@@ -10,6 +11,6 @@ void submit(trellis::TaskGraph& graph, V const& x, V const& y) {
 #else
   auto const body = [](V const&) {};  // one of two
 #endif
-  trellis::host_task("both", trellis::ResourcePolicy(graph, trellis::write(x), trellis::write(y)),
-                     body);
+  trellis::ResourcePolicy const policy(graph, trellis::write(x), trellis::write(y));
+  trellis::host_task("both", policy, body);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: the functor can be called neither with the policy's indices nor with the indices followed
-// by the
+// EXPECT: the functor's call operator must take what stands in FunctorMustTake<...> above
+// SHOWS: FunctorMustTake<false, void(long int, double&, int&)>
 #include <Trellis.hpp>
 
 void submit(trellis::TaskGraph& graph) {
@@ -9,7 +9,7 @@ void submit(trellis::TaskGraph& graph) {
 #else
   auto const body = KOKKOS_LAMBDA(int, double&){};  // one value for two results
 #endif
-  trellis::parallel_reduce("both", trellis::ResourcePolicy(graph, 10), body,
-                           trellis::reduced<Kokkos::Sum<double>>,
-                           trellis::reduced<Kokkos::Max<int>>);
+  auto const& sum = trellis::reduced<Kokkos::Sum<double>>;
+  auto const& most = trellis::reduced<Kokkos::Max<int>>;
+  trellis::parallel_reduce("both", trellis::ResourcePolicy(graph, 10), body, sum, most);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: the functor can be called neither with the policy's indices nor with the indices followed
-// by the
+// EXPECT: the functor's call operator must take what stands in FunctorMustTake<...> above
+// SHOWS: FunctorMustTake<false, void(long int, long int, Kokkos::View<double*>)>
 #include <Trellis.hpp>
 
 using V = Kokkos::View<double*>;
@@ -12,6 +12,6 @@ void submit(trellis::TaskGraph& graph, V const& x) {
 #else
   auto const body = KOKKOS_LAMBDA(int, V){};  // one index for two
 #endif
-  trellis::parallel_for(
-      "plane", trellis::ResourcePolicy(graph, Plane({0, 0}, {2, 2}), trellis::write(x)), body);
+  trellis::ResourcePolicy const policy(graph, Plane({0, 0}, {2, 2}), trellis::write(x));
+  trellis::parallel_for("plane", policy, body);
 }

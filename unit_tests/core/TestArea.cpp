@@ -3,6 +3,7 @@
 #include "RandomNumbers.hpp"
 
 #include <Trellis_Area.hpp>
+#include <access/Trellis_ViewShape.hpp>
 
 #include <gtest/gtest.h>
 
@@ -242,6 +243,50 @@ TEST(Area, TextSaysWhichBytes) {
   EXPECT_EQ(to_string(Shape{16, 8, {2, 8}, {512, 16}}.area(), base),
             "[16, 24) x 8 every 128 x 2 every 4096");
   EXPECT_EQ(to_string(Shape{16, 8, {1}, {1}}.area(), base + 32), "[-16, -8)");
+}
+
+TEST(Area, TextSaysWhichIndices) {
+  using trellis::Impl::area_text;
+  trellis::Impl::ViewShape const rows{8, 2, {80, 8}}, columns{8, 2, {8, 80}}, line{8, 1, {8}};
+  auto const at = [](std::uint64_t i, std::uint64_t j) { return (10 * i + j) * 8; };
+  Area const tile = Shape{at(2, 3), 8, {4, 5}, {10, 1}}.area();
+  EXPECT_EQ(area_text(tile, base, rows), "[2, 6) x [3, 8)");
+  EXPECT_EQ(area_text(tile, base, columns), "[3, 8) x [2, 6)");
+  EXPECT_EQ(area_text(tile, base, line), "[23, 28) x 4 every 10");
+  EXPECT_EQ(area_text(Shape{at(2, 0), 8, {20}, {1}}.area(), base, rows), "[2, 4) x [0, 10)");
+  EXPECT_EQ(area_text(Shape{at(2, 3), 8, {5}, {10}}.area(), base, rows), "[2, 7) x [3, 4)");
+  EXPECT_EQ(area_text(Shape{at(2, 3), 8, {3}, {1}}.area(), base, line), "[23, 26)");
+  // No box: a run that begins in one row and ends in another, and every other element.
+  EXPECT_EQ(area_text(Shape{at(2, 3), 8, {15}, {1}}.area(), base, rows), "[23, 38)");
+  EXPECT_EQ(area_text(Shape{at(2, 8), 8, {4}, {1}}.area(), base, rows), "[28, 32)");
+  EXPECT_EQ(area_text(Shape{at(0, 0), 8, {5}, {2}}.area(), base, rows), "[0, 1) x 5 every 2");
+  EXPECT_EQ(area_text(Shape{at(0, 0), 8, {4}, {11}}.area(), base, rows), "[0, 1) x 4 every 11");
+  // Of other elements, and of none that anybody knows.
+  EXPECT_EQ(area_text(Shape{20, 4, {1}, {1}}.area(), base, rows), "[20, 24) bytes");
+  EXPECT_EQ(area_text(Shape{16, 8, {64}, {1}}.area(), base, {}), "[16, 528)");
+  EXPECT_EQ(area_text(Area{}, base, rows), "empty");
+}
+
+TEST(Area, TextSaysWhichIndicesOfEveryBox) {
+  // All boxes of a 3 x 4 x 5 View, in both layouts.
+  trellis::Impl::ViewShape const right{8, 3, {160, 40, 8}}, left{8, 3, {8, 24, 96}};
+  for (trellis::Impl::ViewShape const& shape : {right, left})
+    for (std::uint64_t a = 0; a < 3; ++a)
+      for (std::uint64_t b = a + 1; b <= 3; ++b)
+        for (std::uint64_t c = 0; c < 4; ++c)
+          for (std::uint64_t d = c + 1; d <= 4; ++d)
+            for (std::uint64_t e = 0; e < 5; ++e)
+              for (std::uint64_t f = e + 1; f <= 5; ++f) {
+                auto const& s = shape.strides;
+                std::uint64_t const first = a * s[0] + c * s[1] + e * s[2];
+                Area const box =
+                    Shape{first, 8, {b - a, d - c, f - e}, {s[0] / 8, s[1] / 8, s[2] / 8}}.area();
+                auto const range = [](std::uint64_t from, std::uint64_t to) {
+                  return '[' + std::to_string(from) + ", " + std::to_string(to) + ')';
+                };
+                EXPECT_EQ(trellis::Impl::area_text(box, base, shape),
+                          range(a, b) + " x " + range(c, d) + " x " + range(e, f));
+              }
 }
 
 TEST(Area, TilesOverlapOnlyWhereTheyMeet) {

@@ -45,13 +45,15 @@ TEST(Graph, EveryStateAndReasonHasItsName) {
   EXPECT_EQ(to_string(EdgeReason::after), "after");
   EXPECT_EQ(to_string(EdgeReason::synchronizing), "synchronizing");
   EXPECT_EQ(to_string(EdgeReason::exclusion), "exclusion");
+  EXPECT_EQ(to_string(EdgeReason::rule), "rule");
 }
 
-TEST(Graph, OnlyExclusionIsNoDependency) {
+TEST(Graph, OnlyWhatASchedulerAddsIsNoDependency) {
   EXPECT_TRUE(is_dependency(EdgeReason::access));
   EXPECT_TRUE(is_dependency(EdgeReason::after));
   EXPECT_TRUE(is_dependency(EdgeReason::synchronizing));
   EXPECT_FALSE(is_dependency(EdgeReason::exclusion));
+  EXPECT_FALSE(is_dependency(EdgeReason::rule));
 }
 
 TEST(Graph, FindsNodesByIdAndByLabel) {

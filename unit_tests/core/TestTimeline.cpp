@@ -193,6 +193,35 @@ TEST(Timeline, BoxesLieWhereTheTimesSay) {
   }
 }
 
+TEST(Timeline, BusyIsCountedForEachWorkerAndAnIdleRowSaysWhoHadItsPlace) {
+  auto const svg_with = [](int workers, std::vector<TaskRecord> tasks) {
+    return svg_of({SchedulingGraph(std::move(tasks), {}),
+                   {"main thread", "worker 1", "worker 2", "Cuda stream 0"},
+                   workers,
+                   3});
+  };
+  // Two workers: both places are full, though one thread of three has none.
+  std::string const full = svg_with(2, {ran(1, "a", 0, 1'000, 5'000), ran(2, "b", 1, 1'000, 5'000),
+                                        ran(3, "c", 3, 1'000, 2'000)});
+  EXPECT_TRUE(shows(full,
+                    "3 tasks on 4 rows  \u00B7  total span 4 \u00B5s  \u00B7  2 workers busy "
+                    "100 %  \u00B7  1 stream busy 25 %"))
+      << texts(full)[1];
+  EXPECT_TRUE(shows(full, "main thread had its place"));
+  EXPECT_EQ(count(full, "had its place"), 1u);
+  std::string const half = svg_with(2, {ran(1, "a", 0, 1'000, 5'000)});
+  EXPECT_TRUE(shows(half,
+                    "1 task on 4 rows  \u00B7  total span 4 \u00B5s  \u00B7  2 workers busy "
+                    "50 %  \u00B7  1 stream busy 0 %"))
+      << texts(half)[1];
+  EXPECT_EQ(count(half, "had its place"), 0u);
+  EXPECT_EQ(count(half, "no task needed it"), 2u);
+  // While a thread waits inside a task another one has its place: not more than all.
+  std::string const more =
+      svg_with(1, {ran(1, "a", 0, 1'000, 5'000), ran(2, "b", 1, 1'000, 5'000)});
+  EXPECT_TRUE(contains(more, "1 worker busy 100 %")) << texts(more)[1];
+}
+
 TEST(Timeline, TheHoverTextNamesLabelTimesAndAccesses) {
   TaskRecord early = ran(1, "early", 0, 500, 1'000);
   TaskRecord record = ran(2, "scale <x>", 0, 1'750, 14'100);

@@ -56,13 +56,33 @@ SPACE_TEST(DeviceReduce, IntoAViewThatTheNextTaskReads) {
   EXPECT_NEAR(one.get(), 1, 1e-12);
 }
 
+struct HasValue {
+  View<int*> x;
+  int value;
+  KOKKOS_FUNCTION void operator()(int i, bool& any) const { any = any || x(i) == value; }
+};
+/// The product of two of the values.
+struct ProductOf {
+  View<int*> x;
+  int a, b;
+  KOKKOS_FUNCTION void operator()(int i, int& product) const {
+    if (x(i) == a || x(i) == b) product *= x(i);
+  }
+};
+
+// No result is what a value of zeros would give that was never set to the reducer's neutral element,
+// and with threads of their own, parts are joined as the reducer says.
 SPACE_TEST(DeviceReduce, OfEveryKindOfReducer) {
-  TaskGraph graph(with_workers(2));
-  View<int*> x("x", 200);
+  TaskGraphOptions options = with_workers(1);
+  options.threads_per_worker = 2;
+  TaskGraph graph(options);
+  View<int*> x("x", 200), y("y", 200);
   parallel_for(
-      "fill", ResourcePolicy(graph, Range(0, 200), write(x)),
-      KOKKOS_LAMBDA(int i) { x(i) = (i * 37) % 200 - 50; });
-  auto const policy = [&] { return ResourcePolicy(graph, Range(0, 200), read(x)); };
+      "fill", ResourcePolicy(graph, Range(0, 200), write(x), write(y)), KOKKOS_LAMBDA(int i) {
+        x(i) = (i * 37) % 200 + 5;  // 5 to 204
+        y(i) = -x(i);
+      });
+  auto const policy = [&] { return ResourcePolicy(graph, Range(0, 200), read(x), read(y)); };
   using MinMax = Kokkos::MinMax<int>;
   using MaxLoc = Kokkos::MaxLoc<int, int>;
   auto const least = parallel_reduce(
@@ -78,18 +98,35 @@ SPACE_TEST(DeviceReduce, OfEveryKindOfReducer) {
   auto const place = parallel_reduce(
       "maxloc", policy(),
       KOKKOS_LAMBDA(int i, MaxLoc::value_type& v) {
-        if (x(i) > v.val) v.val = x(i), v.loc = i;
+        if (y(i) > v.val) v.val = y(i), v.loc = i;
       },
       reduced<MaxLoc>);
-  auto const any = parallel_reduce(
-      "any", policy(), KOKKOS_LAMBDA(int i, bool& v) { v = v || x(i) == 17; },
-      reduced<Kokkos::LOr<bool>>);
-  EXPECT_EQ(least.get(), -50);
-  EXPECT_EQ(range.get().min_val, -50);
-  EXPECT_EQ(range.get().max_val, 149);
-  EXPECT_EQ(place.get().val, 149);
-  EXPECT_EQ((place.get().loc * 37) % 200, 199);
-  EXPECT_TRUE(any.get());
+  auto const range_of_y = parallel_reduce(
+      "minmax of y", policy(),
+      KOKKOS_LAMBDA(int i, MinMax::value_type& v) {
+        if (y(i) < v.min_val) v.min_val = y(i);
+        if (y(i) > v.max_val) v.max_val = y(i);
+      },
+      reduced<MinMax>);
+  auto const any_with = [&](int value) {
+    return parallel_reduce("any", policy(), HasValue{x, value}, reduced<Kokkos::LOr<bool>>).get();
+  };
+  auto const product =
+      parallel_reduce("product", policy(), ProductOf{x, 17, 18}, reduced<Kokkos::Prod<int>>);
+  auto const all = parallel_reduce(
+      "all", policy(), KOKKOS_LAMBDA(int i, bool& v) { v = v && x(i) > 4; },
+      reduced<Kokkos::LAnd<bool>>);
+  EXPECT_EQ(least.get(), 5);
+  EXPECT_EQ(range.get().min_val, 5);
+  EXPECT_EQ(range.get().max_val, 204);
+  EXPECT_EQ(range_of_y.get().min_val, -204);
+  EXPECT_EQ(range_of_y.get().max_val, -5);
+  EXPECT_EQ(place.get().val, -5);
+  EXPECT_EQ(place.get().loc, 0);
+  EXPECT_TRUE(any_with(17));
+  EXPECT_FALSE(any_with(4));
+  EXPECT_EQ(product.get(), 17 * 18);
+  EXPECT_TRUE(all.get());
 }
 
 SPACE_TEST(DeviceReduce, SeveralResultsIntoViewsAndTheFuture) {

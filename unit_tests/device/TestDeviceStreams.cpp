@@ -147,12 +147,20 @@ SPACE_TEST(Adapter, AGraphIsDoneWhenItIsLaunchedAndAsOftenAndIsUpdated) {
   s.adapter->release_graph(graph);
 }
 
-// The engine honours an instance that the user gives; whatever he has launched on it himself is in
-// order too.
+// The engine honours an instance that the user gives; whatever the user has launched on it is in
+// order too. No access says so.
 SPACE_TEST(UsersInstance, IsWhereTheTaskRuns) {
-  V x("x", 100), y("y", 100);
+  V x("x", 100), y("y", 100), launched("launched", 100), seen("seen", 100);
+  Kokkos::fence();  // the Views are there on any stream
   Space const theirs = Kokkos::Experimental::partition_space(Space(), 1).at(0);
   TaskGraph graph(with_workers(2));
+  for (int round = 1; round <= 5; ++round) {
+    Kokkos::parallel_for(Range(theirs, 0, 100), Slow{launched, 1.0 * round});
+    parallel_for("sees it", ResourcePolicy(graph, Range(theirs, 0, 100), read_write(seen)),
+                 AddTo{launched, seen});
+    graph.wait();
+    ASSERT_EQ(values_of(seen), std::vector<double>(100, round * (round + 1) / 2));
+  }
   parallel_for("mine", ResourcePolicy(graph, Range(theirs, 0, 100), write(x)), Slow{x, 2});
   parallel_for("anywhere", ResourcePolicy(graph, Range(0, 100), read(x), read_write(y)),
                AddTo{x, y});

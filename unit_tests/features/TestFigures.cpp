@@ -9,7 +9,6 @@
 #include <gmock/gmock.h>
 
 #include <compare>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -67,9 +66,7 @@ Edges edges_of(Graph const& graph) {
 void expect(
     figures::Facts (*figure)(TaskGraph&), Edges const& dependencies, Edges added = {},
     std::function<void(TaskGraph const&)> const& more = [](TaskGraph const&) {}) {
-  char const* const serial = std::getenv("TRELLIS_SERIAL");
-  if (serial != nullptr && std::string(serial) == "1")
-    GTEST_SKIP() << "tasks of figures wait for later ones";
+  if (*TaskGraph().options().serial) GTEST_SKIP() << "tasks of figures wait for later ones";
   added.insert(dependencies.begin(), dependencies.end());
   static std::uint64_t seed = 0;
   std::function<std::shared_ptr<SchedulingPolicy>()> const policies[] = {

@@ -5,7 +5,13 @@
 
 #include <gmock/gmock.h>
 
+#include <graph/Trellis_Environment.hpp>
+
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
 #include <optional>
 
 namespace trellis {
@@ -69,17 +75,23 @@ TEST(Options, OfTheEnvironmentThatCannotBeUsedAreNamedWithTheirValue) {
   struct Case {
     char const *variable, *value, *expected;
   };
-  for (Case const& c :
-       {Case{"TRELLIS_WORKERS", "two", "a whole number"},
-        Case{"TRELLIS_WORKERS", "", "a whole number"},
-        Case{"TRELLIS_WORKERS", "2x", "a whole number"},
-        Case{"TRELLIS_WORKERS", "-1", "a whole number"},
-        Case{"TRELLIS_WORKERS", "99999999999999", "a whole number"},
-        Case{"TRELLIS_THREADS_PER_WORKER", "1.5", "a whole number"},
-        Case{"TRELLIS_IN_FLIGHT", "many", "a whole number"},
-        Case{"TRELLIS_RECORD", "yes", "a whole number"}, Case{"TRELLIS_RECORD", "2", "0 or 1"},
-        Case{"TRELLIS_SERIAL", "7", "0 or 1"}, Case{"TRELLIS_POLICY", "best", "shake:SEED"},
-        Case{"TRELLIS_POLICY", "shake:x", "shake:SEED"}}) {
+  for (Case const& c : {Case{"TRELLIS_WORKERS", "two", "a whole number"},
+                        Case{"TRELLIS_WORKERS", "", "a whole number"},
+                        Case{"TRELLIS_WORKERS", "2x", "a whole number"},
+                        Case{"TRELLIS_WORKERS", "-1", "a whole number"},
+                        Case{"TRELLIS_WORKERS", "99999999999999", "a whole number"},
+                        Case{"TRELLIS_THREADS_PER_WORKER", "1.5", "a whole number"},
+                        Case{"TRELLIS_IN_FLIGHT", "many", "a whole number"},
+                        Case{"TRELLIS_STREAMS", "1e3", "a whole number"},
+                        Case{"TRELLIS_RECORD", "maybe", "1, true, on, yes or 0, false, off, no"},
+                        Case{"TRELLIS_RECORD", "2", "1, true, on, yes or 0, false, off, no"},
+                        Case{"TRELLIS_SERIAL", "7", "1, true, on, yes or 0, false, off, no"},
+                        Case{"TRELLIS_SERIAL", "", "1, true, on, yes or 0, false, off, no"},
+                        Case{"TRELLIS_SERIAL", "tru", "1, true, on, yes or 0, false, off, no"},
+                        Case{"TRELLIS_POLICY", "best", "shake:SEED"},
+                        Case{"TRELLIS_POLICY", "shake:x", "shake:SEED"},
+                        Case{"TRELLIS_LOG", "1", "stderr, stdout or a file"},
+                        Case{"TRELLIS_LOG", "off", "stderr, stdout or a file"}}) {
     Environment const environment(c.variable, c.value);
     Error const error = error_of([] { TaskGraph graph; });
     EXPECT_EQ(error.kind(), Error::Kind::bad_input);
@@ -87,6 +99,121 @@ TEST(Options, OfTheEnvironmentThatCannotBeUsedAreNamedWithTheirValue) {
                 testing::AllOf(HasSubstr(c.variable), HasSubstr('"' + std::string(c.value) + '"'),
                                HasSubstr(c.expected)));
   }
+}
+
+TEST(Options, FlagsAreSaidInSeveralWords) {
+  for (char const* yes : {"1", "true", "on", "yes", "True", "ON"}) {
+    Environment const serial("TRELLIS_SERIAL", yes), record("TRELLIS_RECORD", yes);
+    TaskGraph const graph;
+    EXPECT_TRUE(*graph.options().serial) << yes;
+    EXPECT_TRUE(*graph.options().record) << yes;
+  }
+  for (char const* no : {"0", "false", "off", "no", "False", "NO"}) {
+    Environment const serial("TRELLIS_SERIAL", no), record("TRELLIS_RECORD", no);
+    TaskGraph const graph;
+    EXPECT_FALSE(*graph.options().serial) << no;
+    EXPECT_FALSE(*graph.options().record) << no;
+  }
+}
+
+TEST(Options, VariablesThatNothingReadsAreToldWithTheNearestName) {
+  struct Case {
+    char const *name, *nearest;
+  };
+  for (Case const& c :
+       {Case{"TRELLIS_WORKER", "TRELLIS_WORKERS"}, Case{"TRELLIS_NUM_WORKERS", "TRELLIS_WORKERS"},
+        Case{"TRELLIS_THREADS", "TRELLIS_THREADS_PER_WORKER"},
+        Case{"TRELLIS_SEREAL", "TRELLIS_SERIAL"}, Case{"TRELLIS_INFLIGHT", "TRELLIS_IN_FLIGHT"},
+        Case{"TRELLIS_LOGS", "TRELLIS_LOG"}, Case{"TRELLIS_POLCIY", "TRELLIS_POLICY"}}) {
+    std::string const entry = std::string(c.name) + "=3";
+    char const* const environment[] = {"PATH=/bin", entry.c_str()};
+    EXPECT_EQ(Impl::unknown_variables(environment),
+              std::string("Trellis: nothing reads the environment variable ") + c.name +
+                  "; do you mean " + c.nearest + "? TRELLIS_HELP=1 lists all.\n");
+  }
+  char const* const far[] = {"TRELLIS_GARDEN=roses", "TRELLIS_=x"};
+  EXPECT_EQ(
+      Impl::unknown_variables(far),
+      "Trellis: nothing reads the environment variable TRELLIS_GARDEN. TRELLIS_HELP=1 lists "
+      "all.\n"
+      "Trellis: nothing reads the environment variable TRELLIS_. TRELLIS_HELP=1 lists all.\n");
+}
+
+TEST(Options, VariablesThatSomethingReadsAreNotTold) {
+  std::vector<std::string> entries{"TRELLIS_TEST_SEEDS=1", "TRELLIS_RUN_TIMES=1",
+                                   "TRELLIS_COMMIT=abc",   "TRELLIS_ROOT=/opt/trellis",
+                                   "MY_TRELLIS_WORKER=1",  "trellis=1"};
+  for (Impl::VariableRow const& row : Impl::all_variables())
+    entries.push_back(std::string(row.name) + "=1");
+  std::vector<char const*> environment;
+  for (std::string const& entry : entries) environment.push_back(entry.c_str());
+  EXPECT_EQ(Impl::unknown_variables(environment), "");
+}
+
+TEST(Options, HelpHasEachVariableWithItsValueAndWhereItComesFrom) {
+  Environment const workers("TRELLIS_WORKERS", "3"), cap("TRELLIS_IN_FLIGHT", "17"),
+      serial("TRELLIS_SERIAL", "no");
+  TaskGraphOptions asked;
+  asked.name = "pump";
+  asked.workers = 2;
+  asked.serial = true;
+  TaskGraph const graph(asked);
+  std::string const help = Impl::environment_help(asked, graph.options());
+  EXPECT_THAT(help, HasSubstr("\"pump\""));
+  for (char const* line :
+       {"TRELLIS_WORKERS = 2 (set by the program)\n",
+        "TRELLIS_THREADS_PER_WORKER = 1 (by default)\n",
+        "TRELLIS_IN_FLIGHT = 17 (from the environment)\n", "TRELLIS_LOG = nowhere (by default)\n",
+        "TRELLIS_SERIAL = 0 (from the environment)\n",
+        "TRELLIS_POLICY = work_stealing (by default)\n"})
+    EXPECT_THAT(help, HasSubstr(line));
+  for (Impl::VariableRow const& row : Impl::all_variables()) {
+    EXPECT_THAT(help, HasSubstr("  " + std::string(row.name) + " = "));
+    EXPECT_THAT(help, HasSubstr(std::string(row.meaning) + "; must be " + std::string(row.values)));
+  }
+}
+
+/// In a process of its own, which has made no graph before.
+TEST(OptionsDeathTest, TheFirstGraphTellsOnceWhatIsUnknownAndHelps) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  auto const times = [](std::string const& text, std::string const& what) {
+    int count = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  auto const tells_once = [&](std::string const& text) {
+    return times(text, "TRELLIS_WORKER;") == 1 &&
+           times(text, "do you mean TRELLIS_WORKERS?") == 1 &&
+           times(text, "TRELLIS_STREAMS = ") == 1 && times(text, "(\"first\")") == 1;
+  };
+  auto const two_graphs = [] {
+    clearenv();
+    Environment const unknown("TRELLIS_WORKER", "3"), help("TRELLIS_HELP", "yes");
+    for (char const* name : {"first", "second"}) {
+      TaskGraphOptions options;
+      options.name = name;
+      TaskGraph const graph(options);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(two_graphs(), testing::ExitedWithCode(0), testing::Truly(tells_once));
+  auto const nothing_to_tell = [] {
+    clearenv();
+    {
+      TaskGraph const graph;
+    }
+    std::cerr << "nothing more" << std::endl;
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(nothing_to_tell(), testing::ExitedWithCode(0), "^nothing more\n$");
+}
+
+TEST(Options, TheTableOfTheReadmeIsComplete) {
+  std::ifstream readme(TRELLIS_TEST_README);
+  std::string const text{std::istreambuf_iterator<char>(readme), {}};
+  ASSERT_FALSE(text.empty());
+  for (Impl::VariableRow const& row : Impl::all_variables())
+    EXPECT_THAT(text, HasSubstr("\n| `" + std::string(row.name) + "` | "));
 }
 
 TEST(Options, WithoutWorkersThreadsOrTasksInFlightAreRefused) {

@@ -9,6 +9,8 @@
 #include <Kokkos_Core.hpp>
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 namespace trellis {
 namespace {
 
@@ -21,6 +23,18 @@ Policy moved_to(Space const& instance, Policy const& base) {
   using Traits = Impl::PolicyTraits<Policy, void>;
   return Traits::on(Traits::keep(base), instance);
 }
+
+/// One as a worker has. It is not the default one, which most policies have.
+Space another_instance() {
+  SpaceAdapter& adapter = Impl::space_adapter<Space>();
+  void* const made = adapter.make_instance(1);
+  Space const instance = *static_cast<Space const*>(made);
+  adapter.destroy_instance(made);
+  return instance;
+}
+
+constexpr bool on_host = std::is_same_v<Memory, Kokkos::HostSpace>;
+bool const has_teams_of_two = std::string_view(Space::name()) != "Serial";
 
 // ---- devices ------------------------------------------------------------------------------------
 
@@ -138,7 +152,8 @@ SPACE_TEST(Range, KeepsWorkTags) {
 
 SPACE_TEST(Range, KeepsTheChunkSizeAndTheBoundsWhenItMovesToAWorkersInstance) {
   using Policy = Kokkos::RangePolicy<Space>;
-  Space const instance{};
+  Space const instance = another_instance();
+  ASSERT_FALSE(instance == Space());
   for (int chunk : {1, 3, 7, 64, 100}) {
     Policy const base(Space(), 5, 500, Kokkos::ChunkSize(chunk));
     Policy const moved = moved_to(instance, base);
@@ -160,6 +175,27 @@ SPACE_TEST(Range, RunsOnTheWorkersOwnInstanceAndNotOnThePolicys) {
   ASSERT_NE(used, nullptr);
   EXPECT_FALSE(*used == Space()) << "not the default instance, which others may use";
   delete used;
+}
+
+struct MeetingTeam {
+  Test::Rendezvous* all;
+  std::atomic<int>* met;
+  KOKKOS_FUNCTION void operator()(Member const&) const {
+    KOKKOS_IF_ON_HOST((if (all->meet())++ * met;))
+  }
+};
+
+/// Two launches on one instance take turns.
+SPACE_TEST(Team, RunsOnTheWorkersOwnInstanceAndNotOnThePolicys) {
+  if (!on_host) GTEST_SKIP() << "a device has streams";
+  TaskGraph graph(Test::with_workers(2));
+  Test::Rendezvous all(2);
+  std::atomic<int> met{0};
+  Teams const base(Space(), 1, 1);
+  for (int k = 0; k < 2; ++k)
+    parallel_for("meet", ResourcePolicy(graph, base), MeetingTeam{&all, &met});
+  graph.wait();
+  EXPECT_EQ(met, 2);
 }
 
 // ---- MDRange ------------------------------------------------------------------------------------
@@ -216,7 +252,9 @@ SPACE_TEST(MDRange, KeepsTilesTagsAndIterationPatterns) {
       Kokkos::MDRangePolicy<Space, Kokkos::Rank<2, Kokkos::Iterate::Right, Kokkos::Iterate::Left>,
                             Twice>;
   Policy const base({1, 0}, {9, 8}, {2, 4});
-  Policy const moved = moved_to(Space(), base);
+  Space const instance = another_instance();
+  Policy const moved = moved_to(instance, base);
+  EXPECT_TRUE(moved.space() == instance);
   for (int k = 0; k < 2; ++k) {
     EXPECT_EQ(moved.m_tile[k], base.m_tile[k]);
     EXPECT_EQ(moved.m_lower[k], base.m_lower[k]);
@@ -304,18 +342,25 @@ SPACE_TEST(MDRange, OfOneDimensionKeepsBoundsAndTags) {
 // ---- teams --------------------------------------------------------------------------------------
 
 SPACE_TEST(Team, GetsTheLeagueAndSizeItAskedFor) {
-  TaskGraph graph;
-  View<int**> x("x", 6, 2);
-  parallel_for(
-      "teams", ResourcePolicy(graph, Teams(6, 1), write(x)), KOKKOS_LAMBDA(Member const& team) {
-        x(team.league_rank(), 0) = team.league_size();
-        x(team.league_rank(), 1) = team.team_size();
-      });
-  graph.wait();
-  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
-  for (int k = 0; k < 6; ++k) {
-    EXPECT_EQ(host(k, 0), 6);
-    EXPECT_EQ(host(k, 1), 1);
+  TaskGraphOptions options = Test::with_workers(1);
+  options.threads_per_worker = 2;
+  TaskGraph graph(options);
+  // Of two sizes, so that a size of Kokkos' own choice cannot be right.
+  for (int const size : {1, 2}) {
+    if (size == 2 && !has_teams_of_two) break;
+    View<int**> x("x", 6, 2);
+    parallel_for(
+        "teams", ResourcePolicy(graph, Teams(6, size), write(x)),
+        KOKKOS_LAMBDA(Member const& team) {
+          x(team.league_rank(), 0) = team.league_size();
+          x(team.league_rank(), 1) = team.team_size();
+        });
+    graph.wait();
+    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+    for (int k = 0; k < 6; ++k) {
+      EXPECT_EQ(host(k, 0), 6);
+      EXPECT_EQ(host(k, 1), size);
+    }
   }
 }
 
@@ -411,7 +456,9 @@ SPACE_TEST(Team, KeepsScratchSizesChunkAndLengthsWhenItMovesToAWorkersInstance) 
                          .set_scratch_size(0, Kokkos::PerTeam(1000), Kokkos::PerThread(24))
                          .set_scratch_size(1, Kokkos::PerTeam(70000), Kokkos::PerThread(0))
                          .set_chunk_size(4);
-  Teams const moved = moved_to(Space(), base);
+  Space const instance = another_instance();
+  Teams const moved = moved_to(instance, base);
+  EXPECT_TRUE(moved.space() == instance);
   EXPECT_EQ(moved.league_size(), 17);
   EXPECT_EQ(moved.team_size(), 1);
   EXPECT_EQ(moved.chunk_size(), 4);
@@ -445,10 +492,12 @@ SPACE_TEST(Team, RunsOnWorkersWithSeveralThreads) {
   options.workers = 1;
   options.threads_per_worker = 2;
   TaskGraph graph(options);
-  View<int*> x("x", 1);
+  View<int*> x("x", 1), ranks("ranks", 2);
+  int const size = has_teams_of_two ? 2 : 1;  // the whole worker
   parallel_for(
-      "teams", ResourcePolicy(graph, Teams(50, Kokkos::AUTO), atomic_add(x)),
+      "teams", ResourcePolicy(graph, Teams(50, size), atomic_add(x), atomic_add(ranks)),
       KOKKOS_LAMBDA(Member const& team) {
+        Kokkos::atomic_inc(&ranks(team.team_rank()));
         Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 10),
                              [&](int) { Kokkos::atomic_inc(&x(0)); });
       });
@@ -457,6 +506,7 @@ SPACE_TEST(Team, RunsOnWorkersWithSeveralThreads) {
              [&](Space const& space) { concurrency = space.concurrency(); });
   graph.wait();
   EXPECT_EQ(values_of(x), std::vector{500});
+  EXPECT_EQ(values_of(ranks), (std::vector{50, size == 2 ? 50 : 0})) << "each thread has run";
   if constexpr (std::is_same_v<Space, Kokkos::DefaultHostExecutionSpace>) {
     EXPECT_EQ(concurrency, std::string_view(Space::name()) == "Serial" ? 1 : 2);
   }

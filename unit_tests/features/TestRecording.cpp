@@ -175,6 +175,9 @@ TEST_F(Recording, TimesFollowATasksLife) {
   }
   for (EdgeRecord const& edge : trace.graph.edges())
     EXPECT_LE(trace.graph.node(edge.from).finished_ns, trace.graph.node(edge.to).started_ns);
+  EXPECT_EQ(trace.workers, graph.workers());
+  EXPECT_GT(trace.threads, static_cast<std::size_t>(graph.workers()));
+  EXPECT_LE(trace.threads, trace.rows.size());
 }
 
 TEST_F(Recording, RowsAreTheThreadsThatRanTheTasks) {

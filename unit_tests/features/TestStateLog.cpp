@@ -131,6 +131,22 @@ TEST_F(StateLog, NamesThePathThatCannotBeWritten) {
   }
 }
 
+TEST_F(StateLog, MakesNoFolders) {
+  std::filesystem::path const folder = std::filesystem::path(path()).parent_path();
+  std::string const destination = (folder / "typo" / "deeper" / "states.log").string();
+  EXPECT_THAT(error_of([&] { (void)make_state_log(destination); }).what(),
+              testing::AllOf(HasSubstr('"' + destination + '"'), HasSubstr("there is no folder")));
+  Environment const log("TRELLIS_LOG", destination.c_str());
+  EXPECT_EQ(error_of([] { TaskGraph graph; }).kind(), Error::Kind::bad_input);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
+TEST_F(StateLog, OfAGraphThatCannotBeMadeIsNotThere) {
+  Environment const log("TRELLIS_LOG", path().c_str()), policy("TRELLIS_POLICY", "best");
+  EXPECT_EQ(error_of([] { TaskGraph graph; }).kind(), Error::Kind::bad_input);
+  EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
 TEST_F(StateLog, OfSeveralThreadsHasWholeLinesInTheOrderOfEach) {
   constexpr std::uint64_t count = 10000;
   std::array<std::string, 2> const labels{"first", "a second one of another length"};

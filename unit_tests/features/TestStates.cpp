@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Access states that users bring.
 #include "BareTask.hpp"
+#include "Memory.hpp"
 #include "Timing.hpp"
 
 #include <gmock/gmock.h>
@@ -180,12 +181,21 @@ TEST_F(States, ThatDisagreeAreAnErrorAndNothingIsLost) {
 
 TEST_F(States, TakeConstantMemory) {
   Block x("x");
-  TaskGraph graph(with_workers(2));
-  for (int k = 0; k < 20000; ++k)
-    task(graph, "t", {touches(x, Use(k % 5 == 0 ? Journal::Entry::append : Journal::Entry::read))},
-         [] {});
-  graph.wait();
-  EXPECT_EQ(graph.in_flight(), 0U);
+  TaskGraphOptions options = with_workers(2);
+  options.in_flight = 64;
+  TaskGraph graph(options);
+  auto const submit = [&](int count) {
+    for (int k = 0; k < count; ++k)
+      task(graph, "t",
+           {touches(x, Use(k % 5 == 0 ? Journal::Entry::append : Journal::Entry::read))}, [] {});
+    graph.wait();
+  };
+  int const count = sanitized ? 20'000 : 200'000;
+  submit(count / 10);
+  std::size_t const tasks = graph.task_memory(), resident = resident_bytes();
+  submit(count);
+  EXPECT_LE(graph.task_memory(), 2 * tasks);
+  EXPECT_LE(resident_bytes(), resident + (std::size_t{4} << 20));
 }
 
 }  // namespace

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <graph/Trellis_Environment.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+extern char** environ;  // POSIX has it, and no header need declare it
+
+namespace trellis::Impl {
+namespace {
+
+constexpr std::string_view flag_values = "1, true, on, yes or 0, false, off, no";
+
+constexpr std::array rows{
+    VariableRow{Variable::workers, "TRELLIS_WORKERS", "a whole number",
+                "threads that run tasks at the same time"},
+    VariableRow{Variable::threads_per_worker, "TRELLIS_THREADS_PER_WORKER", "a whole number",
+                "threads of each worker's Kokkos instance"},
+    VariableRow{Variable::bind, "TRELLIS_BIND", "none, auto, core or processors such as 0,2-5",
+                "where the main thread and the workers run"},
+    VariableRow{Variable::in_flight, "TRELLIS_IN_FLIGHT", "a whole number",
+                "largest number of tasks submitted and not complete"},
+    VariableRow{Variable::policy, "TRELLIS_POLICY", "work_stealing, fifo, shake or shake:SEED",
+                "the order of tasks that are ready; shake: at random, which finds bugs"},
+    VariableRow{Variable::streams, "TRELLIS_STREAMS", "a whole number",
+                "streams of each asynchronous device"},
+    VariableRow{Variable::record, "TRELLIS_RECORD", flag_values,
+                "keep both graphs and time stamps"},
+    VariableRow{Variable::log, "TRELLIS_LOG", "stderr, stdout or a file",
+                "gets a line for every change of a task's state"},
+    VariableRow{Variable::serial, "TRELLIS_SERIAL", flag_values,
+                "run each task inside the call that submits it: the oracle"},
+    VariableRow{Variable::help, "TRELLIS_HELP", flag_values,
+                "print this list when the first graph is made"},
+};
+
+constexpr bool is_in_order() {
+  for (std::size_t k = 0; k != rows.size(); ++k)
+    if (rows[k].variable != static_cast<Variable>(k)) return false;
+  return rows.size() == static_cast<std::size_t>(Variable::help) + 1;
+}
+static_assert(is_in_order(), "each variable has its row");
+
+/// Read by the tests, the benchmarks, `./run` and CMake, not by the library.
+constexpr std::string_view prefix = "TRELLIS_";
+constexpr std::array<std::string_view, 2> prefixes_of_others{"TRELLIS_TEST_", "TRELLIS_RUN_"};
+constexpr std::array<std::string_view, 7> names_of_others{
+    "TRELLIS_COMMIT", "TRELLIS_DIR",     "TRELLIS_ROOT",   "TRELLIS_IN_HOME",
+    "TRELLIS_IN_PWD", "TRELLIS_IN_REPO", "TRELLIS_IN_ROOT"};
+
+VariableRow const& row_of(Variable variable) {
+  return rows[static_cast<std::size_t>(variable)];
+}
+
+char const* value_of(Variable variable) {
+  return std::getenv(row_of(variable).name.data());  // literals end with a zero
+}
+
+bool is_known(std::string_view name) {
+  return std::ranges::any_of(rows, [&](VariableRow const& row) { return row.name == name; }) ||
+         std::ranges::find(names_of_others, name) != names_of_others.end() ||
+         std::ranges::any_of(prefixes_of_others,
+                             [&](std::string_view other) { return name.starts_with(other); });
+}
+
+/// How many letters must be put in, taken out or changed.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> line(b.size() + 1);
+  std::iota(line.begin(), line.end(), std::size_t{0});
+  for (std::size_t i = 0; i != a.size(); ++i) {
+    std::size_t before = line[0]++;
+    for (std::size_t j = 0; j != b.size(); ++j) {
+      std::size_t const changed = before + (a[i] == b[j] ? 0 : 1);
+      before = line[j + 1];
+      line[j + 1] = std::min({changed, line[j] + 1, before + 1});
+    }
+  }
+  return line.back();
+}
+
+/// One that has this name's words, or the one that is spelled most alike; empty if none is near.
+std::string_view nearest_to(std::string_view name) {
+  name.remove_prefix(prefix.size());
+  if (name.empty()) return {};
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (VariableRow const& row : rows) {
+    std::string_view const known = row.name.substr(prefix.size());
+    bool const shares = name.size() > 2 && (known.find(name) != std::string_view::npos ||
+                                            name.find(known) != std::string_view::npos);
+    if (std::size_t const d = shares ? 1 : distance(name, known); d < least && d < known.size()) {
+      least = d;
+      best = row.name;
+    }
+  }
+  return best;
+}
+
+bool says(TaskGraphOptions const& asked, Variable variable) {
+  switch (variable) {
+    case Variable::workers:
+      return asked.workers.has_value();
+    case Variable::threads_per_worker:
+      return asked.threads_per_worker.has_value();
+    case Variable::bind:
+      return asked.bind.has_value();
+    case Variable::in_flight:
+      return asked.in_flight.has_value();
+    case Variable::policy:
+      return asked.policy != nullptr;
+    case Variable::streams:
+      return asked.streams.has_value();
+    case Variable::record:
+      return asked.record.has_value();
+    case Variable::log:
+      return asked.log.has_value();
+    case Variable::serial:  // here the environment takes precedence
+      return asked.serial.has_value() && value_of(variable) == nullptr;
+    case Variable::help:
+      return false;
+  }
+  return false;
+}
+
+std::string in_force(TaskGraphOptions const& options, Variable variable) {
+  auto const word = [](bool flag) { return std::string(flag ? "1" : "0"); };
+  switch (variable) {
+    case Variable::workers:
+      return std::to_string(*options.workers);
+    case Variable::threads_per_worker:
+      return std::to_string(*options.threads_per_worker);
+    case Variable::bind:
+      return *options.bind;
+    case Variable::in_flight:
+      return std::to_string(*options.in_flight);
+    case Variable::policy:
+      return std::string(options.policy->name());
+    case Variable::streams:
+      return std::to_string(*options.streams);
+    case Variable::record:
+      return word(*options.record);
+    case Variable::log:
+      return options.log && !options.log->empty() ? *options.log : "nowhere";
+    case Variable::serial:
+      return word(*options.serial);
+    case Variable::help:
+      return word(flag_from(Variable::help).value_or(false));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<VariableRow const> all_variables() {
+  return rows;
+}
+
+void bad_value(Variable variable, std::string_view value) {
+  VariableRow const& row = row_of(variable);
+  throw Error(Error::Kind::bad_input, "Trellis: the environment variable " + std::string(row.name) +
+                                          " is \"" + std::string(value) + "\", but must be " +
+                                          std::string(row.values));
+}
+
+std::optional<std::string> text_from(Variable variable) {
+  char const* const text = value_of(variable);
+  return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
+}
+
+std::optional<bool> flag_of(std::string_view word) {
+  auto const is = [&](std::string_view other) {
+    return std::ranges::equal(word, other, {},
+                              [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  };
+  for (std::string_view const yes : {"1", "true", "on", "yes"})
+    if (is(yes)) return true;
+  for (std::string_view const no : {"0", "false", "off", "no"})
+    if (is(no)) return false;
+  return std::nullopt;
+}
+
+std::optional<bool> flag_from(Variable variable) {
+  char const* const text = value_of(variable);
+  if (text == nullptr) return std::nullopt;
+  std::optional<bool> const flag = flag_of(text);
+  if (!flag) bad_value(variable, text);
+  return flag;
+}
+
+template <class T>
+std::optional<T> number_from(Variable variable) {
+  char const* const text = value_of(variable);
+  if (text == nullptr) return std::nullopt;
+  std::string_view const view(text);
+  T value{};
+  auto const [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
+  if (error != std::errc() || end != view.data() + view.size() || view.starts_with('-'))
+    bad_value(variable, view);
+  return value;
+}
+template std::optional<int> number_from<int>(Variable);
+template std::optional<std::uint64_t> number_from<std::uint64_t>(Variable);
+
+std::string unknown_variables(std::span<char const* const> environment) {
+  std::string text;
+  for (std::string_view const entry : environment) {
+    std::string_view const name = entry.substr(0, entry.find('='));
+    if (!name.starts_with(prefix) || is_known(name)) continue;
+    (text += "Trellis: nothing reads the environment variable ") += name;
+    if (std::string_view const near = nearest_to(name); !near.empty())
+      ((text += "; do you mean ") += near) += '?';
+    else
+      text += '.';
+    text += " TRELLIS_HELP=1 lists all.\n";
+  }
+  return text;
+}
+
+std::string environment_help(TaskGraphOptions const& asked, TaskGraphOptions const& options) {
+  std::string text =
+      "Trellis: the environment variables, with the values in force in the first graph (\"" +
+      options.name + "\")\n";
+  for (VariableRow const& row : rows) {
+    char const* const source = says(asked, row.variable)           ? "set by the program"
+                               : value_of(row.variable) != nullptr ? "from the environment"
+                                                                   : "by default";
+    ((text += "  ") += row.name) += " = " + in_force(options, row.variable) + " (" + source + ")\n";
+    ((((text += "      ") += row.meaning) += "; must be ") += row.values) += '\n';
+  }
+  return text;
+}
+
+void tell_unknown_variables_once() {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  std::size_t count = 0;
+  while (environ != nullptr && environ[count] != nullptr) ++count;
+  std::cerr << unknown_variables({environ, count}) << std::flush;
+}
+
+void tell_help_once(TaskGraphOptions const& asked, TaskGraphOptions const& options) {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  if (flag_from(Variable::help).value_or(false))
+    std::cerr << environment_help(asked, options) << std::flush;
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WRONGCALLS_HPP
+#define TRELLIS_IMPL_WRONGCALLS_HPP
+
+#include <Trellis_Future.hpp>
+#include <Trellis_Label.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+/// Calls that must not compile, so that the compiler says one sentence and nothing after it: each
+/// pattern has overloads for what is easily forgotten, and code that depends on what is wrong is not
+/// compiled. `unit_tests/compile_fail` counts the lines.
+namespace trellis {
+
+namespace Impl {
+
+template <class...>
+inline constexpr bool never = false;
+
+template <class T>
+struct IsResourcePolicy : std::false_type {};
+template <class Base, class... Annotations>
+struct IsResourcePolicy<ResourcePolicy<Base, Annotations...>> : std::true_type {};
+
+/// What stands where the ResourcePolicy should be, when a call is as Kokkos takes it. It is converted
+/// to, so a call that Kokkos takes goes to Kokkos where the names of both are in sight.
+struct PlainPolicy {
+  template <class T>
+    requires(std::is_convertible_v<T const&, std::size_t> || Kokkos::is_execution_policy_v<T> ||
+             std::is_same_v<T, TaskGraph> || std::is_same_v<T, TaskScope>)
+  PlainPolicy(T const&) {}
+};
+/// What stands where the label should be, when that is forgotten.
+struct AnyPolicy {
+  template <class T>
+    requires(IsResourcePolicy<T>::value || std::is_convertible_v<T const&, PlainPolicy>)
+  AnyPolicy(T const&) {}
+};
+
+template <class Base>
+inline constexpr bool has_range_v = !std::is_same_v<Base, Once>;
+
+/// What a call returns that does not compile. The rest of the line finds in it what it may ask for.
+struct Refused {
+  template <class T>
+  operator T() const;
+  Refused get() const;
+  void wait() const;
+};
+
+/// The compiler's message has its name, and so the signature.
+template <bool is_callable, class Signature>
+struct FunctorMustTake {
+  static_assert(
+      is_callable,
+      "Trellis: the functor's call operator must take what stands in FunctorMustTake<...> "
+      "above, or that without the Views, and must be const");
+  static constexpr bool value = is_callable;
+};
+template <bool is_callable, class Signature>
+struct CallableMustTake {
+  static_assert(
+      is_callable,
+      "Trellis: the callable must take what stands in CallableMustTake<...> above, or that "
+      "without the Views; that of a host_task may take a TaskScope& before them");
+  static constexpr bool value = is_callable;
+};
+
+}  // namespace Impl
+
+template <class... Rest>
+Future<void> parallel_for(Impl::AnyPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: a task has a label: parallel_for(\"label\", ResourcePolicy(graph, n, "
+                "read(x), ...), functor)");
+  return {};
+}
+template <class... Rest>
+Future<void> parallel_for(Label, Impl::PlainPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: the policy says which graph and which Views: parallel_for(\"label\", "
+                "ResourcePolicy(graph, n or a Kokkos policy, read(x), ...), functor)");
+  return {};
+}
+
+template <class... Rest>
+Impl::Refused parallel_reduce(Impl::AnyPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: a task has a label: parallel_reduce(\"label\", ResourcePolicy(graph, n, "
+                "read(x), ...), functor)");
+  return {};
+}
+template <class... Rest>
+Impl::Refused parallel_reduce(Label, Impl::PlainPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: the policy says which graph and which Views: parallel_reduce(\"label\", "
+                "ResourcePolicy(graph, n or a Kokkos policy, read(x), ...), functor)");
+  return {};
+}
+
+template <class... Rest>
+Impl::Refused parallel_scan(Impl::AnyPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: a task has a label: parallel_scan(\"label\", ResourcePolicy(graph, n, "
+                "read(x), ...), functor)");
+  return {};
+}
+template <class... Rest>
+Impl::Refused parallel_scan(Label, Impl::PlainPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: the policy says which graph and which Views: parallel_scan(\"label\", "
+                "ResourcePolicy(graph, n or a Kokkos policy, read(x), ...), functor)");
+  return {};
+}
+
+template <class... Rest>
+Impl::Refused host_task(Impl::AnyPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: a task has a label: host_task(\"label\", ResourcePolicy(graph, read(x), "
+                "...), callable)");
+  return {};
+}
+template <class Base, class... Annotations, class Callable>
+  requires Impl::has_range_v<Base>
+Impl::Refused host_task(Label, ResourcePolicy<Base, Annotations...> const&, Callable const&) {
+  static_assert(Impl::never<Base>,
+                "Trellis: a host_task has no range: host_task(\"label\", ResourcePolicy(graph, "
+                "read(x), ...), callable)");
+  return {};
+}
+
+template <class... Rest>
+Impl::Refused space_task(Impl::AnyPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: a task has a label: space_task(\"label\", ResourcePolicy(graph, read(x), "
+                "...), callable)");
+  return {};
+}
+template <class Base, class... Annotations, class Callable>
+  requires Impl::has_range_v<Base>
+Impl::Refused space_task(Label, ResourcePolicy<Base, Annotations...> const&, Callable const&) {
+  static_assert(Impl::never<Base>,
+                "Trellis: a space_task has no range: space_task(\"label\", ResourcePolicy(graph, "
+                "read(x), ...), callable)");
+  return {};
+}
+
+}  // namespace trellis
+
+#endif
