@@ -22,7 +22,7 @@ template <class R>
 struct ViewsOf;
 
 /// Where a list has its Views when they are many. Copies of the list share it.
-struct ListBlock {
+struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) ListBlock {
   std::atomic<long> uses{1};
   void (*destroy)(ListBlock*) noexcept;
   ListBlock* (*copy)(ListBlock const*);
@@ -84,73 +84,78 @@ using DeviceOf = std::conditional_t<has_result_space<typename MemorySpace::execu
                                     typename MemorySpace::execution_space,
                                     Kokkos::DefaultExecutionSpace>;
 
-/// Where a kernel finds the Views of a long list: with the host where only that has their elements,
-/// else in memory that device and host reach.
+/// Memory in which a kernel finds the Views of a long list: for those of the host, the list's own;
+/// else one that device and host reach.
 template <class MemorySpace>
 struct ListMemory {
-  static void* take(std::size_t bytes) { return ::operator new(bytes); }
-  static void put(void* piece, std::size_t) noexcept { ::operator delete(piece); }
+  static constexpr bool is_own = true;
 };
 template <class MemorySpace>
   requires(!std::is_same_v<MemorySpace, Kokkos::HostSpace> &&
            has_result_space<DeviceOf<MemorySpace>>)
 struct ListMemory<MemorySpace> {
+  static constexpr bool is_own = false;
   using Pool = ResultPool<typename AdapterOf<DeviceOf<MemorySpace>>::result_space>;
-  static void* take(std::size_t bytes) { return Pool::get().take(bytes); }
-  static void put(void* piece, std::size_t bytes) noexcept { Pool::get().put(piece, bytes); }
 };
 
-/// The Views of a long list.
+/// The Views of a long list, behind it in one piece of memory.
 template <class V>
 class ViewBlock final : public ListBlock {
  public:
   /// `add_all(add)` calls `add(view)` `size` times.
   template <class AddAll>
   static ViewBlock* make(std::size_t size, AddAll&& add_all) {
-    auto block = std::unique_ptr<ViewBlock>(new ViewBlock(size));
+    void* const memory = ::operator new(sizeof(ViewBlock) + (is_own ? 2 : 1) * size * sizeof(V));
+    struct Freed {
+      void operator()(void* what) const { ::operator delete(what); }
+    };
+    std::unique_ptr<void, Freed> until_made(memory);
+    V* uncounted = nullptr;
+    if constexpr (!is_own) uncounted = static_cast<V*>(Memory::Pool::get().take(size * sizeof(V)));
+    auto* const block = ::new (memory) ViewBlock(size, uncounted);
+    static_cast<void>(until_made.release());
     add_all([&](auto const& view) { block->add(view); });
-    return block.release();
-  }
-  ~ViewBlock() {
-    std::destroy_n(m_counted, m_size);
-    std::destroy_n(m_uncounted, m_size);
-    ::operator delete(m_counted);
-    Memory::put(m_uncounted, m_bytes);
+    return block;
   }
 
  private:
   using Memory = ListMemory<typename V::memory_space>;
+  static constexpr bool is_own = Memory::is_own;
+  static_assert(alignof(V) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
-  explicit ViewBlock(std::size_t size) : m_bytes(size * sizeof(V)) {
-    destroy = [](ListBlock* block) noexcept { delete static_cast<ViewBlock*>(block); };
+  ViewBlock(std::size_t size, V* kernel_memory) noexcept : m_room(size) {
+    destroy = [](ListBlock* block) noexcept { static_cast<ViewBlock*>(block)->end(); };
     copy = [](ListBlock const* block) -> ListBlock* {
       auto const& from = *static_cast<ViewBlock const*>(block);
-      return make(from.m_size, [&](auto const& add) {
+      return make(from.m_room, [&](auto const& add) {
         for (std::size_t k = 0; k < from.m_size; ++k) add(from.m_counted[k]);
       });
     };
-    m_counted = static_cast<V*>(::operator new(m_bytes));
-    try {
-      m_uncounted = static_cast<V*>(Memory::take(m_bytes));
-    } catch (...) {
-      ::operator delete(m_counted);
-      throw;
-    }
+    m_counted = reinterpret_cast<V*>(this + 1);
+    m_uncounted = is_own ? m_counted + size : kernel_memory;
     counted = m_counted;
     uncounted = m_uncounted;
   }
+  /// Nothing of this throws.
   template <class Given>
-  void add(Given const& view) {
+  void add(Given const& view) noexcept {
     ::new (m_counted + m_size) V(view);
     ::new (m_uncounted + m_size)
         V(Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<V>(view));
     ++m_size;
   }
+  void end() noexcept {
+    std::destroy_n(m_counted, m_size);
+    std::destroy_n(m_uncounted, m_size);
+    if constexpr (!is_own) Memory::Pool::get().put(m_uncounted, m_room * sizeof(V));
+    this->~ViewBlock();
+    ::operator delete(static_cast<void*>(this));
+  }
 
-  std::size_t const m_bytes;
+  std::size_t const m_room;
   std::size_t m_size = 0;
-  V* m_counted = nullptr;
-  V* m_uncounted = nullptr;
+  V* m_counted;
+  V* m_uncounted;
 };
 
 /// Lists of Views that a device may have to reach are short ones in place: a kernel's arguments are

@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -83,23 +82,21 @@ SPACE_TEST(ListArguments, AreTypedByTheAccess) {
   check(read(group(all)), std::type_identity<read_view_list<Line>>());
 }
 
-SPACE_TEST(ListArguments, OfSubviewsThatARangeMakes) {
+SPACE_TEST(ListArguments, OfSubviews) {
   TaskGraph graph(with_workers(2));
   RowMajor const plane("plane", 12, 4);
-  auto const row = [plane](int k) { return Kokkos::subview(plane, k, Kokkos::ALL); };
-  using Row = decltype(row(0));
+  using Row = decltype(Kokkos::subview(plane, 0, Kokkos::ALL));
   for (int step = 0; step < 3; ++step)
-    for (int start = 0; start < 3; ++start)
+    for (int start = 0; start < 3; ++start) {
+      std::vector<Row> rows;  // (nvcc takes no Views as the elements of std::views::transform)
+      for (int k = 0; k < 4; ++k) rows.push_back(Kokkos::subview(plane, 3 * k + start, Kokkos::ALL));
       parallel_for(
-          "add",
-          ResourcePolicy(graph, 4,
-                         read_write(std::views::iota(0, 4) | std::views::transform([&](int k) {
-                                      return row(3 * k + start);
-                                    })),
-                         on<Space>),
-          KOKKOS_LAMBDA(int i, view_list<Row> const& rows) {
-            for (std::size_t k = 0; k < rows.size(); ++k) rows[k](i) += static_cast<long>(k) + start;
+          "add", ResourcePolicy(graph, 4, read_write(rows), on<Space>),
+          KOKKOS_LAMBDA(int i, view_list<Row> const& these) {
+            for (std::size_t k = 0; k < these.size(); ++k)
+              these[k](i) += static_cast<long>(k) + start;
           });
+    }
   graph.wait();
   auto const values = values_of(plane);
   for (std::size_t r = 0; r < 12; ++r)
