@@ -85,24 +85,29 @@ void Parts::make_room_for_part(Region& region) const {
 }
 
 /// A part may use what its owner has declared and not given up, or made itself. The lock of the
-/// owner's parts is held; the words for what is wrong are found without it.
-void Parts::check_within(Task const& owner, AccessRequest const& request) {
+/// owner's parts is held; the words for what is wrong are found without it. `next`: where to look
+/// first. Accesses of a part often come in the order of its owner's, and both may be thousands.
+void Parts::check_within(Task const& owner, AccessRequest const& request, std::uint32_t& next) {
   Manner const manner = request.manner();
-  bool within = false;
-  std::string declared;
-  bool elsewhere = false;
-  owner.for_each_access([&](TaskAccess const& access) {
-    if (contains(access.entry->area, request.area)) {
-      within = within || owner.manner(access).covers(manner);
-      declared += (declared.empty() ? "" : ", ") + owner.manner(access).text();
-    } else {
-      elsewhere = elsewhere || overlaps(access.entry->area, request.area);
-    }
-  });
-  if (within) return;
+  auto const after = [&](std::uint32_t k) { return k + 1 < owner.access_count ? k + 1 : 0; };
+  for (std::uint32_t seen = 0, k = next; seen < owner.access_count; ++seen, k = after(k)) {
+    TaskAccess const& access = owner.access(k);
+    if (!contains(access.entry->area, request.area) || !owner.manner(access).covers(manner))
+      continue;
+    next = after(k);
+    return;
+  }
   if (owner.inner != nullptr)
     for (Area const& local : owner.inner->local)
       if (contains(local, request.area)) return;
+  std::string declared;
+  bool elsewhere = false;
+  owner.for_each_access([&](TaskAccess const& access) {
+    if (contains(access.entry->area, request.area))
+      declared += (declared.empty() ? "" : ", ") + owner.manner(access).text();
+    else
+      elsewhere = elsewhere || overlaps(access.entry->area, request.area);
+  });
   throw NotWithin{&request, !declared.empty() ? ", a promotion: that has " + declared + " there"
                             : elsewhere
                                 ? ", an area that no single access of that contains"

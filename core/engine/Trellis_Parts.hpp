@@ -65,7 +65,7 @@ class Parts {
     AccessRequest const* request;
     std::string why;
   };
-  static void check_within(Task const& owner, AccessRequest const& request);
+  static void check_within(Task const& owner, AccessRequest const& request, std::uint32_t& next);
   [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
   void check_explicit(TaskSpec const& spec);
 

@@ -198,11 +198,12 @@ FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, Task
   }
   for (std::size_t k = 0; k < count; ++k) region.table.prefetch_entry(hashes[k]);
   bool const is_part = spec.parent.task != nullptr;
+  std::uint32_t next = 0;  // of the owner's accesses
   for (std::size_t k = 0; k < count; ++k) {
     AccessRequest const& request = spec.accesses[k];
     found.of[k] = nullptr;
     if (!request.counts()) continue;
-    if (is_part) Parts::check_within(*spec.parent.task, request);
+    if (is_part) Parts::check_within(*spec.parent.task, request, next);
     AreaEntry& entry = region.table.find_or_make(request, hashes[k], last);
     found.of[k] = &entry;
     // Whether that task is done is asked in `connect`; by then its line has come from the worker
