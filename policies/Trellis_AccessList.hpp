@@ -97,14 +97,14 @@ class KeptObjects {
 struct MemoryKind {
   char const* name;
   std::type_info const* home;
-  bool on_host;    ///< the host reaches it
-  bool by_default; ///< the default execution space does
+  bool on_host;     ///< the host reaches it
+  bool by_default;  ///< the default execution space does
 };
 template <class MemorySpace>
-inline MemoryKind const memory_kind{
-    MemorySpace::name(), &typeid(typename MemorySpace::execution_space),
-    CanTouch<Kokkos::DefaultHostExecutionSpace, MemorySpace>::value,
-    CanTouch<Kokkos::DefaultExecutionSpace, MemorySpace>::value};
+inline MemoryKind const memory_kind{MemorySpace::name(),
+                                    &typeid(typename MemorySpace::execution_space),
+                                    CanTouch<Kokkos::DefaultHostExecutionSpace, MemorySpace>::value,
+                                    CanTouch<Kokkos::DefaultExecutionSpace, MemorySpace>::value};
 
 }  // namespace Impl
 
@@ -212,9 +212,7 @@ inline AccessList const& list_of(ListAccess const& access) {
 }
 
 struct AccessListDoor {
-  static std::span<AccessRequest const> requests(AccessList const& list) {
-    return list.m_requests;
-  }
+  static std::span<AccessRequest const> requests(AccessList const& list) { return list.m_requests; }
   /// Throws when a task that runs on the space cannot reach a View.
   template <class Space>
   static void require_accessible(AccessList const& list, Label const& label) {

@@ -63,9 +63,9 @@ struct BaseOf<B> {
 /// How a policy keeps an annotation: as it is. A list of accesses that was given by name is
 /// referred to.
 template <class A>
-using AnnotationAs =
-    std::conditional_t<std::is_lvalue_reference_v<A> && std::is_same_v<std::remove_cvref_t<A>, AccessList>,
-                       ListAccess, std::remove_cvref_t<A>>;
+using AnnotationAs = std::conditional_t<std::is_lvalue_reference_v<A> &&
+                                            std::is_same_v<std::remove_cvref_t<A>, AccessList>,
+                                        ListAccess, std::remove_cvref_t<A>>;
 
 }  // namespace Impl
 

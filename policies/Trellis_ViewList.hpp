@@ -80,9 +80,9 @@ class ListHold {
 
 /// The execution space by which a device may reach such memory.
 template <class MemorySpace>
-using DeviceOf = std::conditional_t<has_result_space<typename MemorySpace::execution_space>,
-                                    typename MemorySpace::execution_space,
-                                    Kokkos::DefaultExecutionSpace>;
+using DeviceOf =
+    std::conditional_t<has_result_space<typename MemorySpace::execution_space>,
+                       typename MemorySpace::execution_space, Kokkos::DefaultExecutionSpace>;
 
 /// Memory in which a kernel finds the Views of a long list: for those of the host, the list's own;
 /// else one that device and host reach.
@@ -215,8 +215,8 @@ class view_list {
       std::size_t k = 0;
       views.for_each([&](auto const& view) { m_few.first()[k++] = view; });
     } else {
-      m_hold = Impl::ListHold(Impl::ViewBlock<V>::make(
-          m_size, [&](auto const& add) { views.for_each(add); }));
+      m_hold = Impl::ListHold(
+          Impl::ViewBlock<V>::make(m_size, [&](auto const& add) { views.for_each(add); }));
       m_many = static_cast<V const*>(m_hold.block()->counted);
     }
   }

@@ -257,8 +257,8 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
     require_accessible<Reached>(label, policy.annotations());
   }
 
-  constexpr std::size_t after_count =
-      (PropertyTraits<Annotations>::after_count + ... + (PropertyTraits<More>::after_count + ... + 0));
+  constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... +
+                                       (PropertyTraits<More>::after_count + ... + 0));
   constexpr std::size_t tag_count = (std::size_t{PropertyTraits<Annotations>::is_tag} + ... + 0);
   std::array<TagPtr, tag_count> tags;
   std::array<TaskHandle, after_count> before;

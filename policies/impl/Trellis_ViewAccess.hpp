@@ -151,8 +151,7 @@ auto named_in(StateAccess<Held> const& access) {
 template <class R, class F>
 void for_each_single(R const& resource, F&& f) {
   if constexpr (IsGroup<R>::value)
-    std::apply([&](auto const&... member) { (for_each_single(member, f), ...); },
-               resource.members);
+    std::apply([&](auto const&... member) { (for_each_single(member, f), ...); }, resource.members);
   else if constexpr (ResourceRange<R const>)
     for (auto const& element : resource) for_each_single(element, f);
   else
@@ -215,10 +214,9 @@ auto requests_of(Annotation const&... annotation) {
         },
         std::tuple_cat(named_in(annotation)...));
   } else {
-    return Requests((std::size_t{0} + ... + RequestsOf<Annotation>::count(annotation)),
-                    [&](Requests& requests) {
-                      (RequestsOf<Annotation>::add_to(requests, annotation), ...);
-                    });
+    return Requests(
+        (std::size_t{0} + ... + RequestsOf<Annotation>::count(annotation)),
+        [&](Requests& requests) { (RequestsOf<Annotation>::add_to(requests, annotation), ...); });
   }
 }
 

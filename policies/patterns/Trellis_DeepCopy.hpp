@@ -105,12 +105,11 @@ Future<void> copy_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
                 "Trellis: deep_copy needs Views of the same rank");
   for (std::size_t k = 0; k != Destination::rank(); ++k)
     if (destination.extent(k) != source.extent(k))
-      throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() + "\" (" +
-                                              label.place() + ") copies \"" + source.label() +
-                                              "\" to \"" + destination.label() +
-                                              "\", but their extents " + std::to_string(k) +
-                                              " are " + std::to_string(source.extent(k)) +
-                                              " and " + std::to_string(destination.extent(k)));
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: task \"" + label.string() + "\" (" + label.place() + ") copies \"" +
+                      source.label() + "\" to \"" + destination.label() + "\", but their extents " +
+                      std::to_string(k) + " are " + std::to_string(source.extent(k)) + " and " +
+                      std::to_string(destination.extent(k)));
   using Host = Kokkos::DefaultHostExecutionSpace;
   using Space = CopySpace<Destination, Source>;
   if constexpr (!reaches_all<Space, Destination, Source>) {
@@ -135,8 +134,8 @@ Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
   using Space = HomeOf<Destination>;
   typename Destination::non_const_value_type const value(source);
   using Body = CopyBodyOn<Space, Destination, std::remove_const_t<decltype(value)>>;
-  return FutureDoor::make(submit<Space>(std::move(label), policy, Body{destination, value},
-                                        write(destination)));
+  return FutureDoor::make(
+      submit<Space>(std::move(label), policy, Body{destination, value}, write(destination)));
 }
 template <class... A, class Destination, class T>
 Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
@@ -193,8 +192,7 @@ Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& 
                   "Trellis: deep_copy(graph, destination, source) copies into a View, or from a "
                   "View of rank 0 into a variable");
     if constexpr (Kokkos::is_view_v<Source> && std::is_lvalue_reference_v<Destination>) {
-      static_assert(Source::rank() == 0 &&
-                        std::is_same_v<D, typename Source::non_const_value_type>,
+      static_assert(Source::rank() == 0 && std::is_same_v<D, typename Source::non_const_value_type>,
                     "Trellis: deep_copy copies into a variable from a View of rank 0 of its type");
       return Impl::copy_view(std::move(label), policy, Impl::view_of(destination), source);
     }
@@ -221,8 +219,8 @@ template <class Target, class Destination, class Source>
   requires Impl::is_target_v<Target>
 Future<void> deep_copy(Label label, Target& target, Destination&& destination,
                        Source const& source) {
-  return deep_copy(std::move(label), ResourcePolicy(target),
-                   std::forward<Destination>(destination), source);
+  return deep_copy(std::move(label), ResourcePolicy(target), std::forward<Destination>(destination),
+                   source);
 }
 template <class Target, class Destination, class Source>
   requires Impl::is_target_v<Target>

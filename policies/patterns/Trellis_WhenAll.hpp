@@ -57,8 +57,9 @@ Future<void> when_all(Label label, R&& futures) {
 }
 template <class First, class... T>
 Future<void> when_all(Label label, Future<First> const& first, Future<T> const&... rest) {
-  return Impl::join(std::move(label), AfterAll{{}, {Impl::FutureDoor::handle(first),
-                                                          Impl::FutureDoor::handle(rest)...}});
+  return Impl::join(
+      std::move(label),
+      AfterAll{{}, {Impl::FutureDoor::handle(first), Impl::FutureDoor::handle(rest)...}});
 }
 /// The same, labelled "when_all".
 template <Impl::FutureRange R>

@@ -12,6 +12,7 @@ void submit(trellis::TaskGraph& graph) {
   std::vector<Kokkos::View<double*, Kokkos::HostSpace>> all;
 #endif
   trellis::parallel_for(
-      "look", trellis::ResourcePolicy(graph, 1, trellis::read(all), trellis::on<trellis::Simulated>),
-      KOKKOS_LAMBDA(int) {});
+      "look",
+      trellis::ResourcePolicy(graph, 1, trellis::read(all), trellis::on<trellis::Simulated>),
+      KOKKOS_LAMBDA(int){});
 }

@@ -36,10 +36,9 @@ SPACE_TEST(CopyPolicies, SayWhatPoliciesSay) {
   graph.wait();
   EXPECT_THAT(values_of(y), Each(2.5));
   EXPECT_THAT(graph.scheduling_graph().edges(),
-              testing::IsSupersetOf({EdgeRecord{1, 3, EdgeReason::after},
-                                     EdgeRecord{3, 4, EdgeReason::access},
-                                     EdgeRecord{2, 4, EdgeReason::access},
-                                     EdgeRecord{2, 5, EdgeReason::access}}));
+              testing::IsSupersetOf(
+                  {EdgeRecord{1, 3, EdgeReason::after}, EdgeRecord{3, 4, EdgeReason::access},
+                   EdgeRecord{2, 4, EdgeReason::access}, EdgeRecord{2, 5, EdgeReason::access}}));
   EXPECT_EQ(graph.dependency_graph().node(3).priority, 3);
   EXPECT_TRUE(other.is_done());
 }

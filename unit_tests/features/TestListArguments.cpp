@@ -89,7 +89,8 @@ SPACE_TEST(ListArguments, OfSubviews) {
   for (int step = 0; step < 3; ++step)
     for (int start = 0; start < 3; ++start) {
       std::vector<Row> rows;  // (nvcc takes no Views as the elements of std::views::transform)
-      for (int k = 0; k < 4; ++k) rows.push_back(Kokkos::subview(plane, 3 * k + start, Kokkos::ALL));
+      for (int k = 0; k < 4; ++k)
+        rows.push_back(Kokkos::subview(plane, 3 * k + start, Kokkos::ALL));
       parallel_for(
           "add", ResourcePolicy(graph, 4, read_write(rows), on<Space>),
           KOKKOS_LAMBDA(int i, view_list<Row> const& these) {
@@ -143,12 +144,11 @@ SPACE_TEST(ListArguments, ReachEveryPattern) {
       "teams", teams, KOKKOS_LAMBDA(Member const& member, view_list<Line> const& them) {
         them[member.league_rank()](0) += 1000;
       });
-  auto const size = space_task(
-      "space", ResourcePolicy(graph, read_write(all), on<Space>),
-      [](Space const& instance, view_list<Line> const& them) {
-        Kokkos::deep_copy(instance, them[0], 7L);
-        return them.size();
-      });
+  auto const size = space_task("space", ResourcePolicy(graph, read_write(all), on<Space>),
+                               [](Space const& instance, view_list<Line> const& them) {
+                                 Kokkos::deep_copy(instance, them[0], 7L);
+                                 return them.size();
+                               });
   graph.wait();
   EXPECT_EQ(sum.get(), 4 * 45);
   EXPECT_EQ(value_of(result), 4 * 9);
@@ -181,7 +181,7 @@ SPACE_TEST(ListArguments, LiveUntilTheTaskIsDone) {
     used.get();
     long const n = static_cast<long>(count);
     EXPECT_EQ(value_of(out), n * (n - 1) / 2 + 5);
-    parallel_for("others", ResourcePolicy(graph, 1, write(out), on<Space>), KOKKOS_LAMBDA(int) {});
+    parallel_for("others", ResourcePolicy(graph, 1, write(out), on<Space>), KOKKOS_LAMBDA(int){});
     graph.wait();
   }
 }

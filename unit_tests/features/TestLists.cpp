@@ -35,7 +35,8 @@ static_assert(Impl::ResourceRange<std::span<Line const> const>);
 static_assert(Impl::ResourceRange<std::list<Token>>);
 static_assert(Impl::ResourceRange<std::array<std::vector<Line>, 2>>);
 static_assert(!Impl::ResourceRange<Line> && !Impl::ResourceRange<std::string>);
-static_assert(!Impl::is_resource_v<std::filesystem::path> && !Impl::is_resource_v<std::vector<int>>);
+static_assert(!Impl::is_resource_v<std::filesystem::path> &&
+              !Impl::is_resource_v<std::vector<int>>);
 // Where the number is known nothing changes.
 static_assert(std::is_same_v<decltype(Impl::requests_of(read(std::declval<Line&>()))),
                              std::array<Impl::AccessRequest, 1>>);
@@ -92,14 +93,15 @@ SPACE_TEST(Lists, StandBesideFixedAccesses) {
   auto const few = lines(3);
   Line const x("x", 4), y("y", 4);
   Token const token("token");
-  host_task("x", ResourcePolicy(graph, write(x)), nothing);              // 1
-  host_task("last", ResourcePolicy(graph, write(few[2])), nothing);      // 2
-  host_task("token", ResourcePolicy(graph, write(token)), nothing);      // 3
-  host_task("all", ResourcePolicy(graph, write(y), read(few), priority(1), read(x), exclusive(token)),
-            nothing);                                                    // 4
-  host_task("y", ResourcePolicy(graph, read(y)), nothing);               // 5
+  host_task("x", ResourcePolicy(graph, write(x)), nothing);          // 1
+  host_task("last", ResourcePolicy(graph, write(few[2])), nothing);  // 2
+  host_task("token", ResourcePolicy(graph, write(token)), nothing);  // 3
+  host_task("all",
+            ResourcePolicy(graph, write(y), read(few), priority(1), read(x), exclusive(token)),
+            nothing);                                                        // 4
+  host_task("y", ResourcePolicy(graph, read(y)), nothing);                   // 5
   host_task("readers", ResourcePolicy(graph, read(few), read(x)), nothing);  // 6
-  host_task("first", ResourcePolicy(graph, write(few[0])), nothing);     // 7
+  host_task("first", ResourcePolicy(graph, write(few[0])), nothing);         // 7
   EXPECT_THAT(edges_of(graph),
               UnorderedElementsAre(edge(1, 4), edge(2, 4), edge(3, 4), edge(4, 5), edge(2, 6),
                                    edge(1, 6), edge(4, 7), edge(6, 7)));
@@ -124,9 +126,8 @@ SPACE_TEST(Lists, TakeAnyRange) {
     return from;
   };
   auto const with = [&](auto const& range) {
-    return edges_with([&](TaskGraph& graph) {
-      host_task("all", ResourcePolicy(graph, read(range)), nothing);
-    });
+    return edges_with(
+        [&](TaskGraph& graph) { host_task("all", ResourcePolicy(graph, read(range)), nothing); });
   };
   EXPECT_THAT(with(all), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(with(pair), ElementsAre(1, 2));
@@ -145,8 +146,9 @@ SPACE_TEST(Lists, TakeAnyRange) {
               }),
               ElementsAre(1, 4));
   EXPECT_THAT(edges_with([&](TaskGraph& graph) {
-                auto chosen = all | std::views::filter(
-                                        [&](Line const& each) { return each.data() != all[1].data(); });
+                auto chosen = all | std::views::filter([&](Line const& each) {
+                                return each.data() != all[1].data();
+                              });
                 host_task("all", ResourcePolicy(graph, read(chosen)), nothing);
               }),
               ElementsAre(1, 3, 4));
@@ -162,10 +164,13 @@ SPACE_TEST(Lists, TakeSubviewsThatARangeMakes) {
   ColumnMajor const plane("plane", 6, 8);
   auto const column = [&](int k) { return Kokkos::subview(plane, Kokkos::ALL, k); };
   for (int k = 0; k < 8; ++k) host_task("one", ResourcePolicy(graph, write(column(k))), nothing);
-  auto const odd = std::views::iota(0, 4) | std::views::transform([&](int k) { return column(2 * k + 1); });
+  auto const odd =
+      std::views::iota(0, 4) | std::views::transform([&](int k) { return column(2 * k + 1); });
   auto const odd_columns = host_task("odd", ResourcePolicy(graph, read(odd)), [&] { return 1; });
-  host_task("even", ResourcePolicy(graph, write(std::views::iota(0, 2) |
-                                                std::views::transform([&](int k) { return column(4 * k); }))),
+  host_task("even",
+            ResourcePolicy(graph, write(std::views::iota(0, 2) | std::views::transform([&](int k) {
+                                          return column(4 * k);
+                                        }))),
             nothing);
   EXPECT_THAT(edges_of(graph), UnorderedElementsAre(edge(2, 9), edge(4, 9), edge(6, 9), edge(8, 9),
                                                     edge(1, 10), edge(5, 10)));
@@ -223,7 +228,8 @@ SPACE_TEST(AccessLists, MixKindsAndModes) {
   ColumnMajor const plane("plane", 4, 4);
   Token const token("token");
   host_task("line", ResourcePolicy(graph, read(all[0])), nothing);
-  host_task("column", ResourcePolicy(graph, write(Kokkos::subview(plane, Kokkos::ALL, 2))), nothing);
+  host_task("column", ResourcePolicy(graph, write(Kokkos::subview(plane, Kokkos::ALL, 2))),
+            nothing);
   host_task("token", ResourcePolicy(graph, exclusive(token)), nothing);
   AccessList list;
   EXPECT_TRUE(list.empty());
@@ -301,7 +307,8 @@ SPACE_TEST(Lists, OfFuturesInAfter) {
       ResourcePolicy(graph, after(some), after(numbers | std::views::drop(10)), after(fixed)), [&] {
         for (auto const& each : numbers | std::views::drop(10)) sum += each.get();
       });
-  host_task("one", ResourcePolicy(graph, after(std::span(numbers).first(1)), after(fixed)), nothing);
+  host_task("one", ResourcePolicy(graph, after(std::span(numbers).first(1)), after(fixed)),
+            nothing);
   host_task("none", ResourcePolicy(graph, after(std::vector<Future<int>>())), nothing);
   last.wait();
   EXPECT_EQ(sum, 145);
@@ -311,10 +318,9 @@ SPACE_TEST(Lists, OfFuturesInAfter) {
     if (each.to == last.id()) ++into_last;
   EXPECT_EQ(into_last, 20u + 10 + 1);
   std::vector<Future<int>> const unknown(2);
-  EXPECT_THAT(text_of_error([&] {
-                host_task("bad", ResourcePolicy(graph, after(unknown)), nothing);
-              }),
-              HasSubstr("that no task belongs to"));
+  EXPECT_THAT(
+      text_of_error([&] { host_task("bad", ResourcePolicy(graph, after(unknown)), nothing); }),
+      HasSubstr("that no task belongs to"));
 }
 
 SPACE_TEST(WhenAll, IsCompleteWhenAllAre) {
@@ -372,7 +378,8 @@ SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
   TaskGraph graph(with_workers(2));
   auto const all = lines(40);
   auto const whole = host_task(
-      "whole", ResourcePolicy(graph, read_write(all)), [](TaskScope& self, view_list<Line> const& mine) {
+      "whole", ResourcePolicy(graph, read_write(all)),
+      [](TaskScope& self, view_list<Line> const& mine) {
         EXPECT_EQ(mine.size(), 40u);
         for (std::size_t k = 0; k < mine.size(); k += 2)
           parallel_for(
@@ -385,15 +392,15 @@ SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
         rest.read(mine);
         std::vector<Future<void>> before;
         for (int k = 0; k < 3; ++k)
-          before.push_back(host_task("look", ResourcePolicy(self, rest), [mine] {
-            EXPECT_EQ(mine[39](3), 393);
-          }));
+          before.push_back(host_task("look", ResourcePolicy(self, rest),
+                                     [mine] { EXPECT_EQ(mine[39](3), 393); }));
         when_all("all", self, before);
         // What lies outside is refused, by name.
         Line const foreign("foreign", 1);
         std::vector<Line> const both{mine[0], foreign};
-        EXPECT_THAT(text_of_error([&] { host_task("bad", ResourcePolicy(self, read(both)), nothing); }),
-                    HasSubstr("\"foreign\""));
+        EXPECT_THAT(
+            text_of_error([&] { host_task("bad", ResourcePolicy(self, read(both)), nothing); }),
+            HasSubstr("\"foreign\""));
         self.local(both);
         host_task("good", ResourcePolicy(self, write(both)), nothing);
       });
@@ -420,8 +427,10 @@ SPACE_TEST(Lists, AreDemotedAndReleased) {
                                  self.demote(rest);
                                  EXPECT_THROW(self.demote(write(all)), Error);
                                });
-  host_task("reader", ResourcePolicy(graph, read(std::span(all).first(10))), [&] { reader = true; });
-  host_task("writer", ResourcePolicy(graph, write(std::span(all).subspan(10))), [&] { writer = true; });
+  host_task("reader", ResourcePolicy(graph, read(std::span(all).first(10))),
+            [&] { reader = true; });
+  host_task("writer", ResourcePolicy(graph, write(std::span(all).subspan(10))),
+            [&] { writer = true; });
   first.get();
 }
 
@@ -464,7 +473,8 @@ SPACE_TEST(Lists, AreComparedFromPassToPass) {
         KOKKOS_LAMBDA(int i, view_list<Line> const& them) {
           for (auto const& each : them) each(i) += static_cast<long>(pass);
         });
-    host_task("next", ResourcePolicy(graph, read_write(std::span(all).first(1))), [all] { all[0](0) += 1; });
+    host_task("next", ResourcePolicy(graph, read_write(std::span(all).first(1))),
+              [all] { all[0](0) += 1; });
   });
   graph.wait();
   EXPECT_EQ(all[24](1), 49 * 50 / 2);

@@ -35,7 +35,8 @@ struct Memories {
   static constexpr int columns = 12;
 
   explicit Memories(std::size_t count) : table("table", cells, columns), long_one("long", 60) {
-    for (std::size_t k = 0; k < count; ++k) values.emplace_back("value " + std::to_string(k), cells);
+    for (std::size_t k = 0; k < count; ++k)
+      values.emplace_back("value " + std::to_string(k), cells);
     for (int k = 0; k < 10; ++k) pieces.emplace_back(long_one.data() + 5 * k, cells);
   }
   [[nodiscard]] Column column(std::size_t k) const {
@@ -103,13 +104,15 @@ void submit(Target& target, Memories const& in, Step const& step) {
   auto const writes = chosen(in.values, step.writes);
   auto const columns = chosen_columns(in, step.columns);
   auto const pieces = chosen(in.pieces, step.pieces);
-  auto const lazily = step.columns | std::views::transform([&](std::size_t k) { return in.column(k); });
+  auto const lazily =
+      step.columns | std::views::transform([&](std::size_t k) { return in.column(k); });
   switch (step.kind) {
     case 0:  // all as arguments
-      host_task("arguments",
-                ResourcePolicy(target, read(reads), read_write(writes), read_write(lazily),
-                               read_write(std::span(pieces))),
-                [work](auto const& r, auto const& w, auto const& c, auto const& p) { work(r, w, c, p); });
+      host_task(
+          "arguments",
+          ResourcePolicy(target, read(reads), read_write(writes), read_write(lazily),
+                         read_write(std::span(pieces))),
+          [work](auto const& r, auto const& w, auto const& c, auto const& p) { work(r, w, c, p); });
       break;
     case 1: {  // one list
       AccessList list;

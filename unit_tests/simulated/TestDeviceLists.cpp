@@ -83,7 +83,7 @@ TEST_P(ListsOnSimulated, LiveInPlans) {
             KOKKOS_LAMBDA(int i, view_list<DeviceLine> const& them) {
               for (std::size_t k = 1; k < them.size(); ++k) them[k](i) += them[k - 1](i) + 1;
             });
-        parallel_for("list", ResourcePolicy(graph, 1, list, on<Simulated>), KOKKOS_LAMBDA(int) {});
+        parallel_for("list", ResourcePolicy(graph, 1, list, on<Simulated>), KOKKOS_LAMBDA(int){});
       });
       graph.replay(plan, 3);
     }
@@ -105,7 +105,7 @@ TEST_P(ListsOnSimulated, ListsOfAccessesKnowTheirMemory) {
   Kokkos::View<int*, Kokkos::HostSpace> const here("here", 1);
   AccessList list;
   list.read(all);
-  parallel_for("device", ResourcePolicy(graph, 1, list, on<Simulated>), KOKKOS_LAMBDA(int) {});
+  parallel_for("device", ResourcePolicy(graph, 1, list, on<Simulated>), KOKKOS_LAMBDA(int){});
   try {
     host_task("host", ResourcePolicy(graph, list), [] {});
     ADD_FAILURE() << "nothing was thrown";
@@ -116,9 +116,9 @@ TEST_P(ListsOnSimulated, ListsOfAccessesKnowTheirMemory) {
   list.clear();
   list.read(here).access(all[0], Mode::none);
   host_task("host", ResourcePolicy(graph, list), [] {});
-  EXPECT_THROW(parallel_for("device", ResourcePolicy(graph, 1, list, on<Simulated>),
-                            KOKKOS_LAMBDA(int) {}),
-               Error);
+  EXPECT_THROW(
+      parallel_for("device", ResourcePolicy(graph, 1, list, on<Simulated>), KOKKOS_LAMBDA(int){}),
+      Error);
 }
 
 TEST_P(ListsOnSimulated, CopiesTakeTheValueOfADevicesFuture) {
