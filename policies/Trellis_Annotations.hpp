@@ -12,8 +12,8 @@
 #include <Kokkos_Core.hpp>
 
 #include <array>
+#include <iterator>
 #include <memory>
-#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -57,13 +57,20 @@ template <class T>
 inline constexpr bool is_single_v = Kokkos::is_view_v<std::remove_cvref_t<T>> ||
                                     IsToken<T>::value || IsGroup<std::remove_cvref_t<T>>::value;
 
+// (The header <ranges> takes long to compile.)
 template <class R>
-using ElementOf = std::remove_cvref_t<std::ranges::range_reference_t<R>>;
+using IteratorOf = decltype(std::begin(std::declval<R&>()));
+template <class R>
+concept AnyRange = requires(R& range) { std::end(range); } && std::input_iterator<IteratorOf<R>>;
+template <class R>
+concept SizedRange = AnyRange<R> && requires(R& range) { std::size(range); };
+template <class R>
+using ElementOf = std::remove_cvref_t<std::iter_reference_t<IteratorOf<R>>>;
 
 /// (A path, whose elements are paths, is a range of nothing.)
 template <class T>
-concept RangeOfOthers = !is_single_v<T> && std::ranges::input_range<T> &&
-                        !std::is_same_v<ElementOf<T>, std::remove_cvref_t<T>>;
+concept RangeOfOthers =
+    !is_single_v<T> && AnyRange<T> && !std::is_same_v<ElementOf<T>, std::remove_cvref_t<T>>;
 
 template <class T>
 struct IsResource : std::bool_constant<is_single_v<T>> {};
@@ -105,9 +112,9 @@ struct IsFixed<Group<Held...>>
 template <class R>
 inline constexpr bool has_lasting_elements = false;
 template <class R>
-  requires std::ranges::forward_range<R const>
+  requires AnyRange<R const> && std::forward_iterator<IteratorOf<R const>>
 inline constexpr bool has_lasting_elements<R> =
-    std::is_lvalue_reference_v<std::ranges::range_reference_t<R const>>;
+    std::is_lvalue_reference_v<std::iter_reference_t<IteratorOf<R const>>>;
 
 /// How an annotation holds what it names: something given by name by reference, a temporary as it
 /// is. Elements that a range makes when it is asked for them (`std::views::transform`) are made
@@ -125,7 +132,7 @@ struct HeldAs<R> {
   using type = std::vector<ElementOf<std::remove_reference_t<R>>>;
   static type get(R&& range) {
     type elements;
-    if constexpr (std::ranges::sized_range<R>) elements.reserve(std::ranges::size(range));
+    if constexpr (SizedRange<R>) elements.reserve(std::size(range));
     for (auto&& element : range) elements.push_back(static_cast<decltype(element)>(element));
     return elements;
   }
@@ -182,7 +189,7 @@ struct IsFuture : std::false_type {};
 template <class T>
 struct IsFuture<Future<T>> : std::true_type {};
 template <class R>
-concept FutureRange = std::ranges::input_range<R> && IsFuture<ElementOf<R>>::value;
+concept FutureRange = AnyRange<R> && IsFuture<ElementOf<R>>::value;
 
 }  // namespace Impl
 
@@ -314,7 +321,7 @@ After<sizeof...(T)> after(Future<T> const&... futures) {
 template <Impl::FutureRange R>
 AfterAll after(R&& futures) {
   AfterAll all;
-  if constexpr (std::ranges::sized_range<R>) all.tasks.reserve(std::ranges::size(futures));
+  if constexpr (Impl::SizedRange<R>) all.tasks.reserve(std::size(futures));
   for (auto const& future : futures) all.tasks.push_back(Impl::FutureDoor::handle(future));
   return all;
 }

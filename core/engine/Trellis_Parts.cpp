@@ -84,9 +84,17 @@ void Parts::make_room_for_part(Region& region) const {
   region.parts.reserve(std::max<std::size_t>(8, 2 * region.parts.size()));
 }
 
+std::unordered_map<std::uint64_t, std::uint32_t> Parts::places_of_accesses(Task const& owner) {
+  std::unordered_map<std::uint64_t, std::uint32_t> places;
+  places.reserve(owner.access_count);
+  for (std::uint32_t k = 0; k < owner.access_count; ++k)
+    places.emplace(owner.access(k).entry->hash, k);
+  return places;
+}
+
 /// A part may use what its owner has declared and not given up, or made itself. The lock of the
 /// owner's parts is held; the words for what is wrong are found without it. `next`: where to look
-/// first. Accesses of a part often come in the order of its owner's, and both may be thousands.
+/// first. (Both may have thousands of accesses, often in one order.)
 void Parts::check_within(Task const& owner, AccessRequest const& request, std::uint32_t& next) {
   Manner const manner = request.manner();
   auto const after = [&](std::uint32_t k) { return k + 1 < owner.access_count ? k + 1 : 0; };

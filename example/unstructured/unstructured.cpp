@@ -3,8 +3,8 @@
 // that are near, as many as there are: one, or a dozen. So nobody knows before the program runs
 // how many Views a task reads.
 //
-// Look at: `step`, whose tasks read a range of Views and get it as one argument, and `output`, which
-// fills an AccessList with what it needs.
+// Look at: `step`, whose tasks read a range of Views and get it as one argument, and `output`,
+// which fills an AccessList with what it needs.
 #include <Trellis.hpp>
 
 #include <Kokkos_Core.hpp>

@@ -14,9 +14,9 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -160,10 +160,10 @@ void for_each_single(R const& resource, F&& f) {
 /// How many there are.
 template <class R>
 std::size_t count_singles(R const& resource) {
-  if constexpr (ResourceRange<R const>) {
+  if constexpr (ResourceRange<R const> && SizedRange<R const>) {
     using Element = ElementOf<R const>;
     if constexpr (!IsGroup<Element>::value && !ResourceRange<Element const>)
-      return static_cast<std::size_t>(std::ranges::distance(resource));
+      return static_cast<std::size_t>(std::size(resource));
   }
   std::size_t count = 0;
   for_each_single(resource, [&](auto const&) { ++count; });

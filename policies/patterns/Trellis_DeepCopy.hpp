@@ -165,8 +165,8 @@ auto view_of(T& variable) {
 
 /// Submits a task that copies all elements, or fills with a value, like
 /// `Kokkos::deep_copy(instance, destination, source)`; returns at once. The policy says where the
-/// task goes, and what else there is to say: `after`, `priority`, `tag`, `device`, further accesses.
-/// It has no base, and no `on<...>`: the copy runs where the Views are.
+/// task goes, and what else there is to say: `after`, `priority`, `tag`, `device`, further
+/// accesses. It has no base, and no `on<...>`: the copy runs where the Views are.
 ///
 /// - `destination` is a View; or a variable on the host, when the source is a View of rank 0. Like
 ///   the memory of an unmanaged View it must be there until the task is complete.

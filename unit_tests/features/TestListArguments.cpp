@@ -7,6 +7,7 @@
 #include <Kokkos_Core.hpp>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -23,11 +24,17 @@ using Test::with_workers;
 using Line = View<long*>;
 using RowMajor = Kokkos::View<long**, Kokkos::LayoutRight, Memory>;
 
+/// The k-th one is full of k. (A launch for each of thousands takes OpenMP seconds on a busy
+/// machine.)
 std::vector<Line> lines_of(std::size_t count, int size = 3) {
   std::vector<Line> all;
   for (std::size_t k = 0; k < count; ++k) {
-    all.emplace_back("line " + std::to_string(k), size);
-    Kokkos::deep_copy(all.back(), static_cast<long>(k));
+    Line const line("line " + std::to_string(k), static_cast<std::size_t>(size));
+    if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, Memory>::accessible)
+      std::fill_n(line.data(), size, static_cast<long>(k));
+    else
+      Kokkos::deep_copy(line, static_cast<long>(k));
+    all.push_back(line);
   }
   return all;
 }

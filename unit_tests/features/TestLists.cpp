@@ -395,6 +395,13 @@ SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
           before.push_back(host_task("look", ResourcePolicy(self, rest),
                                      [mine] { EXPECT_EQ(mine[39](3), 393); }));
         when_all("all", self, before);
+        // In any order, of which some are parts of the areas of the whole.
+        auto const halves =
+            mine | std::views::reverse | std::views::transform([](Line const& each) {
+              return Kokkos::subview(each, std::pair(0, 2));
+            });
+        host_task("reversed", ResourcePolicy(self, read(mine | std::views::reverse), read(halves)),
+                  nothing);
         // What lies outside is refused, by name.
         Line const foreign("foreign", 1);
         std::vector<Line> const both{mine[0], foreign};
