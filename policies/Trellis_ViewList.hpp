@@ -3,6 +3,7 @@
 #define TRELLIS_VIEWLIST_HPP
 
 #include <Trellis_ResultSlot.hpp>
+#include <Trellis_Spaces.hpp>
 
 #include <Kokkos_Core.hpp>
 

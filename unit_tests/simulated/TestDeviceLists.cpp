@@ -139,6 +139,21 @@ TEST_P(ListsOnSimulated, CopiesTakeTheValueOfADevicesFuture) {
   EXPECT_EQ(at(all[2], 0), 2);
 }
 
+TEST_P(ListsOnSimulated, CopiesTakeTheNewestValueInEachRoundOfAPlan) {
+  TaskGraph graph;
+  auto const all = device_lines(3);
+  Plan const plan = graph.record("plan", [&] {
+    auto const sum = parallel_reduce(
+        "sum", ResourcePolicy(graph, 4, read(all[1]), on<Simulated>),
+        KOKKOS_LAMBDA(int i, long& s) { s += all[1](i); });
+    trellis::deep_copy("fill", graph, all[2], sum);
+    trellis::deep_copy("back", graph, all[1], all[2]);
+  });
+  for (int k = 0; k < 4; ++k) graph.replay(plan, 2);
+  graph.wait();
+  EXPECT_EQ(at(all[1], 2), 1L << 16);
+}
+
 TEST_P(ListsOnSimulated, CopiesRunOnTheDeviceThatIsAskedFor) {
   TaskGraph graph;
   auto const all = device_lines(2);
