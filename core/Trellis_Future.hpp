@@ -99,6 +99,10 @@ struct FutureDoor {
   static TaskHandle handle(Future<T> const& future) {
     return future.m_handle;
   }
+  template <class T>
+  static ResultPtr<T> result(Future<T> const& future) {
+    return future.m_result;
+  }
   static Future<void> make(TaskHandle const& handle) {
     Future<void> future;
     future.m_handle = handle;

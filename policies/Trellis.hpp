@@ -4,6 +4,7 @@
 
 /// All of Trellis: annotated parallel patterns on a task graph.
 #include <Trellis_Access.hpp>
+#include <Trellis_AccessList.hpp>
 #include <Trellis_Annotations.hpp>
 #include <patterns/Trellis_DeepCopy.hpp>
 #include <Trellis_Error.hpp>
@@ -22,5 +23,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>
+#include <Trellis_ViewList.hpp>
+#include <patterns/Trellis_WhenAll.hpp>
 
 #endif

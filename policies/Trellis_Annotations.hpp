@@ -12,10 +12,12 @@
 #include <Kokkos_Core.hpp>
 
 #include <array>
+#include <iterator>
 #include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// With this header you say what a task touches and how: `read(x)`,
 /// `write(Kokkos::subview(y, ...))`, `exclusive(token)`, `access(token, state)`, and which
@@ -24,9 +26,21 @@
 /// An annotation refers to a View given by name and does not copy it: the View must live until the
 /// call that submits the task returns. An unmanaged View's memory must live until the task is
 /// complete; a managed View that the functor captures lives that long by itself.
+///
+/// Where a View may stand, so may a range of Views, whose number is known at run time:
+/// `read(neighbours)` with a `std::vector`, a `std::span`, or `std::views::transform` that makes
+/// subviews. A range given by name is referred to, too.
 namespace trellis {
 
+class AccessList;
+
 namespace Impl {
+
+/// The accesses of a list that has been given by name.
+struct ListAccess {
+  ListAccess(AccessList const& of) : list(&of) {}
+  AccessList const* list;
+};
 
 template <class T>
 struct IsToken : std::is_same<std::remove_cvref_t<T>, Token> {};
@@ -38,10 +52,43 @@ struct IsGroup : std::false_type {};
 template <class... Held>
 struct IsGroup<Group<Held...>> : std::true_type {};
 
-/// May an annotation name it?
+/// One resource, or a group of them.
 template <class T>
-inline constexpr bool is_resource_v = Kokkos::is_view_v<std::remove_cvref_t<T>> ||
-                                      IsToken<T>::value || IsGroup<std::remove_cvref_t<T>>::value;
+inline constexpr bool is_single_v = Kokkos::is_view_v<std::remove_cvref_t<T>> ||
+                                    IsToken<T>::value || IsGroup<std::remove_cvref_t<T>>::value;
+
+// (The header <ranges> takes long to compile.)
+template <class R>
+using IteratorOf = decltype(std::begin(std::declval<R&>()));
+template <class R>
+concept AnyRange = requires(R& range) { std::end(range); } && std::input_iterator<IteratorOf<R>>;
+template <class R>
+concept SizedRange = AnyRange<R> && requires(R& range) { std::size(range); };
+template <class R>
+using ElementOf = std::remove_cvref_t<std::iter_reference_t<IteratorOf<R>>>;
+
+/// (A path, whose elements are paths, is a range of nothing.)
+template <class T>
+concept RangeOfOthers =
+    !is_single_v<T> && AnyRange<T> && !std::is_same_v<ElementOf<T>, std::remove_cvref_t<T>>;
+
+template <class T>
+struct IsResource : std::bool_constant<is_single_v<T>> {};
+template <RangeOfOthers T>
+struct IsResource<T> : IsResource<ElementOf<T>> {};
+/// May an annotation name it? As the type that the user gave: some ranges are none when const.
+template <class T>
+inline constexpr bool is_resource_v = IsResource<std::remove_reference_t<T>>::value;
+
+/// Views, Tokens, groups, or ranges of these, as many as there are at run time.
+template <class T>
+concept ResourceRange = RangeOfOthers<T> && is_resource_v<T>;
+
+/// What a range consists of in the end, else the type itself.
+template <class R>
+struct LeafOf : std::type_identity<R> {};
+template <ResourceRange R>
+struct LeafOf<R> : LeafOf<ElementOf<R>> {};
 
 template <class T>
 struct IsConstView : std::false_type {};
@@ -51,6 +98,47 @@ struct IsConstView<T> : std::is_const<typename T::value_type> {};
 template <class... Held>
 struct IsConstView<Group<Held...>>
     : std::bool_constant<(IsConstView<std::remove_cvref_t<Held>>::value || ...)> {};
+template <ResourceRange R>
+struct IsConstView<R> : IsConstView<typename LeafOf<R>::type> {};
+
+/// Is the number of resources known when it is compiled?
+template <class R>
+struct IsFixed : std::bool_constant<!ResourceRange<R>> {};
+template <class... Held>
+struct IsFixed<Group<Held...>>
+    : std::bool_constant<(IsFixed<std::remove_cvref_t<Held>>::value && ...)> {};
+
+/// Are the elements there as long as the range is, also when that is const?
+template <class R>
+inline constexpr bool has_lasting_elements = false;
+template <class R>
+  requires AnyRange<R const> && std::forward_iterator<IteratorOf<R const>>
+inline constexpr bool has_lasting_elements<R> =
+    std::is_lvalue_reference_v<std::iter_reference_t<IteratorOf<R const>>>;
+
+/// How an annotation holds what it names: something given by name by reference, a temporary as it
+/// is. Elements that a range makes when it is asked for them (`std::views::transform`) are made
+/// once, and kept.
+template <class R>
+struct HeldAs {
+  using Named = std::remove_cvref_t<R>;
+  using type = std::conditional_t<std::is_lvalue_reference_v<R>, Named const&, Named>;
+  static constexpr R&& get(R&& resource) { return static_cast<R&&>(resource); }
+};
+template <class R>
+  requires(ResourceRange<std::remove_reference_t<R>> &&
+           !has_lasting_elements<std::remove_cvref_t<R>>)
+struct HeldAs<R> {
+  using type = std::vector<ElementOf<std::remove_reference_t<R>>>;
+  static type get(R&& range) {
+    type elements;
+    if constexpr (SizedRange<R>) elements.reserve(std::size(range));
+    for (auto&& element : range) elements.push_back(static_cast<decltype(element)>(element));
+    return elements;
+  }
+};
+template <class R>
+using HeldOf = typename HeldAs<R>::type;
 
 /// An access as annotated. `Held` is `R const&` for a resource given by name, `R` for a temporary.
 template <Mode mode_, class Held>
@@ -83,19 +171,25 @@ struct IsMatrixAccess<MatrixAccess<Matrix>> : std::true_type {};
 
 template <Mode mode, class R>
 constexpr auto annotate(R&& resource) {
-  using Named = std::remove_cvref_t<R>;
+  using Named = std::remove_reference_t<R>;
   static_assert(is_resource_v<Named>,
-                "Trellis: an access names a Kokkos::View or a trellis::Token");
-  static_assert(mode == Mode::read || mode == Mode::none || mode == Mode::exclusive ||
-                    !IsConstView<Named>::value,
-                "Trellis: a View of const elements can only be read");
-  if constexpr (std::is_lvalue_reference_v<R>)
-    return Access<mode, Named const&>{resource};
-  else
-    return Access<mode, Named>{std::forward<R>(resource)};
+                "Trellis: an access names a Kokkos::View or a trellis::Token, or a range of these");
+  if constexpr (is_resource_v<Named>) {
+    static_assert(mode == Mode::read || mode == Mode::none || mode == Mode::exclusive ||
+                      !IsConstView<std::remove_cv_t<Named>>::value,
+                  "Trellis: a View of const elements can only be read");
+    return Access<mode, HeldOf<R>>{HeldAs<R>::get(std::forward<R>(resource))};
+  }
 }
 
 struct Property {};
+
+template <class T>
+struct IsFuture : std::false_type {};
+template <class T>
+struct IsFuture<Future<T>> : std::true_type {};
+template <class R>
+concept FutureRange = AnyRange<R> && IsFuture<ElementOf<R>>::value;
 
 }  // namespace Impl
 
@@ -145,17 +239,17 @@ constexpr auto none(R&& resource) {
 /// each other.
 template <class R, AccessState State>
 auto access(R&& resource, State const& state) {
-  using Named = std::remove_cvref_t<R>;
-  static_assert(Kokkos::is_view_v<Named> || Impl::IsToken<Named>::value,
-                "Trellis: an access names a Kokkos::View or a trellis::Token");
-  using Held = std::conditional_t<std::is_lvalue_reference_v<R>, Named const&, Named>;
+  static_assert(Impl::is_resource_v<R>,
+                "Trellis: an access names a Kokkos::View or a trellis::Token, or a range of these");
+  using Hold = Impl::HeldAs<R>;
+  using Held = Impl::HeldOf<R>;
   if constexpr (std::is_same_v<State, MatrixAccess<IOMatrix>>) {
-    return Impl::StateAccess<Held>{std::forward<R>(resource), state.entry(), nullptr};
+    return Impl::StateAccess<Held>{Hold::get(std::forward<R>(resource)), state.entry(), nullptr};
   } else {
     Mode mode = Mode::write;
     if constexpr (Impl::IsMatrixAccess<State>::value)
       if (state == State()) mode = Mode::none;
-    return Impl::StateAccess<Held>{std::forward<R>(resource), mode,
+    return Impl::StateAccess<Held>{Hold::get(std::forward<R>(resource)), mode,
                                    Impl::make_shared_unlocked<Impl::StateOf<State>>(state)};
   }
 }
@@ -166,14 +260,13 @@ auto access(R&& resource, Mode mode) {
 }
 
 /// Several Views and Tokens as one resource, of which they are the parts, e.g. the two arrays of a
-/// double buffer: `write(group(front, back))` conflicts with `read(front)`.
+/// double buffer: `write(group(front, back))` conflicts with `read(front)`. A range among them
+/// brings its elements.
 template <class... R>
 constexpr auto group(R&&... resources) {
   static_assert(sizeof...(R) > 0 && (Impl::is_resource_v<R> && ...),
-                "Trellis: a group is made of Views, Tokens and groups");
-  return Impl::Group<std::conditional_t<std::is_lvalue_reference_v<R>,
-                                        std::remove_cvref_t<R> const&, std::remove_cvref_t<R>>...>{
-      {std::forward<R>(resources)...}};
+                "Trellis: a group is made of Views, Tokens, groups, and ranges of these");
+  return Impl::Group<Impl::HeldOf<R>...>{{Impl::HeldAs<R>::get(std::forward<R>(resources))...}};
 }
 
 /// Larger is more urgent; 0 by default. A hint to the scheduling policy.
@@ -215,10 +308,22 @@ template <std::size_t N>
 struct After : Impl::Property {
   std::array<Impl::TaskHandle, N> tasks;
 };
+/// The same, as many as there are at run time.
+struct AfterAll : Impl::Property {
+  std::vector<Impl::TaskHandle> tasks;
+};
 /// The task runs after these tasks are complete.
 template <class... T>
 After<sizeof...(T)> after(Future<T> const&... futures) {
   return {{}, {Impl::FutureDoor::handle(futures)...}};
+}
+/// The same for a range of futures, which may be empty.
+template <Impl::FutureRange R>
+AfterAll after(R&& futures) {
+  AfterAll all;
+  if constexpr (Impl::SizedRange<R>) all.tasks.reserve(std::size(futures));
+  for (auto const& future : futures) all.tasks.push_back(Impl::FutureDoor::handle(future));
+  return all;
 }
 
 /// A user-defined property, see `TaskGraph::add_rule`.
@@ -239,8 +344,15 @@ template <class Held>
 struct IsAccess<StateAccess<Held>> : std::true_type {};
 template <Mode mode, class Held>
 struct IsAccess<Access<mode, Held>> : std::true_type {};
+template <>
+struct IsAccess<AccessList> : std::true_type {};
+template <>
+struct IsAccess<ListAccess> : std::true_type {};
 template <class T>
 inline constexpr bool is_access_v = IsAccess<std::remove_cvref_t<T>>::value;
+template <class T>
+inline constexpr bool is_list_v = std::is_same_v<std::remove_cvref_t<T>, AccessList> ||
+                                  std::is_same_v<std::remove_cvref_t<T>, ListAccess>;
 template <class T>
 inline constexpr bool is_property_v = std::is_base_of_v<Property, std::remove_cvref_t<T>>;
 template <class T>

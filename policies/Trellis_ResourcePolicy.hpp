@@ -2,6 +2,7 @@
 #ifndef TRELLIS_RESOURCEPOLICY_HPP
 #define TRELLIS_RESOURCEPOLICY_HPP
 
+#include <Trellis_AccessList.hpp>
 #include <Trellis_Annotations.hpp>
 #include <Trellis_TaskGraph.hpp>
 
@@ -34,6 +35,10 @@ class Target {
   TaskScope* m_scope = nullptr;
 };
 
+/// A TaskGraph, or the TaskScope of a running task.
+template <class T>
+inline constexpr bool is_target_v = std::is_same_v<T, TaskGraph> || std::is_same_v<T, TaskScope>;
+
 /// A range `[0, n)` whose execution space is not fixed yet.
 struct Count {
   std::int64_t n;
@@ -60,6 +65,13 @@ struct BaseOf<B> {
   using type = Count;
 };
 
+/// How a policy keeps an annotation: as it is. A list of accesses that was given by name is
+/// referred to.
+template <class A>
+using AnnotationAs = std::conditional_t<std::is_lvalue_reference_v<A> &&
+                                            std::is_same_v<std::remove_cvref_t<A>, AccessList>,
+                                        ListAccess, std::remove_cvref_t<A>>;
+
 }  // namespace Impl
 
 /// A Kokkos policy with the graph that the task goes to, its accesses and its properties.
@@ -68,6 +80,7 @@ struct BaseOf<B> {
 ///     ResourcePolicy(graph, n, read(x), write(y))
 ///     ResourcePolicy(graph, Kokkos::MDRangePolicy({0, 0}, {n, m}), read_write(a), priority(1))
 ///     ResourcePolicy(graph, write(result))           // for host_task and space_task
+///     ResourcePolicy(graph, n, write(y), list)       // and what an AccessList has
 ///
 /// Inside a task that has been given a `TaskScope& self`, `self` in place of the graph makes the
 /// new task a part of that task.
@@ -117,10 +130,11 @@ class ResourcePolicy {
 
 template <class B, class... A>
   requires(!Impl::is_annotation_v<B>)
-ResourcePolicy(Impl::Target, B, A...) -> ResourcePolicy<typename Impl::BaseOf<B>::type, A...>;
+ResourcePolicy(Impl::Target, B const&, A&&...)
+    -> ResourcePolicy<typename Impl::BaseOf<B>::type, Impl::AnnotationAs<A>...>;
 template <class... A>
   requires(Impl::is_annotation_v<A> && ...)
-ResourcePolicy(Impl::Target, A...) -> ResourcePolicy<Impl::Once, A...>;
+ResourcePolicy(Impl::Target, A&&...) -> ResourcePolicy<Impl::Once, Impl::AnnotationAs<A>...>;
 
 }  // namespace trellis
 

@@ -57,6 +57,7 @@ class TaskScope {
   ///
   ///     self.demote(read(x));                      // was read_write(x)
   ///     self.demote(write(left), read(right));     // two subviews of what was read_write(x)
+  ///     self.demote(read(tiles));                  // a range of Views
   template <class... Accesses>
   void demote(Accesses const&... accesses) {
     static_assert(sizeof...(Accesses) > 0 && (Impl::is_access_v<Accesses> && ...),
@@ -69,9 +70,9 @@ class TaskScope {
     if (gives_up != requests.end()) Impl::GraphDoor::release(m_self, {gives_up, requests.end()});
   }
 
-  /// From here on this task does not access these Views and Tokens: it gives up every access whose
-  /// area lies within them. Throws `Error` as `demote` does, also for something that has been
-  /// released before.
+  /// From here on this task does not access these Views, Tokens and ranges of them: it gives up
+  /// every access whose area lies within them. Throws `Error` as `demote` does, also for something
+  /// that has been released before.
   template <class... Resources>
   void release(Resources const&... resources) {
     demote(none(resources)...);

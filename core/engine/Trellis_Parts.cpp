@@ -84,25 +84,38 @@ void Parts::make_room_for_part(Region& region) const {
   region.parts.reserve(std::max<std::size_t>(8, 2 * region.parts.size()));
 }
 
+std::unordered_map<std::uint64_t, std::uint32_t> Parts::places_of_accesses(Task const& owner) {
+  std::unordered_map<std::uint64_t, std::uint32_t> places;
+  places.reserve(owner.access_count);
+  for (std::uint32_t k = 0; k < owner.access_count; ++k)
+    places.emplace(owner.access(k).entry->hash, k);
+  return places;
+}
+
 /// A part may use what its owner has declared and not given up, or made itself. The lock of the
-/// owner's parts is held; the words for what is wrong are found without it.
-void Parts::check_within(Task const& owner, AccessRequest const& request) {
+/// owner's parts is held; the words for what is wrong are found without it. `next`: where to look
+/// first. (Both may have thousands of accesses, often in one order.)
+void Parts::check_within(Task const& owner, AccessRequest const& request, std::uint32_t& next) {
   Manner const manner = request.manner();
-  bool within = false;
-  std::string declared;
-  bool elsewhere = false;
-  owner.for_each_access([&](TaskAccess const& access) {
-    if (contains(access.entry->area, request.area)) {
-      within = within || owner.manner(access).covers(manner);
-      declared += (declared.empty() ? "" : ", ") + owner.manner(access).text();
-    } else {
-      elsewhere = elsewhere || overlaps(access.entry->area, request.area);
-    }
-  });
-  if (within) return;
+  auto const after = [&](std::uint32_t k) { return k + 1 < owner.access_count ? k + 1 : 0; };
+  for (std::uint32_t seen = 0, k = next; seen < owner.access_count; ++seen, k = after(k)) {
+    TaskAccess const& access = owner.access(k);
+    if (!contains(access.entry->area, request.area) || !owner.manner(access).covers(manner))
+      continue;
+    next = after(k);
+    return;
+  }
   if (owner.inner != nullptr)
     for (Area const& local : owner.inner->local)
       if (contains(local, request.area)) return;
+  std::string declared;
+  bool elsewhere = false;
+  owner.for_each_access([&](TaskAccess const& access) {
+    if (contains(access.entry->area, request.area))
+      declared += (declared.empty() ? "" : ", ") + owner.manner(access).text();
+    else
+      elsewhere = elsewhere || overlaps(access.entry->area, request.area);
+  });
   throw NotWithin{&request, !declared.empty() ? ", a promotion: that has " + declared + " there"
                             : elsewhere
                                 ? ", an area that no single access of that contains"

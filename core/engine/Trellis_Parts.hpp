@@ -10,8 +10,10 @@
 #include <task/Trellis_TaskHandle.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace trellis::Impl {
@@ -66,7 +68,9 @@ class Parts {
     AccessRequest const* request;
     std::string why;
   };
-  static void check_within(Task const& owner, AccessRequest const& request);
+  /// By the hashes of their areas.
+  static std::unordered_map<std::uint64_t, std::uint32_t> places_of_accesses(Task const& owner);
+  static void check_within(Task const& owner, AccessRequest const& request, std::uint32_t& next);
   [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
   void check_explicit(TaskSpec const& spec);
 

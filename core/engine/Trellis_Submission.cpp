@@ -11,6 +11,7 @@
 #include <iterator>
 #include <new>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 /// From a call of `parallel_for` to a node with its edges.
@@ -189,6 +190,7 @@ void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
 
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
 FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last) {
+  constexpr std::uint32_t many = 32;
   std::size_t const count = spec.accesses.size();
   FoundEntries found(count);
   Few<std::uint64_t> hashes(count);
@@ -198,11 +200,17 @@ FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, Task
   }
   for (std::size_t k = 0; k < count; ++k) region.table.prefetch_entry(hashes[k]);
   bool const is_part = spec.parent.task != nullptr;
+  std::uint32_t next = 0;  // of the owner's accesses
+  std::optional<std::unordered_map<std::uint64_t, std::uint32_t>> places;  // of these, by area
+  if (is_part && count > many && spec.parent.task->access_count > many)
+    places = Parts::places_of_accesses(*spec.parent.task);
   for (std::size_t k = 0; k < count; ++k) {
     AccessRequest const& request = spec.accesses[k];
     found.of[k] = nullptr;
     if (!request.counts()) continue;
-    if (is_part) Parts::check_within(*spec.parent.task, request);
+    if (places)
+      if (auto const known = places->find(hashes[k]); known != places->end()) next = known->second;
+    if (is_part) Parts::check_within(*spec.parent.task, request, next);
     AreaEntry& entry = region.table.find_or_make(request, hashes[k], last);
     found.of[k] = &entry;
     // Whether that task is done is asked in `connect`; by then its line has come from the worker

@@ -15,6 +15,9 @@ namespace trellis::Impl {
 struct GraphDoor {
   /// Throws `Error` when the graph is closed (its Kokkos has been finalised).
   static TaskHandle submit(TaskGraph& graph, TaskSpec&& spec);
+  /// The same to the graph of the tasks that it comes after. When that is not there any more, they
+  /// are complete, and stand for the new one.
+  static TaskHandle submit_behind(TaskSpec&& spec);
 
   static Plan record(TaskGraph& graph, Label&& label, FunctionRef<void()> body);
   static TaskHandle replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds);

@@ -4,6 +4,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <graph/Trellis_Environment.hpp>
+#include <graph/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <trace/Trellis_GraphLog.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -155,7 +156,7 @@ namespace {
 
 void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_t generation) {
   for (TaskHandle const& before : spec.after)
-    if (before.control != control || before.generation != generation)
+    if (!before.valid() || before.control != control || before.generation != generation)
       throw Error(
           Error::Kind::bad_input,
           "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.place() +
@@ -183,6 +184,19 @@ class EngineOf {
 TaskHandle GraphDoor::submit(TaskGraph& graph, TaskSpec&& spec) {
   check_after(spec, graph.m_control, graph.m_generation);
   return graph.engine().submission().submit(std::move(spec));
+}
+
+TaskHandle GraphDoor::submit_behind(TaskSpec&& spec) {
+  if (spec.after.empty())
+    throw Error(Error::Kind::bad_input, "Trellis: task \"" + spec.label.string() + "\" (" +
+                                            spec.label.place() +
+                                            ") is to come after no tasks, so nobody knows its "
+                                            "graph: name that, too");
+  TaskHandle const first = spec.after.front();
+  check_after(spec, first.control, first.generation);
+  EnginePin const engine = first.pin();
+  if (!engine) return first;
+  return engine->submission().submit(std::move(spec));
 }
 
 Plan GraphDoor::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {

@@ -206,10 +206,9 @@ void Plans::count_references(PlanState& plan, Task const& task,
       resource.label = accessed.label;
       resource.hold = requests[k].ops->hold(requests[k].subject);
     }
-    bool is_known = resource.hold == nullptr;
-    for (std::size_t other = 0; other < count && !is_known; ++other)
-      is_known = resources[other] == &resource;
-    if (!is_known) resources[count++] = &resource;
+    std::uint32_t const number = task.node.index + 1;
+    if (resource.hold != nullptr && std::exchange(resource.counted_for, number) != number)
+      resources[count++] = &resource;
   }
   if (count == 0 || task.ops->copy == nullptr) return;
   Few<long> captured(count);

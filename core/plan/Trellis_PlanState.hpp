@@ -56,8 +56,9 @@ struct OuterAccess {
 struct HeldResource {
   std::string label;
   std::unique_ptr<ResourceHold> hold;
-  long held = 1;              ///< with `hold`; not more than there are
-  bool held_outside = false;  ///< when it had been recorded
+  long held = 1;                  ///< with `hold`; not more than there are
+  bool held_outside = false;      ///< when it had been recorded
+  std::uint32_t counted_for = 0;  ///< number of the task whose references were counted last
 
   [[nodiscard]] bool is_held_outside() const { return hold->holders() > held; }
 };

@@ -34,11 +34,16 @@ std::string describe(Task const& task) {
                                                 : '#' + std::to_string(task.id);
   std::string text = "task \"" + task.label.string() + "\" (" + number + ", " + task.label.place() +
                      ") [" + std::string(task.ops->pattern);
+  constexpr std::uint32_t most = 16;  // a task may have thousands of accesses
+  std::uint32_t const shown = task.access_count <= most ? task.access_count : most - 1;
   char const* separator = "; ";
-  task.for_each_access([&](TaskAccess const& access) {
+  for (std::uint32_t k = 0; k < shown; ++k) {
+    TaskAccess const& access = task.access(k);
     text += separator + task.manner(access).text() + " \"" + access.entry->resource->label + '"';
     separator = ", ";
-  });
+  }
+  if (shown < task.access_count)
+    text += " and " + std::to_string(task.access_count - shown) + " more";
   return text + ']';
 }
 

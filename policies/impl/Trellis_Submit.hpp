@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_SUBMIT_HPP
 #define TRELLIS_IMPL_SUBMIT_HPP
 
+#include <Trellis_AccessList.hpp>
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_ResourcePolicy.hpp>
@@ -17,10 +18,12 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// The one way from the typed fronts into the engine.
 namespace trellis::Impl {
@@ -40,7 +43,10 @@ struct OpsOf {
     if constexpr (requires(Body& b) { b.result; })
       static_cast<Body*>(body)->result->fail(id, text, failure);
   }
-  static void copy(void const* body, void* to) { ::new (to) Body(*static_cast<Body const*>(body)); }
+  static void copy(void const* body, void* to) {
+    ListsAreCopied const each_its_own;
+    ::new (to) Body(*static_cast<Body const*>(body));
+  }
   static void finish(void* body) {
     if constexpr (requires(Body& b) { b.finish(); }) static_cast<Body*>(body)->finish();
   }
@@ -105,6 +111,8 @@ struct PropertyTraits<After<N>> {
   static constexpr std::size_t after_count = N;
   static constexpr bool is_tag = false;
 };
+template <class A>
+inline constexpr bool is_after_all_v = std::is_same_v<std::remove_cvref_t<A>, AfterAll>;
 template <class T>
 struct PropertyTraits<Tagged<T>> {
   static constexpr std::size_t after_count = 0;
@@ -135,16 +143,79 @@ struct IsReachable<Space, R>
 template <class Space, class... Held>
 struct IsReachable<Space, Group<Held...>>
     : std::bool_constant<(IsReachable<Space, std::remove_cvref_t<Held>>::value && ...)> {};
+template <class Space, ResourceRange R>
+struct IsReachable<Space, R> : IsReachable<Space, typename LeafOf<R>::type> {};
 
 /// Every View that a task accesses must be reachable from where the task runs.
 template <class Space, class A>
 constexpr void require_accessible() {
-  if constexpr (is_access_v<A>)
+  if constexpr (is_access_v<A> && !is_list_v<A>)
     if constexpr (A::mode != Mode::none)
       static_assert(IsReachable<Space, typename A::resource_type>::value,
                     "Trellis: the task's execution space cannot access the memory space of an "
                     "annotated View");
 }
+
+/// The same for lists of accesses, which know their Views when they are submitted.
+template <class Space, class... Annotations>
+void require_accessible(Label const& label, std::tuple<Annotations...> const& annotations) {
+  if constexpr ((is_list_v<Annotations> || ...)) {
+    auto const check = [&](auto const& annotation) {
+      if constexpr (is_list_v<decltype(annotation)>)
+        AccessListDoor::require_accessible<Space>(list_of(annotation), label);
+    };
+    std::apply([&](auto const&... each) { (check(each), ...); }, annotations);
+  }
+}
+
+/// The accesses of a policy for the length of a call. One list alone has them already.
+template <class... Annotations, class... More>
+auto requests_of_policy(std::tuple<Annotations...> const& annotations, More const&... more) {
+  constexpr std::size_t accesses = (std::size_t{is_access_v<Annotations>} + ... + 0) +
+                                   (std::size_t{is_access_v<More>} + ... + 0);
+  if constexpr (accesses == 1 && (is_list_v<Annotations> || ...)) {
+    std::span<AccessRequest const> requests;
+    auto const look = [&](auto const& annotation) {
+      if constexpr (is_list_v<decltype(annotation)>)
+        requests = AccessListDoor::requests(list_of(annotation));
+    };
+    std::apply([&](auto const&... each) { (look(each), ...); }, annotations);
+    return requests;
+  } else {
+    return std::apply([&](auto const&... each) { return requests_of(each..., more...); },
+                      annotations);
+  }
+}
+
+/// The tasks of all `after(...)` among the annotations, as many as there are at run time. One such
+/// annotation alone has them already.
+class TasksBefore {
+ public:
+  template <class... Annotations>
+  explicit TasksBefore(Annotations const&... annotations) {
+    constexpr std::size_t count =
+        (std::size_t{is_after_all_v<Annotations> || PropertyTraits<Annotations>::after_count > 0} +
+         ... + 0);
+    auto const take = [&](auto const& annotation) {
+      using A = std::remove_cvref_t<decltype(annotation)>;
+      if constexpr (is_after_all_v<A> || PropertyTraits<A>::after_count > 0) {
+        if constexpr (count > 1)
+          m_tasks.insert(m_tasks.end(), annotation.tasks.begin(), annotation.tasks.end());
+        else
+          m_all = annotation.tasks;
+      }
+    };
+    (take(annotations), ...);
+    if constexpr (count > 1) m_all = m_tasks;
+  }
+  TasksBefore(TasksBefore const&) = delete;
+  TasksBefore& operator=(TasksBefore const&) = delete;
+  [[nodiscard]] std::span<TaskHandle const> all() const { return m_all; }
+
+ private:
+  std::vector<TaskHandle> m_tasks;
+  std::span<TaskHandle const> m_all;
+};
 
 template <class A>
 inline constexpr bool is_device_v = std::is_same_v<std::remove_cvref_t<A>, device>;
@@ -169,7 +240,7 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
 
 /// `Space`: whose instance the body is given, void for a host task; it runs there, or where
 /// `on<...>` says. `make()`: the body, which is made where it stays. `home`: where its data is, if
-/// that matters. `more`: accesses that come from results.
+/// that matters. `more`: annotations that come from elsewhere, as the accesses of results.
 template <class Space, class Base, class... Annotations, class Make, class... More>
 TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
                        Make&& make, SpaceAdapter* home, More const&... more) {
@@ -183,9 +254,11 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
   if constexpr (!requires { B::copies_between_spaces; }) {
     (require_accessible<Reached, Annotations>(), ...);
     (require_accessible<Reached, More>(), ...);
+    require_accessible<Reached>(label, policy.annotations());
   }
 
-  constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... + 0);
+  constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... +
+                                       (PropertyTraits<More>::after_count + ... + 0));
   constexpr std::size_t tag_count = (std::size_t{PropertyTraits<Annotations>::is_tag} + ... + 0);
   std::array<TagPtr, tag_count> tags;
   std::array<TaskHandle, after_count> before;
@@ -195,7 +268,7 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
   auto construct = [&](void* storage) { ::new (storage) B(make()); };
   TaskSpec spec(std::move(label), OpsOf<B, Space, RunsOn>::ops, sizeof(B), alignof(B), construct);
   if constexpr (!std::is_void_v<Space>) choose_device<RunsOn>(spec, policy);
-  if (home != nullptr) spec.space = home;
+  if (home != nullptr && !(is_device_v<Annotations> || ...)) spec.space = home;
 
   auto const take = [&](auto const& annotation) {
     using A = std::remove_cvref_t<decltype(annotation)>;
@@ -212,15 +285,27 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
     }
   };
   std::apply([&](auto const&... annotation) { (take(annotation), ...); }, policy.annotations());
-  auto const accesses =
-      std::apply([&](auto const&... annotation) { return requests_of(annotation..., more...); },
-                 policy.annotations());
+  (take(more), ...);
+  auto const accesses = requests_of_policy(policy.annotations(), more...);
   spec.accesses = accesses;
-  spec.after = before;
   spec.tags = tags;
-  if (TaskScope* const scope = policy.target().scope())
-    return GraphDoor::submit_part(ScopeDoor::handle(*scope), std::move(spec));
-  return GraphDoor::submit(*policy.target().graph(), std::move(spec));
+  auto const send = [&] {
+    if (TaskScope* const scope = policy.target().scope())
+      return GraphDoor::submit_part(ScopeDoor::handle(*scope), std::move(spec));
+    return GraphDoor::submit(*policy.target().graph(), std::move(spec));
+  };
+  if constexpr ((is_after_all_v<Annotations> || ...)) {
+    return std::apply(
+        [&](auto const&... annotation) {
+          TasksBefore const tasks(annotation..., more...);
+          spec.after = tasks.all();
+          return send();
+        },
+        policy.annotations());
+  } else {
+    spec.after = before;
+    return send();
+  }
 }
 
 /// The same for a body that is there.

@@ -4,7 +4,9 @@
 
 #include <Trellis_Annotations.hpp>
 #include <Trellis_Area.hpp>
+#include <Trellis_ViewList.hpp>
 #include <access/Trellis_AccessRequest.hpp>
+#include <impl/Trellis_Requests.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -12,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -124,12 +127,12 @@ AccessRequest make_request(NamedResource<R> const& named) {
 }
 
 /// All that a resource stands for, as a tuple of `NamedResource`: the members of a group, else
-/// itself.
+/// itself. There is no range in it.
 template <class R>
 auto named_of(R const& resource, Mode mode, StatePtr const* state = nullptr) {
   if constexpr (IsGroup<R>::value)
     return std::apply(
-        [&](auto const&... member) { return std::tuple_cat(named_of(member, mode)...); },
+        [&](auto const&... member) { return std::tuple_cat(named_of(member, mode, state)...); },
         resource.members);
   else
     return std::tuple(NamedResource<R>{&resource, mode, state});
@@ -149,15 +152,77 @@ auto named_in(StateAccess<Held> const& access) {
                   access.state != nullptr ? &access.state : nullptr);
 }
 
-/// The accesses of all these annotations.
+/// Calls `f` with each View and each Token that a resource stands for, in order.
+template <class R, class F>
+void for_each_single(R const& resource, F&& f) {
+  if constexpr (IsGroup<R>::value)
+    std::apply([&](auto const&... member) { (for_each_single(member, f), ...); }, resource.members);
+  else if constexpr (ResourceRange<R const>)
+    for (auto const& element : resource) for_each_single(element, f);
+  else
+    f(resource);
+}
+/// How many there are.
+template <class R>
+std::size_t count_singles(R const& resource) {
+  if constexpr (ResourceRange<R const> && SizedRange<R const>) {
+    using Element = ElementOf<R const>;
+    if constexpr (!IsGroup<Element>::value && !ResourceRange<Element const>)
+      return static_cast<std::size_t>(std::size(resource));
+  }
+  std::size_t count = 0;
+  for_each_single(resource, [&](auto const&) { ++count; });
+  return count;
+}
+
+/// Enters what an annotation names, and counts it first. Nothing when it is no access.
+template <class A>
+struct RequestsOf {
+  static constexpr bool is_fixed = true;
+  static std::size_t count(A const&) { return 0; }
+  static void add_to(Requests&, A const&) {}
+};
+template <Mode mode, class Held>
+struct RequestsOf<Access<mode, Held>> {
+  static constexpr bool is_fixed = IsFixed<std::remove_cvref_t<Held>>::value;
+  static std::size_t count(Access<mode, Held> const& access) {
+    return count_singles(access.resource);
+  }
+  static void add_to(Requests& requests, Access<mode, Held> const& access) {
+    for_each_single(access.resource, [&]<class R>(R const& each) {
+      requests.add([&] { return make_request(NamedResource<R>{&each, mode, nullptr}); });
+    });
+  }
+};
+template <class Held>
+struct RequestsOf<StateAccess<Held>> {
+  static constexpr bool is_fixed = IsFixed<std::remove_cvref_t<Held>>::value;
+  static std::size_t count(StateAccess<Held> const& access) {
+    return count_singles(access.resource);
+  }
+  static void add_to(Requests& requests, StateAccess<Held> const& access) {
+    StatePtr const* const state = access.state != nullptr ? &access.state : nullptr;
+    for_each_single(access.resource, [&]<class R>(R const& each) {
+      requests.add([&] { return make_request(NamedResource<R>{&each, access.mode_now, state}); });
+    });
+  }
+};
+
+/// The accesses of all these annotations: an array when it is known how many there are.
 template <class... Annotation>
 auto requests_of(Annotation const&... annotation) {
-  // Each is made where it stays: they are large.
-  return std::apply(
-      [](auto const&... named) {
-        return std::array<AccessRequest, sizeof...(named)>{make_request(named)...};
-      },
-      std::tuple_cat(named_in(annotation)...));
+  if constexpr ((RequestsOf<Annotation>::is_fixed && ...)) {
+    // Each is made where it stays: they are large.
+    return std::apply(
+        [](auto const&... named) {
+          return std::array<AccessRequest, sizeof...(named)>{make_request(named)...};
+        },
+        std::tuple_cat(named_in(annotation)...));
+  } else {
+    return Requests(
+        (std::size_t{0} + ... + RequestsOf<Annotation>::count(annotation)),
+        [&](Requests& requests) { (RequestsOf<Annotation>::add_to(requests, annotation), ...); });
+  }
 }
 
 template <class V, unsigned extra>
@@ -176,11 +241,40 @@ using read_view = typename V::const_type;
 /// element operations are atomic.
 template <class V>
 using atomic_view = Impl::WithTrait<V, Kokkos::Atomic>;
+/// The same for a range of Views: the functor takes them as a `view_list` of such Views.
+template <class V>
+using read_view_list = view_list<read_view<V>>;
+template <class V>
+using atomic_view_list = view_list<atomic_view<V>>;
 
 namespace Impl {
 
-/// The Views that a functor takes for one annotation, none for Tokens and properties: `types` as a
-/// tuple, and `get(annotation)` the Views that they are made from.
+/// The type in which a functor takes a View.
+template <Mode mode, class V>
+struct ArgumentAs {
+  static constexpr bool is_atomic = mode == Mode::atomic_add || mode == Mode::atomic_mul;
+  using type = std::conditional_t<
+      mode == Mode::read || mode == Mode::none, typename V::const_type,
+      typename std::conditional_t<is_atomic, std::type_identity<WithTrait<V, Kokkos::Atomic>>,
+                                  std::type_identity<V>>::type>;
+};
+
+/// What a `view_list` is made from.
+template <class R>
+struct ViewsOf {
+  R const& range;
+  [[nodiscard]] std::size_t size() const { return count_singles(range); }
+  template <class F>
+  void for_each(F&& f) const {
+    for_each_single(range, f);
+  }
+};
+/// A range that consists of Views of one type.
+template <class R>
+concept ViewRange = ResourceRange<R> && Kokkos::is_view_v<typename LeafOf<R>::type>;
+
+/// The Views that a functor takes for one annotation, none for Tokens, properties and lists of
+/// accesses: `types` as a tuple, and `get(annotation)` what they are made from.
 template <class A>
 struct ArgumentsOf {
   using types = std::tuple<>;
@@ -192,6 +286,15 @@ struct ArgumentsOf<StateAccess<Held>> {
   using V = std::remove_cvref_t<Held>;
   using types = std::tuple<V>;
   static std::tuple<V const&> get(StateAccess<Held> const& access) { return {access.resource}; }
+};
+template <class Held>
+  requires ViewRange<std::remove_reference_t<Held> const>
+struct ArgumentsOf<StateAccess<Held>> {
+  using R = std::remove_cvref_t<Held>;
+  using types = std::tuple<view_list<typename LeafOf<R>::type>>;
+  static std::tuple<ViewsOf<R>> get(StateAccess<Held> const& access) {
+    return {ViewsOf<R>{access.resource}};
+  }
 };
 template <Mode mode, class... Members>
 struct ArgumentsOf<Access<mode, Group<Members...> const&>> {
@@ -218,12 +321,17 @@ template <Mode mode, class Held>
   requires Kokkos::is_view_v<std::remove_cvref_t<Held>>
 struct ArgumentsOf<Access<mode, Held>> {
   using V = std::remove_cvref_t<Held>;
-  static constexpr bool is_atomic = mode == Mode::atomic_add || mode == Mode::atomic_mul;
-  using types = std::tuple<std::conditional_t<
-      mode == Mode::read || mode == Mode::none, typename V::const_type,
-      typename std::conditional_t<is_atomic, std::type_identity<WithTrait<V, Kokkos::Atomic>>,
-                                  std::type_identity<V>>::type>>;
+  using types = std::tuple<typename ArgumentAs<mode, V>::type>;
   static std::tuple<V const&> get(Access<mode, Held> const& access) { return {access.resource}; }
+};
+template <Mode mode, class Held>
+  requires ViewRange<std::remove_reference_t<Held> const>
+struct ArgumentsOf<Access<mode, Held>> {
+  using R = std::remove_cvref_t<Held>;
+  using types = std::tuple<view_list<typename ArgumentAs<mode, typename LeafOf<R>::type>::type>>;
+  static std::tuple<ViewsOf<R>> get(Access<mode, Held> const& access) {
+    return {ViewsOf<R>{access.resource}};
+  }
 };
 
 /// All annotated Views of a policy, typed by their access. Each is made where it stays: copying one

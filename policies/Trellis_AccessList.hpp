@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_ACCESSLIST_HPP
+#define TRELLIS_ACCESSLIST_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Error.hpp>
+#include <Trellis_Label.hpp>
+#include <Trellis_RunOn.hpp>
+#include <impl/Trellis_Requests.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+/// With this header you collect the accesses of a task at run time, of any number and kind.
+namespace trellis {
+
+namespace Impl {
+
+struct AccessListDoor;
+
+/// Objects of any types, one after the other, each where it stays.
+class KeptObjects {
+ public:
+  KeptObjects() = default;
+  KeptObjects(KeptObjects&& other) noexcept { swap(other); }
+  KeptObjects& operator=(KeptObjects other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~KeptObjects() { clear(); }
+
+  template <class T>
+  T const& keep(T const& object) {
+    if (m_objects.size() == m_objects.capacity()) m_objects.reserve(2 * m_objects.size() + 8);
+    T* const place = ::new (take(sizeof(T), alignof(T))) T(object);
+    if constexpr (!std::is_trivially_destructible_v<T>)
+      m_objects.push_back({place, [](void* what) noexcept { static_cast<T*>(what)->~T(); }});
+    return *place;
+  }
+  /// Keeps its memory.
+  void clear() noexcept {
+    for (Object const& each : m_objects) each.destroy(each.place);
+    m_objects.clear();
+    m_block = m_used = 0;
+  }
+
+ private:
+  struct Block {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size;
+  };
+  struct Object {
+    void* place;
+    void (*destroy)(void*) noexcept;
+  };
+  void swap(KeptObjects& other) noexcept {
+    std::swap(m_blocks, other.m_blocks);
+    std::swap(m_block, other.m_block);
+    std::swap(m_used, other.m_used);
+    std::swap(m_objects, other.m_objects);
+  }
+  void* take(std::size_t size, std::size_t alignment) {
+    for (;; ++m_block, m_used = 0) {
+      if (m_block == m_blocks.size()) {
+        std::size_t const enough =
+            m_blocks.empty() ? 512 : std::min<std::size_t>(2 * m_blocks.back().size, 1 << 16);
+        std::size_t const bytes = std::max(enough, size + alignment);
+        m_blocks.push_back({std::unique_ptr<std::byte[]>(new std::byte[bytes]), bytes});
+      }
+      Block const& block = m_blocks[m_block];
+      void* place = block.bytes.get() + m_used;
+      std::size_t room = block.size - m_used;
+      if (std::align(alignment, size, place, room) == nullptr) continue;
+      m_used = static_cast<std::size_t>(static_cast<std::byte*>(place) - block.bytes.get()) + size;
+      return place;
+    }
+  }
+
+  std::vector<Block> m_blocks;
+  std::size_t m_block = 0;
+  std::size_t m_used = 0;  ///< of that block
+  std::vector<Object> m_objects;
+};
+
+/// A memory space, for a list that learns only later where its Views will be used.
+struct MemoryKind {
+  char const* name;
+  std::type_info const* home;
+  bool on_host;     ///< the host reaches it
+  bool by_default;  ///< the default execution space does
+};
+template <class MemorySpace>
+inline MemoryKind const memory_kind{MemorySpace::name(),
+                                    &typeid(typename MemorySpace::execution_space),
+                                    CanTouch<Kokkos::DefaultHostExecutionSpace, MemorySpace>::value,
+                                    CanTouch<Kokkos::DefaultExecutionSpace, MemorySpace>::value};
+
+}  // namespace Impl
+
+/// Accesses that are collected at run time, of any number, kind and mode. It stands among the
+/// annotations of any number of tasks:
+///
+///     trellis::AccessList list;
+///     for (int face : faces_of(patch)) list.read(fluxes[face]);
+///     if (has_source) list.read(source).exclusive(token);
+///     trellis::host_task("update", trellis::ResourcePolicy(graph, trellis::write(u), list), ...);
+///
+/// It keeps its Views alive, as long as it names them. It knows no types, so a functor gets none of
+/// its Views as arguments, and whether the task can reach them is checked when it is submitted.
+///
+/// Several threads may submit with one list, as long as none changes it.
+class AccessList {
+ public:
+  AccessList() = default;
+  AccessList(AccessList&&) = default;
+  AccessList& operator=(AccessList&&) = default;
+
+  // Each takes Views, Tokens, groups, and ranges of these.
+  template <class... R>
+  AccessList& read(R&&... resources) {
+    return (add(trellis::read(std::forward<R>(resources))), ..., *this);
+  }
+  template <class... R>
+  AccessList& write(R&&... resources) {
+    return (add(trellis::write(std::forward<R>(resources))), ..., *this);
+  }
+  template <class... R>
+  AccessList& read_write(R&&... resources) {
+    return (add(trellis::read_write(std::forward<R>(resources))), ..., *this);
+  }
+  template <class... R>
+  AccessList& atomic_add(R&&... resources) {
+    return (add(trellis::atomic_add(std::forward<R>(resources))), ..., *this);
+  }
+  template <class... R>
+  AccessList& atomic_mul(R&&... resources) {
+    return (add(trellis::atomic_mul(std::forward<R>(resources))), ..., *this);
+  }
+  template <class... R>
+  AccessList& exclusive(R&&... resources) {
+    return (add(trellis::exclusive(std::forward<R>(resources))), ..., *this);
+  }
+  /// In a mode or state that is chosen at run time, see `trellis::access`.
+  template <class R, class State>
+  AccessList& access(R&& resource, State const& state) {
+    return add(trellis::access(std::forward<R>(resource), state));
+  }
+  /// Adds what an annotation says: `list.add(read(x))`.
+  template <class Annotation>
+  AccessList& add(Annotation const& annotation) {
+    static_assert(Impl::is_access_v<Annotation> && !Impl::is_list_v<Annotation>,
+                  "Trellis: a list of accesses takes accesses: read(x), write(y), ...");
+    Impl::StatePtr const* state = nullptr;
+    if constexpr (requires { annotation.state; })
+      if (annotation.state != nullptr) state = &m_kept.keep(annotation.state);
+    Mode mode = Annotation::mode;
+    if constexpr (requires { annotation.mode_now; }) mode = annotation.mode_now;
+    Impl::for_each_single(annotation.resource, [&]<class R>(R const& resource) {
+      m_requests.push_back(
+          Impl::make_request(Impl::NamedResource<R>{&m_kept.keep(resource), mode, state}));
+      if constexpr (Kokkos::is_view_v<R>)
+        if (mode != Mode::none) note(Impl::memory_kind<typename R::memory_space>);
+    });
+    return *this;
+  }
+
+  [[nodiscard]] std::size_t size() const { return m_requests.size(); }
+  [[nodiscard]] bool empty() const { return m_requests.empty(); }
+  void reserve(std::size_t accesses) { m_requests.reserve(accesses); }
+  /// Names nothing any more. Keeps its memory, for the next accesses.
+  void clear() {
+    m_requests.clear();
+    m_kept.clear();
+    m_kinds.clear();
+  }
+
+ private:
+  friend struct Impl::AccessListDoor;
+  struct Kind {
+    Impl::MemoryKind const* memory;
+    std::size_t first;  ///< access that has such a View
+  };
+  void note(Impl::MemoryKind const& memory) {
+    for (Kind const& known : m_kinds)
+      if (known.memory == &memory) return;
+    m_kinds.push_back({&memory, m_requests.size() - 1});
+  }
+
+  std::vector<Impl::AccessRequest> m_requests;
+  Impl::KeptObjects m_kept;  ///< what the requests refer to
+  std::vector<Kind> m_kinds;
+};
+
+namespace Impl {
+
+inline AccessList const& list_of(AccessList const& list) {
+  return list;
+}
+inline AccessList const& list_of(ListAccess const& access) {
+  return *access.list;
+}
+
+struct AccessListDoor {
+  static std::span<AccessRequest const> requests(AccessList const& list) { return list.m_requests; }
+  /// Throws when a task that runs on the space cannot reach a View.
+  template <class Space>
+  static void require_accessible(AccessList const& list, Label const& label) {
+    for (AccessList::Kind const& kind : list.m_kinds) {
+      MemoryKind const& memory = *kind.memory;
+      bool reached = *memory.home == typeid(Space);
+      if constexpr (CanTouch<Space, Kokkos::HostSpace>::value)
+        reached = memory.on_host;
+      else if constexpr (std::is_same_v<Space, Kokkos::DefaultExecutionSpace>)
+        reached = memory.by_default;
+      if (reached) continue;
+      throw Error(Error::Kind::bad_access,
+                  "Trellis: task \"" + label.string() + "\" (" + label.place() +
+                      ") has a list of accesses with " + name_of(list.m_requests[kind.first]) +
+                      ", whose memory, " + memory.name + ", its execution space " + Space::name() +
+                      " cannot access");
+    }
+  }
+};
+
+template <>
+struct RequestsOf<AccessList> {
+  static constexpr bool is_fixed = false;
+  static std::size_t count(AccessList const& list) { return list.size(); }
+  static void add_to(Requests& requests, AccessList const& list) {
+    for (AccessRequest const& each : AccessListDoor::requests(list))
+      requests.add([&]() -> AccessRequest const& { return each; });
+  }
+};
+template <>
+struct RequestsOf<ListAccess> {
+  static constexpr bool is_fixed = false;
+  static std::size_t count(ListAccess const& access) { return access.list->size(); }
+  static void add_to(Requests& requests, ListAccess const& access) {
+    RequestsOf<AccessList>::add_to(requests, *access.list);
+  }
+};
+
+}  // namespace Impl
+}  // namespace trellis
+
+#endif

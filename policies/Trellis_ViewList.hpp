@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_VIEWLIST_HPP
+#define TRELLIS_VIEWLIST_HPP
+
+#include <Trellis_ResultSlot.hpp>
+#include <Trellis_Spaces.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+/// With this header a functor takes the Views of a range as one argument.
+namespace trellis {
+
+namespace Impl {
+
+template <class R>
+struct ViewsOf;
+
+/// Where a list has its Views when they are many. Copies of the list share it.
+struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) ListBlock {
+  std::atomic<long> uses{1};
+  void (*destroy)(ListBlock*) noexcept;
+  ListBlock* (*copy)(ListBlock const*);
+  void const* counted = nullptr;    ///< Views that count as references, for the host
+  void const* uncounted = nullptr;  ///< Views that do not, for kernels
+};
+
+/// While it exists, copies of lists on this thread share nothing, so that the references which a
+/// functor holds can be counted: a copy adds as many.
+class ListsAreCopied {
+ public:
+  ListsAreCopied() : m_before(std::exchange(t_copied, true)) {}
+  ListsAreCopied(ListsAreCopied const&) = delete;
+  ListsAreCopied& operator=(ListsAreCopied const&) = delete;
+  ~ListsAreCopied() { t_copied = m_before; }
+  static inline constinit thread_local bool t_copied = false;
+
+ private:
+  bool const m_before;
+};
+
+/// Keeps a block, as a View keeps its allocation: copies that Kokkos makes for a kernel, and copies
+/// of these, do not count.
+class ListHold {
+ public:
+  KOKKOS_DEFAULTED_FUNCTION ListHold() = default;
+  explicit ListHold(ListBlock* block) : m_block(block) {}
+  KOKKOS_FUNCTION ListHold(ListHold const& other) {
+    KOKKOS_IF_ON_HOST((m_block = copy_of(other.m_block);))
+    KOKKOS_IF_ON_DEVICE((static_cast<void>(other);))
+  }
+  KOKKOS_FUNCTION ListHold& operator=(ListHold const& other) {
+    if (this == &other) return *this;
+    KOKKOS_IF_ON_HOST((ListHold old(m_block); m_block = copy_of(other.m_block);))
+    return *this;
+  }
+  KOKKOS_FUNCTION ~ListHold() { KOKKOS_IF_ON_HOST((release(m_block);)) }
+  [[nodiscard]] KOKKOS_FUNCTION ListBlock const* block() const { return m_block; }
+
+ private:
+  static ListBlock* copy_of(ListBlock* block) {
+    if (block == nullptr || !Kokkos::Impl::SharedAllocationRecord<void, void>::tracking_enabled())
+      return nullptr;
+    if (ListsAreCopied::t_copied) return block->copy(block);
+    block->uses.fetch_add(1, std::memory_order_relaxed);
+    return block;
+  }
+  static void release(ListBlock* block) noexcept {
+    if (block != nullptr && block->uses.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      block->destroy(block);
+  }
+
+  ListBlock* m_block = nullptr;
+};
+
+/// The execution space by which a device may reach such memory.
+template <class MemorySpace>
+using DeviceOf =
+    std::conditional_t<has_result_space<typename MemorySpace::execution_space>,
+                       typename MemorySpace::execution_space, Kokkos::DefaultExecutionSpace>;
+
+/// Memory in which a kernel finds the Views of a long list: for those of the host, the list's own;
+/// else one that device and host reach.
+template <class MemorySpace>
+struct ListMemory {
+  static constexpr bool is_own = true;
+};
+template <class MemorySpace>
+  requires(!std::is_same_v<MemorySpace, Kokkos::HostSpace> &&
+           has_result_space<DeviceOf<MemorySpace>>)
+struct ListMemory<MemorySpace> {
+  static constexpr bool is_own = false;
+  using Pool = ResultPool<typename AdapterOf<DeviceOf<MemorySpace>>::result_space>;
+};
+
+/// The Views of a long list, behind it in one piece of memory.
+template <class V>
+class ViewBlock final : public ListBlock {
+ public:
+  /// `add_all(add)` calls `add(view)` `size` times.
+  template <class AddAll>
+  static ViewBlock* make(std::size_t size, AddAll&& add_all) {
+    void* const memory = ::operator new(sizeof(ViewBlock) + (is_own ? 2 : 1) * size * sizeof(V));
+    struct Freed {
+      void operator()(void* what) const { ::operator delete(what); }
+    };
+    std::unique_ptr<void, Freed> until_made(memory);
+    V* uncounted = nullptr;
+    if constexpr (!is_own) uncounted = static_cast<V*>(Memory::Pool::get().take(size * sizeof(V)));
+    auto* const block = ::new (memory) ViewBlock(size, uncounted);
+    static_cast<void>(until_made.release());
+    add_all([&](auto const& view) { block->add(view); });
+    return block;
+  }
+
+ private:
+  using Memory = ListMemory<typename V::memory_space>;
+  static constexpr bool is_own = Memory::is_own;
+  static_assert(alignof(V) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+
+  ViewBlock(std::size_t size, V* kernel_memory) noexcept : m_room(size) {
+    destroy = [](ListBlock* block) noexcept { static_cast<ViewBlock*>(block)->end(); };
+    copy = [](ListBlock const* block) -> ListBlock* {
+      auto const& from = *static_cast<ViewBlock const*>(block);
+      return make(from.m_room, [&](auto const& add) {
+        for (std::size_t k = 0; k < from.m_size; ++k) add(from.m_counted[k]);
+      });
+    };
+    m_counted = reinterpret_cast<V*>(this + 1);
+    m_uncounted = is_own ? m_counted + size : kernel_memory;
+    counted = m_counted;
+    uncounted = m_uncounted;
+  }
+  /// Nothing of this throws.
+  template <class Given>
+  void add(Given const& view) noexcept {
+    ::new (m_counted + m_size) V(view);
+    ::new (m_uncounted + m_size)
+        V(Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<V>(view));
+    ++m_size;
+  }
+  void end() noexcept {
+    std::destroy_n(m_counted, m_size);
+    std::destroy_n(m_uncounted, m_size);
+    if constexpr (!is_own) Memory::Pool::get().put(m_uncounted, m_room * sizeof(V));
+    this->~ViewBlock();
+    ::operator delete(static_cast<void*>(this));
+  }
+
+  std::size_t const m_room;
+  std::size_t m_size = 0;
+  V* m_counted;
+  V* m_uncounted;
+};
+
+/// Lists of Views that a device may have to reach are short ones in place: a kernel's arguments are
+/// near.
+template <class V>
+inline constexpr std::size_t views_in_place =
+    std::is_same_v<typename V::memory_space, Kokkos::HostSpace> ? 0 : 8;
+
+template <class V, std::size_t most>
+struct ViewsInPlace {
+  V views[most];
+  [[nodiscard]] KOKKOS_FUNCTION V const* first() const { return views; }
+  [[nodiscard]] KOKKOS_FUNCTION V* first() { return views; }
+};
+template <class V>
+struct ViewsInPlace<V, 0> {
+  [[nodiscard]] KOKKOS_FUNCTION V* first() const { return nullptr; }
+};
+
+}  // namespace Impl
+
+/// The Views of an annotated range, as a functor takes them: `read(views)` for a
+/// `std::vector<V> views` arrives as a `read_view_list<V>`, `write(views)` as a `view_list<V>`,
+/// `atomic_add(views)` as an `atomic_view_list<V>`. In the order of the range:
+///
+///     KOKKOS_LAMBDA(int i, read_view_list<V> const& in, V out) {
+///       for (auto const& x : in) out(i) += x(i);
+///     }
+///
+/// Take it by reference: it may hold some Views in place. It keeps its Views, as a View keeps its
+/// allocation, so they live until the task is done, whatever happens to the range.
+template <class V>
+class view_list {
+ public:
+  using value_type = V;
+  using const_iterator = V const*;
+  using iterator = const_iterator;
+
+  KOKKOS_DEFAULTED_FUNCTION view_list() = default;
+  KOKKOS_FUNCTION view_list(view_list const& other)
+      : m_many(other.m_many), m_size(other.m_size), m_hold(other.m_hold), m_few(other.m_few) {
+    KOKKOS_IF_ON_HOST((find(other);))
+  }
+  KOKKOS_FUNCTION view_list& operator=(view_list const& other) {
+    m_many = other.m_many;
+    m_size = other.m_size;
+    m_hold = other.m_hold;
+    m_few = other.m_few;
+    KOKKOS_IF_ON_HOST((find(other);))
+    return *this;
+  }
+  KOKKOS_DEFAULTED_FUNCTION ~view_list() = default;
+
+  template <class R>
+  view_list(Impl::ViewsOf<R> const& views) : m_size(views.size()) {
+    if (m_size <= in_place) {
+      std::size_t k = 0;
+      views.for_each([&](auto const& view) { m_few.first()[k++] = view; });
+    } else {
+      m_hold = Impl::ListHold(
+          Impl::ViewBlock<V>::make(m_size, [&](auto const& add) { views.for_each(add); }));
+      m_many = static_cast<V const*>(m_hold.block()->counted);
+    }
+  }
+
+  [[nodiscard]] KOKKOS_FUNCTION std::size_t size() const { return m_size; }
+  [[nodiscard]] KOKKOS_FUNCTION bool empty() const { return m_size == 0; }
+  [[nodiscard]] KOKKOS_FUNCTION V const& operator[](std::size_t k) const { return data()[k]; }
+  [[nodiscard]] KOKKOS_FUNCTION V const* data() const {
+    return m_many != nullptr ? m_many : m_few.first();
+  }
+  [[nodiscard]] KOKKOS_FUNCTION V const* begin() const { return data(); }
+  [[nodiscard]] KOKKOS_FUNCTION V const* end() const { return data() + m_size; }
+
+ private:
+  static constexpr std::size_t in_place = Impl::views_in_place<V>;
+
+  /// Its Views, after a copy.
+  void find(view_list const& from) {
+    if (from.m_hold.block() == nullptr) return;
+    m_many = static_cast<V const*>(m_hold.block() != nullptr ? m_hold.block()->counted
+                                                             : from.m_hold.block()->uncounted);
+  }
+
+  V const* m_many = nullptr;  ///< null: in place
+  std::size_t m_size = 0;
+  Impl::ListHold m_hold;  ///< keeps those at m_many
+  [[no_unique_address]] Impl::ViewsInPlace<V, in_place> m_few;
+};
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_WHENALL_HPP
+#define TRELLIS_WHENALL_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Future.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_Submit.hpp>
+
+#include <new>
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+/// With this header several futures become one.
+namespace trellis {
+
+namespace Impl {
+
+struct JoinBody {
+  static constexpr std::string_view pattern = "when_all";
+  void run(void*, Label const&) {}
+};
+
+inline Future<void> join(Label&& label, AfterAll const& before) {
+  auto construct = [](void* storage) { ::new (storage) JoinBody; };
+  TaskSpec spec(std::move(label), OpsOf<JoinBody, void, void>::ops, sizeof(JoinBody),
+                alignof(JoinBody), construct);
+  spec.after = before.tasks;
+  return FutureDoor::make(GraphDoor::submit_behind(std::move(spec)));
+}
+template <class Target, class Before>
+Future<void> join(Label&& label, Target&& target, Before&& before) {
+  return FutureDoor::make(submit<void>(
+      std::move(label), ResourcePolicy(target, std::forward<Before>(before)), JoinBody{}));
+}
+
+/// A future, and the place in the source that named it.
+struct SitedFuture {
+  template <class T>
+  SitedFuture(Future<T> const& future, std::source_location at = std::source_location::current())
+      : task(FutureDoor::handle(future)), site(at) {}
+  TaskHandle task;
+  std::source_location site;
+};
+
+}  // namespace Impl
+
+/// A future that is complete when all of these are. It fails when one of them fails, as a task
+/// after them would: it is one, which does nothing. All must be of one graph, to which the new task
+/// goes, too; else this throws `Error`, and so it does when there is none: then name the graph.
+template <Impl::FutureRange R>
+Future<void> when_all(Label label, R&& futures) {
+  return Impl::join(std::move(label), after(std::forward<R>(futures)));
+}
+template <class First, class... T>
+Future<void> when_all(Label label, Future<First> const& first, Future<T> const&... rest) {
+  return Impl::join(
+      std::move(label),
+      AfterAll{{}, {Impl::FutureDoor::handle(first), Impl::FutureDoor::handle(rest)...}});
+}
+/// The same, labelled "when_all".
+template <Impl::FutureRange R>
+Future<void> when_all(R&& futures, std::source_location site = std::source_location::current()) {
+  return when_all(Label(std::string("when_all"), site), std::forward<R>(futures));
+}
+template <class... T>
+Future<void> when_all(Impl::SitedFuture first, Future<T> const&... rest) {
+  return Impl::join(Label(std::string("when_all"), first.site),
+                    AfterAll{{}, {first.task, Impl::FutureDoor::handle(rest)...}});
+}
+
+/// The same with the target named, a TaskGraph or the TaskScope of a running task, whose part the
+/// new task becomes. There may be no futures.
+template <class Target, Impl::FutureRange R>
+  requires Impl::is_target_v<Target>
+Future<void> when_all(Label label, Target& target, R&& futures) {
+  return Impl::join(std::move(label), target, after(std::forward<R>(futures)));
+}
+template <class Target, class... T>
+  requires Impl::is_target_v<Target>
+Future<void> when_all(Label label, Target& target, Future<T> const&... futures) {
+  return Impl::join(std::move(label), target, after(futures...));
+}
+
+}  // namespace trellis
+
+#endif
