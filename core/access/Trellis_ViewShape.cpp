@@ -22,7 +22,8 @@ bool indices_of(std::uint64_t bytes, ViewShape const& shape, int const* largest_
   return bytes == 0;
 }
 
-/// A box has the first and the last element of the area in two of its corners, and as many elements.
+/// A box has the first and the last element of the area in two of its corners, and as many
+/// elements.
 bool find_box(Area const& area, std::uintptr_t base, ViewShape const& shape, Box& box) {
   int largest_first[Area::max_rank];
   for (int k = 0; k < shape.rank; ++k) {  // GCC warns of std::sort on so few

@@ -12,8 +12,8 @@
 #include <type_traits>
 
 /// Calls that must not compile, so that the compiler says one sentence and nothing after it: each
-/// pattern has overloads for what is easily forgotten, and code that depends on what is wrong is not
-/// compiled. `unit_tests/compile_fail` counts the lines.
+/// pattern has overloads for what is easily forgotten, and code that depends on what is wrong is
+/// not compiled. `unit_tests/compile_fail` counts the lines.
 namespace trellis {
 
 namespace Impl {
@@ -26,8 +26,8 @@ struct IsResourcePolicy : std::false_type {};
 template <class Base, class... Annotations>
 struct IsResourcePolicy<ResourcePolicy<Base, Annotations...>> : std::true_type {};
 
-/// What stands where the ResourcePolicy should be, when a call is as Kokkos takes it. It is converted
-/// to, so a call that Kokkos takes goes to Kokkos where the names of both are in sight.
+/// What stands where the ResourcePolicy should be, when a call is as Kokkos takes it. It is
+/// converted to, so a call that Kokkos takes goes to Kokkos where the names of both are in sight.
 struct PlainPolicy {
   template <class T>
     requires(std::is_convertible_v<T const&, std::size_t> || Kokkos::is_execution_policy_v<T> ||
