@@ -71,11 +71,11 @@ struct Work {
                   Pieces const& pieces) const {
     long sum = number;
     for (auto const& each : reads)
-      for (std::size_t i = 0; i < each.extent(0); ++i) sum = sum * 3 + each(i);
+      for (std::size_t i = 0; i < each.extent(0); ++i) sum = (sum * 3 + each(i)) % 1000003;
     auto const update = [&](auto const& all) {
       for (auto const& each : all)
         for (std::size_t i = 0; i < each.extent(0); ++i)
-          each(i) = 7 * each(i) + sum % 1000 + static_cast<long>(i);
+          each(i) = (7 * each(i) + sum + static_cast<long>(i)) % 1000003;
     };
     update(writes);
     update(columns);
