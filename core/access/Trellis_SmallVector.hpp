@@ -69,7 +69,10 @@ class SmallVector {
     clear();
     if (other.m_data == other.m_own || m_data == m_own) {
       reserve(other.m_size);
-      std::copy(other.begin(), other.end(), m_data);
+      if (other.m_size == 1)  // as most often: no call
+        m_data[0] = other.m_data[0];
+      else
+        std::copy(other.begin(), other.end(), m_data);
       m_size = other.m_size;
     } else {
       std::swap(m_data, other.m_data);

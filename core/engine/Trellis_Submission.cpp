@@ -188,9 +188,24 @@ void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
   }
 }
 
+/// Each access of a part lies within one of its owner's. Both may have thousands.
+void Submission::check_part(TaskSpec const& spec, Few<std::uint64_t> const& hashes) {
+  constexpr std::uint32_t many = 32;
+  Task const& owner = *spec.parent.task;
+  std::uint32_t next = 0;  // of the owner's accesses
+  std::optional<std::unordered_map<std::uint64_t, std::uint32_t>> places;  // of these, by area
+  if (spec.accesses.size() > many && owner.access_count > many)
+    places = Parts::places_of_accesses(owner);
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (!spec.accesses[k].counts()) continue;
+    if (places)
+      if (auto const known = places->find(hashes[k]); known != places->end()) next = known->second;
+    Parts::check_within(owner, spec.accesses[k], next);
+  }
+}
+
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
 FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last) {
-  constexpr std::uint32_t many = 32;
   std::size_t const count = spec.accesses.size();
   FoundEntries found(count);
   Few<std::uint64_t> hashes(count);
@@ -199,18 +214,11 @@ FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, Task
     region.table.prefetch_bucket(hashes[k]);
   }
   for (std::size_t k = 0; k < count; ++k) region.table.prefetch_entry(hashes[k]);
-  bool const is_part = spec.parent.task != nullptr;
-  std::uint32_t next = 0;  // of the owner's accesses
-  std::optional<std::unordered_map<std::uint64_t, std::uint32_t>> places;  // of these, by area
-  if (is_part && count > many && spec.parent.task->access_count > many)
-    places = Parts::places_of_accesses(*spec.parent.task);
+  if (spec.parent.task != nullptr) check_part(spec, hashes);
   for (std::size_t k = 0; k < count; ++k) {
     AccessRequest const& request = spec.accesses[k];
     found.of[k] = nullptr;
     if (!request.counts()) continue;
-    if (places)
-      if (auto const known = places->find(hashes[k]); known != places->end()) next = known->second;
-    if (is_part) Parts::check_within(*spec.parent.task, request, next);
     AreaEntry& entry = region.table.find_or_make(request, hashes[k], last);
     found.of[k] = &entry;
     // Whether that task is done is asked in `connect`; by then its line has come from the worker

@@ -101,6 +101,7 @@ class Submission {
     std::int32_t rest;  ///< to be taken off its count
   };
   Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Seat* seat = nullptr);
+  static void check_part(TaskSpec const& spec, Few<std::uint64_t> const& hashes);
   FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
   Task& make_task(TaskSpec& spec);
   std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,

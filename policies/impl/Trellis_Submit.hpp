@@ -329,27 +329,36 @@ struct IsTeamPolicy : std::false_type {};
 template <class... P>
 struct IsTeamPolicy<Kokkos::TeamPolicy<P...>> : std::true_type {};
 
+[[noreturn]] inline void refuse_base(Label const& label, std::string const& why) {
+  throw Error(Error::Kind::bad_input,
+              "Trellis: task \"" + label.string() + "\" (" + label.place() + ") " + why);
+}
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_range(Label const& label,
+                                                                std::int64_t n) {
+  refuse_base(label, std::string("has the ") + (n < 0 ? "negative" : "too large") + " range " +
+                         std::to_string(n));
+}
+/// Kokkos would end the program, on the worker.
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_team(Label const& label, int size,
+                                                               int threads) {
+  refuse_base(label, "asks for teams of " + std::to_string(size) + " threads, but a worker has " +
+                         std::to_string(threads) +
+                         ": set TaskGraphOptions::threads_per_worker (or "
+                         "TRELLIS_THREADS_PER_WORKER), or use Kokkos::AUTO");
+}
+
 /// What the base says at the time of the call.
 template <class Traits, class Base, class... Annotations>
 void require_valid(Label const& label, ResourcePolicy<Base, Annotations...> const& policy) {
   [[maybe_unused]] Base const& base = policy.base();
-  auto const refuse = [&](std::string const& why) {
-    throw Error(Error::Kind::bad_input,
-                "Trellis: task \"" + label.string() + "\" (" + label.place() + ") " + why);
-  };
   if constexpr (std::is_same_v<Base, Count>) {
     if (base.n < 0 || !std::in_range<typename Traits::index_type>(base.n))
-      refuse(std::string("has the ") + (base.n < 0 ? "negative" : "too large") + " range " +
-             std::to_string(base.n));
+      refuse_range(label, base.n);
   } else if constexpr (IsTeamPolicy<Base>::value &&
                        !DeviceSpace<typename Traits::execution_space>) {
-    // Kokkos would end the program, on the worker.
     if (base.impl_auto_team_size()) return;
     if (int const threads = threads_per_worker(policy.target()); base.team_size() > threads)
-      refuse("asks for teams of " + std::to_string(base.team_size()) +
-             " threads, but a worker has " + std::to_string(threads) +
-             ": set TaskGraphOptions::threads_per_worker (or TRELLIS_THREADS_PER_WORKER), or use "
-             "Kokkos::AUTO");
+      refuse_team(label, base.team_size(), threads);
   }
 }
 
