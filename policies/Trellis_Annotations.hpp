@@ -116,6 +116,41 @@ template <class R>
 inline constexpr bool has_lasting_elements<R> =
     std::is_lvalue_reference_v<std::iter_reference_t<IteratorOf<R const>>>;
 
+/// The same of theirs, where they are ranges.
+template <class R>
+inline constexpr bool lasts = false;
+template <class R>
+  requires(has_lasting_elements<R>)
+inline constexpr bool lasts<R> = !RangeOfOthers<ElementOf<R const>> || lasts<ElementOf<R const>>;
+
+/// A range with elements that last, for one that makes them when it is asked for them.
+template <class R>
+struct KeptAs {
+  using type = R;
+  template <class From>
+  static type make(From&& from) {
+    return static_cast<From&&>(from);
+  }
+};
+template <RangeOfOthers R>
+  requires(!lasts<R>)
+struct KeptAs<R> {
+  using Element = KeptAs<ElementOf<R>>;
+  using type = std::vector<typename Element::type>;
+  template <class From>
+  static type make(From&& from) {
+    if constexpr (!AnyRange<std::remove_reference_t<From>>) {  // it is none when const
+      return make(R(from));
+    } else {
+      type elements;
+      if constexpr (SizedRange<std::remove_reference_t<From>>) elements.reserve(std::size(from));
+      for (auto&& element : from)
+        elements.push_back(Element::make(static_cast<decltype(element)>(element)));
+      return elements;
+    }
+  }
+};
+
 /// How an annotation holds what it names: something given by name by reference, a temporary as it
 /// is. Elements that a range makes when it is asked for them (`std::views::transform`) are made
 /// once, and kept.
@@ -126,16 +161,11 @@ struct HeldAs {
   static constexpr R&& get(R&& resource) { return static_cast<R&&>(resource); }
 };
 template <class R>
-  requires(ResourceRange<std::remove_reference_t<R>> &&
-           !has_lasting_elements<std::remove_cvref_t<R>>)
+  requires(ResourceRange<std::remove_reference_t<R>> && !lasts<std::remove_cvref_t<R>>)
 struct HeldAs<R> {
-  using type = std::vector<ElementOf<std::remove_reference_t<R>>>;
-  static type get(R&& range) {
-    type elements;
-    if constexpr (SizedRange<R>) elements.reserve(std::size(range));
-    for (auto&& element : range) elements.push_back(static_cast<decltype(element)>(element));
-    return elements;
-  }
+  using Kept = KeptAs<std::remove_cvref_t<R>>;
+  using type = typename Kept::type;
+  static type get(R&& range) { return Kept::make(range); }
 };
 template <class R>
 using HeldOf = typename HeldAs<R>::type;
@@ -169,6 +199,8 @@ struct IsMatrixAccess : std::false_type {};
 template <class Matrix>
 struct IsMatrixAccess<MatrixAccess<Matrix>> : std::true_type {};
 
+struct Property {};
+
 template <Mode mode, class R>
 constexpr auto annotate(R&& resource) {
   using Named = std::remove_reference_t<R>;
@@ -179,10 +211,10 @@ constexpr auto annotate(R&& resource) {
                       !IsConstView<std::remove_cv_t<Named>>::value,
                   "Trellis: a View of const elements can only be read");
     return Access<mode, HeldOf<R>>{HeldAs<R>::get(std::forward<R>(resource))};
+  } else {
+    return Property();  // so that nothing more is said
   }
 }
-
-struct Property {};
 
 template <class T>
 struct IsFuture : std::false_type {};

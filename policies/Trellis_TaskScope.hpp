@@ -53,7 +53,8 @@ class TaskScope {
   /// lie within one access that the task has. All those given that lie within an access replace it.
   /// Tasks that no longer conflict may start at once. Other accesses stay as they are. Throws
   /// `Error`, and changes nothing, when one of them is a promotion, was never declared or has been
-  /// given up, or when an unfinished part needs more.
+  /// given up, or when an unfinished part needs more. (What is given up, `none(x)` among others, is
+  /// given up after the rest, by itself.)
   ///
   ///     self.demote(read(x));                      // was read_write(x)
   ///     self.demote(write(left), read(right));     // two subviews of what was read_write(x)
@@ -74,8 +75,8 @@ class TaskScope {
   /// every access whose area lies within them. Throws `Error` as `demote` does, also for something
   /// that has been released before.
   template <class... Resources>
-  void release(Resources const&... resources) {
-    demote(none(resources)...);
+  void release(Resources&&... resources) {
+    demote(none(std::forward<Resources>(resources))...);
   }
 
   /// Declares that this body made the View or Token, so that its parts may use it freely. Returns

@@ -249,9 +249,8 @@ void tell_unknown_variables_once() {
 
 void tell_help_once(TaskGraphOptions const& asked, TaskGraphOptions const& options) {
   static std::atomic<bool> told{false};
-  if (told.exchange(true)) return;
-  if (flag_from(Variable::help).value_or(false))
-    std::cerr << environment_help(asked, options) << std::flush;
+  bool const is_asked = flag_from(Variable::help).value_or(false);  // each graph says what is wrong
+  if (is_asked && !told.exchange(true)) std::cerr << environment_help(asked, options) << std::flush;
 }
 
 }  // namespace trellis::Impl

@@ -134,7 +134,8 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   else if (!options.policy || std::dynamic_pointer_cast<SerialOrder>(options.policy) != nullptr)
     options.policy = policy_from_environment();
   if (!options.log) options.log = log_from_environment();
-  // Last: a graph that cannot be made leaves no file behind.
+  tell_help_once(asked, options);
+  // Last: what is wrong above leaves no file behind.
   if (options.log && !options.log->empty()) {
     TaskObserver write = make_graph_log(*options.log, options.name);
     if (options.observer == nullptr)
@@ -146,7 +147,6 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
         then(event);
       };
   }
-  tell_help_once(asked, options);
   return options;
 }
 

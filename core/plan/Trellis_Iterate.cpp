@@ -194,7 +194,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   }
   region->waits_for_owner = true;
   region->is_planned = true;
-  if (!as_graph) region->open.renew(static_cast<std::uint32_t>(parts.size()));
+  if (!as_graph) region->open.renew(parts.size());
   region->parts.reserve(as_graph ? parts.size() : plan->roots().size());
 
   Frame* const frame = Frame::of(m_engine);
@@ -214,6 +214,10 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
       put_into(*parts[k], *region);  // first: who has the ticket may look once it has its id
       number(*parts[k]);
     }
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      plan->give_accesses(k, *parts[k]);
+      if (m_recorder) m_recorder->submitted(*parts[k]);  // all nodes come before their edges
+    }
     for (std::size_t k = 0; k < parts.size(); ++k) link_part(*plan, parts, k, as_graph);
     if (as_graph)
       for (Task* part : parts) region->parts.push_back({part, part->id});
@@ -232,13 +236,11 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   return true;
 }
 
-/// Gives a part what it has by the plan: accesses and edges. One without any gets one from the
-/// start of the whole.
+/// Gives a part the edges that it has by the plan. One without any gets one from the start of the
+/// whole.
 void Passes::link_part(PassPlan const& plan, std::vector<Task*> const& parts, std::size_t k,
                        bool as_graph) {
   Task& part = *parts[k];
-  plan.give_accesses(k, part);
-  if (m_recorder) m_recorder->submitted(part);
   std::lock_guard const lock(part.lock);  // a search for circles may look at its successors
   for (PassPlan::Edge const& edge : plan.edges_from(k)) {
     Task& next = *parts[edge.to];

@@ -23,14 +23,15 @@ namespace trellis::Impl {
 /// unfinished part. `m_own` belongs to the thread that runs the body, which counts there what it
 /// submits, and what it runs above the body while that waits: where nobody else takes part, nothing
 /// is counted with locked instructions. A part is added while the body or another part is
-/// unfinished, so before the sum can be 0. As there are less than `body` parts, `m_others` is not 0
-/// before the end of the body joins the two counts there. All decrements of it are
+/// unfinished, so before the sum can be 0. While the body runs the two counts drift apart, by one for
+/// each part that one of them begins and the other ends; as a body cannot have as many as `body`
+/// parts in all its life, `m_others` is not 0 before its end joins them. All decrements of it are
 /// acquire-release, and the body's thread reads it with acquire order: whoever finds that nothing
 /// is left happens after the body and all parts, and completes the task.
 class OpenParts {
  public:
   /// As it was when it was made; `parts` that nobody has begun to run.
-  void renew(std::uint32_t parts = 0) {
+  void renew(std::uint64_t parts = 0) {
     m_others.store(body + parts, std::memory_order_relaxed);
     m_own = 0;
   }
@@ -49,7 +50,7 @@ class OpenParts {
   /// True: nothing is left.
   [[nodiscard]] bool body_over() {
     if (is_only_body()) return true;
-    std::uint32_t const all = body - m_own;
+    std::uint64_t const all = body - m_own;
     m_own = 0;
     return m_others.fetch_sub(all, std::memory_order_acq_rel) == all;
   }
@@ -59,9 +60,9 @@ class OpenParts {
   }
 
  private:
-  static constexpr std::uint32_t body = std::uint32_t{1} << 30;
-  std::atomic<std::uint32_t> m_others{body};
-  std::uint32_t m_own = 0;  ///< may be "negative": others have submitted what is run here
+  static constexpr std::uint64_t body = std::uint64_t{1} << 62;
+  std::atomic<std::uint64_t> m_others{body};
+  std::uint64_t m_own = 0;  ///< may be "negative": others have submitted what is run here
 };
 
 /// Tasks that are ordered among themselves: those of a graph, the parts that one task was split

@@ -35,6 +35,15 @@ class TaskNumbers {
     }
     return block.next;
   }
+  /// So many ids in a row. Returns the number before the first one. Without gaps, too: an id that
+  /// was looked at for a submission that failed is the first.
+  TaskId take_row(Block& block, std::uint64_t count) {
+    if (m_block_size != 1 || block.next == block.end || count == 0) return take(count);
+    TaskId const before = block.next - 1;
+    block.next = block.end;
+    take(count - 1);
+    return before;
+  }
   /// Returns the number before the first one.
   TaskId take(std::uint64_t count) { return m_last.fetch_add(count, std::memory_order_relaxed); }
 

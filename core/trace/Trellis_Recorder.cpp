@@ -134,10 +134,8 @@ std::vector<AccessRecord> Recorder::records_of(std::size_t first, std::size_t co
 }
 
 std::vector<TaskRecord> Recorder::nodes() const {
-  std::lock_guard const lock(m_lock);
   std::vector<TaskRecord> records;
-  records.reserve(m_nodes.size());
-  m_nodes.for_each([&](Node const& node) {
+  auto const copy = [&](Node const& node) {
     TaskRecord record;
     record.id = node.id;
     record.label = node.label.string();
@@ -158,11 +156,25 @@ std::vector<TaskRecord> Recorder::nodes() const {
     record.finished_ns = node.finished_ns;
     record.row = node.row;
     records.push_back(std::move(record));
-  });
+  };
+  // A few at a time: tasks may run, and wait for the lock.
+  constexpr std::size_t few = 16;
+  std::size_t count = 0;
+  {
+    std::lock_guard const lock(m_lock);
+    count = m_nodes.size();
+  }
+  records.reserve(count);
+  while (records.size() < count) {
+    std::lock_guard const lock(m_lock);
+    for (std::size_t k = 0; k < few && records.size() < count; ++k) copy(m_nodes[records.size()]);
+  }
+  std::lock_guard const lock(m_lock);
   for (auto const& [id, demotions] : m_demotions)
     for (Demotion const& each : demotions)
-      records[static_cast<std::size_t>(id - 1)].demotions.push_back(
-          {each.time_ns, records_of(each.first_access, each.access_count)});
+      if (id <= count)
+        records[static_cast<std::size_t>(id - 1)].demotions.push_back(
+            {each.time_ns, records_of(each.first_access, each.access_count)});
   return records;
 }
 

@@ -57,12 +57,22 @@ bool copies_bytes(Destination const& destination, Source const& source) {
 template <class To, class From>
 struct LaterValue {
   ResultPtr<From> result;
-  operator To() const {
+  operator To() const { return static_cast<To>(get()); }
+  From const& get() const {
+    if (auto const& missing = result->missing)
+      throw make_error(missing->task, missing->task_text, *missing->failure);
     if (!result->value)
       throw Error(Error::Kind::bad_input,
                   "Trellis: deep_copy fills with the value of a future that has none yet");
-    return static_cast<To>(*result->value);
+    return *result->value;
   }
+};
+/// Fails on the host where there is no value: on a device that would be a failure of the device.
+template <class Value>
+struct AwaitBody {
+  static constexpr std::string_view pattern = "deep_copy";
+  Value value;
+  void run(void*, Label const&) { (void)value.get(); }
 };
 template <class T>
 inline constexpr bool is_later_v = false;
@@ -144,15 +154,17 @@ Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
   using Space = HomeOf<Destination>;
   using Value = LaterValue<typename Destination::non_const_value_type, T>;
   using Body = CopyBodyOn<Space, Destination, Value>;
+  Value const value{FutureDoor::result(source)};
   auto const submit_after = [&](auto const& before) {
-    return FutureDoor::make(submit<Space>(std::move(label), policy,
-                                          Body{destination, Value{FutureDoor::result(source)}},
+    return FutureDoor::make(submit<Space>(std::move(label), policy, Body{destination, value},
                                           write(destination), before));
   };
-  // A device launches ahead: its tasks must not be launched before the host has the value.
-  if (space_adapter<Space>().device() != nullptr)
-    return submit_after(after(join(Label(label), policy.target(), after(source))));
-  return submit_after(after(source));
+  if (space_adapter<Space>().device() == nullptr) return submit_after(after(source));
+  // A device launches ahead: its tasks must not be launched before the host has the value. In a
+  // plan, the source of the next round must not be before the copy: so that is named, too.
+  Future<void> const awaited = FutureDoor::make(submit<void>(
+      Label(label), ResourcePolicy(policy.target(), after(source)), AwaitBody<Value>{value}));
+  return submit_after(after(awaited, source));
 }
 
 /// A variable of the host as a View, so that its address is an access like others.

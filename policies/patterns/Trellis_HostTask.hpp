@@ -90,7 +90,7 @@ struct MutableList<std::tuple<T...>> {
 /// where only that fits.
 template <class Space, class Callable, class... Annotations>
 struct CallForms {
-  using F = std::remove_cvref_t<Callable>;
+  using F = std::decay_t<Callable>;
   using Views = decltype(arguments_of(std::declval<std::tuple<Annotations...> const&>()));
   using Instance = std::conditional_t<std::is_void_v<Space>, TypeList<>,
                                       TypeList<std::add_lvalue_reference_t<Space const>>>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: a View of const elements can only be read
+// LINES: 14
 #include <Trellis.hpp>
 
 #include <vector>

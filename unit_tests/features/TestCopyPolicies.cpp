@@ -86,6 +86,22 @@ SPACE_TEST(CopyPolicies, FailWithTheFuture) {
   EXPECT_THAT(values_of(x), Each(0.0));
 }
 
+SPACE_TEST(CopyPolicies, FailWithAFutureWhoseFailureHasBeenReported) {
+  TaskGraph graph(with_workers(1));
+  V const x("x", 4);
+  auto const number = host_task("number", ResourcePolicy(graph),
+                                []() -> double { throw std::runtime_error("broken"); });
+  EXPECT_THROW(graph.wait(), Error);
+  trellis::deep_copy("later", graph, x, number);
+  try {
+    graph.wait();
+    ADD_FAILURE() << "there is no value";
+  } catch (Error const& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("broken"));
+  }
+  EXPECT_THAT(values_of(x), Each(0.0));
+}
+
 SPACE_TEST(CopyPolicies, CopyIntoAVariable) {
   TaskGraph graph(with_workers(2));
   View<double> const sum("sum");

@@ -51,6 +51,14 @@ TEST(HostTask, TakesItsViewsTypedByTheAccess) {
   EXPECT_EQ(sum.get(), 10);
 }
 
+int forty_two() {
+  return 42;
+}
+TEST(HostTask, TakesTheNameOfAFunction) {
+  TaskGraph graph;
+  EXPECT_EQ(host_task("named", ResourcePolicy(graph), forty_two).get(), 42);
+}
+
 TEST(HostTask, TakesCallablesThatCanOnlyBeMoved) {
   TaskGraph graph(with_workers(1));
   auto owner = std::make_unique<int>(4);

@@ -177,6 +177,30 @@ SPACE_TEST(Lists, TakeSubviewsThatARangeMakes) {
   EXPECT_EQ(graph.dependency_graph().node(odd_columns.id()).accesses.at(0).resource, "plane");
 }
 
+SPACE_TEST(Lists, TakeRangesThatRangesMake) {
+  TaskGraph graph(recorded());
+  ColumnMajor const plane("plane", 6, 8);
+  auto const column = [&](int k) { return Kokkos::subview(plane, Kokkos::ALL, k); };
+  for (int k = 0; k < 8; ++k) host_task("one", ResourcePolicy(graph, write(column(k))), nothing);
+  auto const pair_of = [&](int k) {
+    return std::views::iota(2 * k, 2 * k + 2) | std::views::transform(column);
+  };
+  auto const odd_ones = [&](int k) {  // this one is no range when const
+    return std::views::iota(2 * k, 2 * k + 2) |
+           std::views::filter([](int n) { return n % 2 != 0; }) | std::views::transform(column);
+  };
+  host_task("made",
+            ResourcePolicy(graph, write(std::views::iota(0, 2) | std::views::transform(pair_of))),
+            nothing);
+  std::vector<decltype(pair_of(0))> const kept{pair_of(2), pair_of(3)};
+  host_task("kept", ResourcePolicy(graph, write(kept)), nothing);
+  std::vector<decltype(odd_ones(0))> const filtered{odd_ones(0), odd_ones(3)};
+  host_task("filtered", ResourcePolicy(graph, write(filtered)), nothing);
+  EXPECT_THAT(edges_of(graph), UnorderedElementsAre(edge(1, 9), edge(2, 9), edge(3, 9), edge(4, 9),
+                                                    edge(5, 10), edge(6, 10), edge(7, 10),
+                                                    edge(8, 10), edge(9, 11), edge(10, 11)));
+}
+
 SPACE_TEST(Lists, AreMembersOfGroups) {
   TaskGraph graph(recorded());
   auto const all = lines(4);

@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <map>
 #include <sstream>
+#include <thread>
 
 namespace trellis {
 namespace {
@@ -249,6 +251,52 @@ TEST_F(Recording, CanBeTakenWhileOthersSubmit) {
   submitter.join();
   graph.wait();
   EXPECT_EQ(graph.trace().graph.edges().size(), 299u);
+}
+
+TEST_F(Recording, CanBeTakenWhileALoopSubmitsItsPasses) {
+  TaskGraph graph(recorded(2));
+  Block x("x", 64);
+  std::atomic<bool> ends{false};
+  std::thread looks([&] {
+    while (!ends) EXPECT_NO_THROW((void)graph.trace());
+  });
+  graph.iterate("passes", sanitized ? 20 : 200, [&] {
+    task(graph, "first", {updates(x)}, [] {});
+    for (std::size_t k = 0; k < 64; ++k) task(graph, "part", {updates(x(k, 1))}, [] {});
+    task(graph, "last", {updates(x)}, [] {});
+  });
+  graph.wait();
+  ends = true;
+  looks.join();
+}
+
+// The number that it would have had goes to the next task, whoever makes that.
+TEST_F(Recording, LeavesNoHoleForASubmissionThatFails) {
+  TaskGraph graph(recorded(2));
+  Block x("x"), y("y");
+  Plan plan = graph.record([&] {
+    for (int k = 0; k < 3; ++k) task(graph, "run", {updates(x)}, [&] { ++x[0]; });
+  });
+  Gate gate;
+  task(graph, "first", {writes(x)}, [&] {
+    EXPECT_TRUE(gate.pass());
+    EXPECT_THROW(part("not within", {writes(y)}, [] {}), Error);
+  });
+  graph.replay(plan, 400);  // is numbered when "first" is over
+  gate.open();
+  graph.wait();
+  task(graph, "last", {reads(x)}, [] {});
+  graph.wait();
+  EXPECT_EQ(x[0], 1200);
+  auto const trace = graph.trace();
+  TaskId id = 0;
+  for (TaskRecord const& node : trace.graph.nodes()) {
+    EXPECT_EQ(node.id, ++id);
+    EXPECT_EQ(node.state, TaskState::done) << node.label;
+    EXPECT_LE(node.started_ns, node.finished_ns) << node.label;
+  }
+  EXPECT_EQ(trace.graph.find("run").size(), 1200u);
+  EXPECT_EQ(trace.graph.nodes().back().label, "last");
 }
 
 TEST_F(Recording, WritesDotJsonAndSvg) {

@@ -5,11 +5,13 @@
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <ranges>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace trellis::Test {
@@ -152,6 +154,39 @@ TEST_P(ListsOnSimulated, CopiesTakeTheNewestValueInEachRoundOfAPlan) {
   for (int k = 0; k < 4; ++k) graph.replay(plan, 2);
   graph.wait();
   EXPECT_EQ(at(all[1], 2), 1L << 16);
+}
+
+/// The task that a copy takes its value from touches nothing that the copy does.
+TEST_P(ListsOnSimulated, CopiesTakeTheValueOfTheirOwnRound) {
+  TaskGraph graph;
+  Kokkos::View<long, SimulatedSpace> const x("x"), y("y");
+  Plan const plan = graph.record("plan", [&] {
+    auto const count =
+        host_task("count", ResourcePolicy(graph), [n = 0L]() mutable { return ++n; });
+    parallel_for(
+        "slow", ResourcePolicy(graph, 1, read(x), on<Simulated>),
+        KOKKOS_LAMBDA(int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+    trellis::deep_copy(graph, x, count);
+    parallel_for(
+        "sum", ResourcePolicy(graph, 1, read(x), read_write(y), on<Simulated>),
+        KOKKOS_LAMBDA(int) { y() += x(); });
+  });
+  graph.replay(plan, 10);
+  graph.wait();
+  EXPECT_EQ(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y)(), 55);
+}
+
+/// Nothing fails on the device, which works on.
+TEST_P(ListsOnSimulated, CopiesOfAValueThatIsMissingFailOnTheHost) {
+  TaskGraph graph;
+  auto const all = device_lines(2);
+  auto const broken = host_task("broken", ResourcePolicy(graph),
+                                []() -> long { throw std::runtime_error("broken"); });
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_THROW(trellis::deep_copy(graph, all[1], broken).get(), Error);
+  EXPECT_THROW(graph.wait(), Error);
+  trellis::deep_copy(graph, all[1], 7).get();
+  EXPECT_EQ(at(all[1], 0), 7);
 }
 
 TEST_P(ListsOnSimulated, CopiesRunOnTheDeviceThatIsAskedFor) {
