@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace trellis::Impl {
@@ -15,8 +16,11 @@ namespace trellis::Impl {
 ///
 /// A program that sweeps over its areas comes back to each of them, however many they are; where
 /// each task brings an area of its own, none comes back. Which of the two it is, areas tell that
-/// were forgotten: when many of them come back, they were forgotten too soon, and how long they
-/// were away says how long they should have been remembered.
+/// were forgotten: when many of them come back, and time and again after the same number of tasks,
+/// they were forgotten too soon, and that number says how long they should have been remembered.
+/// (An allocation that happens to be where another one was comes back at any time. Were that
+/// counted, there would be no end: what is remembered takes memory, so that the next allocations
+/// are elsewhere, and come back later still.)
 ///
 /// A table of fixed size cannot know all that were forgotten, so it knows a sample: those whose
 /// hash leaves 0 modulo a power of two, which grows until the table holds what is forgotten in one
@@ -33,11 +37,15 @@ class Patience {
     if (!is_in_sample(hash)) return;
     if (m_sample.empty()) m_sample.resize(places);
     Forgotten& place = place_of(hash);
+    if (place.hash == hash) {
+      place.last_used = last_used;
+      return;
+    }
     if (place.hash != 0 && ++m_lost == places / 2) {
       m_lost = 0;
       m_skip = std::min(2 * m_skip + 1, largest - 1);
     }
-    place = {hash, last_used};
+    place = {hash, last_used, 0};
   }
   /// An area is new, or was forgotten.
   void met(std::uint64_t hash, TaskId now) {
@@ -45,10 +53,12 @@ class Patience {
     ++m_met;
     Forgotten& place = place_of(hash);
     if (place.hash != hash) return;
-    m_away += now - place.last_used;
-    ++m_came_back;
-    place = {};
     m_lost = 0;
+    TaskId const away = now - place.last_used;
+    TaskId const before = std::exchange(place.away, away);
+    if (before == 0 || (away > before ? away - before : before - away) > before / 64) return;
+    m_away += away;
+    ++m_came_back;
   }
   /// Called before some are forgotten.
   void adapt() {
@@ -69,6 +79,7 @@ class Patience {
   struct Forgotten {
     std::uint64_t hash = 0;
     TaskId last_used = 0;
+    TaskId away = 0;  ///< between the last time that it was forgotten and the next use
   };
   // The low bits choose the place, others whether it is in the sample.
   [[nodiscard]] bool is_in_sample(std::uint64_t hash) const { return (hash >> 40 & m_skip) == 0; }
@@ -76,10 +87,10 @@ class Patience {
 
   TaskId m_tasks = shortest;
   std::uint64_t m_skip = 0;
-  std::uint64_t m_lost = 0;  ///< overwritten since one came back
-  std::uint64_t m_met = 0;   ///< of the sample, and
-  std::uint64_t m_came_back = 0;
-  TaskId m_away = 0;  ///< their sum
+  std::uint64_t m_lost = 0;       ///< overwritten since one came back
+  std::uint64_t m_met = 0;        ///< of the sample, and
+  std::uint64_t m_came_back = 0;  ///< as regularly as a sweep
+  TaskId m_away = 0;              ///< the sum of these
   std::vector<Forgotten> m_sample;
 };
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <random>
 #include <unordered_map>
 
 namespace trellis::Impl {
@@ -82,6 +83,14 @@ TEST(Patience, IsShortWhereNoAreaComesBack) {
   for (std::uint64_t k = 0; k < 500000; ++k) memory.use(k);
   EXPECT_EQ(memory.patience(), 2048U);
   EXPECT_LT(memory.size(), 4000U);
+}
+
+/// As allocations do that happen to be where others were.
+TEST(Patience, IsShortWhereAreasComeBackAtAnyTime) {
+  Memory memory;
+  std::mt19937_64 random(5);
+  for (std::uint64_t k = 0; k < 500000; ++k) memory.use(random() % 20000);
+  EXPECT_EQ(memory.patience(), 2048U);
 }
 
 TEST(Patience, EndsWithTheSweepsThatNeededIt) {
