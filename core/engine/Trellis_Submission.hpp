@@ -76,8 +76,8 @@ class Submission {
   /// Guarded by the graph's lock: the region of the tasks that are parts of none.
   [[nodiscard]] Region& root() { return m_root; }
   [[nodiscard]] std::deque<TagRule> const& rules() const { return m_rules; }
-  /// So many ids in a row, for runs of recorded tasks. Returns the one before them. The graph's lock
-  /// is held.
+  /// So many ids in a row, for runs of recorded tasks. Returns the one before them. The graph's
+  /// lock is held.
   TaskId take_ids(std::uint64_t count) { return m_numbers.take_row(m_ids, count); }
   /// Of the next task of the root region. The graph's lock is held.
   [[nodiscard]] TaskId next_id() { return m_numbers.peek(m_ids, m_root.newest); }

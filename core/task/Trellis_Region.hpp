@@ -23,9 +23,9 @@ namespace trellis::Impl {
 /// unfinished part. `m_own` belongs to the thread that runs the body, which counts there what it
 /// submits, and what it runs above the body while that waits: where nobody else takes part, nothing
 /// is counted with locked instructions. A part is added while the body or another part is
-/// unfinished, so before the sum can be 0. While the body runs the two counts drift apart, by one for
-/// each part that one of them begins and the other ends; as a body cannot have as many as `body`
-/// parts in all its life, `m_others` is not 0 before its end joins them. All decrements of it are
+/// unfinished, so before the sum can be 0. While the body runs, the two counts drift apart: by one
+/// for each part that one of them begins and the other ends. As a body cannot have `body` parts in
+/// all its life, `m_others` is not 0 before its end joins them. All decrements of it are
 /// acquire-release, and the body's thread reads it with acquire order: whoever finds that nothing
 /// is left happens after the body and all parts, and completes the task.
 class OpenParts {
