@@ -3,16 +3,21 @@
 #define TRELLIS_FUTURE_HPP
 
 #include <Trellis_Error.hpp>
+#include <Trellis_Label.hpp>
 #include <task/Trellis_Result.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 
+#include <concepts>
+#include <source_location>
 #include <utility>
 
 namespace trellis {
 
 namespace Impl {
 struct FutureDoor;
-}
+template <class F>
+concept Continuation = !std::convertible_to<F, Label>;
+}  // namespace Impl
 
 /// The result of a task, available when the task is complete. Copies share the result. Outlives its
 /// graph.
@@ -54,6 +59,19 @@ class Future {
     return *m_result->value;
   }
 
+  /// Submits a `host_task` that calls `f(value)`, or `f()`, when this task is complete; returns its
+  /// future at once. It goes to the graph of this task, or, in a recording, into the plan. When
+  /// this task fails or is cancelled, so is that one, and `f` is not called. What `f` may be and
+  /// return is said at `host_task`; a `Future<U>` that it returns makes it a `Future<U>`. Throws
+  /// `Error` when the graph is gone. (Defined in patterns/Trellis_Then.hpp.)
+  template <Impl::Continuation F>
+  auto then(F&& f, std::source_location site = std::source_location::current()) const;
+  template <class F>
+  auto then(Label label, F&& f) const;
+  /// The same as a part of a running task, whose TaskScope is named.
+  template <class Scope, class F>
+  auto then(Label label, Scope& self, F&& f) const;
+
  private:
   friend struct Impl::FutureDoor;
   void require_valid() const {
@@ -83,6 +101,14 @@ class Future<void> {
     require_valid();
     m_handle.wait_and_rethrow();
   }
+
+  /// As for a future with a value; calls `f()`.
+  template <Impl::Continuation F>
+  auto then(F&& f, std::source_location site = std::source_location::current()) const;
+  template <class F>
+  auto then(Label label, F&& f) const;
+  template <class Scope, class F>
+  auto then(Label label, Scope& self, F&& f) const;
 
  private:
   friend struct Impl::FutureDoor;

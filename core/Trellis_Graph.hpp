@@ -28,18 +28,23 @@ enum class TaskState : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(TaskState state);
 
-/// Why an edge exists. The first three make up the dependency graph; the scheduling graph adds the
-/// rest.
+/// Why an edge exists. The first three, and those that a demotion has made of them, are the
+/// dependency graph; the scheduling graph adds the rest.
 enum class EdgeReason : std::uint8_t {
   access,         ///< two accesses conflict
   after,          ///< asked for with `after(future)`
   synchronizing,  ///< one of the two is a synchronizing task
   exclusion,      ///< two exclusive tasks, in the order that the scheduler chose
   rule,           ///< a user-defined rule keeps the order of two tasks with these tags
+  /// The second conflicts with something before the first, and a task that stood between these
+  /// gave up its accesses before it started.
+  demotion,
+  policy,  ///< added by the scheduling policy, see SchedulingEdges
 };
 [[nodiscard]] std::string_view to_string(EdgeReason reason);
 [[nodiscard]] constexpr bool is_dependency(EdgeReason reason) {
-  return reason != EdgeReason::exclusion && reason != EdgeReason::rule;
+  return reason == EdgeReason::access || reason == EdgeReason::after ||
+         reason == EdgeReason::synchronizing || reason == EdgeReason::demotion;
 }
 
 /// One access of a recorded task, as text.
@@ -50,6 +55,11 @@ struct AccessRecord {
   /// [0, 8)". What is no range of indices in each dimension is in elements from the start of the
   /// allocation, "[3, 4) x 8 every 16", or in bytes where nobody knows the elements.
   std::string area;
+  /// Which resource it is: counts from 1, in the order in which the graph has met them. Views whose
+  /// memory nobody owns are one resource as soon as an access covers both. 0: not known.
+  std::uint64_t resource_id = 0;
+  /// Another resource of the graph has the same label; then texts show the number, too: "x #2".
+  bool label_is_shared = false;
 };
 
 /// A task gave up some of its accesses while it ran.
@@ -92,7 +102,7 @@ struct EdgeRecord {
 };
 
 /// What both graphs share: nodes in order of submission, edges from earlier to later ones
-/// (exclusion edges may point either way).
+/// (edges of exclusion and of a policy may point either way).
 class Graph {
  public:
   Graph() = default;

@@ -42,6 +42,10 @@ class Label {
   }
   constexpr ~Label() { delete m_text; }
 
+  /// That of a task without a name: the file and the line of its call site, e.g. "heat.cpp:42". The
+  /// text is made once for each place and kept, so the next task from there finds it.
+  static Label of(std::source_location const& site);
+
   [[nodiscard]] std::string_view view() const noexcept {
     return m_text != nullptr ? std::string_view(*m_text) : std::string_view(m_literal, m_size);
   }

@@ -10,9 +10,11 @@
 #include <span>
 #include <string_view>
 #include <typeindex>
+#include <utility>
 
-/// With this header you pick, or write, the object that orders ready tasks and chooses which worker
-/// runs them.
+/// With this header you pick, or write, the object that orders ready tasks, chooses which worker
+/// runs them, who of those that exclude each other goes first, and which edges the scheduling graph
+/// has besides the dependencies.
 namespace trellis {
 
 namespace Impl {
@@ -44,9 +46,49 @@ class ReadyTask {
   Impl::Task* m_task = nullptr;
 };
 
+/// A task that has been submitted, as a scheduling policy sees it. What is asked of it is there
+/// only during the call of `SchedulingPolicy::submitted` that is about it. Its id, and the value
+/// itself as an end of an edge, may be used at any time.
+class SubmittedTask {
+ public:
+  SubmittedTask() = default;
+  SubmittedTask(Impl::Task* task, std::uint64_t id) : m_task(task), m_id(id) {}
+
+  [[nodiscard]] explicit operator bool() const { return m_task.impl() != nullptr; }
+  [[nodiscard]] std::uint64_t id() const { return m_id; }
+  [[nodiscard]] std::string_view label() const { return m_task.label(); }
+  [[nodiscard]] int priority() const { return m_task.priority(); }
+  template <TagValue T>
+  [[nodiscard]] T tag() const {
+    return m_task.tag<T>();
+  }
+  [[nodiscard]] Impl::Task* impl() const { return m_task.impl(); }
+
+ private:
+  ReadyTask m_task;
+  std::uint64_t m_id = 0;
+};
+
+/// The scheduling graph, to which a policy may add edges. There is no way to take one away.
+class SchedulingEdges {
+ public:
+  /// `after` starts when `before` is complete (done, failed or cancelled; a failure of `before`
+  /// does not cancel `after`, except between two tasks on one device). The one submitted later may
+  /// be either of the two. The edge is in the scheduling graph, not in the dependency graph.
+  ///
+  /// False, and nothing has changed, when it is too late: `after` is ready, or has started. True
+  /// when `before` is complete: then there is nothing to wait for. Throws `Error` when `before`
+  /// cannot be complete before `after` is, because of dependencies, of other added edges, or of
+  /// tasks that wait: the edge would close a circle.
+  virtual bool add(SubmittedTask before, SubmittedTask after) = 0;
+
+ protected:
+  ~SchedulingEdges() = default;
+};
+
 /// Orders the ready tasks of one graph at a time. Any function may be called by several threads at
-/// once. The engine handles exclusion and tasks bound to the main thread; a policy sees only tasks
-/// that may run now, anywhere.
+/// once. The engine handles exclusion and tasks bound to the main thread; `push`, `finished` and
+/// `pop` see only tasks that may run now, anywhere.
 ///
 /// A seat stands for a thread that runs tasks; seat -1 is a thread that does not (it only submits).
 class SchedulingPolicy {
@@ -79,9 +121,57 @@ class SchedulingPolicy {
   /// (sequentially consistent).
   [[nodiscard]] virtual bool empty() const = 0;
 
+  /// Of ready tasks that wait for the same exclusive area, or exclude each other by a rule, the one
+  /// with the largest rank gets its turn first; among equals the one that became ready first. Tasks
+  /// of a smaller rank may have to wait as long as others of a larger one keep coming. Asked once
+  /// for each task that may exclude others, when it becomes ready. The default is the priority.
+  [[nodiscard]] virtual std::int64_t exclusive_rank(ReadyTask task) { return task.priority(); }
+
+  /// Does `submitted` do anything? Asked once for each graph, before `start`. Without it submission
+  /// takes no lock more than it needs.
+  [[nodiscard]] virtual bool sees_submissions() const { return false; }
+  /// A task has been submitted and cannot start yet: add edges to it, from it, or between tasks
+  /// before it, and keep it in mind for later ones. Called for one task at a time, in the order of
+  /// submission, within the call that submits it; for parts of tasks, too, and for a replay as a
+  /// whole, but not for the tasks in it. Not called with `TRELLIS_SERIAL=1`.
+  ///
+  /// It may not use the graph otherwise. What it throws, such as the `Error` of an edge that closes
+  /// a circle, is the failure of this task. When it returns, the engine asks `empty` again, so a
+  /// policy may keep ready tasks to itself until it has seen others; those it never gives out never
+  /// run.
+  virtual void submitted(SubmittedTask /*task*/, SchedulingEdges& /*edges*/) {}
+
  private:
   friend class Impl::Engine;
   bool m_serves_a_graph = false;  ///< for the engine, which uses it atomically
+};
+
+/// For policies that change some decisions of another one and leave the rest to it.
+class ForwardingPolicy : public SchedulingPolicy {
+ public:
+  explicit ForwardingPolicy(std::shared_ptr<SchedulingPolicy> to) : m_to(std::move(to)) {}
+
+  [[nodiscard]] std::string_view name() const override { return m_to->name(); }
+  void start(int seats) override { m_to->start(seats); }
+  void push(ReadyTask task, int seat) override { m_to->push(task, seat); }
+  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+    return m_to->finished(ready, seat);
+  }
+  ReadyTask pop(int seat) override { return m_to->pop(seat); }
+  ReadyTask pop_wanted(int seat, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
+    return m_to->pop_wanted(seat, wanted);
+  }
+  [[nodiscard]] bool empty() const override { return m_to->empty(); }
+  [[nodiscard]] std::int64_t exclusive_rank(ReadyTask task) override {
+    return m_to->exclusive_rank(task);
+  }
+  [[nodiscard]] bool sees_submissions() const override { return m_to->sees_submissions(); }
+  void submitted(SubmittedTask task, SchedulingEdges& edges) override {
+    m_to->submitted(task, edges);
+  }
+
+ private:
+  std::shared_ptr<SchedulingPolicy> const m_to;
 };
 
 /// The default. Each seat has its own double-ended queue. A finished task's first ready successor
@@ -90,7 +180,7 @@ class SchedulingPolicy {
 /// first, negative ones last.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_work_stealing_policy();
 
-/// One queue, first in, first out; ignores priorities.
+/// One queue, first in, first out; ignores priorities, also among exclusive tasks.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_fifo_policy();
 
 /// For tests: picks at random and delays threads at random, to provoke orders that a quiet machine

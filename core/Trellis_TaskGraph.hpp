@@ -9,6 +9,7 @@
 #include <Trellis_Plan.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
+#include <Trellis_Warning.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
@@ -72,6 +73,12 @@ struct TaskGraphOptions {
   /// not see a task of another graph that waits there for its turn. `TRELLIS_SERIAL` (a flag) takes
   /// precedence over this option; default no.
   std::optional<bool> serial;
+  /// Tell what looks wrong in the annotations, see the user's guide. Views that tasks name are then
+  /// kept a little longer than their last user has them, and tasks cost more. `TRELLIS_WARN` (a
+  /// flag); default no.
+  std::optional<bool> warn;
+  /// Gets the warnings. Default: the standard error stream does.
+  WarningHandler on_warning = nullptr;
 };
 
 /// A sequence of tasks, and the threads that run them as soon as their accesses allow.
@@ -169,15 +176,55 @@ class TaskGraph {
     });
   }
 
+  /// From here on a task of this graph makes only these accesses where its accesses were wider, as
+  /// if its body called `self.demote`; from any thread, whether the task is pending, ready or
+  /// running (then its body must keep to that by itself). Tasks that no longer conflict may start
+  /// at once: those behind the task and, if it is pending, the task itself.
+  ///
+  ///     graph.demote(future, read(x));      // was read_write(x)
+  ///     graph.release(future, y, z);
+  ///
+  /// Returns false, and changes nothing, when it is too late: the task is complete; it is on a
+  /// device and has been launched; it is no longer pending and would only now become exclusive; or
+  /// it is pending, and a task has failed of which `wait()` has not told yet, which may have to
+  /// cancel it. Throws `Error` as `self.demote` does, for a future of another graph, and for a task
+  /// of a plan or the replay of one. Costs a look at all tasks in flight if the task is pending.
+  /// With <Trellis_TaskScope.hpp>.
+  template <class T, class... Accesses>
+  bool demote(Future<T> const& task, Accesses const&... accesses);
+  /// The same for all of its accesses within these Views, Tokens and ranges of them.
+  template <class T, class... Resources>
+  bool release(Future<T> const& task, Resources&&... resources);
+
   /// Returns when every task is complete; this thread runs tasks meanwhile. If a task's body threw
   /// since the last `wait()`, throws an `Error` that names the first such task and carries what it
   /// threw; afterwards the graph is usable again.
-  void wait();
+  void wait(std::source_location site = std::source_location::current());
+
+  /// Asks the task of this future to stop; returns at once. What has not started of it, parts and
+  /// rounds included, never runs. A body that runs may ask `TaskScope::stop_requested()`. The task
+  /// is complete when what it would have waited for is, and its running bodies have returned; it
+  /// counts as cancelled then, whatever these did, and what depends on it is cancelled, nothing
+  /// else. `get()` throws an `Error` of the kind `cancelled`; `wait()` does not throw for it.
+  ///
+  /// Does nothing when the task is complete, or its last body has just returned: then its future
+  /// has what it has. Throws `Error` for a future of another graph, and for a recorded task: cancel
+  /// the future of the replay.
+  template <class T>
+  void cancel(Future<T> const& future) {
+    ask_to_stop(Impl::FutureDoor::handle(future));
+  }
 
   /// The options in force, with defaults and environment filled in.
   [[nodiscard]] TaskGraphOptions const& options() const;
   [[nodiscard]] int workers() const;
   [[nodiscard]] int threads_per_worker() const;
+  /// On how many threads bodies of this graph may be under way at the same time, at most; indices
+  /// of workers (`this_worker::index()`) are below this. Besides the workers these are the main
+  /// thread, up to 128 other threads of yours that wait, and up to 128 that take the place of those
+  /// that wait inside a body. Indices are given to threads as they come, so most programs see no
+  /// more than `workers() + 1` of them. 1 in a serial graph.
+  [[nodiscard]] int concurrency() const;
   /// Number of tasks submitted so far, and of the edges that they got to unfinished tasks. A replay
   /// is one task. A pass of `iterate` that is submitted as a whole counts as its tasks and one
   /// more, or as one if it is a graph of a device.
@@ -197,6 +244,7 @@ class TaskGraph {
  private:
   friend struct Impl::GraphDoor;
   [[nodiscard]] Impl::Engine& engine() const;
+  void ask_to_stop(Impl::TaskHandle const& task);
   void add(Impl::TagRule&& rule);
   Plan make_plan(Label&& label, Impl::FunctionRef<void()> body);
   IterateReport run_passes(Label&& label, std::uint64_t passes,

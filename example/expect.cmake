@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Runs a program and looks at how it ends and what it says:
 #
-#   cmake [-DFAILS=ON] [-DOUTPUT=FILE] [-DSENTENCE=TEXT] -P expect.cmake -- PROGRAM ARGUMENT...
+#   cmake [-DFAILS=ON] [-DOUTPUT=FILE] [-DSENTENCE=TEXT] [-DCLEAN=ON] -P expect.cmake -- PROGRAM
+#     ARGUMENT...
 #
 # FAILS: it must end with another status than 0, and not by a signal. OUTPUT: its standard output
 # must be this file, exactly. SENTENCE: its standard output or error must hold this text.
+# CLEAN: with TRELLIS_WARN=1 nothing is told of its annotations.
 
 set(command)
 set(after_dashes OFF)
@@ -16,6 +18,9 @@ foreach(k RANGE ${CMAKE_ARGC})
   endif()
 endforeach()
 
+if(CLEAN)
+  set(ENV{TRELLIS_WARN} 1)
+endif()
 execute_process(COMMAND ${command} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE
   error)
 set(all "status: ${result}\n${output}\n${error}")
@@ -25,6 +30,9 @@ elseif(FAILS AND result EQUAL 0)
   message(FATAL_ERROR "This had to fail, ${all}")
 elseif(NOT FAILS AND NOT result EQUAL 0)
   message(FATAL_ERROR "This had to succeed, ${all}")
+endif()
+if(CLEAN AND "${output}${error}" MATCHES "warning \\[[a-z_]+\\]: [^\n]*")
+  message(FATAL_ERROR "With TRELLIS_WARN=1 it is told:\n${CMAKE_MATCH_0}")
 endif()
 if(OUTPUT)
   file(READ "${OUTPUT}" expected)

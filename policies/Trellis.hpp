@@ -10,12 +10,14 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Future.hpp>
 #include <Trellis_Graph.hpp>
+#include <Trellis_IndexSpace.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 #include <Trellis_Observer.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <patterns/Trellis_ParallelReduce.hpp>
 #include <patterns/Trellis_ParallelScan.hpp>
 #include <Trellis_Plan.hpp>
+#include <Trellis_Resource.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Spaces.hpp>
@@ -24,6 +26,15 @@
 #include <Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>
 #include <Trellis_ViewList.hpp>
+#include <Trellis_ThisWorker.hpp>
+#include <patterns/Trellis_Then.hpp>
 #include <patterns/Trellis_WhenAll.hpp>
+#include <resources/Trellis_Containers.hpp>
+#include <resources/Trellis_DualView.hpp>
+#include <resources/Trellis_HostRange.hpp>
+#include <workers/Trellis_PerWorker.hpp>
+#include <workers/Trellis_RandomPool.hpp>
+#include <workers/Trellis_RandomStreams.hpp>
+#include <workers/Trellis_UniqueToken.hpp>
 
 #endif

@@ -117,7 +117,8 @@ inline MemoryKind const memory_kind{MemorySpace::name(),
 ///     trellis::host_task("update", trellis::ResourcePolicy(graph, trellis::write(u), list), ...);
 ///
 /// It keeps its Views alive, as long as it names them. It knows no types, so a functor gets none of
-/// its Views as arguments, and whether the task can reach them is checked when it is submitted.
+/// its Views as arguments, and whether the task can reach them is checked when it is submitted. Of
+/// other resources (see Trellis_Resource.hpp) it takes the pieces that they have when added.
 ///
 /// Several threads may submit with one list, as long as none changes it.
 class AccessList {
@@ -158,22 +159,7 @@ class AccessList {
   }
   /// Adds what an annotation says: `list.add(read(x))`.
   template <class Annotation>
-  AccessList& add(Annotation const& annotation) {
-    static_assert(Impl::is_access_v<Annotation> && !Impl::is_list_v<Annotation>,
-                  "Trellis: a list of accesses takes accesses: read(x), write(y), ...");
-    Impl::StatePtr const* state = nullptr;
-    if constexpr (requires { annotation.state; })
-      if (annotation.state != nullptr) state = &m_kept.keep(annotation.state);
-    Mode mode = Annotation::mode;
-    if constexpr (requires { annotation.mode_now; }) mode = annotation.mode_now;
-    Impl::for_each_single(annotation.resource, [&]<class R>(R const& resource) {
-      m_requests.push_back(
-          Impl::make_request(Impl::NamedResource<R>{&m_kept.keep(resource), mode, state}));
-      if constexpr (Kokkos::is_view_v<R>)
-        if (mode != Mode::none) note(Impl::memory_kind<typename R::memory_space>);
-    });
-    return *this;
-  }
+  AccessList& add(Annotation const& annotation);
 
   [[nodiscard]] std::size_t size() const { return m_requests.size(); }
   [[nodiscard]] bool empty() const { return m_requests.empty(); }
@@ -183,6 +169,7 @@ class AccessList {
     m_requests.clear();
     m_kept.clear();
     m_kinds.clear();
+    m_others.clear();
   }
 
  private:
@@ -191,6 +178,28 @@ class AccessList {
     Impl::MemoryKind const* memory;
     std::size_t first;  ///< access that has such a View
   };
+  template <class Annotation>
+  void append(Annotation const& annotation) {
+    Impl::StatePtr const* state = nullptr;
+    if constexpr (requires { annotation.state; })
+      if (annotation.state != nullptr) state = &m_kept.keep(annotation.state);
+    Mode mode = Annotation::mode;
+    if constexpr (requires { annotation.mode_now; }) mode = annotation.mode_now;
+    Impl::for_each_single(annotation.resource, [&]<class R>(R const& resource) {
+      m_requests.push_back(
+          Impl::make_request(Impl::NamedResource<R>{&m_kept.keep(resource), mode, state}));
+      if (mode == Mode::none) return;
+      if constexpr (Kokkos::is_view_v<R>) note(Impl::memory_kind<typename R::memory_space>);
+      if constexpr (std::is_same_v<R, HostMemory>) note(Impl::memory_kind<Kokkos::HostSpace>);
+    });
+  }
+  /// What a list that nobody else has says.
+  void append(AccessList& list) {
+    m_requests.insert(m_requests.end(), list.m_requests.begin(), list.m_requests.end());
+    for (Kind const& each : list.m_kinds)
+      m_kinds.push_back({each.memory, m_requests.size() - list.m_requests.size() + each.first});
+    m_others.push_back(std::make_unique<AccessList>(std::move(list)));
+  }
   void note(Impl::MemoryKind const& memory) {
     for (Kind const& known : m_kinds)
       if (known.memory == &memory) return;
@@ -200,6 +209,7 @@ class AccessList {
   std::vector<Impl::AccessRequest> m_requests;
   Impl::KeptObjects m_kept;  ///< what the requests refer to
   std::vector<Kind> m_kinds;
+  std::vector<std::unique_ptr<AccessList>> m_others;  ///< whose requests are here, too
 };
 
 namespace Impl {
@@ -212,6 +222,19 @@ inline AccessList const& list_of(ListAccess const& access) {
 }
 
 struct AccessListDoor {
+  template <class Annotation>
+  static void append(AccessList& list, Annotation& annotation) {
+    list.append(annotation);
+  }
+  /// The list, which names nothing any more that its tasks would touch.
+  static AccessList without_modes(AccessList& list) {
+    for (AccessRequest& each : list.m_requests) {
+      each.mode = Mode::none;
+      each.state = nullptr;
+    }
+    list.m_kinds.clear();
+    return std::move(list);
+  }
   static std::span<AccessRequest const> requests(AccessList const& list) { return list.m_requests; }
   /// Throws when a task that runs on the space cannot reach a View.
   template <class Space>
@@ -253,5 +276,7 @@ struct RequestsOf<ListAccess> {
 
 }  // namespace Impl
 }  // namespace trellis
+
+#include <impl/Trellis_OpenAccess.hpp>  // AccessList::add
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <Trellis_Access.hpp>
 #include <Trellis_Future.hpp>
+#include <Trellis_IndexSpace.hpp>
 #include <Trellis_Graph.hpp>  // before the names below, which its enumerators share
 #include <Trellis_Tag.hpp>
 #include <Trellis_Token.hpp>
@@ -20,8 +21,9 @@
 #include <vector>
 
 /// With this header you say what a task touches and how: `read(x)`,
-/// `write(Kokkos::subview(y, ...))`, `exclusive(token)`, `access(token, state)`, and which
-/// properties it has: `priority(2)`, `main_thread`, `after(future)`, `tag(value)`.
+/// `write(Kokkos::subview(y, ...))`, `exclusive(token)`, `access(token, state)`, which values of
+/// futures it takes: `value(future)`, and which properties it has: `priority(2)`, `main_thread`,
+/// `after(future)`, `tag(value)`.
 ///
 /// An annotation refers to a View given by name and does not copy it: the View must live until the
 /// call that submits the task returns. An unmanaged View's memory must live until the task is
@@ -29,10 +31,18 @@
 ///
 /// Where a View may stand, so may a range of Views, whose number is known at run time:
 /// `read(neighbours)` with a `std::vector`, a `std::span`, or `std::views::transform` that makes
-/// subviews. A range given by name is referred to, too.
+/// subviews. A range given by name is referred to, too. Other types may stand there when
+/// `ResourceTraits` says what they mean, see Trellis_Resource.hpp.
 namespace trellis {
 
 class AccessList;
+class HostMemory;
+
+/// Says what an annotation of a type means. See Trellis_Resource.hpp for how to specialise it.
+template <class T>
+struct ResourceTraits {
+  using is_no_resource = void;
+};
 
 namespace Impl {
 
@@ -52,10 +62,20 @@ struct IsGroup : std::false_type {};
 template <class... Held>
 struct IsGroup<Group<Held...>> : std::true_type {};
 
+/// What the engine can compare: it has an area and a label.
+template <class T>
+inline constexpr bool is_piece_v = Kokkos::is_view_v<std::remove_cvref_t<T>> || IsToken<T>::value ||
+                                   std::is_same_v<std::remove_cvref_t<T>, IndexBox> ||
+                                   std::is_same_v<std::remove_cvref_t<T>, HostMemory>;
 /// One resource, or a group of them.
 template <class T>
-inline constexpr bool is_single_v = Kokkos::is_view_v<std::remove_cvref_t<T>> ||
-                                    IsToken<T>::value || IsGroup<std::remove_cvref_t<T>>::value;
+inline constexpr bool is_single_v = is_piece_v<T> || IsGroup<std::remove_cvref_t<T>>::value;
+
+/// `ResourceTraits` says which accesses an annotation of it stands for.
+template <class T>
+concept OpenResource = !is_single_v<T> && !requires {
+  typename ResourceTraits<std::remove_cvref_t<T>>::is_no_resource;
+};
 
 // (The header <ranges> takes long to compile.)
 template <class R>
@@ -69,11 +89,11 @@ using ElementOf = std::remove_cvref_t<std::iter_reference_t<IteratorOf<R>>>;
 
 /// (A path, whose elements are paths, is a range of nothing.)
 template <class T>
-concept RangeOfOthers =
-    !is_single_v<T> && AnyRange<T> && !std::is_same_v<ElementOf<T>, std::remove_cvref_t<T>>;
+concept RangeOfOthers = !is_single_v<T> && !OpenResource<T> && AnyRange<T> &&
+                        !std::is_same_v<ElementOf<T>, std::remove_cvref_t<T>>;
 
 template <class T>
-struct IsResource : std::bool_constant<is_single_v<T>> {};
+struct IsResource : std::bool_constant<is_single_v<T> || OpenResource<T>> {};
 template <RangeOfOthers T>
 struct IsResource<T> : IsResource<ElementOf<T>> {};
 /// May an annotation name it? As the type that the user gave: some ranges are none when const.
@@ -100,6 +120,15 @@ struct IsConstView<Group<Held...>>
     : std::bool_constant<(IsConstView<std::remove_cvref_t<Held>>::value || ...)> {};
 template <ResourceRange R>
 struct IsConstView<R> : IsConstView<typename LeafOf<R>::type> {};
+
+/// Is there a resource in it that `ResourceTraits` has to explain?
+template <class T>
+struct HasOpen : std::bool_constant<OpenResource<T>> {};
+template <class... Held>
+struct HasOpen<Group<Held...>>
+    : std::bool_constant<(HasOpen<std::remove_cvref_t<Held>>::value || ...)> {};
+template <ResourceRange R>
+struct HasOpen<R> : HasOpen<typename LeafOf<R>::type> {};
 
 /// Is the number of resources known when it is compiled?
 template <class R>
@@ -188,6 +217,26 @@ struct StateAccess {
   StatePtr state;  ///< null: `mode_now` says it all
 };
 
+/// An access whose Views the functor takes with these memory traits, `Kokkos::RandomAccess | ...`.
+template <class Of, unsigned traits_>
+struct TraitsAccess : Of {
+  using access_type = Of;
+  static constexpr unsigned traits = traits_;
+};
+
+/// A mode that the type knows.
+template <Mode mode>
+using ModeConstant = std::integral_constant<Mode, mode>;
+
+/// An access of a resource that `ResourceTraits` explains when the task is submitted. `How`: a
+/// `ModeConstant`, a `Mode`, or a state of the user's.
+template <class How, class Held>
+struct OpenAccess {
+  using resource_type = std::remove_cvref_t<Held>;
+  Held resource;
+  How how;
+};
+
 /// Several resources named as one.
 template <class... Held>
 struct Group {
@@ -201,18 +250,101 @@ struct IsMatrixAccess<MatrixAccess<Matrix>> : std::true_type {};
 
 struct Property {};
 
+/// Does the mode ask for something that may change? (An exclusive task may only read.)
+template <Mode mode>
+inline constexpr bool surely_writes =
+    mode != Mode::read && mode != Mode::none && mode != Mode::exclusive;
+
+/// Are the elements const by themselves?
+template <class R>
+struct IsReadOnly : std::false_type {};
+template <class R>
+  requires requires { typename ResourceTraits<std::remove_cv_t<R>>::element_type; }
+struct IsReadOnly<R> : std::is_const<typename ResourceTraits<std::remove_cv_t<R>>::element_type> {};
+/// Does it own its elements? Then they are const as it is, and gone when it is.
+template <class R>
+inline constexpr bool owns_elements = false;
+template <class R>
+  requires requires { ResourceTraits<R>::is_const_if_container_is; }
+inline constexpr bool owns_elements<R> = ResourceTraits<R>::is_const_if_container_is;
+/// What the user has written, `write(x)`: there the types tell whether `x` itself is const.
+template <Mode mode, class R>
+constexpr auto annotate_named(R&& resource);
+
+template <class T>
+inline constexpr bool is_tuple_v = false;
+template <class... T>
+inline constexpr bool is_tuple_v<std::tuple<T...>> = true;
+
+/// Does `ResourceTraits` say what it should? (What it says of a space is seen later.)
+template <class T, Mode mode>
+struct SaysAccesses : std::true_type {};
+template <class T>
+struct IsAccess;
+
+/// One of Kokkos' random pools, ScatterViews or UniqueTokens.
+template <class T>
+concept NumbersThreads = (requires(T const& pool) {
+                           typename T::generator_type;
+                           pool.get_state();
+                         }) || (requires(T const& scatter) {
+                           typename T::original_view_type;
+                           scatter.access();
+                         }) || (requires(T const& token) { token.release(token.acquire()); });
+
 template <Mode mode, class R>
 constexpr auto annotate(R&& resource) {
   using Named = std::remove_reference_t<R>;
-  static_assert(is_resource_v<Named>,
-                "Trellis: an access names a Kokkos::View or a trellis::Token, or a range of these");
-  if constexpr (is_resource_v<Named>) {
-    static_assert(mode == Mode::read || mode == Mode::none || mode == Mode::exclusive ||
-                      !IsConstView<std::remove_cv_t<Named>>::value,
-                  "Trellis: a View of const elements can only be read");
+  static_assert(
+      is_resource_v<Named> || !NumbersThreads<Named>,
+      "Trellis: Kokkos numbers the threads of a random pool, a ScatterView and a UniqueToken in "
+      "each instance, so tasks that run at the same time would share them: use "
+      "trellis::RandomPool, trellis::UniqueToken, which need no annotation, or "
+      "trellis::ScatterView");
+  static_assert(
+      is_resource_v<Named> || NumbersThreads<Named>,
+      "Trellis: an access names a Kokkos::View, a trellis::Token or another resource (see "
+      "ResourceTraits), or a range of these");
+  if constexpr (HasOpen<std::remove_cv_t<Named>>::value) {
+    constexpr bool is_mutable = !surely_writes<mode> || !IsReadOnly<Named>::value;
+    static_assert(is_mutable, "Trellis: what is const can only be read");
+    constexpr bool is_said = SaysAccesses<std::remove_cv_t<Named>, mode>::value;
+    static_assert(
+        is_said,
+        "Trellis: ResourceTraits<T>::accesses returns an access, a tuple of accesses or an "
+        "AccessList");
+    if constexpr (is_mutable && is_said)
+      return OpenAccess<ModeConstant<mode>, HeldOf<R>>{HeldAs<R>::get(std::forward<R>(resource)),
+                                                       {}};
+    else
+      return Property();  // so that nothing more is said
+  } else if constexpr (is_resource_v<Named>) {
+    constexpr bool is_mutable =
+        !surely_writes<mode> || !IsConstView<std::remove_cv_t<Named>>::value;
+    static_assert(is_mutable, "Trellis: a View of const elements can only be read");
     return Access<mode, HeldOf<R>>{HeldAs<R>::get(std::forward<R>(resource))};
   } else {
     return Property();  // so that nothing more is said
+  }
+}
+
+template <Mode mode, class R>
+constexpr auto annotate_named(R&& resource) {
+  using Named = std::remove_reference_t<R>;
+  if constexpr (OpenResource<Named>) {
+    constexpr bool is_owner = owns_elements<std::remove_cv_t<Named>>;
+    constexpr bool is_const = is_owner && surely_writes<mode> && std::is_const_v<Named>;
+    static_assert(!is_const, "Trellis: what is const can only be read");
+    constexpr bool is_temporary = is_owner && !std::is_lvalue_reference_v<R>;
+    static_assert(!is_temporary,
+                  "Trellis: a container that owns its elements must have a name, and live until "
+                  "the task is complete");
+    if constexpr (is_const || is_temporary)
+      return Property();  // so that nothing more is said
+    else
+      return annotate<mode>(std::forward<R>(resource));
+  } else {
+    return annotate<mode>(std::forward<R>(resource));
   }
 }
 
@@ -228,37 +360,37 @@ concept FutureRange = AnyRange<R> && IsFuture<ElementOf<R>>::value;
 /// The task reads. Any number of readers run at the same time.
 template <class R>
 constexpr auto read(R&& resource) {
-  return Impl::annotate<Mode::read>(std::forward<R>(resource));
+  return Impl::annotate_named<Mode::read>(std::forward<R>(resource));
 }
 /// The task overwrites.
 template <class R>
 constexpr auto write(R&& resource) {
-  return Impl::annotate<Mode::write>(std::forward<R>(resource));
+  return Impl::annotate_named<Mode::write>(std::forward<R>(resource));
 }
 /// The task reads and overwrites.
 template <class R>
 constexpr auto read_write(R&& resource) {
-  return Impl::annotate<Mode::read_write>(std::forward<R>(resource));
+  return Impl::annotate_named<Mode::read_write>(std::forward<R>(resource));
 }
 /// The task adds atomically; tasks that do so run at the same time, in any order.
 template <class R>
 constexpr auto atomic_add(R&& resource) {
-  return Impl::annotate<Mode::atomic_add>(std::forward<R>(resource));
+  return Impl::annotate_named<Mode::atomic_add>(std::forward<R>(resource));
 }
 /// The task multiplies atomically; tasks that do so run at the same time, in any order.
 template <class R>
 constexpr auto atomic_mul(R&& resource) {
-  return Impl::annotate<Mode::atomic_mul>(std::forward<R>(resource));
+  return Impl::annotate_named<Mode::atomic_mul>(std::forward<R>(resource));
 }
 /// The task reads and overwrites alone, but in any order with other exclusive tasks.
 template <class R>
 constexpr auto exclusive(R&& resource) {
-  return Impl::annotate<Mode::exclusive>(std::forward<R>(resource));
+  return Impl::annotate_named<Mode::exclusive>(std::forward<R>(resource));
 }
 /// The task does not touch it: no dependency, whatever others do.
 template <class R>
 constexpr auto none(R&& resource) {
-  return Impl::annotate<Mode::none>(std::forward<R>(resource));
+  return Impl::annotate_named<Mode::none>(std::forward<R>(resource));
 }
 
 /// The task accesses the resource in this state: a `MatrixAccess` with a user-defined matrix, an
@@ -271,11 +403,19 @@ constexpr auto none(R&& resource) {
 /// each other.
 template <class R, AccessState State>
 auto access(R&& resource, State const& state) {
-  static_assert(Impl::is_resource_v<R>,
-                "Trellis: an access names a Kokkos::View or a trellis::Token, or a range of these");
+  static_assert(
+      Impl::is_resource_v<R>,
+      "Trellis: an access names a Kokkos::View, a trellis::Token or another resource (see "
+      "ResourceTraits), or a range of these");
   using Hold = Impl::HeldAs<R>;
   using Held = Impl::HeldOf<R>;
-  if constexpr (std::is_same_v<State, MatrixAccess<IOMatrix>>) {
+  constexpr bool is_mode = std::is_same_v<State, MatrixAccess<IOMatrix>>;
+  if constexpr (Impl::HasOpen<std::remove_cvref_t<R>>::value) {
+    if constexpr (is_mode)
+      return Impl::OpenAccess<Mode, Held>{Hold::get(std::forward<R>(resource)), state.entry()};
+    else
+      return Impl::OpenAccess<State, Held>{Hold::get(std::forward<R>(resource)), state};
+  } else if constexpr (is_mode) {
     return Impl::StateAccess<Held>{Hold::get(std::forward<R>(resource)), state.entry(), nullptr};
   } else {
     Mode mode = Mode::write;
@@ -290,6 +430,20 @@ template <class R>
 auto access(R&& resource, Mode mode) {
   return access(std::forward<R>(resource), MatrixAccess<IOMatrix>(mode));
 }
+/// The same for a mode that the type knows: what `ResourceTraits` are given for `read(x)`, ...
+template <class R, Mode mode>
+constexpr auto access(R&& resource, std::integral_constant<Mode, mode>) {
+  return Impl::annotate<mode>(std::forward<R>(resource));
+}
+
+template <class R, class State>
+  requires(!AccessState<State> && !std::is_convertible_v<State const&, Mode>)
+Impl::Property access(R&&, State const&) {
+  static_assert(sizeof(State) == 0,
+                "Trellis: an access state can be copied and has is_dependent_of(other) and "
+                "is_superset_of(other), which return bool");
+  return {};
+}
 
 /// Several Views and Tokens as one resource, of which they are the parts, e.g. the two arrays of a
 /// double buffer: `write(group(front, back))` conflicts with `read(front)`. A range among them
@@ -297,7 +451,8 @@ auto access(R&& resource, Mode mode) {
 template <class... R>
 constexpr auto group(R&&... resources) {
   static_assert(sizeof...(R) > 0 && (Impl::is_resource_v<R> && ...),
-                "Trellis: a group is made of Views, Tokens, groups, and ranges of these");
+                "Trellis: a group is made of Views, Tokens and other resources, groups, and ranges "
+                "of these");
   return Impl::Group<Impl::HeldOf<R>...>{{Impl::HeldAs<R>::get(std::forward<R>(resources))...}};
 }
 
@@ -358,6 +513,27 @@ AfterAll after(R&& futures) {
   return all;
 }
 
+/// The value of a future, see `value`.
+template <class T>
+struct ValueOf : Impl::Property {
+  using value_type = T;
+  std::array<Impl::TaskHandle, 1> tasks;
+  Impl::ResultPtr<T> result;
+};
+/// The task runs after the task of this future is complete, and its functor takes the value as a
+/// `T const&`, in the place of the annotation among the Views. When that task fails, this one is
+/// cancelled, or fails as `get()` would where the failure cancels no more. The value of a
+/// `Future<void>` is no argument: it is `after(future)`.
+///
+/// A kernel on a device gets a copy, so there the value must be trivially copyable.
+template <class T>
+ValueOf<T> value(Future<T> const& future) {
+  return {{}, {Impl::FutureDoor::handle(future)}, Impl::FutureDoor::result(future)};
+}
+inline After<1> value(Future<void> const& future) {
+  return after(future);
+}
+
 /// A user-defined property, see `TaskGraph::add_rule`.
 template <TagValue T>
 struct Tagged : Impl::Property {
@@ -366,6 +542,14 @@ struct Tagged : Impl::Property {
 template <TagValue T>
 Tagged<T> tag(T value) {
   return {{}, std::move(value)};
+}
+template <class T>
+  requires(!TagValue<T>)
+Impl::Property tag(T const&) {
+  static_assert(sizeof(T) == 0,
+                "Trellis: the type of a tag has a default value, can be copied, and is compared "
+                "with ==");
+  return {};
 }
 
 namespace Impl {
@@ -376,6 +560,10 @@ template <class Held>
 struct IsAccess<StateAccess<Held>> : std::true_type {};
 template <Mode mode, class Held>
 struct IsAccess<Access<mode, Held>> : std::true_type {};
+template <class Of, unsigned traits>
+struct IsAccess<TraitsAccess<Of, traits>> : std::true_type {};
+template <class How, class Held>
+struct IsAccess<OpenAccess<How, Held>> : std::true_type {};
 template <>
 struct IsAccess<AccessList> : std::true_type {};
 template <>
@@ -383,14 +571,78 @@ struct IsAccess<ListAccess> : std::true_type {};
 template <class T>
 inline constexpr bool is_access_v = IsAccess<std::remove_cvref_t<T>>::value;
 template <class T>
+inline constexpr bool is_open_access_v = false;
+template <class How, class Held>
+inline constexpr bool is_open_access_v<OpenAccess<How, Held>> = true;
+template <class T>
 inline constexpr bool is_list_v = std::is_same_v<std::remove_cvref_t<T>, AccessList> ||
                                   std::is_same_v<std::remove_cvref_t<T>, ListAccess>;
+template <class T, Mode mode>
+  requires(
+      OpenResource<T> &&
+      requires(T const& resource) { ResourceTraits<T>::accesses(resource, ModeConstant<mode>()); })
+struct SaysAccesses<T, mode> {
+  using Said =
+      decltype(ResourceTraits<T>::accesses(std::declval<T const&>(), ModeConstant<mode>()));
+  static constexpr bool value = is_tuple_v<Said> || is_access_v<Said>;
+};
 template <class T>
 inline constexpr bool is_property_v = std::is_base_of_v<Property, std::remove_cvref_t<T>>;
 template <class T>
 inline constexpr bool is_annotation_v = is_access_v<T> || is_property_v<T>;
 
+/// Is it an access of Views? (What `ResourceTraits` explains says itself what the functor gets.)
+template <class A>
+inline constexpr bool names_views_v = false;
+template <class A>
+  requires requires {
+    typename A::resource_type;
+    A::mode;
+  }
+inline constexpr bool names_views_v<A> =
+    !IsToken<typename LeafOf<typename A::resource_type>::type>::value;
+template <class T>
+inline constexpr bool is_value_v = false;
+template <class T>
+inline constexpr bool is_value_v<ValueOf<T>> = true;
+
 }  // namespace Impl
+
+/// The functor takes the Views of this access with further memory traits, in the type
+/// `view_with<V, traits>`: `with_traits<Kokkos::Aligned>(write(x))`. It changes nothing in what the
+/// task depends on.
+template <unsigned traits, class A>
+constexpr auto with_traits(A access) {
+  static_assert(Impl::names_views_v<A>,
+                "Trellis: memory traits belong to an access of Views: with_traits<...>(read(x))");
+  if constexpr (Impl::names_views_v<A>)
+    return Impl::TraitsAccess<A, traits>{std::move(access)};
+  else
+    return Impl::Property();
+}
+/// The task reads here and there: a GPU loads through its read-only cache. The functor takes a
+/// `random_access_view<V>`.
+template <class A>
+constexpr auto random_access(A access) {
+  constexpr bool reads = [] {
+    if constexpr (Impl::names_views_v<A>)
+      return A::mode == Mode::read;
+    else
+      return false;
+  }();
+  static_assert(reads, "Trellis: random access is a way to read: random_access(read(x))");
+  if constexpr (reads)
+    return with_traits<Kokkos::RandomAccess>(std::move(access));
+  else
+    return Impl::Property();
+}
+/// The functor reaches these elements through no other pointer, so the compiler need not load them
+/// again after a store elsewhere. It is a promise, like `__restrict__`. The functor takes a
+/// `restrict_view<V>`.
+template <class A>
+constexpr auto restricted(A access) {
+  return with_traits<Kokkos::Restrict>(std::move(access));
+}
 
 }  // namespace trellis
 

@@ -5,6 +5,7 @@
 #include <Trellis_AccessList.hpp>
 #include <Trellis_Annotations.hpp>
 #include <Trellis_TaskGraph.hpp>
+#include <impl/Trellis_Target.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -18,22 +19,7 @@
 /// task touches.
 namespace trellis {
 
-class TaskScope;
-
 namespace Impl {
-
-/// Where a task goes: to a graph, or to the parts of a running task.
-class Target {
- public:
-  Target(TaskGraph& graph) : m_graph(&graph) {}
-  Target(TaskScope& scope) : m_scope(&scope) {}
-  [[nodiscard]] TaskGraph* graph() const { return m_graph; }  ///< or null
-  [[nodiscard]] TaskScope* scope() const { return m_scope; }  ///< or null
-
- private:
-  TaskGraph* m_graph = nullptr;
-  TaskScope* m_scope = nullptr;
-};
 
 /// A TaskGraph, or the TaskScope of a running task.
 template <class T>

@@ -2,20 +2,47 @@
 #ifndef TRELLIS_TASKSCOPE_HPP
 #define TRELLIS_TASKSCOPE_HPP
 
+#include <Trellis_Error.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <impl/Trellis_OpenAccess.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// With this header a task changes while it runs: it splits into parts, and gives up what it no
 /// longer needs.
 namespace trellis {
 
 namespace Impl {
+
 struct ScopeDoor;
+
+/// What is given up is given up after the rest, by itself. True when any of it has been done.
+template <class Demote, class Release, class... Accesses>
+bool demote_and_release(Demote demote, Release release, Accesses const&... accesses) {
+  static_assert(sizeof...(Accesses) > 0 && (is_access_v<Accesses> && ...),
+                "Trellis: demote takes accesses: read(x), write(subview), ...");
+  auto const change = [&](auto const&... piece) {
+    auto requests = requests_of(piece...);
+    auto const gives_up = std::stable_partition(
+        requests.begin(), requests.end(),
+        [](AccessRequest const& request) { return request.mode != Mode::none; });
+    using Span = std::span<AccessRequest const>;
+    bool done = false;
+    if (gives_up != requests.begin()) done = demote(Span(requests.begin(), gives_up));
+    if (gives_up != requests.end()) done = release(Span(gives_up, requests.end())) || done;
+    return done;
+  };
+  return Opening<Kokkos::DefaultHostExecutionSpace, Hooks::skip>().open(change, accesses...);
+}
+
 }  // namespace Impl
 
 /// A task, as its own body sees it:
@@ -47,7 +74,7 @@ class TaskScope {
   /// the stack of this task; when none are left for it, it sleeps and another thread takes its
   /// place. Throws `Error` when one of them failed; this task then fails as well, whether or not
   /// the exception is caught.
-  void wait() { Impl::GraphDoor::wait_for_parts(m_self); }
+  void wait() { Impl::GraphDoor::wait_for_parts(m_self, m_running); }
 
   /// From here on this task makes only these accesses where its accesses were wider: each one must
   /// lie within one access that the task has. All those given that lie within an access replace it.
@@ -61,14 +88,9 @@ class TaskScope {
   ///     self.demote(read(tiles));                  // a range of Views
   template <class... Accesses>
   void demote(Accesses const&... accesses) {
-    static_assert(sizeof...(Accesses) > 0 && (Impl::is_access_v<Accesses> && ...),
-                  "Trellis: demote takes accesses: read(x), write(subview), ...");
-    auto requests = Impl::requests_of(accesses...);
-    auto const gives_up = std::stable_partition(
-        requests.begin(), requests.end(),
-        [](Impl::AccessRequest const& request) { return request.mode != Mode::none; });
-    if (gives_up != requests.begin()) Impl::GraphDoor::demote(m_self, {requests.begin(), gives_up});
-    if (gives_up != requests.end()) Impl::GraphDoor::release(m_self, {gives_up, requests.end()});
+    Impl::demote_and_release(
+        [&](auto to) { return Impl::GraphDoor::demote(m_self, to), true; },
+        [&](auto what) { return Impl::GraphDoor::release(m_self, what), true; }, accesses...);
   }
 
   /// From here on this task does not access these Views, Tokens and ranges of them: it gives up
@@ -79,32 +101,107 @@ class TaskScope {
     demote(none(std::forward<Resources>(resources))...);
   }
 
+  /// From here on this task makes no access of its own: of what it has declared it keeps what its
+  /// unfinished parts need, and with each part that ends it gives up what no other one needs. So
+  /// tasks behind it start as soon as the parts that they depend on are over. The usual place is
+  /// the end of the body. Parts submitted later may have what is left.
+  ///
+  /// Costs a look at the task's successors for each part that ends and was the last one to need
+  /// something.
+  void shrink_to_parts() { Impl::GraphDoor::shrink_to_parts(m_self); }
+
   /// Declares that this body made the View or Token, so that its parts may use it freely. Returns
   /// it.
   template <class R>
   R local(R resource) {
-    static_assert(Impl::is_resource_v<R>, "Trellis: local takes a View or a Token");
-    for (Impl::AccessRequest const& request :
-         Impl::requests_of(Impl::Access<Mode::write, R const&>{resource}))
-      Impl::GraphDoor::add_local(m_self, request);
+    static_assert(Impl::is_resource_v<R>,
+                  "Trellis: local takes a View, a Token or another resource");
+    static_assert(!Impl::owns_elements<R>,
+                  "Trellis: local takes a std::span of a container that owns its elements");
+    auto const made = [&] {
+      if constexpr (Impl::HasOpen<R>::value)
+        return access(std::as_const(resource), Impl::ModeConstant<Mode::write>());
+      else
+        return Impl::Access<Mode::write, R const&>{resource};  // also a View of const elements
+    }();
+    using Space = Kokkos::DefaultHostExecutionSpace;
+    Impl::Opening<Space, Impl::Hooks::skip>().open(
+        [&](auto const&... piece) {
+          for (Impl::AccessRequest const& request : Impl::requests_of(piece...))
+            Impl::GraphDoor::add_local(m_self, request);
+          return true;
+        },
+        made);
     return resource;
   }
 
+  /// When the body returns, the task is not over: its body runs again when all parts submitted so
+  /// far and these tasks are complete. No thread is held meanwhile. The task keeps its accesses, so
+  /// its successors wait. The functor keeps its state (a `mutable` lambda). What this run returns
+  /// is dropped; the result is that of the last run. When a part or one of these tasks fails, the
+  /// body does not run again, and the task fails.
+  ///
+  ///     host_task("iterate", ResourcePolicy(graph, read_write(x)), [=](TaskScope& self) mutable {
+  ///       if (converged(x) || ++step == limit) return step;
+  ///       submit_step(self, x);
+  ///       self.respawn();
+  ///       return 0;
+  ///     });
+  ///
+  /// Throws nothing; if one of the tasks can never be complete before this one, this task fails
+  /// with an `Error`.
+  void respawn() { again(); }
+  template <std::size_t N>
+  void respawn(After<N> const& tasks) {
+    again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
+  }
+  void respawn(AfterAll const& tasks) {
+    again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
+  }
+
+  /// Has somebody asked this task, or one that it is a part of, to stop? See `TaskGraph::cancel`.
+  [[nodiscard]] bool stop_requested() const { return Impl::GraphDoor::stop_requested(m_self); }
+
  private:
   friend struct Impl::ScopeDoor;
-  explicit TaskScope(Impl::TaskHandle const& self) : m_self(self) {}
+  std::vector<Impl::TaskHandle>& again() {
+    if (!m_again) m_again.emplace();
+    return *m_again;
+  }
+  TaskScope(Impl::TaskHandle const& self, Impl::TaskHandle const& running)
+      : m_self(self), m_running(running) {}
   Impl::TaskHandle m_self;
+  Impl::TaskHandle m_running;  ///< the task, or the rest of its body when that runs again
+  std::optional<std::vector<Impl::TaskHandle>> m_again;  ///< what the next run comes after
 };
 
 namespace Impl {
 
 struct ScopeDoor {
   static TaskHandle const& handle(TaskScope const& scope) { return scope.m_self; }
-  static TaskScope running() { return TaskScope(GraphDoor::running()); }
-  static TaskScope make(TaskHandle const& self) { return TaskScope(self); }
+  static TaskScope make(TaskHandle const& self, TaskHandle const& running) {
+    return TaskScope(self, running);
+  }
+  /// What the next run of the body comes after; null: there is none.
+  static std::vector<TaskHandle> const* next_run(TaskScope const& scope) {
+    return scope.m_again ? &*scope.m_again : nullptr;
+  }
 };
 
 }  // namespace Impl
+
+template <class T, class... Accesses>
+bool TaskGraph::demote(Future<T> const& task, Accesses const&... accesses) {
+  Impl::TaskHandle const handle = Impl::FutureDoor::handle(task);
+  return Impl::demote_and_release(
+      [&](auto to) { return Impl::GraphDoor::demote_other(*this, handle, to); },
+      [&](auto what) { return Impl::GraphDoor::release_other(*this, handle, what); }, accesses...);
+}
+
+template <class T, class... Resources>
+bool TaskGraph::release(Future<T> const& task, Resources&&... resources) {
+  return demote(task, none(std::forward<Resources>(resources))...);
+}
 
 /// Replaces a task that is still pending by a sub-graph. Calls `split(self)` at once, on this
 /// thread; tasks submitted with `self` become the parts of the task, as if its body had submitted
@@ -118,8 +215,12 @@ bool refine(Future<void> const& task, Split&& split) {
   static_assert(std::is_invocable_v<Split&, TaskScope&>,
                 "Trellis: refine(task, split) calls split with a TaskScope&");
   return Impl::GraphDoor::refine(Impl::FutureDoor::handle(task), [&](Impl::TaskHandle const& self) {
-    TaskScope scope = Impl::ScopeDoor::make(self);
+    TaskScope scope = Impl::ScopeDoor::make(self, self);
     split(scope);
+    if (Impl::ScopeDoor::next_run(scope) != nullptr)
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: self.respawn() in refine(...), which replaces the body: there is none "
+                  "to run again");
   });
 }
 

@@ -8,8 +8,10 @@
 
 #include <bit>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -113,6 +115,44 @@ class ResultSlot {
 
  private:
   void* m_place = nullptr;
+};
+
+/// Values next to each other, as many as are known at run time. A copy is empty, too.
+template <class T, class MemorySpace>
+class ArraySlot {
+ public:
+  static_assert(std::is_trivially_destructible_v<T>,
+                "Trellis: a device cannot reduce into such a value");
+
+  ArraySlot() = default;
+  ArraySlot(ArraySlot const& /*other*/) noexcept {}
+  ArraySlot(ArraySlot&& other) noexcept
+      : m_place(std::exchange(other.m_place, nullptr)), m_count(std::exchange(other.m_count, 0)) {}
+  ArraySlot& operator=(ArraySlot const&) = delete;
+  ~ArraySlot() { free(); }
+
+  /// Prepares for the next launch; the last one must be over.
+  T* renew(std::size_t count) {
+    if (m_place == nullptr || count != m_count) {
+      free();
+      m_place = ResultPool<MemorySpace>::get().take(count * sizeof(T));
+      m_count = count;
+    }
+    T* const first = static_cast<T*>(m_place);
+    std::uninitialized_value_construct_n(first, count);
+    return first;
+  }
+  [[nodiscard]] std::span<T const> value() const {
+    return {static_cast<T const*>(m_place), m_count};
+  }
+
+ private:
+  void free() noexcept {
+    if (m_place != nullptr) ResultPool<MemorySpace>::get().put(m_place, m_count * sizeof(T));
+    m_place = nullptr;
+  }
+  void* m_place = nullptr;
+  std::size_t m_count = 0;
 };
 
 }  // namespace trellis::Impl

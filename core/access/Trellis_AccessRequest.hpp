@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace trellis::Impl {
 
@@ -19,6 +21,7 @@ struct ResourceInfo {
   std::uintptr_t begin = 0;  ///< the allocation
   std::uintptr_t end = 0;
   ViewShape shape{};
+  bool is_on_host = false;  ///< a Kokkos allocation in ordinary memory of the host
 };
 
 /// Keeps an allocation alive, and knows who else does.
@@ -27,6 +30,12 @@ class ResourceHold {
   virtual ~ResourceHold() = default;
   /// References to the allocation, with this one.
   [[nodiscard]] virtual long holders() const = 0;
+  /// What stands for the allocation in everything that refers to it.
+  [[nodiscard]] virtual void const* record() const = 0;
+  /// The first one and the one behind the last.
+  [[nodiscard]] virtual std::pair<std::uintptr_t, std::uintptr_t> addresses() const = 0;
+  /// For each byte of the View that is held: it has no value, and may be anything.
+  [[nodiscard]] virtual std::span<bool const> padding() const = 0;
 };
 
 /// What the engine may ask of the subject of an access (a View) during submission.

@@ -126,6 +126,14 @@ class AccessTable {
       }
     return make(request, hash, submitted);
   }
+  /// The entry for an area, if there is one.
+  [[nodiscard]] AreaEntry const* find(Area const& area, std::uint64_t hash) const {
+    std::size_t const mask = m_buckets.size() - 1;
+    for (std::size_t k = hash & mask; m_buckets[k] != nullptr; k = (k + 1) & mask)
+      if (AreaEntry const& entry = *m_buckets[k]; entry.hash == hash && entry.area == area)
+        return &entry;
+    return nullptr;
+  }
   /// Where there are many areas each look-up misses the caches, first the bucket, then the entry.
   /// These fetch them ahead, for all accesses of a task at once.
   void prefetch_bucket(std::uint64_t hash) const {

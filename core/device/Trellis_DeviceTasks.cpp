@@ -43,7 +43,12 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_engine.events().changed(task, TaskState::ready);
-    if (task.exclusive && !m_exclusion.acquire(task)) continue;
+    if (task.exclusive) {
+      std::vector<Task*> others;
+      bool const may_run = m_exclusion.acquire(task, others);
+      for (Task* other : others) m_engine.push(*other, &seat);
+      if (!may_run) continue;
+    }
     if (launches_here(task))
       launch_one(task, seat, ready);
     else
@@ -55,6 +60,7 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
 /// its task is complete; one that comes later finds this task launched, and is seen when it
 /// retires, which is later still.
 void DeviceTasks::inherit_on_device(Task& task) {
+  m_engine.cancellation().reach(task);
   if (!m_failures.any()) return;
   for (auto const& before : task.device_predecessors)
     if (FailurePtr const failure = m_failures.poisons(before.id)) inherit(task, failure);
@@ -154,8 +160,8 @@ void DeviceTasks::complete_passed(AsyncStreams::Retired const& passed, Seat& sea
   inherit_on_device(task);
   if (task.failure !=
       nullptr) {  // its launch has thrown, or something before it has failed meanwhile
-    state = task.is_recorded() || task.failure->origin == task.id ? TaskState::failed
-                                                                  : TaskState::cancelled;
+    bool const is_own = task.failure->origin == task.id && !task.failure->is_asked;
+    state = task.is_recorded() || is_own ? TaskState::failed : TaskState::cancelled;
   } else if (task.ops->finish != nullptr) {
     try {
       task.ops->finish(task.body);

@@ -113,6 +113,7 @@ void PlanGraphs::end_parts(std::vector<Task*> const& parts) {
       part->live_id.store(0, std::memory_order_release);
       anyone_waits = anyone_waits || part->has_waiter;
     }
+    m_engine.cancellation().forget(part->id);
     if (keeps_body) {
       too_many = !m_engine.destructors().keep_body(*part, seat) || too_many;
     } else {

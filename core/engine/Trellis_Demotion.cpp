@@ -2,186 +2,391 @@
 #include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_Relink.hpp>
+#include <plan/Trellis_PlanState.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-/// A running task gives up some of what it declared.
+/// A task gives up some of what it declared.
 ///
 /// INVARIANT. For every task X submitted after T that conflicts with what T still has there is a
-/// path of edges from T to X, or T is done. It holds when X is submitted (see AreaEntry; a task
-/// that has demoted is among the loose accesses). A demotion takes away the edges from T to
-/// successors that no longer conflict with it. A task behind such a successor S may still conflict:
-/// S has not started, so neither has anything behind it, and walking from S along the edges the
-/// first one on each path that conflicts with T gets an edge from T. All this is under the lock of
-/// the region, so no edge is added meanwhile, and before S is triggered, so nothing that is
-/// looked at can start: each has an unfinished predecessor, and adding 1 to its count is safe. (The
-/// walk may pass through tasks of other regions, to which others submit meanwhile. An edge that is
-/// new there leads to a task that is, too, and from there to none of this region: the next task of
-/// this one finds T in the table.)
+/// path of edges from T to X, or T is done. It holds when X is submitted (see AreaEntry; what a
+/// task has left after a demotion is among the loose accesses; the accesses that it does not change
+/// stay where they are). A demotion takes away the edges from T to successors that no longer
+/// conflict with it. A task behind such a successor S may still conflict: S has not started, so
+/// neither has anything behind it, and walking from S along the edges the first one on each path
+/// that conflicts with T gets an edge from T. All this is under the lock of the region, so no edge
+/// is added meanwhile, and before S is triggered, so nothing that is looked at can start: each has
+/// an unfinished predecessor, and adding 1 to its count is safe. (The walk may pass through tasks
+/// of other regions, to which others submit meanwhile. An edge that is new there leads to a task
+/// that is, too, and from there to none of this region: the next task of this one finds T in the
+/// table.)
 ///
 /// Parts of other tasks may come to be successors of T itself meanwhile, by `after(...)`: they are
 /// added at the end of its list, under its own lock alone. Such an edge stays, and by then the part
 /// has all that is looked at here, see `connect`.
+///
+/// WHO DEMOTES. A body demotes its own task, which is not over before the body is; nothing more is
+/// needed. From outside T may be in any state, and change it at any time, so:
+///
+/// - T is pending. One is added to its count of unfinished edges, from a count that was not 0 (as a
+///   refinement does), so T stays pending until it is taken off again. Nobody but who holds the
+///   lock of its region looks at its accesses then. T has predecessors, so more edges change: see
+/// Relink.
+/// - T is ready, or runs. All before it is complete, so the argument above holds, but T might
+///   become complete, and its cell another task's. It cannot while its own lock is held and it is
+///   live under that: whoever completes it takes the lock to say so, gives up its exclusive areas
+///   in the same hold, and reads its successors afterwards. So the lock is held all the time. Other
+///   tasks' locks are taken meanwhile; whoever holds two at a time has the mutex of the waiters, so
+///   no two threads wait for each other. The accesses of a task that is ready or runs are read by
+///   Exclusion alone without the lock of its region, and changed under its mutex. There T holds its
+///   areas, waits for them (and is asked again), or has not arrived yet (and finds what it has
+///   then). What it cannot do any more is become exclusive: if it was not, who made it ready does
+/// not ask.
+/// - T is launched on a device, or complete: too late.
+///
+/// Too late is no error: the caller cannot know. What has not been given up is given up when T is
+/// complete.
 namespace trellis::Impl {
 
-/// What a task will have afterwards.
-struct Demotions::Demotion {
-  struct Kept {
-    TaskAccess access;  ///< with the old state, if any
-    StatePtr state;
-    [[nodiscard]] Manner manner() const { return {access.mode, state.get()}; }
-  };
-  std::vector<Kept> accesses;
-};
+// --- who, and when -------------------------------------------------------------------------------
 
-void Demotions::demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan) {
+void Demotions::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
+  (void)demote_to(self, By::itself,
+                  [&](Task& task, Demotion& demotion) { plan_demotion(task, demotion, to); });
+}
+void Demotions::release(TaskHandle const& self, std::span<AccessRequest const> what) {
+  (void)demote_to(self, By::itself,
+                  [&](Task& task, Demotion& demotion) { plan_release(task, demotion, what); });
+}
+void Demotions::shrink_to_parts(TaskHandle const& self) {
+  (void)demote_to(self, By::itself,
+                  [&](Task& task, Demotion& demotion) { plan_shrinking(task, demotion); });
+}
+bool Demotions::demote_other(TaskHandle const& task, std::span<AccessRequest const> to) {
+  return demote_to(task, By::others,
+                   [&](Task& its, Demotion& demotion) { plan_demotion(its, demotion, to); });
+}
+bool Demotions::release_other(TaskHandle const& task, std::span<AccessRequest const> what) {
+  return demote_to(task, By::others,
+                   [&](Task& its, Demotion& demotion) { plan_release(its, demotion, what); });
+}
+
+bool Demotions::demote_to(TaskHandle const& asked, By by,
+                          FunctionRef<void(Task&, Demotion&)> plan) {
+  if (m_submission.is_held_here()) Submitting::refuse();
+  TaskHandle const handle = by == By::others ? m_engine.passes().settle(asked) : asked;
   std::vector<Task*> ready;
   std::vector<Task*> granted;
   Quiet const until_they_are_let_go;
-  {
-    Task& task = m_engine.parts().require_live(self, "demotes its accesses");
-    if (task.state.load(std::memory_order_relaxed) != TaskState::running)
-      throw Error(Error::Kind::bad_access,
-                  "Trellis: " + text_of(LiveAccess{&task, self.id}, m_submission) +
-                      " is not running, so it cannot demote its accesses");
-    // Nobody submits beside the task, nor parts of it.
-    PartsHold const parts(task, m_submission);
-    RegionHold const region(guard_of(task), m_submission);
-    Demotion demotion;
-    task.for_each_access([&](TaskAccess const& access) {
-      demotion.accesses.push_back({access, task.state_of(access)});
-    });
-    plan(task, demotion);  // throws before anything has changed
-    if (task.is_recorded() || region_of(task).is_planned)
-      return;  // the order is that of the recording
-
-    // What the parts that still run have cannot be given up.
-    if (task.inner != nullptr)
-      for (LiveAccess const part : task.inner->parts) {
-        std::lock_guard const stays_live(part.task->lock);
-        if (part.task->live_id.load(std::memory_order_relaxed) != part.id) continue;
-        part.task->for_each_access([&](TaskAccess const& access) {
-          Area const& area = access.entry->area;
-          Manner const manner = part.task->manner(access);
-          bool const kept = manner.mode == Mode::none ||
-                            std::any_of(demotion.accesses.begin(), demotion.accesses.end(),
-                                        [&](Demotion::Kept const& mine) {
-                                          return contains(mine.access.entry->area, area) &&
-                                                 mine.manner().covers(manner);
-                                        }) ||
-                            std::any_of(task.inner->local.begin(), task.inner->local.end(),
-                                        [&](Area const& local) { return contains(local, area); });
-          if (!kept)
-            throw Error(
-                Error::Kind::bad_access,
-                "Trellis: " + describe(task) +
-                    " gives up what an unfinished part of it needs: " + describe(*part.task));
-        });
-      }
-    apply(task, demotion, ready, granted);
+  /// Also when what is asked for is wrong: the task may be held up no more.
+  struct HandOut {
+    Demotions& demotions;
+    std::vector<Task*>& ready;
+    std::vector<Task*>& granted;
+    ~HandOut() { demotions.hand_out(ready, granted); }
+  } const hand_out_all{*this, ready, granted};
+  if (by == By::itself) {
+    Task& task = m_engine.parts().require_live(handle, "demotes its accesses");
+    bool const runs = task.state.load(std::memory_order_relaxed) == TaskState::running;
+    if (runs) return demote_held(handle, by, false, guard_of(task), plan, ready, granted);
+  } else if ((handle.id & PlanNode::recorded) != 0) {
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + text_of(LiveAccess{handle.task, handle.id}, m_submission) +
+                    " belongs to a plan and cannot be demoted from outside");
   }
+  std::lock_guard const waiters(m_engine.waiting().waiters().mutex());
+  Task& task = *handle.task;
+  Task* guard = nullptr;
+  std::int32_t unfinished = 0;
+  {
+    // A collected task has its id before all that it needs, under the graph's lock.
+    NestedHold const graph(m_submission, asked.id != handle.id);
+    std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
+    if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
+    guard = guard_of(task);
+    unfinished = task.unfinished.load(std::memory_order_acquire);
+    while (unfinished != 0 && !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
+                                                                     std::memory_order_acq_rel)) {
+    }
+  }
+  /// If it is pending it cannot start from here on.
+  struct HeldUp {
+    Task* task;
+    std::vector<Task*>& ready;
+    ~HeldUp() {
+      if (task != nullptr) trigger(*task, nullptr, ready);
+    }
+  } const held_up{unfinished != 0 ? &task : nullptr, ready};
+  return demote_held(handle, by, unfinished != 0, guard, plan, ready, granted);
+}
+
+/// Without locks.
+void Demotions::hand_out(std::vector<Task*> const& ready, std::vector<Task*> const& granted) {
   Frame* const frame = Frame::of(m_engine);
   Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
   for (Task* other : granted) m_engine.push(*other, seat);
   for (Task* other : ready) m_engine.make_ready(*other, seat);
 }
 
-void Demotions::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
-  demote_to(self, [&](Task& task, Demotion& demotion) {
-    std::vector<Demotion::Kept>& accesses = demotion.accesses;
-    std::vector<bool> replaced(accesses.size(), false);
-    std::vector<Demotion::Kept> added;
-    for (AccessRequest const& request : to) {
-      if (request.area.empty()) continue;
-      Manner const manner = request.manner();
-      std::size_t holder = accesses.size();
-      std::string declared;
-      bool given_up = false;
-      bool elsewhere = false;
-      for (std::size_t k = 0; k < accesses.size(); ++k) {
-        Area const& area = accesses[k].access.entry->area;
-        if (!contains(area, request.area)) {
-          elsewhere = elsewhere || overlaps(area, request.area);
-        } else if (accesses[k].access.mode == Mode::none) {
-          given_up = true;
-        } else if (!accesses[k].manner().covers(manner)) {
-          declared += (declared.empty() ? "" : ", ") + accesses[k].manner().text();
-        } else if (holder == accesses.size() || area == request.area) {
-          holder = k;
-        }
-      }
-      if (holder == accesses.size()) {
-        std::string const start = "Trellis: " + describe(task) + " cannot go on with " +
-                                  manner.text() + ' ' + name_of(request);
+bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Task* guard,
+                            FunctionRef<void(Task&, Demotion&)> plan, std::vector<Task*>& ready,
+                            std::vector<Task*>& granted) {
+  Task& task = *handle.task;
+  // Nobody submits beside the task, nor parts of it.
+  PartsHold const parts(task, m_submission, PartsHold::nested);
+  RegionHold const region(guard, m_submission);
+  std::unique_lock<SpinLock> stays_live(task.lock, std::defer_lock);
+  bool const runs_here = by == By::itself && !is_pending &&
+                         task.state.load(std::memory_order_relaxed) == TaskState::running;
+  if (!is_pending && !runs_here) {
+    stays_live.lock();
+    if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
+    if (task.runs_on_device()) return false;  // it has been launched, or is about to be
+    // One that has inherited a failure, or that of a part, hands it on when it is complete. Such a
+    // failure has been noted before the task was made ready, or before the part was complete.
+    bool const may_have_failed =
+        task.is_split || task.state.load(std::memory_order_relaxed) != TaskState::running;
+    if (may_have_failed && m_failures.unreported() != nullptr) return false;
+  }
+  if (replays_plan(task))
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + describe(task) + " replays a plan and cannot be demoted");
+  Demotion demotion;
+  task.for_each_access([&](TaskAccess const& access) {
+    demotion.accesses.push_back({access, task.state_of(access)});
+  });
+  plan(task, demotion);  // throws before anything has changed
+  if (task.is_recorded() || region_of(task).is_planned)
+    return by == By::itself;  // the order is that of the recording
+  bool const becomes_exclusive =
+      !task.exclusive && std::any_of(demotion.accesses.begin(), demotion.accesses.end(),
+                                     [](auto const& mine) { return mine.manner().can_exclude(); });
+  if (becomes_exclusive && !is_pending && !runs_here) return false;
+  if (demotion.given_up.empty()) return true;
+  if (is_pending) return apply_pending(task, demotion, ready, granted);
+  apply(task, demotion, stays_live.owns_lock(), ready, granted);
+  return true;
+}
+
+// --- what ----------------------------------------------------------------------------------------
+
+/// What the parts that still run have cannot be given up.
+void Demotions::require_not_needed(Task& task, Demotion const& demotion) const {
+  if (task.inner == nullptr) return;
+  for (LiveAccess const part : task.inner->parts) {
+    std::lock_guard const stays_live(part.task->lock);
+    if (part.task->live_id.load(std::memory_order_relaxed) != part.id) continue;
+    part.task->for_each_access([&](TaskAccess const& access) {
+      Area const& area = access.entry->area;
+      Manner const manner = part.task->manner(access);
+      bool const kept = manner.mode == Mode::none ||
+                        std::any_of(demotion.accesses.begin(), demotion.accesses.end(),
+                                    [&](Demotion::Kept const& mine) {
+                                      return contains(mine.access.entry->area, area) &&
+                                             mine.manner().covers(manner);
+                                    }) ||
+                        std::any_of(task.inner->local.begin(), task.inner->local.end(),
+                                    [&](Area const& local) { return contains(local, area); });
+      if (!kept)
         throw Error(Error::Kind::bad_access,
-                    !declared.empty() ? start + ": from " + declared + " that is a promotion"
-                    : given_up        ? start + ": it has given that up before"
-                    : elsewhere       ? start + ": no single access of it contains that area"
-                                      : start + ", which it has never declared");
-      }
-      replaced[holder] = true;
-      AreaEntry& entry = region_of(task).table.find_or_make(request, region_of(task).newest);
-      added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation},
-                       request.state != nullptr ? *request.state : nullptr});
-    }
-    std::vector<Demotion::Kept> result;
+                    "Trellis: " + describe(task) +
+                        " gives up what an unfinished part of it needs: " + describe(*part.task));
+    });
+  }
+}
+
+namespace {
+
+/// Finds accesses of a task by their area. Both the task and what is asked for may have thousands.
+/// The few that a task mostly has are looked through.
+template <class Kept>
+class ByArea {
+ public:
+  ByArea(AccessTable& table, std::vector<Kept> const& accesses)
+      : m_table(table), m_accesses(accesses) {
+    if (accesses.size() <= few) return;
     for (std::size_t k = 0; k < accesses.size(); ++k)
-      if (!replaced[k]) result.push_back(std::move(accesses[k]));
-    for (Demotion::Kept& each : added) result.push_back(std::move(each));
-    accesses = std::move(result);
-  });
-}
-
-void Demotions::release(TaskHandle const& self, std::span<AccessRequest const> what) {
-  demote_to(self, [&](Task& task, Demotion& demotion) {
-    for (AccessRequest const& request : what) {
-      if (request.area.empty()) continue;
-      bool any = false;
-      bool given_up = false;
-      bool larger = false;
-      for (Demotion::Kept& mine : demotion.accesses) {
-        Area const& area = mine.access.entry->area;
-        if (!contains(request.area, area)) {
-          larger = larger || (mine.access.mode != Mode::none && overlaps(request.area, area));
-        } else if (mine.access.mode == Mode::none) {
-          given_up = true;
-        } else {
-          mine.access.mode = Mode::none;
-          mine.state = nullptr;
-          any = true;
-        }
-      }
-      if (any) continue;
-      std::string const start =
-          "Trellis: " + describe(task) + " cannot release " + name_of(request);
-      throw Error(Error::Kind::bad_access,
-                  larger
-                      ? start + ": that is a part of what it declared; demote to what is to remain"
-                  : given_up ? start + " twice"
-                             : start + ", which it has never declared");
+      m_places[accesses[k].access.entry].push_back(k);
+  }
+  /// Calls `f(k)` for each access that shares a byte with the area, perhaps also for others; in
+  /// order.
+  template <class F>
+  void for_each_near(Area const& area, F&& f) const {
+    AreaEntry const* const entry = m_places.empty() ? nullptr : m_table.find(area, area.hash());
+    if (entry == nullptr) {
+      for (std::size_t k = 0; k < m_accesses.size(); ++k) f(k);
+      return;
     }
-  });
-}
+    std::vector<std::size_t> found;
+    auto const collect = [&](AreaEntry const* each) {
+      if (auto const here = m_places.find(each); here != m_places.end())
+        found.insert(found.end(), here->second.begin(), here->second.end());
+    };
+    collect(entry);
+    for (AreaEntry::Overlap const& overlap : entry->overlaps) collect(overlap.entry);
+    std::sort(found.begin(), found.end());
+    for (std::size_t const k : found) f(k);
+  }
 
-void Demotions::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
-                      std::vector<Task*>& granted) {
+ private:
+  static constexpr std::size_t few = 16;
+  AccessTable& m_table;
+  std::vector<Kept> const& m_accesses;
+  std::unordered_map<AreaEntry const*, std::vector<std::size_t>> m_places;
+};
+
+}  // namespace
+
+void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRequest const> to) {
+  std::vector<Demotion::Kept>& accesses = demotion.accesses;
   AccessTable& table = region_of(task).table;
-  task.for_each_access([&](TaskAccess const& access) { table.take_out(*access.entry, task.id); });
-  auto const change = [&] {
-    task.clear_accesses();
-    if (task.has_extras) task.extras->states.clear();
-    for (Demotion::Kept& kept : demotion.accesses) {
-      kept.access.state = -1;
-      task.add_access(kept.access);
-      std::uint32_t const last = task.access_count - 1;
-      if (kept.state != nullptr) task.set_state(last, kept.state);
-      kept.access = task.access(last);
+  ByArea const by_area(table, accesses);
+  std::vector<bool> replaced(accesses.size(), false);
+  std::vector<Demotion::Kept> added;
+  for (AccessRequest const& request : to) {
+    if (request.area.empty()) continue;
+    Manner const manner = request.manner();
+    std::size_t holder = accesses.size();
+    std::string declared;
+    bool given_up = false;
+    bool elsewhere = false;
+    by_area.for_each_near(request.area, [&](std::size_t k) {
+      Area const& area = accesses[k].access.entry->area;
+      if (!contains(area, request.area)) {
+        elsewhere = elsewhere || overlaps(area, request.area);
+      } else if (accesses[k].access.mode == Mode::none) {
+        given_up = true;
+      } else if (!accesses[k].manner().covers(manner)) {
+        declared += (declared.empty() ? "" : ", ") + accesses[k].manner().text();
+      } else if (holder == accesses.size() || area == request.area) {
+        holder = k;
+      }
+    });
+    if (holder == accesses.size()) {
+      std::string const start = "Trellis: " + describe(task) + " cannot go on with " +
+                                manner.text() + ' ' + name_of(request);
+      throw Error(Error::Kind::bad_access,
+                  !declared.empty() ? start + ": from " + declared + " that is a promotion"
+                  : given_up        ? start + ": it has given that up before"
+                  : elsewhere       ? start + ": no single access of it contains that area"
+                                    : start + ", which it has never declared");
     }
-  };
+    replaced[holder] = true;
+    AreaEntry& entry = table.find_or_make(request, region_of(task).newest);
+    added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation},
+                     request.state != nullptr ? *request.state : nullptr,
+                     true});
+  }
+  std::vector<Demotion::Kept> result;
+  for (std::size_t k = 0; k < accesses.size(); ++k)
+    if (replaced[k])
+      demotion.given_up.push_back(accesses[k].access.entry);
+    else
+      result.push_back(std::move(accesses[k]));
+  for (Demotion::Kept& each : added) result.push_back(std::move(each));
+  accesses = std::move(result);
+  require_not_needed(task, demotion);
+}
+
+void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessRequest const> what) {
+  ByArea const by_area(region_of(task).table, demotion.accesses);
+  std::vector<bool> now(demotion.accesses.size(), false);  // given up by this call
+  for (AccessRequest const& request : what) {
+    if (request.area.empty()) continue;
+    bool any = false;
+    bool given_up = false;
+    bool larger = false;
+    by_area.for_each_near(request.area, [&](std::size_t k) {
+      Demotion::Kept& mine = demotion.accesses[k];
+      Area const& area = mine.access.entry->area;
+      if (!contains(request.area, area)) {
+        larger = larger || (mine.access.mode != Mode::none && overlaps(request.area, area));
+      } else if (now[k]) {
+        any = true;  // it is named twice
+      } else if (mine.access.mode == Mode::none) {
+        given_up = true;
+      } else {
+        demotion.give_up(mine);
+        now[k] = any = true;
+      }
+    });
+    if (any) continue;
+    std::string const start = "Trellis: " + describe(task) + " cannot release " + name_of(request);
+    throw Error(Error::Kind::bad_access,
+                larger ? start + ": that is a part of what it declared; demote to what is to remain"
+                : given_up ? start + " twice"
+                           : start + ", which it has never declared");
+  }
+  require_not_needed(task, demotion);
+}
+
+// --- how -----------------------------------------------------------------------------------------
+
+/// Returns the areas that may now be open to others: those given up, and all that overlap them.
+std::unordered_set<AreaEntry*> Demotions::take_out(Task& task, Demotion const& demotion) {
+  std::unordered_set<AreaEntry*> areas;
+  for (AreaEntry* entry : demotion.given_up) {
+    if (areas.insert(entry).second) region_of(task).table.take_out(*entry, task.id);
+  }
+  return areas;
+}
+
+void Demotions::set_accesses(Task& task, Demotion& demotion) {
+  task.clear_accesses();
+  if (task.has_extras) task.extras->states.clear();
+  for (Demotion::Kept& kept : demotion.accesses) {
+    kept.access.state = -1;
+    task.add_access(kept.access);
+    std::uint32_t const last = task.access_count - 1;
+    if (kept.state != nullptr) task.set_state(last, kept.state);
+    kept.access = task.access(last);
+  }
+}
+
+/// What the task has in place of something else, or where it has been taken out.
+void Demotions::put_in(Task& task, Demotion const& demotion,
+                       std::unordered_set<AreaEntry*> const& taken_out, bool is_locked) {
+  // To know who is behind only saves edges; not where it costs more.
+  constexpr std::size_t enough = 1 << 14;
+  bool const asks = demotion.accesses.size() * task.successor_count <= enough;
+  for (Demotion::Kept const& kept : demotion.accesses) {
+    if (kept.access.mode == Mode::none) continue;
+    if (!kept.is_new && !taken_out.contains(kept.access.entry)) continue;
+    TaskId behind = 0;
+    if (asks) {
+      std::unique_lock<SpinLock> lock(task.lock, std::defer_lock);
+      if (!is_locked) lock.lock();
+      task.for_each_successor([&](Task* next) {
+        bool const is_of_region = next->region == task.region && next->id > task.id;
+        if (behind == 0 && is_of_region && conflict(task, kept.access, *next)) behind = next->id;
+      });
+    }
+    AccessTable::put_in(*kept.access.entry, kept.manner(), kept.state, task, task.id, behind);
+  }
+}
+
+namespace {
+
+std::unordered_set<AreaEntry*> with_overlapping(std::unordered_set<AreaEntry*> const& areas) {
+  std::unordered_set<AreaEntry*> all = areas;
+  for (AreaEntry* entry : areas)
+    for (AreaEntry::Overlap const& overlap : entry->overlaps) all.insert(overlap.entry);
+  return all;
+}
+
+}  // namespace
+
+/// All before the task is complete. `is_locked`: its own lock is held.
+void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vector<Task*>& ready,
+                      std::vector<Task*>& granted) {
+  std::unordered_set<AreaEntry*> const taken_out = take_out(task, demotion);
+  auto const change = [&] { set_accesses(task, demotion); };
   if (m_serial) {
     change();
     task.exclusive = m_exclusion.concerns(task);  // asked when a task waits
@@ -189,18 +394,28 @@ void Demotions::apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
     m_exclusion.change(task, change, granted);
   }
   if (m_recorder) m_recorder->demoted(task);
-  let_go(task, ready);
-  for (Demotion::Kept const& kept : demotion.accesses) {
-    if (kept.access.mode == Mode::none) continue;
-    TaskId behind = 0;  // successors of this region are in order of submission
-    {
-      std::lock_guard const lock(task.lock);
-      task.for_each_successor([&](Task* next) {
-        if (behind == 0 && conflict(task, kept.access, *next)) behind = next->id;
-      });
-    }
-    AccessTable::put_in(*kept.access.entry, kept.manner(), kept.state, task, task.id, behind);
+  let_go(task, with_overlapping(taken_out), is_locked, ready);
+  put_in(task, demotion, taken_out, is_locked);
+}
+
+/// The task is held back. False when it is too late.
+bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>& ready,
+                              std::vector<Task*>& granted) {
+  Relink relink(m_slab, m_failures, m_rules, m_policy_edges, m_recorder);
+  if (!relink.look(task)) return false;
+  std::unordered_set<AreaEntry*> const taken_out = take_out(task, demotion);
+  m_exclusion.change_pending(task, [&] { set_accesses(task, demotion); }, granted);
+  if (m_recorder) {
+    m_recorder->demoted(task);
+    relink.for_each_live([&](Task& other) {
+      Task* const one = &other;
+      m_exclusion.forget_groups({&one, 1});
+    });
   }
+  relink.change(ready);
+  relink.enter_before(with_overlapping(taken_out));
+  put_in(task, demotion, taken_out, false);
+  return true;
 }
 
 /// Must `after` still wait for the end of `before`, which has demoted its accesses?
@@ -242,24 +457,39 @@ void walk_from(std::vector<Task*> stack, std::unordered_set<Task*> seen, F&& f) 
 
 }  // namespace
 
-void Demotions::let_go(Task& task, std::vector<Task*>& ready) {
+/// `touched`: where it had something that it no longer has.
+void Demotions::let_go(Task& task, std::unordered_set<AreaEntry*> const& touched, bool is_locked,
+                       std::vector<Task*>& ready) {
   std::vector<Task*> successors;
   std::vector<Task*> freed;
+  std::vector<Task*> from;
   std::uint32_t known = 0;
+  // Others of the region are in the same state to the task as before. (Of another region only those
+  // are successors that have asked for it.)
+  auto const may_be_free = [&](Task const& successor) {
+    bool any = false;
+    successor.for_each_access(
+        [&](TaskAccess const& access) { any = any || touched.contains(access.entry); });
+    return any;
+  };
   {
-    std::lock_guard const lock(task.lock);
+    std::unique_lock<SpinLock> lock(task.lock, std::defer_lock);
+    if (!is_locked) lock.lock();
     known = task.successor_count;
     task.for_each_successor([&](Task* successor) {
-      (stays_ordered(task, *successor) ? successors : freed).push_back(successor);
-      if (m_recorder && !conflict(task, *successor)) m_recorder->release(task.id, successor->id);
+      if (!may_be_free(*successor)) return successors.push_back(successor);
+      bool const conflicts = conflict(task, *successor);
+      bool const stays = conflicts || stays_ordered(task, *successor);
+      m_policy_edges.set_carries(task.id, successor->id, stays);
+      bool const is_of_policy = !stays && m_policy_edges.has(task.id, successor->id);
+      (stays || is_of_policy ? successors : freed).push_back(successor);
+      if (m_recorder && !conflicts) m_recorder->release(task.id, successor->id);
+      // Past one that stays for another reason than accesses the edges of accesses are looked for
+      // as well: with a record as it is no link of a path in the dependency graph, and past an edge
+      // of a policy, which hands on no failure.
+      if (!stays || (m_recorder && !conflicts)) from.push_back(successor);
     });
   }
-  // With a record also past successors that stay for another reason than accesses, e.g. a rule:
-  // they are no link of a path in the dependency graph.
-  std::vector<Task*> from = freed;
-  if (m_recorder)
-    for (Task* successor : successors)
-      if (!conflict(task, *successor)) from.push_back(successor);
   if (from.empty()) return;
 
   std::unordered_set<Task*> direct(successors.begin(), successors.end());
@@ -275,7 +505,8 @@ void Demotions::let_go(Task& task, std::vector<Task*>& ready) {
   std::sort(successors.begin(), successors.end(),
             [](Task const* a, Task const* b) { return a->id < b->id; });
   {
-    std::lock_guard const lock(task.lock);
+    std::unique_lock<SpinLock> lock(task.lock, std::defer_lock);
+    if (!is_locked) lock.lock();
     for (std::uint32_t k = known; k < task.successor_count; ++k)
       successors.push_back(task.successor(k));
     task.clear_successors();

@@ -5,11 +5,13 @@
 #include <Trellis_Tag.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Region.hpp>
+#include <access/Trellis_AnyState.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 
 #include <deque>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 namespace trellis::Impl {
@@ -17,43 +19,102 @@ namespace trellis::Impl {
 struct AccessRequest;
 class Engine;
 class Exclusion;
+class FailureLog;
+class PolicyEdges;
 class Recorder;
+struct Seat;
 class SubmissionLock;
+class TaskSlab;
 
-/// Running tasks that give up some of what they declared; see Trellis_Demotion.cpp for why that is
-/// right.
+/// Tasks that give up some of what they declared, while they run or before, by themselves or from
+/// outside; see Trellis_Demotion.cpp for why that is right.
 class Demotions {
  public:
-  Demotions(Engine& engine, SubmissionLock& submission, Region& root, Exclusion& exclusion,
+  Demotions(Engine& engine, SubmissionLock& submission, Region& root, TaskSlab& slab,
+            FailureLog const& failures, Exclusion& exclusion, PolicyEdges& policy_edges,
             std::deque<TagRule> const& rules, Recorder* recorder, bool serial)
       : m_engine(engine),
         m_submission(submission),
         m_root(root),
+        m_slab(slab),
+        m_failures(failures),
         m_exclusion(exclusion),
+        m_policy_edges(policy_edges),
         m_rules(rules),
         m_recorder(recorder),
         m_serial(serial) {}
   Demotions(Demotions const&) = delete;
   Demotions& operator=(Demotions const&) = delete;
 
+  // By the body of the task, or by what refines it.
   void demote(TaskHandle const& self, std::span<AccessRequest const> to);
   void release(TaskHandle const& self, std::span<AccessRequest const> what);
+  /// From here on the task has only what its unfinished parts need.
+  void shrink_to_parts(TaskHandle const& self);
+
+  // By anybody. False, and nothing has changed, when it is too late.
+  bool demote_other(TaskHandle const& task, std::span<AccessRequest const> to);
+  bool release_other(TaskHandle const& task, std::span<AccessRequest const> what);
+
+  // Of a region whose owner has shrunk to its parts.
+  /// Under the lock of the region; the part has not been published.
+  static void count_part(Region& region, Task const& part);
+  /// The part is complete, and not yet counted out.
+  void part_over(Region& region, TaskId part, Seat& seat);
 
  private:
-  struct Demotion;
-  void demote_to(TaskHandle const& self, FunctionRef<void(Task&, Demotion&)> plan);
+  enum class By { itself, others };
+  /// What a task will have afterwards.
+  struct Demotion {
+    struct Kept {
+      TaskAccess access;  ///< with the old state, if any
+      StatePtr state;
+      bool is_new = false;  ///< it is not what the task has declared
+      [[nodiscard]] Manner manner() const { return {access.mode, state.get()}; }
+    };
+    std::vector<Kept> accesses;
+    std::vector<AreaEntry*> given_up;  ///< where it had something that it gives up or changes
+
+    void give_up(Kept& mine) {
+      given_up.push_back(mine.access.entry);
+      mine.access.mode = Mode::none;
+      mine.state = nullptr;
+      mine.is_new = true;
+    }
+  };
+
+  bool demote_to(TaskHandle const& asked, By by, FunctionRef<void(Task&, Demotion&)> plan);
+  [[nodiscard]] bool demote_held(TaskHandle const& handle, By by, bool is_pending, Task* guard,
+                                 FunctionRef<void(Task&, Demotion&)> plan,
+                                 std::vector<Task*>& ready, std::vector<Task*>& granted);
+  void plan_demotion(Task& task, Demotion& demotion, std::span<AccessRequest const> to);
+  void plan_release(Task& task, Demotion& demotion, std::span<AccessRequest const> what);
+  void plan_shrinking(Task& task, Demotion& demotion);
+  void keep_needs(Region& region, Demotion& demotion);
+  void hand_out(std::vector<Task*> const& ready, std::vector<Task*> const& granted);
 
   // The locks of the task's region and of its parts are held.
-  void apply(Task& task, Demotion& demotion, std::vector<Task*>& ready,
+  void require_not_needed(Task& task, Demotion const& demotion) const;
+  void apply(Task& task, Demotion& demotion, bool is_locked, std::vector<Task*>& ready,
              std::vector<Task*>& granted);
+  [[nodiscard]] bool apply_pending(Task& task, Demotion& demotion, std::vector<Task*>& ready,
+                                   std::vector<Task*>& granted);
+  std::unordered_set<AreaEntry*> take_out(Task& task, Demotion const& demotion);
+  static void set_accesses(Task& task, Demotion& demotion);
+  void put_in(Task& task, Demotion const& demotion, std::unordered_set<AreaEntry*> const& taken_out,
+              bool is_locked);
   [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
-  void let_go(Task& task, std::vector<Task*>& ready);
+  void let_go(Task& task, std::unordered_set<AreaEntry*> const& touched, bool is_locked,
+              std::vector<Task*>& ready);
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
 
   Engine& m_engine;
   SubmissionLock& m_submission;
   Region& m_root;  ///< the graph's
+  TaskSlab& m_slab;
+  FailureLog const& m_failures;
   Exclusion& m_exclusion;
+  PolicyEdges& m_policy_edges;
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;  ///< null: does not record
   bool const m_serial;

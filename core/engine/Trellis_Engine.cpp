@@ -2,6 +2,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,14 +21,18 @@ Engine::Engine(TaskGraphOptions const& options)
       m_room_check(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64)),
       m_events(m_options),
       m_numbers_runs(m_events.is_watched() || m_serial),
-      m_submission(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_device_tasks, m_main,
-                   m_workers, m_serial_mutex, m_serial),
-      m_exclusion(m_submission.rules(), m_events.recorder()),
+      m_warnings(*options.warn ? std::make_unique<Warnings>(m_options) : nullptr),
+      m_submission(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_warnings.get(),
+                   m_device_tasks, m_main, m_workers, m_serial_mutex, m_policy_edges,
+                   !m_serial && m_policy->sees_submissions(), m_serial),
+      m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get()),
+      m_policy_edges(*this, m_lock, *m_policy, m_events.recorder(), m_serial),
       m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_device_tasks,
                 m_workers, m_serial_mutex, m_serial),
-      m_demotions(*this, m_lock, m_submission.root(), m_exclusion, m_submission.rules(),
-                  m_events.recorder(), m_serial),
+      m_demotions(*this, m_lock, m_submission.root(), m_slab, m_failures, m_exclusion,
+                  m_policy_edges, m_submission.rules(), m_events.recorder(), m_serial),
       m_parts(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_serial),
+      m_cancellation(*this, m_lock),
       m_destructors(*this, m_lock, m_slab, m_workers, m_serial),
       m_device_tasks(*this, m_options, m_exclusion, m_failures, m_events.recorder(), m_destructors,
                      m_workers),
@@ -67,12 +72,14 @@ void Engine::close() noexcept {
                   << " ends with an error that nobody asked for: " << failure->origin_text
                   << " failed: " << failure->what << std::endl;
     drop_objects(true);
+    if (m_warnings != nullptr) m_warnings->let_go();
   } while (!all_done());
   // Threads that use a future, or drop a plan, may still be in here.
   m_control->engine.store(nullptr, std::memory_order_seq_cst);
   while (m_control->users.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
   m_destructors.drain();
   m_plans.dismantle_all();
+  if (m_warnings != nullptr) m_warnings->end();
   m_workers.stop();
 }
 
@@ -114,7 +121,12 @@ void Engine::make_ready(Task& task, Seat* seat) {
   task.state.store(TaskState::ready, std::memory_order_relaxed);
   m_events.changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
-  if (task.exclusive && !cancelled && !m_serial && !m_exclusion.acquire(task)) return;
+  if (task.exclusive && !cancelled && !m_serial) {
+    std::vector<Task*> others;
+    bool const may_run = m_exclusion.acquire(task, others);
+    for (Task* other : others) push(*other, seat);
+    if (!may_run) return;
+  }
   if (!m_device_tasks.launches_here(task)) return push(task, seat);
   m_device_tasks.launch(task, seat != nullptr ? *seat : Workers::no_seat());
   m_workers.ready_added();  // somebody has to ask the device how far it is
@@ -203,6 +215,7 @@ void Engine::stay_behind(Seat& seat) {
 }
 
 inline Task* Engine::run_one(Task& task, Seat& seat) {
+  m_cancellation.reach(task);
   if (replays_plan(task)) return m_plans.run_plan(task, seat);
   // It may take long. Not above a task that waits: what is destroyed may wait for that one.
   if (!task.keeps_body && !seat.kept.empty() && Frame::top == nullptr) {
@@ -241,10 +254,11 @@ inline Task* Engine::run_one(Task& task, Seat& seat) {
         inherit(task, current_failure(task));
       }
     }
+    if (m_cancellation.reach(task)) state = TaskState::cancelled;
   } else {
-    // What refined it, or launched it on a thread that has no seat, threw.
-    if ((refined || task.runs_on_device()) && task.failure->origin == task.id)
-      state = TaskState::failed;
+    // What refined it, or launched it on a thread that has no seat, or the policy that has been
+    // told of it, threw.
+    if (task.failure->origin == task.id && !task.failure->is_asked) state = TaskState::failed;
     if (refined) m_parts.start_parts(task, seat);
   }
   return task.is_split ? m_parts.body_over(task, seat, state)
@@ -278,6 +292,10 @@ FailurePtr Engine::current_failure(Task const& task, std::string const& remark) 
     failure->what = "an exception that is no std::exception";
   }
   failure->what += remark;
+  if (m_cancellation.is_asked(task)) {  // its way to stop
+    failure->is_asked = true;
+    failure->what = "the program asked for it, and its body threw: " + failure->what;
+  }
   failure->origin_text = text_of(task, m_lock);
   return failure;
 }
@@ -295,18 +313,22 @@ inline void Engine::give_back(Task& task, Seat& seat) {
 /// Completes a part, and the task that it is a part of, if nothing else of that is left.
 Task* Engine::complete_part(Task& task, Seat& seat, TaskState state, int row) {
   Region* region = task.region;
+  TaskId id = task.id;
   if (task.failure != nullptr) inherit(*region->owner, task.failure);
   Task* next = complete_one(task, seat, state, row);
+  if (region->shrinks) m_demotions.part_over(*region, id, seat);
   while (region != nullptr && region->open.part_over(Parts::runs_body(Frame::top, *region))) {
     Task& whole = *region->owner;
     TaskState const body = region->owner_state;
     int const owner_row = region->owner_row;
     region = whole.region_kind == RegionKind::parts ? static_cast<Region*>(whole.region) : nullptr;
     Holding const holding(seat, next);
+    id = whole.id;
     if (region != nullptr && whole.failure != nullptr) inherit(*region->owner, whole.failure);
-    state = body == TaskState::done && whole.failure != nullptr ? TaskState::failed : body;
+    state = body == TaskState::done ? state_of_whole(whole) : body;
     Task* const another = whole.is_recorded() ? m_plans.complete_run(whole, seat, state, owner_row)
                                               : complete_one(whole, seat, state, owner_row);
+    if (region != nullptr && region->shrinks) m_demotions.part_over(*region, id, seat);
     if (another == nullptr) continue;
     if (next == nullptr)
       next = another;
@@ -328,6 +350,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
       of_part->origin_text = failure->origin_text;
       of_part->what = failure->what;
       of_part->cause = failure->cause;
+      of_part->is_asked = failure->is_asked;
       of_part->of_part = failure;
       own = std::move(of_part);
     }
@@ -343,13 +366,25 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   run_over(task, seat, state, row);
 
   task.lock.lock();
+  give_up_exclusive(task, seat);
+  std::vector<TaskId> stopped;
+  if (failure != nullptr) stopped = m_policy_edges.stops_failure(task.id);
   task.live_id.store(0, std::memory_order_release);
   bool const has_waiter = task.has_waiter;
   task.lock.unlock();
+  m_cancellation.forget(task.id);
 
   std::vector<Task*>& ready = seat.ready;
   std::size_t const granted = ready.size();  // these have been made ready before
-  task.for_each_successor([&](Task* successor) { trigger(*successor, failure, ready); });
+  if (failure == nullptr) {
+    task.for_each_successor([&](Task* successor) { trigger(*successor, nullptr, ready); });
+  } else {
+    task.for_each_successor([&](Task* successor) {
+      bool const stops = !stopped.empty() &&
+                         std::find(stopped.begin(), stopped.end(), successor->id) != stopped.end();
+      trigger(*successor, stops ? FailurePtr() : failure, ready);
+    });
+  }
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, seat);
   if (task.has_extras && task.extras->has_objects()) m_destructors.destroy_extras(task, seat, next);
@@ -376,15 +411,18 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
 /// already and just got their exclusive areas.
 Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
   std::size_t kept = granted;
+  std::vector<Task*> others;
   for (std::size_t k = granted; k < ready.size(); ++k) {
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_events.changed(task, TaskState::ready);
-    if (task.exclusive && task.failure == nullptr && !m_serial && !m_exclusion.acquire(task))
+    if (task.exclusive && task.failure == nullptr && !m_serial &&
+        !m_exclusion.acquire(task, others))
       continue;
     ready[kept++] = &task;
   }
   ready.resize(kept);
+  for (Task* other : others) push(*other, &seat);
   std::vector<Task*> to_launch;
   std::erase_if(ready, [&](Task* task) {
     if (task->main_thread && !m_serial)

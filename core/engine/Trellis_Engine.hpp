@@ -10,12 +10,14 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <device/Trellis_DeviceTasks.hpp>
 #include <device/Trellis_PlanGraphs.hpp>
+#include <engine/Trellis_Cancellation.hpp>
 #include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_Parts.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <engine/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
+#include <exclusion/Trellis_PolicyEdges.hpp>
 #include <plan/Trellis_Passes.hpp>
 #include <plan/Trellis_Plans.hpp>
 #include <task/Trellis_Failure.hpp>
@@ -42,12 +44,13 @@
 namespace trellis::Impl {
 
 struct Frame;
+class Warnings;
 
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of a device), and
 /// completes them. What is here is the wiring, and a task's way from ready to done. Everything else
 /// is in classes of its own, which use the verbs below and those of each other: Submission, Parts,
-/// Demotions, Waiting, Destructors, DeviceTasks, Plans, Passes, PlanGraphs and Events.
+/// Demotions, Cancellation, Waiting, Destructors, DeviceTasks, Plans, Passes, PlanGraphs, Events.
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
 /// regions of parts (the inner one first), graph, task, exclusion, then any one of: failure log,
@@ -107,11 +110,15 @@ class Engine final : private TaskSource {
   [[nodiscard]] Waiting& waiting() { return m_waiting; }
   [[nodiscard]] Demotions& demotions() { return m_demotions; }
   [[nodiscard]] Parts& parts() { return m_parts; }
+  [[nodiscard]] Cancellation& cancellation() { return m_cancellation; }
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Passes& passes() { return m_passes; }
   [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
   [[nodiscard]] Destructors& destructors() { return m_destructors; }
+  [[nodiscard]] PolicyEdges& policy_edges() { return m_policy_edges; }
   [[nodiscard]] Events& events() { return m_events; }
+  /// Null: nobody asks for warnings.
+  [[nodiscard]] Warnings* warnings() { return m_warnings.get(); }
 
   // --- Verbs: what these use, beside is_done.
   /// Runs of recorded tasks have ids of their own: somebody looks at them.
@@ -139,6 +146,16 @@ class Engine final : private TaskSource {
     m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
     m_workers.ready_added();
   }
+  /// A part waits for a task that is not of its region. What it is a part of keeps exclusive areas
+  /// meanwhile, and nobody whom that needs must wait behind those that wait for these areas.
+  void hinder_owners(Task const& part, std::vector<Task*>& granted) {
+    for (Task* task = owner_of(part); task != nullptr && !m_serial; task = whole_of(*task))
+      if (task->exclusive) m_exclusion.hinder(*task, granted);
+  }
+  /// The policy may now give out what it has kept.
+  void look_again() {
+    if (!m_policy->empty()) m_workers.ready_added();
+  }
   void run(Task* task, Seat& seat, Condition stop) override;
   Task* run_quietly(Task& task, Seat& seat);
   /// The one completion. Each kind of region tells who has to know of a failure, then `run_over`,
@@ -155,14 +172,18 @@ class Engine final : private TaskSource {
     }
     return nullptr;
   }
-  /// What every run ends with before its successors go on. `seat.ready` then has the tasks that
-  /// have waited for its exclusive areas.
+  /// What every run ends with before its successors go on.
   void run_over(Task& task, Seat& seat, TaskState state, int row) {
     seat.ready.clear();
     task.state.store(state, std::memory_order_relaxed);
     m_events.changed(task, state, row);
-    if (task.exclusive) m_exclusion.release(task, seat.ready);
     if (task.is_split.load(std::memory_order_acquire)) m_parts.close_region(task, seat);
+  }
+  /// Then `seat.ready` has the tasks that have waited for its exclusive areas. Of a task that
+  /// others may demote under its lock, in which it stops being live: what it has until then, a
+  /// demotion from outside may change, and must not give it what nobody would release.
+  void give_up_exclusive(Task& task, Seat& seat) {
+    if (task.exclusive) m_exclusion.release(task, seat.ready);
   }
   /// In a handler: of what the task has thrown.
   FailurePtr current_failure(Task const& task, std::string const& remark = {});
@@ -194,16 +215,19 @@ class Engine final : private TaskSource {
   FailureLog m_failures;
   Events m_events;
   bool const m_numbers_runs;  ///< see numbers_runs
+  std::unique_ptr<Warnings> const m_warnings;
 
   alignas(64) mutable SubmissionLock m_lock;  ///< of the graph
   Submission m_submission;
   Exclusion m_exclusion;
+  PolicyEdges m_policy_edges;
 
   MainQueue m_main;
 
   Waiting m_waiting;
   Demotions m_demotions;
   Parts m_parts;
+  Cancellation m_cancellation;
 
   Destructors m_destructors;
 

@@ -135,8 +135,15 @@ Error Parts::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
 /// the mutex of the waiters.
 void Parts::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
+  // Who is a part of the same task, and live, is not behind it. (A handle may be stale: then its
+  // task is done, and says whatever.)
+  Region const* parts = nullptr;
+  {
+    PartsHold const lock(owner, m_submission, PartsHold::nested);
+    parts = owner.inner.get();
+  }
   for (TaskHandle const& before : spec.after) {
-    if (m_engine.is_done(before) ||
+    if (m_engine.is_done(before) || (parts != nullptr && before.task->region == parts) ||
         !m_engine.waiting().waiters().holds_up({&owner, spec.parent.id}, before.id))
       continue;
     throw Error(Error::Kind::deadlock, "Trellis: " + name_of(spec.label) + " is to be a part of " +
@@ -153,6 +160,36 @@ void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
   if (!what.area.empty()) region.local.push_back(what.area);
 }
 
+/// The task is a part like any other: the owner is complete when it is, nobody waits meanwhile, and
+/// what it fails with is the owner's failure. It declares no accesses, as the body does not declare
+/// what it touches among its parts, but comes after all of them.
+///
+/// INVARIANT (one body at a time). The last act of a body is to submit the rest of it, and that is
+/// the last act of each rest, too: neither touches the functor from then on. A rest is published
+/// after that, so its thread happens after what those before it have left in the functor. It need
+/// not come after the one that submits it.
+///
+/// FAIRNESS. A body may run again and again until something happens that another task does. So a
+/// rest without anything to wait for goes to the end of the queue that all share, like a task that
+/// somebody submits from outside, and not to the top of the thread's own, where it would be first
+/// for ever.
+TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
+  std::vector<TaskHandle> before(spec.after.begin(), spec.after.end());
+  TaskId const running = Frame::of(m_engine)->task.id;
+  {
+    PartsHold const lock(*self.task, m_submission);
+    Task& owner = require_live(self, "is to go on");
+    spec.main_thread = owner.main_thread;
+    spec.priority = owner.priority;
+    if (owner.inner != nullptr)
+      for (LiveAccess const part : owner.inner->parts)
+        if (part.id != running) before.push_back(m_engine.handle_of(part.task, part.id));
+  }
+  spec.after = before;
+  spec.parent = self;
+  return m_engine.submission().submit(std::move(spec), nullptr);
+}
+
 /// The body has ended. Returns the task to run next, if any.
 Task* Parts::body_over(Task& owner, Seat& seat, TaskState state) {
   Region& region = *owner.inner;
@@ -160,7 +197,7 @@ Task* Parts::body_over(Task& owner, Seat& seat, TaskState state) {
   region.owner_row = seat.number;
   if (m_recorder && state != TaskState::cancelled) m_recorder->returned(owner);
   if (!region.open.body_over()) return nullptr;
-  if (state == TaskState::done && owner.failure != nullptr) state = TaskState::failed;
+  if (state == TaskState::done) state = state_of_whole(owner);
   return m_engine.complete(owner, seat, state, seat.number);
 }
 

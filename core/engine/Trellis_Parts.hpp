@@ -4,6 +4,7 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_Tag.hpp>
+#include <engine/Trellis_Demotion.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
@@ -48,6 +49,9 @@ class Parts {
   /// Replaces the body of a pending task by parts that `split` submits at once. False when it is
   /// not pending.
   bool refine(TaskHandle const& handle, FunctionRef<void(TaskHandle const&)> split);
+  /// What is left of the body of a task when it returns, as a part that comes after all its parts
+  /// so far.
+  TaskHandle submit_rest(TaskHandle const& self, TaskSpec&& spec);
 
   // A part is submitted.
   /// The task cannot become complete meanwhile if the calling thread runs its body.
@@ -62,6 +66,7 @@ class Parts {
     region.open.add(runs_body(frame, region));
     if (region.parts.size() == region.parts.capacity()) make_room_for_part(region);
     region.parts.push_back({&part, part.id});
+    if (region.shrinks) Demotions::count_part(region, part);
   }
   /// What a part asks for that its owner does not have.
   struct NotWithin {

@@ -5,6 +5,7 @@
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -55,19 +56,30 @@ TaskHandle Submission::submit(TaskSpec&& spec) {
   return submit(std::move(spec), Frame::of(m_engine));
 }
 
+/// What the call says is looked at before it counts: the task's own body may submit others.
+TaskHandle Submission::submit_judged(TaskSpec&& spec, Frame* frame) {
+  PlanRecording const* const recording = PlanRecording::of(m_engine);
+  bool const is_recorded = recording != nullptr && recording->pass == nullptr;
+  // Tasks may be ordered by the body that submits them, and by rules.
+  bool const ordered_otherwise = Frame::top != nullptr || !m_rules.empty();
+  Warnings::Call const call(*m_warnings, spec, is_recorded ? recording->plan.get() : nullptr,
+                            ordered_otherwise);
+  return submit_unjudged(std::move(spec), frame);
+}
+
 TaskHandle Submission::submit_other(TaskSpec&& spec, Frame* frame) {
   if (spec.instance != nullptr)
     spec.stream = m_device_tasks.streams().stream_for(*spec.space->device(), spec.instance);
   if (!spec.after.empty()) return submit_after(std::move(spec), frame);
-  return spec.parent.task != nullptr ? submit_part(spec, frame)
-                                     : submit_task(std::move(spec), frame);
+  if (spec.parent.task == nullptr) return submit_task(std::move(spec), frame);
+  return m_tells_policy ? submit_part_locked(std::move(spec), frame) : submit_part(spec, frame);
 }
 
 TaskHandle Submission::submit_after(TaskSpec&& spec, Frame* frame) {
   std::vector<TaskHandle> settled;
   for (TaskHandle const& before : spec.after) settled.push_back(m_engine.passes().settle(before));
   spec.after = settled;
-  return spec.parent.task != nullptr ? submit_part_after(std::move(spec), frame)
+  return spec.parent.task != nullptr ? submit_part_locked(std::move(spec), frame)
                                      : submit_task(std::move(spec), frame);
 }
 
@@ -89,11 +101,18 @@ TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
   Task* task = nullptr;
   TaskId id = 0;
   std::int32_t rest = 0;
+  PolicyEdges::Told told;
   std::optional<Quiet> until_published(std::in_place);
   {
     std::vector<TaskHandle> resolved;
     std::unique_lock lock(m_submission);
     if (frame == nullptr) make_room(lock);
+    std::unique_lock waiters_lock(m_engine.waiting().waiters().mutex(), std::defer_lock);
+    if (m_tells_policy) {  // tasks may be run to make room, so only now
+      lock.unlock();
+      waiters_lock.lock();
+      lock.lock();
+    }
     if (!spec.after.empty()) m_engine.plans().resolve_after(spec, resolved);
     if (spec.replays != nullptr) Plans::order_behind_replays(spec, resolved);
     Admitted const admitted = admit(spec, m_root, frame);
@@ -103,8 +122,17 @@ TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
     if (spec.replays != nullptr)
       for_each_plan(*spec.replays,
                     [&](PlanState& plan) { plan.last = m_engine.handle_of(task, id); });
+    lock.unlock();
+    if (m_tells_policy) told = m_policy_edges.tell(*task);
   }
-  publish_new(*task, rest, frame);
+  if (m_tells_policy) {
+    publish(*task, rest, frame);
+    m_policy_edges.let_go(told);
+    // The policy may have put something of the main thread's before what that thread waits for.
+    if (!m_main.empty()) m_engine.waiting().main_looks_again();
+  } else {
+    publish_new(*task, rest, frame);
+  }
   until_published.reset();
   if (frame == nullptr && id % (KeptTasks::most / 2) == 0)
     m_engine.destructors().destroy_kept_of_workers();
@@ -135,8 +163,9 @@ TaskHandle Submission::submit_part(TaskSpec& spec, Frame* frame) {
   return m_engine.handle_of(admitted.task, id);
 }
 
-/// Until the part's edges are there nobody may start to wait for what they would make hopeless.
-TaskHandle Submission::submit_part_after(TaskSpec&& spec, Frame* frame) {
+/// A part that names tasks to come after, or that the policy is told of. Until its edges are there
+/// nobody may start to wait for what they would make hopeless.
+TaskHandle Submission::submit_part_locked(TaskSpec&& spec, Frame* frame) {
   if (m_submission.is_held_here()) Submitting::refuse();  // it may hold the other one as well
   std::unique_lock waiters_lock(m_engine.waiting().waiters().mutex());
   std::vector<TaskHandle> resolved;
@@ -148,8 +177,18 @@ TaskHandle Submission::submit_part_after(TaskSpec&& spec, Frame* frame) {
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
   TaskId const id = admitted.task->id;
+  PolicyEdges::Told told;
+  if (m_tells_policy) told = m_policy_edges.tell(*admitted.task);
+  if (!spec.after.empty()) m_engine.hinder_owners(*admitted.task, told.granted);
   waiters_lock.unlock();
-  publish_new(*admitted.task, admitted.rest, frame);
+  Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
+  for (Task* task : std::exchange(told.granted, {})) m_engine.push(*task, seat);
+  if (m_tells_policy) {
+    publish(*admitted.task, admitted.rest, frame);
+    m_policy_edges.let_go(told);
+  } else {
+    publish_new(*admitted.task, admitted.rest, frame);
+  }
   // What the part comes after now holds up its owner, and whoever waits for that on the main thread
   // may have to run something for it. (Other new tasks hold up nobody.) The edges are there before
   // the epoch moves.

@@ -27,26 +27,32 @@ class Engine;
 class FailureLog;
 struct Frame;
 class MainQueue;
+class PolicyEdges;
 class Recorder;
 struct Seat;
 class TaskSlab;
+class Warnings;
 
 /// A task's way from a call of `parallel_for` to a node with its edges: its cell, its id, its
 /// entries in the table of its region, and its place in the order of submission.
 class Submission {
  public:
   Submission(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
-             Recorder* recorder, DeviceTasks& device_tasks, MainQueue& main, Workers& workers,
-             std::mutex& serial_mutex, bool serial)
+             Recorder* recorder, Warnings* warnings, DeviceTasks& device_tasks, MainQueue& main,
+             Workers& workers, std::mutex& serial_mutex, PolicyEdges& policy_edges,
+             bool tells_policy, bool serial)
       : m_engine(engine),
         m_submission(submission),
         m_slab(slab),
         m_failures(failures),
         m_recorder(recorder),
+        m_warnings(warnings),
         m_device_tasks(device_tasks),
         m_main(main),
         m_workers(workers),
         m_serial_mutex(serial_mutex),
+        m_policy_edges(policy_edges),
+        m_tells_policy(tells_policy),
         m_serial(serial),
         m_numbers(recorder != nullptr || serial),
         m_root(slab, failures, recorder != nullptr) {
@@ -59,7 +65,12 @@ class Submission {
   TaskHandle submit(TaskSpec&& spec);
   /// `frame`: the calling thread's.
   TaskHandle submit(TaskSpec&& spec, Frame* frame) {
-    bool const is_plain = spec.after.empty() && spec.instance == nullptr;
+    if (m_warnings != nullptr) [[unlikely]]
+      return submit_judged(std::move(spec), frame);
+    return submit_unjudged(std::move(spec), frame);
+  }
+  TaskHandle submit_unjudged(TaskSpec&& spec, Frame* frame) {
+    bool const is_plain = spec.after.empty() && spec.instance == nullptr && !m_tells_policy;
     return is_plain && spec.parent.task != nullptr ? submit_part(spec, frame)
                                                    : submit_other(std::move(spec), frame);
   }
@@ -115,11 +126,12 @@ class Submission {
 
  private:
   // In those from record_edge on the lock of the region is held.
+  TaskHandle submit_judged(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_after(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_task(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_other(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_part(TaskSpec& spec, Frame* frame);
-  TaskHandle submit_part_after(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_part_locked(TaskSpec&& spec, Frame* frame);
   Admitted admit_part(TaskSpec& spec, Frame const* frame);
   void publish_new(Task& task, std::int32_t rest, Frame* frame);
   void connect_accesses(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
@@ -135,10 +147,13 @@ class Submission {
   TaskSlab& m_slab;
   FailureLog& m_failures;
   Recorder* const m_recorder;  ///< null: does not record
+  Warnings* const m_warnings;  ///< null: nobody asks for warnings
   DeviceTasks& m_device_tasks;
   MainQueue& m_main;
   Workers& m_workers;
   std::mutex& m_serial_mutex;
+  PolicyEdges& m_policy_edges;
+  bool const m_tells_policy;  ///< of each task that is submitted
   bool const m_serial;
   std::deque<TagRule> m_rules;  ///< does not change once there are tasks
 

@@ -5,6 +5,7 @@
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
 
@@ -276,8 +277,9 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
   }
 }
 
-void Waiting::wait_for_parts(TaskHandle const& self, Frame* frame) {
-  if (frame == nullptr || &frame->task != self.task || frame->task.id != self.id)
+/// `running`: the task, or the rest of its body, which is a part itself and waits for the others.
+void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
+  if (frame == nullptr || &frame->task != running.task || frame->task.id != running.id)
     throw Error(Error::Kind::bad_input,
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its parts, but not from within its own body");
@@ -286,7 +288,10 @@ void Waiting::wait_for_parts(TaskHandle const& self, Frame* frame) {
   if (!task.is_split.load(std::memory_order_acquire)) return;
   Region* const region = task.inner.get();  // lives as long as the task
   let_go_what_is_held(frame->seat);
-  auto const all_done = [&] { return region->open.is_only_body(); };
+  bool const is_rest = running.id != self.id;
+  auto const all_done = [&] {
+    return is_rest ? region->open.is_one_part() : region->open.is_only_body();
+  };
   LiveAccess const whole{&task, task.id};
   auto const is_part = [&](Task const& each) { return is_within(each, whole); };
   if (!run_needed(*frame, is_part, all_done)) run_needed_for_long(*frame, is_part, all_done);
@@ -295,7 +300,8 @@ void Waiting::wait_for_parts(TaskHandle const& self, Frame* frame) {
     {
       PartsHold const lock(task, m_submission);
       for (LiveAccess const other : region->parts)
-        if (other.task->live_id.load(std::memory_order_acquire) == other.id) {
+        if (other.id != running.id &&
+            other.task->live_id.load(std::memory_order_acquire) == other.id) {
           part.task = other.task;
           part.id = other.id;
           break;
@@ -310,7 +316,9 @@ void Waiting::wait_for_parts(TaskHandle const& self, Frame* frame) {
     failure = task.failure;
   }
   if (failure != nullptr)
-    throw PartFailed(Error::Kind::task_failed, failure->origin_text + " failed: " + failure->what,
+    throw PartFailed(failure->is_asked ? Error::Kind::cancelled : Error::Kind::task_failed,
+                     failure->origin_text + (failure->is_asked ? " was cancelled: " : " failed: ") +
+                         failure->what,
                      failure->cause);
 }
 
@@ -344,16 +352,31 @@ bool Waiting::leads_to(Task& task, TaskHandle const& awaited) {
   return m_waiters.holds_up({&task, task.id}, awaited.id);
 }
 
+namespace {
+
+/// Whoever knows that a task is complete may look at what it has left.
+void note_look(Engine& engine) {
+  if (Warnings* const warnings = engine.warnings()) warnings->host_looks();
+}
+
+}  // namespace
+
 bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
-  return !graph || graph->is_done(graph->passes().settle(*this));
+  if (!graph) return true;
+  if (!graph->is_done(graph->passes().settle(*this))) return false;
+  note_look(*graph.operator->());
+  return true;
 }
 
 void TaskHandle::wait() const {
-  if (Frame* const frame = Frame::of(*this))
+  if (Frame* const frame = Frame::of(*this)) {
     frame->engine.waiting().wait_for(*this, frame);
-  else if (EnginePin const graph = pin())
+    note_look(frame->engine);
+  } else if (EnginePin const graph = pin()) {
     graph->waiting().wait_for(*this, nullptr);
+    note_look(*graph.operator->());
+  }
 }
 
 void TaskHandle::wait_and_rethrow() const {

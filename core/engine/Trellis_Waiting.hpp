@@ -54,7 +54,7 @@ class Waiting {
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
   void wait_outside(Until const& until);
-  void wait_for_parts(TaskHandle const& self, Frame* frame);
+  void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
 
   /// Those that wait inside of tasks.
   [[nodiscard]] Waiters& waiters() { return m_waiters; }

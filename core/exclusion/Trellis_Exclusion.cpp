@@ -149,7 +149,7 @@ void Exclusion::clear_record() {
 
 // --- who holds and waits, and for what -----------------------------------------------------------
 
-Exclusion::Claimant& Exclusion::arrive(Task& task, Claimants& list) {
+Exclusion::Claimant& Exclusion::arrive(Task& task, std::int64_t rank, Claimants& list) {
   if (m_spare.empty()) {
     m_spare.emplace_back();
     m_spare.front().self = m_spare.begin();
@@ -157,12 +157,14 @@ Exclusion::Claimant& Exclusion::arrive(Task& task, Claimants& list) {
   Claimant& claimant = m_spare.front();
   list.splice(list.end(), m_spare, claimant.self);
   claimant.task = &task;
-  claimant.number = m_arrivals++;
+  claimant.turn = {-rank, m_arrivals++};
+  claimant.queue = nullptr;
   claim(claimant);
   return claimant;
 }
 
 void Exclusion::leave(Claimant& holder) {
+  std::erase(m_hindered, holder.task);
   give_up(holder);
   m_spare.splice(m_spare.begin(), m_holding, holder.self);
 }
@@ -179,6 +181,13 @@ Exclusion::Claimant* Exclusion::holder(Task const& task) {
   auto const found = std::find_if(m_holding.begin(), m_holding.end(),
                                   [&](Claimant const& holder) { return holder.task == &task; });
   return found != m_holding.end() ? &*found : nullptr;
+}
+
+/// The same among those that wait. Costs more the more there are: only demotions from outside ask.
+Exclusion::Claimant* Exclusion::waiter(Task const& task) {
+  auto const found = std::find_if(m_waiting.begin(), m_waiting.end(),
+                                  [&](Claimant const& waiter) { return waiter.task == &task; });
+  return found != m_waiting.end() ? &*found : nullptr;
 }
 
 Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Region const* region) {
@@ -235,9 +244,14 @@ void Exclusion::claim(Claimant& claimant) {
 void Exclusion::give_up(Claimant& holder) {
   for (Claimed* area : holder.areas) area->holder = nullptr;
   may_open_around(holder);
-  for (Claimed* area : holder.areas)
+  disclaim(holder);
+}
+
+/// An area with a queue has claimants, so what `grant` is to look at stays.
+void Exclusion::disclaim(Claimant& claimant) {
+  for (Claimed* area : claimant.areas)
     if (--area->claimants == 0) forget(*area);
-  holder.areas.clear();
+  claimant.areas.clear();
 }
 
 void Exclusion::hold(Claimant& claimant) {
@@ -245,6 +259,7 @@ void Exclusion::hold(Claimant& claimant) {
 }
 
 void Exclusion::admit(Claimant& waiter) {
+  m_turns.erase(&waiter);
   m_holding.splice(m_holding.end(), m_waiting, waiter.self);
   hold(waiter);
   if (m_recorder != nullptr) record_order(*waiter.task);
@@ -254,10 +269,11 @@ void Exclusion::admit(Claimant& waiter) {
 
 /// Does it, if the two conflict?
 bool Exclusion::front_keeps_back(Claimant const& other) const {
-  if (m_waiting.empty() || &m_waiting.front() == &other) return false;
-  return std::none_of(m_sleeping.begin(), m_sleeping.end(), [&](Task const* sleeper) {
-    return conflict(*sleeper, *m_waiting.front().task);
-  });
+  Claimant const* const first = front();
+  if (first == nullptr || first->turn >= other.turn) return false;
+  auto const in_its_way = [&](Task const* sleeper) { return conflict(*sleeper, *first->task); };
+  return std::none_of(m_sleeping.begin(), m_sleeping.end(), in_its_way) &&
+         std::none_of(m_hindered.begin(), m_hindered.end(), in_its_way);
 }
 
 bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
@@ -265,8 +281,8 @@ bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
     return test(&area) || std::any_of(area.overlapping.begin(), area.overlapping.end(), test);
   };
   if (at_any([](Claimed const* each) { return each->holder != nullptr; })) return true;
-  if (m_waiting.empty()) return false;
-  std::vector<Claimed*> const& of_front = m_waiting.front().areas;
+  if (m_turns.empty()) return false;
+  std::vector<Claimed*> const& of_front = front()->areas;
   return at_any([&](Claimed const* each) {
            return std::find(of_front.begin(), of_front.end(), each) != of_front.end();
          }) &&
@@ -282,37 +298,48 @@ Exclusion::Claimed* Exclusion::obstacle(Claimant const& to) {
     return other.compared && conflict(*other.task, *to.task);
   };
   if (std::any_of(m_holding.begin(), m_holding.end(), excludes)) return &m_compared;
-  bool const kept_back = !m_waiting.empty() && excludes(m_waiting.front()) && front_keeps_back(to);
+  bool const kept_back = !m_turns.empty() && excludes(*front()) && front_keeps_back(to);
   return kept_back ? &m_compared : nullptr;
 }
 
-bool Exclusion::acquire(Task& task) {
+bool Exclusion::acquire(Task& task, std::vector<Task*>& others) {
+  std::int64_t const rank =
+      m_policy != nullptr ? m_policy->exclusive_rank(ReadyTask(&task)) : task.priority;
   std::lock_guard const lock(m_mutex);
-  Claimant& claimant = arrive(task, m_waiting);
-  if (Claimed* const queue = obstacle(claimant)) {
-    enqueue(*queue, claimant);
-    return false;
+  if (!task.exclusive) return true;  // somebody has demoted it since its caller looked
+  Claimant& claimant = arrive(task, rank, m_waiting);
+  Claimed* const queue = obstacle(claimant);
+  if (queue == nullptr) {
+    admit(claimant);
+    return true;
   }
-  admit(claimant);
-  return true;
+  Claimant const* const front_before = front();
+  m_turns.insert(&claimant);
+  enqueue(*queue, claimant);
+  if (front_before != nullptr && front() == &claimant) {
+    may_open_around(*front_before);
+    grant(others);
+  }
+  return false;
 }
 
 namespace {
 
-auto const arrived_later = [](auto const* a, auto const* b) { return a->number > b->number; };
+auto const comes_later = [](auto const* a, auto const* b) { return a->turn > b->turn; };
 auto const begins_later = [](auto const& a, auto const& b) { return a.first > b.first; };
 
 }  // namespace
 
 void Exclusion::enqueue(Claimed& area, Claimant& waiter) {
+  waiter.queue = &area;
   area.queue.push_back(&waiter);
-  std::push_heap(area.queue.begin(), area.queue.end(), arrived_later);
+  std::push_heap(area.queue.begin(), area.queue.end(), comes_later);
 }
 
 void Exclusion::may_open(Claimed& area) {
   if (area.queue.empty() || area.may_open) return;
   area.may_open = true;
-  m_may_open.push_back({area.queue.front()->number, &area});
+  m_may_open.push_back({area.queue.front()->turn, &area});
   std::push_heap(m_may_open.begin(), m_may_open.end(), begins_later);
 }
 
@@ -324,7 +351,7 @@ void Exclusion::may_open_around(Claimant const& claimant) {
   if (claimant.compared) may_open(m_compared);
 }
 
-/// Asks those who may be able to run now, longest waiting first.
+/// Asks those who may be able to run now, by turn.
 void Exclusion::grant(std::vector<Task*>& ready) {
   Claimed compared;  // those to ask; who goes on waiting goes back to m_compared
   while (!m_may_open.empty()) {
@@ -338,7 +365,7 @@ void Exclusion::grant(std::vector<Task*>& ready) {
     }
     if (is_closed(*area, *area->queue.front())) continue;
     Claimant& waiter = *area->queue.front();
-    std::pop_heap(area->queue.begin(), area->queue.end(), arrived_later);
+    std::pop_heap(area->queue.begin(), area->queue.end(), comes_later);
     area->queue.pop_back();
     if (Claimed* const next = obstacle(waiter)) {
       enqueue(*next, waiter);
@@ -352,22 +379,30 @@ void Exclusion::grant(std::vector<Task*>& ready) {
 
 void Exclusion::release(Task& task, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
+  std::erase(m_hindered, &task);
   Claimant* const claimant = holder(task);
   if (claimant == nullptr) return;  // cancelled
   leave(*claimant);
   grant(ready);
 }
 
+/// One that is ready, and may wait here, is asked again with what it still has, in its own turn.
 void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
+  bool const was_exclusive = task.exclusive;
   Claimant* const claimant = holder(task);
+  Claimant* const waiting = claimant == nullptr && was_exclusive ? waiter(task) : nullptr;
   apply();
   task.exclusive = concerns(task);
-  if (m_recorder != nullptr) record_change(task);
+  if (!task.exclusive) std::erase(m_hindered, &task);
+  // One that is ready has held nothing yet.
+  bool const has_held = claimant != nullptr || !was_exclusive;
+  if (m_recorder != nullptr && has_held) record_change(task);
+  if (waiting != nullptr) return change_waiting(*waiting, ready);
   if (claimant == nullptr) {
     // It may only now become exclusive: what it had before kept everybody else away, so nobody is
-    // in its way.
-    if (task.exclusive) hold(arrive(task, m_holding));
+    // in its way. If it was exclusive before, it has been made ready, but has not come here yet.
+    if (task.exclusive && !was_exclusive) hold(arrive(task, 0, m_holding));
     return;
   }
   if (task.exclusive) {
@@ -380,14 +415,70 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>
   grant(ready);
 }
 
+void Exclusion::change_waiting(Claimant& waiter, std::vector<Task*>& ready) {
+  std::vector<Claimant*>& queue = waiter.queue->queue;
+  std::erase(queue, &waiter);
+  std::make_heap(queue.begin(), queue.end(), comes_later);
+  if (front() == &waiter) may_open_around(waiter);
+  m_turns.erase(&waiter);
+  disclaim(waiter);
+  if (!waiter.task->exclusive) {
+    ready.push_back(waiter.task);
+    m_spare.splice(m_spare.begin(), m_waiting, waiter.self);
+    grant(ready);
+    return;
+  }
+  claim(waiter);
+  if (Claimed* const next = obstacle(waiter)) {
+    m_turns.insert(&waiter);
+    enqueue(*next, waiter);
+  } else {
+    admit(waiter);
+    ready.push_back(waiter.task);
+  }
+  grant(ready);
+}
+
+void Exclusion::forget_groups(std::span<Task* const> tasks) {
+  std::lock_guard const lock(m_mutex);
+  for (Task* task : tasks)
+    for (std::uint32_t k = 0; k < task->access_count; ++k)
+      task->access(k).generation = TaskAccess::any_generation;
+  for (Past& past : m_past)
+    for (std::vector<Past::Claim>* claims : {&past.claims, &past.kept})
+      for (Past::Claim& claim : *claims) claim.generation = TaskAccess::any_generation;
+}
+
 bool Exclusion::sleep(Task& task, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   if (task.access_count == 0 && !task.exclusive) return false;
   m_sleeping.push_back(&task);
-  if (!m_waiting.empty() && conflict(task, *m_waiting.front().task))
-    may_open_around(m_waiting.front());
+  if (!m_turns.empty() && conflict(task, *front()->task)) may_open_around(*front());
   grant(ready);
   return true;
+}
+
+void Exclusion::hinder(Task& task, std::vector<Task*>& ready) {
+  std::lock_guard const lock(m_mutex);
+  bool const known = std::find(m_hindered.begin(), m_hindered.end(), &task) != m_hindered.end();
+  if (known || !task.exclusive) return;
+  m_hindered.push_back(&task);
+  if (!m_turns.empty() && conflict(task, *front()->task)) may_open_around(*front());
+  grant(ready);
+}
+
+void Exclusion::change_pending(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready) {
+  std::lock_guard const lock(m_mutex);
+  auto const is_in = [&](std::vector<Task const*> const& tasks) {
+    return std::find(tasks.begin(), tasks.end(), &task) != tasks.end();
+  };
+  bool const is_looked_at = is_in(m_hindered) || is_in(m_sleeping);
+  apply();
+  task.exclusive = concerns(task);
+  if (!task.exclusive) std::erase(m_hindered, &task);
+  if (!is_looked_at) return;
+  if (!m_turns.empty()) may_open_around(*front());
+  grant(ready);
 }
 
 void Exclusion::wake(Task& task) {

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_EXCLUSION_HPP
 
 #include <Trellis_Area.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AreaIndex.hpp>
 #include <task/Trellis_FunctionRef.hpp>
@@ -10,10 +11,12 @@
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <list>
 #include <mutex>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -21,17 +24,19 @@
 namespace trellis::Impl {
 
 /// Keeps tasks that exclude each other (exclusive accesses to overlapping areas, or a rule about
-/// their tags) from running at the same time; the order is that in which they become ready. Only
+/// their tags) from running at the same time. Their turns come in the order of the ranks that the
+/// scheduling policy gives them, and among equals in the order in which they become ready. Only
 /// tasks of one region are compared: parts of two tasks lie within what these declared, and those
 /// two exclude each other, and a task holds what it has until all its parts are done.
 ///
 /// INVARIANT. Under the mutex: no two holders conflict, and a task waits only while it conflicts
-/// with a holder or is kept back by the task that has waited longest, the front. The front keeps
-/// back whoever conflicts with it, so that it gets its turn, but not while a holder in its way
-/// sleeps (its body waits for a task, which might be one of those). A task takes all its exclusive
-/// areas at once or none, so there is no deadlock among waiters, and the front does not starve.
-/// What a holder's body wrote is visible to the next one: `release` and `acquire` lock the same
-/// mutex.
+/// with a holder or is kept back by the waiting task whose turn comes first, the front. The front
+/// keeps back whoever conflicts with it and comes later, so that it gets its turn, but not while a
+/// holder in its way sleeps (its body, or a part of it, waits for a task, which might be one of
+/// those). A task takes
+/// all its exclusive areas at once or none, so there is no deadlock among waiters, and of those
+/// with the highest rank none starves. What a holder's body wrote is visible to the next one:
+/// `release` and `acquire` lock the same mutex.
 ///
 /// INVARIANT (queues). To find out who may run without asking all that wait, each waiter is in the
 /// queue of one obstacle: one of its areas that is closed to it, that is, a holder has an
@@ -39,12 +44,15 @@ namespace trellis::Impl {
 /// when somebody becomes a holder, or when another task becomes the front; it opens only
 ///   - when a holder gives up an area: all areas that overlap this one may open;
 ///   - when a holder in the way of the front falls asleep: all areas that overlap one of the
-///   front's may open. It does not open when the front becomes a holder: what it kept back is now
-///   in conflict with a holder. So these are the only queues to look at, and in each only the
-///   longest waiting are asked, until the area is closed to the next one: it is closed to those
-///   behind that one as well, because the front is behind nobody. Who is asked and finds another of
-///   its areas closed moves to the queue of that one. So what a release costs depends on the task's
-///   own areas, those that overlap them, and those who move, but not on how many wait.
+///   front's may open;
+///   - when the front is the front no more, though it still waits (a task whose turn comes before
+///   it has arrived), or needs less: all areas that overlap one of those it had may open. It does
+///   not open when the front becomes a holder: what it kept back is now in conflict with a holder.
+///   So these are the only queues to look at, and in each only those whose turn comes first are
+///   asked, until the area is closed to the next one: it is closed to those behind that one as
+///   well, because the front is behind nobody. Who is asked and finds another of its areas closed
+///   moves to the queue of that one. So what a release costs depends on the task's own areas, those
+///   that overlap them, and those who move, but hardly on how many wait (they are in a sorted set).
 ///
 /// What a rule or states of the user's say can only be found out for two tasks at a time. The tasks
 /// that these can concern are `compared`: with each other, one by one, in addition to their areas.
@@ -53,18 +61,31 @@ namespace trellis::Impl {
 class Exclusion {
  public:
   /// `recorder` may be null; else it gets an edge for each pair whose order was chosen here.
-  Exclusion(std::deque<TagRule> const& rules, Recorder* recorder)
-      : m_rules(rules), m_recorder(recorder) {}
+  /// `policy`: gives the ranks; null: they are the priorities.
+  Exclusion(std::deque<TagRule> const& rules, Recorder* recorder,
+            SchedulingPolicy* policy = nullptr)
+      : m_rules(rules), m_recorder(recorder), m_policy(policy) {}
 
-  /// True when the task may run now; else it is returned by a later `release`.
-  [[nodiscard]] bool acquire(Task& task);
-  /// `apply` changes the accesses of a running task; appends those that may run now.
+  /// True when the task may run now; else it is returned by a later call. Appends others that may
+  /// run now, as they are kept back no more.
+  [[nodiscard]] bool acquire(Task& task, std::vector<Task*>& others);
+  /// `apply` changes the accesses of a task that is ready or runs; appends those that may run now,
+  /// perhaps this one. What makes a task exclusive that has not been before is its own from now on:
+  /// then it must be running.
   void change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready);
+  /// For the record: what has been between two of these may be gone, so that their order is chosen
+  /// here though they are not of one group.
+  void forget_groups(std::span<Task* const> tasks);
   /// The body of a task, or of a part of it, waits for another task: appends those that may run
   /// now. False when the task can be in nobody's way, now or after a demotion; else `wake` is to be
   /// called.
   bool sleep(Task& task, std::vector<Task*>& ready);
   void wake(Task& task);
+  /// A part of the task waits for a task elsewhere: until it is over, the same as if it slept.
+  void hinder(Task& task, std::vector<Task*>& ready);
+  /// The same for a pending task, which has not come here yet; but where it is refined and hindered
+  /// others look at what it has.
+  void change_pending(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready);
   /// True when the task has its exclusive areas.
   [[nodiscard]] bool holds(Task const& task);
   /// The task is over: appends those that may run now.
@@ -80,8 +101,9 @@ class Exclusion {
 
  private:
   struct Claimant;
-  /// An area to which holders or waiters of one region have exclusive access; it is there while they
-  /// are. The entry of a task in flight is not forgotten, so it stands for the region and the area.
+  /// An area to which holders or waiters of one region have exclusive access; it is there while
+  /// they are. The entry of a task in flight is not forgotten, so it stands for the region and the
+  /// area.
   struct Claimed {
     AreaEntry const* entry = nullptr;
     Region const* region = nullptr;  ///< of the tasks; null: the graph's
@@ -91,16 +113,26 @@ class Exclusion {
     bool may_open = false;  ///< is in m_may_open
     std::vector<Claimed*>
         overlapping;               ///< all others of the region that share a byte with this one
-    std::vector<Claimant*> queue;  ///< a heap, longest waiting first
+    std::vector<Claimant*> queue;  ///< a heap, by turn
   };
   using Claimants = std::list<Claimant>;
+  /// The smaller one comes first.
+  struct Turn {
+    std::int64_t behind_rank = 0;  ///< the negative rank
+    std::uint64_t number = 0;      ///< in the order of arrival
+    friend auto operator<=>(Turn const&, Turn const&) = default;
+  };
   /// A task that holds or waits.
   struct Claimant {
     Claimants::iterator self;
     Task* task = nullptr;
-    std::uint64_t number = 0;  ///< in the order of arrival
+    Turn turn;
     bool compared = false;
+    Claimed* queue = nullptr;     ///< that it waits in
     std::vector<Claimed*> areas;  ///< without duplicates
+  };
+  struct ByTurn {
+    bool operator()(Claimant const* a, Claimant const* b) const { return a->turn < b->turn; }
   };
   using Areas = std::unordered_map<AreaEntry const*, Claimed>;
 
@@ -132,12 +164,16 @@ class Exclusion {
   void record_order(Task const& task);
   void record_change(Task const& task);
 
-  Claimant& arrive(Task& task, Claimants& list);
+  Claimant& arrive(Task& task, std::int64_t rank, Claimants& list);
   void leave(Claimant& holder);
   [[nodiscard]] Claimant* holder(Task const& task);
+  [[nodiscard]] Claimant* waiter(Task const& task);
+  [[nodiscard]] Claimant* front() const { return m_turns.empty() ? nullptr : *m_turns.begin(); }
+  void change_waiting(Claimant& waiter, std::vector<Task*>& ready);
   [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Region const* region);
   void forget(Claimed& area);
   void claim(Claimant& claimant);
+  void disclaim(Claimant& claimant);
   void give_up(Claimant& holder);
   static void hold(Claimant& claimant);
   void admit(Claimant& waiter);
@@ -151,21 +187,24 @@ class Exclusion {
 
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;
+  SchedulingPolicy* const m_policy;  ///< which is called without the mutex
   QuietLock<std::mutex> m_mutex;
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
-  Claimants m_waiting;  ///< longest waiting first
-  Claimants m_spare;    ///< for reuse, as m_spare_areas
+  Claimants m_waiting;
+  std::set<Claimant*, ByTurn> m_turns;  ///< of those that wait
+  Claimants m_spare;                    ///< for reuse, as m_spare_areas
   Areas m_areas;
   std::vector<Areas::node_type> m_spare_areas;
   std::unordered_map<Region const*, AreaIndex> m_indices;  ///< of those areas, by region
   Claimed m_compared;  ///< no area, but the queue of those who wait because of a comparison
   /// once for each wait; also those who may yet become holders
   std::vector<Task const*> m_sleeping;
+  std::vector<Task const*> m_hindered;  ///< those of `hinder`; some are not holders yet
   std::vector<Past> m_past;  ///< in the order in which they got hold; only with a recorder
 
   struct MayOpen {
-    std::uint64_t first;  ///< number of the longest waiting
+    Turn first;  ///< of its queue
     Claimed* area;
   };
   std::vector<MayOpen> m_may_open;  ///< a heap of queues to look at; empty between calls

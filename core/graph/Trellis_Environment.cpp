@@ -39,6 +39,8 @@ constexpr std::array rows{
                 "gets a line for every change of a task's state"},
     VariableRow{Variable::serial, "TRELLIS_SERIAL", flag_values,
                 "run each task inside the call that submits it: the oracle"},
+    VariableRow{Variable::warn, "TRELLIS_WARN", flag_values,
+                "tell what looks wrong in the annotations"},
     VariableRow{Variable::help, "TRELLIS_HELP", flag_values,
                 "print this list when the first graph is made"},
 };
@@ -125,6 +127,8 @@ bool says(TaskGraphOptions const& asked, Variable variable) {
       return asked.log.has_value();
     case Variable::serial:  // here the environment takes precedence
       return asked.serial.has_value() && value_of(variable) == nullptr;
+    case Variable::warn:
+      return asked.warn.has_value();
     case Variable::help:
       return false;
   }
@@ -152,6 +156,8 @@ std::string in_force(TaskGraphOptions const& options, Variable variable) {
       return options.log && !options.log->empty() ? *options.log : "nowhere";
     case Variable::serial:
       return word(*options.serial);
+    case Variable::warn:
+      return word(*options.warn);
     case Variable::help:
       return word(flag_from(Variable::help).value_or(false));
   }

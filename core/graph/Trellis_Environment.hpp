@@ -27,6 +27,7 @@ enum class Variable {
   record,
   log,
   serial,
+  warn,
   help
 };
 

@@ -18,18 +18,33 @@ struct GraphDoor {
   /// The same to the graph of the tasks that it comes after. When that is not there any more, they
   /// are complete, and stand for the new one.
   static TaskHandle submit_behind(TaskSpec&& spec);
+  /// The same to the graph of another task. Throws `Error` when that is not there any more.
+  static TaskHandle submit_beside(TaskHandle const& other, TaskSpec&& spec);
 
   static Plan record(TaskGraph& graph, Label&& label, FunctionRef<void()> body);
+  /// Is a plan being recorded by the calling thread?
+  static bool is_recording(TaskGraph const& graph);
   static TaskHandle replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds);
 
   // For running tasks, see Engine and TaskScope.
   static TaskHandle running();
   static TaskHandle submit_part(TaskHandle const& owner, TaskSpec&& spec);
+  /// What is left of the body of a task, see Parts.
+  static TaskHandle submit_rest(TaskHandle const& self, TaskSpec&& spec);
+  static bool stop_requested(TaskHandle const& self);
   static void demote(TaskHandle const& self, std::span<AccessRequest const> to);
   static void release(TaskHandle const& self, std::span<AccessRequest const> what);
+  static void shrink_to_parts(TaskHandle const& self);
   static void add_local(TaskHandle const& self, AccessRequest const& what);
-  static void wait_for_parts(TaskHandle const& self);
+  /// `running`: the task whose body calls this, which is the task itself or the rest of its body.
+  static void wait_for_parts(TaskHandle const& self, TaskHandle const& running);
+  static void wait_for_parts(TaskHandle const& self) { wait_for_parts(self, self); }
   static int threads_per_worker(TaskHandle const& self);
+  // For any task of the graph, from anywhere; see TaskGraph.
+  static bool demote_other(TaskGraph const& graph, TaskHandle const& task,
+                           std::span<AccessRequest const> to);
+  static bool release_other(TaskGraph const& graph, TaskHandle const& task,
+                            std::span<AccessRequest const> what);
   static bool refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split);
 };
 

@@ -7,10 +7,12 @@
 #include <graph/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <trace/Trellis_GraphLog.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <graph/Trellis_Runtime.hpp>
 #include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_SerialOrder.hpp>
+#include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -133,6 +135,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
     options.policy = std::make_shared<SerialOrder>();
   else if (!options.policy || std::dynamic_pointer_cast<SerialOrder>(options.policy) != nullptr)
     options.policy = policy_from_environment();
+  if (!options.warn) options.warn = flag_from(Variable::warn).value_or(false);
   if (!options.log) options.log = log_from_environment();
   tell_help_once(asked, options);
   // Last: what is wrong above leaves no file behind.
@@ -199,8 +202,19 @@ TaskHandle GraphDoor::submit_behind(TaskSpec&& spec) {
   return engine->submission().submit(std::move(spec));
 }
 
+TaskHandle GraphDoor::submit_beside(TaskHandle const& other, TaskSpec&& spec) {
+  EngineOf const engine(other);
+  check_after(spec, other.control, other.generation);
+  return engine->submission().submit(std::move(spec));
+}
+
 Plan GraphDoor::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
   return Plan(graph.engine().plans().record(std::move(label), body));
+}
+
+bool GraphDoor::is_recording(TaskGraph const& graph) {
+  PlanRecording const* const recording = PlanRecording::of(graph.engine());
+  return recording != nullptr && recording->pass == nullptr;
 }
 
 TaskHandle GraphDoor::replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds) {
@@ -225,11 +239,45 @@ TaskHandle GraphDoor::submit_part(TaskHandle const& owner, TaskSpec&& spec) {
     return frame->engine.submission().submit(std::move(spec), frame);
   return EngineOf(owner)->submission().submit(std::move(spec), nullptr);
 }
+TaskHandle GraphDoor::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
+  check_after(spec, self.control, self.generation);
+  EngineOf const engine(self);
+  return engine->parts().submit_rest(self, std::move(spec));
+}
+bool GraphDoor::stop_requested(TaskHandle const& self) {
+  return EngineOf(self)->cancellation().is_asked(*self.task);
+}
 void GraphDoor::demote(TaskHandle const& self, std::span<AccessRequest const> to) {
   EngineOf(self)->demotions().demote(self, to);
 }
 void GraphDoor::release(TaskHandle const& self, std::span<AccessRequest const> what) {
   EngineOf(self)->demotions().release(self, what);
+}
+void GraphDoor::shrink_to_parts(TaskHandle const& self) {
+  EngineOf(self)->demotions().shrink_to_parts(self);
+}
+
+namespace {
+
+void check_is_of(TaskGraph const& graph, TaskHandle const& task, GraphControl const* control,
+                 std::uint64_t generation) {
+  if (task.valid() && task.control == control && task.generation == generation) return;
+  throw Error(Error::Kind::bad_input,
+              "Trellis: " + graph.options().name +
+                  " is to demote a task of another graph, or a future that no task belongs to");
+}
+
+}  // namespace
+
+bool GraphDoor::demote_other(TaskGraph const& graph, TaskHandle const& task,
+                             std::span<AccessRequest const> to) {
+  check_is_of(graph, task, graph.m_control, graph.m_generation);
+  return graph.engine().demotions().demote_other(task, to);
+}
+bool GraphDoor::release_other(TaskGraph const& graph, TaskHandle const& task,
+                              std::span<AccessRequest const> what) {
+  check_is_of(graph, task, graph.m_control, graph.m_generation);
+  return graph.engine().demotions().release_other(task, what);
 }
 void GraphDoor::add_local(TaskHandle const& self, AccessRequest const& what) {
   EngineOf(self)->parts().add_local(self, what);
@@ -237,10 +285,10 @@ void GraphDoor::add_local(TaskHandle const& self, AccessRequest const& what) {
 int GraphDoor::threads_per_worker(TaskHandle const& self) {
   return *EngineOf(self)->options().threads_per_worker;
 }
-void GraphDoor::wait_for_parts(TaskHandle const& self) {
+void GraphDoor::wait_for_parts(TaskHandle const& self, TaskHandle const& running) {
   if (Frame* const frame = Frame::of(self))
-    return frame->engine.waiting().wait_for_parts(self, frame);
-  EngineOf(self)->waiting().wait_for_parts(self, nullptr);
+    return frame->engine.waiting().wait_for_parts(self, running, frame);
+  EngineOf(self)->waiting().wait_for_parts(self, running, nullptr);
 }
 bool GraphDoor::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
   return EngineOf(task)->parts().refine(task, split);
@@ -286,6 +334,13 @@ Impl::Engine& TaskGraph::engine() const {
               "Trellis: " + m_options.name + " is used after Kokkos::finalize()");
 }
 
+void TaskGraph::ask_to_stop(Impl::TaskHandle const& task) {
+  if (!task.valid() || task.control != m_control || task.generation != m_generation)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + m_options.name +
+                    " is to cancel a future of another graph, or one that no task belongs to");
+  engine().cancellation().ask(task);
+}
 void TaskGraph::add(Impl::TagRule&& rule) {
   engine().submission().add_rule(std::move(rule));
 }
@@ -299,8 +354,16 @@ IterateReport TaskGraph::run_passes(Label&& label, std::uint64_t passes,
 Future<void> TaskGraph::replay(Plan const& plan, std::uint64_t rounds) {
   return Impl::FutureDoor::make(Impl::GraphDoor::replay(*this, plan, rounds));
 }
-void TaskGraph::wait() {
-  engine().waiting().wait();
+void TaskGraph::wait(std::source_location site) {
+  Impl::Engine& engine = this->engine();
+  struct AtEnd {
+    Impl::Warnings* const warnings;
+    std::source_location const& site;
+    ~AtEnd() {
+      if (warnings != nullptr) warnings->waited(site);
+    }
+  } const at_end{engine.warnings(), site};
+  engine.waiting().wait();
 }
 TaskGraphOptions const& TaskGraph::options() const {
   return m_options;
@@ -310,6 +373,9 @@ int TaskGraph::workers() const {
 }
 int TaskGraph::threads_per_worker() const {
   return *m_options.threads_per_worker;
+}
+int TaskGraph::concurrency() const {
+  return *m_options.serial ? 1 : static_cast<int>(engine().threads());
 }
 std::uint64_t TaskGraph::submitted() const {
   return engine().submitted();

@@ -44,9 +44,9 @@ IterateReport Passes::iterate(Label&& label, std::uint64_t passes,
                               FunctionRef<bool(std::uint64_t)> body) {
   IterateReport report;
   // An outer recording gets the tasks as they come. Rules compare each task with those around the
-  // pass.
-  bool const never =
-      *m_engine.options().serial || PlanRecording::of(m_engine) != nullptr || !m_rules.empty();
+  // pass, and a policy that adds edges wants to see each.
+  bool const never = *m_engine.options().serial || PlanRecording::of(m_engine) != nullptr ||
+                     !m_rules.empty() || m_engine.policy_edges().are_wanted();
   PassMemory memory;
   Pass pass;
   std::uint64_t in_vain = 0;  // passes in a row that were like none of those remembered

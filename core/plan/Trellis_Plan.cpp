@@ -7,6 +7,7 @@
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <plan/Trellis_Plans.hpp>
+#include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -49,8 +50,14 @@ std::shared_ptr<PlanState> Plans::record(Label&& label, FunctionRef<void()> body
   {
     PlanRecording recording(m_engine);
     plan = recording.plan = new_plan(std::move(label));
+    Warnings* const warnings = m_engine.warnings();
+    if (warnings != nullptr) warnings->forget(*plan);  // one that was at its address
     body();
     m_engine.destructors().destroy_kept();  // they would count as somebody else's references
+    if (warnings != nullptr) {
+      warnings->let_go();  // so would these
+      warnings->forget(*plan);
+    }
     finish(recording);
   }
   m_engine.graphs().capture(*plan);

@@ -5,6 +5,7 @@
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <plan/Trellis_Plans.hpp>
+#include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -27,6 +28,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
                          std::uint64_t rounds) {
   m_engine.destructors()
       .destroy_kept_of_workers();  // they would count as somebody else's references
+  if (Warnings* const warnings = m_engine.warnings()) warnings->let_go();  // so would these
   check_still_held(*plan);
   PlanRecording* const recording = PlanRecording::of(m_engine);
   bool const is_recorded = recording != nullptr && recording->pass == nullptr;
@@ -197,6 +199,7 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   FailurePtr const failure = std::move(task.failure);
   if (failure != nullptr) note_failed_run(task, state, failure);
   m_engine.run_over(task, seat, state, row);
+  m_engine.give_up_exclusive(task, seat);
   task.launched = false;
   std::vector<Task*>& ready = seat.ready;
   std::size_t const granted = ready.size();

@@ -8,7 +8,10 @@ namespace trellis::Impl {
 
 void FailureLog::note(TaskId task, std::string task_text, FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
-  if (failure->origin == task) {
+  if (failure->is_asked) {
+    FailurePtr& first = m_unreported.asked;
+    if (first == nullptr || failure->origin < first->origin) first = failure;
+  } else if (failure->origin == task) {
     auto& origins = m_unreported.origins;
     ++m_unreported.origin_count;
     origins.insert(
@@ -79,11 +82,28 @@ void FailureLog::clear() {
 FailurePtr FailureLog::unreported() const {
   if (!any()) return nullptr;
   std::lock_guard const lock(m_mutex);
-  return m_unreported.origins.empty() ? nullptr : m_unreported.origins.front();
+  FailurePtr const& asked = m_unreported.asked;
+  if (m_unreported.origins.empty()) return asked;
+  FailurePtr const& first = m_unreported.origins.front();
+  return asked != nullptr && asked->origin < first->origin ? asked : first;
 }
+
+namespace {
+
+Error make_error_of_asked(TaskId task, std::string const& task_text, Failure const& failure) {
+  std::string const why = failure.origin_text + " was cancelled: " + failure.what;
+  if (failure.of_part != nullptr)
+    return {Error::Kind::cancelled, task_text + " was cancelled, because a part of it was: " + why,
+            failure.cause};
+  if (task == failure.origin) return {Error::Kind::cancelled, why, failure.cause};
+  return {Error::Kind::cancelled, task_text + " was cancelled, because " + why, failure.cause};
+}
+
+}  // namespace
 
 Error make_error(TaskId task, std::string const& task_text, Failure const& failure) {
   failure.observed.store(true, std::memory_order_relaxed);
+  if (failure.is_asked) return make_error_of_asked(task, task_text, failure);
   if (failure.of_part != nullptr) {
     failure.of_part->observed.store(true, std::memory_order_relaxed);
     return {Error::Kind::task_failed,

@@ -25,6 +25,9 @@ struct Failure {
   std::string origin_text;   ///< `task "name" (#id, file:line)` of that task and what it accessed
   std::string what;          ///< what the body threw, as text
   std::exception_ptr cause;  ///< what the body threw
+  /// The program asked the task to stop; if its body threw, then for that reason, as far as anybody
+  /// knows. `wait()` does not report it.
+  bool is_asked = false;
   /// not null: this task's body did not throw, but a part of it failed
   std::shared_ptr<Failure const> of_part;
   mutable std::atomic<bool> observed{false};  ///< a `get()` has thrown it
@@ -61,6 +64,7 @@ class FailureLog {
     std::vector<FailurePtr> origins;  ///< in order of submission; the first `max_origins`
     std::size_t origin_count = 0;     ///< how many bodies threw
     std::size_t cancelled_count = 0;
+    FailurePtr asked;  ///< the first task that was asked to stop
 
     /// What has failed later.
     void add(Report&& later);
@@ -68,7 +72,8 @@ class FailureLog {
   Report report();
   /// Forgets all failures.
   void clear();
-  /// The first origin that `report` would return, or null.
+  /// The first origin that `report` would return, or the first task that was asked to stop, which
+  /// cancels later tasks alike; or null.
   [[nodiscard]] FailurePtr unreported() const;
   /// True when a failure has been added since the log was made. Cheap; checked for each finished
   /// predecessor.

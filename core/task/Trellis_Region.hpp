@@ -6,12 +6,15 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessTable.hpp>
+#include <engine/Trellis_Shrinking.hpp>
 #include <task/Trellis_Task.hpp>
+#include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -59,6 +62,10 @@ class OpenParts {
     return m_others.load(std::memory_order_acquire) + m_own == body;
   }
 
+  /// Asked by one that is over last, when the body is: are the others? False for a moment while the
+  /// body's thread leaves it.
+  [[nodiscard]] bool is_one_part() const { return m_others.load(std::memory_order_acquire) == 1; }
+
  private:
   static constexpr std::uint64_t body = std::uint64_t{1} << 62;
   std::atomic<std::uint64_t> m_others{body};
@@ -98,7 +105,11 @@ struct Region {
   std::vector<LiveAccess> parts;  ///< may hold some that are done
   std::vector<Area> local;        ///< what the owner made itself, and its parts may use freely
   OpenParts open;
-  bool is_planned = false;       ///< the parts' order is that of a pass before, see Pass
+  /// The owner keeps only what its unfinished parts need. Set under the lock; see Shrinking for why
+  /// it may be read without.
+  Relaxed<bool> shrinks{false};
+  std::unique_ptr<Shrinking> shrinking;  ///< how it does that
+  bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass
   bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
   TaskState owner_state = TaskState::done;  ///< how the owner's body ended
   int owner_row = -1;
@@ -122,6 +133,8 @@ struct Region {
     parts.clear();
     local.clear();
     open.renew();
+    shrinks = false;
+    shrinking.reset();
     is_planned = waits_for_owner = false;
     owner_state = TaskState::done;
     owner_row = -1;

@@ -47,6 +47,12 @@ std::string describe(Task const& task) {
   return text + ']';
 }
 
+TaskState state_of_whole(Task const& task) {
+  if (task.failure == nullptr) return TaskState::done;
+  bool const was_asked = task.failure->is_asked && task.failure->origin == task.id;
+  return was_asked ? TaskState::cancelled : TaskState::failed;
+}
+
 void inherit(Task& task, FailurePtr const& failure) {
   auto const key = [](Failure const& each) { return std::pair(each.origin, each.place); };
   FailurePtr replaced;  // destroyed without the lock

@@ -294,6 +294,8 @@ struct alignas(64) Task {
 /// Gives a task the failure of one before it, or of a part of it. Its own is in the end that of the
 /// first in order of submission, whatever finished first.
 void inherit(Task& task, FailurePtr const& failure);
+/// Of a task whose body has returned, and whose parts are over.
+[[nodiscard]] TaskState state_of_whole(Task const& task);
 
 /// Takes an edge off a task's count, see Task. `ready` gets the task when that was the last.
 inline void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready) {

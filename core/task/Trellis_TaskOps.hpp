@@ -7,6 +7,7 @@
 #include <task/Trellis_FailurePtr.hpp>
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,15 @@ struct TaskOps {
   /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing: nobody
   /// relies on when that happens, so it may come after the task is done. See KeptBodies.
   bool may_be_kept = false;
+
+  // For warnings.
+  /// What the functor has captured, as it lies in memory. Empty: nothing. Null: nobody can say.
+  std::span<std::byte const> (*captures)(void const* body) = nullptr;
+  bool is_closure = false;  ///< the functor is a lambda that captures something
+  /// The accesses are those of one call, and the body makes them all.
+  bool is_judged = false;
+  bool may_wait = false;           ///< the body is code that may wait for other tasks
+  bool leaves_only_views = false;  ///< the body has no result, and no code but kernels
 };
 
 }  // namespace trellis::Impl

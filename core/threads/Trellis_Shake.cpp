@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -52,6 +53,10 @@ class Shake final : public SchedulingPolicy {
         return found;
       }
     return {};
+  }
+  [[nodiscard]] std::int64_t exclusive_rank(ReadyTask) override {
+    std::lock_guard const lock(m_mutex);
+    return static_cast<std::int64_t>(m_random() % 4);
   }
   [[nodiscard]] bool empty() const override { return m_size.load(std::memory_order_seq_cst) == 0; }
 

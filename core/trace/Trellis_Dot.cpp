@@ -94,11 +94,16 @@ std::string_view style(EdgeReason reason) {
       return " [style=solid, color=\"#8A8A8A\", penwidth=2, tooltip=\"synchronizing\"]";
     case EdgeReason::rule:
       return " [style=dashed, color=\"#009E73\", fontcolor=\"#009E73\", label=\"rule\"]";
-    // It must not decide on ranks: exclusion edges may point either way, and the layout is that of
-    // the dependencies.
+    // They must not decide on ranks: edges of exclusion and of a policy may point either way, and
+    // the layout is that of the dependencies.
     case EdgeReason::exclusion:
       return " [style=dashed, color=\"#D55E00\", fontcolor=\"#D55E00\", label=\"exclusion\", "
              "constraint=false]";
+    case EdgeReason::policy:
+      return " [style=dashed, color=\"#CC79A7\", fontcolor=\"#CC79A7\", label=\"policy\", "
+             "constraint=false]";
+    case EdgeReason::demotion:
+      return " [style=solid, color=\"#8A8A8A\", tooltip=\"demotion\"]";
   }
   return "";
 }

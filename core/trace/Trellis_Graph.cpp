@@ -63,6 +63,10 @@ std::string_view to_string(EdgeReason reason) {
       return "exclusion";
     case EdgeReason::rule:
       return "rule";
+    case EdgeReason::demotion:
+      return "demotion";
+    case EdgeReason::policy:
+      return "policy";
   }
   return "unknown reason";
 }

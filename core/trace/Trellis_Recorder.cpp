@@ -23,9 +23,63 @@ std::uint32_t Recorder::place_of(AreaEntry& entry) {
   bool const whole =
       area.begin() == resource.begin && area.end() == resource.end && area.rank() == 0;
   m_places.push_back({resource.label, resource.begin, resource.end, resource.shape,
-                      whole ? "whole" : area_text(area, resource.begin, resource.shape)});
+                      whole ? "whole" : area_text(area, resource.begin, resource.shape),
+                      identify(resource)});
   entry.recorded = static_cast<std::uint32_t>(m_places.size());
   return entry.recorded - 1;
+}
+
+/// The same label at addresses that overlap: the same resource. Another label: what was there has
+/// been freed.
+std::uint32_t Recorder::identify(Resource const& resource) {
+  constexpr std::uint32_t none = ~std::uint32_t{0};
+  std::uint32_t identity = none;
+  std::uintptr_t begin = resource.begin;
+  std::uintptr_t end = resource.end;
+  auto next = m_ranges.upper_bound(begin);
+  if (next != m_ranges.begin() && std::prev(next)->second.end > begin) --next;
+  while (next != m_ranges.end() && next->first < end) {
+    std::uint32_t const other = root_of(next->second.identity);
+    if (m_identities[other].label == resource.label) {
+      begin = std::min(begin, next->first);
+      end = std::max(end, next->second.end);
+      if (identity == none) {
+        identity = other;
+      } else {
+        std::uint32_t const older = std::min(identity, other);
+        m_identities[std::max(identity, other)].same_as = older;
+        identity = older;
+      }
+    }
+    next = m_ranges.erase(next);
+  }
+  if (identity == none) {
+    identity = static_cast<std::uint32_t>(m_identities.size());
+    m_identities.push_back({resource.label, identity});
+  }
+  m_ranges[begin] = {end, identity};
+  return identity;
+}
+
+std::uint32_t Recorder::root_of(std::uint32_t identity) const {
+  while (m_identities[identity].same_as != identity) identity = m_identities[identity].same_as;
+  return identity;
+}
+
+Recorder::Numbers Recorder::number_resources() const {
+  Numbers numbers;
+  numbers.number.resize(m_identities.size());
+  numbers.is_shared.resize(m_identities.size());
+  std::map<std::string_view, std::uint32_t> count;
+  std::uint64_t last = 0;
+  for (std::uint32_t k = 0; k < m_identities.size(); ++k) {
+    std::uint32_t const root = root_of(k);  // not later than k
+    numbers.number[k] = root == k ? ++last : numbers.number[root];
+    if (root == k) ++count[m_identities[k].label];
+  }
+  for (std::uint32_t k = 0; k < m_identities.size(); ++k)
+    numbers.is_shared[k] = count[m_identities[k].label] > 1;
+  return numbers;
 }
 
 std::vector<std::string> Recorder::states_of(Task const& task) {
@@ -119,7 +173,8 @@ void Recorder::ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t 
   ran.finished_ns = finished_ns;
 }
 
-std::vector<AccessRecord> Recorder::records_of(std::size_t first, std::size_t count) const {
+std::vector<AccessRecord> Recorder::records_of(Numbers const& numbers, std::size_t first,
+                                               std::size_t count) const {
   std::vector<AccessRecord> records;
   records.reserve(count);
   for (std::size_t k = first; k < first + count; ++k) {
@@ -128,13 +183,15 @@ std::vector<AccessRecord> Recorder::records_of(std::size_t first, std::size_t co
     records.push_back({place.resource,
                        access.state != Access::no_state ? m_states[access.state]
                                                         : std::string(to_string(access.mode)),
-                       place.area});
+                       place.area, numbers.number[place.identity],
+                       numbers.is_shared[place.identity]});
   }
   return records;
 }
 
 std::vector<TaskRecord> Recorder::nodes() const {
   std::vector<TaskRecord> records;
+  Numbers numbers;
   auto const copy = [&](Node const& node) {
     TaskRecord record;
     record.id = node.id;
@@ -147,7 +204,7 @@ std::vector<TaskRecord> Recorder::nodes() const {
     record.main_thread = node.main_thread;
     record.synchronizing = node.synchronizing;
     record.parent = node.parent;
-    record.accesses = records_of(node.first_access, node.access_count);
+    record.accesses = records_of(numbers, node.first_access, node.access_count);
     record.state = node.state;
     record.submitted_ns = node.submitted_ns;
     record.ready_ns = node.ready_ns;
@@ -163,6 +220,7 @@ std::vector<TaskRecord> Recorder::nodes() const {
   {
     std::lock_guard const lock(m_lock);
     count = m_nodes.size();
+    numbers = number_resources();
   }
   records.reserve(count);
   while (records.size() < count) {
@@ -170,11 +228,12 @@ std::vector<TaskRecord> Recorder::nodes() const {
     for (std::size_t k = 0; k < few && records.size() < count; ++k) copy(m_nodes[records.size()]);
   }
   std::lock_guard const lock(m_lock);
+  numbers = number_resources();  // demotions may be newer
   for (auto const& [id, demotions] : m_demotions)
     for (Demotion const& each : demotions)
       if (id <= count)
         records[static_cast<std::size_t>(id - 1)].demotions.push_back(
-            {each.time_ns, records_of(each.first_access, each.access_count)});
+            {each.time_ns, records_of(numbers, each.first_access, each.access_count)});
   return records;
 }
 

@@ -17,6 +17,8 @@
 
 namespace trellis::Impl {
 
+struct Resource;
+
 /// Keeps what a graph that records has done. Everything is kept, so memory grows with the number of
 /// tasks; a graph that does not record has no recorder. Safe for use by several threads.
 ///
@@ -63,6 +65,16 @@ class Recorder {
     std::uintptr_t end = 0;
     ViewShape shape;
     std::string area;
+    std::uint32_t identity = 0;  ///< index into m_identities
+  };
+  /// A resource, whichever region's table it is in and however large it was when it was met.
+  struct Identity {
+    std::string label;
+    std::uint32_t same_as;  ///< itself, or one that has taken it in
+  };
+  struct Range {
+    std::uintptr_t end;
+    std::uint32_t identity;
   };
   struct Access {
     std::uint32_t place = 0;
@@ -101,7 +113,15 @@ class Recorder {
   void add_accesses(Task const& task, std::vector<std::string>&& states);
   [[nodiscard]] std::uint32_t place_of(AreaEntry& entry);
   [[nodiscard]] Node& node(TaskId id) { return m_nodes[static_cast<std::size_t>(id - 1)]; }
-  [[nodiscard]] std::vector<AccessRecord> records_of(std::size_t first, std::size_t count) const;
+  [[nodiscard]] std::uint32_t identify(Resource const& resource);
+  [[nodiscard]] std::uint32_t root_of(std::uint32_t identity) const;
+  struct Numbers {
+    std::vector<std::uint64_t> number;  ///< of each identity
+    std::vector<bool> is_shared;        ///< its label
+  };
+  [[nodiscard]] Numbers number_resources() const;
+  [[nodiscard]] std::vector<AccessRecord> records_of(Numbers const& numbers, std::size_t first,
+                                                     std::size_t count) const;
 
   std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
   mutable SpinLock m_lock;
@@ -109,6 +129,8 @@ class Recorder {
   Chunks<Access> m_accesses;
   Chunks<Place> m_places;
   Chunks<std::string> m_states;
+  std::vector<Identity> m_identities;
+  std::map<std::uintptr_t, Range> m_ranges;  ///< by begin; disjoint
   std::map<TaskId, std::vector<Demotion>> m_demotions;
   mutable SpinLock m_edges_lock;
   Chunks<EdgeRecord> m_edges;

@@ -70,6 +70,7 @@ inline bool is_unprintable(char32_t point) {
 /// "read x [0, 64)"
 inline std::string to_text(AccessRecord const& access) {
   std::string text = access.mode + ' ' + access.resource;
+  if (access.label_is_shared) text += " #" + std::to_string(access.resource_id);
   if (!access.area.empty()) text += ' ' + access.area;
   return text;
 }

@@ -3,7 +3,8 @@
 // go.
 //
 // Look at: the facts. To have something to see, functor 1 of each loop waits until the next loop
-// has been added. At that time the loop before is already over.
+// has been added. At that time the loop before is already over: its functors are removed from the
+// graph, and with them the edges that begin there. Only the record still has them.
 #include "Figures.hpp"
 
 #include <array>
@@ -21,6 +22,8 @@ Facts figure_3(trellis::TaskGraph& graph) {
   bool loop_2_was_added = false;
   bool loop_3_was_added = false;
   bool loop_1_was_over = false;
+  bool loop_2_was_over = false;
+  Facts left;  // when functor 1 of loop 3 runs
 
   for (int loop = 1; loop <= loops; ++loop) {
     std::string const name = "loop " + std::to_string(loop);
@@ -29,6 +32,8 @@ Facts figure_3(trellis::TaskGraph& graph) {
       if (loop == 1) loop_2_was_added = graph.submitted() >= 8;
       if (loop == 2) loop_3_was_added = graph.submitted() >= 12;
       if (loop == 2) loop_1_was_over = last_functor[1].is_done();
+      if (loop == 3) loop_2_was_over = last_functor[2].is_done();
+      if (loop == 3) left = edges_left(graph);
     });
     trellis::host_task(name + " functor 2", ResourcePolicy(graph, read_write(green)), [] {});
     trellis::host_task(name + " functor 3", ResourcePolicy(graph, read(green)), [] {});
@@ -38,9 +43,13 @@ Facts figure_3(trellis::TaskGraph& graph) {
   }
   next_loop_is_there[loops].set_value();
   graph.wait();
-  return {fact("loop 2 was added while functor 1 of loop 1 ran", loop_2_was_added),
-          fact("loop 3 was added while functor 1 of loop 2 ran", loop_3_was_added),
-          fact("loop 1 was over by then", loop_1_was_over)};
+  Facts facts{fact("loop 2 was added while functor 1 of loop 1 ran", loop_2_was_added),
+              fact("loop 3 was added while functor 1 of loop 2 ran", loop_3_was_added),
+              fact("loop 1 was over by then", loop_1_was_over),
+              fact("loop 2 was over when functor 1 of loop 3 ran", loop_2_was_over),
+              fact("then only three edges were left", left.size() == 3)};
+  facts.insert(facts.end(), left.begin(), left.end());
+  return facts;
 }
 
 }  // namespace figures

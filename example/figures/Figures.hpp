@@ -4,6 +4,7 @@
 
 #include <Trellis.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,29 @@ Facts figure_9(trellis::TaskGraph& graph);
 Facts figure_10_solution_1(trellis::TaskGraph& graph);
 Facts figure_10_solution_2(trellis::TaskGraph& graph);
 
+/// What schedules the functors of figures 7 and 10, on top of another policy.
+std::shared_ptr<trellis::SchedulingPolicy> figure_7_policy(
+    std::shared_ptr<trellis::SchedulingPolicy> base);
+std::shared_ptr<trellis::SchedulingPolicy> figure_10_policy_1(
+    std::shared_ptr<trellis::SchedulingPolicy> base);
+std::shared_ptr<trellis::SchedulingPolicy> figure_10_policy_2(
+    std::shared_ptr<trellis::SchedulingPolicy> base);
+
 inline std::string fact(std::string const& sentence, bool holds) {
   return sentence + (holds ? ": yes" : ": no");
+}
+
+/// The edges that begin at a functor that is not over, as facts: the others are gone, with the
+/// functors that they began at.
+inline Facts edges_left(trellis::TaskGraph const& graph) {
+  trellis::DependencyGraph const recorded = graph.dependency_graph();
+  Facts left;
+  for (trellis::EdgeRecord const& edge : recorded.edges())
+    if (recorded.node(edge.from).state != trellis::TaskState::done)
+      left.push_back(fact("then " + recorded.node(edge.from).label + " -> " +
+                              recorded.node(edge.to).label + " was left",
+                          true));
+  return left;
 }
 
 /// The record of the only functor with this label.

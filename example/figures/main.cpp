@@ -7,6 +7,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct Figure {
   std::string number;
   std::string title;
   figures::Facts (*add_functors)(trellis::TaskGraph&);
+  std::shared_ptr<trellis::SchedulingPolicy> (*policy)(std::shared_ptr<trellis::SchedulingPolicy>) =
+      nullptr;
 };
 
 std::vector<Figure> const all_figures = {
@@ -25,11 +28,14 @@ std::vector<Figure> const all_figures = {
     {"4", "functors are split into sub functors", figures::figure_4},
     {"5", "running functors are demoted", figures::figure_5},
     {"6", "several resources", figures::figure_6},
-    {"7", "an added edge, beside one that it makes useless", figures::figure_7},
+    {"7", "an added edge, beside one that it makes useless", figures::figure_7,
+     figures::figure_7_policy},
     {"8", "a functor on the main thread", figures::figure_8},
     {"9", "a synchronizing functor", figures::figure_9},
-    {"10", "exclusive functors, solution 1", figures::figure_10_solution_1},
-    {"10", "exclusive functors, solution 2", figures::figure_10_solution_2},
+    {"10", "exclusive functors, solution 1", figures::figure_10_solution_1,
+     figures::figure_10_policy_1},
+    {"10", "exclusive functors, solution 2", figures::figure_10_solution_2,
+     figures::figure_10_policy_2},
 };
 
 void print(Figure const& figure) {
@@ -38,6 +44,8 @@ void print(Figure const& figure) {
   trellis::TaskGraphOptions options;
   options.workers = 2;
   options.record = true;
+  if (figure.policy != nullptr)
+    options.policy = figure.policy(trellis::make_work_stealing_policy());
   trellis::TaskGraph graph(options);
   figures::Facts const facts = figure.add_functors(graph);
   figures::print(graph.dependency_graph(), graph.scheduling_graph());

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_BOUNDFUNCTOR_HPP
 #define TRELLIS_IMPL_BOUNDFUNCTOR_HPP
 
+#include <impl/Trellis_Reachable.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 #include <impl/Trellis_WrongCalls.hpp>
 
@@ -43,14 +44,42 @@ struct IsCallable<F, TypeList<A...>> : std::is_invocable<F const&, A...> {};
 template <class T>
 using TagList = std::conditional_t<std::is_void_v<T>, TypeList<>, TypeList<T>>;
 
+/// How a functor takes what it reduces into: one value, or an array of `value_count` of them.
+template <class Value>
+struct ReducedInto {
+  using type = Value&;
+  using const_type = Value const&;
+};
+template <class T>
+struct ReducedInto<T[]> {
+  using type = T*;
+  using const_type = T const*;
+};
+
+/// Scratch memory of a team that a functor asks for, by either of the names that Kokkos knows.
+template <class Functor>
+concept AsksForScratch = requires(Functor const& f) { f.team_shmem_size(1); } ||
+                         requires(Functor const& f) { f.shmem_size(1); };
+template <AsksForScratch Functor>
+std::size_t scratch_of(Functor const& functor, int team_size) {
+  if constexpr (requires { functor.team_shmem_size(1); })
+    return functor.team_shmem_size(team_size);
+  else
+    return functor.shmem_size(team_size);
+}
+
 /// Calls `functor(indices..., views..., values...)`. `values` are what Kokkos hands over beyond the
 /// indices: a reduction's values, a scan's value and flag. Kokkos copies it as it would copy the
 /// functor.
 template <class Functor, class Value, std::size_t index_count, class... Views>
 struct BoundFunctor {
   using value_type = Value;
+  using Into = typename ReducedInto<Value>::type;
+  using From = typename ReducedInto<Value>::const_type;
+  using is_bound_functor = void;
   Functor functor;
   std::tuple<Views...> views;
+  [[nodiscard]] Functor const& held() const { return functor; }
 
   template <class... Args>
   KOKKOS_FUNCTION void operator()(Args&&... args) const {
@@ -60,27 +89,45 @@ struct BoundFunctor {
   }
 
   // How the functor itself starts, joins and ends a reduction.
-  KOKKOS_FUNCTION void init(Value& value) const
-    requires requires(Functor const& f, Value& v) { f.init(v); }
+  KOKKOS_FUNCTION void init(Into value) const
+    requires requires(Functor const& f, Into v) { f.init(v); }
   {
     functor.init(value);
   }
-  KOKKOS_FUNCTION void join(Value& value, Value const& other) const
-    requires requires(Functor const& f, Value& v) { f.join(v, v); }
+  KOKKOS_FUNCTION void join(Into value, From other) const
+    requires requires(Functor const& f, Into v, From w) { f.join(v, w); }
   {
     functor.join(value, other);
   }
-  KOKKOS_FUNCTION void final(Value& value) const
-    requires requires(Functor const& f, Value& v) { f.final(v); }
+  KOKKOS_FUNCTION void final(Into value) const
+    requires requires(Functor const& f, Into v) { f.final(v); }
   {
     functor.final(value);
   }
-
-  /// Scratch memory that the functor asks for, see Kokkos::TeamPolicy.
-  [[nodiscard]] std::size_t team_shmem_size(int team_size) const
-    requires requires(Functor const& f) { f.team_shmem_size(1); }
+  // The same for the tag of the policy.
+  template <class Tag>
+  KOKKOS_FUNCTION void init(Tag const& tag, Into value) const
+    requires requires(Functor const& f, Into v) { f.init(tag, v); }
   {
-    return functor.team_shmem_size(team_size);
+    functor.init(tag, value);
+  }
+  template <class Tag>
+  KOKKOS_FUNCTION void join(Tag const& tag, Into value, From other) const
+    requires requires(Functor const& f, Into v, From w) { f.join(tag, v, w); }
+  {
+    functor.join(tag, value, other);
+  }
+  template <class Tag>
+  KOKKOS_FUNCTION void final(Tag const& tag, Into value) const
+    requires requires(Functor const& f, Into v) { f.final(tag, v); }
+  {
+    functor.final(tag, value);
+  }
+
+  [[nodiscard]] std::size_t team_shmem_size(int team_size) const
+    requires AsksForScratch<Functor>
+  {
+    return scratch_of(functor, team_size);
   }
 
  private:
@@ -89,7 +136,7 @@ struct BoundFunctor {
                             std::index_sequence<R...>, Args&& args) const {
     functor(
         static_cast<std::tuple_element_t<I, std::remove_reference_t<Args>>>(std::get<I>(args))...,
-        std::get<V>(views)...,
+        seen(std::get<V>(views))...,
         static_cast<std::tuple_element_t<index_count + R, std::remove_reference_t<Args>>>(
             std::get<index_count + R>(args))...);
   }
@@ -97,35 +144,61 @@ struct BoundFunctor {
 /// Without a value Kokkos must not see a `value_type`.
 template <class Functor, std::size_t index_count, class... Views>
 struct BoundFunctor<Functor, void, index_count, Views...> {
+  using is_bound_functor = void;
   BoundFunctor<Functor, int, index_count, Views...> bound;
+  [[nodiscard]] Functor const& held() const { return bound.functor; }
   template <class... Args>
   KOKKOS_FUNCTION void operator()(Args&&... args) const {
     bound(static_cast<Args&&>(args)...);
   }
   [[nodiscard]] std::size_t team_shmem_size(int team_size) const
-    requires requires(Functor const& f) { f.team_shmem_size(1); }
+    requires AsksForScratch<Functor>
   {
     return bound.team_shmem_size(team_size);
   }
 };
+/// Reduces into an array, whose length Kokkos reads off the functor.
+template <class Functor, class Value, std::size_t index_count, class... Views>
+struct BoundArrayFunctor : BoundFunctor<Functor, Value, index_count, Views...> {
+  unsigned value_count;
+};
 
-template <class Value, std::size_t index_count, class Functor, class Annotations, class... Views>
+/// Where the values of futures are put among them, see Trellis_KnownValue.hpp.
+template <class Functor, class Value, std::size_t index_count, class... Views>
+std::tuple<Views...>& bound_arguments(BoundFunctor<Functor, Value, index_count, Views...>& bound) {
+  if constexpr (std::is_void_v<Value>)
+    return bound.bound.views;
+  else
+    return bound.views;
+}
+template <class Functor, class Value, std::size_t index_count, class... Views>
+std::tuple<Views...>& bound_arguments(
+    BoundArrayFunctor<Functor, Value, index_count, Views...>& bound) {
+  return bound_arguments(static_cast<BoundFunctor<Functor, Value, index_count, Views...>&>(bound));
+}
+
+template <class Space, class Value, std::size_t index_count, class Functor, class Annotations,
+          class... Views>
 auto bind_views(Functor&& functor, Annotations const& annotations,
                 std::type_identity<std::tuple<Views...>>) {
   using F = std::remove_cvref_t<Functor>;
   if constexpr (std::is_void_v<Value>)
     return BoundFunctor<F, void, index_count, Views...>{
-        {std::forward<Functor>(functor), arguments_of(annotations)}};
-  else
+        {std::forward<Functor>(functor), arguments_of<Space>(annotations)}};
+  else if constexpr (std::is_array_v<Value>) {
+    auto const count = static_cast<unsigned>(functor.value_count);  // before it is moved from
+    return BoundArrayFunctor<F, Value, index_count, Views...>{
+        {std::forward<Functor>(functor), arguments_of<Space>(annotations)}, count};
+  } else
     return BoundFunctor<F, Value, index_count, Views...>{std::forward<Functor>(functor),
-                                                         arguments_of(annotations)};
+                                                         arguments_of<Space>(annotations)};
 }
 
 template <class Tuple>
 struct TupleToList;
 template <class... T>
 struct TupleToList<std::tuple<T...>> {
-  using type = TypeList<T const&...>;
+  using type = TypeList<typename SeenAs<T>::type const&...>;
 };
 
 template <class List>
@@ -144,15 +217,18 @@ struct SignatureOf<TypeList<A...>> {
 template <class Traits, class Values, class Functor, class... Annotations>
 struct FunctorCall {
   using F = std::remove_cvref_t<Functor>;
+  using Space = typename PlaceOf<typename Traits::execution_space, Annotations...>::reached;
   using Tag = TagList<typename Traits::work_tag>;
   using Indices = typename Repeat<typename Traits::index_type const&, Traits::index_count>::type;
-  using Arguments = decltype(arguments_of(std::declval<std::tuple<Annotations...> const&>()));
+  using Arguments =
+      decltype(arguments_of<Space>(std::declval<std::tuple<Annotations...> const&>()));
   using Views = typename TupleToList<Arguments>::type;
   using Short = typename Concat<Tag, Indices, Values>::type;
   using Long = typename Concat<Tag, Indices, Views, Values>::type;
   static constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
   static constexpr bool is_callable = takes_views || IsCallable<F, Short>::value;
-  using Check = FunctorMustTake<is_callable, typename SignatureOf<Long>::type>;
+  using Check = BothHold<FunctorMustTake<is_callable, typename SignatureOf<Long>::type>,
+                         MustReach<Space, Annotations...>>;
 };
 
 /// The functor as Kokkos is to call it: as it is, or with its Views bound. The longer form goes
@@ -162,8 +238,9 @@ auto prepare_functor(Functor&& functor, Policy const& policy) {
   if constexpr (Call::takes_views) {
     constexpr std::size_t leading =
         Traits::index_count + (std::is_void_v<typename Traits::work_tag> ? 0 : 1);
-    return bind_views<Value, leading>(std::forward<Functor>(functor), policy.annotations(),
-                                      std::type_identity<typename Call::Arguments>{});
+    return bind_views<typename Call::Space, Value, leading>(
+        std::forward<Functor>(functor), policy.annotations(),
+        std::type_identity<typename Call::Arguments>{});
   } else {
     return typename Call::F(std::forward<Functor>(functor));
   }

@@ -29,13 +29,14 @@ inline constexpr bool launches_the_same =
     !DeviceSpace<typename Policy::execution_space> ||
     (sizeof(Functor) <= largest_argument && !is_heavy<Policy>);
 
-/// The policy as it is launched. What the user has said of the functor's weight stands. Elsewhere
-/// the policy itself: copying one counts references to its instance.
+/// The policy as it is launched. What the user has said of the functor stands. Elsewhere the policy
+/// itself: copying one counts references to its instance.
 template <class Policy>
 decltype(auto) launched(Policy const& policy) {
   if constexpr (DeviceSpace<typename Policy::execution_space> && !is_heavy<Policy>)
-    return Kokkos::Experimental::require(policy,
-                                         Kokkos::Experimental::WorkItemProperty::HintLightWeight);
+    return Kokkos::Experimental::require(
+        policy, typename Policy::work_item_property() |
+                    Kokkos::Experimental::WorkItemProperty::HintLightWeight);
   else
     return (policy);
 }

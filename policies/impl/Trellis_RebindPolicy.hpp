@@ -39,6 +39,31 @@ struct PolicySpace {
   using type = Space;
 };
 
+/// What a policy asks for besides its type: `prefer(policy, DesiredOccupancy(50))`. (What
+/// `require(policy, WorkItemProperty...)` asks for is in the type.)
+struct NoOccupancy {
+  template <class Policy>
+  static NoOccupancy of(Policy const&) {
+    return {};
+  }
+  template <class Policy>
+  void ask(Policy&) const {}
+};
+struct AskedOccupancy {
+  Kokkos::Experimental::DesiredOccupancy value;
+  template <class Policy>
+  static AskedOccupancy of(Policy const& policy) {
+    return {policy.impl_get_desired_occupancy()};
+  }
+  template <class Policy>
+  void ask(Policy& policy) const {
+    policy.impl_set_desired_occupancy(value);
+  }
+};
+template <class Policy>
+using OccupancyOf = std::conditional_t<Policy::experimental_contains_desired_occupancy,
+                                       AskedOccupancy, NoOccupancy>;
+
 /// For a base policy and the space given with `on<...>` (or void): `execution_space`; `Range`, the
 /// policy without its instance (tasks of many threads should not share the count of the user's
 /// instance); `keep(base)`; `on(range, instance)`, the policy again; `index_count` arguments of
@@ -71,13 +96,17 @@ struct PolicyTraits<Kokkos::RangePolicy<P...>, Space> {
   struct Range {
     index_type begin, end;
     int chunk_size;
+    [[no_unique_address]] OccupancyOf<policy_type> occupancy;
   };
   static Range keep(policy_type const& base) {
-    return {base.begin(), base.end(), static_cast<int>(base.chunk_size())};
+    return {base.begin(), base.end(), static_cast<int>(base.chunk_size()),
+            OccupancyOf<policy_type>::of(base)};
   }
   static policy_type on(Range const& range, execution_space const& instance) {
-    return range_of<policy_type>(instance, range.begin, range.end,
-                                 Kokkos::ChunkSize(range.chunk_size));
+    auto policy = range_of<policy_type>(instance, range.begin, range.end,
+                                        Kokkos::ChunkSize(range.chunk_size));
+    range.occupancy.ask(policy);
+    return policy;
   }
 };
 
@@ -92,10 +121,15 @@ struct PolicyTraits<Kokkos::MDRangePolicy<P...>, Space> {
     decltype(policy_type::m_lower) lower;
     decltype(policy_type::m_upper) upper;
     decltype(policy_type::m_tile) tile;
+    [[no_unique_address]] OccupancyOf<policy_type> occupancy;
   };
-  static Range keep(policy_type const& base) { return {base.m_lower, base.m_upper, base.m_tile}; }
+  static Range keep(policy_type const& base) {
+    return {base.m_lower, base.m_upper, base.m_tile, OccupancyOf<policy_type>::of(base)};
+  }
   static policy_type on(Range const& range, execution_space const& instance) {
-    return {instance, range.lower, range.upper, range.tile};
+    policy_type policy(instance, range.lower, range.upper, range.tile);
+    range.occupancy.ask(policy);
+    return policy;
   }
 };
 
@@ -113,6 +147,7 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
     int chunk_size;
     int scratch_per_team[2];
     int scratch_per_thread[2];
+    [[no_unique_address]] OccupancyOf<policy_type> occupancy;
   };
   static Range keep(policy_type const& base) {
     Range range{static_cast<int>(base.league_size()),
@@ -120,7 +155,8 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
                 base.impl_auto_vector_length() ? 0 : static_cast<int>(base.impl_vector_length()),
                 static_cast<int>(base.chunk_size()),
                 {},
-                {}};
+                {},
+                OccupancyOf<policy_type>::of(base)};
     for (int const level : {0, 1}) {  // what a team of no threads asks for is per team
       range.scratch_per_team[level] = static_cast<int>(base.scratch_size(level, 0));
       range.scratch_per_thread[level] =
@@ -134,6 +170,7 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
     for (int const level : {0, 1})
       policy.set_scratch_size(level, Kokkos::PerTeam(range.scratch_per_team[level]),
                               Kokkos::PerThread(range.scratch_per_thread[level]));
+    range.occupancy.ask(policy);
     return policy;
   }
 

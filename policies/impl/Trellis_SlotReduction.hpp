@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_SLOTREDUCTION_HPP
 
 #include <Trellis_ResultSlot.hpp>
+#include <impl/Trellis_BoundFunctor.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -38,6 +39,28 @@ KOKKOS_INLINE_FUNCTION auto const& value_at(Values<First, Rest...> const& values
     return value_at<k - 1>(values.rest);
 }
 
+/// How a reducer starts a value. It may leave that to the value, as Kokkos' concept says.
+template <class Reducer, class Value>
+KOKKOS_INLINE_FUNCTION void start_value(Reducer const& reducer, Value& value) {
+  if constexpr (requires { reducer.init(value); })
+    reducer.init(value);
+  else
+    value = Value();
+}
+
+/// A reducer whose result is a value at hand.
+template <class Reducer>
+Reducer reducer_into(typename Reducer::value_type& value) {
+  if constexpr (std::is_constructible_v<Reducer, typename Reducer::value_type&>)
+    return Reducer(value);
+  else
+    return Reducer(typename Reducer::result_view_type(&value));
+}
+template <class Reducer>
+inline constexpr bool is_made_into =
+    std::is_constructible_v<Reducer, typename Reducer::value_type&> ||
+    std::is_constructible_v<Reducer, typename Reducer::result_view_type>;
+
 /// A reducer of one value that says no more of its result than where in `MemorySpace` it goes.
 /// `Reducer` does the rest, wherever its own result would be.
 template <class Reducer, class MemorySpace>
@@ -53,7 +76,7 @@ class SlotReducer {
   KOKKOS_FUNCTION void join(value_type& into, value_type const& from) const {
     m_reducer.join(into, from);
   }
-  KOKKOS_FUNCTION void init(value_type& value) const { m_reducer.init(value); }
+  KOKKOS_FUNCTION void init(value_type& value) const { start_value(m_reducer, value); }
   KOKKOS_FUNCTION void final(value_type& value) const
     requires requires(Reducer const& r, value_type& v) { r.final(v); }
   {
@@ -68,7 +91,8 @@ class SlotReducer {
   result_view_type m_view;
 };
 
-/// The same for several values, each with its reducer.
+/// The same for several values, each with its reducer. As in Kokkos, nothing is done to them in the
+/// end.
 template <class MemorySpace, class... Reducers>
 class SlotReducers {
  public:
@@ -86,9 +110,6 @@ class SlotReducers {
   KOKKOS_FUNCTION void init(value_type& value) const {
     init(value, std::index_sequence_for<Reducers...>{});
   }
-  KOKKOS_FUNCTION void final(value_type& value) const {
-    final(value, std::index_sequence_for<Reducers...>{});
-  }
   KOKKOS_FUNCTION value_type& reference() const { return *m_view.data(); }
   KOKKOS_FUNCTION result_view_type view() const { return m_view; }
   KOKKOS_FUNCTION static constexpr bool references_scalar() { return false; }
@@ -101,15 +122,7 @@ class SlotReducers {
   }
   template <std::size_t... k>
   KOKKOS_FUNCTION void init(value_type& value, std::index_sequence<k...>) const {
-    (std::get<k>(m_reducers).init(value_at<k>(value)), ...);
-  }
-  template <std::size_t... k>
-  KOKKOS_FUNCTION void final(value_type& value, std::index_sequence<k...>) const {
-    (final_one(std::get<k>(m_reducers), value_at<k>(value)), ...);
-  }
-  template <class Reducer, class Value>
-  KOKKOS_FUNCTION static void final_one(Reducer const& reducer, Value& value) {
-    if constexpr (requires { reducer.final(value); }) reducer.final(value);
+    (start_value(std::get<k>(m_reducers), value_at<k>(value)), ...);
   }
 
   std::tuple<Reducers...> m_reducers;
@@ -128,9 +141,9 @@ struct SpreadFunctor {
          std::tuple<Args&&...>(static_cast<Args&&>(args)...));
   }
   [[nodiscard]] std::size_t team_shmem_size(int team_size) const
-    requires requires(Functor const& f) { f.team_shmem_size(1); }
+    requires AsksForScratch<Functor>
   {
-    return functor.team_shmem_size(team_size);
+    return scratch_of(functor, team_size);
   }
 
  private:

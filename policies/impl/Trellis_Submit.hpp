@@ -9,6 +9,8 @@
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskScope.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <impl/Trellis_OpenAccess.hpp>
+#include <impl/Trellis_Reachable.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -27,6 +29,15 @@
 
 /// The one way from the typed fronts into the engine.
 namespace trellis::Impl {
+
+/// What the user has handed over, without the Views that were bound to it.
+template <class F>
+auto const& functor_in(F const& functor) {
+  if constexpr (requires { typename F::is_bound_functor; })
+    return functor.held();
+  else
+    return functor;
+}
 
 /// A body has `run(void* instance, Label const&)`, a static `pattern`, a `result` when it has one,
 /// and `finish()` when that comes after what `run` has launched. `launches_only`: on a
@@ -47,6 +58,14 @@ struct OpsOf {
     ListsAreCopied const each_its_own;
     ::new (to) Body(*static_cast<Body const*>(body));
   }
+  static std::span<std::byte const> captures(void const* body) {
+    if constexpr (requires { Body::kokkos_copies_it; }) {
+      auto const& functor = functor_in(static_cast<Body const*>(body)->functor);
+      if constexpr (!std::is_empty_v<std::remove_cvref_t<decltype(functor)>>)
+        return std::as_bytes(std::span(&functor, 1));
+    }
+    return {};
+  }
   static void finish(void* body) {
     if constexpr (requires(Body& b) { b.finish(); }) static_cast<Body*>(body)->finish();
   }
@@ -63,6 +82,18 @@ struct OpsOf {
       ops.size = sizeof(Body);
       // Who asks for a result may look at what the functor held.
       ops.may_be_kept = !std::is_trivially_destructible_v<Body> && !requires(Body& b) { b.result; };
+      using Functor = std::remove_cvref_t<decltype(functor_in(std::declval<Body&>().functor))>;
+      ops.captures = &captures;
+      // A lambda that captures something cannot be assigned to.
+      ops.is_closure = !std::is_empty_v<Functor> && !std::is_copy_assignable_v<Functor>;
+      ops.leaves_only_views = !requires(Body& b) { b.result; };
+    } else if constexpr (requires { Body::copies_between_spaces; }) {
+      ops.leaves_only_views = true;
+    }
+    ops.is_judged = true;
+    if constexpr (requires { Body::may_give_up; }) {  // it is code of the user's
+      ops.is_judged = !Body::may_give_up;
+      ops.may_wait = true;
     }
     if constexpr (requires(Body& b) { b.finish(); }) ops.finish = &finish;
     if constexpr (is_foreign_v<RunsOn>)
@@ -111,6 +142,11 @@ struct PropertyTraits<After<N>> {
   static constexpr std::size_t after_count = N;
   static constexpr bool is_tag = false;
 };
+template <class T>
+struct PropertyTraits<ValueOf<T>> {
+  static constexpr std::size_t after_count = 1;
+  static constexpr bool is_tag = false;
+};
 template <class A>
 inline constexpr bool is_after_all_v = std::is_same_v<std::remove_cvref_t<A>, AfterAll>;
 template <class T>
@@ -122,68 +158,26 @@ struct PropertyTraits<Tagged<T>> {
   }
 };
 
-/// The space given with `on<...>`, else void.
-template <class... Annotations>
-struct TargetSpace {
-  using type = void;
-};
-template <class Space, class... Rest>
-struct TargetSpace<On<Space>, Rest...> {
-  using type = Space;
-};
-template <class First, class... Rest>
-struct TargetSpace<First, Rest...> : TargetSpace<Rest...> {};
-
-template <class Space, class R>
-struct IsReachable : std::true_type {};
-template <class Space, class R>
-  requires Kokkos::is_view_v<R>
-struct IsReachable<Space, R>
-    : std::bool_constant<CanTouch<Space, typename R::memory_space>::value> {};
-template <class Space, class... Held>
-struct IsReachable<Space, Group<Held...>>
-    : std::bool_constant<(IsReachable<Space, std::remove_cvref_t<Held>>::value && ...)> {};
-template <class Space, ResourceRange R>
-struct IsReachable<Space, R> : IsReachable<Space, typename LeafOf<R>::type> {};
-
-/// Every View that a task accesses must be reachable from where the task runs.
+/// A list of accesses knows when it is submitted whether its Views can be reached.
 template <class Space, class A>
-constexpr void require_accessible() {
-  if constexpr (is_access_v<A> && !is_list_v<A>)
-    if constexpr (A::mode != Mode::none)
-      static_assert(IsReachable<Space, typename A::resource_type>::value,
-                    "Trellis: the task's execution space cannot access the memory space of an "
-                    "annotated View");
+void require_accessible(Label const& label, A const& annotation) {
+  if constexpr (is_list_v<A>) AccessListDoor::require_accessible<Space>(list_of(annotation), label);
 }
 
-/// The same for lists of accesses, which know their Views when they are submitted.
-template <class Space, class... Annotations>
-void require_accessible(Label const& label, std::tuple<Annotations...> const& annotations) {
-  if constexpr ((is_list_v<Annotations> || ...)) {
-    auto const check = [&](auto const& annotation) {
-      if constexpr (is_list_v<decltype(annotation)>)
-        AccessListDoor::require_accessible<Space>(list_of(annotation), label);
-    };
-    std::apply([&](auto const&... each) { (check(each), ...); }, annotations);
-  }
-}
-
-/// The accesses of a policy for the length of a call. One list alone has them already.
-template <class... Annotations, class... More>
-auto requests_of_policy(std::tuple<Annotations...> const& annotations, More const&... more) {
-  constexpr std::size_t accesses = (std::size_t{is_access_v<Annotations>} + ... + 0) +
-                                   (std::size_t{is_access_v<More>} + ... + 0);
+/// The accesses of all annotations for the length of a call. One list alone has them already.
+template <class... Annotations>
+auto all_requests_of(Annotations const&... annotations) {
+  constexpr std::size_t accesses = (std::size_t{is_access_v<Annotations>} + ... + 0);
   if constexpr (accesses == 1 && (is_list_v<Annotations> || ...)) {
     std::span<AccessRequest const> requests;
     auto const look = [&](auto const& annotation) {
       if constexpr (is_list_v<decltype(annotation)>)
         requests = AccessListDoor::requests(list_of(annotation));
     };
-    std::apply([&](auto const&... each) { (look(each), ...); }, annotations);
+    (look(annotations), ...);
     return requests;
   } else {
-    return std::apply([&](auto const&... each) { return requests_of(each..., more...); },
-                      annotations);
+    return requests_of(annotations...);
   }
 }
 
@@ -238,27 +232,20 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
   }
 }
 
-/// `Space`: whose instance the body is given, void for a host task; it runs there, or where
-/// `on<...>` says. `make()`: the body, which is made where it stays. `home`: where its data is, if
-/// that matters. `more`: annotations that come from elsewhere, as the accesses of results.
-template <class Space, class Base, class... Annotations, class Make, class... More>
-TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
-                       Make&& make, SpaceAdapter* home, More const&... more) {
+/// With all annotations as they are in the end: no open resource is among them. `Place` says where
+/// the task runs; `has_opened`: whether there were any.
+template <class Place, bool has_opened, class Policy, class Make, class... Annotations>
+TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, SpaceAdapter* home,
+                            Annotations const&... annotations) {
   using B = decltype(make());
-  static_assert(!std::is_void_v<Space> || !(is_device_v<Annotations> || ...),
-                "Trellis: a host_task runs on no device");
-  using Asked = typename TargetSpace<Annotations...>::type;
-  using RunsOn = std::conditional_t<!std::is_void_v<Space> && is_foreign_v<Asked>, Asked, Space>;
-  using Reached =
-      std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, RunsOn>;
+  using RunsOn = typename Place::runs_on;
+  using Reached = typename Place::reached;
   if constexpr (!requires { B::copies_between_spaces; }) {
-    (require_accessible<Reached, Annotations>(), ...);
-    (require_accessible<Reached, More>(), ...);
-    require_accessible<Reached>(label, policy.annotations());
+    static_assert(!has_opened || MustReach<Reached, Annotations...>::value);
+    (require_accessible<Reached>(label, annotations), ...);
   }
 
-  constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... +
-                                       (PropertyTraits<More>::after_count + ... + 0));
+  constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... + 0);
   constexpr std::size_t tag_count = (std::size_t{PropertyTraits<Annotations>::is_tag} + ... + 0);
   std::array<TagPtr, tag_count> tags;
   std::array<TaskHandle, after_count> before;
@@ -266,11 +253,12 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
   [[maybe_unused]] std::size_t tags_done = 0;
 
   auto construct = [&](void* storage) { ::new (storage) B(make()); };
-  TaskSpec spec(std::move(label), OpsOf<B, Space, RunsOn>::ops, sizeof(B), alignof(B), construct);
-  if constexpr (!std::is_void_v<Space>) choose_device<RunsOn>(spec, policy);
+  TaskSpec spec(std::move(label), OpsOf<B, typename Place::space, RunsOn>::ops, sizeof(B),
+                alignof(B), construct);
+  if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(spec, policy);
   if (home != nullptr && !(is_device_v<Annotations> || ...)) spec.space = home;
 
-  auto const take = [&](auto const& annotation) {
+  [[maybe_unused]] auto const take = [&](auto const& annotation) {
     using A = std::remove_cvref_t<decltype(annotation)>;
     if constexpr (PropertyTraits<A>::is_tag) {
       tags[tags_done++] = PropertyTraits<A>::make(annotation);
@@ -284,27 +272,84 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
       spec.synchronizing = true;
     }
   };
-  std::apply([&](auto const&... annotation) { (take(annotation), ...); }, policy.annotations());
-  (take(more), ...);
-  auto const accesses = requests_of_policy(policy.annotations(), more...);
+  (take(annotations), ...);
+  auto const accesses = all_requests_of(annotations...);
   spec.accesses = accesses;
   spec.tags = tags;
   auto const send = [&] {
     if (TaskScope* const scope = policy.target().scope())
       return GraphDoor::submit_part(ScopeDoor::handle(*scope), std::move(spec));
-    return GraphDoor::submit(*policy.target().graph(), std::move(spec));
+    if (TaskGraph* const graph = policy.target().graph())
+      return GraphDoor::submit(*graph, std::move(spec));
+    return GraphDoor::submit_beside(policy.target().other(), std::move(spec));
   };
   if constexpr ((is_after_all_v<Annotations> || ...)) {
-    return std::apply(
-        [&](auto const&... annotation) {
-          TasksBefore const tasks(annotation..., more...);
-          spec.after = tasks.all();
-          return send();
-        },
-        policy.annotations());
+    TasksBefore const tasks(annotations...);
+    spec.after = tasks.all();
+    return send();
   } else {
     spec.after = before;
     return send();
+  }
+}
+
+/// As submit_made, for a body that takes no values of futures, or has been made to.
+template <class Space, class Base, class... Annotations, class Make, class... More>
+TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
+                       Make&& make, SpaceAdapter* home, More const&... more) {
+  static_assert(!std::is_void_v<Space> || !(is_device_v<Annotations> || ...),
+                "Trellis: a host_task runs on no device");
+  using Place = PlaceOf<Space, Annotations...>;
+  constexpr bool has_open = (is_open_access_v<Annotations> || ...);
+  if constexpr (!has_open && !requires { decltype(make())::copies_between_spaces; }) {
+    static_assert(MustReach<typename Place::reached, Annotations...>::value);
+    static_assert(MustReach<typename Place::reached, More...>::value);
+  }
+  auto const send = [&](auto const&... annotation) {
+    return submit_annotated<Place, has_open>(std::move(label), policy, make, home, annotation...);
+  };
+  return std::apply(
+      [&](auto const&... annotation) {
+        if constexpr (has_open) {
+          Target const target = policy.target();
+          Opening<typename Place::reached, Hooks::call> opening(&target);
+          TaskHandle const task = opening.open(send, annotation..., more...);
+          opening.submitted();
+          return task;
+        } else {
+          return send(annotation..., more...);
+        }
+      },
+      policy.annotations());
+}
+
+/// `Space`: whose instance the body is given, void for a host task; it runs there, or where
+/// `on<...>` says. `make()`: the body, which is made where it stays. `home`: where its data is, if
+/// that matters. `more`: annotations that come from elsewhere, as the accesses of results.
+template <class Space, class Base, class... Annotations, class Make, class... More>
+TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
+                       Make&& make, SpaceAdapter* home, More const&... more) {
+  if constexpr (!(is_value_v<Annotations> || ...)) {
+    return submit_body<Space>(std::move(label), policy, make, home, more...);
+  } else {
+    auto const futures = futures_in(policy.annotations());
+    auto const make_it = [&] { return make_with_values(make, futures); };
+    if constexpr (!std::is_void_v<Space>) {
+      if (space_adapter<typename PlaceOf<Space, Annotations...>::runs_on>().device() != nullptr) {
+        // A device launches ahead: its tasks must not be launched before the host has the values.
+        auto const make_wait = [&] { return make_await(futures); };
+        AfterAll before;
+        auto const take = [&]<class A>(A const& annotation) {
+          if constexpr (is_value_v<A>) before.tasks.push_back(annotation.tasks[0]);
+        };
+        std::apply([&](auto const&... each) { (take(each), ...); }, policy.annotations());
+        ResourcePolicy const on_host(policy.target(), std::move(before));
+        TaskHandle const wait = submit_body<void>(Label(label), on_host, make_wait, nullptr);
+        After<1> const awaited{{}, {wait}};
+        return submit_body<Space>(std::move(label), policy, make_it, home, more..., awaited);
+      }
+    }
+    return submit_body<Space>(std::move(label), policy, make_it, home, more...);
   }
 }
 

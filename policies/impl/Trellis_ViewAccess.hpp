@@ -4,8 +4,11 @@
 
 #include <Trellis_Annotations.hpp>
 #include <Trellis_Area.hpp>
+#include <Trellis_Resource.hpp>
+#include <Trellis_RunOn.hpp>
 #include <Trellis_ViewList.hpp>
 #include <access/Trellis_AccessRequest.hpp>
+#include <impl/Trellis_KnownValue.hpp>
 #include <impl/Trellis_Requests.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -17,10 +20,13 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 /// From Views to what the engine compares: areas and resources.
 namespace trellis::Impl {
@@ -45,6 +51,12 @@ Area area_of(V const& view) {
 inline Area area_of(Token const& token) {
   return token.area();
 }
+inline Area area_of(IndexBox const& box) {
+  return box.area();
+}
+inline Area area_of(HostMemory const& memory) {
+  return memory.area();
+}
 
 /// Label and allocation. An unmanaged View belongs to whatever allocation its addresses are in.
 template <class V>
@@ -56,6 +68,7 @@ void describe_view(void const* subject, ResourceInfo& info) {
     info.label = record->get_label();
     info.begin = reinterpret_cast<std::uintptr_t>(record->data());
     info.end = info.begin + record->size();
+    info.is_on_host = std::is_same_v<typename V::memory_space, Kokkos::HostSpace>;
     info.shape.element_bytes = sizeof(typename V::value_type);
     info.shape.rank = static_cast<int>(V::rank());
     if constexpr (V::rank() > 0)
@@ -85,8 +98,50 @@ inline void describe_token(void const* subject, ResourceInfo& info) {
   info.begin = token.whole().begin();
   info.end = token.whole().end();
 }
-inline bool token_may_have_label(void const* subject, std::string const& label) {
-  return static_cast<Token const*>(subject)->label() == label;
+template <class R>
+bool may_have_label(void const* subject, std::string const& label) {
+  return static_cast<R const*>(subject)->label() == label;
+}
+inline void set_shape(ViewShape& shape, std::uint64_t element_bytes,
+                      std::span<std::uint64_t const> strides) {
+  shape.element_bytes = element_bytes;
+  shape.rank = static_cast<int>(strides.size());
+  std::copy(strides.begin(), strides.end(), shape.strides);
+}
+inline void describe_box(void const* subject, ResourceInfo& info) {
+  IndexBox const& box = *static_cast<IndexBox const*>(subject);
+  info.label = box.label();
+  info.begin = box.whole().begin();
+  info.end = box.whole().end();
+  set_shape(info.shape, 1, box.strides());
+}
+/// Of an allocation that nobody knows.
+inline void describe_memory(void const* subject, ResourceInfo& info) {
+  HostMemory const& memory = *static_cast<HostMemory const*>(subject);
+  info.label = memory.label();
+  info.begin = memory.area().begin();
+  info.end = memory.area().end();
+  set_shape(info.shape, memory.element_bytes(), memory.strides());
+}
+
+/// Which bytes of a View its constructor leaves as they were. Through volatile accesses, as what was
+/// there before an object is nothing to the compiler.
+template <class V>
+std::array<bool, sizeof(V)> find_padding() {
+  std::array<bool, sizeof(V)> padding{};
+  alignas(V) unsigned char place[sizeof(V)];
+  unsigned char volatile* const bytes = place;
+  std::array<unsigned char, sizeof(V)> first{};
+  for (unsigned char const fill : {0x00, 0xFF}) {
+    for (std::size_t k = 0; k < sizeof(V); ++k) bytes[k] = fill;
+    V* const view = ::new (static_cast<void*>(place)) V;
+    for (std::size_t k = 0; k < sizeof(V); ++k) {
+      padding[k] = fill != 0 && bytes[k] != first[k];
+      first[k] = bytes[k];
+    }
+    view->~V();
+  }
+  return padding;
 }
 
 template <class V>
@@ -94,6 +149,18 @@ class ViewHold final : public ResourceHold {
  public:
   explicit ViewHold(V const& view) : m_view(view) {}
   [[nodiscard]] long holders() const override { return static_cast<long>(m_view.use_count()); }
+  [[nodiscard]] void const* record() const override {
+    return m_view.impl_track().template get_record<void>();
+  }
+  [[nodiscard]] std::pair<std::uintptr_t, std::uintptr_t> addresses() const override {
+    auto const* const record = m_view.impl_track().template get_record<void>();
+    auto const begin = reinterpret_cast<std::uintptr_t>(record->data());
+    return {begin, begin + record->size()};
+  }
+  [[nodiscard]] std::span<bool const> padding() const override {
+    static std::array<bool, sizeof(V)> const found = find_padding<V>();
+    return found;
+  }
 
  private:
   V m_view;
@@ -105,9 +172,16 @@ std::unique_ptr<ResourceHold> hold_view(void const* subject) {
   return std::make_unique<ViewHold<V>>(view);
 }
 
+template <class V>
+inline constexpr SubjectOps view_ops{&describe_view<V>, &view_may_have_label<V>, &hold_view<V>};
 template <class R>
-inline constexpr SubjectOps view_ops{&describe_view<R>, &view_may_have_label<R>, &hold_view<R>};
-inline constexpr SubjectOps token_ops{&describe_token, &token_may_have_label};
+inline constexpr SubjectOps subject_ops = view_ops<R>;
+template <>
+inline constexpr SubjectOps subject_ops<Token>{&describe_token, &may_have_label<Token>};
+template <>
+inline constexpr SubjectOps subject_ops<IndexBox>{&describe_box, &may_have_label<IndexBox>};
+template <>
+inline constexpr SubjectOps subject_ops<HostMemory>{&describe_memory, &may_have_label<HostMemory>};
 
 /// One resource that an annotation names, and how.
 template <class R>
@@ -120,11 +194,31 @@ struct NamedResource {
 template <class R>
 AccessRequest make_request(NamedResource<R> const& named) {
   R const& resource = *named.resource;
-  if constexpr (IsToken<R>::value)
-    return {area_of(resource), named.mode, &resource, &token_ops, named.state};
-  else
-    return {area_of(resource), named.mode, &resource, &view_ops<R>, named.state};
+  return {area_of(resource), named.mode, &resource, &subject_ops<R>, named.state};
 }
+
+/// The space given with `on<...>`, else void.
+template <class... Annotations>
+struct TargetSpace {
+  using type = void;
+};
+template <class Space, class... Rest>
+struct TargetSpace<On<Space>, Rest...> {
+  using type = Space;
+};
+template <class First, class... Rest>
+struct TargetSpace<First, Rest...> : TargetSpace<Rest...> {};
+
+/// Where a body written for instances of `Space` (void: a host task) runs: there, or where
+/// `on<...>` says; and as which space it touches memory.
+template <class Space, class... Annotations>
+struct PlaceOf {
+  using space = Space;
+  using Asked = typename TargetSpace<Annotations...>::type;
+  using runs_on = std::conditional_t<!std::is_void_v<Space> && is_foreign_v<Asked>, Asked, Space>;
+  using reached =
+      std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, runs_on>;
+};
 
 /// All that a resource stands for, as a tuple of `NamedResource`: the members of a group, else
 /// itself. There is no range in it.
@@ -150,6 +244,11 @@ template <class Held>
 auto named_in(StateAccess<Held> const& access) {
   return named_of(access.resource, access.mode_now,
                   access.state != nullptr ? &access.state : nullptr);
+}
+
+template <class Of, unsigned traits>
+auto named_in(TraitsAccess<Of, traits> const& access) {
+  return named_in(static_cast<Of const&>(access));
 }
 
 /// Calls `f` with each View and each Token that a resource stands for, in order.
@@ -182,6 +281,9 @@ struct RequestsOf {
   static std::size_t count(A const&) { return 0; }
   static void add_to(Requests&, A const&) {}
 };
+/// (These have been replaced by then.)
+template <class How, class Held>
+struct RequestsOf<OpenAccess<How, Held>>;
 template <Mode mode, class Held>
 struct RequestsOf<Access<mode, Held>> {
   static constexpr bool is_fixed = IsFixed<std::remove_cvref_t<Held>>::value;
@@ -207,6 +309,9 @@ struct RequestsOf<StateAccess<Held>> {
     });
   }
 };
+
+template <class Of, unsigned traits>
+struct RequestsOf<TraitsAccess<Of, traits>> : RequestsOf<Of> {};
 
 /// The accesses of all these annotations: an array when it is known how many there are.
 template <class... Annotation>
@@ -241,6 +346,14 @@ using read_view = typename V::const_type;
 /// element operations are atomic.
 template <class V>
 using atomic_view = Impl::WithTrait<V, Kokkos::Atomic>;
+/// A View with further memory traits, as a functor takes one annotated with `with_traits`,
+/// `random_access` or `restricted`. (`restrict_view<read_view<V>>` is one that is read.)
+template <class V, unsigned traits>
+using view_with = Impl::WithTrait<V, traits>;
+template <class V>
+using random_access_view = view_with<read_view<V>, Kokkos::RandomAccess>;
+template <class V>
+using restrict_view = view_with<V, Kokkos::Restrict>;
 /// The same for a range of Views: the functor takes them as a `view_list` of such Views.
 template <class V>
 using read_view_list = view_list<read_view<V>>;
@@ -334,17 +447,43 @@ struct ArgumentsOf<Access<mode, Held>> {
   }
 };
 
+template <class V, unsigned traits>
+struct TraitsArgument : std::type_identity<WithTrait<V, traits>> {};
+template <class V, unsigned traits>
+struct TraitsArgument<view_list<V>, traits> : std::type_identity<view_list<WithTrait<V, traits>>> {
+};
+template <class Views, unsigned traits>
+struct TraitsArguments;
+template <class... V, unsigned traits>
+struct TraitsArguments<std::tuple<V...>, traits>
+    : std::type_identity<std::tuple<typename TraitsArgument<V, traits>::type...>> {};
+template <class Of, unsigned traits>
+struct ArgumentsOf<TraitsAccess<Of, traits>> : ArgumentsOf<Of> {
+  using types = typename TraitsArguments<typename ArgumentsOf<Of>::types, traits>::type;
+};
+
+/// A value is not there yet: the functor has a place for it.
+template <class T>
+struct ArgumentsOf<ValueOf<T>> {
+  using types = std::tuple<KnownValue<T>>;
+  static std::tuple<ValueOf<T> const&> get(ValueOf<T> const& annotation) { return {annotation}; }
+};
+
+/// The same for a task on `Space`: what an open resource stands for may depend on it.
+template <class A, class Space>
+struct ArgumentsFor : ArgumentsOf<A> {};
+
 /// All annotated Views of a policy, typed by their access. Each is made where it stays: copying one
 /// is dear.
-template <class... Annotations>
+template <class Space, class... Annotations>
 auto arguments_of(std::tuple<Annotations...> const& annotations) {
   using Views = decltype(std::tuple_cat(
-      std::declval<typename ArgumentsOf<std::remove_cvref_t<Annotations>>::types>()...));
+      std::declval<typename ArgumentsFor<std::remove_cvref_t<Annotations>, Space>::types>()...));
   return std::apply(
       [](auto const&... each) {
         return std::apply(
             [](auto const&... view) { return Views(view...); },
-            std::tuple_cat(ArgumentsOf<std::remove_cvref_t<decltype(each)>>::get(each)...));
+            std::tuple_cat(ArgumentsFor<std::remove_cvref_t<decltype(each)>, Space>::get(each)...));
       },
       annotations);
 }

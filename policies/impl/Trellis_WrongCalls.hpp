@@ -21,11 +21,6 @@ namespace Impl {
 template <class...>
 inline constexpr bool never = false;
 
-template <class T>
-struct IsResourcePolicy : std::false_type {};
-template <class Base, class... Annotations>
-struct IsResourcePolicy<ResourcePolicy<Base, Annotations...>> : std::true_type {};
-
 /// What stands where the ResourcePolicy should be, when a call is as Kokkos takes it. It is
 /// converted to, so a call that Kokkos takes goes to Kokkos where the names of both are in sight.
 struct PlainPolicy {
@@ -34,13 +29,6 @@ struct PlainPolicy {
              std::is_same_v<T, TaskGraph> || std::is_same_v<T, TaskScope>)
   PlainPolicy(T const&) {}
 };
-/// What stands where the label should be, when that is forgotten.
-struct AnyPolicy {
-  template <class T>
-    requires(IsResourcePolicy<T>::value || std::is_convertible_v<T const&, PlainPolicy>)
-  AnyPolicy(T const&) {}
-};
-
 template <class Base>
 inline constexpr bool has_range_v = !std::is_same_v<Base, Once>;
 
@@ -50,6 +38,11 @@ struct Refused {
   operator T() const;
   Refused get() const;
   void wait() const;
+};
+
+template <class First, class Second>
+struct BothHold {
+  static constexpr bool value = First::value && Second::value;
 };
 
 /// The compiler's message has its name, and so the signature.
@@ -73,10 +66,10 @@ struct CallableMustTake {
 }  // namespace Impl
 
 template <class... Rest>
-Future<void> parallel_for(Impl::AnyPolicy, Rest const&...) {
+Future<void> parallel_for(Impl::PlainPolicy, Rest const&...) {
   static_assert(Impl::never<Rest...>,
-                "Trellis: a task has a label: parallel_for(\"label\", ResourcePolicy(graph, n, "
-                "read(x), ...), functor)");
+                "Trellis: the policy says which graph and which Views: parallel_for("
+                "ResourcePolicy(graph, n or a Kokkos policy, read(x), ...), functor)");
   return {};
 }
 template <class... Rest>
@@ -88,10 +81,10 @@ Future<void> parallel_for(Label, Impl::PlainPolicy, Rest const&...) {
 }
 
 template <class... Rest>
-Impl::Refused parallel_reduce(Impl::AnyPolicy, Rest const&...) {
+Impl::Refused parallel_reduce(Impl::PlainPolicy, Rest const&...) {
   static_assert(Impl::never<Rest...>,
-                "Trellis: a task has a label: parallel_reduce(\"label\", ResourcePolicy(graph, n, "
-                "read(x), ...), functor)");
+                "Trellis: the policy says which graph and which Views: parallel_reduce("
+                "ResourcePolicy(graph, n or a Kokkos policy, read(x), ...), functor)");
   return {};
 }
 template <class... Rest>
@@ -103,10 +96,10 @@ Impl::Refused parallel_reduce(Label, Impl::PlainPolicy, Rest const&...) {
 }
 
 template <class... Rest>
-Impl::Refused parallel_scan(Impl::AnyPolicy, Rest const&...) {
+Impl::Refused parallel_scan(Impl::PlainPolicy, Rest const&...) {
   static_assert(Impl::never<Rest...>,
-                "Trellis: a task has a label: parallel_scan(\"label\", ResourcePolicy(graph, n, "
-                "read(x), ...), functor)");
+                "Trellis: the policy says which graph and which Views: parallel_scan("
+                "ResourcePolicy(graph, n or a Kokkos policy, read(x), ...), functor)");
   return {};
 }
 template <class... Rest>
@@ -118,10 +111,10 @@ Impl::Refused parallel_scan(Label, Impl::PlainPolicy, Rest const&...) {
 }
 
 template <class... Rest>
-Impl::Refused host_task(Impl::AnyPolicy, Rest const&...) {
+Impl::Refused host_task(Impl::PlainPolicy, Rest const&...) {
   static_assert(Impl::never<Rest...>,
-                "Trellis: a task has a label: host_task(\"label\", ResourcePolicy(graph, read(x), "
-                "...), callable)");
+                "Trellis: the policy says which graph and which Views: host_task("
+                "ResourcePolicy(graph, read(x), ...), callable)");
   return {};
 }
 template <class Base, class... Annotations, class Callable>
@@ -134,10 +127,10 @@ Impl::Refused host_task(Label, ResourcePolicy<Base, Annotations...> const&, Call
 }
 
 template <class... Rest>
-Impl::Refused space_task(Impl::AnyPolicy, Rest const&...) {
+Impl::Refused space_task(Impl::PlainPolicy, Rest const&...) {
   static_assert(Impl::never<Rest...>,
-                "Trellis: a task has a label: space_task(\"label\", ResourcePolicy(graph, read(x), "
-                "...), callable)");
+                "Trellis: the policy says which graph and which Views: space_task("
+                "ResourcePolicy(graph, read(x), ...), callable)");
   return {};
 }
 template <class Base, class... Annotations, class Callable>

@@ -10,6 +10,8 @@
 
 #include <functional>
 #include <memory>
+#include <new>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -26,46 +28,152 @@ struct Scoped {};
 template <class Space>
 inline constexpr bool is_host_v = std::is_void_v<Space> || std::is_same_v<Space, Scoped>;
 
-/// Calls `callable(arguments..., views...)` and keeps the result.
-template <class Space, class Value, class Callable, class Views>
-struct CallBody {
+/// What the future of a task has whose callable returns this: a host task may end with another
+/// future.
+template <class Space, class Returned>
+struct ValueFrom {
+  using type = Returned;
+  static constexpr bool comes_later = false;
+};
+template <class Space, class T>
+  requires is_host_v<Space>
+struct ValueFrom<Space, Future<T>> {
+  using type = T;
+  static constexpr bool comes_later = true;
+};
+
+/// The rest of a body that ends with a future: takes the value over.
+template <class T>
+struct ResultBody {
+  static constexpr std::string_view pattern = "result";
+  ResultPtr<T> from;
+  Result<T>* to;  ///< of the task that this is a part of, which lives longer
+  void run(void*, Label const&) { to->value.emplace(value_of(from)); }
+};
+template <>
+struct ResultBody<void> {
+  static constexpr std::string_view pattern = "result";
+  void run(void*, Label const&) {}
+};
+/// The rest of a body that is to run again.
+template <class Body>
+struct AgainBody {
+  static constexpr std::string_view pattern = "respawn";
+  static constexpr bool may_give_up = true;
+  Body* body;  ///< of the task that this is a part of, which lives longer
+  TaskHandle self;
+  void run(void*, Label const& label) {
+    ToolsRegion const region(label);
+    body->run_scoped(self, GraphDoor::running(), label);
+  }
+};
+
+/// Submits what is left of a body that has done all but return.
+template <class Body>
+void submit_rest(TaskHandle const& self, Label const& label, std::span<TaskHandle const> after,
+                 Body&& rest) {
+  using B = std::remove_cvref_t<Body>;
+  auto const construct = [&](void* storage) { ::new (storage) B(std::forward<Body>(rest)); };
+  TaskSpec spec(Label(label), OpsOf<B, void, void>::ops, sizeof(B), alignof(B), construct);
+  spec.after = after;
+  GraphDoor::submit_rest(self, std::move(spec));
+}
+
+/// The task has the value of another future when that is there.
+template <class T>
+void end_with(TaskHandle const& self, Label const& label, Future<T> const& future,
+              ResultPtr<T> const& result) {
+  static_assert(std::is_void_v<T> || std::is_copy_constructible_v<T>,
+                "Trellis: a host_task that returns a future copies its value");
+  TaskHandle const task = FutureDoor::handle(future);
+  if (!task.valid())
+    throw Error(Error::Kind::bad_input,
+                "Trellis: the callable of a host_task has returned a "
+                "future that belongs to no task");
+  if constexpr (std::is_void_v<T>)
+    submit_rest(self, label, {&task, 1}, ResultBody<void>());
+  else
+    submit_rest(self, label, {&task, 1}, ResultBody<T>{FutureDoor::result(future), &*result});
+}
+
+/// Calls `callable(arguments..., views...)`, and keeps what it returns. `Self`: the body.
+template <class Space, class Callable, class Views, class Self>
+struct CallBodyBase {
   static constexpr std::string_view pattern = is_host_v<Space> ? "host_task" : "space_task";
+  static constexpr bool may_give_up = std::is_same_v<Space, Scoped>;
   Callable callable;
   Views views;
+
+  void run(void* instance, Label const& label) {
+    ToolsRegion const region(label);
+    if constexpr (std::is_void_v<Space>) {
+      self().keep(GraphDoor::running, label, [&]() -> decltype(auto) { return call(); });
+    } else if constexpr (std::is_same_v<Space, Scoped>) {
+      TaskHandle const self = GraphDoor::running();
+      run_scoped(self, self, label);
+    } else {
+      self().keep(GraphDoor::running, label,
+                  [&]() -> decltype(auto) { return call(*static_cast<Space const*>(instance)); });
+    }
+  }
+  /// `task`: whose body this is. A thread that runs it again runs another task.
+  void run_scoped(TaskHandle const& task, TaskHandle const& running, Label const& label) {
+    TaskScope scope = ScopeDoor::make(task, running);
+    auto const invoke = [&]() -> decltype(auto) { return call(scope); };
+    auto const again = [&] {
+      if (auto const* const after = ScopeDoor::next_run(scope))
+        submit_rest(task, label, *after, AgainBody<Self>{&self(), task});
+      return ScopeDoor::next_run(scope) != nullptr;
+    };
+    self().keep([&] { return task; }, label, invoke, again);
+  }
+
+ private:
+  Self& self() { return static_cast<Self&>(*this); }
+  template <class... First>
+  decltype(auto) call(First&... first) {
+    return std::apply(
+        [&](auto&... view) -> decltype(auto) {
+          return std::invoke(callable, first..., seen(view)...);
+        },
+        views);
+  }
+};
+
+struct NeverAgain {
+  bool operator()() const { return false; }
+};
+
+template <class Space, class Returned, class Callable, class Views,
+          class Value = typename ValueFrom<Space, Returned>::type>
+struct CallBody : CallBodyBase<Space, Callable, Views, CallBody<Space, Returned, Callable, Views>> {
   ResultPtr<Value> result;
   static constexpr bool ends_without_user = std::is_trivially_destructible_v<Callable> &&
                                             std::is_trivially_destructible_v<Views> &&
                                             std::is_trivially_destructible_v<Value>;
 
-  void run(void* instance, Label const& label) {
-    ToolsRegion const region(label);
-    result->value.emplace(call(callable, views, instance));
-  }
-
-  static decltype(auto) call(Callable& callable, Views& views, void* instance) {
-    return std::apply(
-        [&](auto&... view) -> decltype(auto) {
-          if constexpr (std::is_void_v<Space>) {
-            return std::invoke(callable, view...);
-          } else if constexpr (std::is_same_v<Space, Scoped>) {
-            TaskScope self = ScopeDoor::running();
-            return std::invoke(callable, self, view...);
-          } else {
-            return std::invoke(callable, *static_cast<Space const*>(instance), view...);
-          }
-        },
-        views);
+  template <class Task, class Invoke, class Again = NeverAgain>
+  void keep(Task const& task, Label const& label, Invoke const& invoke, Again const& again = {}) {
+    auto&& returned = invoke();
+    if (again()) return;
+    if constexpr (ValueFrom<Space, Returned>::comes_later)
+      end_with(task(), label, returned, result);
+    else
+      result->value.emplace(std::forward<decltype(returned)>(returned));
   }
 };
-template <class Space, class Callable, class Views>
-struct CallBody<Space, void, Callable, Views> {
-  static constexpr std::string_view pattern = is_host_v<Space> ? "host_task" : "space_task";
-  Callable callable;
-  Views views;
-
-  void run(void* instance, Label const& label) {
-    ToolsRegion const region(label);
-    CallBody<Space, int, Callable, Views>::call(callable, views, instance);
+template <class Space, class Returned, class Callable, class Views>
+struct CallBody<Space, Returned, Callable, Views, void>
+    : CallBodyBase<Space, Callable, Views, CallBody<Space, Returned, Callable, Views>> {
+  template <class Task, class Invoke, class Again = NeverAgain>
+  void keep(Task const& task, Label const& label, Invoke const& invoke, Again const& again = {}) {
+    if constexpr (ValueFrom<Space, Returned>::comes_later) {
+      auto&& returned = invoke();
+      if (!again()) end_with(task(), label, returned, {});
+    } else {
+      invoke();
+      again();
+    }
   }
 };
 
@@ -83,7 +191,7 @@ template <class Tuple>
 struct MutableList;
 template <class... T>
 struct MutableList<std::tuple<T...>> {
-  using type = TypeList<T&...>;
+  using type = TypeList<typename SeenAs<T>::type&...>;
 };
 
 /// How a callable is called: with the annotated Views or without, and with a TaskScope before them
@@ -91,7 +199,8 @@ struct MutableList<std::tuple<T...>> {
 template <class Space, class Callable, class... Annotations>
 struct CallForms {
   using F = std::decay_t<Callable>;
-  using Views = decltype(arguments_of(std::declval<std::tuple<Annotations...> const&>()));
+  using Reached = typename PlaceOf<Space, Annotations...>::reached;
+  using Views = decltype(arguments_of<Reached>(std::declval<std::tuple<Annotations...> const&>()));
   using Instance = std::conditional_t<std::is_void_v<Space>, TypeList<>,
                                       TypeList<std::add_lvalue_reference_t<Space const>>>;
   using Mutable = typename MutableList<Views>::type;
@@ -121,29 +230,32 @@ struct CallForms {
   /// What the body is told to hand over before the Views.
   using How = std::conditional_t<std::is_same_v<Chosen, Long> || std::is_same_v<Chosen, Short>,
                                  Space, Scoped>;
-  using Check = CallableMustTake<!std::is_void_v<Chosen>,
-                                 typename SignatureOf<typename Concat<
-                                     Instance, typename TupleToList<Views>::type>::type>::type>;
+  using Check =
+      BothHold<CallableMustTake<!std::is_void_v<Chosen>,
+                                typename SignatureOf<typename Concat<
+                                    Instance, typename TupleToList<Views>::type>::type>::type>,
+               MustReach<Reached, Annotations...>>;
 };
 
 template <class Space, class Forms, class... Annotations, class Callable>
 auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& policy,
                  Callable&& callable) {
-  using Value = typename decltype(Forms::Chosen::type())::type;
+  using Returned = typename decltype(Forms::Chosen::type())::type;
+  using Value = typename ValueFrom<typename Forms::How, Returned>::type;
   auto const views = [&] {
     if constexpr (Forms::with_views)
-      return arguments_of(policy.annotations());
+      return arguments_of<typename Forms::Reached>(policy.annotations());
     else
       return std::tuple<>();
   };
-  using Body = CallBody<typename Forms::How, Value, typename Forms::F, decltype(views())>;
+  using Body = CallBody<typename Forms::How, Returned, typename Forms::F, decltype(views())>;
   if constexpr (std::is_void_v<Value>) {
-    auto const make = [&] { return Body{std::forward<Callable>(callable), views()}; };
+    auto const make = [&] { return Body{{std::forward<Callable>(callable), views()}}; };
     return FutureDoor::make(submit_made<Space>(std::move(label), policy, make, nullptr));
   } else {
     auto result = ResultPtr<Value>::make();
     auto const make = [&] {
-      return Body{std::forward<Callable>(callable), views(), std::move(result[0])};
+      return Body{{std::forward<Callable>(callable), views()}, std::move(result[0])};
     };
     TaskHandle const handle = submit_made<Space>(std::move(label), policy, make, nullptr);
     return FutureDoor::make(handle, std::move(result[1]));
@@ -154,6 +266,10 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
 
 /// Submits a task that calls `callable()`, or `callable(views...)` with the annotated Views, on a
 /// host thread as soon as its accesses allow; returns at once. The Future holds the return value.
+///
+/// A callable may return the `Future<T>` of another task of the graph, e.g. of a part. Then this
+/// one's future is a `Future<T>`, too, and has that value, which is copied, when that task and this
+/// one are complete. Nobody waits for it. When that task fails, this one does.
 ///
 /// A callable whose first parameter is a `TaskScope&` can split the task into parts and give up
 /// accesses, see Trellis_TaskScope.hpp.
@@ -184,6 +300,16 @@ auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& p
   else
     return Impl::submit_call<Space, Forms>(std::move(label), policy,
                                            std::forward<Callable>(callable));
+}
+
+/// The same without a label: the task is called by the file and line where its policy was made.
+template <class Base, class... Annotations, class Callable>
+auto host_task(ResourcePolicy<Base, Annotations...> const& policy, Callable&& callable) {
+  return host_task(Label::of(policy.target().site()), policy, std::forward<Callable>(callable));
+}
+template <class Base, class... Annotations, class Callable>
+auto space_task(ResourcePolicy<Base, Annotations...> const& policy, Callable&& callable) {
+  return space_task(Label::of(policy.target().site()), policy, std::forward<Callable>(callable));
 }
 
 }  // namespace trellis

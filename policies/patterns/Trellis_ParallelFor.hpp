@@ -70,6 +70,12 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
   return {};
 }
 
+/// The same without a label: the task is called by the file and line where its policy was made.
+template <class Base, class... Annotations, class Functor>
+Future<void> parallel_for(ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor) {
+  return parallel_for(Label::of(policy.target().site()), policy, std::forward<Functor>(functor));
+}
+
 }  // namespace trellis
 
 #endif

@@ -6,17 +6,39 @@
 #include <impl/Trellis_LastArgument.hpp>
 #include <impl/Trellis_SlotReduction.hpp>
 
+#include <cstddef>
 #include <memory>
+#include <span>
+#include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace trellis {
 
-/// A result of `parallel_reduce` that goes into the Future: `reduced<Kokkos::Max<double>>`.
+namespace Impl {
+
+template <class Reducer>
+constexpr bool goes_into_future() {
+  if constexpr (Kokkos::is_reducer_v<Reducer>)
+    return is_made_into<Reducer>;
+  else
+    return true;  // another sentence says what is wrong
+}
+
+}  // namespace Impl
+
+/// A result of `parallel_reduce` that goes into the Future: `reduced<Kokkos::Max<double>>`. The
+/// reducer may be a class of your own that does what Kokkos asks of reducers, and that can be made
+/// on a value (`value_type&`) or on its `result_view_type`.
 template <class Reducer>
 struct Reduced {
   static_assert(Kokkos::is_reducer_v<Reducer>,
                 "Trellis: reduced<...> takes a Kokkos reducer, e.g. Kokkos::Max<double>");
+  static_assert(Impl::goes_into_future<Reducer>(),
+                "Trellis: a reducer in reduced<...> can be made on a value_type&, or on a "
+                "result_view_type");
   using reducer_type = Reducer;
 };
 template <class Reducer>
@@ -26,7 +48,21 @@ namespace Impl {
 
 /// Reduced with the functor's own init, join and final (a sum if it has none), into the Future.
 template <class T>
-struct ReducedByFunctor {};
+struct ReducedByFunctor {
+  template <class Functor>
+  static ReducedByFunctor of(Functor const&) {
+    return {};
+  }
+};
+/// An array, whose length the functor says.
+template <class T>
+struct ReducedByFunctor<T[]> {
+  std::size_t count;
+  template <class Functor>
+  static ReducedByFunctor of(Functor const& functor) {
+    return {static_cast<std::size_t>(functor.value_count)};
+  }
+};
 
 /// True for results that go into the Future.
 template <class R>
@@ -40,6 +76,13 @@ struct IsFunctorsOwn : std::false_type {};
 template <class T>
 struct IsFunctorsOwn<ReducedByFunctor<T>> : std::true_type {};
 
+/// A functor's member type `value_type`, or void.
+template <class Functor>
+struct OwnValue : std::type_identity<void> {};
+template <class Functor>
+  requires requires { typename Functor::value_type; }
+struct OwnValue<Functor> : std::type_identity<typename Functor::value_type> {};
+
 /// A result goes into a Future, into a View, or into the View that a Kokkos reducer was made with.
 template <class R>
 struct ResultTraits;
@@ -47,12 +90,13 @@ struct ResultTraits;
 template <class R>
 inline constexpr bool is_result_v =
     IsReduced<R>::value || Kokkos::is_view_v<R> || Kokkos::is_reducer_v<R>;
-template <class R>
-constexpr bool is_scalar_result() {
+/// `is_array`: the functor reduces into an array.
+template <bool is_array, class R>
+constexpr bool has_right_rank() {
   if constexpr (Kokkos::is_view_v<R>)
-    return R::rank() == 0;
+    return R::rank() == (is_array ? 1 : 0);
   else
-    return true;
+    return !is_array;
 }
 template <class R>
 struct ResultTraits<Reduced<R>> {
@@ -61,6 +105,10 @@ struct ResultTraits<Reduced<R>> {
 template <class T>
 struct ResultTraits<ReducedByFunctor<T>> {
   using value_type = T;
+};
+template <class T>
+struct ResultTraits<ReducedByFunctor<T[]>> {
+  using value_type = std::vector<T>;
 };
 template <class R>
   requires Kokkos::is_view_v<R>
@@ -84,14 +132,46 @@ auto result_access(R const& result) {
     return std::tuple<decltype(ResultTraits<R>::access(result))>(ResultTraits<R>::access(result));
 }
 
+/// Among several results Kokkos calls no `final`.
+template <class R>
+struct HasFinal : std::false_type {};
+template <class R>
+  requires Kokkos::is_reducer_v<R>
+struct HasFinal<R> : std::bool_constant < requires(R const& r, typename R::value_type& v) {
+  r.final(v);
+}>{};
+template <class R>
+struct HasFinal<Reduced<R>> : HasFinal<R> {};
+
+template <class R>
+concept SaysWhereItReduces = requires(R const& reducer) { reducer.references_scalar(); };
+
 template <class R>
 void require_lasting(Label const& label, R const& result) {
-  if constexpr (Kokkos::is_reducer_v<R>)
+  if constexpr (SaysWhereItReduces<R>) {
     if (result.references_scalar())
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: task \"" + label.string() + "\" (" + label.place() +
-                      ") reduces into a variable, which may be gone when it runs; make the reducer "
-                      "on a View, or take reduced<Reducer> and the Future");
+      refuse_base(label,
+                  "reduces into a variable, which may be gone when it runs; make the reducer on a "
+                  "View, or take reduced<Reducer> and the Future");
+  } else if constexpr (Kokkos::is_reducer_v<R>) {
+    if (!result.view().impl_track().has_record())
+      refuse_base(label,
+                  "reduces into memory that its reducer does not keep: a variable may be gone when "
+                  "it runs; make the reducer on a managed View, or take reduced<Reducer> and the "
+                  "Future, or give the reducer a member references_scalar() that returns false");
+  }
+}
+
+/// Kokkos writes as many values as the functor says, into one piece of memory.
+template <class Functor, class V>
+void require_room(Label const& label, Functor const& functor, V const& view) {
+  auto const count = static_cast<std::size_t>(functor.value_count);
+  if (view.extent(0) < count)
+    refuse_base(label, "reduces into " + std::to_string(count) + " values, but the View \"" +
+                           view.label() + "\" has " + std::to_string(view.extent(0)));
+  if (!view.span_is_contiguous())
+    refuse_base(label, "reduces into the View \"" + view.label() +
+                           "\", which is not contiguous; reduce into one that is, and copy");
 }
 
 /// Values of all `Reduced` results: nothing, one, or a tuple.
@@ -128,7 +208,7 @@ template <class R>
 struct LiveResult<Reduced<R>> {
   explicit LiveResult(Reduced<R> const&) {}
   typename R::value_type m_value{};
-  R kokkos() { return R(m_value); }
+  R kokkos() { return reducer_into<R>(m_value); }
   auto value() { return std::tuple<typename R::value_type>(m_value); }
 };
 
@@ -138,6 +218,21 @@ struct LiveResult<ReducedByFunctor<T>> {
   T m_value{};
   T& kokkos() { return m_value; }
   auto value() { return std::tuple<T>(m_value); }
+};
+
+template <class T>
+struct LiveResult<ReducedByFunctor<T[]>> {
+  explicit LiveResult(ReducedByFunctor<T[]> const& given)
+      : m_count(given.count), m_values(new T[m_count]()) {}
+  std::size_t m_count;
+  std::unique_ptr<T[]> m_values;
+  auto kokkos() {
+    return Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+        m_values.get(), m_count);
+  }
+  auto value() {
+    return std::tuple<std::vector<T>>(std::vector<T>(m_values.get(), m_values.get() + m_count));
+  }
 };
 
 /// How one of several results is reduced into a slot, and where it goes from there.
@@ -159,7 +254,9 @@ struct SlotPart<R> {
 template <class R>
 struct SlotPart<Reduced<R>> {
   using reducer_type = R;
-  static R reducer(Reduced<R> const&, typename R::value_type& place) { return R(place); }
+  static R reducer(Reduced<R> const&, typename R::value_type& place) {
+    return reducer_into<R>(place);
+  }
   static std::tuple<> view(Reduced<R> const&) { return {}; }
 };
 
@@ -205,7 +302,7 @@ struct SlotReduction {
           std::tuple_element_t<0, std::tuple<typename SlotPart<Results>::reducer_type...>>;
       Kokkos::parallel_reduce(
           kernel_name(label), policy, functor,
-          SlotReducer<Reducer, memory_space>(Reducer(place.first), &place.first));
+          SlotReducer<Reducer, memory_space>(reducer_into<Reducer>(place.first), &place.first));
     }
   }
   template <class... Views>
@@ -224,6 +321,24 @@ struct SlotReduction {
   }
 };
 
+/// The same for an array.
+template <class Space, class T>
+struct SlotReduction<Space, ReducedByFunctor<T[]>> {
+  using memory_space = typename AdapterOf<Space>::result_space;
+  using Slot = ArraySlot<T, memory_space>;
+
+  template <class Policy, class Functor>
+  static void run(Label const& label, Policy const& policy, Functor const& functor,
+                  std::tuple<ReducedByFunctor<T[]>> const& result, Slot& slot) {
+    std::size_t const count = std::get<0>(result).count;
+    using Place = Kokkos::View<T*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    Kokkos::parallel_reduce(kernel_name(label), policy, functor, Place(slot.renew(count), count));
+  }
+  static auto future_values(std::span<T const> values) {
+    return std::tuple<std::vector<T>>(std::vector<T>(values.begin(), values.end()));
+  }
+};
+
 /// For a space whose launches are complete when they return, and for one View as the result.
 struct NoSlot {
   using Slot = NoSlot;
@@ -236,6 +351,16 @@ struct SlotReductionOf : std::type_identity<NoSlot> {};
 template <class Space, class... Results>
   requires reduces_into_slot<Space, Results...>
 struct SlotReductionOf<Space, Results...> : std::type_identity<SlotReduction<Space, Results...>> {};
+
+/// What Kokkos gets of the only result, a View or a reducer: a reducer that does not say where it
+/// reduces to, as one on a View, or Kokkos would wait for it.
+template <class R>
+decltype(auto) without_wait(R const& result) {
+  if constexpr (Kokkos::is_reducer_v<R> && !SaysWhereItReduces<R>)
+    return SlotReducer<R, typename R::result_view_type::memory_space>(result, result.view().data());
+  else
+    return (result);
+}
 
 template <class State, class Tuple>
 void keep_values(State& state, Tuple&& values) {
@@ -302,6 +427,9 @@ struct ReduceBody<Traits, Functor, void, Results...> {
     auto const& policy = launched(here);
     if constexpr (reduces_into_slot<Space, Results...>)
       InSlot::run(label, policy, functor, results, slot);
+    else if constexpr (sizeof...(Results) == 1)
+      Kokkos::parallel_reduce(kernel_name(label), policy, functor,
+                              without_wait(std::get<0>(results)));
     else
       std::apply(
           [&](auto const&... result) {
@@ -311,17 +439,23 @@ struct ReduceBody<Traits, Functor, void, Results...> {
   }
 };
 
-template <class Traits, class Call, class Policy, class Functor, class First, class... Rest>
+/// `Own`: the functor's member type `value_type`, or void.
+template <class Traits, class Call, class Own, class Policy, class Functor, class First,
+          class... Rest>
 auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, First const& first,
                       Rest const&... rest) {
   using Value = typename FutureValueOf<
       typename Concat<ReducedValues<First>, ReducedValues<Rest>...>::type>::type;
   constexpr bool one = sizeof...(Rest) == 0;
-  using Bound = std::conditional_t<one, typename ResultTraits<First>::value_type, void>;
+  using Bound =
+      std::conditional_t<std::is_array_v<Own>, Own,
+                         std::conditional_t<one, typename ResultTraits<First>::value_type, void>>;
 
   require_valid<Traits>(label, policy);
   require_lasting(label, first);
   (require_lasting(label, rest), ...);
+  if constexpr (std::is_array_v<Own> && Kokkos::is_view_v<First>)
+    require_room(label, functor, first);
   auto const prepared = [&] {
     return prepare_functor<Bound, Call, Traits>(std::forward<Functor>(functor), policy);
   };
@@ -356,6 +490,10 @@ auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, Fi
 /// `results` are Views of rank 0 and Kokkos reducers made on Views (both count as `write`
 /// accesses), or `reduced<Reducer>`, whose value comes with the returned Future: a `Future<T>` for
 /// one such result, a `Future<std::tuple<...>>` for several.
+///
+/// A functor with a member type `value_type = T[]` and a member `value_count` reduces into an array
+/// of so many values, `T*` as its last argument. Its result is one contiguous View of rank 1 with
+/// room for them.
 template <class Base, class... Annotations, class Functor, class First, class... Rest>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                      Functor&& functor, First const& first, Rest const&... rest) {
@@ -367,26 +505,40 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
                 "Trellis: parallel_reduce cannot write into a variable, which may be gone when the "
                 "task runs; take the returned Future, or give a View, a Kokkos reducer on a View, "
                 "or reduced<Reducer>");
-  constexpr bool are_scalars =
-      Impl::is_scalar_result<First>() && (Impl::is_scalar_result<Rest>() && ...);
-  static_assert(are_scalars, "Trellis: parallel_reduce writes into a View of rank 0");
-  if constexpr (!Impl::has_range_v<Base> || !are_results || !are_scalars) {
+  using Own = typename Impl::OwnValue<std::remove_cvref_t<Functor>>::type;
+  constexpr bool is_array = std::is_array_v<Own>;
+  constexpr bool are_ranks_right = !are_results || (Impl::has_right_rank<is_array, First>() &&
+                                                    ... && Impl::has_right_rank<is_array, Rest>());
+  static_assert(is_array || are_ranks_right,
+                "Trellis: parallel_reduce writes into a View of rank 0");
+  static_assert(!is_array || (are_ranks_right && sizeof...(Rest) == 0),
+                "Trellis: a functor with value_type = T[] is reduced into one View of rank 1, or "
+                "into the Future");
+  static_assert(
+      sizeof...(Rest) == 0 || !(Impl::HasFinal<First>::value || ... || Impl::HasFinal<Rest>::value),
+      "Trellis: Kokkos calls the final of a reducer only if there is no other result");
+  if constexpr (!Impl::has_range_v<Base> || !are_results || !are_ranks_right ||
+                (is_array && sizeof...(Rest) > 0)) {
     return Impl::Refused();
   } else {
     using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
-    using Values = Impl::TypeList<typename Impl::ResultTraits<First>::value_type&,
-                                  typename Impl::ResultTraits<Rest>::value_type&...>;
+    using Values =
+        std::conditional_t<is_array,
+                           Impl::TypeList<typename Impl::ResultTraits<First>::value_type*>,
+                           Impl::TypeList<typename Impl::ResultTraits<First>::value_type&,
+                                          typename Impl::ResultTraits<Rest>::value_type&...>>;
     using Call = Impl::FunctorCall<Traits, Values, Functor, Annotations...>;
     if constexpr (!Call::Check::value)
       return Impl::Refused();
     else
-      return Impl::submit_reduction<Traits, Call>(std::move(label), policy,
-                                                  std::forward<Functor>(functor), first, rest...);
+      return Impl::submit_reduction<Traits, Call, Own>(
+          std::move(label), policy, std::forward<Functor>(functor), first, rest...);
   }
 }
 
 /// Reduces to the sum, or to what the functor's own `init`, `join` and `final` compute, and returns
-/// a `Future<T>`; T is the type of the functor's last argument, or its member type `value_type`.
+/// a `Future<T>`; T is the type of the functor's last argument, or its member type `value_type`. A
+/// functor with `value_type = T[]` gives a `Future<std::vector<T>>`.
 template <class Base, class... Annotations, class Functor>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                      Functor&& functor) {
@@ -403,13 +555,24 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
     return Impl::Refused();
   } else {
     using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
-    using Call = Impl::FunctorCall<Traits, Impl::TypeList<T&>, Functor, Annotations...>;
-    if constexpr (!Call::Check::value)
+    using Values = Impl::TypeList<typename Impl::ReducedInto<T>::type>;
+    using Call = Impl::FunctorCall<Traits, Values, Functor, Annotations...>;
+    if constexpr (!Call::Check::value) {
       return Impl::Refused();
-    else
-      return Impl::submit_reduction<Traits, Call>(
-          std::move(label), policy, std::forward<Functor>(functor), Impl::ReducedByFunctor<T>{});
+    } else {
+      auto const result = Impl::ReducedByFunctor<T>::of(functor);
+      return Impl::submit_reduction<Traits, Call, T>(std::move(label), policy,
+                                                     std::forward<Functor>(functor), result);
+    }
   }
+}
+
+/// The same without a label: the task is called by the file and line where its policy was made.
+template <class Base, class... Annotations, class Functor, class... Results>
+auto parallel_reduce(ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor,
+                     Results const&... results) {
+  return parallel_reduce(Label::of(policy.target().site()), policy, std::forward<Functor>(functor),
+                         results...);
 }
 
 }  // namespace trellis

@@ -31,6 +31,21 @@ struct ScanBody {
     result->value.emplace(std::move(total));
   }
 };
+/// Gives the total of nothing, which Kokkos leaves as it was on some spaces.
+template <class Functor, class V, class Tag>
+struct NothingScanned {
+  Functor functor;
+  V total;
+  KOKKOS_FUNCTION void operator()(int) const {
+    typename V::non_const_value_type value{};
+    if constexpr (requires { functor.init(Tag(), value); })
+      functor.init(Tag(), value);
+    else if constexpr (requires { functor.init(value); })
+      functor.init(value);
+    total() = value;
+  }
+};
+
 /// On a device Kokkos would wait for a total that goes into a variable.
 template <class Traits, class Functor, class Value>
   requires has_result_space<typename Traits::execution_space>
@@ -48,12 +63,48 @@ struct ScanBody<Traits, Functor, Value> {
   void run(void* instance, Label const& label) {
     Kokkos::View<Value, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const total(
         &slot.renew());
-    Kokkos::parallel_scan(kernel_name(label),
-                          launched(Traits::on(range, *static_cast<Space const*>(instance))),
-                          functor, total);
+    auto const& here = *static_cast<Space const*>(instance);
+    auto const policy = Traits::on(range, here);
+    if (policy.begin() < policy.end())
+      Kokkos::parallel_scan(kernel_name(label), launched(policy), functor, total);
+    else
+      Kokkos::parallel_for(
+          kernel_name(label), launched(Kokkos::RangePolicy<Space>(here, 0, 1)),
+          NothingScanned<Functor, std::remove_const_t<decltype(total)>, typename Traits::work_tag>{
+              functor, total});
   }
   void finish() { result->value.emplace(slot.value()); }
 };
+
+/// The total goes into a View.
+template <class Traits, class Functor, class V>
+struct ScanIntoView {
+  static constexpr std::string_view pattern = "parallel_scan";
+  static constexpr bool kokkos_copies_it = true;
+  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
+  using Space = typename Traits::execution_space;
+  typename Traits::Range range;
+  Functor functor;
+  V total;
+
+  void run(void* instance, Label const& label) {
+    auto const& here = *static_cast<Space const*>(instance);
+    auto const policy = Traits::on(range, here);
+    if (policy.begin() < policy.end())
+      Kokkos::parallel_scan(kernel_name(label), launched(policy), functor, total);
+    else
+      Kokkos::parallel_for(kernel_name(label), launched(Kokkos::RangePolicy<Space>(here, 0, 1)),
+                           NothingScanned<Functor, V, typename Traits::work_tag>{functor, total});
+  }
+};
+
+/// What Kokkos can scan over.
+template <class Base>
+inline constexpr bool is_one_dimensional = false;
+template <>
+inline constexpr bool is_one_dimensional<Count> = true;
+template <class... P>
+inline constexpr bool is_one_dimensional<Kokkos::RangePolicy<P...>> = true;
 
 }  // namespace Impl
 
@@ -67,12 +118,14 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
   static_assert(Impl::has_range_v<Base>,
                 "Trellis: parallel_scan needs a range: parallel_scan(\"label\", "
                 "ResourcePolicy(graph, n, read(x), ...), functor)");
+  static_assert(!Impl::has_range_v<Base> || Impl::is_one_dimensional<Base>,
+                "Trellis: parallel_scan runs over a whole number or a RangePolicy, as in Kokkos");
   static_assert(
       !std::is_void_v<Value>,
       "Trellis: the functor's last arguments are the value to scan into and whether it is "
       "final, as in (int i, double& sum, bool is_final); when its call operator is "
       "overloaded or a template, give it a member type value_type");
-  if constexpr (!Impl::has_range_v<Base> || std::is_void_v<Value>) {
+  if constexpr (!Impl::is_one_dimensional<Base> || std::is_void_v<Value>) {
     return Impl::Refused();
   } else {
     using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
@@ -94,6 +147,52 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
       return Impl::FutureDoor::make(handle, std::move(result[1]));
     }
   }
+}
+
+/// The same with the total in a View of rank 0, which counts as a `write` access.
+template <class Base, class... Annotations, class Functor, class Total>
+auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& policy,
+                   Functor&& functor, Total const& total) {
+  constexpr bool is_view = Kokkos::is_view_v<Total>;
+  static_assert(is_view,
+                "Trellis: parallel_scan cannot write into a variable, which may be gone when the "
+                "task runs; take the returned Future, or give a View of rank 0");
+  static_assert(Impl::has_range_v<Base>,
+                "Trellis: parallel_scan needs a range: parallel_scan(\"label\", "
+                "ResourcePolicy(graph, n, read(x), ...), functor, view)");
+  static_assert(!Impl::has_range_v<Base> || Impl::is_one_dimensional<Base>,
+                "Trellis: parallel_scan runs over a whole number or a RangePolicy, as in Kokkos");
+  if constexpr (!is_view || !Impl::is_one_dimensional<Base>) {
+    return Impl::Refused();
+  } else {
+    using Value = typename Total::non_const_value_type;
+    static_assert(Total::rank() == 0, "Trellis: parallel_scan writes into a View of rank 0");
+    using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
+    using Call = Impl::FunctorCall<Traits, Impl::TypeList<Value&, bool>, Functor, Annotations...>;
+    if constexpr (!Call::Check::value || Total::rank() != 0) {
+      return Impl::Refused();
+    } else {
+      Impl::require_valid<Traits>(label, policy);
+      auto const prepared = [&] {
+        return Impl::prepare_functor<Value, Call, Traits>(std::forward<Functor>(functor), policy);
+      };
+      auto const make = [&] {
+        return Impl::ScanIntoView<Traits, decltype(prepared()), Total>{Traits::keep(policy.base()),
+                                                                       prepared(), total};
+      };
+      return Impl::FutureDoor::make(Impl::submit_made<typename Traits::execution_space>(
+          std::move(label), policy, make, nullptr, write(total)));
+    }
+  }
+}
+
+/// The same without a label: the task is called by the file and line where its policy was made.
+template <class Base, class... Annotations, class Functor, class... Total>
+  requires(sizeof...(Total) <= 1)
+auto parallel_scan(ResourcePolicy<Base, Annotations...> const& policy, Functor&& functor,
+                   Total const&... total) {
+  return parallel_scan(Label::of(policy.target().site()), policy, std::forward<Functor>(functor),
+                       total...);
 }
 
 }  // namespace trellis

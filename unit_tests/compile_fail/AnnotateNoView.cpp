@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: an access names a Kokkos::View or a trellis::Token
+// EXPECT: an access names a Kokkos::View, a trellis::Token or another resource
 #include <Trellis.hpp>
 
 void submit(trellis::TaskGraph& graph, double& value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the task's execution space cannot access the memory space of an annotated View
-// LINES: 30
+// LINES: 20
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 

@@ -16,6 +16,8 @@ void launch(trellis::TaskGraph& graph, double& s) {
   using namespace trellis;
   Nothing functor;
   parallel_for("task", ResourcePolicy(graph, 10), functor);
+  parallel_for(ResourcePolicy(graph, 10), functor);
+  parallel_reduce(ResourcePolicy(graph, 10), Sum{});
   parallel_for("loop", RangePolicy<>(0, 10), functor);
   parallel_for("loop", RangePolicy<>(0, 10), Nothing{});
   parallel_for("loop", 10, KOKKOS_LAMBDA(int){});

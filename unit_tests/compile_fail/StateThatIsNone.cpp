@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: no matching function for call to
-// LINES: 40
+// EXPECT: an access state can be copied and has is_dependent_of
+// LINES: 15
 #include <Trellis.hpp>
 
 struct State {

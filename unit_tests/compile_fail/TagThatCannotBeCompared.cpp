@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: constraints not satisfied
-// LINES: 50
+// EXPECT: the type of a tag has a default value
+// LINES: 15
 #include <Trellis.hpp>
 
 struct Phase {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: a View of const elements can only be read
-// LINES: 20
+// LINES: 15
 #include <Trellis.hpp>
 
 using V = Kokkos::View<double const*, Kokkos::HostSpace>;

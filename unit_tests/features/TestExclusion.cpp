@@ -89,6 +89,10 @@ void keep_only(Task& task, std::vector<AreaEntry*> const& kept) {
 
 class ExclusionAlone : public Exclusion {
  protected:
+  bool acquire(Task& task) {
+    let_in.clear();
+    return exclusion.acquire(task, let_in);
+  }
   std::vector<Task*> release(Task& task) {
     std::vector<Task*> ready;
     exclusion.release(task, ready);
@@ -108,6 +112,7 @@ class ExclusionAlone : public Exclusion {
   Stage stage;
   std::deque<Impl::TagRule> rules;
   Impl::Exclusion exclusion{rules, nullptr};
+  std::vector<Task*> let_in;  ///< by the last `acquire`, besides the task itself
 };
 
 TEST_F(ExclusionAlone, UnequalAreasThatOverlapExcludeEachOther) {
@@ -115,10 +120,10 @@ TEST_F(ExclusionAlone, UnequalAreasThatOverlapExcludeEachOther) {
   Task& middle = stage.task({&stage.area(6, 4)});
   Task& right = stage.task({&stage.area(8, 8)});
   Task& far = stage.task({&stage.area(16, 8)});
-  EXPECT_TRUE(exclusion.acquire(left));
-  EXPECT_FALSE(exclusion.acquire(middle));
-  EXPECT_FALSE(exclusion.acquire(right)) << "the front keeps it back";
-  EXPECT_TRUE(exclusion.acquire(far));
+  EXPECT_TRUE(acquire(left));
+  EXPECT_FALSE(acquire(middle));
+  EXPECT_FALSE(acquire(right)) << "the front keeps it back";
+  EXPECT_TRUE(acquire(far));
   EXPECT_THAT(release(left), ElementsAre(&middle));
   EXPECT_THAT(release(far), IsEmpty());
   EXPECT_THAT(release(middle), ElementsAre(&right));
@@ -129,9 +134,9 @@ TEST_F(ExclusionAlone, AreasThatInterleaveDoNot) {
   Task& even = stage.task({&stage.every(0, 2, 8)});
   Task& odd = stage.task({&stage.every(1, 2, 8)});
   Task& thirds = stage.task({&stage.every(0, 3, 5)});
-  EXPECT_TRUE(exclusion.acquire(even));
-  EXPECT_TRUE(exclusion.acquire(odd));
-  EXPECT_FALSE(exclusion.acquire(thirds));
+  EXPECT_TRUE(acquire(even));
+  EXPECT_TRUE(acquire(odd));
+  EXPECT_FALSE(acquire(thirds));
   EXPECT_THAT(release(even), IsEmpty());
   EXPECT_THAT(release(odd), ElementsAre(&thirds));
 }
@@ -141,8 +146,8 @@ TEST_F(ExclusionAlone, OverlappingAreasOfOneTaskAreNotInItsOwnWay) {
   AreaEntry& part = stage.area(4, 4);
   Task& first = stage.task({&whole, &part, &part});
   Task& second = stage.task({&part, &whole});
-  EXPECT_TRUE(exclusion.acquire(first));
-  EXPECT_FALSE(exclusion.acquire(second));
+  EXPECT_TRUE(acquire(first));
+  EXPECT_FALSE(acquire(second));
   EXPECT_THAT(release(first), ElementsAre(&second));
   EXPECT_THAT(release(second), IsEmpty());
 }
@@ -156,9 +161,9 @@ TEST_F(ExclusionAlone, ATaskTakesAllItsAreasOrNone) {
   Task& front = stage.task({&a});
   Task& both = stage.task({&b, &c});
   Task& only_b = stage.task({&b});
-  for (Task* task : {&has_a, &has_c}) EXPECT_TRUE(exclusion.acquire(*task));
-  for (Task* task : {&front, &both}) EXPECT_FALSE(exclusion.acquire(*task));
-  EXPECT_TRUE(exclusion.acquire(only_b)) << "who waits for c as well has not taken b";
+  for (Task* task : {&has_a, &has_c}) EXPECT_TRUE(acquire(*task));
+  for (Task* task : {&front, &both}) EXPECT_FALSE(acquire(*task));
+  EXPECT_TRUE(acquire(only_b)) << "who waits for c as well has not taken b";
   EXPECT_THAT(release(has_c), IsEmpty());
   EXPECT_FALSE(exclusion.holds(both));
   EXPECT_THAT(release(only_b), ElementsAre(&both));
@@ -173,12 +178,12 @@ TEST_F(ExclusionAlone, TheFrontIsNotOvertakenForEver) {
   Task* on_b = &stage.task({&b});
   Task& both = stage.task({&a, &b});
   Task& next = stage.task({&stage.area(7, 2)});
-  EXPECT_TRUE(exclusion.acquire(*on_a));
-  EXPECT_TRUE(exclusion.acquire(*on_b));
-  EXPECT_FALSE(exclusion.acquire(both));
+  EXPECT_TRUE(acquire(*on_a));
+  EXPECT_TRUE(acquire(*on_b));
+  EXPECT_FALSE(acquire(both));
   EXPECT_THAT(release(*on_a), IsEmpty());
-  EXPECT_FALSE(exclusion.acquire(*on_a)) << "a is free, but kept for the one that needs b as well";
-  EXPECT_FALSE(exclusion.acquire(next));
+  EXPECT_FALSE(acquire(*on_a)) << "a is free, but kept for the one that needs b as well";
+  EXPECT_FALSE(acquire(next));
   EXPECT_THAT(release(*on_b), ElementsAre(&both));
   EXPECT_THAT(release(both), ElementsAre(on_a));
   EXPECT_THAT(release(*on_a), ElementsAre(&next));
@@ -192,15 +197,15 @@ TEST_F(ExclusionAlone, OthersPassWhileAHolderInTheWaySleeps) {
   Task& awaited = stage.task({&stage.area(12, 4)});
   Task& later = stage.task({&stage.area(8, 2)});
   Task& last = stage.task({&stage.area(10, 2)});
-  EXPECT_TRUE(exclusion.acquire(sleeper));
-  EXPECT_FALSE(exclusion.acquire(front));
-  EXPECT_FALSE(exclusion.acquire(awaited));
+  EXPECT_TRUE(acquire(sleeper));
+  EXPECT_FALSE(acquire(front));
+  EXPECT_FALSE(acquire(awaited));
   EXPECT_THAT(sleep(sleeper), ElementsAre(&awaited));
   EXPECT_THAT(sleep(sleeper), IsEmpty()) << "a part of it as well";
   exclusion.wake(sleeper);
-  EXPECT_TRUE(exclusion.acquire(later)) << "still asleep";
+  EXPECT_TRUE(acquire(later)) << "still asleep";
   exclusion.wake(sleeper);
-  EXPECT_FALSE(exclusion.acquire(last)) << "awake";
+  EXPECT_FALSE(acquire(last)) << "awake";
   EXPECT_THAT(release(awaited), IsEmpty());
   EXPECT_THAT(release(sleeper), IsEmpty());
   EXPECT_THAT(release(later), ElementsAre(&front));
@@ -213,8 +218,8 @@ TEST_F(ExclusionAlone, SleepingHoldersThatAreNotInTheWayChangeNothing) {
   Task& front = stage.task({&a, &stage.area(8, 8)});
   Task& kept = stage.task({&stage.area(12, 4)});
   Task& elsewhere = stage.task({&stage.area(32, 8)});
-  for (Task* task : {&holder, &elsewhere}) EXPECT_TRUE(exclusion.acquire(*task));
-  for (Task* task : {&front, &kept}) EXPECT_FALSE(exclusion.acquire(*task));
+  for (Task* task : {&holder, &elsewhere}) EXPECT_TRUE(acquire(*task));
+  for (Task* task : {&front, &kept}) EXPECT_FALSE(acquire(*task));
   EXPECT_THAT(sleep(elsewhere), IsEmpty());
   exclusion.wake(elsewhere);
   EXPECT_THAT(release(holder), ElementsAre(&front));
@@ -230,13 +235,13 @@ TEST_F(ExclusionAlone, PartsOfTwoTasksAreNotCompared) {
   Task& one = stage.task({&same_of_parts}, &owner);
   Task& two = stage.task({&some_of_parts}, &owner);
   Task& other = stage.task({&of_others}, &other_owner);
-  for (Task* task : {&owner, &one, &other}) EXPECT_TRUE(exclusion.acquire(*task));
-  EXPECT_FALSE(exclusion.acquire(two));
+  for (Task* task : {&owner, &one, &other}) EXPECT_TRUE(acquire(*task));
+  EXPECT_FALSE(acquire(two));
   EXPECT_THAT(release(other), IsEmpty());
   EXPECT_THAT(release(one), ElementsAre(&two));
   EXPECT_THAT(release(two), IsEmpty());
   EXPECT_THAT(release(owner), IsEmpty());
-  EXPECT_TRUE(exclusion.acquire(one)) << "a new scope where another was";
+  EXPECT_TRUE(acquire(one)) << "a new scope where another was";
 }
 
 TEST_F(ExclusionAlone, ADemotionLetsInWhoNeedsWhatWasGivenUp) {
@@ -247,8 +252,8 @@ TEST_F(ExclusionAlone, ADemotionLetsInWhoNeedsWhatWasGivenUp) {
   Task& on_a = stage.task({&stage.area(4, 2)});
   Task& on_rest = stage.task({&stage.area(12, 4)});
   Task& on_smaller = stage.task({&smaller});
-  EXPECT_TRUE(exclusion.acquire(demoter));
-  for (Task* task : {&on_smaller, &on_a, &on_rest}) EXPECT_FALSE(exclusion.acquire(*task));
+  EXPECT_TRUE(acquire(demoter));
+  for (Task* task : {&on_smaller, &on_a, &on_rest}) EXPECT_FALSE(acquire(*task));
   EXPECT_THAT(change(demoter, [&] { keep_only(demoter, {&b}); }), ElementsAre(&on_a));
   auto const to_smaller = [&] {
     keep_only(demoter, {});
@@ -269,7 +274,7 @@ TEST_F(ExclusionAlone, ADemotionToExclusiveKeepsOthersOut) {
   Task& other = stage.task({&stage.area(4, 8)});
   EXPECT_THAT(change(demoter, [&] { demoter.access(0).mode = Mode::exclusive; }), IsEmpty());
   EXPECT_TRUE(exclusion.holds(demoter));
-  EXPECT_FALSE(exclusion.acquire(other));
+  EXPECT_FALSE(acquire(other));
   EXPECT_THAT(release(demoter), ElementsAre(&other));
 }
 
@@ -278,10 +283,77 @@ TEST_F(ExclusionAlone, ATaskThatWasCancelledHoldsNothing) {
   Task& holder = stage.task({&a});
   Task& cancelled = stage.task({&a});
   Task& waiter = stage.task({&a});
-  EXPECT_TRUE(exclusion.acquire(holder));
-  EXPECT_FALSE(exclusion.acquire(waiter));
+  EXPECT_TRUE(acquire(holder));
+  EXPECT_FALSE(acquire(waiter));
   EXPECT_THAT(release(cancelled), IsEmpty());
   EXPECT_THAT(release(holder), ElementsAre(&waiter));
+}
+
+TEST_F(ExclusionAlone, TheHighestPriorityComesFirstThenWhoHasWaitedLongest) {
+  AreaEntry& a = stage.area(0, 8);
+  Task& holder = stage.task({&a});
+  EXPECT_TRUE(acquire(holder));
+  std::vector<Task*> waiting;
+  for (int const priority : {0, 2, -1, 2, 5, 0}) {
+    waiting.push_back(&stage.task({&a}));
+    waiting.back()->priority = priority;
+    EXPECT_FALSE(acquire(*waiting.back()));
+    EXPECT_THAT(let_in, IsEmpty());
+  }
+  Task* over = &holder;
+  for (std::size_t const next : {4, 1, 3, 0, 5, 2}) {
+    EXPECT_THAT(release(*over), ElementsAre(waiting[next]));
+    over = waiting[next];
+  }
+  EXPECT_THAT(release(*over), IsEmpty());
+}
+
+TEST_F(ExclusionAlone, WhoIsKeptBackByAFrontThatIsNoMoreMayRun) {
+  AreaEntry& a = stage.area(0, 8);
+  AreaEntry& b = stage.area(8, 8);
+  AreaEntry& c = stage.area(16, 8);
+  Task& on_a = stage.task({&a});
+  Task& on_c = stage.task({&c});
+  Task& front = stage.task({&a, &b});
+  Task& kept_back = stage.task({&b});
+  Task& urgent = stage.task({&c});
+  urgent.priority = 1;
+  EXPECT_TRUE(acquire(on_a));
+  EXPECT_TRUE(acquire(on_c));
+  EXPECT_FALSE(acquire(front));
+  EXPECT_FALSE(acquire(kept_back)) << "b is kept for the front";
+  EXPECT_FALSE(acquire(urgent));
+  EXPECT_THAT(let_in, ElementsAre(&kept_back));
+  EXPECT_THAT(release(on_a), IsEmpty());
+  EXPECT_THAT(release(kept_back), ElementsAre(&front));
+  EXPECT_THAT(release(on_c), ElementsAre(&urgent));
+}
+
+TEST_F(ExclusionAlone, WhoWaitsAndNeedsLessIsAskedAgain) {
+  AreaEntry& a = stage.area(0, 8);
+  AreaEntry& b = stage.area(8, 8);
+  Task& holder = stage.task({&a});
+  Task& waiting = stage.task({&a, &b});
+  Task& kept_back = stage.task({&b});
+  Task& last = stage.task({&a});
+  EXPECT_TRUE(acquire(holder));
+  for (Task* task : {&waiting, &kept_back, &last}) EXPECT_FALSE(acquire(*task));
+  EXPECT_THAT(change(waiting, [&] { keep_only(waiting, {&a}); }), ElementsAre(&kept_back));
+  EXPECT_FALSE(exclusion.holds(waiting));
+  EXPECT_THAT(change(waiting, [&] { keep_only(waiting, {}); }), ElementsAre(&waiting));
+  EXPECT_FALSE(waiting.exclusive);
+  EXPECT_THAT(release(waiting), IsEmpty());
+  EXPECT_THAT(release(holder), ElementsAre(&last));
+}
+
+TEST_F(ExclusionAlone, WhoHasGivenUpBeforeItArrivesDoesNotWait) {
+  AreaEntry& a = stage.area(0, 8);
+  Task& holder = stage.task({&a});
+  Task& other = stage.task({&a});
+  EXPECT_TRUE(acquire(holder));
+  EXPECT_THAT(change(other, [&] { keep_only(other, {}); }), IsEmpty());
+  EXPECT_TRUE(acquire(other));
+  EXPECT_FALSE(exclusion.holds(other));
 }
 
 /// The header's first invariant, taken literally: everybody is asked each time.
@@ -290,8 +362,14 @@ class Literally {
   explicit Literally(Impl::Exclusion const& rule) : m_rule(rule) {}
 
   bool acquire(Task& task) {
-    if (!may_run(task)) {
-      m_waiting.push_back(&task);
+    m_arriving = &task;
+    bool const may = may_run(task);
+    m_arriving = nullptr;
+    if (!may) {
+      auto const place = std::find_if(m_waiting.begin(), m_waiting.end(), [&](Task const* other) {
+        return other->priority < task.priority;
+      });
+      m_waiting.insert(place, &task);
       return false;
     }
     holding.push_back(&task);
@@ -319,6 +397,9 @@ class Literally {
            std::none_of(m_waiting.begin(), m_waiting.end(), excludes);
   }
   std::size_t waiting() const { return m_waiting.size(); }
+  Task* waiter(std::size_t k) const { return m_waiting[k]; }
+  /// It needs nothing any more.
+  void runs_free(Task& task) { std::erase(m_waiting, &task); }
 
   std::vector<Task*> holding;
   std::vector<Task*> sleeping;
@@ -328,24 +409,28 @@ class Literally {
     auto const excludes = [&](Task const* holder) { return m_rule.conflict(*holder, task); };
     if (std::any_of(holding.begin(), holding.end(), excludes)) return false;
     if (m_waiting.empty() || m_waiting.front() == &task ||
-        !m_rule.conflict(*m_waiting.front(), task))
+        !m_rule.conflict(*m_waiting.front(), task) ||
+        (m_arriving == &task && m_waiting.front()->priority < task.priority))
       return true;
     return std::any_of(sleeping.begin(), sleeping.end(), [&](Task const* sleeper) {
       return m_rule.conflict(*sleeper, *m_waiting.front());
     });
   }
   Impl::Exclusion const& m_rule;
-  std::deque<Task*> m_waiting;
+  Task const* m_arriving = nullptr;
+  std::deque<Task*> m_waiting;  ///< by turn
 };
 
 struct Mix {
   bool states;
   bool rules;
+  bool priorities = false;
 };
 
 void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
   SCOPED_TRACE(testing::Message() << "seed " << seed << (mix.states ? ", states" : "")
-                                  << (mix.rules ? ", rules" : ""));
+                                  << (mix.rules ? ", rules" : "")
+                                  << (mix.priorities ? ", priorities" : ""));
   std::mt19937 random(seed);
   auto const below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   std::deque<Impl::TagRule> rules;
@@ -384,6 +469,7 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
       task.need_extras().tags.push_back(
           std::make_shared<Impl::TagOf<int>>(static_cast<int>(below(4))));
     task.exclusive = exclusion.concerns(task);
+    if (mix.priorities) task.priority = static_cast<int>(below(3));
     return task;
   };
   auto const after = [&](auto&& operation) {
@@ -397,8 +483,24 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
       Task& task = make();
       if (!task.exclusive) continue;
       bool const expected = literally.acquire(task);
-      EXPECT_EQ(exclusion.acquire(task), expected);
+      std::vector<Task*> others;
+      EXPECT_EQ(exclusion.acquire(task, others), expected);
       EXPECT_EQ(exclusion.holds(task), expected);
+      EXPECT_EQ(others, literally.grant());
+    } else if (kind == 8 && literally.waiting() > 0) {  // somebody who waits needs less
+      Task& task = *literally.waiter(below(literally.waiting()));
+      std::vector<Task*> ready;
+      exclusion.change(task, [&] { keep_only(task, {task.access(0).entry}); }, ready);
+      std::vector<Task*> expected;
+      if (!task.exclusive) {
+        literally.runs_free(task);
+        expected.push_back(&task);
+      }
+      for (Task* granted : literally.grant()) expected.push_back(granted);
+      // Those that are let in now have no order.
+      std::sort(ready.begin(), ready.end());
+      std::sort(expected.begin(), expected.end());
+      EXPECT_EQ(ready, expected);
     } else if (kind == 4 && !literally.sleeping.empty()) {
       std::size_t const k = below(literally.sleeping.size());
       exclusion.wake(*literally.sleeping[k]);
@@ -459,7 +561,8 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
 
 TEST_F(ExclusionAlone, DoesWhatItsRuleSays) {
   for (unsigned seed = 1; seed <= 200 && !HasFailure(); ++seed)
-    for (Mix const mix : {Mix{false, false}, Mix{true, false}, Mix{false, true}, Mix{true, true}})
+    for (Mix const mix : {Mix{false, false}, Mix{true, false}, Mix{false, true}, Mix{true, true},
+                          Mix{false, false, true}, Mix{true, false, true}, Mix{true, true, true}})
       compare_with_the_rule_taken_literally(seed, mix);
 }
 

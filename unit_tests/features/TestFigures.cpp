@@ -65,7 +65,8 @@ Edges edges_of(Graph const& graph) {
 /// these in the scheduling graph.
 void expect(
     figures::Facts (*figure)(TaskGraph&), Edges const& dependencies, Edges added = {},
-    std::function<void(TaskGraph const&)> const& more = [](TaskGraph const&) {}) {
+    std::function<void(TaskGraph const&)> const& more = [](TaskGraph const&) {},
+    std::shared_ptr<SchedulingPolicy> (*policy)(std::shared_ptr<SchedulingPolicy>) = nullptr) {
   if (*TaskGraph().options().serial) GTEST_SKIP() << "tasks of figures wait for later ones";
   added.insert(dependencies.begin(), dependencies.end());
   static std::uint64_t seed = 0;
@@ -79,6 +80,7 @@ void expect(
         options.workers = workers;
         options.record = true;
         options.policy = make_policy();
+        if (policy != nullptr) options.policy = policy(options.policy);
         SCOPED_TRACE(std::string(options.policy->name()) + ", " + std::to_string(workers) +
                      " workers, seed " + std::to_string(seed));
         TaskGraph graph(options);
@@ -157,8 +159,9 @@ TEST_F(Figures, Figure6SeveralResources) {
 }
 
 TEST_F(Figures, Figure7AddedEdgeBesideAUselessOne) {
-  expect(figures::figure_7, {{"1", "2", access}, {"2", "3", access}, {"2", "4", access}},
-         {{"3", "4", rule}});
+  expect(
+      figures::figure_7, {{"1", "2", access}, {"2", "3", access}, {"2", "4", access}},
+      {{"4", "3", policy}}, [](TaskGraph const&) {}, figures::figure_7_policy);
 }
 
 TEST_F(Figures, Figure8MainThread) {
@@ -185,8 +188,11 @@ TEST_F(Figures, Figure9Synchronizing) {
 
 TEST_F(Figures, Figure10ExclusiveTwoSolutions) {
   Edges const dependencies = {{"1", "3", access}, {"2", "4", access}};
-  expect(figures::figure_10_solution_1, dependencies, {{"3", "4", exclusion}});
-  expect(figures::figure_10_solution_2, dependencies, {{"4", "3", exclusion}});
+  auto const nothing_more = [](TaskGraph const&) {};
+  expect(figures::figure_10_solution_1, dependencies, {{"3", "4", exclusion}, {"3", "4", policy}},
+         nothing_more, figures::figure_10_policy_1);
+  expect(figures::figure_10_solution_2, dependencies, {{"4", "3", exclusion}, {"4", "3", policy}},
+         nothing_more, figures::figure_10_policy_2);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,45 @@ TaskGraphOptions recording() {
   options.workers = 2;
   options.record = true;
   return options;
+}
+
+TEST_F(Scopes, AreDemotedFromOutsideThroughTheirGraph) {
+  TaskGraph graph(recording());
+  View const x("x", 8), y("y", 8), hold("hold", 1);
+  std::vector<View> const both = {y, y};  // naming it twice is no error
+  Gate end;
+  host_task("holder", ResourcePolicy(graph, read_write(hold)), [&] { EXPECT_TRUE(end.pass()); });
+  Future<int> const task = host_task(
+      "task", ResourcePolicy(graph, read(hold), read_write(x), read_write(y)), [] { return 7; });
+  Future<void> const reader = host_task("reader", ResourcePolicy(graph, read(x)), [] {});
+  Future<void> const writer = host_task("writer", ResourcePolicy(graph, read_write(y)), [] {});
+  EXPECT_TRUE(graph.demote(task, read(x)));
+  EXPECT_TRUE(graph.release(task, both));
+  while (!reader.is_done() || !writer.is_done()) std::this_thread::yield();
+  EXPECT_FALSE(task.is_done());
+  EXPECT_EQ(error_of([&] { graph.demote(task, write(x)); }).kind(), Error::Kind::bad_access);
+  end.open();
+  EXPECT_EQ(task.get(), 7);
+  EXPECT_FALSE(graph.release(task, x));
+  graph.wait();
+}
+
+TEST_F(Scopes, ShrinkToTheirParts) {
+  TaskGraph graph(recording());
+  View const x("x", 8);
+  auto const half = [&](int k) { return Kokkos::subview(x, std::pair(4 * k, 4 * k + 4)); };
+  auto const left = half(0), right = half(1);
+  Gate end;
+  host_task("owner", ResourcePolicy(graph, read_write(x)), [&](TaskScope& self) {
+    host_task("part", ResourcePolicy(self, read_write(left)), [&] { EXPECT_TRUE(end.pass()); });
+    self.shrink_to_parts();
+  });
+  Future<void> const free = host_task("free", ResourcePolicy(graph, read_write(right)), [] {});
+  Future<void> const bound = host_task("bound", ResourcePolicy(graph, read_write(left)), [] {});
+  while (!free.is_done()) std::this_thread::yield();
+  EXPECT_FALSE(bound.is_done());
+  end.open();
+  graph.wait();
 }
 
 /// Sorts by splitting into halves, to any depth, and merging.

@@ -287,6 +287,9 @@ void Checks::edge(EdgeRecord const& edge, int from, int to) {
       ++happened().chosen_orders;
       right = forward ? exclude(from, to) : exclude(to, from);
       break;
+    case EdgeReason::demotion:  // no program demotes a pending task, or has such a policy
+    case EdgeReason::policy:
+      break;
   }
   if (!right)
     complain("no reason for the edge from ", name(from), " to ", name(to), ": ",

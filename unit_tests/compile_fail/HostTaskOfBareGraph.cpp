@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: a task has a label: host_task("label", ResourcePolicy(graph, read(x), ...), callable)
+// EXPECT: the policy says which graph and which Views: host_task(ResourcePolicy(graph, read(x),
 #include <Trellis.hpp>
 
 int submit(trellis::TaskGraph& graph) {
 #ifdef TRELLIS_COMPILE_OK
-  return trellis::host_task("answer", trellis::ResourcePolicy(graph), [] { return 42; }).get();
-#else
   return trellis::host_task(trellis::ResourcePolicy(graph), [] { return 42; }).get();
+#else
+  return trellis::host_task(graph, [] { return 42; }).get();
 #endif
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Cancellation.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <plan/Trellis_PlanNode.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <task/Trellis_Region.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace trellis::Impl {
+
+void Cancellation::ask(TaskHandle const& asked) {
+  if (m_submission.is_held_here()) Submitting::refuse();
+  TaskHandle const handle = m_engine.passes().settle(asked);
+  Task& task = *handle.task;
+  std::string const text = text_of(LiveAccess{&task, handle.id}, m_submission);
+  if ((handle.id & PlanNode::recorded) != 0)
+    throw Error(Error::Kind::bad_input, "Trellis: " + text +
+                                            " belongs to a plan and cannot be cancelled; the "
+                                            "future that replay(...) has returned can");
+  auto failure = make_shared_unlocked<Failure>();
+  failure->origin = handle.id;
+  failure->origin_text = text;
+  failure->what = "the program asked for it";
+  failure->is_asked = true;
+  std::lock_guard const lock(task.lock);
+  if (task.live_id.load(std::memory_order_relaxed) != handle.id) return;
+  std::lock_guard const lock_of_wishes(m_mutex);
+  m_wishes.emplace(handle.id, std::move(failure));
+  m_count.store(m_wishes.size(), std::memory_order_relaxed);
+}
+
+/// What a task belongs to is live as long as the task is.
+FailurePtr Cancellation::wish_for(Task const& task) const {
+  std::lock_guard const lock(m_mutex);
+  for (Task const* each = &task; each != nullptr; each = whole_of(*each))
+    if (auto const found = m_wishes.find(each->id); found != m_wishes.end()) return found->second;
+  return nullptr;
+}
+
+bool Cancellation::reach_asked(Task& task) {
+  FailurePtr const wish = wish_for(task);
+  if (wish != nullptr) inherit(task, wish);
+  return wish != nullptr;
+}
+
+void Cancellation::forget_asked(TaskId task) {
+  std::lock_guard const lock(m_mutex);
+  m_wishes.erase(task);
+  m_count.store(m_wishes.size(), std::memory_order_relaxed);
+}
+
+}  // namespace trellis::Impl

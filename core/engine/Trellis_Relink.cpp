@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <access/Trellis_AccessTable.hpp>
+#include <engine/Trellis_Link.hpp>
+#include <engine/Trellis_Relink.hpp>
+#include <exclusion/Trellis_PolicyEdges.hpp>
+#include <plan/Trellis_Pass.hpp>
+#include <task/Trellis_Failure.hpp>
+#include <task/Trellis_Region.hpp>
+#include <task/Trellis_TaskSlab.hpp>
+#include <trace/Trellis_Recorder.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+
+namespace trellis::Impl {
+
+namespace {
+
+template <class T>
+bool is_in(std::vector<T*> const& nodes, T const* node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+}  // namespace
+
+/// Under the lock of the task, or while it is held back.
+void Relink::copy(Task& task, Node& node) const {
+  node.synchronizing = task.synchronizing;
+  node.accesses.clear();
+  task.for_each_access([&](TaskAccess const& access) {
+    if (access.mode != Mode::none)
+      node.accesses.push_back({access.entry, access.mode, task.state_of(access)});
+  });
+  if (task.has_extras) node.explicit_before = task.extras->after;
+  if (!m_rules.empty()) node.tags.assign(task.tags().begin(), task.tags().end());
+}
+
+bool Relink::look(Task& task) {
+  Region* const region = task.region;
+  std::vector<std::pair<Node*, std::vector<Task*>>> successors;
+  std::vector<std::pair<Node*, std::vector<Task::DevicePredecessor>>> on_device;
+  m_slab.for_each([&](Task& other) {
+    TaskId const id = other.live_id.load(std::memory_order_acquire);
+    if (id == 0 || Pass::is_ticket(id) || other.region != region || other.is_recorded()) return;
+    std::lock_guard const lock(other.lock);  // live under it, the task stays what it is
+    if (other.live_id.load(std::memory_order_relaxed) != id || other.region != region ||
+        other.is_recorded())
+      return;
+    Node& node = m_nodes.emplace_back(Node{&other, id, false});
+    copy(other, node);
+    m_node_of.emplace(&other, &node);
+    std::vector<Task*> next;
+    other.for_each_successor([&](Task* successor) { next.push_back(successor); });
+    successors.emplace_back(&node, std::move(next));
+    if (other.runs_on_device() && !other.device_predecessors.empty())
+      on_device.emplace_back(&node, other.device_predecessors);
+  });
+  auto const join_nodes = [](Node& first, Node& second) {
+    if (is_in(first.behind, &second)) return;
+    first.behind.push_back(&second);
+    second.before.push_back(&first);
+  };
+  for (auto const& [node, next] : successors)
+    for (Task* successor : next)
+      if (auto const found = m_node_of.find(successor); found != m_node_of.end())
+        join_nodes(*node, *found->second);
+  for (auto const& [node, before] : on_device)
+    for (Task::DevicePredecessor const& each : before)
+      if (auto const found = m_node_of.find(each.task);
+          found != m_node_of.end() && found->second->id == each.id) {
+        join_nodes(*found->second, *node);
+        node->before_on_device.push_back(found->second);
+      }
+  m_node = m_node_of.at(&task);
+  return m_failures.unreported() == nullptr;
+}
+
+bool Relink::conflict(Node const& first, Node const& second) const {
+  for (Access const& a : first.accesses)
+    for (Access const& b : second.accesses)
+      if (a.manner().depends_on(b.manner()) &&
+          (a.entry == b.entry || overlaps(a.entry->area, b.entry->area)))
+        return true;
+  return false;
+}
+
+/// Must the second one wait for the end of the first? That holds for what a policy wants, too.
+bool Relink::needed(Node const& first, Node const& second) const {
+  return depends(first, second) || m_policy_edges.has(first.id, second.id);
+}
+
+bool Relink::depends(Node const& first, Node const& second) const {
+  if (first.synchronizing || second.synchronizing || conflict(first, second)) return true;
+  if (std::find(second.explicit_before.begin(), second.explicit_before.end(), first.id) !=
+      second.explicit_before.end())
+    return true;
+  if (is_in(second.before_on_device, &first)) return true;  // the order is kept there
+  auto const tag_of = [](Node const& node, TagRule const& rule) -> AnyTag const& {
+    for (TagPtr const& tag : node.tags)
+      if (tag->type() == rule.type) return *tag;
+    return *rule.by_default;
+  };
+  for (TagRule const& rule : m_rules)
+    if (rule.constraint == Constraint::ordered && first.id < second.id &&
+        rule.holds(tag_of(first, rule), tag_of(second, rule)))
+      return true;
+  return false;
+}
+
+/// One edge more, to a task that cannot start meanwhile.
+void Relink::join(Node& first, Node& second) {
+  if (m_recorder)
+    m_recorder->edge(first.id, second.id,
+                     conflict(first, second) ? EdgeReason::access : EdgeReason::demotion);
+  if (is_in(first.behind, &second)) return;
+  first.behind.push_back(&second);
+  second.before.push_back(&first);
+  bool const is_live = link(*first.task, first.id, *second.task, [](bool) {});
+  m_policy_edges.set_carries(first.id, second.id, true);
+  if (is_live || !m_failures.any()) return;
+  if (FailurePtr const failure = m_failures.poisons(first.id)) inherit(*second.task, failure);
+}
+
+/// Those that were complete before they could be copied, and are behind nobody's back only because
+/// of a task that is none of their way any more: the record says it.
+void Relink::record_done_before(Node const& node, Node const& behind) {
+  if (m_recorder == nullptr) return;
+  auto const found = m_recorded_before.find(node.id);
+  if (found == m_recorded_before.end()) return;
+  for (TaskId const id : found->second) m_recorder->edge(id, behind.id, EdgeReason::demotion);
+}
+
+void Relink::change(std::vector<Task*>& ready) {
+  Task& task = *m_node->task;
+  copy(task, *m_node);
+  for (Node* before : m_node->before)
+    if (!needed(*before, *m_node)) m_free_before.push_back(before);
+  for (Node* behind : m_node->behind)
+    if (!needed(*m_node, *behind)) m_free_behind.push_back(behind);
+  if (m_recorder) {
+    std::unordered_set<TaskId> live;
+    for (Node const& node : m_nodes) live.insert(node.id);
+    for (EdgeRecord const& edge : m_recorder->edges(true))
+      if (!edge.released && !live.contains(edge.from))
+        m_recorded_before[edge.to].push_back(edge.from);
+  }
+  bridge();
+  find_before();
+  find_behind();
+
+  // Both lists are final: what is new in them stays.
+  for (Node* before : m_free_before) {
+    std::int32_t gone = 0;
+    with_live(*before, [&](Task& first) {
+      std::uint32_t const count = first.successor_count;
+      first.keep_successors([&](Task* successor) { return successor != &task; });
+      gone = static_cast<std::int32_t>(count - first.successor_count);
+    });
+    if (gone > 0) task.unfinished.fetch_sub(gone, std::memory_order_acq_rel);
+  }
+  auto const is_free = [&](Task* successor) {
+    auto const found = m_node_of.find(successor);
+    return found != m_node_of.end() && is_in(m_free_behind, found->second);
+  };
+  std::vector<Task*> freed;
+  {
+    std::lock_guard const lock(task.lock);
+    task.for_each_successor([&](Task* successor) {
+      if (is_free(successor)) freed.push_back(successor);
+    });
+    task.keep_successors([&](Task* successor) { return !is_free(successor); });
+  }
+  auto const note = [&](Node const& first, Node const& second) {
+    m_policy_edges.set_carries(first.id, second.id, depends(first, second));
+    if (m_recorder && !conflict(first, second)) m_recorder->release(first.id, second.id);
+  };
+  for (Node* behind : m_node->behind) note(*m_node, *behind);
+  for (Node* before : m_node->before) note(*before, *m_node);
+  for (Task* successor : freed) trigger(*successor, nullptr, ready);
+}
+
+/// Joins those before T to those behind it, where T was the only link.
+void Relink::bridge() {
+  using Pair = std::pair<Node*, Node*>;
+  std::set<Pair> seen;
+  std::vector<Pair> next;
+  auto const look_at = [&](Node* before, Node* behind) {
+    if (behind != m_node && seen.emplace(before, behind).second) next.emplace_back(before, behind);
+  };
+  std::vector<Node*> const behind_task = m_node->behind;
+  for (Node* behind : behind_task) {
+    bool const is_free_behind = is_in(m_free_behind, behind);
+    if (is_free_behind) record_done_before(*m_node, *behind);
+    for (Node* before : m_node->before)
+      if (is_free_behind || is_in(m_free_before, before)) look_at(before, behind);
+  }
+  while (!next.empty()) {
+    auto const [before, behind] = next.back();
+    next.pop_back();
+    if (is_in(before->behind, behind)) continue;
+    if (needed(*before, *behind)) {
+      join(*before, *behind);
+      continue;
+    }
+    record_done_before(*before, *behind);
+    for (Node* further : before->before) look_at(further, behind);
+    for (Node* further : behind->behind) look_at(before, further);
+  }
+}
+
+/// Behind a predecessor that T waits for no more there may be some that it has to wait for.
+void Relink::find_before() {
+  std::unordered_set<Node*> seen(m_node->before.begin(), m_node->before.end());
+  std::vector<Node*> next = m_free_before;
+  while (!next.empty()) {
+    Node* const here = next.back();
+    next.pop_back();
+    record_done_before(*here, *m_node);
+    for (Node* before : std::vector<Node*>(here->before)) {
+      if (!seen.insert(before).second) continue;
+      if (needed(*before, *m_node))
+        join(*before, *m_node);
+      else
+        next.push_back(before);
+    }
+  }
+}
+
+/// The same behind a successor.
+void Relink::find_behind() {
+  std::unordered_set<Node*> seen(m_node->behind.begin(), m_node->behind.end());
+  std::vector<Node*> next = m_free_behind;
+  while (!next.empty()) {
+    Node* const here = next.back();
+    next.pop_back();
+    for (Node* behind : std::vector<Node*>(here->behind)) {
+      if (!seen.insert(behind).second) continue;
+      if (needed(*m_node, *behind))
+        join(*m_node, *behind);
+      else
+        next.push_back(behind);
+    }
+  }
+}
+
+/// For who comes later: it found T in the place of those before it.
+///
+/// Whatever T's own access has put aside in the table (what it covers, and the group before its
+/// own) conflicts with T or is before something that does, so it is before T; and so it is among
+/// those that are copied here, or complete. The others that are copied have their place in the
+/// table as well; being found twice is harmless.
+///
+/// Who has noted that T is behind it does not rely on that any more.
+void Relink::enter_before(std::unordered_set<AreaEntry*> const& areas) {
+  for (AreaEntry* entry : areas)
+    for (AreaEntry::Loose& loose : entry->loose)
+      if (loose.behind == m_node->id) loose.behind = 0;
+  std::unordered_set<Node*> seen{m_node};
+  std::vector<Node*> next{m_node};
+  for (Node* before : m_free_before) next.push_back(before);
+  while (!next.empty()) {
+    Node* const here = next.back();
+    next.pop_back();
+    if (here != m_node)
+      for (Access const& access : here->accesses)
+        if (areas.contains(access.entry) &&
+            std::none_of(access.entry->loose.begin(), access.entry->loose.end(),
+                         [&](AreaEntry::Loose const& loose) { return loose.who.id == here->id; }))
+          AccessTable::put_in(*access.entry, access.manner(), access.state, *here->task, here->id,
+                              0);
+    for (Node* before : here->before)
+      if (seen.insert(before).second) next.push_back(before);
+  }
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_RELINK_HPP
+#define TRELLIS_IMPL_RELINK_HPP
+
+#include <Trellis_Graph.hpp>
+#include <Trellis_Tag.hpp>
+#include <access/Trellis_AnyState.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+struct AreaEntry;
+class FailureLog;
+class PolicyEdges;
+class Recorder;
+struct Region;
+class TaskSlab;
+
+/// A pending task T gives up accesses: the edges around it become what they would be, had it never
+/// had them.
+///
+/// Unlike one that runs, T may have unfinished predecessors. So three things are lost with an edge
+/// that ends at T or begins there: that T waits for somebody it still conflicts with, behind the
+/// one that it does not; that somebody behind T waits for T; and that somebody behind T waits for
+/// somebody before it, when their only path led through T.
+///
+/// INVARIANT. Let A be before T, and B behind it, in the order that the edges of the region make.
+/// Afterwards there is a path between any two of A, T and B that must be ordered (a conflict, or
+/// another reason), or the first of them is complete. For T and those around it the argument is
+/// that of a running task, in both directions: the first one on each path that T still conflicts
+/// with gets an edge. For A and B: all pairs (A, B) on the two sides of a cut are looked at, from
+/// the inside to the outside, and no further where the pair gets an edge, as that is a path for all
+/// pairs beyond.
+///
+/// INVARIANT (nobody slips through). The lock of the region is held, so no task of it is submitted,
+/// none demotes, and no edge within it is added; and T is held back, so none behind it can start:
+/// adding 1 to their counts is safe. Those before T may run, and be complete and reused, at any
+/// time. So all that is needed of a task is copied first, under its own lock, while it is live; an
+/// edge from it is added under that lock, too, if it is still live, and else there is nothing to
+/// wait for but its failure. One that was complete before it was copied has not failed: while there
+/// is a failure that `wait` has not reported, the whole is refused before anything has changed.
+///
+/// The table knows those before T no more where T has taken their place. So they become loose
+/// accesses there, as T itself does: see `enter_before`.
+class Relink {
+ public:
+  Relink(TaskSlab& slab, FailureLog const& failures, std::deque<TagRule> const& rules,
+         PolicyEdges& policy_edges, Recorder* recorder)
+      : m_slab(slab),
+        m_failures(failures),
+        m_rules(rules),
+        m_policy_edges(policy_edges),
+        m_recorder(recorder) {}
+
+  /// Copies what the tasks of the region have and how they are linked. False when a task has
+  /// failed, and perhaps T has to be cancelled: too late.
+  [[nodiscard]] bool look(Task& task);
+  /// T has demoted. `ready` gets those that wait for nothing else; T itself is to be let go later.
+  void change(std::vector<Task*>& ready);
+  /// Enters those before T as loose accesses to these areas, which T has given up or changed, and
+  /// to all that overlap them.
+  void enter_before(std::unordered_set<AreaEntry*> const& areas);
+  /// Calls `f(task)` for each task that was live when it was copied, under its lock, if it still
+  /// is.
+  template <class F>
+  void for_each_live(F&& f) {
+    for (Node& node : m_nodes) with_live(node, f);
+  }
+
+ private:
+  struct Access {
+    AreaEntry* entry;
+    Mode mode;
+    StatePtr state;
+    [[nodiscard]] Manner manner() const { return {mode, state.get()}; }
+  };
+  struct Node {
+    Task* task;
+    TaskId id;
+    bool synchronizing;
+    std::vector<Access> accesses{};
+    std::vector<TaskId> explicit_before{};  ///< by `after(...)`
+    std::vector<TagPtr> tags{};             ///< only where there are rules
+    std::vector<Node*> before{};
+    std::vector<Node*> behind{};
+    std::vector<Node*> before_on_device{};  ///< these are also in `before`
+  };
+
+  template <class F>
+  static void with_live(Node& node, F&& f) {
+    std::lock_guard const lock(node.task->lock);
+    if (node.task->live_id.load(std::memory_order_relaxed) == node.id) f(*node.task);
+  }
+  void copy(Task& task, Node& node) const;
+  [[nodiscard]] bool conflict(Node const& first, Node const& second) const;
+  [[nodiscard]] bool depends(Node const& first, Node const& second) const;
+  [[nodiscard]] bool needed(Node const& first, Node const& second) const;
+  void join(Node& first, Node& second);
+  void bridge();
+  void find_before();
+  void find_behind();
+  void record_done_before(Node const& node, Node const& behind);
+
+  TaskSlab& m_slab;
+  FailureLog const& m_failures;
+  std::deque<TagRule> const& m_rules;
+  PolicyEdges& m_policy_edges;
+  Recorder* const m_recorder;
+  std::deque<Node> m_nodes;
+  std::unordered_map<Task*, Node*> m_node_of;
+  Node* m_node = nullptr;            ///< T's
+  std::vector<Node*> m_free_before;  ///< predecessors of T that it has to wait for no more
+  std::vector<Node*> m_free_behind;  ///< successors that have to wait for T no more
+  std::unordered_map<TaskId, std::vector<TaskId>> m_recorded_before;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Demotion.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_Shrinking.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+/// The accesses of a task that shrink with its parts'.
+namespace trellis::Impl {
+
+namespace {
+
+bool has_declared(Task const& owner, TaskAccess const& access, Manner const& manner) {
+  for (std::uint32_t k = 0; k < owner.access_count; ++k) {
+    TaskAccess const& mine = owner.access(k);
+    if (contains(mine.entry->area, access.entry->area) && owner.manner(mine).covers(manner))
+      return true;
+  }
+  return false;
+}
+
+/// An area of the parts' region, for the owner's.
+void describe_entry(void const* subject, ResourceInfo& info) {
+  AreaEntry const& entry = *static_cast<AreaEntry const*>(subject);
+  info.label = entry.resource->label;
+  info.begin = ~std::uintptr_t{0};  // the owner's region knows the allocation
+}
+constexpr SubjectOps entry_ops{&describe_entry};
+
+}  // namespace
+
+/// Both regions are locked.
+void Demotions::count_part(Region& region, Task const& part) {
+  region.shrinking->count(part, [&](TaskAccess const& access) {
+    return has_declared(*region.owner, access, part.manner(access));
+  });
+}
+
+void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
+  bool const keeps_order = task.is_recorded() || region_of(task).is_planned;
+  if (keeps_order) return;
+  if (task.inner == nullptr) {
+    for (Demotion::Kept& mine : demotion.accesses)
+      if (mine.access.mode != Mode::none) demotion.give_up(mine);
+    return;
+  }
+  {
+    // A part of it has failed: nobody knows any more what that should have done.
+    std::lock_guard const lock(task.lock);
+    if (task.failure != nullptr) return;
+  }
+  Region& region = *task.inner;
+  if (!region.shrinks) {
+    region.shrinking = std::make_unique<Shrinking>();
+    region.shrinks = true;  // before any part is looked at
+    for (LiveAccess const part : region.parts) {
+      std::lock_guard const stays_live(part.task->lock);
+      if (part.task->live_id.load(std::memory_order_relaxed) == part.id)
+        count_part(region, *part.task);
+    }
+  }
+  keep_needs(region, demotion);
+}
+
+/// The demotion leaves what the unfinished parts need. What stays as it is keeps its place.
+void Demotions::keep_needs(Region& region, Demotion& demotion) {
+  Region& outer = region_of(*region.owner);
+  std::vector<Shrinking::Need*> needs;
+  region.shrinking->for_each_need([&](Shrinking::Need& need) { needs.push_back(&need); });
+  std::sort(needs.begin(), needs.end(), [](Shrinking::Need const* a, Shrinking::Need const* b) {
+    return a->of_parts->area.begin() < b->of_parts->area.begin();
+  });
+  std::unordered_map<AreaEntry*, std::vector<std::size_t>> places;
+  for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
+    places[demotion.accesses[k].access.entry].push_back(k);
+  std::vector<bool> stays(demotion.accesses.size(), false);
+  std::vector<Demotion::Kept> added;
+  for (Shrinking::Need* need : needs) {
+    if (need->of_owner == nullptr)
+      need->of_owner = &outer.table.find_or_make(
+          {need->of_parts->area, need->mode, need->of_parts, &entry_ops}, outer.newest);
+    bool found = false;
+    for (std::size_t const k : places[need->of_owner]) {
+      Demotion::Kept const& mine = demotion.accesses[k];
+      found = found || (mine.access.mode == need->mode && mine.state == need->state);
+      if (mine.access.mode == need->mode && mine.state == need->state) stays[k] = true;
+    }
+    if (!found)
+      added.push_back(
+          {{need->of_owner, need->mode, -1, TaskAccess::any_generation}, need->state, true});
+  }
+  std::vector<Demotion::Kept> result;
+  for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
+    if (stays[k])
+      result.push_back(std::move(demotion.accesses[k]));
+    else if (demotion.accesses[k].access.mode != Mode::none)
+      demotion.given_up.push_back(demotion.accesses[k].access.entry);
+  for (Demotion::Kept& each : added) result.push_back(std::move(each));
+  demotion.accesses = std::move(result);
+}
+
+void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
+  Task& owner = *region.owner;  // not complete before the part has been counted out
+  std::vector<Task*> ready;
+  std::vector<Task*> granted;
+  {
+    PartsHold const parts(owner, m_submission, PartsHold::nested);
+    if (!region.shrinking->part_over(part)) return;
+    {
+      // What a part has not done nobody may see: from here on the owner has failed, and keeps what
+      // it has until it is complete.
+      std::lock_guard const lock(owner.lock);
+      if (owner.failure != nullptr) return;
+    }
+    RegionHold const outer(guard_of(owner), m_submission);
+    Demotion demotion;
+    owner.for_each_access([&](TaskAccess const& access) {
+      demotion.accesses.push_back({access, owner.state_of(access)});
+    });
+    keep_needs(region, demotion);
+    if (demotion.given_up.empty()) return;
+    apply(owner, demotion, false, ready, granted);
+  }
+  for (Task* other : granted) m_engine.push(*other, &seat);
+  for (Task* other : ready) m_engine.make_ready(*other, &seat);
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SHRINKING_HPP
+#define TRELLIS_IMPL_SHRINKING_HPP
+
+#include <access/Trellis_AccessRequest.hpp>
+#include <access/Trellis_AnyState.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// What the unfinished parts of a task need of what the task has declared: its accesses are to be
+/// these, and no more. Guarded by the lock of the parts' region.
+///
+/// INVARIANT. A part that is not complete, and was submitted before or after the task began to
+/// shrink, is counted here. Those before are found in `Region::parts`: who is live under its own
+/// lock is counted, and `Region::shrinks` has been set before that lock is taken. The thread that
+/// completes a part takes that lock when the part stops being live, and looks at `shrinks`
+/// afterwards; so if the part was counted, it sees the flag, and takes the part off the count. One
+/// that was not counted is not found here. A part that is submitted later is counted under the lock
+/// of the region before it can start. And a part is taken off before it is counted out of
+/// `Region::open`, so the owner is not complete.
+class Shrinking {
+ public:
+  /// One area and manner that parts need.
+  struct Need {
+    AreaEntry* of_parts;  ///< in the parts' region, where it stays while a part in flight has it
+    AreaEntry* of_owner;  ///< in the owner's region; null: not looked up yet
+    Mode mode;
+    StatePtr state;
+    std::uint32_t parts;  ///< that need it
+    [[nodiscard]] Manner manner() const { return {mode, state.get()}; }
+  };
+
+  /// Counts a part; `declared(access)` says whether the owner has declared that access (else its
+  /// body made it itself).
+  template <class F>
+  void count(Task const& part, F&& declared) {
+    std::vector<Key> keys;
+    part.for_each_access([&](TaskAccess const& access) {
+      if (access.mode == Mode::none || !declared(access)) return;
+      StatePtr const state = part.state_of(access);
+      std::vector<Need>& needs = m_needs[access.entry];
+      Need* found = nullptr;
+      for (Need& need : needs)
+        if (need.mode == access.mode && need.state == state) found = &need;
+      if (found == nullptr)
+        found = &needs.emplace_back(Need{access.entry, nullptr, access.mode, state, 0});
+      ++found->parts;
+      keys.push_back({access.entry, access.mode, state.get()});
+    });
+    m_of_part.insert_or_assign(part.id, std::move(keys));
+  }
+  /// A part is complete. True when something is needed no more.
+  bool part_over(TaskId part) {
+    auto const found = m_of_part.find(part);
+    if (found == m_of_part.end()) return false;
+    bool any = false;
+    for (Key const& key : found->second) {
+      auto const needs = m_needs.find(key.entry);
+      for (Need& need : needs->second)
+        if (need.mode == key.mode && need.state.get() == key.state) any = --need.parts == 0 || any;
+      std::erase_if(needs->second, [](Need const& need) { return need.parts == 0; });
+      if (needs->second.empty()) m_needs.erase(needs);
+    }
+    m_of_part.erase(found);
+    return any;
+  }
+  template <class F>
+  void for_each_need(F&& f) {
+    for (auto& [entry, needs] : m_needs)
+      for (Need& need : needs) f(need);
+  }
+
+ private:
+  struct Key {
+    AreaEntry* entry;
+    Mode mode;
+    AnyState const* state;
+  };
+  std::unordered_map<AreaEntry*, std::vector<Need>> m_needs;
+  std::unordered_map<TaskId, std::vector<Key>> m_of_part;
+};
+
+}  // namespace trellis::Impl
+
+#endif

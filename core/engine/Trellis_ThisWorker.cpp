@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_ThisWorker.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+
+namespace trellis {
+
+// A body runs on a seat, which belongs to one thread at a time and has a number of its own in its
+// graph. A serial graph has no seats for the threads that submit; its bodies run one at a time.
+int this_worker::index() {
+  Impl::Frame const* const frame = Impl::Frame::top;
+  if (frame == nullptr || frame->what != Impl::Frame::What::runs)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: this_worker::index() is asked for by a thread that runs no task's body");
+  return *frame->engine.options().serial ? 0 : frame->seat.number;
+}
+
+}  // namespace trellis

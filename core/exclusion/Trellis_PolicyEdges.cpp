@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_Link.hpp>
+#include <exclusion/Trellis_PolicyEdges.hpp>
+#include <task/Trellis_Region.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <utility>
+
+/// Edges that a scheduling policy adds.
+namespace trellis::Impl {
+
+PolicyEdges::Told PolicyEdges::tell(Task& task) {
+  /// What uses the graph meanwhile gets an error.
+  struct Refusal {
+    explicit Refusal(SubmissionLock const& graph) : submitting(&graph) { submitting.begin(); }
+    Refusal(Refusal const&) = delete;
+    Refusal& operator=(Refusal const&) = delete;
+    ~Refusal() { submitting.end(); }
+    Submitting submitting;
+  };
+  try {
+    Refusal const refusal(m_submission);
+    m_policy.submitted(SubmittedTask(&task, task.id), *this);
+  } catch (...) {
+    inherit(task, m_engine.current_failure(task));
+  }
+  return std::exchange(m_told, {});
+}
+
+void PolicyEdges::let_go(Told const& told) {
+  Frame* const frame = Frame::of(m_engine);
+  Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
+  for (Task* task : told.granted) m_engine.push(*task, seat);
+  for (Task* task : told.held)
+    if (task->unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      m_engine.make_ready(*task, seat);
+  m_engine.look_again();
+}
+
+/// Keeps a pending task from starting until `let_go`. False when it is not pending.
+bool PolicyEdges::hold_back(Task& task, TaskId id) {
+  std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
+  if (task.live_id.load(std::memory_order_relaxed) != id) return false;
+  std::vector<Task*>& held = m_told.held;
+  if (std::find(held.begin(), held.end(), &task) != held.end()) return true;
+  std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
+  while (unfinished != 0 && !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
+                                                                   std::memory_order_acq_rel)) {
+  }
+  if (unfinished == 0) return false;
+  held.push_back(&task);
+  return true;
+}
+
+bool PolicyEdges::add(SubmittedTask before, SubmittedTask after) {
+  if (!before || !after)
+    throw Error(Error::Kind::bad_input, "Trellis: the scheduling policy \"" +
+                                            std::string(m_policy.name()) +
+                                            "\" adds an edge without a task at each end");
+  Task& first = *before.impl();
+  Task& second = *after.impl();
+  if (!hold_back(second, after.id())) return false;
+  if (m_engine.waiting().waiters().holds_up({&second, after.id()}, before.id()))
+    throw Error(Error::Kind::deadlock,
+                "Trellis: the scheduling policy \"" + std::string(m_policy.name()) +
+                    "\" adds an edge from " +
+                    text_of(LiveAccess{&first, before.id()}, m_submission) + " to " +
+                    text_of(second, m_submission) +
+                    ", which holds up the first: the edge would close a circle");
+  if (m_recorder) m_recorder->edge(before.id(), after.id(), EdgeReason::policy);
+  link(first, before.id(), second, after.id());
+  if (second.region_kind == RegionKind::parts && second.region != first.region)
+    m_engine.hinder_owners(second, m_told.granted);
+  return true;
+}
+
+/// The second task is held back. With the lock of the region the first one demotes nothing
+/// meanwhile.
+void PolicyEdges::link(Task& first, TaskId before, Task& second, TaskId after) {
+  Task* guard = nullptr;
+  {
+    std::lock_guard const lock(first.lock);
+    if (first.live_id.load(std::memory_order_relaxed) != before) return;
+    guard = guard_of(first);
+  }
+  RegionHold const region(guard, m_submission);
+  (void)Impl::link(first, before, second,
+                   [&](bool carries) { note(first, before, after, carries); });
+}
+
+void PolicyEdges::note(Task& first, TaskId before, TaskId after, bool carries) {
+  std::lock_guard const lock(m_lock);
+  if (m_notes.size() >= m_tidy_at) {
+    std::erase_if(m_notes, [](auto const& notes) {
+      return notes.second.task->live_id.load(std::memory_order_acquire) != notes.first;
+    });
+    m_tidy_at = std::max<std::size_t>(256, 2 * m_notes.size());
+  }
+  Notes& notes = m_notes.try_emplace(before, Notes{&first, {}}).first->second;
+  notes.edges.push_back({after, carries});
+  m_any.store(true, std::memory_order_relaxed);
+}
+
+/// Requires the lock.
+PolicyEdges::Note* PolicyEdges::find(TaskId before, TaskId after) {
+  auto const notes = m_notes.find(before);
+  if (notes == m_notes.end()) return nullptr;
+  std::vector<Note>& edges = notes->second.edges;
+  auto const found = std::find_if(edges.begin(), edges.end(),
+                                  [&](Note const& note) { return note.after == after; });
+  return found != edges.end() ? &*found : nullptr;
+}
+
+bool PolicyEdges::is_noted(TaskId before, TaskId after) {
+  std::lock_guard const lock(m_lock);
+  return find(before, after) != nullptr;
+}
+
+std::vector<TaskId> PolicyEdges::stopped(TaskId before) {
+  std::lock_guard const lock(m_lock);
+  std::vector<TaskId> tasks;
+  if (auto const notes = m_notes.find(before); notes != m_notes.end())
+    for (Note const& note : notes->second.edges)
+      if (!note.carries) tasks.push_back(note.after);
+  return tasks;
+}
+
+void PolicyEdges::set_carries(TaskId before, TaskId after, bool carries) {
+  if (!m_any.load(std::memory_order_relaxed)) return;
+  std::lock_guard const lock(m_lock);
+  if (Note* const note = find(before, after)) note->carries = carries;
+}
+
+}  // namespace trellis::Impl

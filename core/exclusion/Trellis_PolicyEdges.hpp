@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_POLICYEDGES_HPP
+#define TRELLIS_IMPL_POLICYEDGES_HPP
+
+#include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_TaskId.hpp>
+#include <threads/Trellis_SpinLock.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace trellis::Impl {
+
+class Engine;
+class Recorder;
+class SubmissionLock;
+struct Task;
+
+/// The edges that a scheduling policy adds to the scheduling graph.
+///
+/// INVARIANT (no circle). A policy is told of a task, and adds edges, under the mutex of `Waiters`,
+/// under which tasks that begin to wait, and parts that name tasks to come after, are entered as
+/// well. Other new edges lead to new tasks, which hold up nobody. So the search for a circle sees
+/// all edges that might close one with the new edge, and of two edges that would close one together
+/// the second is refused.
+///
+/// INVARIANT (no missed start). An edge is added to a task that is held back meanwhile by one more
+/// in its count of unfinished edges, taken from a count that was not 0; all that have been held
+/// back are let go when the policy has returned and no lock is held. (The new task is held back by
+/// its own submission, too.) So the count cannot reach 0 before the edge is counted.
+///
+/// INVARIANT (failures). In the list of successors an edge of a policy is like any other, but it
+/// does not hand on a failure: nobody's data depends on it. What is noted of it here, under the
+/// lock, is written before the edge is in the list, under the lock of the first task, or by a
+/// demotion of that task, which cannot become complete meanwhile; whoever completes that task reads
+/// it afterwards.
+class PolicyEdges final : private SchedulingEdges {
+ public:
+  PolicyEdges(Engine& engine, SubmissionLock& submission, SchedulingPolicy& policy,
+              Recorder* recorder, bool serial)
+      : m_engine(engine),
+        m_submission(submission),
+        m_policy(policy),
+        m_recorder(recorder),
+        m_are_wanted(!serial && policy.sees_submissions()) {}
+  PolicyEdges(PolicyEdges const&) = delete;
+  PolicyEdges& operator=(PolicyEdges const&) = delete;
+
+  /// The policy wants to see what is submitted.
+  [[nodiscard]] bool are_wanted() const { return m_are_wanted; }
+  /// Tells the policy of a task that has been admitted and is not published. Requires the mutex of
+  /// the waiters, and no other lock. What it returns is to be given to `let_go`.
+  struct Told {
+    std::vector<Task*> held;     ///< back
+    std::vector<Task*> granted;  ///< their exclusive areas
+  };
+  [[nodiscard]] Told tell(Task& task);
+  /// Requires no lock. Called when the task that the policy has been told of is published.
+  void let_go(Told const& told);
+
+  /// Has the policy added an edge between these two?
+  [[nodiscard]] bool has(TaskId before, TaskId after) {
+    return m_any.load(std::memory_order_relaxed) && is_noted(before, after);
+  }
+  /// From now on `carries` says whether a failure of the first cancels the second: whether there is
+  /// an edge for another reason as well.
+  void set_carries(TaskId before, TaskId after, bool carries);
+  /// The tasks that a failure of the first one does not reach. Called under that one's lock, before
+  /// it is complete: later what is noted of it may go.
+  [[nodiscard]] std::vector<TaskId> stops_failure(TaskId before) {
+    if (!m_any.load(std::memory_order_relaxed)) return {};
+    return stopped(before);
+  }
+
+ private:
+  struct Note {
+    TaskId after;
+    bool carries;
+  };
+  struct Notes {
+    Task* task;
+    std::vector<Note> edges;
+  };
+  bool add(SubmittedTask before, SubmittedTask after) override;
+  [[nodiscard]] bool hold_back(Task& task, TaskId id);
+  void link(Task& first, TaskId before, Task& second, TaskId after);
+  void note(Task& first, TaskId before, TaskId after, bool carries);
+  [[nodiscard]] Note* find(TaskId before, TaskId after);
+  [[nodiscard]] bool is_noted(TaskId before, TaskId after);
+  [[nodiscard]] std::vector<TaskId> stopped(TaskId before);
+
+  Engine& m_engine;
+  SubmissionLock& m_submission;
+  SchedulingPolicy& m_policy;
+  Recorder* const m_recorder;  ///< null: does not record
+  bool const m_are_wanted;
+  Told m_told;  ///< guarded by the mutex of the waiters
+  std::atomic<bool> m_any{false};
+  SpinLock m_lock;  ///< a last one
+  /// By the first task's id. Those of tasks that are complete go when there are many.
+  std::unordered_map<TaskId, Notes> m_notes;
+  std::size_t m_tidy_at = 256;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Label.hpp>
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace trellis {
+
+namespace {
+
+/// A place in the source, by the address of its file's name. A name may be there more than once;
+/// then a place has more than one text, which are equal.
+struct Place {
+  std::uintptr_t file = 0;
+  std::uint_least32_t line = 0;
+  auto operator<=>(Place const&) const = default;
+};
+
+std::string text_of(std::source_location const& site) {
+  std::string_view file(site.file_name());
+  file.remove_prefix(file.find_last_of("/\\") + 1);  // npos + 1 is 0
+  return std::string(file) + ':' + std::to_string(site.line());
+}
+
+/// Kept for the life of the program: there are as many as places in the source.
+std::string const& kept_text(Place const& place, std::source_location const& site) {
+  static auto& mutex = *new std::mutex;  // tasks may outlive static objects
+  static auto& texts = *new std::map<Place, std::string>;
+  std::lock_guard const lock(mutex);
+  auto found = texts.find(place);
+  if (found == texts.end()) found = texts.emplace(place, text_of(site)).first;
+  return found->second;
+}
+
+/// What this thread has asked for lately, so that a loop takes no lock.
+struct Known {
+  Place place;
+  std::string const* text = nullptr;
+};
+constinit thread_local std::array<Known, 32> t_known{};
+
+}  // namespace
+
+Label Label::of(std::source_location const& site) {
+  Place const place{reinterpret_cast<std::uintptr_t>(site.file_name()), site.line()};
+  Known& known = t_known[(place.file / 8 + place.line) % t_known.size()];
+  if (known.text == nullptr || known.place != place) known = {place, &kept_text(place, site)};
+  Label label;
+  label.m_literal = known.text->c_str();
+  label.m_size = known.text->size();
+  label.m_site = site;
+  return label;
+}
+
+}  // namespace trellis

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WARNORDER_HPP
+#define TRELLIS_IMPL_WARNORDER_HPP
+
+#include <Trellis_Label.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// A task's place in the order of submission, counted from 1.
+using Sequence = std::uint64_t;
+
+/// Which tasks come before which, for warnings. It may find an order where there is none, but never
+/// misses one: whoever says that two tasks are not ordered is right.
+class WarnOrder {
+ public:
+  struct Node {
+    Label label;
+    std::vector<Sequence> before;    ///< tasks that it directly depends on
+    std::uint64_t looks = 0;         ///< of the host, by then
+    bool may_be_anywhere = false;    ///< it depends on tasks that nobody knows here
+    bool in_body = false;            ///< it was submitted in the body of another one
+    bool has_next = false;           ///< some task depends on it
+    bool writes_only_views = false;  ///< all that it leaves is in Views that it declares
+  };
+
+  /// The next task.
+  Node& add(Label const& label, std::uint64_t looks);
+  /// The newest comes after all before it, and before all after it.
+  void newest_is_barrier() { m_barrier = m_last; }
+  void add_edge(Sequence from, Node& to);
+  static void all_edges_are_there(Node& to);
+
+  [[nodiscard]] Node& newest() { return m_nodes.back(); }
+  /// 0: there is none.
+  [[nodiscard]] Sequence last() const { return m_last; }
+  /// Null: forgotten.
+  [[nodiscard]] Node const* find(Sequence task) const {
+    return task > m_last - m_nodes.size() && task <= m_last
+               ? &const_cast<WarnOrder*>(this)->node(task)
+               : nullptr;
+  }
+  /// May `to` come after `from`, which is the earlier one?
+  [[nodiscard]] bool may_reach(Sequence from, Sequence to) const;
+  /// Those up to this one.
+  void forget(Sequence last);
+
+ private:
+  static constexpr std::size_t most = std::size_t{1} << 16;
+  static constexpr std::size_t most_steps = 4096;  ///< of a search
+
+  [[nodiscard]] Node& node(Sequence task) {
+    return m_nodes[static_cast<std::size_t>(task - (m_last - m_nodes.size()) - 1)];
+  }
+
+  std::deque<Node> m_nodes;  ///< the last one is number `m_last`
+  Sequence m_last = 0;
+  Sequence m_barrier = 0;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WARNINGTELLER_HPP
+#define TRELLIS_IMPL_WARNINGTELLER_HPP
+
+#include <Trellis_Warning.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// The one place that warnings go through: tells each once, and counts. Safe for use by several
+/// threads.
+class WarningTeller {
+ public:
+  WarningTeller(std::string graph, WarningHandler handler)
+      : m_graph(std::move(graph)), m_handler(std::move(handler)) {}
+
+  /// Calls nothing of the user's, so it may be called under locks.
+  void note(Warning&& warning);
+  /// Tells what has been noted and not told. Requires that the thread holds no lock.
+  void tell();
+  /// How often those came that came more than once.
+  void tell_counts();
+
+ private:
+  /// Labels may be made at run time ("step 17"), and there may be no end of them.
+  static constexpr std::size_t most = 1000;
+  using Key = std::tuple<WarningKind, std::string, std::string>;
+
+  void hand_out(Warning const& warning) const;
+
+  std::string const m_graph;
+  WarningHandler const m_handler;
+  std::mutex m_mutex;
+  std::map<Key, Warning> m_known;  ///< guarded by m_mutex, like all that follows
+  std::vector<Warning> m_untold;
+  std::uint64_t m_others = 0;  ///< beyond `most`
+  std::atomic<bool> m_any_untold{false};
+};
+
+}  // namespace trellis::Impl
+
+#endif

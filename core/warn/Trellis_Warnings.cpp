@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <warn/Trellis_Captures.hpp>
+#include <warn/Trellis_Warnings.hpp>
+
+#include <string>
+#include <utility>
+
+namespace trellis::Impl {
+
+Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* recording, bool in_body)
+    : m_warnings(warnings),
+      m_spec(spec),
+      m_recording(recording),
+      m_label(spec.label),
+      m_construct(spec.construct) {
+  if (spec.synchronizing) m_warnings.host_looks();  // it may touch what it likes
+  bool const is_part = spec.parent.task != nullptr;
+  {
+    std::lock_guard const lock(m_warnings.m_mutex);
+    if (!is_part) {
+      std::unique_ptr<WarnFlow>* const recorded =
+          recording != nullptr ? &m_warnings.m_recordings[recording] : nullptr;
+      if (recorded != nullptr && *recorded == nullptr)
+        *recorded = std::make_unique<WarnFlow>(m_warnings.m_teller, m_warnings.m_looks);
+      m_flow = recorded != nullptr ? recorded->get() : &m_warnings.m_root;
+      m_task = m_flow->submitted(spec, in_body, m_dropped);
+    }
+    if (spec.ops->copy == nullptr) return;
+    // A lambda captures what it uses. A class may have Views for others. Behind a task of a body
+    // the body may stand, which has declared what both use.
+    if (!is_part && !in_body && spec.ops->is_closure) m_known = m_flow->known_but_named_by(spec);
+  }
+  std::uint64_t const every = m_known.size() / Captures::most_known + 1;
+  if (std::uint64_t const random = m_task * 0x9E3779B97F4A7C15u; (random >> 32) % every != 0)
+    m_known.clear();
+  spec.construct = m_wrapper;
+}
+
+Warnings::Call::~Call() {
+  m_warnings.m_teller.tell();
+}
+
+/// Under the graph's lock, like all copies of functors into their tasks.
+void Warnings::Call::construct(void* storage) {
+  m_construct(storage);
+  try {
+    Captures captures(m_spec, m_known);
+    captures.look(storage);
+    for (AccessRequest const* request : captures.missing()) {
+      ResourceInfo info;
+      request->ops->describe(request->subject, info);
+      Warning warning;
+      warning.kind = WarningKind::not_captured;
+      warning.task = m_label.string();
+      warning.place = m_label.place();
+      warning.resource = info.label.empty() ? "unlabeled" : info.label;
+      warning.area = area_text(request->area, info.begin, info.shape);
+      warning.text = "task \"" + warning.task + "\" (" + warning.place + ") declares " +
+                     std::string(to_string(request->mode)) + " \"" + warning.resource + "\" " +
+                     warning.area + ", but its functor does not capture that View";
+      m_warnings.m_teller.note(std::move(warning));
+    }
+    if (captures.held().empty()) return;
+    std::lock_guard const lock(m_warnings.m_mutex);
+    // What a recording knew may have been forgotten meanwhile.
+    if (m_recording != nullptr && !m_warnings.m_recordings.contains(m_recording)) return;
+    m_flow->holds_undeclared(m_task, m_label, captures.held());
+  } catch (...) {  // of a copy that nobody has asked for
+  }
+}
+
+void Warnings::waited(std::source_location const& site) {
+  {
+    WarnFlow::Dropped dropped;
+    {
+      std::lock_guard const lock(m_mutex);
+      m_root.sweep(dropped);  // before the host looks: what is gone by now it cannot look at
+      host_looks();
+      m_root.waited(site);
+    }
+  }
+  m_teller.tell();
+}
+
+void Warnings::let_go() {
+  WarnFlow::Dropped dropped;
+  {
+    std::lock_guard const lock(m_mutex);
+    m_root.forget_all(dropped);
+    for (auto const& [plan, flow] : m_recordings) flow->forget_all(dropped);
+  }
+  dropped.clear();
+  m_teller.tell();
+}
+
+void Warnings::forget(PlanState const& recording) {
+  WarnFlow::Dropped dropped;
+  {
+    std::lock_guard const lock(m_mutex);
+    auto const found = m_recordings.find(&recording);
+    if (found == m_recordings.end()) return;
+    found->second->forget_all(dropped);
+    m_recordings.erase(found);
+  }
+}
+
+void Warnings::end() {
+  let_go();
+  m_teller.tell_counts();
+}
+
+}  // namespace trellis::Impl

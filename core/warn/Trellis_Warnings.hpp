@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WARNINGS_HPP
+#define TRELLIS_IMPL_WARNINGS_HPP
+
+#include <Trellis_TaskGraph.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_TaskSpec.hpp>
+#include <warn/Trellis_WarnFlow.hpp>
+#include <warn/Trellis_WarningTeller.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <source_location>
+#include <vector>
+
+namespace trellis::Impl {
+
+class Captures;
+class Engine;
+struct PlanState;
+
+/// What looks wrong in the program, for a graph that is asked to warn; others have none. It sees
+/// each task as it is handed in, before it is submitted, recorded or collected, and each wait; it
+/// knows nothing of what runs when, so the warnings do not depend on time.
+///
+/// It keeps the Views that tasks name until nobody else has them, so as to know their addresses
+/// from those of others, and to see what functors hold.
+///
+/// LOCK. Its mutex is the last that a thread takes, and no user code runs under it.
+class Warnings {
+ public:
+  explicit Warnings(TaskGraphOptions const& options)
+      : m_teller(options.name, options.on_warning), m_root(m_teller, m_looks) {}
+  Warnings(Warnings const&) = delete;
+  Warnings& operator=(Warnings const&) = delete;
+
+  /// The submission of a task: from before it until it has its place.
+  class Call {
+   public:
+    /// `in_body`: the calling thread runs a task.
+    Call(Warnings& warnings, TaskSpec& spec, PlanState const* recording, bool in_body);
+    Call(Call const&) = delete;
+    Call& operator=(Call const&) = delete;
+    ~Call();
+
+   private:
+    /// Makes the body, and looks at it.
+    void construct(void* storage);
+
+    struct Construct {
+      Call& call;
+      void operator()(void* storage) const { call.construct(storage); }
+    };
+    Warnings& m_warnings;
+    TaskSpec& m_spec;
+    WarnFlow* m_flow = nullptr;  ///< null: it is a part of a task
+    PlanState const* const m_recording;
+    Label const m_label;
+    Sequence m_task = 0;
+    WarnFlow::Dropped m_dropped;
+    WarnFlow::Dropped m_known;
+    FunctionRef<void(void*)> const m_construct;
+    Construct m_wrapper{*this};
+  };
+
+  /// The host knows that some task is complete, so it may look at what that has left, and write.
+  void host_looks() { m_looks.fetch_add(1, std::memory_order_acq_rel); }
+  /// The same for all tasks: `graph.wait()` has returned.
+  void waited(std::source_location const& site);
+  /// References are going to be counted: lets go of all Views, and forgets what it knows of them.
+  void let_go();
+  /// The recording of this plan begins, or is over.
+  void forget(PlanState const& recording);
+  /// The graph ends; all its tasks are complete.
+  void end();
+
+ private:
+  WarningTeller m_teller;
+  std::atomic<std::uint64_t> m_looks{1};
+  std::mutex m_mutex;
+  WarnFlow m_root;                                                     ///< guarded by m_mutex
+  std::map<PlanState const*, std::unique_ptr<WarnFlow>> m_recordings;  ///< guarded by m_mutex
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_KNOWNVALUE_HPP
+#define TRELLIS_IMPL_KNOWNVALUE_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Error.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// Values of futures as arguments of functors.
+///
+/// A functor is made before there is a value. So it has a place for it, a KnownValue, among its
+/// Views, and the body of the task has the future's result besides. When the body runs, which is
+/// after the future's task is complete, it fills the place and then goes on as without values.
+/// What is filled is plain memory, as the functor may be copied to a device.
+namespace trellis::Impl {
+
+/// The place. A value that is plain and not large is copied to it, so that a device can read it;
+/// of others it has the address in the future's result, which the body keeps.
+template <class T>
+inline constexpr bool is_copied_value_v = std::is_trivially_copyable_v<T> && sizeof(T) <= 1024;
+
+template <class T, bool is_copied = is_copied_value_v<T>>
+class KnownValue {
+ public:
+  KnownValue(ValueOf<T> const&) {}
+  void set(T const& value) { std::memcpy(m_bytes, &value, sizeof(T)); }
+  KOKKOS_FUNCTION T const& get() const { return *reinterpret_cast<T const*>(m_bytes); }
+
+ private:
+  alignas(T) unsigned char m_bytes[sizeof(T)] = {};
+};
+template <class T>
+class KnownValue<T, false> {
+ public:
+  KnownValue(ValueOf<T> const&) {}
+  void set(T const& value) { m_value = &value; }
+  KOKKOS_FUNCTION T const& get() const { return *m_value; }
+
+ private:
+  T const* m_value = nullptr;
+};
+
+template <class T>
+inline constexpr bool is_known_value_v = false;
+template <class T, bool is_copied>
+inline constexpr bool is_known_value_v<KnownValue<T, is_copied>> = true;
+
+/// The type of an argument that a functor sees: of a value, not of its place.
+template <class T>
+struct SeenAs {
+  using type = T;
+};
+template <class T, bool is_copied>
+struct SeenAs<KnownValue<T, is_copied>> {
+  using type = T const;
+};
+
+/// The argument itself.
+template <class A>
+KOKKOS_INLINE_FUNCTION decltype(auto) seen(A& argument) {
+  if constexpr (is_known_value_v<std::remove_const_t<A>>)
+    return argument.get();
+  else
+    return (argument);
+}
+
+/// What the future has. Throws as its `get()` would, but does not wait.
+template <class T>
+T const& value_of(ResultPtr<T> const& result) {
+  if (auto const& missing = result->missing)
+    throw make_error(missing->task, missing->task_text, *missing->failure);
+  if (!result->value)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: the task takes the value of a future that has none yet");
+  return *result->value;
+}
+
+/// Fills the places among these arguments, in order.
+template <std::size_t argument, std::size_t value, class Arguments, class... T>
+void give_values(Arguments& arguments, std::tuple<T const&...> const& values) {
+  if constexpr (argument < std::tuple_size_v<Arguments>) {
+    auto& place = std::get<argument>(arguments);
+    if constexpr (is_known_value_v<std::remove_reference_t<decltype(place)>>) {
+      place.set(std::get<value>(values));
+      give_values<argument + 1, value + 1>(arguments, values);
+    } else {
+      give_values<argument + 1, value>(arguments, values);
+    }
+  }
+}
+
+/// The arguments that a functor has been bound to; BoundFunctor has an overload.
+template <class Functor>
+std::tuple<> bound_arguments(Functor&) {
+  return {};
+}
+/// Those that a body calls its functor with. Without any there is nothing to fill.
+template <class Body>
+decltype(auto) arguments_in(Body& body) {
+  if constexpr (requires { body.functor; })
+    return bound_arguments(body.functor);
+  else if constexpr (requires { body.views; })
+    return (body.views);
+  else
+    return std::tuple<>();
+}
+
+template <class Arguments>
+consteval std::size_t count_places() {
+  return []<class... A>(std::type_identity<std::tuple<A...>>) {
+    return (std::size_t{is_known_value_v<A>} + ... + 0);
+  }(std::type_identity<Arguments>{});
+}
+
+template <class Body>
+consteval bool body_ends_without_user() {
+  if constexpr (requires { Body::ends_without_user; })
+    return Body::ends_without_user;
+  else
+    return std::is_trivially_destructible_v<Body>;
+}
+
+/// A body that takes values of futures. Each pattern has bodies of its own; to all of them this
+/// adds the same.
+template <class Body, class... T>
+struct WithValues : Body {
+  std::tuple<ResultPtr<T>...> futures;
+
+  static constexpr bool launches_only = false;  // the arguments differ from launch to launch
+  static constexpr bool ends_without_user =
+      body_ends_without_user<Body>() && (std::is_trivially_destructible_v<T> && ...);
+
+  void run(void* instance, Label const& label) {
+    auto const values = std::apply(
+        [](auto const&... each) { return std::tuple<T const&...>(value_of(each)...); }, futures);
+    auto&& arguments = arguments_in(static_cast<Body&>(*this));
+    constexpr std::size_t places = count_places<std::remove_cvref_t<decltype(arguments)>>();
+    static_assert(places == sizeof...(T) || places == 0);  // none: the functor takes no Views
+    give_values<0, 0>(arguments, values);
+    Body::run(instance, label);
+  }
+};
+
+/// Fails on the host where there is no value: on a device that would be a failure of the device.
+template <class... T>
+struct AwaitValues {
+  static constexpr std::string_view pattern = "value";
+  std::tuple<ResultPtr<T>...> futures;
+  void run(void*, Label const&) {
+    std::apply([](auto const&... each) { (static_cast<void>(value_of(each)), ...); }, futures);
+  }
+};
+
+/// `make()` makes a body; this makes it one that takes values.
+template <class Make, class... T>
+auto make_with_values(Make& make, std::tuple<ResultPtr<T>...> const& futures) {
+  return WithValues<decltype(make()), T...>{make(), futures};
+}
+template <class... T>
+AwaitValues<T...> make_await(std::tuple<ResultPtr<T>...> const& futures) {
+  return {futures};
+}
+
+/// The results of those annotations that are values.
+template <class... Annotations>
+auto futures_in(std::tuple<Annotations...> const& annotations) {
+  auto const result_in = []<class A>(A const& annotation) {
+    if constexpr (is_value_v<A>)
+      return std::tuple(annotation.result);
+    else
+      return std::tuple<>();
+  };
+  return std::apply([&](auto const&... each) { return std::tuple_cat(result_in(each)...); },
+                    annotations);
+}
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_REACHABLE_HPP
+#define TRELLIS_IMPL_REACHABLE_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Resource.hpp>
+#include <Trellis_RunOn.hpp>
+#include <Trellis_Spaces.hpp>
+#include <impl/Trellis_KnownValue.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <type_traits>
+
+/// Every View that a task accesses must be reachable from where the task runs.
+namespace trellis::Impl {
+
+template <class Space, class R>
+struct IsReachable : std::true_type {};
+template <class Space, class R>
+  requires Kokkos::is_view_v<R>
+struct IsReachable<Space, R>
+    : std::bool_constant<CanTouch<Space, typename R::memory_space>::value> {};
+template <class Space>
+struct IsReachable<Space, HostMemory> : CanTouch<Space, Kokkos::HostSpace> {};
+template <class Space, class... Held>
+struct IsReachable<Space, Group<Held...>>
+    : std::bool_constant<(IsReachable<Space, std::remove_cvref_t<Held>>::value && ...)> {};
+template <class Space, ResourceRange R>
+struct IsReachable<Space, R> : IsReachable<Space, typename LeafOf<R>::type> {};
+
+/// What an annotation names. (Lists, and resources that `ResourceTraits` explains, tell when the
+/// task is submitted.)
+template <class Space, class A>
+consteval bool reaches_views() {
+  if constexpr (is_access_v<A> && !is_list_v<A> && !is_open_access_v<A>)
+    return A::mode == Mode::none || IsReachable<Space, typename A::resource_type>::value;
+  else
+    return true;
+}
+template <class Space, class A>
+consteval bool reaches_values() {
+  if constexpr (is_value_v<A> && (DeviceSpace<Space> || is_foreign_v<Space>))
+    return is_copied_value_v<typename A::value_type>;
+  else
+    return true;
+}
+
+/// (A class, so that the compiler's message has few lines.)
+template <class Space, class... Annotations>
+struct MustReach {
+  static constexpr bool views = (reaches_views<Space, Annotations>() && ...);
+  static_assert(views,
+                "Trellis: the task's execution space cannot access the memory space of an "
+                "annotated View");
+  static constexpr bool values = (reaches_values<Space, Annotations>() && ...);
+  static_assert(values,
+                "Trellis: a kernel on a device takes values of futures that are trivially "
+                "copyable and have 1024 bytes at most");
+  static constexpr bool value = views && values;
+};
+
+}  // namespace trellis::Impl
+
+#endif

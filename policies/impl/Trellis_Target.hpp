@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_TARGET_HPP
+#define TRELLIS_IMPL_TARGET_HPP
+
+#include <task/Trellis_TaskHandle.hpp>
+
+#include <source_location>
+
+namespace trellis {
+
+class TaskGraph;
+class TaskScope;
+
+namespace Impl {
+
+/// Where a task goes: to a graph, to the parts of a running task, or to the graph of another task.
+/// And where in the source that was said, which is the call site of a task without a label.
+class Target {
+ public:
+  Target(TaskGraph& graph, std::source_location site = std::source_location::current())
+      : m_graph(&graph), m_site(site) {}
+  Target(TaskScope& scope, std::source_location site = std::source_location::current())
+      : m_scope(&scope), m_site(site) {}
+  explicit Target(TaskHandle const& other) : m_other(other) {}
+  [[nodiscard]] TaskGraph* graph() const { return m_graph; }         ///< or null
+  [[nodiscard]] TaskScope* scope() const { return m_scope; }         ///< or null
+  [[nodiscard]] TaskHandle const& other() const { return m_other; }  ///< if both are null
+  [[nodiscard]] std::source_location const& site() const { return m_site; }
+
+ private:
+  TaskGraph* m_graph = nullptr;
+  TaskScope* m_scope = nullptr;
+  TaskHandle m_other;
+  std::source_location m_site;
+};
+
+}  // namespace Impl
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_THEN_HPP
+#define TRELLIS_THEN_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Error.hpp>
+#include <Trellis_Future.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_KnownValue.hpp>
+#include <patterns/Trellis_HostTask.hpp>
+#include <patterns/Trellis_WhenAll.hpp>
+
+#include <source_location>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// With this header a task goes on with what another one has computed: `future.then(f)`, and
+/// futures join with their values.
+namespace trellis {
+
+namespace Impl {
+
+template <class T>
+Target beside(Future<T> const& future) {
+  return Target(FutureDoor::handle(future));
+}
+
+}  // namespace Impl
+
+template <class T>
+template <Impl::Continuation F>
+auto Future<T>::then(F&& f, std::source_location site) const {
+  ResourcePolicy const policy(Impl::beside(*this), value(*this));
+  return host_task(Label(std::string("then"), site), policy, std::forward<F>(f));
+}
+template <class T>
+template <class F>
+auto Future<T>::then(Label label, F&& f) const {
+  ResourcePolicy const policy(Impl::beside(*this), value(*this));
+  return host_task(std::move(label), policy, std::forward<F>(f));
+}
+template <class T>
+template <class Scope, class F>
+auto Future<T>::then(Label label, Scope& self, F&& f) const {
+  static_assert(Impl::is_target_v<Scope>,
+                "Trellis: then(\"label\", self, f) takes the TaskScope of the running task");
+  ResourcePolicy const policy(self, value(*this));
+  return host_task(std::move(label), policy, std::forward<F>(f));
+}
+
+template <Impl::Continuation F>
+auto Future<void>::then(F&& f, std::source_location site) const {
+  ResourcePolicy const policy(Impl::beside(*this), value(*this));
+  return host_task(Label(std::string("then"), site), policy, std::forward<F>(f));
+}
+template <class F>
+auto Future<void>::then(Label label, F&& f) const {
+  ResourcePolicy const policy(Impl::beside(*this), value(*this));
+  return host_task(std::move(label), policy, std::forward<F>(f));
+}
+template <class Scope, class F>
+auto Future<void>::then(Label label, Scope& self, F&& f) const {
+  static_assert(Impl::is_target_v<Scope>,
+                "Trellis: then(\"label\", self, f) takes the TaskScope of the running task");
+  ResourcePolicy const policy(self, value(*this));
+  return host_task(std::move(label), policy, std::forward<F>(f));
+}
+
+namespace Impl {
+
+/// The values of several futures, as copies.
+template <class... T>
+struct JoinValues {
+  std::tuple<T...> operator()(T const&... value) const { return std::tuple<T...>(value...); }
+};
+template <class T>
+struct JoinRange {
+  std::vector<ResultPtr<T>> futures;
+  std::vector<T> operator()() const {
+    std::vector<T> values;
+    values.reserve(futures.size());
+    for (ResultPtr<T> const& each : futures) values.push_back(value_of(each));
+    return values;
+  }
+};
+
+template <class F>
+struct ValueOfFuture;
+template <class T>
+struct ValueOfFuture<Future<T>> {
+  using type = T;
+};
+template <class R>
+using ValueTypeOf = typename ValueOfFuture<ElementOf<R>>::type;
+
+/// `target`: null stands for the graph of the first one.
+template <class R>
+Future<std::vector<ValueTypeOf<R>>> join_values(Label&& label, Target const* target, R&& futures) {
+  using T = ValueTypeOf<R>;
+  static_assert(!std::is_void_v<T>, "Trellis: futures without values are joined by when_all");
+  AfterAll before;
+  JoinRange<T> join;
+  for (auto const& future : futures) {
+    before.tasks.push_back(FutureDoor::handle(future));
+    join.futures.push_back(FutureDoor::result(future));
+  }
+  if (target == nullptr && before.tasks.empty())
+    throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() + "\" (" +
+                                            label.place() +
+                                            ") is to come after no tasks, so nobody knows its "
+                                            "graph: name that, too");
+  Target const to = target != nullptr ? *target : Target(before.tasks.front());
+  return host_task(std::move(label), ResourcePolicy(to, std::move(before)), std::move(join));
+}
+template <class... T>
+auto join_values(Label&& label, Target target, Future<T> const&... futures) {
+  static_assert((!std::is_void_v<T> && ...),
+                "Trellis: futures without values are joined by when_all");
+  return host_task(std::move(label), ResourcePolicy(target, value(futures)...), JoinValues<T...>());
+}
+
+}  // namespace Impl
+
+/// As `when_all`, with the values: a `Future<std::vector<T>>` of a range of futures, and a
+/// `Future<std::tuple<T...>>` of some. The values are copied. Throws `Error` when the graph is
+/// gone.
+template <Impl::FutureRange R>
+auto when_all_values(Label label, R&& futures) {
+  return Impl::join_values(std::move(label), nullptr, std::forward<R>(futures));
+}
+template <class First, class... T>
+auto when_all_values(Label label, Future<First> const& first, Future<T> const&... rest) {
+  return Impl::join_values(std::move(label), Impl::beside(first), first, rest...);
+}
+/// The same, labelled "when_all_values".
+template <Impl::FutureRange R>
+auto when_all_values(R&& futures, std::source_location site = std::source_location::current()) {
+  return when_all_values(Label(std::string("when_all_values"), site), std::forward<R>(futures));
+}
+/// The same with the target named, a TaskGraph or the TaskScope of a running task, whose part the
+/// new task becomes. There may be no futures.
+template <class Target, Impl::FutureRange R>
+  requires Impl::is_target_v<Target>
+auto when_all_values(Label label, Target& target, R&& futures) {
+  Impl::Target const named(target);
+  return Impl::join_values(std::move(label), &named, std::forward<R>(futures));
+}
+template <class Target, class... T>
+  requires Impl::is_target_v<Target>
+auto when_all_values(Label label, Target& target, Future<T> const&... futures) {
+  return Impl::join_values(std::move(label), Impl::Target(target), futures...);
+}
+
+}  // namespace trellis
+
+#endif

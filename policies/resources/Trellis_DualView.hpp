@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_DUALVIEW_HPP
+#define TRELLIS_DUALVIEW_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Error.hpp>
+#include <Trellis_Resource.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <Trellis_RunOn.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
+#include <patterns/Trellis_DeepCopy.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+
+/// With this header a `Kokkos::DualView` is a resource:
+///
+///     Kokkos::DualView<double*> x("x", n);
+///     trellis::parallel_for("on the device", trellis::ResourcePolicy(graph, n, trellis::write(x)),
+///                           KOKKOS_LAMBDA(int i, decltype(x)::t_dev x) { x(i) = i; });
+///     trellis::host_task("on the host", trellis::ResourcePolicy(graph, trellis::read(x)),
+///                        [](decltype(x)::t_host_const x) { ... });
+///
+/// A task accesses the side that its execution space works on, and a functor gets the View of that
+/// side. Its flags are kept as `sync` and `modify` would keep them: where the other side is newer,
+/// a task that copies it is submitted first ("sync" and the View's label); a task that does not
+/// only read marks its side as modified. The flags always tell how it will be when the tasks
+/// submitted so far are complete, so after a `wait` they are right for plain Kokkos code, and what
+/// such code marks as modified is copied for later tasks. Also for `write`, which need not cover
+/// all elements; a program that overwrites all of them calls `clear_sync_state` before.
+///
+/// The flags belong to the whole DualView, as in Kokkos: use one, its copies and its subviews, from
+/// one thread at a time. A task that only reads a subview copies that part, and the flags stay; one
+/// that changes a subview while the other side is newer is refused (`Error`), because what is newer
+/// elsewhere would be lost: let a task read the whole before. While a plan is recorded none can be
+/// used (`Error`): name the side there, `read(x.view_device())`. For a part of a task the side that
+/// the task itself has is the only one in reach.
+namespace trellis {
+
+namespace Impl {
+
+template <class T>
+concept DualViewLike = requires(T const& dual) {
+  typename T::t_dev;
+  typename T::t_host;
+  { dual.view_device() } -> std::convertible_to<typename T::t_dev>;
+  { dual.view_host() } -> std::convertible_to<typename T::t_host>;
+  { dual.need_sync_host() } -> std::convertible_to<bool>;
+};
+
+/// The side that a task on `Space` uses: the device's, if that is its space or the only one that it
+/// can touch.
+template <class Dual, class Space>
+inline constexpr bool is_device_side =
+    std::is_same_v<typename Dual::t_dev::execution_space, Space> ||
+    !CanTouch<Space, typename Dual::t_host::memory_space>::value;
+
+/// Is it less than what was allocated? Then it is a subview, whose flags tell of more than itself.
+template <class V>
+bool is_part(V const& view) {
+  if (!view.impl_track().has_record()) return false;
+  auto const* const record = view.impl_track().template get_record<typename V::memory_space>();
+  // Kokkos allocates whole words.
+  std::size_t const bytes = (view.span() * sizeof(typename V::value_type) + 7) & ~std::size_t{7};
+  return static_cast<void const*>(view.data()) != record->data() || bytes < record->size();
+}
+
+template <class Dual>
+inline constexpr bool has_two_sides =
+    !std::is_same_v<typename Dual::t_dev::memory_space, typename Dual::t_host::memory_space>;
+
+}  // namespace Impl
+
+template <Impl::DualViewLike Dual>
+struct ResourceTraits<Dual> {
+  template <class How, class Space>
+  static auto accesses(Dual const& dual, How how, On<Space>) {
+    if constexpr (Impl::is_device_side<Dual, Space>)
+      return access(dual.view_device(), how);
+    else
+      return access(dual.view_host(), how);
+  }
+
+  template <class How, class Space>
+  static void prepare(Dual const& dual, How how, On<Space>, Impl::Target target)
+    requires Impl::has_two_sides<Dual>
+  {
+    constexpr bool on_device = Impl::is_device_side<Dual, Space>;
+    if (Impl::mode_of(how) == Mode::none) return;
+    if (target.graph() != nullptr && Impl::GraphDoor::is_recording(*target.graph()))
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: a plan is being recorded with the DualView \"" +
+                      dual.view_device().label() +
+                      "\", whose flags a replay would not change; name one of its sides, "
+                      "view_device() or view_host(), and copy with deep_copy");
+    if (!(on_device ? dual.need_sync_device() : dual.need_sync_host())) return;
+    if constexpr (std::is_const_v<typename Dual::t_dev::value_type>) {
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: the DualView \"" + dual.view_device().label() +
+                      "\" has const elements, and its other side has been modified");
+    } else {
+      std::string const label = "sync " + dual.view_device().label();
+      bool const is_part = Impl::is_part(dual.view_device());
+      if (is_part && Impl::mode_of(how) != Mode::read)
+        throw Error(Error::Kind::bad_input,
+                    "Trellis: a part of the DualView \"" + dual.view_device().label() +
+                        "\" is to be changed on the " + (on_device ? "device" : "host") +
+                        " while its other side is newer; let a task there read the whole before");
+      if constexpr (on_device)
+        deep_copy(label, ResourcePolicy(target), dual.view_device(), dual.view_host());
+      else
+        deep_copy(label, ResourcePolicy(target), dual.view_host(), dual.view_device());
+      if (is_part) return;
+      Dual same = dual;
+      same.clear_sync_state();
+    }
+  }
+
+  template <class How, class Space>
+  static void submitted(Dual const& dual, How how, On<Space>)
+    requires Impl::has_two_sides<Dual>
+  {
+    Mode const mode = Impl::mode_of(how);
+    if (mode == Mode::read || mode == Mode::none) return;
+    Dual same = dual;
+    same.clear_sync_state();
+    if constexpr (Impl::is_device_side<Dual, Space>)
+      same.modify_device();
+    else
+      same.modify_host();
+  }
+};
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// EXPECT: what is const can only be read
+// LINES: 15
+#include <Trellis.hpp>
+
+#include <vector>
+
+void submit(trellis::TaskGraph& graph, std::vector<double> const& values) {
+#ifdef TRELLIS_COMPILE_OK
+  trellis::host_task("look", trellis::ResourcePolicy(graph, trellis::read(values)), [] {});
+#else
+  trellis::host_task("look", trellis::ResourcePolicy(graph, trellis::write(values)), [] {});
+#endif
+}

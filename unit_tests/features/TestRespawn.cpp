@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tasks whose bodies run again.
+#include <Trellis.hpp>
+
+#include "Timing.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace trellis {
+namespace {
+
+using namespace Test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using RespawnCell = Kokkos::View<long, Kokkos::HostSpace>;
+
+TaskGraphOptions respawn_workers(int workers) {
+  TaskGraphOptions options;
+  options.workers = workers;
+  return options;
+}
+
+template <class F>
+std::string respawn_error(F&& f) {
+  try {
+    f();
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "nothing is thrown";
+}
+
+class Respawn : public Timed {};
+
+TEST_F(Respawn, RunsAgainWithItsStateAndHasTheLastResult) {
+  for (int const workers : {1, 2}) {
+    TaskGraph graph(respawn_workers(workers));
+    auto const count = host_task("count", ResourcePolicy(graph), [n = 0](TaskScope& self) mutable {
+      if (++n < 100) self.respawn();
+      return n;
+    });
+    EXPECT_EQ(count.get(), 100);
+    EXPECT_EQ(count.then([](int n) { return n + 1; }).get(), 101);
+  }
+}
+
+/// With one worker: the thread is free for what the task waits for.
+TEST_F(Respawn, ComesAfterTheTasksThatItNamesAndHoldsNoThread) {
+  TaskGraph graph(respawn_workers(1));
+  std::vector<int> order;
+  auto const whole = host_task("whole", ResourcePolicy(graph), [&, n = 0](TaskScope& self) mutable {
+    order.push_back(10 + n);
+    if (++n == 4) return;
+    auto const one = host_task("one", ResourcePolicy(graph), [&, n] { order.push_back(n); });
+    std::vector<Future<void>> const both{one, one.then([] {})};
+    if (n == 2)
+      self.respawn(after(one));
+    else
+      self.respawn(after(both));
+  });
+  whole.get();
+  EXPECT_THAT(order, ElementsAre(10, 1, 11, 2, 12, 3, 13));
+}
+
+TEST_F(Respawn, ComesAfterAllPartsSoFar) {
+  TaskGraph graph(respawn_workers(3));
+  std::array<long, 8> values{};
+  auto const sum = host_task("sum", ResourcePolicy(graph), [&, n = 0](TaskScope& self) mutable {
+    long all = 0;
+    for (long const each : values) {
+      EXPECT_EQ(each, n);
+      all += each;
+    }
+    if (n == 20) return all;
+    for (long& each : values)
+      host_task("part", ResourcePolicy(self), [&each] {
+        std::this_thread::yield();
+        ++each;
+      });
+    ++n;
+    self.respawn();
+    return -1L;
+  });
+  EXPECT_EQ(sum.get(), 160);
+}
+
+TEST_F(Respawn, KeepsItsAccessesSoSuccessorsWait) {
+  for (int round = 0; round < 20; ++round) {
+    TaskGraph graph(respawn_workers(3));
+    RespawnCell const x("x"), y("y");
+    host_task("whole", ResourcePolicy(graph, read_write(x)), [x, n = 0](TaskScope& self) mutable {
+      ++x();
+      if (++n < 10) self.respawn();
+    });
+    auto const after_it = host_task("after", ResourcePolicy(graph, read(x)), [x] { return x(); });
+    auto const beside = host_task("beside", ResourcePolicy(graph, write(y)), [] { return 1; });
+    EXPECT_EQ(beside.get(), 1);
+    EXPECT_EQ(after_it.get(), 10);
+  }
+}
+
+TEST_F(Respawn, LaterRunsMayDoWhatTheFirstMay) {
+  TaskGraph graph(respawn_workers(2));
+  Kokkos::View<long*, Kokkos::HostSpace> const x("x", 2);
+  auto const left = Kokkos::subview(x, std::pair(0, 1));
+  auto const right = Kokkos::subview(x, std::pair(1, 2));
+  // Here, because the thread sanitizer does not see how Kokkos counts references.
+  RespawnCell const own("own");
+  Gate seen;
+  TaskId id = 0;
+  auto const whole =
+      host_task("whole", ResourcePolicy(graph, read_write(x)), [&, n = 0](TaskScope& self) mutable {
+        if (n == 0) {
+          id = self.id();
+          self.local(own);
+          host_task("mine", ResourcePolicy(self, write(own)), [&own] { own() = 4; });
+        } else {
+          EXPECT_EQ(self.id(), id);
+          auto const mine =
+              host_task("mine", ResourcePolicy(self, read(own)), [&own] { return own(); });
+          EXPECT_EQ(mine.get(), 4);
+          auto const part = host_task("left", ResourcePolicy(self, write(left)), [left, n] {
+            left(0) += n;
+            return n;
+          });
+          EXPECT_EQ(part.get(), n);
+          host_task("right", ResourcePolicy(self, write(right)), [right, n] { right(0) += n; });
+          self.wait();
+          EXPECT_EQ(right(0), left(0));
+        }
+        if (n == 3) {
+          self.demote(read_write(left));
+          EXPECT_TRUE(seen.pass());  // a successor runs while this task still does
+        }
+        if (++n < 5) self.respawn();
+      });
+  auto const reader = host_task("reader", ResourcePolicy(graph, read(right)), [right, &seen] {
+    seen.open();
+    return right(0);
+  });
+  EXPECT_EQ(reader.get(), 1 + 2 + 3);
+  // The access that has been given up is given up for the next run, too.
+  EXPECT_THAT(respawn_error([&] { whole.get(); }), HasSubstr("asks for write"));
+  EXPECT_THROW(graph.wait(), Error);
+}
+
+TEST_F(Respawn, StaysOnTheMainThread) {
+  TaskGraph graph(respawn_workers(2));
+  auto const main = std::this_thread::get_id();
+  int runs = 0;
+  host_task("main", ResourcePolicy(graph, main_thread), [&](TaskScope& self) {
+    EXPECT_EQ(std::this_thread::get_id(), main);
+    if (++runs < 5) self.respawn();
+  });
+  // Meanwhile another thread has the time to take what is not bound.
+  for (int k = 0; k < 4; ++k)
+    host_task("hold", ResourcePolicy(graph, main_thread), [] { std::this_thread::sleep_for(5ms); });
+  graph.wait();
+  EXPECT_EQ(runs, 5);
+}
+
+TEST_F(Respawn, ABodyThatThrowsDoesNotRunAgain) {
+  TaskGraph graph(respawn_workers(2));
+  int runs = 0;
+  auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
+    self.respawn();
+    if (++runs == 3) throw std::runtime_error("boom");
+  });
+  bool called = false;
+  auto const next = whole.then([&] { called = true; });
+  EXPECT_THAT(respawn_error([&] { whole.get(); }),
+              testing::AllOf(HasSubstr("\"whole\""), HasSubstr("boom")));
+  EXPECT_THROW(next.get(), Error);
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_EQ(runs, 3);
+  EXPECT_FALSE(called);
+}
+
+TEST_F(Respawn, ItDoesNotRunAgainWhenAPartOrATaskBeforeItHasFailed) {
+  TaskGraph graph(respawn_workers(2));
+  for (bool const in_part : {false, true}) {
+    int runs = 0;
+    auto const whole = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
+      ++runs;
+      auto const fails = [] { throw std::runtime_error("boom"); };
+      if (in_part) {
+        host_task("bad", ResourcePolicy(self), fails);
+        self.respawn();
+      } else {
+        self.respawn(after(host_task("bad", ResourcePolicy(graph), fails)));
+      }
+    });
+    EXPECT_THAT(respawn_error([&] { whole.get(); }),
+                testing::AllOf(HasSubstr("\"whole\""), HasSubstr("\"bad\""), HasSubstr("boom")));
+    EXPECT_EQ(runs, 1);
+    EXPECT_THROW(graph.wait(), Error);
+  }
+}
+
+TEST_F(Respawn, WaitingForOneBehindItIsADeadlock) {
+  TaskGraph graph(respawn_workers(2));
+  RespawnCell const x("x");
+  auto const whole = host_task("whole", ResourcePolicy(graph, write(x)), [&](TaskScope& self) {
+    self.respawn(after(host_task("behind", ResourcePolicy(graph, read(x)), [] {})));
+  });
+  EXPECT_THAT(respawn_error([&] { whole.get(); }), HasSubstr("a circle"));
+  EXPECT_THROW(graph.wait(), Error);
+
+  // One that an exclusive area of its own keeps from running.
+  auto const holder =
+      host_task("holder", ResourcePolicy(graph, exclusive(x)), [&](TaskScope& self) {
+        self.respawn(after(host_task("excluded", ResourcePolicy(graph, exclusive(x)), [] {})));
+      });
+  EXPECT_THAT(respawn_error([&] { holder.get(); }), HasSubstr("a circle"));
+  EXPECT_THROW(graph.wait(), Error);
+}
+
+TEST_F(Respawn, ItsLastRunMayEndWithAFuture) {
+  TaskGraph graph(respawn_workers(2));
+  auto const last = host_task("last", ResourcePolicy(graph), [n = 0](TaskScope& self) mutable {
+    if (++n < 10) {
+      self.respawn();
+      return Future<int>();
+    }
+    return host_task("part", ResourcePolicy(self), [n] { return n; });
+  });
+  EXPECT_EQ(last.get(), 10);
+}
+
+TEST_F(Respawn, WorksInPlansInPassesAndInParts) {
+  for (int const workers : {1, 3}) {
+    TaskGraph graph(respawn_workers(workers));
+    RespawnCell const x("x");
+    auto const submit = [&](auto& target) {
+      return host_task("whole", ResourcePolicy(target, read_write(x)), [x](TaskScope& self) {
+        if (++x() % 5 != 0) self.respawn();
+        return x();
+      });
+    };
+    Future<long> newest;
+    Plan const plan = graph.record("plan", [&] { newest = submit(graph); });
+    graph.replay(plan, 6);
+    EXPECT_EQ(newest.get(), 30);
+    graph.iterate("loop", 6, [&] { submit(graph); });
+    graph.wait();
+    EXPECT_EQ(x(), 60);
+    host_task("outer", ResourcePolicy(graph, read_write(x)), [&](TaskScope& self) {
+      for (int k = 0; k < 6; ++k) submit(self);
+    });
+    graph.wait();
+    EXPECT_EQ(x(), 90);
+  }
+}
+
+/// The body takes its Views and the values of futures again.
+TEST_F(Respawn, ItsArgumentsAreThoseOfTheFirstRun) {
+  TaskGraph graph(respawn_workers(2));
+  RespawnCell const x("x");
+  auto const step = host_task("step", ResourcePolicy(graph), [] { return 3; });
+  auto const names = host_task("names", ResourcePolicy(graph), [] { return std::string("ab"); });
+  auto const whole =
+      host_task("whole", ResourcePolicy(graph, value(step), read_write(x), value(names)),
+                [](TaskScope& self, int by, RespawnCell const& view, std::string const& text) {
+                  view() += by;
+                  if (view() < 30) self.respawn();
+                  return text + std::to_string(view());
+                });
+  EXPECT_EQ(whole.get(), "ab30");
+}
+
+/// Whoever polls for what another task does lets that one run, though nothing orders the two.
+TEST_F(Respawn, LetsOthersRunBetween) {
+  for (int const priority_of_it : {0, -1}) {
+    TaskGraph graph(respawn_workers(1));
+    std::atomic<bool> happened{false};
+    int runs = 0;
+    auto const poll =
+        host_task("poll", ResourcePolicy(graph, priority(priority_of_it)), [&](TaskScope& self) {
+          ++runs;
+          if (!happened) self.respawn();
+        });
+    for (int k = 0; k < 100; ++k) host_task("other", ResourcePolicy(graph), [] {});
+    host_task("event", ResourcePolicy(graph), [&](TaskScope& self) {
+      host_task("part", ResourcePolicy(self), [&] { happened = true; });
+    });
+    graph.wait();
+    poll.get();
+    EXPECT_GE(runs, 1);
+  }
+}
+
+/// Memory follows what is in flight, not how often a body runs.
+TEST_F(Respawn, NothingGrowsWithTheNumberOfRuns) {
+  TaskGraph graph(respawn_workers(2));
+  int const many = sanitized ? 2000 : 50000;
+  std::size_t memory = 0;
+  auto const whole = host_task("whole", ResourcePolicy(graph), [&, n = 0](TaskScope& self) mutable {
+    if (n % 3 == 0) host_task("part", ResourcePolicy(self), [] {});
+    if (n == many / 10) memory = graph.task_memory();
+    if (++n < many) self.respawn();
+    return n;
+  });
+  EXPECT_EQ(whole.get(), many);
+  EXPECT_LE(graph.task_memory(), memory + (std::size_t{1} << 20));
+}
+
+TEST_F(Respawn, RefineHasNoBodyToRunAgain) {
+  TaskGraph graph(respawn_workers(1));
+  Gate gate;
+  auto const first = host_task("first", ResourcePolicy(graph), [&] { EXPECT_TRUE(gate.pass()); });
+  auto const second = host_task("second", ResourcePolicy(graph, after(first)), [] {});
+  EXPECT_TRUE(refine(second, [](TaskScope& self) { self.respawn(); }));
+  gate.open();
+  EXPECT_THAT(respawn_error([&] { second.get(); }), HasSubstr("none to run again"));
+  EXPECT_THROW(graph.wait(), Error);
+}
+
+}  // namespace
+}  // namespace trellis
