@@ -148,6 +148,8 @@ class TaskScope {
   ///       return 0;
   ///     });
   ///
+  /// A body that runs again until something happens lets others run between, see the guide.
+  ///
   /// Throws nothing; if one of the tasks can never be complete before this one, this task fails
   /// with an `Error`.
   void respawn() { again(); }

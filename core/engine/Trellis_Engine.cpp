@@ -138,22 +138,47 @@ Seat& Engine::own_seat() {
   return m_workers.on_main_thread() ? m_workers.seat(0) : Workers::no_seat();
 }
 
-void Engine::push_bound(Task& task) {
-  m_main.push(task);
-  m_workers.main_ready_added();
+void Engine::push_kept(Task& task) {
+  if (task.main_thread) {
+    m_main.push(task);
+    return m_workers.main_ready_added();
+  }
+  m_rests.push(task);
+  m_workers.ready_added();
 }
 
 bool Engine::has_ready(Seat const& seat) const {
-  if (!m_policy->empty() || (seat.is_main && !m_main.empty())) return true;
+  if (!m_policy->empty() || !m_rests.empty() || (seat.is_main && !m_main.empty())) return true;
   return m_device_tasks.may_be_polled(seat);
 }
 
+/// FAIRNESS. A body may run again and again until something happens that another task does, or a
+/// device. So whatever the policy prefers, and whoever's queue it is in, everything else goes
+/// before a body that runs again, and these go in the order of arrival. On the other hand a body
+/// that does a bit at a time is not to wait for the end of all that others submit: after a few
+/// other tasks it has its turn.
 Task* Engine::pop(Seat& seat) {
-  if (seat.is_main && !m_main.empty(std::memory_order_relaxed))
+  constexpr int before_rest = 8;  // tasks
+  bool const rests =
+      !m_rests.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_rests());
+  if (rests && ++seat.since_rest > before_rest)
+    if (Task* const rest = pop_rest(seat)) return rest;
+  if (seat.is_main)
     if (Task* const task = m_main.pop()) return task;
   if (Task* const task = m_policy->pop(seat.number).impl()) return task;
-  return m_device_tasks.busy() && m_device_tasks.poll(seat) ? m_policy->pop(seat.number).impl()
-                                                            : nullptr;
+  if (m_device_tasks.busy() && m_device_tasks.poll(seat))
+    if (Task* const task = m_policy->pop(seat.number).impl()) return task;
+  return rests ? pop_rest(seat) : nullptr;
+}
+
+/// The main thread takes those that are bound to it, and others, by turns.
+Task* Engine::pop_rest(Seat& seat) {
+  seat.since_rest = 0;
+  if (!seat.is_main) return m_rests.pop();
+  seat.own_rest_next = !seat.own_rest_next;
+  Task* const first = seat.own_rest_next ? m_main.pop_rest() : m_rests.pop();
+  if (first != nullptr) return first;
+  return seat.own_rest_next ? m_rests.pop() : m_main.pop_rest();
 }
 
 void Engine::idle(Seat& seat) {
@@ -425,8 +450,8 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& se
   for (Task* other : others) push(*other, &seat);
   std::vector<Task*> to_launch;
   std::erase_if(ready, [&](Task* task) {
-    if (task->main_thread && !m_serial)
-      push(*task, &seat);
+    if (is_kept(*task))
+      push_kept(*task);
     else if (m_device_tasks.launches_here(*task))
       to_launch.push_back(task);
     else

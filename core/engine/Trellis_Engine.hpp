@@ -142,7 +142,7 @@ class Engine final : private TaskSource {
   // From ready to done.
   void make_ready(Task& task, Seat* seat);
   void push(Task& task, Seat* seat) {
-    if (task.main_thread && !m_serial) return push_bound(task);
+    if (is_kept(task)) return push_kept(task);
     m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
     m_workers.ready_added();
   }
@@ -197,7 +197,12 @@ class Engine final : private TaskSource {
   void leaves(Seat& seat) override;
 
   // From ready to done.
-  void push_bound(Task& task);
+  /// From the policy.
+  [[nodiscard]] bool is_kept(Task const& task) const {
+    return (task.main_thread || task.goes_on) && !m_serial;
+  }
+  void push_kept(Task& task);
+  Task* pop_rest(Seat& seat);
   Task* run_one(Task& task, Seat& seat);
   void stay_behind(Seat& seat);
   Task* complete_part(Task& task, Seat& seat, TaskState state, int row);
@@ -223,6 +228,7 @@ class Engine final : private TaskSource {
   PolicyEdges m_policy_edges;
 
   MainQueue m_main;
+  TaskQueue m_rests;  ///< bodies that run again and again, on any thread; see pop
 
   Waiting m_waiting;
   Demotions m_demotions;

@@ -169,10 +169,7 @@ void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
 /// after that, so its thread happens after what those before it have left in the functor. It need
 /// not come after the one that submits it.
 ///
-/// FAIRNESS. A body may run again and again until something happens that another task does. So a
-/// rest without anything to wait for goes to the end of the queue that all share, like a task that
-/// somebody submits from outside, and not to the top of the thread's own, where it would be first
-/// for ever.
+/// A body that runs again and again lets others pass, see Engine::pop.
 TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
   std::vector<TaskHandle> before(spec.after.begin(), spec.after.end());
   TaskId const running = Frame::of(m_engine)->task.id;

@@ -300,6 +300,7 @@ FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, Task
   task.space = spec.space;
   task.priority = spec.priority;
   task.main_thread = spec.main_thread;
+  task.goes_on = spec.goes_on;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
   task.keeps_body = spec.ops->may_be_kept && m_engine.destructors().may_keep_body(task, spec);

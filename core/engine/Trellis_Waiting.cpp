@@ -8,9 +8,16 @@
 #include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 /// Threads that wait, outside of tasks and inside.
 namespace trellis::Impl {
+
+namespace {
+constexpr std::chrono::microseconds turn_of_others{50};
+}
 
 /// A thread that records cannot wait for what it records, which does not run.
 void Waiting::require_no_recording() const {
@@ -95,7 +102,8 @@ inline bool Waiting::may_run_above(Frame const& frame) const {
 /// INVARIANT (what is on the stack of a waiting task). The task beneath goes on when what it waits
 /// for is complete, and when what has been run above it is over. As only tasks are run there
 /// without which the first cannot be, the second asks for nothing more: no wait can hang that did
-/// not without. So it is for any number of them on top of each other.
+/// not without. So it is for any number of them on top of each other. A body that runs again is not
+/// run there: it may do so until a task has run that the wait does not need.
 template <class Needed, class Done>
 inline bool Waiting::run_needed(Frame& frame, Needed const& needed, Done const& done) {
   if (!may_run_above(frame)) return done();
@@ -260,12 +268,18 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
       for (Task* task : holders) waiting.m_exclusion.wake(*task);
     }
   } const sleeping_holder(*this, frame, held_up);
+  bool is_first = true;
   while (!done()) {
     std::uint64_t const seen = m_main.epoch();
     // Of those bound to the main thread only what the wait needs is run: others might themselves
     // wait for a task on this stack. What is needed changes with each waiter.
     auto const leads_there = [&](Task& task) { return leads_to(task, handle); };
     if (Task* const bound = frame.seat.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
+      if (bound->goes_on && !std::exchange(is_first, false)) {
+        // It may run again until another task has run, so that is given some time, see Engine::pop.
+        Workers::Absence const absence(m_workers, frame.seat);
+        std::this_thread::sleep_for(turn_of_others);
+      }
       // The waiting task cannot go on before the one above it on this stack is done.
       Registered const stacked(*this, held_up, {bound, bound->id}, false);
       m_engine.run(bound, frame.seat, [] { return true; });

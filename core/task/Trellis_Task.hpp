@@ -109,6 +109,7 @@ struct alignas(64) Task {
   FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
   bool main_thread = false;
+  bool goes_on = false;  ///< a body that runs again and again, see Engine::pop
   bool synchronizing = false;
   bool keeps_body = false;  ///< its body is destroyed later, see KeptBodies
   /// It may exclude others: it has an exclusive access, or a rule asks for it. This, the region and

@@ -42,6 +42,7 @@ struct TaskSpec {
   TaskHandle parent{};  ///< a running task that the new one becomes a part of; null: of none
   int priority = 0;
   bool main_thread = false;
+  bool goes_on = false;  ///< others have their turn before it, see Engine::pop
   bool synchronizing = false;
   PlanState* replays = nullptr;  ///< the body is a ReplayBody of this
   int stream = -1;               ///< of `instance`; the engine's

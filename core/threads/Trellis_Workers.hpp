@@ -51,6 +51,9 @@ struct alignas(128) Seat {
   int until_pause = 0;  ///< tasks
   std::chrono::steady_clock::time_point paused_at{};
   std::uint64_t seen_submitted = 0;
+  // See Engine::pop.
+  int since_rest = 0;  ///< tasks
+  bool own_rest_next = false;
   // See Workers::look_after_submitter.
   std::uint64_t seen_news = 0;
   std::chrono::steady_clock::time_point news_at{};

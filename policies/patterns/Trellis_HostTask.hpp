@@ -62,20 +62,22 @@ struct AgainBody {
   static constexpr bool may_give_up = true;
   Body* body;  ///< of the task that this is a part of, which lives longer
   TaskHandle self;
+  int runs;  ///< before this one
   void run(void*, Label const& label) {
     ToolsRegion const region(label);
-    body->run_scoped(self, GraphDoor::running(), label);
+    body->run_scoped(self, GraphDoor::running(), label, runs);
   }
 };
 
 /// Submits what is left of a body that has done all but return.
 template <class Body>
 void submit_rest(TaskHandle const& self, Label const& label, std::span<TaskHandle const> after,
-                 Body&& rest) {
+                 Body&& rest, bool goes_on = false) {
   using B = std::remove_cvref_t<Body>;
   auto const construct = [&](void* storage) { ::new (storage) B(std::forward<Body>(rest)); };
   TaskSpec spec(Label(label), OpsOf<B, void, void>::ops, sizeof(B), alignof(B), construct);
   spec.after = after;
+  spec.goes_on = goes_on;
   GraphDoor::submit_rest(self, std::move(spec));
 }
 
@@ -116,13 +118,18 @@ struct CallBodyBase {
                   [&]() -> decltype(auto) { return call(*static_cast<Space const*>(instance)); });
     }
   }
-  /// `task`: whose body this is. A thread that runs it again runs another task.
-  void run_scoped(TaskHandle const& task, TaskHandle const& running, Label const& label) {
+  /// `task`: whose body this is. A thread that runs it again runs another task. One that has run a
+  /// few times may go on for ever; before that it may be a recursion, whose memory is bounded when
+  /// what was begun last goes first.
+  void run_scoped(TaskHandle const& task, TaskHandle const& running, Label const& label,
+                  int runs = 0) {
+    constexpr int few = 4;
     TaskScope scope = ScopeDoor::make(task, running);
     auto const invoke = [&]() -> decltype(auto) { return call(scope); };
     auto const again = [&] {
       if (auto const* const after = ScopeDoor::next_run(scope))
-        submit_rest(task, label, *after, AgainBody<Self>{&self(), task});
+        submit_rest(task, label, *after, AgainBody<Self>{&self(), task, std::min(runs + 1, few)},
+                    runs + 1 >= few);
       return ScopeDoor::next_run(scope) != nullptr;
     };
     self().keep([&] { return task; }, label, invoke, again);

@@ -239,9 +239,7 @@ class Program {
 
 class RandomContinuations : public Test::Timed {};
 
-// OPEN: runs of this program stop now and then, perhaps here: a thread in get() ran tasks without
-// end while the workers slept.
-TEST_F(RandomContinuations, DISABLED_HaveTheValuesOfTheSerialOrder) {
+TEST_F(RandomContinuations, HaveTheValuesOfTheSerialOrder) {
   for (std::uint64_t const seed : random_program::seeds(4)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);

@@ -6,11 +6,15 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -277,25 +281,182 @@ TEST_F(Respawn, ItsArgumentsAreThoseOfTheFirstRun) {
   EXPECT_EQ(whole.get(), "ab30");
 }
 
-/// Whoever polls for what another task does lets that one run, though nothing orders the two.
-TEST_F(Respawn, LetsOthersRunBetween) {
-  for (int const priority_of_it : {0, -1}) {
-    TaskGraph graph(respawn_workers(1));
-    std::atomic<bool> happened{false};
-    int runs = 0;
-    auto const poll =
-        host_task("poll", ResourcePolicy(graph, priority(priority_of_it)), [&](TaskScope& self) {
-          ++runs;
-          if (!happened) self.respawn();
-        });
-    for (int k = 0; k < 100; ++k) host_task("other", ResourcePolicy(graph), [] {});
-    host_task("event", ResourcePolicy(graph), [&](TaskScope& self) {
-      host_task("part", ResourcePolicy(self), [&] { happened = true; });
-    });
-    graph.wait();
-    poll.get();
-    EXPECT_GE(runs, 1);
+/// First what came last, and what is urgent: a poll would be first for ever.
+class NewestFirst final : public SchedulingPolicy {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "newest first"; }
+  void start(int) override {}
+  void push(ReadyTask task, int) override {
+    std::lock_guard const lock(m_mutex);
+    m_tasks.push_back(task);
   }
+  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+    for (ReadyTask const task : ready) push(task, seat);
+    return {};
+  }
+  ReadyTask pop(int) override {
+    std::lock_guard const lock(m_mutex);
+    if (m_tasks.empty()) return {};
+    ReadyTask const task = m_tasks.back();
+    m_tasks.pop_back();
+    return task;
+  }
+  [[nodiscard]] bool empty() const override {
+    std::lock_guard const lock(m_mutex);
+    return m_tasks.empty();
+  }
+
+ private:
+  mutable std::mutex m_mutex;
+  std::vector<ReadyTask> m_tasks;
+};
+
+/// How a body polls.
+enum class Poll { at_once, after_a_part, after_a_task, count };
+
+/// Polls until `happened`. `options...`: of its policy.
+template <class... Options>
+Future<void> submit_poll(TaskGraph& graph, Poll how, std::atomic<bool>& happened,
+                         Options const&... options) {
+  return host_task("poll", ResourcePolicy(graph, options...), [&, how](TaskScope& self) {
+    if (happened) return;
+    if (how == Poll::after_a_part) host_task("part", ResourcePolicy(self), [] {});
+    if (how == Poll::after_a_task)
+      self.respawn(after(host_task("task", ResourcePolicy(graph), [] {})));
+    else
+      self.respawn();
+  });
+}
+
+/// Whoever polls for what another task does lets that one run, though nothing orders the two, and
+/// whatever their priorities, policies and places are.
+TEST_F(Respawn, LetsOthersRunBetween) {
+  for (int const workers : {1, 2})
+    for (int const of_poll : {0, -1, 1})
+      for (int const of_event : {0, -1, 1})
+        for (int how = 0; how < static_cast<int>(Poll::count); ++how)
+          for (bool const own_policy : {false, true}) {
+            TaskGraphOptions options = respawn_workers(workers);
+            if (own_policy) options.policy = std::make_shared<NewestFirst>();
+            TaskGraph graph(options);
+            std::atomic<bool> happened{false};
+            std::vector<Future<void>> polls;
+            for (int k = 0; k < 3; ++k)
+              polls.push_back(
+                  submit_poll(graph, static_cast<Poll>(how), happened, priority(of_poll)));
+            for (int k = 0; k < 100; ++k) host_task("other", ResourcePolicy(graph), [] {});
+            host_task("event", ResourcePolicy(graph, priority(of_event)), [&](TaskScope& self) {
+              host_task("part", ResourcePolicy(self), [&] { happened = true; });
+            });
+            if (own_policy) polls[1].get();
+            graph.wait();
+            EXPECT_TRUE(happened);
+          }
+}
+
+TEST_F(Respawn, LetsOthersRunBetweenOnTheMainThread) {
+  for (int const workers : {1, 2})
+    for (int how = 0; how < static_cast<int>(Poll::count); ++how) {
+      TaskGraph graph(respawn_workers(workers));
+      std::atomic<bool> there{false};
+      std::atomic<bool> here{false};
+      submit_poll(graph, static_cast<Poll>(how), there, main_thread);
+      submit_poll(graph, static_cast<Poll>(how), here, main_thread);
+      submit_poll(graph, static_cast<Poll>(how), here);
+      for (int k = 0; k < 100; ++k) host_task("other", ResourcePolicy(graph), [] {});
+      host_task("event", ResourcePolicy(graph), [&] { there = true; });
+      host_task("event here", ResourcePolicy(graph, main_thread), [&] { here = true; });
+      graph.wait();
+    }
+}
+
+/// What a task waits for may poll for what that wait does not need.
+TEST_F(Respawn, LetsOthersRunBetweenWhileATaskWaitsForIt) {
+  for (int const workers : {1, 2})
+    for (bool const on_main : {false, true})
+      for (int how = 0; how < static_cast<int>(Poll::count); ++how) {
+        TaskGraph graph(respawn_workers(workers));
+        std::atomic<bool> happened{false};
+        std::atomic<bool> waits{false};
+        Gate submitted;
+        Future<void> poll;
+        auto const body = [&] {
+          EXPECT_TRUE(submitted.pass());
+          waits = true;
+          poll.get();
+          return happened.load();
+        };
+        auto const waiter = on_main ? host_task("waiter", ResourcePolicy(graph, main_thread), body)
+                                    : host_task("waiter", ResourcePolicy(graph), body);
+        poll = on_main ? submit_poll(graph, static_cast<Poll>(how), happened, main_thread)
+                       : submit_poll(graph, static_cast<Poll>(how), happened);
+        host_task("event", ResourcePolicy(graph), [&](TaskScope& self) {
+          if (waits)
+            happened = true;
+          else
+            self.respawn();
+        });
+        submitted.open();
+        EXPECT_TRUE(waiter.get());
+      }
+}
+
+/// Steps of one task among many others, which keep coming, do not wait for all of these.
+TEST_F(Respawn, IsNotTheLastForEver) {
+  TaskGraphOptions options = respawn_workers(1);
+  TaskGraph graph(options);
+  std::atomic<bool> ended{false};
+  std::atomic<int> others{0};
+  auto const steps = host_task("steps", ResourcePolicy(graph), [&, n = 0](TaskScope& self) mutable {
+    if (++n < 50) return self.respawn();
+    ended = true;
+  });
+  Future<void> last;
+  for (int k = 0; k < 8; ++k)
+    host_task("another", ResourcePolicy(graph), [&](TaskScope& self) {
+      ++others;
+      if (!ended) host_task("one more", ResourcePolicy(graph), [&] { ++others; });
+      if (!ended) self.respawn();
+    });
+  steps.get();
+  graph.wait();
+  EXPECT_LT(others, 50 * 100);
+}
+
+/// Those who run again to add up what their parts have made: what was begun last goes first, else
+/// all calls of one level would be there at once.
+TEST_F(Respawn, RecursionKeepsFewTasksInFlight) {
+  TaskGraph graph(respawn_workers(1));
+  struct Sum {
+    TaskGraph& graph;
+    std::size_t most = 0;
+    Future<long> of(TaskScope& within, int depth) {
+      return host_task(
+          "sum", ResourcePolicy(within),
+          [this, depth, a = Future<long>(), b = Future<long>()](TaskScope& self) mutable -> long {
+            if (depth == 0) return 1;
+            if (a.valid()) return a.get() + b.get();
+            most = std::max(most, graph.task_memory());
+            a = of(self, depth - 1);
+            b = of(self, depth - 1);
+            self.respawn();
+            return 0;
+          });
+    }
+  } sum{graph};
+  std::size_t small = 0;
+  for (int const depth : {10, 14}) {
+    auto const all = host_task("all", ResourcePolicy(graph),
+                               [&, f = Future<long>()](TaskScope& self) mutable -> long {
+                                 if (f.valid()) return f.get();
+                                 f = sum.of(self, depth);
+                                 self.respawn();
+                                 return 0;
+                               });
+    EXPECT_EQ(all.get(), 1L << depth);
+    if (depth == 10) small = sum.most;
+  }
+  EXPECT_LE(sum.most, 2 * small);
 }
 
 /// Memory follows what is in flight, not how often a body runs.
