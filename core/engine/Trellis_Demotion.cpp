@@ -328,12 +328,19 @@ void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessReq
 
 // --- how -----------------------------------------------------------------------------------------
 
-/// Returns the areas that may now be open to others: those given up, and all that overlap them.
+/// Takes the task out where it gives something up, and also where it has something that overlaps
+/// that: one of its own accesses may have covered another, whose place in the table is not its own
+/// then. Returns the areas that may now be open to others.
 std::unordered_set<AreaEntry*> Demotions::take_out(Task& task, Demotion const& demotion) {
   std::unordered_set<AreaEntry*> areas;
   for (AreaEntry* entry : demotion.given_up) {
-    if (areas.insert(entry).second) region_of(task).table.take_out(*entry, task.id);
+    areas.insert(entry);
+    for (AreaEntry::Overlap const& overlap : entry->overlaps) areas.insert(overlap.entry);
   }
+  for (AreaEntry* entry : demotion.given_up) region_of(task).table.take_out(*entry, task.id);
+  for (Demotion::Kept const& kept : demotion.accesses)
+    if (!kept.is_new && areas.contains(kept.access.entry))
+      region_of(task).table.take_out(*kept.access.entry, task.id);
   return areas;
 }
 
@@ -351,13 +358,13 @@ void Demotions::set_accesses(Task& task, Demotion& demotion) {
 
 /// What the task has in place of something else, or where it has been taken out.
 void Demotions::put_in(Task& task, Demotion const& demotion,
-                       std::unordered_set<AreaEntry*> const& taken_out, bool is_locked) {
+                       std::unordered_set<AreaEntry*> const& open, bool is_locked) {
   // To know who is behind only saves edges; not where it costs more.
   constexpr std::size_t enough = 1 << 14;
   bool const asks = demotion.accesses.size() * task.successor_count <= enough;
   for (Demotion::Kept const& kept : demotion.accesses) {
     if (kept.access.mode == Mode::none) continue;
-    if (!kept.is_new && !taken_out.contains(kept.access.entry)) continue;
+    if (!kept.is_new && !open.contains(kept.access.entry)) continue;
     TaskId behind = 0;
     if (asks) {
       std::unique_lock<SpinLock> lock(task.lock, std::defer_lock);
@@ -371,21 +378,10 @@ void Demotions::put_in(Task& task, Demotion const& demotion,
   }
 }
 
-namespace {
-
-std::unordered_set<AreaEntry*> with_overlapping(std::unordered_set<AreaEntry*> const& areas) {
-  std::unordered_set<AreaEntry*> all = areas;
-  for (AreaEntry* entry : areas)
-    for (AreaEntry::Overlap const& overlap : entry->overlaps) all.insert(overlap.entry);
-  return all;
-}
-
-}  // namespace
-
 /// All before the task is complete. `is_locked`: its own lock is held.
 void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vector<Task*>& ready,
                       std::vector<Task*>& granted) {
-  std::unordered_set<AreaEntry*> const taken_out = take_out(task, demotion);
+  std::unordered_set<AreaEntry*> const open = take_out(task, demotion);
   auto const change = [&] { set_accesses(task, demotion); };
   if (m_serial) {
     change();
@@ -394,8 +390,8 @@ void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vecto
     m_exclusion.change(task, change, granted);
   }
   if (m_recorder) m_recorder->demoted(task);
-  let_go(task, with_overlapping(taken_out), is_locked, ready);
-  put_in(task, demotion, taken_out, is_locked);
+  let_go(task, open, is_locked, ready);
+  put_in(task, demotion, open, is_locked);
 }
 
 /// The task is held back. False when it is too late.
@@ -403,7 +399,7 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
                               std::vector<Task*>& granted) {
   Relink relink(m_slab, m_failures, m_rules, m_policy_edges, m_recorder);
   if (!relink.look(task)) return false;
-  std::unordered_set<AreaEntry*> const taken_out = take_out(task, demotion);
+  std::unordered_set<AreaEntry*> const open = take_out(task, demotion);
   m_exclusion.change_pending(task, [&] { set_accesses(task, demotion); }, granted);
   if (m_recorder) {
     m_recorder->demoted(task);
@@ -413,8 +409,8 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
     });
   }
   relink.change(ready);
-  relink.enter_before(with_overlapping(taken_out));
-  put_in(task, demotion, taken_out, false);
+  relink.enter_before(open);
+  put_in(task, demotion, open, false);
   return true;
 }
 

@@ -101,7 +101,7 @@ class Demotions {
                                    std::vector<Task*>& granted);
   std::unordered_set<AreaEntry*> take_out(Task& task, Demotion const& demotion);
   static void set_accesses(Task& task, Demotion& demotion);
-  void put_in(Task& task, Demotion const& demotion, std::unordered_set<AreaEntry*> const& taken_out,
+  void put_in(Task& task, Demotion const& demotion, std::unordered_set<AreaEntry*> const& open,
               bool is_locked);
   [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
   void let_go(Task& task, std::unordered_set<AreaEntry*> const& touched, bool is_locked,

@@ -329,6 +329,35 @@ TEST_F(Demotion, AFailureCancelsWhatStillDependsAndNothingElse) {
   }
 }
 
+/// One access of a task may cover another one of it. When it gives up the first the second one
+/// still counts.
+TEST_F(Demotion, WhatAnAccessHasCoveredComesToLightWhenThatIsGivenUp) {
+  for (bool const records : {false, true})
+    for (bool const releases : {false, true}) {
+      Block x("x", 4);
+      TaskGraphOptions options;
+      options.workers = 2;
+      options.record = records;
+      TaskGraph graph(options);
+      Demoter demoter;
+      demoter.demote_now.open();
+      demoter.start(graph, {excludes(x(0, 1)), updates(x)}, [&] {
+        if (releases)
+          release(x(0, 4));
+        else
+          demote({reads(x(2, 1))});
+      });
+      ASSERT_TRUE(demoter.demoted.pass());
+      Future<void> const other = task(graph, "other", {updates(x(3, 1))}, [] {});
+      Future<void> const next =
+          task(graph, "next", {updates(x(0, 1))}, [&] { EXPECT_EQ(demoter.over, !releases); });
+      until_done(other);
+      if (releases) until_done(next);
+      demoter.end.open();
+      graph.wait();
+    }
+}
+
 TEST_F(Demotion, UnderTheSerialOracleNothingRunsEarly) {
   Environment const serial("TRELLIS_SERIAL", "1");
   Block x("x");
