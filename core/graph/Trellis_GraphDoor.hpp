@@ -21,6 +21,9 @@ struct GraphDoor {
   /// The same to the graph of another task. Throws `Error` when that is not there any more.
   static TaskHandle submit_beside(TaskHandle const& other, TaskSpec&& spec);
 
+  /// Do tasks run within `wait` alone? False when the graph is not there any more.
+  static bool is_serial(TaskHandle const& task);
+
   static Plan record(TaskGraph& graph, Label&& label, FunctionRef<void()> body);
   /// Is a plan being recorded by the calling thread?
   static bool is_recording(TaskGraph const& graph);

@@ -208,6 +208,11 @@ TaskHandle GraphDoor::submit_beside(TaskHandle const& other, TaskSpec&& spec) {
   return engine->submission().submit(std::move(spec));
 }
 
+bool GraphDoor::is_serial(TaskHandle const& task) {
+  EnginePin const engine = task.pin();
+  return engine && *engine->options().serial;
+}
+
 Plan GraphDoor::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
   return Plan(graph.engine().plans().record(std::move(label), body));
 }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_SENDER_HPP
+#define TRELLIS_SENDER_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_Future.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
+#include <patterns/Trellis_Then.hpp>
+
+#if __has_include(<stdexec/execution.hpp>)
+#include <stdexec/execution.hpp>
+#else
+#error "Trellis_Sender.hpp needs stdexec, whose <stdexec/execution.hpp> is not found"
+#endif
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+/// With this header, which `Trellis.hpp` does not include, futures are senders: what tasks compute
+/// goes into chains of `std::execution` (P2300), as stdexec has it.
+namespace trellis {
+
+namespace Impl {
+
+/// Completes an operation once: in the call, when the future has a value; else when it is
+/// destroyed, as a task that is cancelled is not called.
+template <class Operation>
+class Completion {
+ public:
+  explicit Completion(Operation& operation) : m_operation(&operation) {}
+  Completion(Completion&& other) noexcept
+      : m_operation(std::exchange(other.m_operation, nullptr)) {}
+  Completion& operator=(Completion&&) = delete;
+  ~Completion() { complete(); }
+  template <class... Value>
+  void operator()(Value const&...) {
+    complete();
+  }
+
+ private:
+  /// The operation may be gone afterwards.
+  void complete() noexcept {
+    if (Operation* const operation = std::exchange(m_operation, nullptr)) operation->complete();
+  }
+  Operation* m_operation;
+};
+
+template <class T, class Receiver>
+class FutureOperation {
+ public:
+  using operation_state_concept = stdexec::operation_state_t;
+
+  FutureOperation(Future<T> future, Receiver&& receiver)
+      : m_future(std::move(future)), m_receiver(std::move(receiver)) {}
+  FutureOperation(FutureOperation&&) = delete;
+  FutureOperation& operator=(FutureOperation&&) = delete;
+
+  void start() noexcept {
+    if (!m_future.valid() || m_future.is_done()) return complete();
+    Future<T> const future = m_future;  // this may be gone as soon as the task is submitted
+    try {
+      Future<void> const completed = future.then("as_sender", Completion(*this));
+      // There nobody runs tasks but who waits.
+      if (GraphDoor::is_serial(FutureDoor::handle(future))) completed.wait();
+    } catch (...) {  // whatever it was, the completion has been destroyed
+    }
+  }
+
+  /// The future has a value or a failure, or its graph takes no more tasks.
+  void complete() noexcept {
+    std::exception_ptr problem;
+    try {
+      if (m_future.valid() && !m_future.is_done())
+        throw Error(Error::Kind::closed, "Trellis: the graph of a sender takes no more tasks");
+      m_future.get();
+    } catch (Error const& error) {
+      if (error.kind() == Error::Kind::cancelled && error.cause() == nullptr)
+        return stdexec::set_stopped(std::move(m_receiver));
+      problem = std::current_exception();
+    } catch (...) {
+      problem = std::current_exception();
+    }
+    if (problem != nullptr)
+      stdexec::set_error(std::move(m_receiver), std::move(problem));
+    else if constexpr (std::is_void_v<T>)
+      stdexec::set_value(std::move(m_receiver));
+    else
+      stdexec::set_value(std::move(m_receiver), m_future.get());
+  }
+
+ private:
+  Future<T> m_future;
+  Receiver m_receiver;
+};
+
+template <class T>
+struct ValueSignature {
+  using type = stdexec::set_value_t(T const&);
+};
+template <>
+struct ValueSignature<void> {
+  using type = stdexec::set_value_t();
+};
+
+template <class T>
+class FutureSender {
+ public:
+  using sender_concept = stdexec::sender_t;
+  using completion_signatures =
+      stdexec::completion_signatures<typename ValueSignature<T>::type,
+                                     stdexec::set_error_t(std::exception_ptr),
+                                     stdexec::set_stopped_t()>;
+
+  explicit FutureSender(Future<T> future) : m_future(std::move(future)) {}
+
+  template <class Receiver>
+  FutureOperation<T, Receiver> connect(Receiver receiver) const {
+    return {m_future, std::move(receiver)};
+  }
+
+ private:
+  Future<T> m_future;
+};
+
+}  // namespace Impl
+
+/// A sender of what the task computes. It can be connected any number of times, before or after the
+/// task is complete, and inside a task. Completes with
+///
+/// - `set_value(T const&)`, or `set_value()`: a reference to what the future holds;
+/// - `set_stopped()`, when `graph.cancel` has been asked to stop the task, or one that it needs;
+/// - `set_error(std::exception_ptr)`: what `get()` throws.
+///
+/// It completes within a task "as_sender" of the graph, on the thread that runs that; at once, in
+/// `start`, when the future's task is complete already. A request to stop the receiver does not
+/// reach the task, which others may wait for as well: call `graph.cancel(future)`. A thread that
+/// blocks, as in `sync_wait`, runs no tasks meanwhile. So the main thread must not block there for
+/// what needs a task with `main_thread`, nor a task for one behind itself; Trellis finds no
+/// deadlock of that kind.
+///
+///     auto sum = parallel_reduce("sum", ResourcePolicy(graph, Range(0, n), read(x)), f);
+///     auto [root] = stdexec::sync_wait(
+///         as_sender(sum) | stdexec::then([](double s) { return std::sqrt(s); })).value();
+template <class T>
+[[nodiscard]] auto as_sender(Future<T> const& future) {
+  return Impl::FutureSender<T>(future);
+}
+
+}  // namespace trellis
+
+#endif
