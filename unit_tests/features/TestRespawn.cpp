@@ -401,6 +401,42 @@ TEST_F(Respawn, LetsOthersRunBetweenWhileATaskWaitsForIt) {
       }
 }
 
+/// In each round of a plan, in passes, and among the parts of a task.
+TEST_F(Respawn, LetsOthersRunBetweenInRoundsAndParts) {
+  for (int const workers : {1, 2})
+    for (int how = 0; how < static_cast<int>(Poll::count); ++how) {
+      TaskGraph graph(respawn_workers(workers));
+      std::atomic<bool> happened{false};
+      std::atomic<int> events{0};
+      auto const poll = static_cast<Poll>(how) == Poll::after_a_task ? Poll::after_a_part
+                                                                     : static_cast<Poll>(how);
+      auto const round = [&](auto& within) {
+        auto const begin = host_task("begin", ResourcePolicy(within), [&] { happened = false; });
+        auto const polls =
+            host_task("poll", ResourcePolicy(within, after(begin)), [&, poll](TaskScope& self) {
+              if (happened) return;
+              if (poll == Poll::after_a_part) host_task("part", ResourcePolicy(self), [] {});
+              self.respawn();
+            });
+        auto const event = host_task("event", ResourcePolicy(within, after(begin)), [&] {
+          happened = true;
+          ++events;
+        });
+        host_task("end", ResourcePolicy(within, after(polls, event), synchronizing), [] {});
+      };
+      Plan const plan = graph.record("plan", [&] { round(graph); });
+      graph.replay(plan, 5);
+      graph.wait();
+      EXPECT_EQ(events, 5);
+      graph.iterate("passes", 5, [&] { round(graph); });
+      graph.wait();
+      EXPECT_EQ(events, 10);
+      host_task("owner", ResourcePolicy(graph), [&](TaskScope& self) { round(self); });
+      graph.wait();
+      EXPECT_EQ(events, 11);
+    }
+}
+
 /// Steps of one task among many others, which keep coming, do not wait for all of these.
 TEST_F(Respawn, IsNotTheLastForEver) {
   TaskGraphOptions options = respawn_workers(1);

@@ -50,6 +50,27 @@ TEST_P(ValuesOnSimulated, ReachKernelsThatAreNotLaunchedBefore) {
   EXPECT_EQ(at(x, 3), 15 + 30 + 5);
 }
 
+/// Somebody asks the device how far it is, though a body that runs again keeps the only worker
+/// busy.
+TEST_P(ValuesOnSimulated, PollsDoNotKeepDevicesWaiting) {
+  for (int const workers : {1, 2}) {
+    TaskGraphOptions options;
+    options.workers = workers;
+    TaskGraph graph(options);
+    ValueLine const x("x", 4);
+    std::atomic<bool> happened{false};
+    auto const poll = host_task("poll", ResourcePolicy(graph), [&](TaskScope& self) {
+      if (!happened) self.respawn();
+    });
+    auto const fill = parallel_for(
+        "fill", ResourcePolicy(graph, 4, write(x), on<Simulated>),
+        KOKKOS_LAMBDA(int i, ValueLine const& to) { to(i) = i; });
+    host_task("event", ResourcePolicy(graph, after(fill)), [&] { happened = true; });
+    poll.get();
+    graph.wait();
+  }
+}
+
 TEST_P(ValuesOnSimulated, AreThoseOfEachRoundOfAPlan) {
   auto const line_after = [&](bool planned) {
     TaskGraph graph;
