@@ -6,7 +6,6 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -465,14 +464,19 @@ TEST_F(Respawn, RecursionKeepsFewTasksInFlight) {
   TaskGraph graph(respawn_workers(1));
   struct Sum {
     TaskGraph& graph;
-    std::size_t most = 0;
+    std::atomic<std::size_t> most{0};
+    void look() {
+      std::size_t const now = graph.task_memory();
+      for (std::size_t before = most; before < now && !most.compare_exchange_weak(before, now);) {
+      }
+    }
     Future<long> of(TaskScope& within, int depth) {
       return host_task(
           "sum", ResourcePolicy(within),
           [this, depth, a = Future<long>(), b = Future<long>()](TaskScope& self) mutable -> long {
             if (depth == 0) return 1;
             if (a.valid()) return a.get() + b.get();
-            most = std::max(most, graph.task_memory());
+            look();
             a = of(self, depth - 1);
             b = of(self, depth - 1);
             self.respawn();
