@@ -183,6 +183,24 @@ Exclusion::Claimant* Exclusion::holder(Task const& task) {
   return found != m_holding.end() ? &*found : nullptr;
 }
 
+inline bool Exclusion::ByTurn::operator()(Claimant const* a, Claimant const* b) const {
+  return a->turn < b->turn;
+}
+
+/// Most come last. A claimant keeps its node for the next time.
+void Exclusion::begin_turn(Claimant& waiter) {
+  waiter.waits = true;
+  waiter.place = waiter.spare_node.empty()
+                     ? m_turns.insert(m_turns.end(), &waiter)
+                     : m_turns.insert(m_turns.end(), std::move(waiter.spare_node));
+}
+
+/// One that has not waited has none.
+void Exclusion::end_turn(Claimant& waiter) {
+  if (!std::exchange(waiter.waits, false)) return;
+  waiter.spare_node = m_turns.extract(waiter.place);
+}
+
 /// The same among those that wait. Costs more the more there are: only demotions from outside ask.
 Exclusion::Claimant* Exclusion::waiter(Task const& task) {
   auto const found = std::find_if(m_waiting.begin(), m_waiting.end(),
@@ -259,7 +277,7 @@ void Exclusion::hold(Claimant& claimant) {
 }
 
 void Exclusion::admit(Claimant& waiter) {
-  m_turns.erase(&waiter);
+  end_turn(waiter);
   m_holding.splice(m_holding.end(), m_waiting, waiter.self);
   hold(waiter);
   if (m_recorder != nullptr) record_order(*waiter.task);
@@ -314,7 +332,7 @@ bool Exclusion::acquire(Task& task, std::vector<Task*>& others) {
     return true;
   }
   Claimant const* const front_before = front();
-  m_turns.insert(&claimant);
+  begin_turn(claimant);
   enqueue(*queue, claimant);
   if (front_before != nullptr && front() == &claimant) {
     may_open_around(*front_before);
@@ -420,7 +438,7 @@ void Exclusion::change_waiting(Claimant& waiter, std::vector<Task*>& ready) {
   std::erase(queue, &waiter);
   std::make_heap(queue.begin(), queue.end(), comes_later);
   if (front() == &waiter) may_open_around(waiter);
-  m_turns.erase(&waiter);
+  end_turn(waiter);
   disclaim(waiter);
   if (!waiter.task->exclusive) {
     ready.push_back(waiter.task);
@@ -430,7 +448,7 @@ void Exclusion::change_waiting(Claimant& waiter, std::vector<Task*>& ready) {
   }
   claim(waiter);
   if (Claimed* const next = obstacle(waiter)) {
-    m_turns.insert(&waiter);
+    begin_turn(waiter);
     enqueue(*next, waiter);
   } else {
     admit(waiter);

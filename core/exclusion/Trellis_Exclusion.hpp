@@ -122,17 +122,21 @@ class Exclusion {
     std::uint64_t number = 0;      ///< in the order of arrival
     friend auto operator<=>(Turn const&, Turn const&) = default;
   };
+  struct ByTurn {
+    bool operator()(Claimant const* a, Claimant const* b) const;
+  };
+  using Turns = std::set<Claimant*, ByTurn>;
   /// A task that holds or waits.
   struct Claimant {
     Claimants::iterator self;
     Task* task = nullptr;
     Turn turn;
     bool compared = false;
-    Claimed* queue = nullptr;     ///< that it waits in
+    Claimed* queue = nullptr;  ///< that it waits in
+    bool waits = false;
+    Turns::iterator place;        ///< among those that wait
+    Turns::node_type spare_node;  ///< while it does not
     std::vector<Claimed*> areas;  ///< without duplicates
-  };
-  struct ByTurn {
-    bool operator()(Claimant const* a, Claimant const* b) const { return a->turn < b->turn; }
   };
   using Areas = std::unordered_map<AreaEntry const*, Claimed>;
 
@@ -169,6 +173,8 @@ class Exclusion {
   [[nodiscard]] Claimant* holder(Task const& task);
   [[nodiscard]] Claimant* waiter(Task const& task);
   [[nodiscard]] Claimant* front() const { return m_turns.empty() ? nullptr : *m_turns.begin(); }
+  void begin_turn(Claimant& waiter);
+  void end_turn(Claimant& waiter);
   void change_waiting(Claimant& waiter, std::vector<Task*>& ready);
   [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Region const* region);
   void forget(Claimed& area);
@@ -192,8 +198,8 @@ class Exclusion {
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
   Claimants m_waiting;
-  std::set<Claimant*, ByTurn> m_turns;  ///< of those that wait
-  Claimants m_spare;                    ///< for reuse, as m_spare_areas
+  Turns m_turns;      ///< of those that wait
+  Claimants m_spare;  ///< for reuse, as m_spare_areas
   Areas m_areas;
   std::vector<Areas::node_type> m_spare_areas;
   std::unordered_map<Region const*, AreaIndex> m_indices;  ///< of those areas, by region
