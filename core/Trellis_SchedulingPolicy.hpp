@@ -87,9 +87,9 @@ class SchedulingEdges {
 };
 
 /// Orders the ready tasks of one graph at a time. Any function may be called by several threads at
-/// once. The engine handles exclusion, tasks bound to the main thread, and bodies that run again and
-/// again (`self.respawn()`), which have their turn whatever the policy prefers; `push`, `finished`
-/// and `pop` see only tasks that may run now, anywhere.
+/// once. The engine handles exclusion, tasks bound to the main thread, and bodies that run again
+/// and again (`self.respawn()`), which have their turn whatever the policy prefers; `push`,
+/// `finished` and `pop` see only tasks that may run now, anywhere.
 ///
 /// A seat stands for a thread that runs tasks; seat -1 is a thread that does not (it only submits).
 class SchedulingPolicy {

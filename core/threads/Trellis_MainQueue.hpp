@@ -10,8 +10,8 @@
 
 namespace trellis::Impl {
 
-/// Ready tasks that are bound to the main thread, and those of them that run again, see Engine::pop. Any
-/// thread adds some; only the main thread takes them out.
+/// Ready tasks that are bound to the main thread, and those of them that run again, see Engine::pop.
+/// Any thread adds some; only the main thread takes them out.
 ///
 /// INVARIANT (nobody sleeps beside a task). `epoch` moves, sequentially consistent, after a task
 /// has been added, or after something has changed what a waiting task needs; then the main thread
