@@ -5,7 +5,8 @@
 # The two take turns, so that a machine that gets slower or faster meanwhile does so for both. The
 # JSON of each run stays in out/ab/. Printed for each benchmark: the medians of the runs of A and of
 # B, in microseconds per task (per iteration where a benchmark does not count tasks), how far the
-# runs of each lie apart ((max - min) / median), and B / A.
+# runs of each lie apart ((max - min) / median), B / A, and the same of the fastest runs, which a
+# busy machine changes least.
 set -euo pipefail
 
 if (($# < 3)) || [[ ! -x $1 || ! -x $2 || ! $3 =~ ^[1-9][0-9]*$ ]]; then
@@ -58,16 +59,18 @@ for side in times:
 
 common = [name for name in times["a"] if name in times["b"]]
 width = max(map(len, common), default=9)
-print(f"{'benchmark':{width}}   A in us  spread   B in us  spread    B/A")
+print(f"{'benchmark':{width}}   A in us  spread   B in us  spread    B/A  fastest")
 logarithms = []
 for name in common:
     line = f"{name:{width}}"
     medians = []
+    fastest = []
     for side in times:
         values = times[side][name]
         medians.append(statistics.median(values))
+        fastest.append(min(values))
         line += f"  {medians[-1]:8.3f}  {(max(values) - min(values)) / medians[-1]:5.0%}"
-    print(f"{line}  {medians[1] / medians[0]:5.2f}")
+    print(f"{line}  {medians[1] / medians[0]:5.2f}  {fastest[1] / fastest[0]:7.2f}")
     logarithms.append(math.log(medians[1] / medians[0]))
 if common:
     print(f"{'geometric mean':{width}}  {math.exp(statistics.mean(logarithms)):38.2f}")

@@ -34,20 +34,6 @@ class TaskQueue {
     m_size.fetch_sub(1, std::memory_order_seq_cst);
     return task;
   }
-  /// The oldest that `wanted` says yes to, or null. It is asked under the lock.
-  template <class F>
-  [[nodiscard]] Task* pop_wanted(F const& wanted) {
-    if (empty(std::memory_order_relaxed)) return nullptr;
-    std::lock_guard const lock(m_lock);
-    for (auto at = m_tasks.begin(); at != m_tasks.end(); ++at) {
-      Task* const task = *at;
-      if (!wanted(*task)) continue;
-      m_tasks.erase(at);
-      m_size.fetch_sub(1, std::memory_order_seq_cst);
-      return task;
-    }
-    return nullptr;
-  }
   /// A copy; they may be gone.
   [[nodiscard]] std::vector<Task*> tasks() const {
     std::lock_guard const lock(m_lock);

@@ -8,6 +8,7 @@
 #include <impl/Trellis_BoundFunctor.hpp>
 #include <impl/Trellis_Submit.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <new>
