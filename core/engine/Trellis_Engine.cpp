@@ -121,15 +121,18 @@ void Engine::make_ready(Task& task, Seat* seat) {
   task.state.store(TaskState::ready, std::memory_order_relaxed);
   m_events.changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
-  if (task.exclusive && !cancelled && !m_serial) {
-    std::vector<Task*> others;
-    bool const may_run = m_exclusion.acquire(task, others);
-    for (Task* other : others) push(*other, seat);
-    if (!may_run) return;
-  }
+  if (task.exclusive && !cancelled && !m_serial && !may_exclude(task, seat)) return;
   if (!m_device_tasks.launches_here(task)) return push(task, seat);
   m_device_tasks.launch(task, seat != nullptr ? *seat : Workers::no_seat());
   m_workers.ready_added();  // somebody has to ask the device how far it is
+}
+
+/// May this one run now, others excluded? Others may have their turn instead.
+bool Engine::may_exclude(Task& task, Seat* seat) {
+  std::vector<Task*> others;
+  bool const may_run = m_exclusion.acquire(task, others);
+  for (Task* other : others) push(*other, seat);
+  return may_run;
 }
 
 /// Of the calling thread, whether it runs a task or not.
@@ -363,27 +366,40 @@ Task* Engine::complete_part(Task& task, Seat& seat, TaskState state, int row) {
   return next;
 }
 
+/// All but those who come after the task.
+void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure) {
+  std::string const text = text_of(task, m_lock);
+  FailurePtr own = failure;
+  if (state == TaskState::failed && failure->origin != task.id) {
+    auto of_part = make_shared_unlocked<Failure>();
+    of_part->origin = failure->origin;
+    of_part->origin_text = failure->origin_text;
+    of_part->what = failure->what;
+    of_part->cause = failure->cause;
+    of_part->is_asked = failure->is_asked;
+    of_part->of_part = failure;
+    own = std::move(of_part);
+  }
+  m_failures.note(task.id, text, own);
+  if (task.ticket_for.load(std::memory_order_relaxed) == task.id)
+    m_failures.note_for_futures(task.ticket.load(std::memory_order_relaxed), task.id, text, own);
+  task.ops->fail(task.body, task.id, text, own);
+}
+
+void Engine::hand_on_failure(Task& task, Seat& seat, FailurePtr const& failure) {
+  task.for_each_successor([&](Task* successor) {
+    auto const& spared = seat.spared;
+    bool const stops = std::find(spared.begin(), spared.end(), successor->id) != spared.end();
+    trigger(*successor, stops ? FailurePtr() : failure, seat.ready);
+  });
+  seat.spared.clear();
+}
+
 /// Returns the task to run next on this seat, if the policy keeps one here.
 Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   FailurePtr const failure = std::move(task.failure);
-  if (failure != nullptr) {
-    std::string const text = text_of(task, m_lock);
-    FailurePtr own = failure;
-    if (state == TaskState::failed && failure->origin != task.id) {
-      auto of_part = make_shared_unlocked<Failure>();
-      of_part->origin = failure->origin;
-      of_part->origin_text = failure->origin_text;
-      of_part->what = failure->what;
-      of_part->cause = failure->cause;
-      of_part->is_asked = failure->is_asked;
-      of_part->of_part = failure;
-      own = std::move(of_part);
-    }
-    m_failures.note(task.id, text, own);
-    if (task.ticket_for.load(std::memory_order_relaxed) == task.id)
-      m_failures.note_for_futures(task.ticket.load(std::memory_order_relaxed), task.id, text, own);
-    task.ops->fail(task.body, task.id, text, own);
-  }
+  if (failure != nullptr) [[unlikely]]
+    tell_failure(task, state, failure);
   // Above a task that waits nobody would destroy what is kept before that is over.
   bool const keeps_body = task.keeps_body && failure == nullptr && !task.is_split &&
                           (task.runs_on_device() || Frame::top == nullptr);
@@ -392,8 +408,8 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
 
   task.lock.lock();
   give_up_exclusive(task, seat);
-  std::vector<TaskId> stopped;
-  if (failure != nullptr) stopped = m_policy_edges.stops_failure(task.id);
+  if (failure != nullptr) [[unlikely]]
+    m_policy_edges.stops_failure(task.id, seat.spared);
   task.live_id.store(0, std::memory_order_release);
   bool const has_waiter = task.has_waiter;
   task.lock.unlock();
@@ -401,15 +417,10 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
 
   std::vector<Task*>& ready = seat.ready;
   std::size_t const granted = ready.size();  // these have been made ready before
-  if (failure == nullptr) {
+  if (failure == nullptr)
     task.for_each_successor([&](Task* successor) { trigger(*successor, nullptr, ready); });
-  } else {
-    task.for_each_successor([&](Task* successor) {
-      bool const stops = !stopped.empty() &&
-                         std::find(stopped.begin(), stopped.end(), successor->id) != stopped.end();
-      trigger(*successor, stops ? FailurePtr() : failure, ready);
-    });
-  }
+  else
+    hand_on_failure(task, seat, failure);
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, seat);
   if (task.has_extras && task.extras->has_objects()) m_destructors.destroy_extras(task, seat, next);
@@ -435,29 +446,24 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
 /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been ready
 /// already and just got their exclusive areas.
 Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
-  std::size_t kept = granted;
-  std::vector<Task*> others;
-  for (std::size_t k = granted; k < ready.size(); ++k) {
+  std::size_t kept = 0;
+  std::vector<Task*> to_launch;
+  for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
-    task.state.store(TaskState::ready, std::memory_order_relaxed);
-    m_events.changed(task, TaskState::ready);
-    if (task.exclusive && task.failure == nullptr && !m_serial &&
-        !m_exclusion.acquire(task, others))
-      continue;
-    ready[kept++] = &task;
+    if (k >= granted) {
+      task.state.store(TaskState::ready, std::memory_order_relaxed);
+      m_events.changed(task, TaskState::ready);
+      if (task.exclusive && task.failure == nullptr && !m_serial && !may_exclude(task, &seat))
+        continue;
+    }
+    if (is_kept(task))
+      push_kept(task);
+    else if (m_device_tasks.launches_here(task))
+      to_launch.push_back(&task);
+    else
+      ready[kept++] = &task;
   }
   ready.resize(kept);
-  for (Task* other : others) push(*other, &seat);
-  std::vector<Task*> to_launch;
-  std::erase_if(ready, [&](Task* task) {
-    if (is_kept(*task))
-      push_kept(*task);
-    else if (m_device_tasks.launches_here(*task))
-      to_launch.push_back(task);
-    else
-      return false;
-    return true;
-  });
   Task* next = nullptr;
   if (!ready.empty()) {
     static_assert(sizeof(ReadyTask) == sizeof(Task*));

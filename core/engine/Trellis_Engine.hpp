@@ -205,7 +205,10 @@ class Engine final : private TaskSource {
   Task* pop_rest(Seat& seat);
   Task* run_one(Task& task, Seat& seat);
   void stay_behind(Seat& seat);
+  [[gnu::cold]] bool may_exclude(Task& task, Seat* seat);
   Task* complete_part(Task& task, Seat& seat, TaskState state, int row);
+  [[gnu::cold]] void tell_failure(Task& task, TaskState state, FailurePtr const& failure);
+  [[gnu::cold]] static void hand_on_failure(Task& task, Seat& seat, FailurePtr const& failure);
   Task* complete_one(Task& task, Seat& seat, TaskState state, int row);
   void give_back(Task& task, Seat& seat);
 

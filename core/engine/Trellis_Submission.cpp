@@ -56,6 +56,12 @@ TaskHandle Submission::submit(TaskSpec&& spec) {
   return submit(std::move(spec), Frame::of(m_engine));
 }
 
+TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
+  if (m_warnings != nullptr) [[unlikely]]
+    return submit_judged(std::move(spec), frame);
+  return submit_unjudged(std::move(spec), frame);
+}
+
 /// What the call says is looked at before it counts: the task's own body may submit others.
 TaskHandle Submission::submit_judged(TaskSpec&& spec, Frame* frame) {
   PlanRecording const* const recording = PlanRecording::of(m_engine);
@@ -65,6 +71,16 @@ TaskHandle Submission::submit_judged(TaskSpec&& spec, Frame* frame) {
   Warnings::Call const call(*m_warnings, spec, is_recorded ? recording->plan.get() : nullptr,
                             ordered_otherwise);
   return submit_unjudged(std::move(spec), frame);
+}
+
+inline TaskHandle Submission::submit_unjudged(TaskSpec&& spec, Frame* frame) {
+  bool const is_plain = spec.after.empty() && spec.instance == nullptr && !m_tells_policy;
+  if (!is_plain) return submit_other(std::move(spec), frame);
+  if (spec.parent.task != nullptr) return submit_part(spec, frame);
+  if (PlanRecording::top != nullptr || m_serial) [[unlikely]]
+    return submit_task(std::move(spec), frame);
+  if (frame == nullptr) has_news();
+  return submit_untold(spec, frame);
 }
 
 TaskHandle Submission::submit_other(TaskSpec&& spec, Frame* frame) {
@@ -94,50 +110,90 @@ TaskHandle Submission::submit_task(TaskSpec&& spec, Frame* frame) {
 }
 
 TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
-  std::unique_lock<std::mutex> serial_lock(m_serial_mutex, std::defer_lock);
-  if (m_serial && frame == nullptr) serial_lock.lock();
-
+  if (m_serial && frame == nullptr) return submit_and_run(spec);
   if (frame == nullptr) has_news();
-  Task* task = nullptr;
-  TaskId id = 0;
-  std::int32_t rest = 0;
+  return m_tells_policy ? submit_told(spec, frame) : submit_untold(spec, frame);
+}
+
+/// Threads that submit take turns.
+TaskHandle Submission::submit_and_run(TaskSpec& spec) {
+  std::lock_guard const serial_lock(m_serial_mutex);
+  has_news();
+  TaskHandle const task = submit_untold(spec, nullptr);
+  m_workers.work_until([&] { return m_engine.all_done(); });
+  return task;
+}
+
+inline void Submission::destroy_kept_now_and_then(TaskId newest) {
+  if (newest % (KeptTasks::most / 2) == 0) [[unlikely]]
+    m_engine.destructors().destroy_kept_of_workers();
+}
+
+TaskHandle Submission::submit_untold(TaskSpec& spec, Frame* frame) {
+  TaskHandle task;
+  {
+    Quiet const until_published;
+    Admitted admitted;
+    {
+      std::unique_lock lock(m_submission);
+      if (frame == nullptr) make_room(lock);
+      admitted = admit_root(spec, frame);
+      task = m_engine.handle_of(admitted.task, admitted.task->id);
+    }
+    publish_new(*admitted.task, admitted.rest, frame);
+  }
+  if (frame == nullptr) destroy_kept_now_and_then(task.id);
+  return task;
+}
+
+/// The policy is told of the task before it can start.
+TaskHandle Submission::submit_told(TaskSpec& spec, Frame* frame) {
+  TaskHandle task;
   PolicyEdges::Told told;
   std::optional<Quiet> until_published(std::in_place);
+  Admitted admitted;
   {
-    std::vector<TaskHandle> resolved;
-    std::unique_lock lock(m_submission);
-    if (frame == nullptr) make_room(lock);
-    std::unique_lock waiters_lock(m_engine.waiting().waiters().mutex(), std::defer_lock);
-    if (m_tells_policy) {  // tasks may be run to make room, so only now
-      lock.unlock();
-      waiters_lock.lock();
-      lock.lock();
+    if (frame == nullptr) {
+      std::unique_lock lock(m_submission);
+      make_room(lock);
+    } else if (m_submission.is_held_here()) {
+      Submitting::refuse();  // it may hold the other one as well
     }
-    if (!spec.after.empty()) m_engine.plans().resolve_after(spec, resolved);
-    if (spec.replays != nullptr) Plans::order_behind_replays(spec, resolved);
-    Admitted const admitted = admit(spec, m_root, frame);
-    task = admitted.task;
-    rest = admitted.rest;
-    id = task->id;
-    if (spec.replays != nullptr)
-      for_each_plan(*spec.replays,
-                    [&](PlanState& plan) { plan.last = m_engine.handle_of(task, id); });
-    lock.unlock();
-    if (m_tells_policy) told = m_policy_edges.tell(*task);
+    // Tasks may be run to make room, so only now.
+    std::lock_guard const waiters_lock(m_engine.waiting().waiters().mutex());
+    {
+      std::lock_guard const lock(m_submission);
+      admitted = admit_root(spec, frame);
+      task = m_engine.handle_of(admitted.task, admitted.task->id);
+    }
+    told = m_policy_edges.tell(*admitted.task);
   }
-  if (m_tells_policy) {
-    publish(*task, rest, frame);
-    m_policy_edges.let_go(told);
-    // The policy may have put something of the main thread's before what that thread waits for.
-    if (!m_main.empty()) m_engine.waiting().main_looks_again();
-  } else {
-    publish_new(*task, rest, frame);
-  }
+  publish(*admitted.task, admitted.rest, frame);
+  m_policy_edges.let_go(told);
+  // The policy may have put something of the main thread's before what that thread waits for.
+  if (!m_main.empty()) m_engine.waiting().main_looks_again();
   until_published.reset();
-  if (frame == nullptr && id % (KeptTasks::most / 2) == 0)
-    m_engine.destructors().destroy_kept_of_workers();
-  if (m_serial && frame == nullptr) m_workers.work_until([&] { return m_engine.all_done(); });
-  return m_engine.handle_of(task, id);
+  if (frame == nullptr) destroy_kept_now_and_then(task.id);
+  return task;
+}
+
+/// A task that is a part of none. The lock of the graph is held.
+inline Submission::Admitted Submission::admit_root(TaskSpec& spec, Frame const* frame) {
+  if (spec.after.empty() && spec.replays == nullptr) return admit(spec, m_root, frame);
+  return admit_behind(spec, frame);
+}
+
+/// The same, behind what the call names.
+Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame) {
+  std::vector<TaskHandle> resolved;
+  if (!spec.after.empty()) m_engine.plans().resolve_after(spec, resolved);
+  if (spec.replays != nullptr) Plans::order_behind_replays(spec, resolved);
+  Admitted const admitted = admit(spec, m_root, frame);
+  if (spec.replays != nullptr)
+    for_each_plan(*spec.replays, [&](PlanState& plan) {
+      plan.last = m_engine.handle_of(admitted.task, admitted.task->id);
+    });
+  return admitted;
 }
 
 [[gnu::always_inline]] inline Submission::Admitted Submission::admit_part(TaskSpec& spec,
@@ -283,7 +339,6 @@ FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, Task
     } else {
       task.body = ::operator new(spec.body_size, std::align_val_t(spec.body_alignment));
       task.body_alignment = spec.body_alignment;
-      task.body_on_heap = true;
     }
     spec.construct(task.body);
   } catch (...) {

@@ -64,16 +64,7 @@ class Submission {
   /// Adds a task. May run other tasks first, when too many are in flight.
   TaskHandle submit(TaskSpec&& spec);
   /// `frame`: the calling thread's.
-  TaskHandle submit(TaskSpec&& spec, Frame* frame) {
-    if (m_warnings != nullptr) [[unlikely]]
-      return submit_judged(std::move(spec), frame);
-    return submit_unjudged(std::move(spec), frame);
-  }
-  TaskHandle submit_unjudged(TaskSpec&& spec, Frame* frame) {
-    bool const is_plain = spec.after.empty() && spec.instance == nullptr && !m_tells_policy;
-    return is_plain && spec.parent.task != nullptr ? submit_part(spec, frame)
-                                                   : submit_other(std::move(spec), frame);
-  }
+  TaskHandle submit(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_now(TaskSpec&& spec, Frame* frame);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
@@ -109,8 +100,8 @@ class Submission {
   void publish(Task& task, std::int32_t rest, Frame* frame);
   void make_room(std::unique_lock<SubmissionLock>& lock);
   struct Admitted {
-    Task* task;
-    std::int32_t rest;  ///< to be taken off its count
+    Task* task = nullptr;
+    std::int32_t rest = 0;  ///< to be taken off its count
   };
   Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Seat* seat = nullptr);
   static void check_part(TaskSpec const& spec, Few<std::uint64_t> const& hashes);
@@ -127,9 +118,16 @@ class Submission {
  private:
   // In those from record_edge on the lock of the region is held.
   TaskHandle submit_judged(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_unjudged(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_after(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_task(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_other(TaskSpec&& spec, Frame* frame);
+  TaskHandle submit_and_run(TaskSpec& spec);
+  TaskHandle submit_untold(TaskSpec& spec, Frame* frame);
+  TaskHandle submit_told(TaskSpec& spec, Frame* frame);
+  Admitted admit_root(TaskSpec& spec, Frame const* frame);
+  Admitted admit_behind(TaskSpec& spec, Frame const* frame);
+  void destroy_kept_now_and_then(TaskId newest);
   TaskHandle submit_part(TaskSpec& spec, Frame* frame);
   TaskHandle submit_part_locked(TaskSpec&& spec, Frame* frame);
   Admitted admit_part(TaskSpec& spec, Frame const* frame);

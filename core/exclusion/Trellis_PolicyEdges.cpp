@@ -121,13 +121,11 @@ bool PolicyEdges::is_noted(TaskId before, TaskId after) {
   return find(before, after) != nullptr;
 }
 
-std::vector<TaskId> PolicyEdges::stopped(TaskId before) {
+void PolicyEdges::add_spared(TaskId before, std::vector<TaskId>& spared) {
   std::lock_guard const lock(m_lock);
-  std::vector<TaskId> tasks;
   if (auto const notes = m_notes.find(before); notes != m_notes.end())
     for (Note const& note : notes->second.edges)
-      if (!note.carries) tasks.push_back(note.after);
-  return tasks;
+      if (!note.carries) spared.push_back(note.after);
 }
 
 void PolicyEdges::set_carries(TaskId before, TaskId after, bool carries) {

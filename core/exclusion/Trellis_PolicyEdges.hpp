@@ -68,11 +68,10 @@ class PolicyEdges final : private SchedulingEdges {
   /// From now on `carries` says whether a failure of the first cancels the second: whether there is
   /// an edge for another reason as well.
   void set_carries(TaskId before, TaskId after, bool carries);
-  /// The tasks that a failure of the first one does not reach. Called under that one's lock, before
-  /// it is complete: later what is noted of it may go.
-  [[nodiscard]] std::vector<TaskId> stops_failure(TaskId before) {
-    if (!m_any.load(std::memory_order_relaxed)) return {};
-    return stopped(before);
+  /// Adds the tasks that a failure of the first one does not reach. Called under that one's lock,
+  /// before it is complete: later what is noted of it may go.
+  void stops_failure(TaskId before, std::vector<TaskId>& spared) {
+    if (m_any.load(std::memory_order_relaxed)) add_spared(before, spared);
   }
 
  private:
@@ -90,7 +89,7 @@ class PolicyEdges final : private SchedulingEdges {
   void note(Task& first, TaskId before, TaskId after, bool carries);
   [[nodiscard]] Note* find(TaskId before, TaskId after);
   [[nodiscard]] bool is_noted(TaskId before, TaskId after);
-  [[nodiscard]] std::vector<TaskId> stopped(TaskId before);
+  void add_spared(TaskId before, std::vector<TaskId>& spared);
 
   Engine& m_engine;
   SubmissionLock& m_submission;

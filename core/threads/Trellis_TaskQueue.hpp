@@ -25,15 +25,7 @@ class TaskQueue {
     m_size.fetch_add(1, std::memory_order_seq_cst);
   }
   /// The oldest, or null.
-  [[nodiscard]] Task* pop() {
-    if (empty(std::memory_order_relaxed)) return nullptr;
-    std::lock_guard const lock(m_lock);
-    if (m_tasks.empty()) return nullptr;
-    Task* const task = m_tasks.front();
-    m_tasks.pop_front();
-    m_size.fetch_sub(1, std::memory_order_seq_cst);
-    return task;
-  }
+  [[nodiscard]] Task* pop() { return empty(std::memory_order_relaxed) ? nullptr : pop_some(); }
   /// A copy; they may be gone.
   [[nodiscard]] std::vector<Task*> tasks() const {
     std::lock_guard const lock(m_lock);
@@ -50,6 +42,15 @@ class TaskQueue {
   }
 
  private:
+  [[gnu::noinline]] Task* pop_some() {
+    std::lock_guard const lock(m_lock);
+    if (m_tasks.empty()) return nullptr;
+    Task* const task = m_tasks.front();
+    m_tasks.pop_front();
+    m_size.fetch_sub(1, std::memory_order_seq_cst);
+    return task;
+  }
+
   mutable SpinLock m_lock;
   std::deque<Task*> m_tasks;
   std::atomic<int> m_size{0};

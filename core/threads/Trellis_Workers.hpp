@@ -43,7 +43,9 @@ struct alignas(128) Seat {
   std::atomic<std::uint64_t> submitted{0};  ///< as parts of tasks
   std::atomic<std::uint64_t> edges{0};      ///< to these
   KeptTasks kept;
-  std::vector<Task*> ready;  ///< scratch of a completion
+  // Scratch of a completion.
+  std::vector<Task*> ready;
+  std::vector<TaskId> spared;  ///< successors that a failure does not reach
   /// Ready tasks that this thread has in hand while it runs destructors of the user's, see Holding.
   std::vector<Task**> holding;
   std::vector<std::pair<SpaceAdapter*, void*>> instances;
