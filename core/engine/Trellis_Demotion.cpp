@@ -4,12 +4,12 @@
 #include <engine/Trellis_EngineFrame.hpp>
 #include <engine/Trellis_Relink.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <task/Trellis_SmallSet.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 /// A task gives up some of what it declared.
@@ -331,8 +331,8 @@ void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessReq
 /// Takes the task out where it gives something up, and also where it has something that overlaps
 /// that: one of its own accesses may have covered another, whose place in the table is not its own
 /// then. Returns the areas that may now be open to others.
-std::unordered_set<AreaEntry*> Demotions::take_out(Task& task, Demotion const& demotion) {
-  std::unordered_set<AreaEntry*> areas;
+SmallSet<AreaEntry> Demotions::take_out(Task& task, Demotion const& demotion) {
+  SmallSet<AreaEntry> areas;
   for (AreaEntry* entry : demotion.given_up) {
     areas.insert(entry);
     for (AreaEntry::Overlap const& overlap : entry->overlaps) areas.insert(overlap.entry);
@@ -357,8 +357,8 @@ void Demotions::set_accesses(Task& task, Demotion& demotion) {
 }
 
 /// What the task has in place of something else, or where it has been taken out.
-void Demotions::put_in(Task& task, Demotion const& demotion,
-                       std::unordered_set<AreaEntry*> const& open, bool is_locked) {
+void Demotions::put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open,
+                       bool is_locked) {
   // To know who is behind only saves edges; not where it costs more.
   constexpr std::size_t enough = 1 << 14;
   bool const asks = demotion.accesses.size() * task.successor_count <= enough;
@@ -381,7 +381,7 @@ void Demotions::put_in(Task& task, Demotion const& demotion,
 /// All before the task is complete. `is_locked`: its own lock is held.
 void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vector<Task*>& ready,
                       std::vector<Task*>& granted) {
-  std::unordered_set<AreaEntry*> const open = take_out(task, demotion);
+  SmallSet<AreaEntry> const open = take_out(task, demotion);
   auto const change = [&] { set_accesses(task, demotion); };
   if (m_serial) {
     change();
@@ -399,7 +399,7 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
                               std::vector<Task*>& granted) {
   Relink relink(m_slab, m_failures, m_rules, m_policy_edges, m_recorder);
   if (!relink.look(task)) return false;
-  std::unordered_set<AreaEntry*> const open = take_out(task, demotion);
+  SmallSet<AreaEntry> const open = take_out(task, demotion);
   m_exclusion.change_pending(task, [&] { set_accesses(task, demotion); }, granted);
   if (m_recorder) {
     m_recorder->demoted(task);
@@ -414,22 +414,20 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
   return true;
 }
 
-/// Must `after` still wait for the end of `before`, which has demoted its accesses?
+/// Must `after` still wait for the end of `before`, which has demoted its accesses, for another
+/// reason than these?
 bool Demotions::stays_ordered(Task const& before, Task const& after) const {
   if (before.synchronizing || after.synchronizing) return true;
   if (after.has_extras)
     if (std::vector<TaskId> const& ids = after.extras->after;
         std::find(ids.begin(), ids.end(), before.id) != ids.end())
       return true;
-  if (std::any_of(m_rules.begin(), m_rules.end(), [&](TagRule const& rule) {
-        if (rule.constraint != Constraint::ordered || before.region != after.region) return false;
-        AnyTag const* const x = before.tag(rule.type);
-        AnyTag const* const y = after.tag(rule.type);
-        return rule.holds(x != nullptr ? *x : *rule.by_default,
-                          y != nullptr ? *y : *rule.by_default);
-      }))
-    return true;
-  return conflict(before, after);
+  return std::any_of(m_rules.begin(), m_rules.end(), [&](TagRule const& rule) {
+    if (rule.constraint != Constraint::ordered || before.region != after.region) return false;
+    AnyTag const* const x = before.tag(rule.type);
+    AnyTag const* const y = after.tag(rule.type);
+    return rule.holds(x != nullptr ? *x : *rule.by_default, y != nullptr ? *y : *rule.by_default);
+  });
 }
 
 namespace {
@@ -437,7 +435,7 @@ namespace {
 /// Calls `f(next)` for each successor once; says false when the task behind it need not be looked
 /// at.
 template <class F>
-void walk_from(std::vector<Task*> stack, std::unordered_set<Task*> seen, F&& f) {
+void walk_from(std::vector<Task*> stack, SmallSet<Task> seen, F&& f) {
   while (!stack.empty()) {
     Task& here = *stack.back();
     stack.pop_back();
@@ -447,14 +445,14 @@ void walk_from(std::vector<Task*> stack, std::unordered_set<Task*> seen, F&& f) 
       here.for_each_successor([&](Task* next) { behind.push_back(next); });
     }
     for (Task* next : behind)
-      if (seen.insert(next).second && f(*next)) stack.push_back(next);
+      if (seen.insert(next) && f(*next)) stack.push_back(next);
   }
 }
 
 }  // namespace
 
 /// `touched`: where it had something that it no longer has.
-void Demotions::let_go(Task& task, std::unordered_set<AreaEntry*> const& touched, bool is_locked,
+void Demotions::let_go(Task& task, SmallSet<AreaEntry> const& touched, bool is_locked,
                        std::vector<Task*>& ready) {
   std::vector<Task*> successors;
   std::vector<Task*> freed;
@@ -472,6 +470,7 @@ void Demotions::let_go(Task& task, std::unordered_set<AreaEntry*> const& touched
     std::unique_lock<SpinLock> lock(task.lock, std::defer_lock);
     if (!is_locked) lock.lock();
     known = task.successor_count;
+    for (std::vector<Task*>* const some : {&successors, &freed, &from}) some->reserve(known);
     task.for_each_successor([&](Task* successor) {
       if (!may_be_free(*successor)) return successors.push_back(successor);
       bool const conflicts = conflict(task, *successor);
@@ -488,9 +487,10 @@ void Demotions::let_go(Task& task, std::unordered_set<AreaEntry*> const& touched
   }
   if (from.empty()) return;
 
-  std::unordered_set<Task*> direct(successors.begin(), successors.end());
-  direct.insert(freed.begin(), freed.end());
-  walk_from(std::move(from), m_recorder ? std::unordered_set<Task*>() : direct, [&](Task& next) {
+  SmallSet<Task> direct;
+  direct.insert_all(successors);
+  direct.insert_all(freed);
+  walk_from(std::move(from), m_recorder ? SmallSet<Task>() : direct, [&](Task& next) {
     if (!conflict(task, next)) return true;
     if (m_recorder) m_recorder->edge(task.id, next.id, EdgeReason::access);
     if (direct.contains(&next)) return false;

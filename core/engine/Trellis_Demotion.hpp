@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_DEMOTION_HPP
 
 #include <Trellis_Tag.hpp>
+#include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Region.hpp>
 #include <access/Trellis_AnyState.hpp>
@@ -11,7 +12,6 @@
 
 #include <deque>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
 namespace trellis::Impl {
@@ -99,12 +99,12 @@ class Demotions {
              std::vector<Task*>& granted);
   [[nodiscard]] bool apply_pending(Task& task, Demotion& demotion, std::vector<Task*>& ready,
                                    std::vector<Task*>& granted);
-  std::unordered_set<AreaEntry*> take_out(Task& task, Demotion const& demotion);
+  SmallSet<AreaEntry> take_out(Task& task, Demotion const& demotion);
   static void set_accesses(Task& task, Demotion& demotion);
-  void put_in(Task& task, Demotion const& demotion, std::unordered_set<AreaEntry*> const& open,
+  void put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open,
               bool is_locked);
   [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
-  void let_go(Task& task, std::unordered_set<AreaEntry*> const& touched, bool is_locked,
+  void let_go(Task& task, SmallSet<AreaEntry> const& touched, bool is_locked,
               std::vector<Task*>& ready);
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
 

@@ -211,14 +211,15 @@ void Relink::bridge() {
 
 /// Behind a predecessor that T waits for no more there may be some that it has to wait for.
 void Relink::find_before() {
-  std::unordered_set<Node*> seen(m_node->before.begin(), m_node->before.end());
+  SmallSet<Node> seen;
+  seen.insert_all(m_node->before);
   std::vector<Node*> next = m_free_before;
   while (!next.empty()) {
     Node* const here = next.back();
     next.pop_back();
     record_done_before(*here, *m_node);
     for (Node* before : std::vector<Node*>(here->before)) {
-      if (!seen.insert(before).second) continue;
+      if (!seen.insert(before)) continue;
       if (needed(*before, *m_node))
         join(*before, *m_node);
       else
@@ -229,13 +230,14 @@ void Relink::find_before() {
 
 /// The same behind a successor.
 void Relink::find_behind() {
-  std::unordered_set<Node*> seen(m_node->behind.begin(), m_node->behind.end());
+  SmallSet<Node> seen;
+  seen.insert_all(m_node->behind);
   std::vector<Node*> next = m_free_behind;
   while (!next.empty()) {
     Node* const here = next.back();
     next.pop_back();
     for (Node* behind : std::vector<Node*>(here->behind)) {
-      if (!seen.insert(behind).second) continue;
+      if (!seen.insert(behind)) continue;
       if (needed(*m_node, *behind))
         join(*m_node, *behind);
       else
@@ -252,11 +254,13 @@ void Relink::find_behind() {
 /// table as well; being found twice is harmless.
 ///
 /// Who has noted that T is behind it does not rely on that any more.
-void Relink::enter_before(std::unordered_set<AreaEntry*> const& areas) {
-  for (AreaEntry* entry : areas)
+void Relink::enter_before(SmallSet<AreaEntry> const& areas) {
+  areas.for_each([&](AreaEntry* entry) {
     for (AreaEntry::Loose& loose : entry->loose)
       if (loose.behind == m_node->id) loose.behind = 0;
-  std::unordered_set<Node*> seen{m_node};
+  });
+  SmallSet<Node> seen;
+  seen.insert(m_node);
   std::vector<Node*> next{m_node};
   for (Node* before : m_free_before) next.push_back(before);
   while (!next.empty()) {
@@ -270,7 +274,7 @@ void Relink::enter_before(std::unordered_set<AreaEntry*> const& areas) {
           AccessTable::put_in(*access.entry, access.manner(), access.state, *here->task, here->id,
                               0);
     for (Node* before : here->before)
-      if (seen.insert(before).second) next.push_back(before);
+      if (seen.insert(before)) next.push_back(before);
   }
 }
 

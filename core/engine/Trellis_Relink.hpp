@@ -5,6 +5,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AnyState.hpp>
+#include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_Task.hpp>
 
 #include <cstddef>
@@ -12,7 +13,6 @@
 #include <deque>
 #include <mutex>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -68,7 +68,7 @@ class Relink {
   void change(std::vector<Task*>& ready);
   /// Enters those before T as loose accesses to these areas, which T has given up or changed, and
   /// to all that overlap them.
-  void enter_before(std::unordered_set<AreaEntry*> const& areas);
+  void enter_before(SmallSet<AreaEntry> const& areas);
   /// Calls `f(task)` for each task that was live when it was copied, under its lock, if it still
   /// is.
   template <class F>

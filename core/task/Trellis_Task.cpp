@@ -13,7 +13,8 @@ namespace trellis::Impl {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported, though it need not be
-static_assert(sizeof(void*) != 8 || (offsetof(Task, ops) == 64 && offsetof(Task, access_count) == 128),
+static_assert(sizeof(void*) != 8 ||
+                  (offsetof(Task, ops) == 64 && offsetof(Task, access_count) == 128),
               "what the two lines before are for no longer fits into them");
 #pragma GCC diagnostic pop
 
