@@ -149,13 +149,13 @@ void Exclusion::clear_record() {
 
 // --- who holds and waits, and for what -----------------------------------------------------------
 
-Exclusion::Claimant& Exclusion::arrive(Task& task, std::int64_t rank, Claimants& list) {
+Exclusion::Claimant& Exclusion::arrive(Task& task, std::int64_t rank) {
   if (m_spare.empty()) {
     m_spare.emplace_back();
     m_spare.front().self = m_spare.begin();
   }
   Claimant& claimant = m_spare.front();
-  list.splice(list.end(), m_spare, claimant.self);
+  m_arriving.splice(m_arriving.end(), m_spare, claimant.self);
   claimant.task = &task;
   claimant.turn = {-rank, m_arrivals++};
   claimant.queue = nullptr;
@@ -183,29 +183,19 @@ Exclusion::Claimant* Exclusion::holder(Task const& task) {
   return found != m_holding.end() ? &*found : nullptr;
 }
 
-inline bool Exclusion::ByTurn::operator()(Claimant const* a, Claimant const* b) const {
-  return a->turn < b->turn;
-}
-
-/// Most come last. A claimant keeps its node for the next time.
-void Exclusion::begin_turn(Claimant& waiter) {
-  waiter.waits = true;
-  waiter.place = waiter.spare_node.empty()
-                     ? m_turns.insert(m_turns.end(), &waiter)
-                     : m_turns.insert(m_turns.end(), std::move(waiter.spare_node));
+void Exclusion::begin_turn(Claimant& claimant) {
+  claimant.waits = true;
+  m_waiting.insert(m_arriving, claimant.self);
 }
 
 /// One that has not waited has none.
-void Exclusion::end_turn(Claimant& waiter) {
-  if (!std::exchange(waiter.waits, false)) return;
-  waiter.spare_node = m_turns.extract(waiter.place);
+void Exclusion::end_turn(Claimant& claimant) {
+  if (std::exchange(claimant.waits, false)) m_waiting.take_out(claimant.self, m_arriving);
 }
 
 /// The same among those that wait. Costs more the more there are: only demotions from outside ask.
 Exclusion::Claimant* Exclusion::waiter(Task const& task) {
-  auto const found = std::find_if(m_waiting.begin(), m_waiting.end(),
-                                  [&](Claimant const& waiter) { return waiter.task == &task; });
-  return found != m_waiting.end() ? &*found : nullptr;
+  return m_waiting.find_if([&](Claimant const& waiter) { return waiter.task == &task; });
 }
 
 Exclusion::Claimed& Exclusion::claimed(AreaEntry const& entry, Region const* region) {
@@ -276,18 +266,22 @@ void Exclusion::hold(Claimant& claimant) {
   for (Claimed* area : claimant.areas) area->holder = &claimant;
 }
 
-void Exclusion::admit(Claimant& waiter) {
-  end_turn(waiter);
-  m_holding.splice(m_holding.end(), m_waiting, waiter.self);
-  hold(waiter);
-  if (m_recorder != nullptr) record_order(*waiter.task);
+void Exclusion::begin_to_hold(Claimant& claimant) {
+  m_holding.splice(m_holding.end(), m_arriving, claimant.self);
+  hold(claimant);
+}
+
+void Exclusion::admit(Claimant& claimant) {
+  end_turn(claimant);
+  begin_to_hold(claimant);
+  if (m_recorder != nullptr) record_order(*claimant.task);
 }
 
 // --- who may run ---------------------------------------------------------------------------------
 
 /// Does it, if the two conflict?
 bool Exclusion::front_keeps_back(Claimant const& other) const {
-  Claimant const* const first = front();
+  Claimant const* const first = m_waiting.front();
   if (first == nullptr || first->turn >= other.turn) return false;
   auto const in_its_way = [&](Task const* sleeper) { return conflict(*sleeper, *first->task); };
   return std::none_of(m_sleeping.begin(), m_sleeping.end(), in_its_way) &&
@@ -299,8 +293,8 @@ bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
     return test(&area) || std::any_of(area.overlapping.begin(), area.overlapping.end(), test);
   };
   if (at_any([](Claimed const* each) { return each->holder != nullptr; })) return true;
-  if (m_turns.empty()) return false;
-  std::vector<Claimed*> const& of_front = front()->areas;
+  if (m_waiting.empty()) return false;
+  std::vector<Claimed*> const& of_front = m_waiting.front()->areas;
   return at_any([&](Claimed const* each) {
            return std::find(of_front.begin(), of_front.end(), each) != of_front.end();
          }) &&
@@ -316,7 +310,7 @@ Exclusion::Claimed* Exclusion::obstacle(Claimant const& to) {
     return other.compared && conflict(*other.task, *to.task);
   };
   if (std::any_of(m_holding.begin(), m_holding.end(), excludes)) return &m_compared;
-  bool const kept_back = !m_turns.empty() && excludes(*front()) && front_keeps_back(to);
+  bool const kept_back = !m_waiting.empty() && excludes(*m_waiting.front()) && front_keeps_back(to);
   return kept_back ? &m_compared : nullptr;
 }
 
@@ -325,16 +319,16 @@ bool Exclusion::acquire(Task& task, std::vector<Task*>& others) {
       m_policy != nullptr ? m_policy->exclusive_rank(ReadyTask(&task)) : task.priority;
   std::lock_guard const lock(m_mutex);
   if (!task.exclusive) return true;  // somebody has demoted it since its caller looked
-  Claimant& claimant = arrive(task, rank, m_waiting);
+  Claimant& claimant = arrive(task, rank);
   Claimed* const queue = obstacle(claimant);
   if (queue == nullptr) {
     admit(claimant);
     return true;
   }
-  Claimant const* const front_before = front();
+  Claimant const* const front_before = m_waiting.front();
   begin_turn(claimant);
   enqueue(*queue, claimant);
-  if (front_before != nullptr && front() == &claimant) {
+  if (front_before != nullptr && m_waiting.front() == &claimant) {
     may_open_around(*front_before);
     grant(others);
   }
@@ -420,7 +414,7 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>
   if (claimant == nullptr) {
     // It may only now become exclusive: what it had before kept everybody else away, so nobody is
     // in its way. If it was exclusive before, it has been made ready, but has not come here yet.
-    if (task.exclusive && !was_exclusive) hold(arrive(task, 0, m_holding));
+    if (task.exclusive && !was_exclusive) begin_to_hold(arrive(task, 0));
     return;
   }
   if (task.exclusive) {
@@ -437,12 +431,12 @@ void Exclusion::change_waiting(Claimant& waiter, std::vector<Task*>& ready) {
   std::vector<Claimant*>& queue = waiter.queue->queue;
   std::erase(queue, &waiter);
   std::make_heap(queue.begin(), queue.end(), comes_later);
-  if (front() == &waiter) may_open_around(waiter);
+  if (m_waiting.front() == &waiter) may_open_around(waiter);
   end_turn(waiter);
   disclaim(waiter);
   if (!waiter.task->exclusive) {
     ready.push_back(waiter.task);
-    m_spare.splice(m_spare.begin(), m_waiting, waiter.self);
+    m_spare.splice(m_spare.begin(), m_arriving, waiter.self);
     grant(ready);
     return;
   }
@@ -471,7 +465,8 @@ bool Exclusion::sleep(Task& task, std::vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   if (task.access_count == 0 && !task.exclusive) return false;
   m_sleeping.push_back(&task);
-  if (!m_turns.empty() && conflict(task, *front()->task)) may_open_around(*front());
+  if (!m_waiting.empty() && conflict(task, *m_waiting.front()->task))
+    may_open_around(*m_waiting.front());
   grant(ready);
   return true;
 }
@@ -481,7 +476,8 @@ void Exclusion::hinder(Task& task, std::vector<Task*>& ready) {
   bool const known = std::find(m_hindered.begin(), m_hindered.end(), &task) != m_hindered.end();
   if (known || !task.exclusive) return;
   m_hindered.push_back(&task);
-  if (!m_turns.empty() && conflict(task, *front()->task)) may_open_around(*front());
+  if (!m_waiting.empty() && conflict(task, *m_waiting.front()->task))
+    may_open_around(*m_waiting.front());
   grant(ready);
 }
 
@@ -495,7 +491,7 @@ void Exclusion::change_pending(Task& task, FunctionRef<void()> apply, std::vecto
   task.exclusive = concerns(task);
   if (!task.exclusive) std::erase(m_hindered, &task);
   if (!is_looked_at) return;
-  if (!m_turns.empty()) may_open_around(*front());
+  if (!m_waiting.empty()) may_open_around(*m_waiting.front());
   grant(ready);
 }
 

@@ -6,17 +6,16 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AreaIndex.hpp>
+#include <exclusion/Trellis_Turns.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Recorder.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 
-#include <compare>
 #include <cstdint>
 #include <deque>
 #include <list>
 #include <mutex>
-#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -52,7 +51,7 @@ namespace trellis::Impl {
 ///   asked, until the area is closed to the next one: it is closed to those behind that one as
 ///   well, because the front is behind nobody. Who is asked and finds another of its areas closed
 ///   moves to the queue of that one. So what a release costs depends on the task's own areas, those
-///   that overlap them, and those who move, but hardly on how many wait (they are in a sorted set).
+///   that overlap them, and those who move, but hardly on how many wait (see Turns).
 ///
 /// What a rule or states of the user's say can only be found out for two tasks at a time. The tasks
 /// that these can concern are `compared`: with each other, one by one, in addition to their areas.
@@ -116,16 +115,6 @@ class Exclusion {
     std::vector<Claimant*> queue;  ///< a heap, by turn
   };
   using Claimants = std::list<Claimant>;
-  /// The smaller one comes first.
-  struct Turn {
-    std::int64_t behind_rank = 0;  ///< the negative rank
-    std::uint64_t number = 0;      ///< in the order of arrival
-    friend auto operator<=>(Turn const&, Turn const&) = default;
-  };
-  struct ByTurn {
-    bool operator()(Claimant const* a, Claimant const* b) const;
-  };
-  using Turns = std::set<Claimant*, ByTurn>;
   /// A task that holds or waits.
   struct Claimant {
     Claimants::iterator self;
@@ -134,8 +123,6 @@ class Exclusion {
     bool compared = false;
     Claimed* queue = nullptr;  ///< that it waits in
     bool waits = false;
-    Turns::iterator place;        ///< among those that wait
-    Turns::node_type spare_node;  ///< while it does not
     std::vector<Claimed*> areas;  ///< without duplicates
   };
   using Areas = std::unordered_map<AreaEntry const*, Claimed>;
@@ -168,13 +155,12 @@ class Exclusion {
   void record_order(Task const& task);
   void record_change(Task const& task);
 
-  Claimant& arrive(Task& task, std::int64_t rank, Claimants& list);
+  Claimant& arrive(Task& task, std::int64_t rank);
   void leave(Claimant& holder);
   [[nodiscard]] Claimant* holder(Task const& task);
   [[nodiscard]] Claimant* waiter(Task const& task);
-  [[nodiscard]] Claimant* front() const { return m_turns.empty() ? nullptr : *m_turns.begin(); }
-  void begin_turn(Claimant& waiter);
-  void end_turn(Claimant& waiter);
+  void begin_turn(Claimant& claimant);
+  void end_turn(Claimant& claimant);
   void change_waiting(Claimant& waiter, std::vector<Task*>& ready);
   [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Region const* region);
   void forget(Claimed& area);
@@ -182,7 +168,8 @@ class Exclusion {
   void disclaim(Claimant& claimant);
   void give_up(Claimant& holder);
   static void hold(Claimant& claimant);
-  void admit(Claimant& waiter);
+  void begin_to_hold(Claimant& claimant);
+  void admit(Claimant& claimant);
   [[nodiscard]] bool front_keeps_back(Claimant const& other) const;
   [[nodiscard]] bool is_closed(Claimed const& area, Claimant const& to) const;
   [[nodiscard]] Claimed* obstacle(Claimant const& to);
@@ -197,8 +184,8 @@ class Exclusion {
   QuietLock<std::mutex> m_mutex;
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
-  Claimants m_waiting;
-  Turns m_turns;      ///< of those that wait
+  Claimants m_arriving;  ///< neither hold nor wait yet
+  Turns<Claimant> m_waiting;
   Claimants m_spare;  ///< for reuse, as m_spare_areas
   Areas m_areas;
   std::vector<Areas::node_type> m_spare_areas;
