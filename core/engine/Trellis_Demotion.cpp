@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -159,7 +160,7 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
                 "Trellis: " + describe(task) + " replays a plan and cannot be demoted");
   Demotion demotion;
   task.for_each_access([&](TaskAccess const& access) {
-    demotion.accesses.push_back({access, task.state_of(access)});
+    demotion.accesses.push_back({access, task.state_of(access), false});
   });
   plan(task, demotion);  // throws before anything has changed
   if (task.is_recorded() || region_of(task).is_planned)
@@ -205,27 +206,27 @@ namespace {
 
 /// Finds accesses of a task by their area. Both the task and what is asked for may have thousands.
 /// The few that a task mostly has are looked through.
-template <class Kept>
+template <class Accesses>
 class ByArea {
  public:
-  ByArea(AccessTable& table, std::vector<Kept> const& accesses)
-      : m_table(table), m_accesses(accesses) {
+  ByArea(AccessTable& table, Accesses const& accesses) : m_table(table), m_accesses(accesses) {
     if (accesses.size() <= few) return;
+    m_places.emplace();
     for (std::size_t k = 0; k < accesses.size(); ++k)
-      m_places[accesses[k].access.entry].push_back(k);
+      (*m_places)[accesses[k].access.entry].push_back(k);
   }
   /// Calls `f(k)` for each access that shares a byte with the area, perhaps also for others; in
   /// order.
   template <class F>
   void for_each_near(Area const& area, F&& f) const {
-    AreaEntry const* const entry = m_places.empty() ? nullptr : m_table.find(area, area.hash());
+    AreaEntry const* const entry = m_places ? m_table.find(area, area.hash()) : nullptr;
     if (entry == nullptr) {
       for (std::size_t k = 0; k < m_accesses.size(); ++k) f(k);
       return;
     }
     std::vector<std::size_t> found;
     auto const collect = [&](AreaEntry const* each) {
-      if (auto const here = m_places.find(each); here != m_places.end())
+      if (auto const here = m_places->find(each); here != m_places->end())
         found.insert(found.end(), here->second.begin(), here->second.end());
     };
     collect(entry);
@@ -237,18 +238,18 @@ class ByArea {
  private:
   static constexpr std::size_t few = 16;
   AccessTable& m_table;
-  std::vector<Kept> const& m_accesses;
-  std::unordered_map<AreaEntry const*, std::vector<std::size_t>> m_places;
+  Accesses const& m_accesses;
+  std::optional<std::unordered_map<AreaEntry const*, std::vector<std::size_t>>> m_places;
 };
 
 }  // namespace
 
 void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRequest const> to) {
-  std::vector<Demotion::Kept>& accesses = demotion.accesses;
+  Demotion::List<Demotion::Kept>& accesses = demotion.accesses;
   AccessTable& table = region_of(task).table;
   ByArea const by_area(table, accesses);
-  std::vector<bool> replaced(accesses.size(), false);
-  std::vector<Demotion::Kept> added;
+  Demotion::List<bool> replaced(accesses.size(), false, &demotion.memory);
+  Demotion::List<Demotion::Kept> added(&demotion.memory);
   for (AccessRequest const& request : to) {
     if (request.area.empty()) continue;
     Manner const manner = request.manner();
@@ -283,7 +284,7 @@ void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRe
                      request.state != nullptr ? *request.state : nullptr,
                      true});
   }
-  std::vector<Demotion::Kept> result;
+  Demotion::List<Demotion::Kept> result(&demotion.memory);
   for (std::size_t k = 0; k < accesses.size(); ++k)
     if (replaced[k])
       demotion.given_up.push_back(accesses[k].access.entry);
@@ -296,7 +297,7 @@ void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRe
 
 void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessRequest const> what) {
   ByArea const by_area(region_of(task).table, demotion.accesses);
-  std::vector<bool> now(demotion.accesses.size(), false);  // given up by this call
+  Demotion::List<bool> now(demotion.accesses.size(), false, &demotion.memory);  // by this call
   for (AccessRequest const& request : what) {
     if (request.area.empty()) continue;
     bool any = false;
@@ -390,7 +391,7 @@ void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vecto
     m_exclusion.change(task, change, granted);
   }
   if (m_recorder) m_recorder->demoted(task);
-  let_go(task, open, is_locked, ready);
+  let_go(task, demotion, open, is_locked, ready);
   put_in(task, demotion, open, is_locked);
 }
 
@@ -434,8 +435,8 @@ namespace {
 
 /// Calls `f(next)` for each successor once; says false when the task behind it need not be looked
 /// at.
-template <class F>
-void walk_from(std::vector<Task*> stack, SmallSet<Task> seen, F&& f) {
+template <class Stack, class F>
+void walk_from(Stack stack, SmallSet<Task>& seen, F&& f) {
   while (!stack.empty()) {
     Task& here = *stack.back();
     stack.pop_back();
@@ -452,11 +453,11 @@ void walk_from(std::vector<Task*> stack, SmallSet<Task> seen, F&& f) {
 }  // namespace
 
 /// `touched`: where it had something that it no longer has.
-void Demotions::let_go(Task& task, SmallSet<AreaEntry> const& touched, bool is_locked,
-                       std::vector<Task*>& ready) {
-  std::vector<Task*> successors;
-  std::vector<Task*> freed;
-  std::vector<Task*> from;
+void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched,
+                       bool is_locked, std::vector<Task*>& ready) {
+  Demotion::List<Task*> successors(&demotion.memory);
+  Demotion::List<Task*> freed(&demotion.memory);
+  Demotion::List<Task*> from(&demotion.memory);
   std::uint32_t known = 0;
   // Others of the region are in the same state to the task as before. (Of another region only those
   // are successors that have asked for it.)
@@ -470,7 +471,8 @@ void Demotions::let_go(Task& task, SmallSet<AreaEntry> const& touched, bool is_l
     std::unique_lock<SpinLock> lock(task.lock, std::defer_lock);
     if (!is_locked) lock.lock();
     known = task.successor_count;
-    for (std::vector<Task*>* const some : {&successors, &freed, &from}) some->reserve(known);
+    if (known == 0) return;
+    for (auto* const some : {&successors, &freed, &from}) some->reserve(known);
     task.for_each_successor([&](Task* successor) {
       if (!may_be_free(*successor)) return successors.push_back(successor);
       bool const conflicts = conflict(task, *successor);
@@ -490,10 +492,14 @@ void Demotions::let_go(Task& task, SmallSet<AreaEntry> const& touched, bool is_l
   SmallSet<Task> direct;
   direct.insert_all(successors);
   direct.insert_all(freed);
-  walk_from(std::move(from), m_recorder ? SmallSet<Task>() : direct, [&](Task& next) {
+  // Without a record those in the list need not be looked at.
+  SmallSet<Task> seen_anew;
+  walk_from(std::move(from), m_recorder ? seen_anew : direct, [&](Task& next) {
     if (!conflict(task, next)) return true;
-    if (m_recorder) m_recorder->edge(task.id, next.id, EdgeReason::access);
-    if (direct.contains(&next)) return false;
+    if (m_recorder) {
+      m_recorder->edge(task.id, next.id, EdgeReason::access);
+      if (direct.contains(&next)) return false;
+    }
     next.unfinished.fetch_add(1, std::memory_order_relaxed);
     successors.push_back(&next);
     return false;

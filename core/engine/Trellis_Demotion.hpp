@@ -10,7 +10,9 @@
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 
+#include <cstddef>
 #include <deque>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -64,16 +66,24 @@ class Demotions {
 
  private:
   enum class By { itself, others };
-  /// What a task will have afterwards.
+  /// What a task will have afterwards. Mostly it needs no memory but its own.
   struct Demotion {
+    template <class T>
+    using List = std::pmr::vector<T>;
     struct Kept {
       TaskAccess access;  ///< with the old state, if any
       StatePtr state;
       bool is_new = false;  ///< it is not what the task has declared
       [[nodiscard]] Manner manner() const { return {access.mode, state.get()}; }
     };
-    std::vector<Kept> accesses;
-    std::vector<AreaEntry*> given_up;  ///< where it had something that it gives up or changes
+    Demotion() = default;
+    Demotion(Demotion const&) = delete;
+    Demotion& operator=(Demotion const&) = delete;
+
+    std::byte own[1024];
+    std::pmr::monotonic_buffer_resource memory{own, sizeof own};
+    List<Kept> accesses{&memory};
+    List<AreaEntry*> given_up{&memory};  ///< where it had something that it gives up or changes
 
     void give_up(Kept& mine) {
       given_up.push_back(mine.access.entry);
@@ -104,7 +114,7 @@ class Demotions {
   void put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open,
               bool is_locked);
   [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
-  void let_go(Task& task, SmallSet<AreaEntry> const& touched, bool is_locked,
+  void let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched, bool is_locked,
               std::vector<Task*>& ready);
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
 

@@ -94,7 +94,7 @@ void Demotions::keep_needs(Region& region, Demotion& demotion) {
       added.push_back(
           {{need->of_owner, need->mode, -1, TaskAccess::any_generation}, need->state, true});
   }
-  std::vector<Demotion::Kept> result;
+  Demotion::List<Demotion::Kept> result(&demotion.memory);
   for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
     if (stays[k])
       result.push_back(std::move(demotion.accesses[k]));
@@ -120,7 +120,7 @@ void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
     RegionHold const outer(guard_of(owner), m_submission);
     Demotion demotion;
     owner.for_each_access([&](TaskAccess const& access) {
-      demotion.accesses.push_back({access, owner.state_of(access)});
+      demotion.accesses.push_back({access, owner.state_of(access), false});
     });
     keep_needs(region, demotion);
     if (demotion.given_up.empty()) return;
