@@ -218,9 +218,10 @@ void Engine::stay_behind(Seat& seat) {
   using std::chrono::nanoseconds;
   constexpr int tasks_between = 32;
   constexpr nanoseconds short_task{1000};
-  constexpr std::uint64_t enough = 128;      // tasks in flight
-  constexpr nanoseconds without_news{1000};  // from the thread that submits
-  constexpr nanoseconds in_all{25000};
+  constexpr std::uint64_t enough = 256;      // tasks in flight
+  constexpr nanoseconds without_news{3000};  // from the thread that submits
+  constexpr nanoseconds in_all{50000};
+  constexpr int between_looks = 50;  // each look takes a line from that thread
 
   seat.until_pause = tasks_between;
   if (seat.waits) return;
@@ -235,7 +236,7 @@ void Engine::stay_behind(Seat& seat) {
   for (auto last_news = begin, now = begin; now - last_news < without_news && now - begin < in_all;
        now = std::chrono::steady_clock::now()) {
     if (m_workers.anyone_waits() || seen - std::min(seen, completed()) >= enough) return;
-    for (int k = 0; k < 8; ++k) cpu_relax();
+    for (int k = 0; k < between_looks; ++k) cpu_relax();
     std::uint64_t const news = submitted();
     if (news != seen) last_news = now;
     seen = news;

@@ -3,7 +3,7 @@
 #define TRELLIS_IMPL_FOUNDENTRIES_HPP
 
 #include <cstddef>
-#include <vector>
+#include <memory>
 
 namespace trellis::Impl {
 
@@ -14,20 +14,25 @@ template <class T>
 class Few {
  public:
   explicit Few(std::size_t count) {
-    if (count > most) m_many.resize(count);
+    if (count <= most) return;
+    m_many = std::make_unique<T[]>(count);
+    m_data = m_many.get();
   }
-  T& operator[](std::size_t k) { return m_many.empty() ? m_few[k] : m_many[k]; }
-  T const& operator[](std::size_t k) const { return m_many.empty() ? m_few[k] : m_many[k]; }
+  Few(Few const&) = delete;
+  Few& operator=(Few const&) = delete;
+  T& operator[](std::size_t k) { return m_data[k]; }
+  T const& operator[](std::size_t k) const { return m_data[k]; }
 
  private:
   static constexpr std::size_t most = 8;
+  T* m_data = m_few;
   T m_few[most];
-  std::vector<T> m_many;
+  std::unique_ptr<T[]> m_many;
 };
 
 /// What `Submission::find_entries` finds for a task that is about to be made.
 struct FoundEntries {
-  explicit FoundEntries(std::size_t count) : of(count) {}
+  explicit FoundEntries(std::size_t accesses) : of(accesses) {}
 
   Few<AreaEntry*> of;       ///< by access; null for one that does not count
   bool is_special = false;  ///< it is exclusive, or has states of the user's

@@ -300,15 +300,15 @@ void Submission::check_part(TaskSpec const& spec, Few<std::uint64_t> const& hash
 }
 
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
-FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last) {
+void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
+                              FoundEntries& found) {
   std::size_t const count = spec.accesses.size();
-  FoundEntries found(count);
   Few<std::uint64_t> hashes(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    hashes[k] = spec.accesses[k].area.hash();
-    region.table.prefetch_bucket(hashes[k]);
+  for (std::size_t k = 0; k < count; ++k) hashes[k] = spec.accesses[k].area.hash();
+  if (region.table.misses_caches()) {
+    for (std::size_t k = 0; k < count; ++k) region.table.prefetch_bucket(hashes[k]);
+    for (std::size_t k = 0; k < count; ++k) region.table.prefetch_entry(hashes[k]);
   }
-  for (std::size_t k = 0; k < count; ++k) region.table.prefetch_entry(hashes[k]);
   if (spec.parent.task != nullptr) check_part(spec, hashes);
   for (std::size_t k = 0; k < count; ++k) {
     AccessRequest const& request = spec.accesses[k];
@@ -327,7 +327,6 @@ FoundEntries Submission::find_entries(TaskSpec const& spec, Region& region, Task
     for (std::size_t k = 0; k < count; ++k)
       if (found.of[k] != nullptr && spec.accesses[k].state != nullptr)
         region.table.check_symmetric(*found.of[k], spec.accesses[k]);
-  return found;
 }
 
 /// A task with its body and its properties, but without an id and accesses.
@@ -409,7 +408,8 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   TaskId const id = m_numbers.peek(ids, above);
   bool const has_accesses = !spec.accesses.empty();
   // What is wrong in the call throws in these two, before anything is half done.
-  FoundEntries const found = has_accesses ? find_entries(spec, region, id - 1) : FoundEntries(0);
+  FoundEntries found(spec.accesses.size());
+  if (has_accesses) find_entries(spec, region, id - 1, found);
   Task& task = make_task_here(spec, seat);
   region.newest = id;
   ++ids.next;

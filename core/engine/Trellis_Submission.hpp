@@ -105,7 +105,8 @@ class Submission {
   };
   Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Seat* seat = nullptr);
   static void check_part(TaskSpec const& spec, Few<std::uint64_t> const& hashes);
-  FoundEntries find_entries(TaskSpec const& spec, Region& region, TaskId last);
+  /// `found`: for as many accesses as there are.
+  void find_entries(TaskSpec const& spec, Region& region, TaskId last, FoundEntries& found);
   Task& make_task(TaskSpec& spec);
   std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,
                        Seat* seat = nullptr);

@@ -283,8 +283,8 @@ void Passes::admit_collected(Pass& pass, std::vector<Unpublished>& admitted) {
       requests.push_back({access.entry->area, access.mode, access.entry->resource, &resource_ops});
     TaskSpec spec(Label(), *task.ops, 0, 0, made_before);
     spec.accesses = requests;
-    FoundEntries const found =
-        m_engine.submission().find_entries(spec, m_root, m_engine.submission().next_id() - 1);
+    FoundEntries found(spec.accesses.size());
+    m_engine.submission().find_entries(spec, m_root, m_engine.submission().next_id() - 1, found);
     number(task);
     m_engine.submission().count_submitted(1);
     admitted.push_back(

@@ -112,7 +112,8 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
                                               "tasks of the same plan, or tasks "
                                               "that are in no plan, can be named");
   Region& region = *plan.owner->inner;
-  FoundEntries const found = m_engine.submission().find_entries(spec, region, m_last_recorded);
+  FoundEntries found(spec.accesses.size());
+  m_engine.submission().find_entries(spec, region, m_last_recorded, found);
   if (plan.tasks.size() == plan.tasks.capacity())  // so that no task is made that nobody knows
     plan.tasks.reserve(std::max<std::size_t>(64, 2 * plan.tasks.size()));
   Task& task = make_recorded(spec, plan, plan.tasks.size());
