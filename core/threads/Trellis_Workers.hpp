@@ -9,6 +9,8 @@
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskNumbers.hpp>
 #include <task/Trellis_TaskSlab.hpp>
+#include <threads/Trellis_Gathering.hpp>
+#include <threads/Trellis_Places.hpp>
 
 #include <array>
 #include <chrono>
@@ -24,8 +26,6 @@
 
 namespace trellis::Impl {
 
-class Places;
-
 using Condition = FunctionRef<bool()>;
 
 /// What belongs to one thread while it runs tasks: a worker, or a thread in `wait()`.
@@ -34,7 +34,7 @@ struct alignas(128) Seat {
   std::string name;
   bool is_main = false;
   bool is_guest = false;    ///< for threads of the user's, one at a time
-  bool has_permit = false;  ///< its thread runs tasks, see Workers; for this thread alone
+  int permits = 0;  ///< that its thread has while it runs tasks, see Workers; for it alone
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
   bool waits = false;      ///< its thread is in wait(); for this thread alone
   // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
@@ -90,6 +90,8 @@ class TaskSource {
   virtual void run(Task* task, Seat& seat, Condition stop) = 0;
   /// Sequentially consistent: sees every push that was over when the call began.
   [[nodiscard]] virtual bool has_ready(Seat const& seat) const = 0;
+  /// The same of those tasks that no other thread may run.
+  [[nodiscard]] virtual bool has_own(Seat const& seat) const = 0;
   /// The seat found nothing to do.
   virtual void idle(Seat& seat) = 0;
   /// The seat's thread may stop looking for tasks.
@@ -108,7 +110,8 @@ class TaskSource {
 /// At most `permits` threads run tasks or look for some; a thread in `wait()` is one of them, and
 /// takes the place of a worker, which goes to sleep after its current task. A thread that waits
 /// inside a task gives its permit to another, which is started if need be. Workers are started when
-/// there is work for them.
+/// there is work for them. A task with the threads of several workers takes as many permits while
+/// its body runs, see Gathering.
 ///
 /// A THREAD THAT SUBMITS, outside of all tasks, counts as a worker meanwhile, where there are two
 /// or more: it is lent a permit, so that no more threads run than were asked for. When it waits it
@@ -197,6 +200,21 @@ class Workers {
   };
   /// Sleeps inside a task until `done`; another thread may run tasks meanwhile.
   void block_until(Condition done, Seat& seat);
+  /// As long as one is there the thread of a seat has at least so many permits. The constructor
+  /// waits for them.
+  class Gathered {
+   public:
+    Gathered(Workers& workers, Seat& seat, int permits);
+    Gathered(Gathered const&) = delete;
+    Gathered& operator=(Gathered const&) = delete;
+    ~Gathered();
+
+   private:
+    Workers& m_workers;
+    Seat& m_seat;
+    int const m_before;
+    Places::Spread const m_spread;
+  };
 
   /// This seat's instance of a space; made at the first call.
   [[nodiscard]] void* instance(Seat& seat, SpaceAdapter& space);
@@ -224,6 +242,7 @@ class Workers {
   void leave(Seat& seat, Until const& until);
   void consider_lending();
   void submits_no_more(Seat const& seat);
+  [[nodiscard]] bool gives_way(Seat const& seat, bool has_turn) const;
 
   // The mutex is held in all of these.
   Seat& new_seat(std::string name);
@@ -234,6 +253,10 @@ class Workers {
   void take_back();
   void post_watch();
   void add_permit(int by);
+  void gather(std::unique_lock<std::mutex>& lock, int permits);
+  void serve_gatherers();
+  [[nodiscard]] bool all_are_gathered() const;
+  void main_looks();
   void wake(Seat& seat);
   void wake_waiters_locked();
 
@@ -249,6 +272,8 @@ class Workers {
   alignas(64) std::atomic<int> m_searching{0};  ///< threads that look for a task
   std::atomic<int> m_spare{0};  ///< permits that no thread has; negative: too many threads work
   std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
+  std::atomic<int> m_gathering{0};       ///< threads in `m_gatherers`
+  std::atomic<int> m_wide{0};            ///< these, and those that have several permits
   // Written by a thread that submits, and seldom looked at by others.
   alignas(64) std::atomic<std::uint64_t> m_news{0};  ///< submissions, about
   std::atomic<bool> m_lent{false};
@@ -265,6 +290,7 @@ class Workers {
   int m_blocked_tasks = 0;
   int m_absent = 0;  ///< threads, see Absence
   int m_guests = 0;
+  Gathering m_gatherers;
   std::vector<std::thread> m_threads;
   std::atomic<bool> m_stopping{false};
 };
