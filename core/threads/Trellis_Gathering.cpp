@@ -7,14 +7,33 @@
 /// Threads that have the permits of several workers.
 namespace trellis::Impl {
 
-/// Of a thread that has no permit. Returns when it has so many.
-void Workers::gather(std::unique_lock<std::mutex>& lock, int permits) {
+void Workers::change_permits(Seat& seat, int permits) {
+  int const before = seat.permits;
+  {
+    std::unique_lock lock(m_mutex);
+    m_wide.fetch_add((permits > 1 ? 1 : 0) - (before > 1 ? 1 : 0), std::memory_order_relaxed);
+    if (permits > before) {
+      gather(lock, seat, permits);
+    } else {
+      add_permit(before - permits);
+      main_looks();
+    }
+    seat.permits = permits;
+  }
+  if (permits < before && m_source.has_ready(seat)) ready_added();
+}
+
+/// Returns when the seat's thread has so many permits instead of those that it has.
+void Workers::gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits) {
+  // As in Absence.
+  if (seat.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  add_permit(seat.permits);
   Gathering::Gatherer here(permits);
-  m_wide.fetch_add(1, std::memory_order_relaxed);
   m_gathering.fetch_add(1, std::memory_order_relaxed);
   m_gatherers.push(here);
   serve_gatherers();
   here.wakeup.wait(lock, [&] { return here.is_served; });
+  if (seat.searching) m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
 /// `m_spare` may be 0 or more.
@@ -57,33 +76,6 @@ void Workers::main_looks() {
   if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end() &&
       m_source.has_own(main))
     wake(main);
-}
-
-Workers::Gathered::Gathered(Workers& workers, Seat& seat, int permits)
-    : m_workers(workers),
-      m_seat(seat),
-      m_before(seat.permits),
-      m_spread(workers.m_places, permits > seat.permits) {
-  if (permits <= seat.permits || workers.m_permits == 0) return;
-  std::unique_lock lock(workers.m_mutex);
-  if (seat.searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
-  if (m_before > 1) workers.m_wide.fetch_sub(1, std::memory_order_relaxed);
-  workers.add_permit(m_before);
-  workers.gather(lock, permits);
-  seat.permits = permits;
-  if (seat.searching) workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
-}
-
-Workers::Gathered::~Gathered() {
-  if (m_seat.permits == m_before) return;
-  {
-    std::lock_guard const lock(m_workers.m_mutex);
-    int const taken = std::exchange(m_seat.permits, m_before);
-    if (m_before <= 1) m_workers.m_wide.fetch_sub(1, std::memory_order_relaxed);
-    m_workers.add_permit(taken - m_before);
-    m_workers.main_looks();
-  }
-  if (m_workers.m_source.has_ready(m_seat)) m_workers.ready_added();
 }
 
 }  // namespace trellis::Impl

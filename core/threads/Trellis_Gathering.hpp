@@ -24,11 +24,11 @@ namespace trellis::Impl {
 ///
 /// WHY NOBODY HANGS. As long as somebody waits here no task is begun but those in (c) and (d), so
 /// the permits that others have come back: (a) a body ends, or waits for another task, and then
-/// gives all permits of its thread back (see Absence) and takes them again as one that comes last
-/// here, if it has several; (b) a thread between two tasks sees that `m_spare` is negative, and
+/// its thread has no permit while it sleeps; a wide one that has waited comes here once more, as
+/// the last one; (b) a thread between two tasks sees that `m_spare` is negative, and
 /// sleeps; one in `wait()` does so as well, though it has the right of way otherwise; (c) a body
-/// that waits runs above itself what it waits for, with the permit that it has, which is a part of
-/// that body; (d) the main thread runs a task that is bound to it, one each time that it is woken,
+/// that waits keeps one permit as long as it runs above itself what it waits for, which is a part
+/// of that body; (d) the main thread runs a task that is bound to it, one each time that it is woken,
 /// and sleeps again; (e) what is lent to a thread that submits is taken back when the first one
 /// needs all permits, and nothing is lent meanwhile. So by induction over the bodies under way
 /// `m_spare` comes up to 0: the first one never waits for another one in the queue, nor for a task

@@ -449,14 +449,13 @@ void Workers::work_until(Until const& until) {
   leave(*seat, until);
 }
 
-Workers::Absence::Absence(Workers& workers, Seat& seat) : m_workers(workers), m_seat(seat) {
+Workers::Absence::Absence(Workers& workers, Seat& seat)
+    : m_narrowed(workers, seat), m_workers(workers), m_seat(seat) {
   {
     std::lock_guard const lock(workers.m_mutex);
     // A destructor may wait that is run by a thread which looks for a task. It does not look now.
     if (seat.searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
-    if (seat.permits > 1) workers.m_wide.fetch_sub(1, std::memory_order_relaxed);
     workers.add_permit(seat.permits);
-    if (seat.permits > 1) workers.main_looks();
     ++workers.m_absent;
     if (workers.m_lent.load(std::memory_order_relaxed)) workers.post_watch();
   }
@@ -464,12 +463,9 @@ Workers::Absence::Absence(Workers& workers, Seat& seat) : m_workers(workers), m_
 }
 
 Workers::Absence::~Absence() {
-  std::unique_lock lock(m_workers.m_mutex);
+  std::lock_guard const lock(m_workers.m_mutex);
   --m_workers.m_absent;
-  if (m_seat.permits > 1)
-    m_workers.gather(lock, m_seat.permits);
-  else
-    m_workers.add_permit(-m_seat.permits);
+  m_workers.add_permit(-m_seat.permits);
   if (m_seat.searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 

@@ -12,6 +12,7 @@
 #include <threads/Trellis_Gathering.hpp>
 #include <threads/Trellis_Places.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <atomic>
@@ -33,8 +34,8 @@ struct alignas(128) Seat {
   int number = 0;  ///< negative: of a thread that runs no tasks
   std::string name;
   bool is_main = false;
-  bool is_guest = false;    ///< for threads of the user's, one at a time
-  int permits = 0;  ///< that its thread has while it runs tasks, see Workers; for it alone
+  bool is_guest = false;   ///< for threads of the user's, one at a time
+  int permits = 0;         ///< that its thread has while it runs tasks, see Workers; for it alone
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
   bool waits = false;      ///< its thread is in wait(); for this thread alone
   // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
@@ -185,6 +186,45 @@ class Workers {
   void work_until(Until const& until);
   /// The same without running tasks.
   void sleep_until(Until const& until);
+  /// As long as one is there the thread of a seat, which runs a task, has so many permits. The
+  /// constructor waits for them, and the destructor for those that it had before.
+  class Permits {
+   public:
+    Permits(Workers& workers, Seat& seat, int permits)
+        : m_workers(workers), m_seat(seat), m_before(seat.permits) {
+      if (permits != m_before) workers.change_permits(seat, permits);
+    }
+    Permits(Permits const&) = delete;
+    Permits& operator=(Permits const&) = delete;
+    ~Permits() {
+      if (m_seat.permits != m_before) m_workers.change_permits(m_seat, m_before);
+    }
+
+   private:
+    Workers& m_workers;
+    Seat& m_seat;
+    int const m_before;
+  };
+  /// For a wide task.
+  class Gathered {
+   public:
+    Gathered(Workers& workers, Seat& seat, int permits)
+        : m_permits(workers, seat,
+                    workers.m_permits != 0 ? std::max(permits, seat.permits) : seat.permits),
+          m_spread(workers.m_places, permits > 1) {}
+
+   private:
+    Permits const m_permits;
+    Places::Spread const m_spread;
+  };
+  /// For a task that waits: one permit, if it has some.
+  class Narrowed {
+   public:
+    Narrowed(Workers& workers, Seat& seat) : m_permits(workers, seat, std::min(seat.permits, 1)) {}
+
+   private:
+    Permits const m_permits;
+  };
   /// As long as one is there the thread of a seat does not work, and another one may run tasks in
   /// its place.
   class Absence {
@@ -195,27 +235,12 @@ class Workers {
     ~Absence();
 
    private:
+    Narrowed const m_narrowed;
     Workers& m_workers;
     Seat& m_seat;
   };
   /// Sleeps inside a task until `done`; another thread may run tasks meanwhile.
   void block_until(Condition done, Seat& seat);
-  /// As long as one is there the thread of a seat has at least so many permits. The constructor
-  /// waits for them.
-  class Gathered {
-   public:
-    Gathered(Workers& workers, Seat& seat, int permits);
-    Gathered(Gathered const&) = delete;
-    Gathered& operator=(Gathered const&) = delete;
-    ~Gathered();
-
-   private:
-    Workers& m_workers;
-    Seat& m_seat;
-    int const m_before;
-    Places::Spread const m_spread;
-  };
-
   /// This seat's instance of a space; made at the first call.
   [[nodiscard]] void* instance(Seat& seat, SpaceAdapter& space);
 
@@ -242,6 +267,7 @@ class Workers {
   void leave(Seat& seat, Until const& until);
   void consider_lending();
   void submits_no_more(Seat const& seat);
+  void change_permits(Seat& seat, int permits);
   [[nodiscard]] bool gives_way(Seat const& seat, bool has_turn) const;
 
   // The mutex is held in all of these.
@@ -253,7 +279,7 @@ class Workers {
   void take_back();
   void post_watch();
   void add_permit(int by);
-  void gather(std::unique_lock<std::mutex>& lock, int permits);
+  void gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits);
   void serve_gatherers();
   [[nodiscard]] bool all_are_gathered() const;
   void main_looks();

@@ -407,8 +407,8 @@ struct IsTeamPolicy<Kokkos::TeamPolicy<P...>> : std::true_type {};
   refuse_base(label, "asks for teams of " + std::to_string(size) + " threads, but has " +
                          std::to_string(threads) +
                          ": set TaskGraphOptions::threads_per_worker (or "
-                         "TRELLIS_THREADS_PER_WORKER), say threads(" + std::to_string(size) +
-                         "), or use Kokkos::AUTO");
+                         "TRELLIS_THREADS_PER_WORKER), say threads(" +
+                         std::to_string(size) + "), or use Kokkos::AUTO");
 }
 
 /// What the base says at the time of the call.
