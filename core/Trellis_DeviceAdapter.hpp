@@ -15,7 +15,10 @@ namespace trellis {
 /// An adapter stands for one device: two GPUs are two adapters.
 class DeviceAdapter : public SpaceAdapter {
  public:
-  DeviceAdapter() { m_device = this; }
+  DeviceAdapter() {
+    m_device = this;
+    m_is_plain = false;
+  }
 
   /// True when an instance of this device can wait, on the device, for an event of `other`: an edge
   /// between the two then triggers on launch.

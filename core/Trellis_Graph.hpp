@@ -78,6 +78,8 @@ struct TaskRecord {
   std::string file;     ///< call site
   unsigned line = 0;
   int priority = 0;
+  int threads = 0;  ///< asked for with `threads(n)`; 0: those of a worker
+  int workers = 1;  ///< whose places it takes while it runs
   bool main_thread = false;
   bool synchronizing = false;
   TaskId parent = 0;  ///< the task that this one is a part of; 0: of none

@@ -7,6 +7,9 @@
 namespace trellis {
 
 class DeviceAdapter;
+namespace Impl {
+class WideSpace;
+}
 
 /// What the engine knows about an execution space. A backend implements this once
 /// (`spaces/<Backend>/`), or DeviceAdapter if launches return before the work is done; instances
@@ -29,10 +32,17 @@ class SpaceAdapter {
   /// stream, by any thread.
   virtual void* make_instance(int threads) = 0;
   virtual void destroy_instance(void* instance) noexcept = 0;
+  /// May an instance have several threads?
+  [[nodiscard]] virtual bool is_parallel() const { return true; }
+
+  /// Its tasks run on any worker's own instance.
+  [[nodiscard]] bool is_plain() const { return m_is_plain; }
 
  private:
   friend class DeviceAdapter;
+  friend class Impl::WideSpace;
   DeviceAdapter* m_device = nullptr;
+  bool m_is_plain = true;
 };
 
 /// When the successor of an edge may start: as soon as the predecessor has been launched (the

@@ -22,8 +22,8 @@
 
 /// With this header you say what a task touches and how: `read(x)`,
 /// `write(Kokkos::subview(y, ...))`, `exclusive(token)`, `access(token, state)`, which values of
-/// futures it takes: `value(future)`, and which properties it has: `priority(2)`, `main_thread`,
-/// `after(future)`, `tag(value)`.
+/// futures it takes: `value(future)`, and which properties it has: `priority(2)`, `threads(4)`,
+/// `main_thread`, `after(future)`, `tag(value)`.
 ///
 /// An annotation refers to a View given by name and does not copy it: the View must live until the
 /// call that submits the task returns. An unmanaged View's memory must live until the task is
@@ -470,6 +470,21 @@ inline constexpr MainThread main_thread{};
 /// starts.
 struct Synchronizing : Impl::Property {};
 inline constexpr Synchronizing synchronizing{};
+
+/// The task has so many threads of the host: its functor is launched on an instance with a pool of
+/// `n`, which each worker makes once. `1 <= n <= workers() * threads_per_worker()` of the graph;
+/// by default a task has the threads of one worker. The body begins when so many workers have
+/// stopped as it takes, so no more threads run than the graph has.
+///
+///     parallel_for("solve", ResourcePolicy(graph, n, threads(4), read_write(x)), functor);
+///
+/// A `host_task` has no instance. It may open a parallel region of `n` threads of its own, or call
+/// a library that does. On Serial other tasks can have one thread only. The call that submits the
+/// task throws `Error` for another `n`, and for a task on a device.
+struct threads : Impl::Property {
+  explicit constexpr threads(int n) : count(n) {}
+  int count;
+};
 
 /// The execution space that the task runs on, if its policy does not say: `on<Kokkos::OpenMP>`.
 template <class ExecutionSpace>

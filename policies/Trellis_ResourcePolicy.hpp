@@ -72,7 +72,8 @@ using AnnotationAs = std::conditional_t<std::is_lvalue_reference_v<A> &&
 /// new task a part of that task.
 ///
 /// On a host space the policy's own execution space instance is replaced by that of the worker
-/// which runs the task. On a device an instance other than the default one is respected: the task
+/// which runs the task, whatever threads the user's has; `threads(n)` says how many the task is to
+/// have. On a device an instance other than the default one is respected: the task
 /// is launched on its stream, in order with what the user launches there directly. The policy
 /// refers to Views (see Trellis_Annotations.hpp): use it only in the call that submits the task.
 template <class Base, class... Annotations>

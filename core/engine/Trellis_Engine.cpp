@@ -41,6 +41,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_graphs(*this, m_lock, m_slab, m_failures, m_device_tasks.streams(), m_workers),
       m_passes(*this, m_lock, m_submission.root(), m_slab, m_failures, m_submission.rules(),
                m_device_tasks.streams(), m_events.recorder()),
+      m_wide_spaces(m_options),
       m_places(*options.bind, *options.threads_per_worker, options.name),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker, m_places) {
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
@@ -155,6 +156,10 @@ bool Engine::has_ready(Seat const& seat) const {
   return m_device_tasks.may_be_polled(seat);
 }
 
+bool Engine::has_own(Seat const& seat) const {
+  return seat.is_main && !m_main.empty();
+}
+
 /// FAIRNESS. A body may run again and again until something happens that another task does, or a
 /// device. So whatever the policy prefers, and whoever's queue it is in, everything else goes
 /// before a body that runs again, and these go in the order of arrival. On the other hand a body
@@ -243,6 +248,42 @@ void Engine::stay_behind(Seat& seat) {
   }
 }
 
+/// Returns what it ends with, if it has no parts, or none that go on.
+[[gnu::always_inline]] inline TaskState Engine::run_body(Task& task, Seat& seat) {
+  TaskState state = TaskState::done;
+  bool const refined = task.is_split;
+  if (task.is_recorded())  // their counts; in a recorded task the list does not change
+    for (std::uint32_t k = 0; k < std::min(task.successor_count, Task::inline_successors); ++k)
+      prefetch_to_write(task.successors[k]);
+  task.state.store(TaskState::running, std::memory_order_relaxed);
+  m_events.changed(task, TaskState::running, seat.number);
+  if (refined) {
+    m_parts.start_parts(task, seat);
+  } else {
+    Frame const frame(*this, seat, task);
+    try {
+      task.ops->run(task.body,
+                    task.space != nullptr ? m_workers.instance(seat, *task.space) : nullptr,
+                    task.label);
+    } catch (PartFailed const&) {
+      state = TaskState::failed;  // the part has left its failure here
+    } catch (...) {
+      state = TaskState::failed;
+      inherit(task, current_failure(task));
+    }
+  }
+  return m_cancellation.reach(task) ? TaskState::cancelled : state;
+}
+
+/// With more threads than a worker has, or fewer. Of a task that has been refined the parts may
+/// have some, it has no body.
+TaskState Engine::run_wide(Task& task, Seat& seat) {
+  if (task.is_split) return run_body(task, seat);
+  Workers::Gathered const gathered(m_workers, seat, wide_space(task.space)->permits());
+  // It may have taken long.
+  return m_cancellation.reach(task) ? TaskState::cancelled : run_body(task, seat);
+}
+
 inline Task* Engine::run_one(Task& task, Seat& seat) {
   m_cancellation.reach(task);
   if (replays_plan(task)) return m_plans.run_plan(task, seat);
@@ -256,39 +297,20 @@ inline Task* Engine::run_one(Task& task, Seat& seat) {
     if (in_hand == nullptr) return nullptr;
   }
   TaskState state = TaskState::cancelled;
-  bool const refined = task.is_split;
   if (task.failure == nullptr) {
-    if (task.runs_on_device()) {
+    if (task.space == nullptr || task.space->is_plain()) {
+      state = run_body(task, seat);
+    } else if (task.runs_on_device()) {
       m_device_tasks.launch(task, seat);
       return nullptr;
-    }
-    state = TaskState::done;
-    if (task.is_recorded())  // their counts; in a recorded task the list does not change
-      for (std::uint32_t k = 0; k < std::min(task.successor_count, Task::inline_successors); ++k)
-        prefetch_to_write(task.successors[k]);
-    task.state.store(TaskState::running, std::memory_order_relaxed);
-    m_events.changed(task, TaskState::running, seat.number);
-    if (refined) {
-      m_parts.start_parts(task, seat);
     } else {
-      Frame const frame(*this, seat, task);
-      try {
-        task.ops->run(task.body,
-                      task.space != nullptr ? m_workers.instance(seat, *task.space) : nullptr,
-                      task.label);
-      } catch (PartFailed const&) {
-        state = TaskState::failed;  // the part has left its failure here
-      } catch (...) {
-        state = TaskState::failed;
-        inherit(task, current_failure(task));
-      }
+      state = run_wide(task, seat);
     }
-    if (m_cancellation.reach(task)) state = TaskState::cancelled;
   } else {
     // What refined it, or launched it on a thread that has no seat, or the policy that has been
     // told of it, threw.
     if (task.failure->origin == task.id && !task.failure->is_asked) state = TaskState::failed;
-    if (refined) m_parts.start_parts(task, seat);
+    if (task.is_split) m_parts.start_parts(task, seat);
   }
   return task.is_split ? m_parts.body_over(task, seat, state)
                        : complete(task, seat, state, seat.number);

@@ -31,6 +31,7 @@
 #include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_Unlocked.hpp>
+#include <threads/Trellis_WideSpace.hpp>
 #include <threads/Trellis_Workers.hpp>
 
 #include <atomic>
@@ -117,6 +118,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] Destructors& destructors() { return m_destructors; }
   [[nodiscard]] PolicyEdges& policy_edges() { return m_policy_edges; }
   [[nodiscard]] Events& events() { return m_events; }
+  [[nodiscard]] WideSpaces& wide_spaces() { return m_wide_spaces; }
   /// Null: nobody asks for warnings.
   [[nodiscard]] Warnings* warnings() { return m_warnings.get(); }
 
@@ -193,6 +195,7 @@ class Engine final : private TaskSource {
   // TaskSource
   Task* pop(Seat& seat) override;
   [[nodiscard]] bool has_ready(Seat const& seat) const override;
+  [[nodiscard]] bool has_own(Seat const& seat) const override;
   void idle(Seat& seat) override;
   void leaves(Seat& seat) override;
 
@@ -204,6 +207,8 @@ class Engine final : private TaskSource {
   void push_kept(Task& task);
   Task* pop_rest(Seat& seat);
   Task* run_one(Task& task, Seat& seat);
+  TaskState run_body(Task& task, Seat& seat);
+  TaskState run_wide(Task& task, Seat& seat);
   void stay_behind(Seat& seat);
   [[gnu::cold]] bool may_exclude(Task& task, Seat* seat);
   Task* complete_part(Task& task, Seat& seat, TaskState state, int row);
@@ -245,6 +250,7 @@ class Engine final : private TaskSource {
   PlanGraphs m_graphs;
   Passes m_passes;
   std::mutex m_serial_mutex;
+  WideSpaces m_wide_spaces;
   Places m_places;
   Workers m_workers;  ///< last: its threads use everything above
 };

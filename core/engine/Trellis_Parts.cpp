@@ -178,6 +178,7 @@ TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
     Task& owner = require_live(self, "is to go on");
     spec.main_thread = owner.main_thread;
     spec.priority = owner.priority;
+    if (spec.ops->may_wait) spec.space = owner.space;  // its body once more, with as many threads
     if (owner.inner != nullptr)
       for (LiveAccess const part : owner.inner->parts)
         if (part.id != running) before.push_back(m_engine.handle_of(part.task, part.id));

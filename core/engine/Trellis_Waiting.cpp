@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -149,6 +150,7 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
   auto const done = [awaited] {  // it is not recorded
     return awaited.task->live_id.load(std::memory_order_acquire) != awaited.id;
   };
+  Workers::Narrowed const narrowed(m_workers, frame.seat);
   if (!run_needed(frame, leads_to_part, done)) wait_long(frame, handle);
 }
 
@@ -308,6 +310,8 @@ void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, 
   };
   LiveAccess const whole{&task, task.id};
   auto const is_part = [&](Task const& each) { return is_within(each, whole); };
+  std::optional<Workers::Narrowed> narrowed;
+  if (!all_done()) narrowed.emplace(m_workers, frame->seat);
   if (!run_needed(*frame, is_part, all_done)) run_needed_for_long(*frame, is_part, all_done);
   while (!all_done()) {
     TaskHandle part = m_engine.handle_of(nullptr, 0);

@@ -43,6 +43,15 @@ struct GraphDoor {
   static void wait_for_parts(TaskHandle const& self, TaskHandle const& running);
   static void wait_for_parts(TaskHandle const& self) { wait_for_parts(self, self); }
   static int threads_per_worker(TaskHandle const& self);
+
+  /// What a task's space is when it has so many threads, see WideSpaces. Throws `Error` when it
+  /// cannot have them.
+  static SpaceAdapter* space_with(TaskGraph const& graph, SpaceAdapter* space, int threads,
+                                  Label const& task);
+  /// The same in the graph of another task.
+  static SpaceAdapter* space_with(TaskHandle const& other, SpaceAdapter* space, int threads,
+                                  Label const& task);
+
   // For any task of the graph, from anywhere; see TaskGraph.
   static bool demote_other(TaskGraph const& graph, TaskHandle const& task,
                            std::span<AccessRequest const> to);

@@ -235,6 +235,28 @@ void Places::bind_worker(int number) const noexcept {
   }
 }
 
+Places::Spread::Spread(Places const& places, bool is_on) noexcept {
+  if (!is_on || !s_any_bound.load(std::memory_order_relaxed)) return;
+  hwloc_bitmap_t const before = hwloc_bitmap_alloc();
+  if (before == nullptr) return;
+  if (hwloc_get_cpubind(topology(), before, HWLOC_CPUBIND_THREAD) != 0) {
+    hwloc_bitmap_free(before);
+    return;
+  }
+  m_before = before;
+  if (places.m_sets != nullptr)
+    run_on(places.m_sets->all);
+  else
+    run_on(allowed());
+}
+
+Places::Spread::~Spread() {
+  if (m_before == nullptr) return;
+  auto const before = static_cast<hwloc_bitmap_t>(m_before);
+  hwloc_set_cpubind(topology(), before, HWLOC_CPUBIND_THREAD);
+  hwloc_bitmap_free(before);
+}
+
 #else
 
 struct Places::Sets {};
@@ -250,6 +272,8 @@ Places::~Places() = default;
 void Places::bind_main() {}
 void Places::release_main() noexcept {}
 void Places::bind_worker(int /*number*/) const noexcept {}
+Places::Spread::Spread(Places const& /*places*/, bool /*is_on*/) noexcept {}
+Places::Spread::~Spread() = default;
 
 #endif
 

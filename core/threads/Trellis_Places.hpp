@@ -43,6 +43,19 @@ class Places {
   void release_main() noexcept;
   /// On a worker. `number`: from 0.
   void bind_worker(int number) const noexcept;
+  /// As long as one is there that `is_on`, the calling thread may run on the places of all threads
+  /// of the graph, and so may those that it makes: the pool of a task that has more threads than a
+  /// worker. It makes no difference where nothing is bound.
+  class Spread {
+   public:
+    Spread(Places const& places, bool is_on) noexcept;
+    Spread(Spread const&) = delete;
+    Spread& operator=(Spread const&) = delete;
+    ~Spread();
+
+   private:
+    void* m_before = nullptr;  ///< where it ran
+  };
 
  private:
   struct Sets;

@@ -91,6 +91,7 @@ Seat& Workers::new_seat(std::string name) {
 
 void Workers::add_permit(int by) {
   m_spare.fetch_add(by, std::memory_order_seq_cst);
+  if (by > 0 && m_wide.load(std::memory_order_relaxed) != 0) serve_gatherers();
 }
 
 // The woken thread has its permit and counts as searching from here on, so that nobody wakes a
@@ -126,7 +127,7 @@ bool Workers::start_thread(bool with_permit) {
       m_seat_without_thread = &new_seat("worker " + std::to_string(before));
     Seat& seat = *m_seat_without_thread;
     seat.is_worker = true;
-    seat.has_permit = with_permit;  // its thread waits for the mutex before it looks
+    seat.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
     thread = std::thread([this, &seat, number = static_cast<int>(before), with_permit] {
       background(seat, number, with_permit);
     });
@@ -166,7 +167,9 @@ void Workers::sleep(Seat& seat, Until const* until) {
   add_permit(1);
   bool const waits = until != nullptr;
   if (waits) m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
-  bool const may_run = waits || m_spare.load(std::memory_order_seq_cst) > 0;
+  bool const goes_first = waits && (m_wide.load(std::memory_order_relaxed) == 0 ||
+                                    (m_gatherers.first() == nullptr && m_source.has_own(seat)));
+  bool const may_run = goes_first || m_spare.load(std::memory_order_seq_cst) > 0;
   if (m_stopping || (may_run && m_source.has_ready(seat)) || (waits && until->done())) {
     if (waits) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
     add_permit(-1);
@@ -241,6 +244,7 @@ void Workers::consider_lending() {
 }
 
 void Workers::lend() {
+  if (all_are_gathered()) return;
   m_news.store(m_news.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   m_lent.store(true, std::memory_order_relaxed);
   m_lent_to = std::this_thread::get_id();
@@ -320,14 +324,20 @@ void Workers::sleep_until(Until const& until) {
 }
 
 void Workers::work(Seat& seat, Until const* until) {
-  // A worker stops when too many threads work; a thread in wait() has the right of way.
-  auto const should_stop = [&] { return until != nullptr ? until->done() : oversubscribed(); };
+  // A worker stops when too many threads work; a thread in wait() has the right of way, but not
+  // before a wide task. The main thread has a turn when it begins, and when it has been woken.
+  bool has_turn = true;
+  auto const has_to_stop = [&] {
+    return oversubscribed() && (until == nullptr || gives_way(seat, has_turn));
+  };
+  auto const should_stop = [&] { return (until != nullptr && until->done()) || has_to_stop(); };
   seat.searching = true;
   for (int spins = 0;;) {
     if (until != nullptr ? until->done() : m_stopping.load()) break;
-    Task* const task = until == nullptr && oversubscribed() ? nullptr : m_source.pop(seat);
+    Task* const task = has_to_stop() ? nullptr : m_source.pop(seat);
     if (task != nullptr) {
       spins = 0;
+      has_turn = false;
       if (seat.searching) {
         seat.searching = false;
         // The last one to find something wakes the next one, as long as there is more.
@@ -360,6 +370,7 @@ void Workers::work(Seat& seat, Until const* until) {
         break;
       sleep(seat, until);
       spins = 0;
+      has_turn = true;
     }
   }
   if (seat.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
@@ -377,7 +388,7 @@ void Workers::background(Seat& seat, int number, bool with_permit) {
     }
   }
   if (!with_permit) return;
-  seat.has_permit = true;
+  seat.permits = 1;
   work(seat, nullptr);
   m_source.idle(seat);
   m_source.leaves(seat);
@@ -417,7 +428,7 @@ void Workers::leave(Seat& seat, Until const& until) {
   m_source.leaves(seat);
   {
     std::lock_guard const lock(m_mutex);
-    seat.has_permit = false;
+    seat.permits = 0;
     add_permit(1);
     if (until.then_submits && m_permits > 1 && !m_lent.load(std::memory_order_relaxed)) lend();
     wake_waiters_locked();
@@ -431,18 +442,20 @@ void Workers::work_until(Until const& until) {
   if (until.done()) return;
   Seat* const seat = enter();
   if (seat == nullptr) return sleep_until(until);
-  seat->waits = seat->has_permit = true;
+  seat->waits = true;
+  seat->permits = 1;
   work(*seat, &until);
   seat->waits = false;
   leave(*seat, until);
 }
 
-Workers::Absence::Absence(Workers& workers, Seat& seat) : m_workers(workers), m_seat(seat) {
+Workers::Absence::Absence(Workers& workers, Seat& seat)
+    : m_narrowed(workers, seat), m_workers(workers), m_seat(seat) {
   {
     std::lock_guard const lock(workers.m_mutex);
     // A destructor may wait that is run by a thread which looks for a task. It does not look now.
     if (seat.searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
-    if (seat.has_permit) workers.add_permit(1);
+    workers.add_permit(seat.permits);
     ++workers.m_absent;
     if (workers.m_lent.load(std::memory_order_relaxed)) workers.post_watch();
   }
@@ -452,7 +465,7 @@ Workers::Absence::Absence(Workers& workers, Seat& seat) : m_workers(workers), m_
 Workers::Absence::~Absence() {
   std::lock_guard const lock(m_workers.m_mutex);
   --m_workers.m_absent;
-  if (m_seat.has_permit) m_workers.add_permit(-1);
+  m_workers.add_permit(-m_seat.permits);
   if (m_seat.searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 

@@ -9,7 +9,10 @@
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskNumbers.hpp>
 #include <task/Trellis_TaskSlab.hpp>
+#include <threads/Trellis_Gathering.hpp>
+#include <threads/Trellis_Places.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <atomic>
@@ -24,8 +27,6 @@
 
 namespace trellis::Impl {
 
-class Places;
-
 using Condition = FunctionRef<bool()>;
 
 /// What belongs to one thread while it runs tasks: a worker, or a thread in `wait()`.
@@ -33,8 +34,8 @@ struct alignas(128) Seat {
   int number = 0;  ///< negative: of a thread that runs no tasks
   std::string name;
   bool is_main = false;
-  bool is_guest = false;    ///< for threads of the user's, one at a time
-  bool has_permit = false;  ///< its thread runs tasks, see Workers; for this thread alone
+  bool is_guest = false;   ///< for threads of the user's, one at a time
+  int permits = 0;         ///< that its thread has while it runs tasks, see Workers; for it alone
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
   bool waits = false;      ///< its thread is in wait(); for this thread alone
   // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
@@ -92,6 +93,8 @@ class TaskSource {
   virtual void run(Task* task, Seat& seat, Condition stop) = 0;
   /// Sequentially consistent: sees every push that was over when the call began.
   [[nodiscard]] virtual bool has_ready(Seat const& seat) const = 0;
+  /// The same of those tasks that no other thread may run.
+  [[nodiscard]] virtual bool has_own(Seat const& seat) const = 0;
   /// The seat found nothing to do.
   virtual void idle(Seat& seat) = 0;
   /// The seat's thread may stop looking for tasks.
@@ -110,7 +113,8 @@ class TaskSource {
 /// At most `permits` threads run tasks or look for some; a thread in `wait()` is one of them, and
 /// takes the place of a worker, which goes to sleep after its current task. A thread that waits
 /// inside a task gives its permit to another, which is started if need be. Workers are started when
-/// there is work for them.
+/// there is work for them. A task with the threads of several workers takes as many permits while
+/// its body runs, see Gathering.
 ///
 /// A THREAD THAT SUBMITS, outside of all tasks, counts as a worker meanwhile, where there are two
 /// or more: it is lent a permit, so that no more threads run than were asked for. When it waits it
@@ -184,6 +188,45 @@ class Workers {
   void work_until(Until const& until);
   /// The same without running tasks.
   void sleep_until(Until const& until);
+  /// As long as one is there the thread of a seat, which runs a task, has so many permits. The
+  /// constructor waits for them, and the destructor for those that it had before.
+  class Permits {
+   public:
+    Permits(Workers& workers, Seat& seat, int permits)
+        : m_workers(workers), m_seat(seat), m_before(seat.permits) {
+      if (permits != m_before) workers.change_permits(seat, permits);
+    }
+    Permits(Permits const&) = delete;
+    Permits& operator=(Permits const&) = delete;
+    ~Permits() {
+      if (m_seat.permits != m_before) m_workers.change_permits(m_seat, m_before);
+    }
+
+   private:
+    Workers& m_workers;
+    Seat& m_seat;
+    int const m_before;
+  };
+  /// For a wide task.
+  class Gathered {
+   public:
+    Gathered(Workers& workers, Seat& seat, int permits)
+        : m_permits(workers, seat,
+                    workers.m_permits != 0 ? std::max(permits, seat.permits) : seat.permits),
+          m_spread(workers.m_places, permits > 1) {}
+
+   private:
+    Permits const m_permits;
+    Places::Spread const m_spread;
+  };
+  /// For a task that waits: one permit, if it has some.
+  class Narrowed {
+   public:
+    Narrowed(Workers& workers, Seat& seat) : m_permits(workers, seat, std::min(seat.permits, 1)) {}
+
+   private:
+    Permits const m_permits;
+  };
   /// As long as one is there the thread of a seat does not work, and another one may run tasks in
   /// its place.
   class Absence {
@@ -194,12 +237,12 @@ class Workers {
     ~Absence();
 
    private:
+    Narrowed const m_narrowed;
     Workers& m_workers;
     Seat& m_seat;
   };
   /// Sleeps inside a task until `done`; another thread may run tasks meanwhile.
   void block_until(Condition done, Seat& seat);
-
   /// This seat's instance of a space; made at the first call.
   [[nodiscard]] void* instance(Seat& seat, SpaceAdapter& space);
 
@@ -226,6 +269,8 @@ class Workers {
   void leave(Seat& seat, Until const& until);
   void consider_lending();
   void submits_no_more(Seat const& seat);
+  void change_permits(Seat& seat, int permits);
+  [[nodiscard]] bool gives_way(Seat const& seat, bool has_turn) const;
 
   // The mutex is held in all of these.
   Seat& new_seat(std::string name);
@@ -236,6 +281,10 @@ class Workers {
   void take_back();
   void post_watch();
   void add_permit(int by);
+  void gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits);
+  void serve_gatherers();
+  [[nodiscard]] bool all_are_gathered() const;
+  void main_looks();
   void wake(Seat& seat);
   void wake_waiters_locked();
 
@@ -251,6 +300,8 @@ class Workers {
   alignas(64) std::atomic<int> m_searching{0};  ///< threads that look for a task
   std::atomic<int> m_spare{0};  ///< permits that no thread has; negative: too many threads work
   std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
+  std::atomic<int> m_gathering{0};       ///< threads in `m_gatherers`
+  std::atomic<int> m_wide{0};            ///< these, and those that have several permits
   // Written by a thread that submits, and seldom looked at by others.
   alignas(64) std::atomic<std::uint64_t> m_news{0};  ///< submissions, about
   std::atomic<bool> m_lent{false};
@@ -267,6 +318,7 @@ class Workers {
   int m_blocked_tasks = 0;
   int m_absent = 0;  ///< threads, see Absence
   int m_guests = 0;
+  Gathering m_gatherers;
   std::vector<std::thread> m_threads;
   std::atomic<bool> m_stopping{false};
 };

@@ -75,6 +75,7 @@ Json arguments(TaskRecord const& task) {
   if (!task.space.empty()) args["space"] = task.space;
   if (std::string site = Impl::call_site(task); !site.empty()) args["call_site"] = std::move(site);
   if (task.priority != 0) args["priority"] = task.priority;
+  if (task.threads != 0) args["threads"] = task.threads;
   if (task.main_thread) args["main_thread"] = true;
   if (task.synchronizing) args["synchronizing"] = true;
   if (task.submitted_ns != 0) args["submitted_us"] = microseconds(task.submitted_ns);

@@ -67,6 +67,8 @@ void append_node(std::string& out, TaskRecord const& task) {
   out += to_string(task.state);
   if (task.synchronizing) out += ", synchronizing";
   if (task.main_thread) out += ", main thread";
+  if (task.threads != 0)
+    out += ", " + std::to_string(task.threads) + (task.threads == 1 ? " thread" : " threads");
   if (task.priority != 0) out += ", priority " + std::to_string(task.priority);
   out += "\\n";
   for (AccessRecord const& access : task.accesses) {

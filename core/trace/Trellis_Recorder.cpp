@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_Region.hpp>
+#include <threads/Trellis_WideSpace.hpp>
 #include <trace/Trellis_Recorder.hpp>
 
 #include <algorithm>
@@ -107,6 +108,10 @@ void Recorder::submitted(Task const& task) {
   node.label = task.label;
   node.pattern = task.ops->pattern;
   node.space = task.space != nullptr ? task.space->name() : "host";
+  if (WideSpace const* const wide = wide_space(task.space)) {
+    node.threads = wide->threads();
+    node.workers = wide->permits();
+  }
   node.access_count = task.access_count;
   node.priority = task.priority;
   node.main_thread = task.main_thread;
@@ -201,6 +206,8 @@ std::vector<TaskRecord> Recorder::nodes() const {
     record.file = node.label.site().file_name();
     record.line = node.label.site().line();
     record.priority = node.priority;
+    record.threads = node.threads;
+    record.workers = node.workers;
     record.main_thread = node.main_thread;
     record.synchronizing = node.synchronizing;
     record.parent = node.parent;

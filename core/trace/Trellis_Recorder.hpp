@@ -92,6 +92,8 @@ class Recorder {
     std::uint32_t access_count = 0;
     std::int32_t priority = 0;
     std::int32_t row = -1;
+    std::int32_t threads = 0;
+    std::int32_t workers = 1;
     TaskState state = TaskState::pending;
     bool main_thread = false;
     bool synchronizing = false;

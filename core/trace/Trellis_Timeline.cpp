@@ -144,6 +144,20 @@ class Timeline {
     return sum;
   }
 
+  // The same, and for a task with the threads of several workers so many times as much.
+  [[nodiscard]] std::vector<std::uint64_t> busy_workers() const {
+    std::vector<std::uint64_t> sum = busy();
+    std::vector<std::uint64_t> reached(m_rows.names.size(), 0);
+    for (Slice const& slice : m_rows.slices) {
+      if (slice.task->workers <= 1) continue;
+      std::uint64_t const from = std::max(slice.begin, reached[slice.row]);
+      if (slice.end <= from) continue;
+      sum[slice.row] += (slice.end - from) * static_cast<std::uint64_t>(slice.task->workers - 1);
+      reached[slice.row] = slice.end;
+    }
+    return sum;
+  }
+
   [[nodiscard]] double percent(std::uint64_t ns) const {
     return 100.0 * static_cast<double>(ns) / static_cast<double>(m_span);
   }
@@ -170,7 +184,7 @@ class Timeline {
     if (!m_rows.slices.empty()) {
       line += "  \u00B7  total span " + duration(m_rows.end - m_rows.begin);
       // Threads share the places of the workers: a row that has lent its place is not idle.
-      std::vector<std::uint64_t> const sums = busy();
+      std::vector<std::uint64_t> const sums = busy_workers();
       auto const between = [&](std::size_t first, std::size_t last, std::size_t places) {
         std::uint64_t sum = 0;
         for (std::size_t row = first; row != last; ++row) sum += sums[row];
@@ -240,6 +254,9 @@ class Timeline {
     if (row == 0 || row >= m_rows.threads || sum[row] != 0 || sum[0] == 0) return {};
     std::size_t had_tasks = 0;
     for (std::size_t other = 0; other != m_rows.threads; ++other) had_tasks += sum[other] != 0;
+    auto const is_wide = [](Slice const& slice) { return slice.task->workers > 1; };
+    if (std::any_of(m_rows.slices.begin(), m_rows.slices.end(), is_wide))
+      return "no task needed it, or one of several threads had its place";
     if (had_tasks < static_cast<std::size_t>(m_trace->workers)) return "no task needed it";
     return m_rows.names[0] + " had its place";
   }
@@ -301,6 +318,8 @@ class Timeline {
     }
     if (count <= 1000) {
       m_text += "\ntask " + std::to_string(task.id);
+      if (task.threads != 0)
+        m_text += ", " + with_count(static_cast<std::size_t>(task.threads), "thread");
       for (std::string const& part : {task.pattern, task.space, Impl::call_site(task)}) {
         if (part.empty()) continue;
         m_text += ", ";

@@ -211,6 +211,15 @@ class TasksBefore {
   std::span<TaskHandle const> m_all;
 };
 
+inline SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, int threads,
+                                Label const& task) {
+  if (TaskScope* const scope = target.scope())
+    return GraphDoor::space_with(ScopeDoor::handle(*scope), space, threads, task);
+  if (TaskGraph* const graph = target.graph())
+    return GraphDoor::space_with(*graph, space, threads, task);
+  return GraphDoor::space_with(target.other(), space, threads, task);
+}
+
 template <class A>
 inline constexpr bool is_device_v = std::is_same_v<std::remove_cvref_t<A>, device>;
 
@@ -266,6 +275,8 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
       for (TaskHandle const& task : annotation.tasks) before[before_done++] = task;
     } else if constexpr (std::is_same_v<A, priority>) {
       spec.priority = annotation.value;
+    } else if constexpr (std::is_same_v<A, threads>) {
+      spec.space = space_with(policy.target(), spec.space, annotation.count, spec.label);
     } else if constexpr (std::is_same_v<A, MainThread>) {
       spec.main_thread = true;
     } else if constexpr (std::is_same_v<A, Synchronizing>) {
@@ -362,11 +373,18 @@ TaskHandle submit(Label&& label, Policy const& policy, Body&& body, More const&.
   return submit_made<Space>(std::move(label), policy, make, home, more...);
 }
 
-/// Of each worker of the graph that the task goes to.
-inline int threads_per_worker(Target const& target) {
-  if (TaskScope* const scope = target.scope())
-    return GraphDoor::threads_per_worker(ScopeDoor::handle(*scope));
-  return target.graph()->threads_per_worker();
+/// Of each worker of the graph that the task goes to, or as many as it says.
+template <class Base, class... Annotations>
+int threads_of(ResourcePolicy<Base, Annotations...> const& policy) {
+  if constexpr ((std::is_same_v<Annotations, threads> || ...)) {
+    return std::get<threads>(policy.annotations()).count;
+  } else {
+    Target const target = policy.target();
+    if (TaskGraph* const graph = target.graph()) return graph->threads_per_worker();
+    TaskScope* const scope = target.scope();
+    return GraphDoor::threads_per_worker(scope != nullptr ? ScopeDoor::handle(*scope)
+                                                          : target.other());
+  }
 }
 
 template <class Base>
@@ -386,10 +404,11 @@ struct IsTeamPolicy<Kokkos::TeamPolicy<P...>> : std::true_type {};
 /// Kokkos would end the program, on the worker.
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_team(Label const& label, int size,
                                                                int threads) {
-  refuse_base(label, "asks for teams of " + std::to_string(size) + " threads, but a worker has " +
+  refuse_base(label, "asks for teams of " + std::to_string(size) + " threads, but has " +
                          std::to_string(threads) +
                          ": set TaskGraphOptions::threads_per_worker (or "
-                         "TRELLIS_THREADS_PER_WORKER), or use Kokkos::AUTO");
+                         "TRELLIS_THREADS_PER_WORKER), say threads(" +
+                         std::to_string(size) + "), or use Kokkos::AUTO");
 }
 
 /// What the base says at the time of the call.
@@ -402,7 +421,7 @@ void require_valid(Label const& label, ResourcePolicy<Base, Annotations...> cons
   } else if constexpr (IsTeamPolicy<Base>::value &&
                        !DeviceSpace<typename Traits::execution_space>) {
     if (base.impl_auto_team_size()) return;
-    if (int const threads = threads_per_worker(policy.target()); base.team_size() > threads)
+    if (int const threads = threads_of(policy); base.team_size() > threads)
       refuse_team(label, base.team_size(), threads);
   }
 }

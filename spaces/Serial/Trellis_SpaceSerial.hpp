@@ -17,6 +17,7 @@ class SerialAdapter final : public HostSpaceAdapter<Kokkos::Serial> {
   void* make_instance(int /*threads*/) override {
     return new Kokkos::Serial(Kokkos::NewInstance{});
   }
+  [[nodiscard]] bool is_parallel() const override { return false; }
 };
 
 template <>

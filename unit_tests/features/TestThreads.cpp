@@ -158,12 +158,6 @@ TEST_F(Workers, OneThatIsBlockedIsReplacedWhileTheSubmitterSleeps) {
   }
 }
 
-void compute_for(std::chrono::microseconds time) {
-  auto const end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-  }
-}
-
 /// While it submits, no more threads run tasks than are asked for. Where the machine takes the core
 /// away from it, its place goes to a worker, so this holds most of the time only: the best of some
 /// rounds counts.

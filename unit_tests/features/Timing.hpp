@@ -92,6 +92,12 @@ inline void let_the_workers_finish(TaskGraph const& graph) {
   while (graph.in_flight() > 0) std::this_thread::sleep_for(100us);
 }
 
+inline void compute_for(std::chrono::microseconds time) {
+  auto const end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
 /// Sets an environment variable for a while.
 class Environment {
  public:

@@ -227,6 +227,9 @@ class Run {
     spec.tags = tags;
     spec.priority = model.priority;
     spec.main_thread = model.main_thread;
+    spec.space = owner != nullptr
+                     ? GraphDoor::space_with(*owner, nullptr, model.threads, spec.label)
+                     : GraphDoor::space_with(*m_graph, nullptr, model.threads, spec.label);
     spec.synchronizing = model.synchronizing;
     try {
       record(t).handle = owner != nullptr ? GraphDoor::submit_part(*owner, std::move(spec))

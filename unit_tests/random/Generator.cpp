@@ -36,6 +36,12 @@ class Generator {
       for (int k = 1 + below(2); k > 0; --k) make_rule();
     for (int p = 0; p < phases; ++p)
       make_phase(p, p + 1 == phases ? m_budget : m_budget / (phases - p));
+    if (m_with.wide)
+      for (Task& task : m_program.tasks)
+        if (std::uint64_t const drawn = mix(task.salt, 5); drawn % 3 == 0)
+          task.threads =
+              1 +
+              static_cast<int>(drawn / 3 % static_cast<std::uint64_t>(m_program.settings.workers));
     return std::move(m_program);
   }
 

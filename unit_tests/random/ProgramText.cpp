@@ -62,6 +62,7 @@ std::string to_string(Program const& program) {
     if (task.synchronizing) out << " synchronizing";
     if (task.main_thread) out << " main_thread";
     if (task.priority != 0) out << " priority(" << task.priority << ')';
+    if (task.threads != 1) out << " threads(" << task.threads << ')';
     if (!task.steps.empty()) {
       out << " {";
       write_steps(out, body_of(task));

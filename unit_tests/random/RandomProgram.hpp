@@ -85,6 +85,7 @@ struct Task {
   bool synchronizing = false;
   bool main_thread = false;
   int priority = 0;
+  int threads = 1;          ///< at most as many as there are workers
   bool throws = false;      ///< at the end of its body
   bool steps_first = true;  ///< before the arithmetic
   std::uint64_t salt = 0;
@@ -164,6 +165,7 @@ struct Ingredients {
   bool refine = false;
   bool states = false;
   bool rules = false;
+  bool wide = false;  ///< tasks take the places of several workers
 };
 [[nodiscard]] Program make_program(std::uint64_t seed, Ingredients const& ingredients);
 

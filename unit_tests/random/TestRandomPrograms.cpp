@@ -131,6 +131,13 @@ TEST(RandomPrograms, with_rules_equal_the_oracle) {
   run_seeds({.nested = true, .waits = true, .failures = true, .rules = true}, 2);
 }
 
+TEST(RandomPrograms, with_tasks_of_several_threads_equal_the_oracle) {
+  run_seeds({.max_tasks = 150, .wide = true}, 2);
+  run_seeds({.nested = true, .waits = true, .failures = true, .threads = true, .wide = true}, 2);
+  run_seeds({.nested = true, .waits = true, .parts = true, .part_waits = true, .wide = true}, 2);
+  run_seeds({.failures = true, .serial = true, .wide = true}, 1);
+}
+
 constexpr Ingredients everything{.nested = true,
                                  .waits = true,
                                  .failures = true,
@@ -139,7 +146,8 @@ constexpr Ingredients everything{.nested = true,
                                  .demotion = true,
                                  .refine = true,
                                  .states = true,
-                                 .rules = true};
+                                 .rules = true,
+                                 .wide = true};
 
 TEST(RandomPrograms, with_everything_equal_the_oracle) {
   run_seeds(everything, 4);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <threads/Trellis_Gathering.hpp>
+#include <threads/Trellis_Workers.hpp>
+
+#include <algorithm>
+
+/// Threads that have the permits of several workers.
+namespace trellis::Impl {
+
+void Workers::change_permits(Seat& seat, int permits) {
+  int const before = seat.permits;
+  {
+    std::unique_lock lock(m_mutex);
+    m_wide.fetch_add((permits > 1 ? 1 : 0) - (before > 1 ? 1 : 0), std::memory_order_relaxed);
+    if (permits > before) {
+      gather(lock, seat, permits);
+    } else {
+      add_permit(before - permits);
+      main_looks();
+    }
+    seat.permits = permits;
+  }
+  if (permits < before && m_source.has_ready(seat)) ready_added();
+}
+
+/// Returns when the seat's thread has so many permits instead of those that it has.
+void Workers::gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits) {
+  // As in Absence.
+  if (seat.searching) m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  add_permit(seat.permits);
+  Gathering::Gatherer here(permits);
+  m_gathering.fetch_add(1, std::memory_order_relaxed);
+  m_gatherers.push(here);
+  serve_gatherers();
+  here.wakeup.wait(lock, [&] { return here.is_served; });
+  if (seat.searching) m_searching.fetch_add(1, std::memory_order_seq_cst);
+}
+
+/// `m_spare` may be 0 or more.
+void Workers::serve_gatherers() {
+  while (Gathering::Gatherer* const first = m_gatherers.first()) {
+    if (!first->has_taken) {
+      first->has_taken = true;
+      m_spare.fetch_sub(first->permits, std::memory_order_seq_cst);
+      if (all_are_gathered() && m_lent.load(std::memory_order_relaxed)) {
+        m_lent.store(false, std::memory_order_relaxed);
+        m_spare.fetch_add(1, std::memory_order_seq_cst);
+      }
+    }
+    if (oversubscribed()) return;
+    m_gatherers.pop();
+    m_gathering.fetch_sub(1, std::memory_order_relaxed);
+    first->is_served = true;
+    first->wakeup.notify_one();  // under the mutex: it is gone when its thread has seen that
+  }
+  main_looks();
+}
+
+/// Then a thread that submits cannot be counted as well.
+bool Workers::all_are_gathered() const {
+  Gathering::Gatherer const* const first = m_gatherers.first();
+  return first != nullptr && first->permits == m_permits;
+}
+
+/// Of a thread in wait(), between two tasks, when too many threads work. `has_turn`: it may run
+/// one that is bound to it, whoever gathers.
+bool Workers::gives_way(Seat const& seat, bool has_turn) const {
+  if (m_wide.load(std::memory_order_relaxed) == 0) return false;
+  bool const own_first = has_turn || m_gathering.load(std::memory_order_relaxed) == 0;
+  return !own_first || !m_source.has_own(seat);
+}
+
+/// The main thread may sleep though there is a task that is bound to it.
+void Workers::main_looks() {
+  Seat& main = *m_seats[0];
+  if (std::find(m_sleeping.begin(), m_sleeping.end(), &main) != m_sleeping.end() &&
+      m_source.has_own(main))
+    wake(main);
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WIDESPACE_HPP
+#define TRELLIS_IMPL_WIDESPACE_HPP
+
+#include <Trellis_Label.hpp>
+#include <Trellis_Space.hpp>
+#include <Trellis_TaskGraph.hpp>
+
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// A host space as tasks with `threads(n)` see it: its instances have n threads. So a seat makes
+/// one for each n, once, and keeps it beside the others. Such a task takes the permits of
+/// several workers while its body runs, see Gathering.
+class WideSpace final : public SpaceAdapter {
+ public:
+  /// `of`: null for host tasks, which get no instance.
+  WideSpace(SpaceAdapter* of, int threads, int permits)
+      : m_of(of), m_threads(threads), m_permits(permits) {
+    m_is_plain = false;
+  }
+
+  [[nodiscard]] std::string_view name() const override;
+  void* make_instance(int threads_of_worker) override;
+  void destroy_instance(void* instance) noexcept override;
+
+  [[nodiscard]] SpaceAdapter const* of() const { return m_of; }
+  [[nodiscard]] int threads() const { return m_threads; }
+  [[nodiscard]] int permits() const { return m_permits; }
+
+ private:
+  SpaceAdapter* const m_of;
+  int const m_threads;
+  int const m_permits;
+};
+
+/// Null: tasks there have the threads of a worker.
+[[nodiscard]] inline WideSpace const* wide_space(SpaceAdapter const* space) {
+  bool const is_wide = space != nullptr && !space->is_plain() && space->device() == nullptr;
+  return is_wide ? static_cast<WideSpace const*>(space) : nullptr;
+}
+
+/// Those of one graph. For any thread.
+class WideSpaces {
+ public:
+  explicit WideSpaces(TaskGraphOptions const& options);
+
+  /// What stands for `space` (null: that of host tasks) where a task has so many threads: the
+  /// space itself when these are a worker's. Throws `Error` when it cannot have them.
+  [[nodiscard]] SpaceAdapter* find(SpaceAdapter* space, int threads, Label const& task);
+
+ private:
+  void require_valid(SpaceAdapter const* space, int threads, Label const& task) const;
+
+  TaskGraphOptions const& m_options;
+  std::mutex m_mutex;
+  std::vector<std::unique_ptr<WideSpace>> m_made;  ///< as many as there are different `n`
+};
+
+}  // namespace trellis::Impl
+
+#endif
