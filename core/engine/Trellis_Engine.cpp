@@ -275,8 +275,8 @@ void Engine::stay_behind(Seat& seat) {
   return m_cancellation.reach(task) ? TaskState::cancelled : state;
 }
 
-/// With more threads than a worker has, or fewer. Of a task that has been refined the parts may
-/// have some, it has no body.
+/// With another number of threads than a worker has. A task that has been refined has no body, and
+/// takes none.
 TaskState Engine::run_wide(Task& task, Seat& seat) {
   if (task.is_split) return run_body(task, seat);
   Workers::Gathered const gathered(m_workers, seat, wide_space(task.space)->permits());

@@ -23,27 +23,27 @@ namespace trellis::Impl {
 /// are, and between two tasks no worker looks at anything but `m_spare`, as it does anyway.
 ///
 /// WHY NOBODY HANGS. As long as somebody waits here no task is begun but those in (c) and (d), so
-/// the permits that others have come back: (a) a body ends, or waits for another task, and then
-/// its thread has no permit while it sleeps; a wide one that has waited comes here once more, as
-/// the last one; (b) a thread between two tasks sees that `m_spare` is negative, and
-/// sleeps; one in `wait()` does so as well, though it has the right of way otherwise; (c) a body
-/// that waits keeps one permit as long as it runs above itself what it waits for, which is a part
-/// of that body; (d) the main thread runs a task that is bound to it, one each time that it is woken,
-/// and sleeps again; (e) what is lent to a thread that submits is taken back when the first one
-/// needs all permits, and nothing is lent meanwhile. So by induction over the bodies under way
-/// `m_spare` comes up to 0: the first one never waits for another one in the queue, nor for a task
-/// that has not begun. What a body waits for in other ways than through Trellis nobody knows.
+/// the permits that others have come back: (a) a body ends, or waits for another task, and then its
+/// thread has no permit while it sleeps; a wide one that has waited comes here once more, as the
+/// last one; (b) a thread between two tasks sees that `m_spare` is negative, and sleeps; one in
+/// `wait()` does so as well, though it has the right of way otherwise; (c) a body that waits keeps
+/// one permit as long as it runs above itself what it waits for, which counts as that body; (d) the
+/// main thread runs a task that is bound to it, one each time that it is woken, and sleeps again;
+/// (e) what is lent to a thread that submits is taken back when the first one needs all permits,
+/// and nothing is lent meanwhile. So by induction over the bodies under way `m_spare` comes up to
+/// 0: the first one never waits for another one in the queue, nor for a task that has not begun.
+/// What a body waits for in other ways than through Trellis nobody knows.
 ///
-/// WHY NOBODY STARVES. Who is first is so by arrival. While it waits nothing new begins, so a
-/// stream of narrow tasks does not hold it up; and its thread is one of those that take tasks from
-/// the policy, in the policy's order, so wide tasks do not hold up narrow ones for longer than
-/// the policy does. Tasks that are bound to the main thread run beside wide ones, as nobody
-/// else can run them: when nobody gathers, and once after each wide task.
+/// WHY NOBODY STARVES. Who has come first is first. While it waits nothing new begins, so a stream
+/// of narrow tasks does not hold it up. Wide tasks are taken from the policy as all others are, and
+/// hold up narrow ones for no longer than the policy does. Tasks that are bound to the main thread
+/// run beside wide ones, as nobody else can run them: at any time when nobody gathers, else one
+/// after each wide task.
 ///
 /// NO LOST WAKE-UP. A wide task gives its permits back as a thread that goes to sleep, see Workers:
 /// adds them to `m_spare`, then asks `has_ready`. The main thread may sleep beside a task that is
-/// bound to it, but only when somebody gathers: who serves the last one in the queue, or gives the
-/// permits of a wide task back, wakes it, under the mutex under which it has gone to sleep.
+/// bound to it, but only while somebody gathers: who serves the last one in the queue, or gives
+/// the permits of a wide task back, wakes it, under the mutex under which it has gone to sleep.
 class Gathering {
  public:
   struct Gatherer {

@@ -47,9 +47,9 @@ void WideSpaces::require_valid(SpaceAdapter const* space, int threads, Label con
 SpaceAdapter* WideSpaces::find(SpaceAdapter* space, int threads, Label const& task) {
   require_valid(space, threads, task);
   int const each = *m_options.threads_per_worker;
-  bool const is_plain = space == nullptr || !space->is_parallel();
+  bool const has_pools = space != nullptr && space->is_parallel();
   // Of a host task only the permits count.
-  if (threads == each || (is_plain && threads < each)) return space;
+  if (threads == each || (!has_pools && threads < each)) return space;
   std::lock_guard const lock(m_mutex);
   for (auto const& made : m_made)
     if (made->of() == space && made->threads() == threads) return made.get();

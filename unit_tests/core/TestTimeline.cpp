@@ -216,6 +216,18 @@ TEST(Timeline, BusyIsCountedForEachWorkerAndAnIdleRowSaysWhoHadItsPlace) {
       << texts(half)[1];
   EXPECT_EQ(count(half, "had its place"), 0u);
   EXPECT_EQ(count(half, "no task needed it"), 2u);
+  // A task with the threads of several workers has so many places; within it no others count.
+  std::vector<TaskRecord> wide = {ran(1, "a", 0, 1'000, 3'000), ran(2, "b", 0, 1'500, 2'500),
+                                  ran(3, "c", 1, 4'000, 5'000)};
+  wide[0].workers = wide[1].workers = 2;
+  wide[0].threads = 8;
+  std::string const of_several = svg_with(4, wide);
+  EXPECT_TRUE(shows(of_several,
+                    "3 tasks on 4 rows  \u00B7  total span 4 \u00B5s  \u00B7  4 workers busy "
+                    "31 %  \u00B7  1 stream busy 0 %"))
+      << texts(of_several)[1];
+  EXPECT_TRUE(shows(of_several, "no task needed it, or one of several threads had its place"));
+  EXPECT_TRUE(contains(of_several, "task 1, 8 threads, parallel_for"));
   // While a thread waits inside a task another one has its place: not more than all.
   std::string const more =
       svg_with(1, {ran(1, "a", 0, 1'000, 5'000), ran(2, "b", 1, 1'000, 5'000)});

@@ -291,5 +291,17 @@ TEST(SimulatedSettings, CannotChangeUnderAView) {
               HasSubstr("there is no simulated device 7, there are 1"));
 }
 
+TEST(SimulatedDevices, HaveNoThreadsOfTheHost) {
+  TaskGraph graph;
+  for (int const n : {1, 2})
+    EXPECT_THAT(message_of([&] {
+                  parallel_for("kernel", ResourcePolicy(graph, 1, on<Simulated>, threads(n)),
+                               KOKKOS_LAMBDA(int){});
+                }),
+                testing::AllOf(HasSubstr("task \"kernel\" ("),
+                               HasSubstr("asks for threads(" + std::to_string(n) + ")"),
+                               HasSubstr("a device; threads(n) is for tasks on the host")));
+}
+
 }  // namespace
 }  // namespace trellis::Test
