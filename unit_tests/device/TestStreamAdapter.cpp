@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// What spaces/Cuda and spaces/HIP share, over a runtime that only notes what it is asked for:
@@ -82,9 +83,7 @@ struct Runtime {
   static Code last_error() { return std::exchange(the_runtime.last, success); }
   static Stream stream_of(Space const& space) { return space.stream; }
   static int device_of(Space const& space) { return space.stream ? space.stream->device : 1; }
-  static std::array<void const*, 2> scratch_of(Space const& space) {
-    return space.stream->scratch;
-  }
+  static std::array<void const*, 2> scratch_of(Space const& space) { return space.stream->scratch; }
 
   static Code count(int* devices) {
     *devices = the_runtime.devices;
@@ -191,7 +190,9 @@ Adapter& new_adapter(int device = 2, bool is_default = false) {
   static std::vector<std::unique_ptr<Adapter>>& all = *new std::vector<std::unique_ptr<Adapter>>;
   return *all.emplace_back(std::make_unique<Adapter>(device, is_default));
 }
-StandInStream* stream_of(void* instance) { return static_cast<StandInSpace*>(instance)->stream; }
+StandInStream* stream_of(void* instance) {
+  return static_cast<StandInSpace*>(instance)->stream;
+}
 
 TEST(StreamAdapter, AStreamIsMadeOnItsDeviceAndGoesBackToThePool) {
   Adapter& adapter = new_adapter();
@@ -262,11 +263,9 @@ TEST(StreamAdapter, AnErrorNamesTheDeviceAndTheCall) {
   Adapter& adapter = new_adapter();
   void* const instance = adapter.make_instance(1);
   void* const event = adapter.record_event(instance, false);
-  the_runtime.fails = {{"query", lost}, {"record", too_much}, {"wait", too_much},
-                       {"make_stream", too_much}};
-  auto const says = [](char const* text) {
-    return ThrowsMessage<std::runtime_error>(StrEq(text));
-  };
+  the_runtime.fails = {
+      {"query", lost}, {"record", too_much}, {"wait", too_much}, {"make_stream", too_much}};
+  auto const says = [](char const* text) { return ThrowsMessage<std::runtime_error>(StrEq(text)); };
   EXPECT_THAT([&] { (void)adapter.has_passed(event); },
               says("Trellis: StandIn device 2: the device says LOST: it is lost"));
   EXPECT_THAT([&] { adapter.record_event(instance, false); },
@@ -372,8 +371,8 @@ TEST(StreamAdapter, ThereIsOneForEachDevice) {
   using Devices = Impl::StreamAdapter<Runtime<1>>;
   the_runtime = {};
   the_runtime.fails["count"] = lost;
-  EXPECT_THAT([] { Devices::of_default(); }, ThrowsMessage<std::runtime_error>(
-                                                 StrEq("Trellis: count says LOST: it is lost")));
+  EXPECT_THAT([] { Devices::of_default(); },
+              ThrowsMessage<std::runtime_error>(StrEq("Trellis: count says LOST: it is lost")));
   the_runtime = {};
   EXPECT_EQ(&Devices::of_default(), &Devices::of(1));
   EXPECT_EQ(Devices::of(1).name(), "StandIn");
