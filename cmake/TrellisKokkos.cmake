@@ -41,6 +41,12 @@ if(Trellis_SANITIZE MATCHES thread AND Kokkos_ENABLE_OPENMP AND CMAKE_CXX_COMPIL
     "none. Use a Kokkos with Serial only.")
 endif()
 
+# CMake precompiles headers as host code, and a HIP compiler compiles each source for the device as
+# well.
+if(Kokkos_ENABLE_HIP)
+  set(trellis_precompiles OFF)
+endif()
+
 find_package(nlohmann_json 3.9 CONFIG QUIET)
 if(NOT nlohmann_json_FOUND)
   message(FATAL_ERROR

@@ -181,8 +181,8 @@ endfunction()
 
 function(trellis_add_compile_fail_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;HEADERS")
-  if(Trellis_SANITIZE OR Kokkos_ENABLE_CUDA)
-    return() # says nothing new there, and nvcc's messages are its own
+  if(Trellis_SANITIZE OR trellis_has_device)
+    return() # says nothing new there, and the messages of a device's compiler are its own
   endif()
   # With TRELLIS_COMPILE_OK, all of them in one start of the compiler, each in a namespace.
   set(together ${CMAKE_CURRENT_BINARY_DIR}/compile_ok.cpp)

@@ -50,6 +50,10 @@ template <std::integral B>
 struct BaseOf<B> {
   using type = Count;
 };
+/// No base: the other guide is meant. (Clang looks at the result of a guide before its constraint.)
+template <class B>
+  requires is_annotation_v<B>
+struct BaseOf<B> {};
 
 /// How a policy keeps an annotation: as it is. A list of accesses that was given by name is
 /// referred to.

@@ -4,6 +4,7 @@
 
 /// All execution spaces that this Kokkos has and Trellis can run tasks on.
 #include <Cuda/Trellis_SpaceCuda.hpp>
+#include <HIP/Trellis_SpaceHIP.hpp>
 #include <OpenMP/Trellis_SpaceOpenMP.hpp>
 #include <Serial/Trellis_SpaceSerial.hpp>
 #include <Trellis_Error.hpp>

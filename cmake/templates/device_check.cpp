@@ -3,9 +3,9 @@
 
 #include <cstdio>
 
-/// Compiled by nvcc in cmake/cuda_compile_check.sh, never run: host-device lambdas, Views as
-/// arguments and reductions through Trellis' templates, on the host space of a Kokkos that has CUDA
-/// switched on, too.
+/// Compiled by nvcc and hipcc in cmake/device_compile_check.sh, never run: host-device lambdas,
+/// Views as arguments and reductions through Trellis' templates, on the host space of a Kokkos that
+/// has a device as well.
 int main(int argc, char** argv) {
   Kokkos::ScopeGuard const kokkos(argc, argv);
   using Host = Kokkos::DefaultHostExecutionSpace;

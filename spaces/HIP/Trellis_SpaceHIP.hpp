@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_SPACEHIP_HPP
+#define TRELLIS_SPACEHIP_HPP
+
+#include <Trellis_AdapterOf.hpp>
+#include <Trellis_DeviceAdapter.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#ifdef KOKKOS_ENABLE_HIP
+
+namespace trellis::Impl {
+
+/// The adapters are StreamAdapters over the HIP runtime, one for each device.
+template <>
+struct AdapterOf<Kokkos::HIP> {
+  static constexpr bool exists = true;
+  /// Accessible from host and device: a result goes through it into a Future without a wait.
+  using result_space = Kokkos::HIPHostPinnedSpace;
+
+  /// The device that Kokkos was initialised with.
+  static DeviceAdapter& get();
+  /// Device `device`, as HIP numbers the devices that the process sees. Throws `Error` when there
+  /// is no such device.
+  static DeviceAdapter& get(int device);
+  /// The device of an instance.
+  static DeviceAdapter& get(Kokkos::HIP const& instance) { return get(instance.hip_device()); }
+};
+
+}  // namespace trellis::Impl
+
+#endif
+
+#endif
