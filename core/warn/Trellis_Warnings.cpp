@@ -55,9 +55,13 @@ void Warnings::Call::construct(void* storage) {
   } else {
     std::memset(storage, 0, m_spec.body_size);
     m_construct(storage);
-    m_captures->look_at_bytes(storage);
   }
-  if (m_captures) note_captures();
+  if (!m_captures) return;
+  try {
+    if (!m_functor) m_captures->look_at_bytes(storage);
+    note_captures();
+  } catch (...) {  // the body is there, and the task goes on without what cannot be told
+  }
 }
 
 void Warnings::Call::note_captures() {
