@@ -142,6 +142,14 @@ Impl::Refused space_task(Label, ResourcePolicy<Base, Annotations...> const&, Cal
   return {};
 }
 
+template <class T, class Split>
+bool refine(Future<T> const&, Split const&) {
+  static_assert(Impl::never<T>,
+                "Trellis: refine(task, split) replaces the body of a task without a result, a "
+                "Future<void>: nothing else would give that result");
+  return false;
+}
+
 }  // namespace trellis
 
 #endif
