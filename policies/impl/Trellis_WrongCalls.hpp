@@ -143,6 +143,7 @@ Impl::Refused space_task(Label, ResourcePolicy<Base, Annotations...> const&, Cal
 }
 
 template <class T, class Split>
+  requires(!std::is_void_v<T>)
 bool refine(Future<T> const&, Split const&) {
   static_assert(Impl::never<T>,
                 "Trellis: refine(task, split) replaces the body of a task without a result, a "

@@ -4,7 +4,8 @@
 
 void submit(trellis::Future<void> const& task) {
 #ifdef TRELLIS_COMPILE_OK
-  trellis::refine(task, [](trellis::TaskScope&) {});
+  auto const split = [](trellis::TaskScope&) {};
+  trellis::refine(task, split);
 #else
   trellis::refine(task, [] {});
 #endif
