@@ -215,15 +215,21 @@ bool TaskGraph::release(Future<T> const& task, Resources&&... resources) {
 template <class Split>
 bool refine(Future<void> const& task, Split&& split) {
   static_assert(std::is_invocable_v<Split&, TaskScope&>,
-                "Trellis: refine(task, split) calls split with a TaskScope&");
-  return Impl::GraphDoor::refine(Impl::FutureDoor::handle(task), [&](Impl::TaskHandle const& self) {
-    TaskScope scope = Impl::ScopeDoor::make(self, self);
-    split(scope);
-    if (Impl::ScopeDoor::next_run(scope) != nullptr)
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: self.respawn() in refine(...), which replaces the body: there is none "
-                  "to run again");
-  });
+                "Trellis: refine(task, split) calls split with a TaskScope&: "
+                "refine(task, [](TaskScope& self) { ... })");
+  if constexpr (std::is_invocable_v<Split&, TaskScope&>) {
+    return Impl::GraphDoor::refine(
+        Impl::FutureDoor::handle(task), [&](Impl::TaskHandle const& self) {
+          TaskScope scope = Impl::ScopeDoor::make(self, self);
+          split(scope);
+          if (Impl::ScopeDoor::next_run(scope) != nullptr)
+            throw Error(Error::Kind::bad_input,
+                        "Trellis: self.respawn() in refine(...), which replaces the body: there "
+                        "is none to run again");
+        });
+  } else {
+    return false;
+  }
 }
 
 }  // namespace trellis

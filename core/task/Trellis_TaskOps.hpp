@@ -40,9 +40,10 @@ struct TaskOps {
   bool may_be_kept = false;
 
   // For warnings.
-  /// What the functor has captured, as it lies in memory. Empty: nothing. Null: nobody can say.
+  /// What the functor or callable has captured, as it lies in memory; of a callable with the Views
+  /// that it is called with. Empty: nothing. Null: nobody can say.
   std::span<std::byte const> (*captures)(void const* body) = nullptr;
-  bool is_closure = false;  ///< the functor is a lambda that captures something
+  bool is_closure = false;  ///< it is a lambda that captures something
   /// The accesses are those of one call, and the body makes them all.
   bool is_judged = false;
   bool may_wait = false;           ///< the body is code that may wait for other tasks

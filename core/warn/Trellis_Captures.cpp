@@ -13,25 +13,6 @@ namespace trellis::Impl {
 
 namespace {
 
-/// A copy of a body, for as long as it is needed.
-class BodyCopy {
- public:
-  explicit BodyCopy(TaskSpec const& spec)
-      : m_ops(*spec.ops),
-        m_alignment(std::max(spec.body_alignment, alignof(std::max_align_t))),
-        m_memory(::operator new(spec.body_size, std::align_val_t(m_alignment))) {}
-  BodyCopy(BodyCopy const&) = delete;
-  BodyCopy& operator=(BodyCopy const&) = delete;
-  ~BodyCopy() { ::operator delete(m_memory, std::align_val_t(m_alignment)); }
-  void make(void const* body) const { m_ops.copy(body, m_memory); }
-  void drop() const { m_ops.destroy(m_memory); }
-
- private:
-  TaskOps const& m_ops;
-  std::size_t const m_alignment;
-  void* const m_memory;
-};
-
 constexpr std::size_t width = sizeof(std::uintptr_t);
 
 std::uintptr_t word_at(std::span<std::byte const> bytes, std::size_t at) {
@@ -41,8 +22,13 @@ std::uintptr_t word_at(std::span<std::byte const> bytes, std::size_t at) {
 }
 
 /// Kokkos marks references in the lowest bit.
+constexpr std::uintptr_t mark = 1;
+
+std::uintptr_t record_of(ResourceHold const& hold) {
+  return reinterpret_cast<std::uintptr_t>(hold.record());
+}
 bool refers_to(std::uintptr_t word, ResourceHold const& hold) {
-  return (word & ~std::uintptr_t{1}) == reinterpret_cast<std::uintptr_t>(hold.record());
+  return (word & ~mark) == record_of(hold);
 }
 
 /// Is it a reference to an allocation, or an address in it?
@@ -52,7 +38,23 @@ bool belongs_to(std::uintptr_t word, ResourceHold const& hold) {
   return begin <= word && word <= end;
 }
 
+/// All words of it, in order.
+template <class F>
+void for_each_word(std::span<std::byte const> bytes, F&& f) {
+  for (std::size_t at = 0; at + width <= bytes.size(); at += width) f(at, word_at(bytes, at));
+}
+
 }  // namespace
+
+BodyRoom::BodyRoom(TaskSpec const& spec)
+    : m_ops(*spec.ops),
+      m_alignment(std::max(spec.body_alignment, alignof(std::max_align_t))),
+      m_memory(::operator new(spec.body_size, std::align_val_t(m_alignment))) {}
+
+BodyRoom::~BodyRoom() {
+  if (m_is_made) m_ops.destroy(m_memory);
+  ::operator delete(m_memory, std::align_val_t(m_alignment));
+}
 
 /// The Views among the accesses, each once.
 void Captures::find_declared() {
@@ -68,21 +70,19 @@ void Captures::find_declared() {
   }
 }
 
-void Captures::look(void const* body) {
-  find_declared();
-  if (m_declared.empty() && m_known.empty()) return;
+void Captures::look_at_copies(void const* body) {
   std::vector<long> before(m_known.size());
   std::vector<long> captured(m_known.size());
   std::vector<bool> in_doubt(m_known.size(), true);
   std::vector<long> declared_before(m_declared.size());
-  BodyCopy const copy(m_spec);
+  BodyRoom copy(m_spec);
   bool is_sure = false;
   for (int time = 0, times = most; time < times && !is_sure; ++time) {
     for (std::size_t k = 0; k < m_known.size(); ++k)
       if (in_doubt[k]) before[k] = m_known[k]->holders();
     for (std::size_t k = 0; k < m_declared.size(); ++k)
       declared_before[k] = m_declared[k].hold->holders();
-    copy.make(body);
+    copy.make([&](void* memory) { m_spec.ops->copy(body, memory); });
     is_sure = true;
     for (std::size_t k = 0; k < m_known.size(); ++k)
       if (in_doubt[k]) captured[k] = m_known[k]->holders() - before[k];
@@ -101,6 +101,28 @@ void Captures::look(void const* body) {
   }
   for (std::size_t k = 0; k < m_known.size(); ++k)
     if (in_doubt[k]) m_held.push_back(m_known[k].get());
+  find_missing(body);
+}
+
+void Captures::look_at_bytes(void const* body) {
+  std::span<std::byte const> const bytes = bytes_of(body);
+  if (bytes.empty()) return;
+  std::vector<std::uintptr_t> words;
+  for_each_word(bytes, [&](std::size_t, std::uintptr_t word) { words.push_back(word & ~mark); });
+  std::sort(words.begin(), words.end());
+  auto const is_there = [&](ResourceHold const& hold) {
+    return std::binary_search(words.begin(), words.end(), record_of(hold));
+  };
+  for (Declared& each : m_declared) each.is_held = is_there(*each.hold);
+  for (auto const& each : m_known)
+    if (is_there(*each)) m_held.push_back(each.get());
+  find_missing(body);
+  m_knows_only_views = holds_any() && !knows_more(bytes);
+  // It may have a View to hand it to tasks that it submits.
+  if (!m_knows_only_views) m_held.clear();
+}
+
+void Captures::find_missing(void const* body) {
   std::vector<Declared const*> missing;
   for (Declared const& each : m_declared)
     if (!each.is_held) missing.push_back(&each);
@@ -108,26 +130,44 @@ void Captures::look(void const* body) {
   for (Declared const* each : missing) m_missing.push_back(each->request);
 }
 
+bool Captures::holds_any() const {
+  return !m_held.empty() || std::any_of(m_declared.begin(), m_declared.end(),
+                                        [](Declared const& each) { return each.is_held; });
+}
+
+/// Empty: nothing, or nobody can say.
+std::span<std::byte const> Captures::bytes_of(void const* body) const {
+  return m_spec.ops->captures != nullptr ? m_spec.ops->captures(body)
+                                         : std::span<std::byte const>();
+}
+
 /// Is a reference to it among what the functor holds?
 bool Captures::is_seen(void const* body, ResourceHold const& hold) const {
-  if (m_spec.ops->captures == nullptr) return false;
-  std::span<std::byte const> const bytes = m_spec.ops->captures(body);
-  for (std::size_t at = 0; at + width <= bytes.size(); at += width)
-    if (refers_to(word_at(bytes, at), hold)) return true;
-  return false;
+  bool is_there = false;
+  for_each_word(bytes_of(body), [&](std::size_t, std::uintptr_t word) {
+    is_there = is_there || refers_to(word, hold);
+  });
+  return is_there;
 }
 
 /// May the functor know one of these Views without a reference: by a pointer to its elements, or to
-/// something else that has it? So it may if it has an address of anything but the Views that are
-/// known. One that holds none of these may use what is global.
+/// something else that has it? One that holds none of the task's Views may use what is global.
 bool Captures::may_hide(void const* body, std::vector<Declared const*> const& missing) const {
-  if (m_spec.ops->captures == nullptr) return true;
-  std::span<std::byte const> const bytes = m_spec.ops->captures(body);
-  bool const holds_any = !m_held.empty() || missing.size() < m_declared.size();
-  if (bytes.empty() || !holds_any) return true;
+  std::span<std::byte const> const bytes = bytes_of(body);
+  if (bytes.empty() || !holds_any()) return true;
+  bool is_there = false;
+  for_each_word(bytes, [&](std::size_t, std::uintptr_t word) {
+    for (Declared const* each : missing) is_there = is_there || belongs_to(word, *each->hold);
+  });
+  return is_there || knows_more(bytes);
+}
+
+/// Is there an address of anything but the Views that are known?
+bool Captures::knows_more(std::span<std::byte const> bytes) const {
   std::vector<bool> is_padding(bytes.size(), false);
-  for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
-    std::uintptr_t const word = word_at(bytes, at);
+  bool knows_more = false;
+  for_each_word(bytes, [&](std::size_t at, std::uintptr_t word) {
+    if (knows_more) return;
     bool is_explained = false;
     auto const explain = [&](ResourceHold const& hold) {
       is_explained = is_explained || belongs_to(word, hold);
@@ -138,14 +178,11 @@ bool Captures::may_hide(void const* body, std::vector<Declared const*> const& mi
     };
     for (Declared const& each : m_declared) explain(*each.hold);
     for (auto const& each : m_known) explain(*each);
-    if (std::any_of(missing.begin(), missing.end(),
-                    [&](Declared const* each) { return belongs_to(word, *each->hold); }))
-      return true;
     auto const first = is_padding.begin() + static_cast<std::ptrdiff_t>(at);
     bool const is_nothing = std::all_of(first, first + width, [](bool each) { return each; });
-    if (!is_explained && !is_nothing && may_be_mapped(word)) return true;
-  }
-  return false;
+    knows_more = !is_explained && !is_nothing && may_be_mapped(word);
+  });
+  return knows_more;
 }
 
 }  // namespace trellis::Impl

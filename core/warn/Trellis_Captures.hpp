@@ -6,35 +6,78 @@
 #include <task/Trellis_TaskSpec.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace trellis::Impl {
 
-/// Which Views a functor holds: those whose allocations have more references once it is copied.
+/// Memory for a body that is in no task, and the body, once it is made.
+class BodyRoom {
+ public:
+  explicit BodyRoom(TaskSpec const& spec);
+  BodyRoom(BodyRoom const&) = delete;
+  BodyRoom& operator=(BodyRoom const&) = delete;
+  ~BodyRoom();
+  /// `construct(memory)` makes the body.
+  void make(FunctionRef<void(void* memory)> construct) {
+    construct(m_memory);
+    m_is_made = true;
+  }
+  void drop() {
+    m_is_made = false;
+    m_ops.destroy(m_memory);
+  }
+  [[nodiscard]] void const* body() const { return m_memory; }
+
+ private:
+  TaskOps const& m_ops;
+  std::size_t const m_alignment;
+  void* const m_memory;
+  bool m_is_made = false;
+};
+
+/// Which Views the functor or the callable of a task holds.
 ///
-/// Others may make and drop references meanwhile, so a copy is made again until the answer is sure.
-/// A reference that is held shows in every copy, and is gone with it; one that is not held may show
-/// by chance, but not so many times in a row, there and gone again.
+/// A functor that Kokkos copies holds those whose allocations have more references once it is
+/// copied, wherever in it they are. Others may make and drop references meanwhile, so a copy is
+/// made again until the answer is sure. A reference that is held shows in every copy, and is gone
+/// with it; one that is not held may show by chance, but not so many times in a row, there and gone
+/// again.
+///
+/// The callable of a host task may have no copies, and where it has, they may be costly. A move
+/// changes no count, and when it is destroyed others may count, too. So it is only read, as it lies
+/// in memory: what is found there it holds. What may lie elsewhere, behind an address in it, makes
+/// everything else unknown.
 class Captures {
  public:
   /// Beyond so many known Views only some of the tasks are looked at, so that in the mean a task
   /// costs no more.
   static constexpr std::size_t most_known = 1024;
 
-  /// Of a body in its place. `known`: Views of which it may hold some.
+  /// `known`: Views of which the body may hold some.
   Captures(TaskSpec const& spec, std::vector<std::shared_ptr<ResourceHold>> const& known)
-      : m_spec(spec), m_known(known) {}
+      : m_spec(spec), m_known(known) {
+    find_declared();
+  }
   Captures(Captures const&) = delete;
   Captures& operator=(Captures const&) = delete;
 
-  /// May call the user's copy constructors and destructors.
-  void look(void const* body);
+  /// Is there any View that the body may hold, or should?
+  [[nodiscard]] bool has_candidates() const { return !m_declared.empty() || !m_known.empty(); }
+  /// Of a functor that Kokkos copies. Calls the user's copy constructors and destructors.
+  void look_at_copies(void const* body);
+  /// Of a callable. Calls nothing of the user's. Requires that all bytes of the body that are not
+  /// part of its values were zero before it was made.
+  void look_at_bytes(void const* body);
 
   /// Of the known ones, those that it holds.
   [[nodiscard]] std::vector<ResourceHold const*> const& held() const { return m_held; }
   /// Of the accesses, those to Views that it does not hold, nor any address in them.
   [[nodiscard]] std::vector<AccessRequest const*> const& missing() const { return m_missing; }
+  /// It is a callable that holds Views and knows of nothing else: no other task, and no graph.
+  [[nodiscard]] bool knows_only_views() const { return m_knows_only_views; }
 
  private:
   static constexpr int most = 8;
@@ -45,14 +88,19 @@ class Captures {
     bool is_held = false;
   };
   void find_declared();
+  void find_missing(void const* body);
+  [[nodiscard]] std::span<std::byte const> bytes_of(void const* body) const;
+  [[nodiscard]] bool holds_any() const;
   [[nodiscard]] bool is_seen(void const* body, ResourceHold const& hold) const;
   [[nodiscard]] bool may_hide(void const* body, std::vector<Declared const*> const& missing) const;
+  [[nodiscard]] bool knows_more(std::span<std::byte const> bytes) const;
 
   TaskSpec const& m_spec;
   std::vector<std::shared_ptr<ResourceHold>> const& m_known;
   std::vector<Declared> m_declared;
   std::vector<ResourceHold const*> m_held;
   std::vector<AccessRequest const*> m_missing;
+  bool m_knows_only_views = false;
 };
 
 }  // namespace trellis::Impl

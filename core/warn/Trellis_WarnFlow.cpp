@@ -133,8 +133,8 @@ Sequence WarnFlow::submitted(TaskSpec const& spec, bool in_body, Dropped& droppe
   first_task_after_wait();
   m_gone.clear();
   std::uint64_t const looks = m_looks.load(std::memory_order_acquire);
-  bool is_known = spec.ops->is_judged && !spec.ops->may_wait;  // what it comes after
-  bool is_plain = spec.ops->is_judged;                         // nothing but Views
+  bool is_known = spec.ops->is_judged;  // what it comes after, but for waits in its body
+  bool is_plain = spec.ops->is_judged;  // nothing but Views
   std::vector<Touch> touches;
   for (AccessRequest const& request : spec.accesses) {
     if (!request.counts()) continue;
@@ -151,8 +151,9 @@ Sequence WarnFlow::submitted(TaskSpec const& spec, bool in_body, Dropped& droppe
   WarnOrder::Node& node = m_order.add(spec.label, looks);
   Sequence const task = m_order.last();
   // Rules and tags may order it, as tasks do that it names, and threads that tasks are bound to.
-  node.may_be_anywhere = !spec.after.empty() || !spec.tags.empty() || spec.synchronizing ||
-                         spec.main_thread || !is_known || in_body;
+  node.unknown_before = !spec.after.empty() || !spec.tags.empty() || spec.synchronizing ||
+                        spec.main_thread || !is_known || in_body;
+  node.may_wait = spec.ops->may_wait;
   node.in_body = in_body;
   node.writes_only_views = is_plain && spec.ops->leaves_only_views;
   order(touches, task);
@@ -208,7 +209,7 @@ void WarnFlow::read(Touch const& touch, Sequence task, Label const& label) {
     area.early = {label, task, m_looks.load(std::memory_order_relaxed)};
   // What runs before it may do what it does not declare.
   if (touch.mode != Mode::exclusive && area.of.is_on_host && m_order.newest().before.empty() &&
-      !m_order.newest().may_be_anywhere && never_touched(area.area.begin(), area.area.end()))
+      !m_order.newest().may_be_anywhere() && never_touched(area.area.begin(), area.area.end()))
     tell_never_touched(label, area);
 }
 
@@ -297,6 +298,16 @@ void WarnFlow::holds_undeclared(Sequence task, Label const& label,
     std::erase_if(allocation->captures,
                   [&](WarnArea::By const& other) { return other.looks != looks; });
     allocation->captures.push_back({label, task, looks});
+  }
+}
+
+/// What it comes after is known now, where it was not when the task was handed in.
+void WarnFlow::waits_for_none(Sequence task, Label const& label) {
+  m_order.waits_for_none(task);
+  for (auto const& [begin, allocation] : m_allocations) {
+    if (allocation->captures.empty()) continue;
+    for (auto const& area : allocation->areas)
+      if (area->writer == task) look_at_captures(*allocation, *area, task, label);
   }
 }
 

@@ -120,6 +120,8 @@ class WarnFlow {
   void sweep(Dropped& dropped);
   void forget_all(Dropped& dropped);
 
+  /// The body of this task has been looked at: it waits for no other one.
+  void waits_for_none(Sequence task, Label const& label);
   /// The functor of this task holds these, which it does not declare.
   void holds_undeclared(Sequence task, Label const& label, std::vector<ResourceHold const*> const&);
   /// All Views that are known, but those that the task names.

@@ -25,6 +25,10 @@ void WarnOrder::all_edges_are_there(Node& to) {
   to.before.erase(std::unique(to.before.begin(), to.before.end()), to.before.end());
 }
 
+void WarnOrder::waits_for_none(Sequence task) {
+  if (find(task) != nullptr) node(task).may_wait = false;
+}
+
 bool WarnOrder::may_reach(Sequence from, Sequence to) const {
   if (from == to || (from <= m_barrier && m_barrier <= to)) return true;
   std::vector<Sequence> stack{to};
@@ -32,7 +36,7 @@ bool WarnOrder::may_reach(Sequence from, Sequence to) const {
   while (!stack.empty()) {
     Node const* const node = find(stack.back());
     stack.pop_back();
-    if (node == nullptr || node->may_be_anywhere || seen.size() > most_steps) return true;
+    if (node == nullptr || node->may_be_anywhere() || seen.size() > most_steps) return true;
     for (Sequence const before : node->before) {
       if (before == from) return true;
       if (before > from && seen.insert(before).second) stack.push_back(before);

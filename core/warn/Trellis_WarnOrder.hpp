@@ -21,10 +21,13 @@ class WarnOrder {
     Label label;
     std::vector<Sequence> before;    ///< tasks that it directly depends on
     std::uint64_t looks = 0;         ///< of the host, by then
-    bool may_be_anywhere = false;    ///< it depends on tasks that nobody knows here
+    bool unknown_before = false;     ///< it depends on tasks that nobody knows here
+    bool may_wait = false;           ///< its body may wait for any task
     bool in_body = false;            ///< it was submitted in the body of another one
     bool has_next = false;           ///< some task depends on it
     bool writes_only_views = false;  ///< all that it leaves is in Views that it declares
+
+    [[nodiscard]] bool may_be_anywhere() const { return unknown_before || may_wait; }
   };
 
   /// The next task.
@@ -33,6 +36,8 @@ class WarnOrder {
   void newest_is_barrier() { m_barrier = m_last; }
   void add_edge(Sequence from, Node& to);
   static void all_edges_are_there(Node& to);
+  /// The body of this task has been looked at: it waits for no other one.
+  void waits_for_none(Sequence task);
 
   [[nodiscard]] Node& newest() { return m_nodes.back(); }
   /// 0: there is none.

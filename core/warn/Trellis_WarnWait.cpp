@@ -38,7 +38,7 @@ void WarnFlow::first_task_after_wait() {
 void WarnFlow::task_after_wait(Label const& label, bool is_plain) {
   if (!m_wait.is_candidate || m_wait.kept || !is_plain) return;
   WarnOrder::Node const& node = m_order.newest();
-  if (node.may_be_anywhere || (!node.before.empty() && node.before.back() > m_wait.last)) return;
+  if (node.may_be_anywhere() || (!node.before.empty() && node.before.back() > m_wait.last)) return;
   for (Sequence const sink : m_wait.sinks) {
     if (std::binary_search(node.before.begin(), node.before.end(), sink)) continue;
     WarnOrder::Node const* const apart = m_order.find(sink);

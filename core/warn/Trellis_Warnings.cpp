@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <warn/Trellis_Captures.hpp>
 #include <warn/Trellis_Warnings.hpp>
 
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -25,7 +25,7 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
       m_flow = recorded != nullptr ? recorded->get() : &m_warnings.m_root;
       m_task = m_flow->submitted(spec, in_body, m_dropped);
     }
-    if (spec.ops->copy == nullptr) return;
+    if (spec.ops->copy == nullptr && spec.ops->captures == nullptr) return;
     // A lambda captures what it uses. A class may have Views for others. Behind a task of a body
     // the body may stand, which has declared what both use.
     if (!is_part && !in_body && spec.ops->is_closure) m_known = m_flow->known_but_named_by(spec);
@@ -33,40 +33,59 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
   std::uint64_t const every = m_known.size() / Captures::most_known + 1;
   if (std::uint64_t const random = m_task * 0x9E3779B97F4A7C15u; (random >> 32) % every != 0)
     m_known.clear();
+  m_captures.emplace(m_spec, m_known);
+  if (!m_captures->has_candidates()) return;
   spec.construct = m_wrapper;
+  if (spec.ops->copy == nullptr) return;
+  m_functor.emplace(spec).make(m_construct);
+  try {
+    m_captures->look_at_copies(m_functor->body());
+  } catch (...) {  // of a copy that nobody has asked for
+    m_captures.reset();
+  }
 }
 
 Warnings::Call::~Call() {
   m_warnings.m_teller.tell();
 }
 
-/// Under the graph's lock, like all copies of functors into their tasks.
 void Warnings::Call::construct(void* storage) {
-  m_construct(storage);
-  try {
-    Captures captures(m_spec, m_known);
-    captures.look(storage);
-    for (AccessRequest const* request : captures.missing()) {
-      ResourceInfo info;
-      request->ops->describe(request->subject, info);
-      Warning warning;
-      warning.kind = WarningKind::not_captured;
-      warning.task = m_label.string();
-      warning.place = m_label.place();
-      warning.resource = info.label.empty() ? "unlabeled" : info.label;
-      warning.area = area_text(request->area, info.begin, info.shape);
-      warning.text = "task \"" + warning.task + "\" (" + warning.place + ") declares " +
-                     std::string(to_string(request->mode)) + " \"" + warning.resource + "\" " +
-                     warning.area + ", but its functor does not capture that View";
-      m_warnings.m_teller.note(std::move(warning));
-    }
-    if (captures.held().empty()) return;
-    std::lock_guard const lock(m_warnings.m_mutex);
-    // What a recording knew may have been forgotten meanwhile.
-    if (m_recording != nullptr && !m_warnings.m_recordings.contains(m_recording)) return;
-    m_flow->holds_undeclared(m_task, m_label, captures.held());
-  } catch (...) {  // of a copy that nobody has asked for
+  if (m_functor) {
+    m_spec.ops->copy(m_functor->body(), storage);
+  } else {
+    std::memset(storage, 0, m_spec.body_size);
+    m_construct(storage);
   }
+  if (!m_captures) return;
+  try {
+    if (!m_functor) m_captures->look_at_bytes(storage);
+    note_captures();
+  } catch (...) {  // the body is there, and the task goes on without what cannot be told
+  }
+}
+
+void Warnings::Call::note_captures() {
+  for (AccessRequest const* request : m_captures->missing()) {
+    ResourceInfo info;
+    request->ops->describe(request->subject, info);
+    Warning warning;
+    warning.kind = WarningKind::not_captured;
+    warning.task = m_label.string();
+    warning.place = m_label.place();
+    warning.resource = info.label.empty() ? "unlabeled" : info.label;
+    warning.area = area_text(request->area, info.begin, info.shape);
+    warning.text = "task \"" + warning.task + "\" (" + warning.place + ") declares " +
+                   std::string(to_string(request->mode)) + " \"" + warning.resource + "\" " +
+                   warning.area + ", but its functor does not capture that View";
+    m_warnings.m_teller.note(std::move(warning));
+  }
+  bool const holds_more = !m_captures->held().empty();
+  if (m_flow == nullptr || (!holds_more && !m_captures->knows_only_views())) return;
+  std::lock_guard const lock(m_warnings.m_mutex);
+  // What a recording knew may have been forgotten meanwhile.
+  if (m_recording != nullptr && !m_warnings.m_recordings.contains(m_recording)) return;
+  if (m_captures->knows_only_views()) m_flow->waits_for_none(m_task, m_label);
+  if (holds_more) m_flow->holds_undeclared(m_task, m_label, m_captures->held());
 }
 
 void Warnings::waited(std::source_location const& site) {

@@ -5,6 +5,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_TaskSpec.hpp>
+#include <warn/Trellis_Captures.hpp>
 #include <warn/Trellis_WarnFlow.hpp>
 #include <warn/Trellis_WarningTeller.hpp>
 
@@ -13,12 +14,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <source_location>
 #include <vector>
 
 namespace trellis::Impl {
 
-class Captures;
 class Engine;
 struct PlanState;
 
@@ -47,8 +48,9 @@ class Warnings {
     ~Call();
 
    private:
-    /// Makes the body, and looks at it.
+    /// Under the lock of a region, like all moves of functors into their tasks.
     void construct(void* storage);
+    void note_captures();
 
     struct Construct {
       Call& call;
@@ -63,6 +65,9 @@ class Warnings {
     WarnFlow::Dropped m_dropped;
     WarnFlow::Dropped m_known;
     FunctionRef<void(void*)> const m_construct;
+    /// A functor that Kokkos copies, to be looked at without a lock; the task gets a copy.
+    std::optional<BodyRoom> m_functor;
+    std::optional<Captures> m_captures;
     Construct m_wrapper{*this};
   };
 

@@ -134,6 +134,9 @@ template <class Body, class... T>
 struct WithValues : Body {
   std::tuple<ResultPtr<T>...> futures;
 
+  /// Then nobody can say what the functor has before it runs.
+  static constexpr bool values_may_have_views =
+      !((std::is_arithmetic_v<T> || std::is_enum_v<T>) && ...);
   static constexpr bool launches_only = false;  // the arguments differ from launch to launch
   static constexpr bool ends_without_user =
       body_ends_without_user<Body>() && (std::is_trivially_destructible_v<T> && ...);

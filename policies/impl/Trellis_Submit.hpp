@@ -59,13 +59,20 @@ struct OpsOf {
     ::new (to) Body(*static_cast<Body const*>(body));
   }
   static std::span<std::byte const> captures(void const* body) {
-    if constexpr (requires { Body::kokkos_copies_it; }) {
-      auto const& functor = functor_in(static_cast<Body const*>(body)->functor);
+    Body const& of = *static_cast<Body const*>(body);
+    if constexpr (requires { of.callable_with_views(); }) {
+      return of.callable_with_views();
+    } else {
+      auto const& functor = functor_in(of.functor);
       if constexpr (!std::is_empty_v<std::remove_cvref_t<decltype(functor)>>)
         return std::as_bytes(std::span(&functor, 1));
+      return {};
     }
-    return {};
   }
+  /// A lambda that captures something cannot be assigned to.
+  template <class Functor>
+  static constexpr bool is_closure_v =
+      !std::is_empty_v<Functor> && !std::is_copy_assignable_v<Functor>;
   static void finish(void* body) {
     if constexpr (requires(Body& b) { b.finish(); }) static_cast<Body*>(body)->finish();
   }
@@ -84,12 +91,16 @@ struct OpsOf {
       ops.may_be_kept = !std::is_trivially_destructible_v<Body> && !requires(Body& b) { b.result; };
       using Functor = std::remove_cvref_t<decltype(functor_in(std::declval<Body&>().functor))>;
       ops.captures = &captures;
-      // A lambda that captures something cannot be assigned to.
-      ops.is_closure = !std::is_empty_v<Functor> && !std::is_copy_assignable_v<Functor>;
+      ops.is_closure = is_closure_v<Functor>;
       ops.leaves_only_views = !requires(Body& b) { b.result; };
     } else if constexpr (requires { Body::copies_between_spaces; }) {
       ops.leaves_only_views = true;
+    } else if constexpr (requires(Body const& b) { b.callable_with_views(); }) {
+      ops.captures = &captures;
+      ops.is_closure = is_closure_v<std::remove_cvref_t<decltype(std::declval<Body&>().callable)>>;
     }
+    if constexpr (requires { Body::values_may_have_views; })
+      if (Body::values_may_have_views) ops.captures = nullptr;
     ops.is_judged = true;
     if constexpr (requires { Body::may_give_up; }) {  // it is code of the user's
       ops.is_judged = !Body::may_give_up;

@@ -142,6 +142,15 @@ Impl::Refused space_task(Label, ResourcePolicy<Base, Annotations...> const&, Cal
   return {};
 }
 
+template <class T, class Split>
+  requires(!std::is_void_v<T>)
+bool refine(Future<T> const&, Split const&) {
+  static_assert(Impl::never<T>,
+                "Trellis: refine(task, split) replaces the body of a task without a result, a "
+                "Future<void>: nothing else would give that result");
+  return false;
+}
+
 }  // namespace trellis
 
 #endif

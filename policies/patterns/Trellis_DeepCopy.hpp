@@ -111,8 +111,6 @@ Future<void> submit_copy(Label&& label, ResourcePolicy<Once, A...> const& policy
 template <class... A, class Destination, class Source>
 Future<void> copy_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
                        Destination const& destination, Source const& source) {
-  static_assert(Destination::rank() == Source::rank(),
-                "Trellis: deep_copy needs Views of the same rank");
   for (std::size_t k = 0; k != Destination::rank(); ++k)
     if (destination.extent(k) != source.extent(k))
       throw Error(Error::Kind::bad_input,
@@ -150,7 +148,6 @@ Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
 template <class... A, class Destination, class T>
 Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
                        Destination const& destination, Future<T> const& source) {
-  static_assert(!std::is_void_v<T>, "Trellis: a Future<void> has no value to fill a View with");
   using Space = HomeOf<Destination>;
   using Value = LaterValue<typename Destination::non_const_value_type, T>;
   using Body = CopyBodyOn<Space, Destination, Value>;
@@ -173,6 +170,82 @@ auto view_of(T& variable) {
   return Kokkos::View<T, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(&variable);
 }
 
+/// `destination`: a View, or a variable for what is in a View of rank 0. CopyCheck has been asked.
+template <class... A, class Destination, class Source>
+Future<void> submit_any_copy(Label&& label, ResourcePolicy<Once, A...> const& policy,
+                             Destination& destination, Source const& source) {
+  if constexpr (!Kokkos::is_view_v<Destination>)
+    return copy_view(std::move(label), policy, view_of(destination), source);
+  else if constexpr (Kokkos::is_view_v<Source>)
+    return copy_view(std::move(label), policy, destination, source);
+  else
+    return fill_view(std::move(label), policy, destination, source);
+}
+
+/// What can be said of a value to fill with, or of a future of one.
+template <class To, class Value>
+inline constexpr bool fills_v = requires(Value const& value) { static_cast<To>(value); };
+template <class To, class T>
+inline constexpr bool fills_v<To, Future<T>> = requires(T const& value) { static_cast<To>(value); };
+template <class To>
+inline constexpr bool fills_v<To, Future<void>> = false;
+
+/// One sentence for what a call of deep_copy gets wrong. Each overload asks it, so that little
+/// stands before the sentence, and compiles nothing else then. `Asked`: of `on<...>`, else void.
+template <class Base, class Asked, class Destination, class Source>
+struct CopyCheck {
+  using D = std::remove_cvref_t<Destination>;
+  static constexpr bool into_view = Kokkos::is_view_v<D>;
+  static constexpr bool from_view = Kokkos::is_view_v<Source>;
+  static constexpr bool has_no_range = std::is_same_v<Base, Once>;
+  static constexpr bool has_no_space = std::is_void_v<Asked>;
+  static constexpr bool has_destination =
+      into_view || (from_view && std::is_lvalue_reference_v<Destination>);
+  static constexpr bool fits_variable = [] {
+    if constexpr (into_view || !has_destination)
+      return true;
+    else
+      return Source::rank() == 0 && std::is_same_v<std::remove_reference_t<Destination>,
+                                                   typename Source::non_const_value_type>;
+  }();
+  static constexpr bool is_writable = [] {
+    if constexpr (into_view)
+      return !std::is_const_v<typename D::value_type>;
+    else
+      return true;
+  }();
+  static constexpr bool has_its_rank = [] {
+    if constexpr (into_view && from_view)
+      return D::rank() == Source::rank();
+    else
+      return true;
+  }();
+  static constexpr bool has_value = [] {
+    if constexpr (into_view && !from_view)
+      return fills_v<typename D::non_const_value_type, Source>;
+    else
+      return true;
+  }();
+  static_assert(has_no_range,
+                "Trellis: deep_copy takes a policy without a range: deep_copy(\"label\", "
+                "ResourcePolicy(graph, ...), destination, source)");
+  static_assert(has_no_space,
+                "Trellis: deep_copy runs where its Views are, on<...> has no say in "
+                "it");
+  static_assert(has_destination,
+                "Trellis: deep_copy(graph, destination, source) copies into a View, or from a View "
+                "of rank 0 into a variable");
+  static_assert(fits_variable,
+                "Trellis: deep_copy copies into a variable from a View of rank 0 of its type");
+  static_assert(is_writable, "Trellis: a View of const elements cannot be copied into");
+  static_assert(has_its_rank, "Trellis: deep_copy needs Views of the same rank");
+  static_assert(has_value,
+                "Trellis: deep_copy(graph, view, value) fills a View with a value of its elements' "
+                "type, or with that of a Future");
+  static constexpr bool value = has_no_range && has_no_space && has_destination && fits_variable &&
+                                is_writable && has_its_rank && has_value;
+};
+
 }  // namespace Impl
 
 /// Submits a task that copies all elements, or fills with a value, like
@@ -194,36 +267,23 @@ auto view_of(T& variable) {
 template <class Base, class... Annotations, class Destination, class Source>
 Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                        Destination&& destination, Source const& source) {
-  using D = std::remove_reference_t<Destination>;
-  static_assert(std::is_same_v<Base, Impl::Once>,
-                "Trellis: deep_copy takes a policy without a range: ResourcePolicy(graph, ...)");
-  static_assert(std::is_void_v<typename Impl::TargetSpace<Annotations...>::type>,
-                "Trellis: deep_copy runs where its Views are, on<...> has no say in it");
-  if constexpr (!Kokkos::is_view_v<D>) {
-    static_assert(Kokkos::is_view_v<Source> && std::is_lvalue_reference_v<Destination>,
-                  "Trellis: deep_copy(graph, destination, source) copies into a View, or from a "
-                  "View of rank 0 into a variable");
-    if constexpr (Kokkos::is_view_v<Source> && std::is_lvalue_reference_v<Destination>) {
-      static_assert(Source::rank() == 0 && std::is_same_v<D, typename Source::non_const_value_type>,
-                    "Trellis: deep_copy copies into a variable from a View of rank 0 of its type");
-      return Impl::copy_view(std::move(label), policy, Impl::view_of(destination), source);
-    }
-  } else {
-    static_assert(!std::is_const_v<typename D::value_type>,
-                  "Trellis: a View of const elements cannot be copied into");
-    if constexpr (Kokkos::is_view_v<Source>)
-      return Impl::copy_view(std::move(label), policy, destination, source);
-    else
-      return Impl::fill_view(std::move(label), policy, destination, source);
-  }
+  using Asked = typename Impl::TargetSpace<Annotations...>::type;
+  if constexpr (!Impl::CopyCheck<Base, Asked, Destination, Source>::value)
+    return {};
+  else
+    return Impl::submit_any_copy(std::move(label), policy, destination, source);
 }
 /// The same, labelled "deep_copy".
 template <class Base, class... Annotations, class Destination, class Source>
 Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const& policy,
                        Destination&& destination, Source const& source,
                        std::source_location site = std::source_location::current()) {
-  return deep_copy(Label(std::string("deep_copy"), site), policy,
-                   std::forward<Destination>(destination), source);
+  using Asked = typename Impl::TargetSpace<Annotations...>::type;
+  if constexpr (!Impl::CopyCheck<Base, Asked, Destination, Source>::value)
+    return {};
+  else
+    return Impl::submit_any_copy(Label(std::string("deep_copy"), site), policy, destination,
+                                 source);
 }
 
 /// The same with a TaskGraph, or the TaskScope of a running task, and nothing else to say.
@@ -231,15 +291,20 @@ template <class Target, class Destination, class Source>
   requires Impl::is_target_v<Target>
 Future<void> deep_copy(Label label, Target& target, Destination&& destination,
                        Source const& source) {
-  return deep_copy(std::move(label), ResourcePolicy(target), std::forward<Destination>(destination),
-                   source);
+  if constexpr (!Impl::CopyCheck<Impl::Once, void, Destination, Source>::value)
+    return {};
+  else
+    return Impl::submit_any_copy(std::move(label), ResourcePolicy(target), destination, source);
 }
 template <class Target, class Destination, class Source>
   requires Impl::is_target_v<Target>
 Future<void> deep_copy(Target& target, Destination&& destination, Source const& source,
                        std::source_location site = std::source_location::current()) {
-  return deep_copy(Label(std::string("deep_copy"), site), target,
-                   std::forward<Destination>(destination), source);
+  if constexpr (!Impl::CopyCheck<Impl::Once, void, Destination, Source>::value)
+    return {};
+  else
+    return Impl::submit_any_copy(Label(std::string("deep_copy"), site), ResourcePolicy(target),
+                                 destination, source);
 }
 
 }  // namespace trellis

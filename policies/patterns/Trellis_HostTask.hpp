@@ -9,6 +9,7 @@
 #include <impl/Trellis_Submit.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <new>
@@ -107,6 +108,13 @@ struct CallBodyBase {
   Callable callable;
   Views views;
 
+  /// As they lie in memory, for warnings. Empty: the callable has captured nothing.
+  [[nodiscard]] std::span<std::byte const> callable_with_views() const {
+    if constexpr (std::is_empty_v<Callable>)
+      return {};
+    else
+      return std::as_bytes(std::span(this, 1));
+  }
   void run(void* instance, Label const& label) {
     ToolsRegion const region(label);
     if constexpr (std::is_void_v<Space>) {

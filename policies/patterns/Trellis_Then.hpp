@@ -28,45 +28,80 @@ Target beside(Future<T> const& future) {
   return Target(FutureDoor::handle(future));
 }
 
+/// Asked in each `then`, so that little stands before the sentence.
+template <class T, class F>
+using ThenCheck =
+    typename CallForms<void, F, decltype(value(std::declval<Future<T> const&>()))>::Check;
+template <class Scope>
+struct MustBeScope {
+  static_assert(is_target_v<Scope>,
+                "Trellis: then(\"label\", self, f) takes the TaskScope of the running task");
+  static constexpr bool value = is_target_v<Scope>;
+};
+
 }  // namespace Impl
 
 template <class T>
 template <Impl::Continuation F>
 auto Future<T>::then(F&& f, std::source_location site) const {
-  ResourcePolicy const policy(Impl::beside(*this), value(*this));
-  return host_task(Label(std::string("then"), site), policy, std::forward<F>(f));
+  if constexpr (!Impl::ThenCheck<T, F>::value) {
+    return Impl::Refused();
+  } else {
+    ResourcePolicy const policy(Impl::beside(*this), value(*this));
+    return host_task(Label(std::string("then"), site), policy, std::forward<F>(f));
+  }
 }
 template <class T>
 template <class F>
 auto Future<T>::then(Label label, F&& f) const {
-  ResourcePolicy const policy(Impl::beside(*this), value(*this));
-  return host_task(std::move(label), policy, std::forward<F>(f));
+  if constexpr (!Impl::ThenCheck<T, F>::value) {
+    return Impl::Refused();
+  } else {
+    ResourcePolicy const policy(Impl::beside(*this), value(*this));
+    return host_task(std::move(label), policy, std::forward<F>(f));
+  }
 }
 template <class T>
 template <class Scope, class F>
 auto Future<T>::then(Label label, Scope& self, F&& f) const {
-  static_assert(Impl::is_target_v<Scope>,
-                "Trellis: then(\"label\", self, f) takes the TaskScope of the running task");
-  ResourcePolicy const policy(self, value(*this));
-  return host_task(std::move(label), policy, std::forward<F>(f));
+  if constexpr (!Impl::MustBeScope<Scope>::value) {
+    return Impl::Refused();
+  } else if constexpr (!Impl::ThenCheck<T, F>::value) {
+    return Impl::Refused();
+  } else {
+    ResourcePolicy const policy(self, value(*this));
+    return host_task(std::move(label), policy, std::forward<F>(f));
+  }
 }
 
 template <Impl::Continuation F>
 auto Future<void>::then(F&& f, std::source_location site) const {
-  ResourcePolicy const policy(Impl::beside(*this), value(*this));
-  return host_task(Label(std::string("then"), site), policy, std::forward<F>(f));
+  if constexpr (!Impl::ThenCheck<void, F>::value) {
+    return Impl::Refused();
+  } else {
+    ResourcePolicy const policy(Impl::beside(*this), value(*this));
+    return host_task(Label(std::string("then"), site), policy, std::forward<F>(f));
+  }
 }
 template <class F>
 auto Future<void>::then(Label label, F&& f) const {
-  ResourcePolicy const policy(Impl::beside(*this), value(*this));
-  return host_task(std::move(label), policy, std::forward<F>(f));
+  if constexpr (!Impl::ThenCheck<void, F>::value) {
+    return Impl::Refused();
+  } else {
+    ResourcePolicy const policy(Impl::beside(*this), value(*this));
+    return host_task(std::move(label), policy, std::forward<F>(f));
+  }
 }
 template <class Scope, class F>
 auto Future<void>::then(Label label, Scope& self, F&& f) const {
-  static_assert(Impl::is_target_v<Scope>,
-                "Trellis: then(\"label\", self, f) takes the TaskScope of the running task");
-  ResourcePolicy const policy(self, value(*this));
-  return host_task(std::move(label), policy, std::forward<F>(f));
+  if constexpr (!Impl::MustBeScope<Scope>::value) {
+    return Impl::Refused();
+  } else if constexpr (!Impl::ThenCheck<void, F>::value) {
+    return Impl::Refused();
+  } else {
+    ResourcePolicy const policy(self, value(*this));
+    return host_task(std::move(label), policy, std::forward<F>(f));
+  }
 }
 
 namespace Impl {
@@ -140,6 +175,15 @@ template <Impl::FutureRange R>
 auto when_all_values(R&& futures, std::source_location site = std::source_location::current()) {
   return when_all_values(Label(std::string("when_all_values"), site), std::forward<R>(futures));
 }
+/// The type of the result leaves no place for the call site.
+template <class First, class... T>
+Impl::Refused when_all_values(Future<First> const&, Future<T> const&...) {
+  static_assert(
+      Impl::never<First>,
+      "Trellis: several futures are joined by when_all_values(\"label\", f, g, ...), with "
+      "a label");
+  return {};
+}
 /// The same with the target named, a TaskGraph or the TaskScope of a running task, whose part the
 /// new task becomes. There may be no futures.
 template <class Target, Impl::FutureRange R>
@@ -152,6 +196,16 @@ template <class Target, class... T>
   requires Impl::is_target_v<Target>
 auto when_all_values(Label label, Target& target, Future<T> const&... futures) {
   return Impl::join_values(std::move(label), Impl::Target(target), futures...);
+}
+template <Impl::FutureRange R>
+auto when_all_values(Impl::Target target, R&& futures) {
+  return Impl::join_values(Label(std::string("when_all_values"), target.site()), &target,
+                           std::forward<R>(futures));
+}
+template <class... T>
+auto when_all_values(Impl::Target target, Future<T> const&... futures) {
+  return Impl::join_values(Label(std::string("when_all_values"), target.site()), target,
+                           futures...);
 }
 
 }  // namespace trellis

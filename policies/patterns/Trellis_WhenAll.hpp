@@ -84,6 +84,15 @@ template <class Target, class... T>
 Future<void> when_all(Label label, Target& target, Future<T> const&... futures) {
   return Impl::join(std::move(label), target, after(futures...));
 }
+template <Impl::FutureRange R>
+Future<void> when_all(Impl::Target target, R&& futures) {
+  return Impl::join(Label(std::string("when_all"), target.site()), target,
+                    after(std::forward<R>(futures)));
+}
+template <class... T>
+Future<void> when_all(Impl::Target target, Future<T> const&... futures) {
+  return Impl::join(Label(std::string("when_all"), target.site()), target, after(futures...));
+}
 
 }  // namespace trellis
 

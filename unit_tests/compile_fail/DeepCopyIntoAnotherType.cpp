@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: deep_copy copies into a variable from a View of rank 0 of its type
-// LINES: 18
 #include <Trellis.hpp>
 
 void submit(trellis::TaskGraph& graph, Kokkos::View<double, Kokkos::HostSpace> const& sum) {

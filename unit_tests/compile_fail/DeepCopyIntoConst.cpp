@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: a View of const elements cannot be copied into
-// LINES: 18
 #include <Trellis.hpp>
 
 #ifdef TRELLIS_COMPILE_OK

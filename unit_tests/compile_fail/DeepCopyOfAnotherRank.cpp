@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: deep_copy needs Views of the same rank
-// LINES: 21
 #include <Trellis.hpp>
 
 #ifdef TRELLIS_COMPILE_OK

@@ -195,6 +195,26 @@ TEST_F(Then, JoinsGoOnAndHaveTheValues) {
   for (int const each : all.get()) sum += each;
   EXPECT_EQ(sum, 4950);
   EXPECT_TRUE(when_all_values("none", graph, std::vector<Future<int>>()).get().empty());
+  // Without a label.
+  EXPECT_TRUE(when_all_values(graph, std::vector<Future<int>>()).get().empty());
+  EXPECT_EQ(when_all_values(graph, many).get()[7], 7);
+  EXPECT_EQ(std::get<1>(when_all_values(graph, one, text).get()), "ab");
+  EXPECT_EQ(when_all(graph, many).then([] { return 5; }).get(), 5);
+  EXPECT_EQ(when_all(graph, one, text).then([] { return 6; }).get(), 6);
+  when_all(graph).get();
+  host_task("split", ResourcePolicy(graph), [&](TaskScope& self) {
+    auto const part = host_task("part", ResourcePolicy(self), [] { return 8; });
+    return when_all_values(self, part).then("eight", self, [](std::tuple<int> const& value) {
+      return std::get<0>(value);
+    });
+  }).then([](int value) {
+      EXPECT_EQ(value, 8);
+    }).get();
+  TaskGraph other(then_workers(1));
+  auto const far = host_task("far", ResourcePolicy(other), [] { return 1; });
+  for (std::string const& text_of : {text_thrown_by([&] { when_all_values(graph, far); }),
+                                     text_thrown_by([&] { when_all(graph, far); })})
+    EXPECT_THAT(text_of, AllOf(HasSubstr("when_all"), HasSubstr("TestThen.cpp")));
   EXPECT_THAT(text_thrown_by([] { when_all_values(std::vector<Future<int>>()); }),
               HasSubstr("name that, too"));
 }

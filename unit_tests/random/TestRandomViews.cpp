@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
+#include <mutex>
 #include <random>
 #include <sstream>
 #include <stdexcept>
@@ -475,6 +476,13 @@ class Tasks {
     options.workers = m_program.workers;
     options.threads_per_worker = m_program.threads_per_worker;
     options.in_flight = m_program.in_flight;
+    // Programs of this kind do write over what nobody has read (TestWarnRandom.cpp looks at that);
+    // otherwise they are clean.
+    options.warn = m_program.seed % 4 == 0;
+    options.on_warning = [this](trellis::Warning const& warning) {
+      std::lock_guard const lock(m_mutex);
+      if (warning.kind != trellis::WarningKind::overwritten) m_warnings += warning.text + '\n';
+    };
     trellis::TaskGraph graph(options);
     unsetenv("TRELLIS_SERIAL");
     unsetenv("TRELLIS_POLICY");
@@ -494,6 +502,8 @@ class Tasks {
     for (std::size_t n = 0; n < m_program.operations.size(); ++n)
       outcome.results.push_back(result(n));
     outcome.token_order = m_token_order;
+    std::lock_guard const lock(m_mutex);
+    if (!m_warnings.empty()) throw std::runtime_error("a warning: " + m_warnings);
     return outcome;
   }
 
@@ -834,6 +844,8 @@ class Tasks {
   std::array<View0, scalar_count> m_scalars;
   trellis::Token m_token{"token"};
   std::vector<int> m_token_order;
+  std::mutex m_mutex;
+  std::string m_warnings;  ///< guarded by m_mutex
   trellis::TaskGraph* m_graph = nullptr;
   std::vector<AnyFuture> m_futures;
 };

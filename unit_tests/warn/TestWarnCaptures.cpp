@@ -247,6 +247,52 @@ SPACE_TEST(WarnCaptures, AClassMayHaveViewsThatThisKernelDoesNotTouch) {
   });
 }
 
+/// Uses the graph when it is destroyed, as far as that is possible.
+struct SubmitsAtItsEnd {
+  struct Counts {
+    TaskGraph& graph;
+    std::atomic<int> submitted{0};
+    std::atomic<int> refused{0};
+  };
+  V y;
+  Counts* counts;
+  explicit SubmitsAtItsEnd(V const& view, Counts& to) : y(view), counts(&to) {}
+  SubmitsAtItsEnd(SubmitsAtItsEnd const&) = default;
+  SubmitsAtItsEnd& operator=(SubmitsAtItsEnd const&) = delete;
+  ~SubmitsAtItsEnd() {
+    try {
+      host_task("from a destructor", ResourcePolicy(counts->graph), [] {});
+      ++counts->submitted;
+    } catch (Error const&) {
+      ++counts->refused;
+    }
+  }
+  void operator()(int i) const { y(i) = i; }
+};
+
+SPACE_TEST(WarnCaptures, WhatIsCopiedToBeLookedAtIsDestroyedUnderNoLock) {
+  V const x("x", n), y("y", n);
+  for (TaskGraphOptions const& options : {TaskGraphOptions(), serially()})
+    expect_silence(
+        [&](TaskGraph& graph) {
+          SubmitsAtItsEnd::Counts counts{graph};
+          {
+            host_task("write", ResourcePolicy(graph, write(x), write(y)), [] {});
+            SubmitsAtItsEnd const functor(y, counts);
+            parallel_for("use", ResourcePolicy(graph, Range(0, n), read(x), read_write(y)),
+                         functor);
+            host_task("split", ResourcePolicy(graph, read(x), read_write(y)), [&](TaskScope& self) {
+              parallel_for("part", ResourcePolicy(self, Range(0, n), read_write(y)), functor);
+            });
+            graph.wait();
+          }
+          EXPECT_GT(counts.submitted, 4);
+          EXPECT_EQ(counts.refused, 0);
+          graph.wait();
+        },
+        options);
+}
+
 /// Workers copy functors while others are looked at.
 SPACE_TEST(WarnCaptures, OthersThatMakeAndDropReferencesDoNotDeceive) {
   std::vector<V> views;
