@@ -314,7 +314,7 @@ SPACE_TEST(TeamsDo, TheSameInEveryWay) {
   View<int**> const x("x", rows, columns);
   Test::in_every_way(
       [&](auto& target) {
-        int const size = has_teams_of_two && Impl::threads_per_worker(target) > 1 ? 2 : 1;
+        int const size = has_teams_of_two && Impl::threads_of(ResourcePolicy(target)) > 1 ? 2 : 1;
         deep_copy("clear", target, x, 0);
         parallel_for("nested", ResourcePolicy(target, Teams(rows, size), read_write(x)),
                      NestedFor{x});
