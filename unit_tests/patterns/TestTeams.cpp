@@ -278,13 +278,14 @@ struct TurnRowOfArgument : Asks {
   }
 };
 
-/// OPEN: with Serial of Kokkos 4.5 a fresh instance gives now and then too little of it (three of
-/// eight runs). Whether that is Kokkos' or Trellis' is not known yet.
+/// Kokkos 4.5 does not see the other name (it looks for `shmem_size_me`), so the memory is there
+/// only when somebody has asked for more before. A functor that Trellis binds asks by the first.
+constexpr bool kokkos_knows_other_name = KOKKOS_VERSION >= 50000;
+
 SPACE_TEST(TeamsDo, ScratchMemoryThatTheFunctorAsksFor) {
-  if (KOKKOS_VERSION < 50000) GTEST_SKIP() << "open: fails now and then with Kokkos 4.5";
   for_each_size([](TaskGraph& graph, Teams const& teams) {
     turn_rows<AsksItself>(graph, teams, 0);
-    turn_rows<AsksByTheOtherName>(graph, teams, 0);
+    if (kokkos_knows_other_name) turn_rows<AsksByTheOtherName>(graph, teams, 0);
     View<int**> const x("x", rows, columns);
     View<int> const bad("bad");
     for (int turns = 0; turns < 2; ++turns)
