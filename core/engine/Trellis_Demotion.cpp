@@ -159,6 +159,7 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + describe(task) + " replays a plan and cannot be demoted");
   Demotion demotion;
+  demotion.accesses.reserve(task.access_count);
   task.for_each_access([&](TaskAccess const& access) {
     demotion.accesses.push_back({access, task.state_of(access), false});
   });

@@ -119,6 +119,7 @@ void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
     }
     RegionHold const outer(guard_of(owner), m_submission);
     Demotion demotion;
+    demotion.accesses.reserve(owner.access_count);
     owner.for_each_access([&](TaskAccess const& access) {
       demotion.accesses.push_back({access, owner.state_of(access), false});
     });

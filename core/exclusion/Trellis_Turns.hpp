@@ -45,7 +45,7 @@ class Turns {
   void take_out(Iterator each, List& to) {
     auto const rank = rank_of(each->turn);
     to.splice(to.end(), rank->second, each);
-    if (rank->second.empty() && m_ranks.size() > 1) m_ranks.erase(rank);
+    if (rank->second.empty() && m_ranks.size() > 1) m_spare = m_ranks.extract(rank);
   }
   /// Null when there is none. Costs more the more there are.
   template <class F>
@@ -62,14 +62,16 @@ class Turns {
     auto const first = m_ranks.begin();
     bool const is_first = first != m_ranks.end() && first->first == turn.behind_rank;
     if (is_first) return first;
-    if (m_ranks.empty() || !first->second.empty())
-      return m_ranks.try_emplace(turn.behind_rank).first;
-    auto only = m_ranks.extract(first);
-    only.key() = turn.behind_rank;
-    return m_ranks.insert(std::move(only)).position;
+    if (first != m_ranks.end() && first->second.empty()) m_spare = m_ranks.extract(first);
+    if (m_spare.empty()) return m_ranks.try_emplace(turn.behind_rank).first;
+    m_spare.key() = turn.behind_rank;
+    auto put = m_ranks.insert(std::move(m_spare));
+    if (!put.inserted) m_spare = std::move(put.node);
+    return put.position;
   }
 
   Ranks m_ranks;
+  typename Ranks::node_type m_spare;  ///< with an empty list, for the next rank
 };
 
 }  // namespace trellis::Impl
