@@ -179,6 +179,12 @@ Task* Engine::pop(Seat& seat) {
   return rests ? pop_rest(seat) : nullptr;
 }
 
+Task* Engine::pop_own(Seat& seat) {
+  if (!seat.is_main) return nullptr;
+  if (Task* const task = m_main.pop()) return task;
+  return m_main.pop_rest();
+}
+
 /// The main thread takes those that are bound to it, and others, by turns.
 Task* Engine::pop_rest(Seat& seat) {
   seat.since_rest = 0;

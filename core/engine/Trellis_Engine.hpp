@@ -194,6 +194,7 @@ class Engine final : private TaskSource {
  private:
   // TaskSource
   Task* pop(Seat& seat) override;
+  Task* pop_own(Seat& seat) override;
   [[nodiscard]] bool has_ready(Seat const& seat) const override;
   [[nodiscard]] bool has_own(Seat const& seat) const override;
   void idle(Seat& seat) override;

@@ -71,16 +71,30 @@ void Waiting::wait_on_no_task(TaskHandle const& handle) {
   wait_outside({[&] { return m_engine.is_done(handle); }});
 }
 
+/// The thread may be in a task of another graph, above one of this graph that waits: in that graph
+/// it gives its permits back, too, for somebody there may need them before this wait can end.
+class Waiting::AbsenceElsewhere {
+ public:
+  explicit AbsenceElsewhere(Engine const& engine) {
+    Frame const* const top = Frame::top;
+    if (top == nullptr || &top->engine == &engine) return;
+    top->engine.waiting().let_go_what_is_held(top->seat);
+    m_absence.emplace(top->engine.waiting().m_workers, top->seat);
+  }
+
+ private:
+  std::optional<Workers::Absence> m_absence;
+};
+
 /// Waits outside of this graph's tasks, and runs some meanwhile; but not on the stack of another
 /// graph's task, which could not go on before the one above it is over, whatever that waits for.
 /// The main thread does all the same, as nobody else may run the tasks that are bound to it.
 void Waiting::wait_outside(Until const& until) {
   Frame const* const outer = Frame::top;
-  if (outer == nullptr || m_serial || m_workers.on_main_thread())
-    return m_workers.work_until(until);
+  if (outer == nullptr) return m_workers.work_until(until);
   if (until.done()) return;
-  outer->engine.waiting().let_go_what_is_held(outer->seat);
-  Workers::Absence const absence(outer->engine.waiting().m_workers, outer->seat);
+  AbsenceElsewhere const absence(m_engine);
+  if (m_serial || m_workers.on_main_thread()) return m_workers.work_until(until);
   m_workers.sleep_until(until);
 }
 
@@ -150,6 +164,7 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
   auto const done = [awaited] {  // it is not recorded
     return awaited.task->live_id.load(std::memory_order_acquire) != awaited.id;
   };
+  AbsenceElsewhere const absence(m_engine);
   Workers::Narrowed const narrowed(m_workers, frame.seat);
   if (!run_needed(frame, leads_to_part, done)) wait_long(frame, handle);
 }
@@ -310,6 +325,7 @@ void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, 
   };
   LiveAccess const whole{&task, task.id};
   auto const is_part = [&](Task const& each) { return is_within(each, whole); };
+  AbsenceElsewhere const absence(m_engine);
   std::optional<Workers::Narrowed> narrowed;
   if (!all_done()) narrowed.emplace(m_workers, frame->seat);
   if (!run_needed(*frame, is_part, all_done)) run_needed_for_long(*frame, is_part, all_done);

@@ -84,6 +84,7 @@ class Waiting {
   [[noreturn]] void refuse_while_launched(Frame const& frame) const;
   void sleep_inside(Frame& frame, TaskHandle const& handle);
   void let_go_what_is_held(Seat& seat);
+  class AbsenceElsewhere;
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);
   bool leads_to(Task& task, TaskHandle const& awaited);
 

@@ -299,6 +299,8 @@ void Plans::note_failed(Task& task, std::string const& text, FailurePtr const& f
 
 /// Waits for the newest replay of the plan that a recorded task belongs to.
 void Plans::wait_for_replay(TaskHandle const& handle) {
+  std::optional<Workers::Narrowed> narrowed;  // once, however often it looks
+  if (Frame* const frame = Frame::of(m_engine)) narrowed.emplace(m_workers, frame->seat);
   for (;;) {
     TaskHandle whole;
     {

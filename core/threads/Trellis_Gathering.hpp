@@ -24,8 +24,9 @@ namespace trellis::Impl {
 ///
 /// WHY NOBODY HANGS. As long as somebody waits here no task is begun but those in (c) and (d), so
 /// the permits that others have come back: (a) a body ends, or waits for another task, and then its
-/// thread has no permit while it sleeps; a wide one that has waited comes here once more, as the
-/// last one; (b) a thread between two tasks sees that `m_spare` is negative, and sleeps; one in
+/// thread has no permit while it sleeps; so it is when it waits for a task of another graph,
+/// whatever its thread runs of that meanwhile; a wide one that has waited comes here once more, as
+/// the last one; (b) a thread between two tasks sees that `m_spare` is negative, and sleeps; one in
 /// `wait()` does so as well, though it has the right of way otherwise; (c) a body that waits keeps
 /// one permit as long as it runs above itself what it waits for, which counts as that body; (d) the
 /// main thread runs a task that is bound to it, one each time that it is woken, and sleeps again;
@@ -38,7 +39,8 @@ namespace trellis::Impl {
 /// of narrow tasks does not hold it up. Wide tasks are taken from the policy as all others are, and
 /// hold up narrow ones for no longer than the policy does. Tasks that are bound to the main thread
 /// run beside wide ones, as nobody else can run them: at any time when nobody gathers, else one
-/// after each wide task.
+/// after each wide task. But the main thread in `wait()` may itself have taken a wide task from the
+/// policy; then they wait until that one is over.
 ///
 /// NO LOST WAKE-UP. A wide task gives its permits back as a thread that goes to sleep, see Workers:
 /// adds them to `m_spare`, then asks `has_ready`. The main thread may sleep beside a task that is

@@ -97,24 +97,35 @@ void Workers::add_permit(int by) {
 // The woken thread has its permit and counts as searching from here on, so that nobody wakes a
 // second one for the same task before this one is up.
 void Workers::wake(Seat& seat) {
+  choose_to_wake(seat);
+  seat.wakeup.notify_one();
+}
+
+/// Then it is to be notified, with the mutex or, better, without: else it has to wait for that.
+/// (Its seat stays as long as there are threads that might do so.)
+void Workers::choose_to_wake(Seat& seat) {
   std::erase(m_sleeping, &seat);
   if (seat.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
   seat.woken = true;
-  seat.wakeup.notify_one();
 }
 
 void Workers::wake_one() {
-  std::lock_guard const lock(m_mutex);
-  if (m_spare.load(std::memory_order_relaxed) <= 0 || m_stopping) return;
-  if (m_sleeping.empty()) {
-    start_thread(true);
-    return;  // where none can be started the threads that are there run the task, at the latest
-             // one in wait()
+  Seat* chosen = nullptr;
+  {
+    std::lock_guard const lock(m_mutex);
+    if (m_spare.load(std::memory_order_relaxed) <= 0 || m_stopping) return;
+    if (m_sleeping.empty()) {
+      start_thread(true);
+      return;  // where none can be started the threads that are there run the task, at the latest
+               // one in wait()
+    }
+    bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
+    chosen = is_watch ? *(m_sleeping.end() - 2) : m_sleeping.back();
+    choose_to_wake(*chosen);
   }
-  bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
-  wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back());
+  chosen->wakeup.notify_one();
 }
 
 /// Without a permit it sleeps at first. False: none can be started.
@@ -235,21 +246,25 @@ void Workers::consider_lending() {
   auto const now = std::chrono::steady_clock::now();
   auto const last = m_last_submission.exchange(now, std::memory_order_relaxed);
   if (now - last > apart) return;
+  Seat* watch = nullptr;
+  bool is_lent = false;
   {
     std::lock_guard const lock(m_mutex);
-    if (!m_lent.load(std::memory_order_relaxed)) lend();
-    if (m_lent.load(std::memory_order_relaxed)) return;
+    if (!m_lent.load(std::memory_order_relaxed)) watch = lend();
+    is_lent = m_lent.load(std::memory_order_relaxed);
   }
-  if (m_source.has_ready(no_seat())) ready_added();
+  if (watch != nullptr) watch->wakeup.notify_one();
+  if (!is_lent && m_source.has_ready(no_seat())) ready_added();
 }
 
-void Workers::lend() {
-  if (all_are_gathered()) return;
+/// Returns who is to be notified, or null.
+Seat* Workers::lend() {
+  if (all_are_gathered()) return nullptr;
   m_news.store(m_news.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   m_lent.store(true, std::memory_order_relaxed);
   m_lent_to = std::this_thread::get_id();
   add_permit(-1);
-  post_watch();
+  return choose_watch();
 }
 
 /// The calling thread is about to sleep.
@@ -268,15 +283,22 @@ void Workers::take_back() {
   add_permit(1);
 }
 
-/// Somebody sees when there is no more news. Where nobody can, nothing is lent.
 void Workers::post_watch() {
-  if (m_watch != nullptr || m_stopping) return;
+  if (Seat* const watch = choose_watch()) watch->wakeup.notify_one();
+}
+
+/// Somebody sees when there is no more news. Where nobody can, nothing is lent. Returns who is to
+/// be notified for that, or null.
+Seat* Workers::choose_watch() {
+  if (m_watch != nullptr || m_stopping) return nullptr;
   for (Seat* const seat : m_sleeping)
-    if (seat->is_worker) return seat->wakeup.notify_one();
-  // Nobody sleeps. If there are as many threads as permits, not counting the absent ones, one of
-  // them has none, or will have none, and is going to sleep.
-  if (static_cast<int>(m_threads.size()) < m_permits + m_absent && !start_thread(false))
+    if (seat->is_worker) return seat;
+  // Nobody sleeps. If there are as many threads as permits, not counting the absent ones and those
+  // that gather, one of them has none, or will have none, and is going to sleep.
+  int const elsewhere = m_absent + m_gathering.load(std::memory_order_relaxed);
+  if (static_cast<int>(m_threads.size()) < m_permits + elsewhere && !start_thread(false))
     take_back();
+  return nullptr;
 }
 
 void Workers::look_after_submitter(Seat& seat, std::chrono::steady_clock::time_point now) {
@@ -323,6 +345,13 @@ void Workers::sleep_until(Until const& until) {
   sleep_until(until, here);
 }
 
+/// A wide task, or one that gathers, leaves no place for others but those that nobody else may run.
+inline Task* Workers::pop_for(Seat& seat, bool waits, bool has_turn) {
+  if (!oversubscribed()) return m_source.pop(seat);
+  if (!waits || gives_way(seat, has_turn)) return nullptr;
+  return m_wide.load(std::memory_order_relaxed) == 0 ? m_source.pop(seat) : m_source.pop_own(seat);
+}
+
 void Workers::work(Seat& seat, Until const* until) {
   // A worker stops when too many threads work; a thread in wait() has the right of way, but not
   // before a wide task. The main thread has a turn when it begins, and when it has been woken.
@@ -334,7 +363,7 @@ void Workers::work(Seat& seat, Until const* until) {
   seat.searching = true;
   for (int spins = 0;;) {
     if (until != nullptr ? until->done() : m_stopping.load()) break;
-    Task* const task = has_to_stop() ? nullptr : m_source.pop(seat);
+    Task* const task = pop_for(seat, until != nullptr, has_turn);
     if (task != nullptr) {
       spins = 0;
       has_turn = false;
@@ -430,7 +459,8 @@ void Workers::leave(Seat& seat, Until const& until) {
     std::lock_guard const lock(m_mutex);
     seat.permits = 0;
     add_permit(1);
-    if (until.then_submits && m_permits > 1 && !m_lent.load(std::memory_order_relaxed)) lend();
+    if (until.then_submits && m_permits > 1 && !m_lent.load(std::memory_order_relaxed))
+      if (Seat* const watch = lend()) watch->wakeup.notify_one();
     wake_waiters_locked();
   }
   bool const has_ready = m_source.has_ready(seat);
@@ -454,8 +484,10 @@ Workers::Absence::Absence(Workers& workers, Seat& seat)
   {
     std::lock_guard const lock(workers.m_mutex);
     // A destructor may wait that is run by a thread which looks for a task. It does not look now.
-    if (seat.searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
-    workers.add_permit(seat.permits);
+    m_searching = std::exchange(seat.searching, false);
+    if (m_searching) workers.m_searching.fetch_sub(1, std::memory_order_seq_cst);
+    m_permits = std::exchange(seat.permits, 0);
+    workers.add_permit(m_permits);
     ++workers.m_absent;
     if (workers.m_lent.load(std::memory_order_relaxed)) workers.post_watch();
   }
@@ -465,8 +497,10 @@ Workers::Absence::Absence(Workers& workers, Seat& seat)
 Workers::Absence::~Absence() {
   std::lock_guard const lock(m_workers.m_mutex);
   --m_workers.m_absent;
-  m_workers.add_permit(-m_seat.permits);
-  if (m_seat.searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
+  m_workers.add_permit(-m_permits);
+  m_seat.permits = m_permits;
+  m_seat.searching = m_searching;
+  if (m_searching) m_workers.m_searching.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void Workers::block_until(Condition done, Seat& seat) {

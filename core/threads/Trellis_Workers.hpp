@@ -89,6 +89,8 @@ struct Until {
 class TaskSource {
  public:
   virtual Task* pop(Seat& seat) = 0;
+  /// One that no other thread may run, or null.
+  virtual Task* pop_own(Seat& seat) = 0;
   /// Runs the task and whatever the policy keeps on this seat after it, until `stop` says so.
   virtual void run(Task* task, Seat& seat, Condition stop) = 0;
   /// Sequentially consistent: sees every push that was over when the call began.
@@ -212,7 +214,8 @@ class Workers {
    public:
     Gathered(Workers& workers, Seat& seat, int permits)
         : m_permits(workers, seat,
-                    workers.m_permits != 0 ? std::max(permits, seat.permits) : seat.permits),
+                    workers.m_permits != 0 && permits > 1 ? std::max(permits, seat.permits)
+                                                          : seat.permits),
           m_spread(workers.m_places, permits > 1) {}
 
    private:
@@ -228,7 +231,7 @@ class Workers {
     Permits const m_permits;
   };
   /// As long as one is there the thread of a seat does not work, and another one may run tasks in
-  /// its place.
+  /// its place. The seat has no permit then, so one within another gives none.
   class Absence {
    public:
     Absence(Workers& workers, Seat& seat);
@@ -240,6 +243,8 @@ class Workers {
     Narrowed const m_narrowed;
     Workers& m_workers;
     Seat& m_seat;
+    int m_permits = 0;
+    bool m_searching = false;
   };
   /// Sleeps inside a task until `done`; another thread may run tasks meanwhile.
   void block_until(Condition done, Seat& seat);
@@ -271,21 +276,24 @@ class Workers {
   void submits_no_more(Seat const& seat);
   void change_permits(Seat& seat, int permits);
   [[nodiscard]] bool gives_way(Seat const& seat, bool has_turn) const;
+  [[nodiscard]] Task* pop_for(Seat& seat, bool waits, bool has_turn);
 
   // The mutex is held in all of these.
   Seat& new_seat(std::string name);
   bool start_thread(bool with_permit);
   void doze(std::unique_lock<std::mutex>& lock, Seat& seat);
   void doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until);
-  void lend();
+  Seat* lend();
   void take_back();
   void post_watch();
+  [[nodiscard]] Seat* choose_watch();
   void add_permit(int by);
   void gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits);
   void serve_gatherers();
   [[nodiscard]] bool all_are_gathered() const;
   void main_looks();
   void wake(Seat& seat);
+  void choose_to_wake(Seat& seat);
   void wake_waiters_locked();
 
   TaskSource& m_source;

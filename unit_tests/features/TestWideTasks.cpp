@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <sstream>
+#include <thread>
 
 namespace trellis {
 namespace {
@@ -264,6 +266,61 @@ TEST_F(WideTasks, OfSeveralGraphsDoNotWaitForEachOther) {
   task(b, "wide", {}, [&] { EXPECT_TRUE(both.meet()); }, wide(b, 2));
   let_the_workers_finish(a);
   let_the_workers_finish(b);
+}
+
+/// The main thread waits in a task of one graph for one of another graph, which waits for the first.
+TEST_F(WideTasks, FindThePlacesOfBodiesThatWaitForOtherGraphs) {
+  for (bool const by_worker : {true, false})
+    for (int const threads : {1, 2})
+      for (int round = 0; round < times; ++round) {
+        TaskGraph a(with_workers(2)), b(with_workers(2));
+        Properties main = wide(a, threads);
+        main.main_thread = true;
+        task(
+            a, "main", {},
+            [&] {
+              Gate begun;
+              Future<void> const other = task(b, "other", {}, [&] {
+                begun.open();
+                task(a, "wide", {}, [] {}, wide(a, 2)).wait();
+              });
+              EXPECT_TRUE(!by_worker || begun.pass());
+              other.wait();
+            },
+            main);
+        a.wait();
+      }
+}
+
+/// One that takes no more than its thread has need not be let on by anybody, even if that thread is
+/// none of those that are counted: it refines a task, and destroys the body that the task had.
+TEST_F(WideTasks, OfOnePlaceAreNotGathered) {
+  Pools pools;
+  for (int round = 0; round < times; ++round) {
+    TaskGraph graph(machine(1, 2));
+    Gate begun, ends;
+    Future<void> const before = task(graph, "before", {}, [&] {
+      begun.open();
+      EXPECT_TRUE(ends.pass());
+    });
+    EXPECT_TRUE(begun.pass());
+    std::shared_ptr<void> at_end(nullptr, [&](void*) {
+      Properties main = wide(graph, 1, &pools);
+      main.main_thread = true;
+      std::thread opens([&] {
+        std::this_thread::sleep_for(1ms);
+        ends.open();
+      });
+      task(graph, "main", {}, [](void*) { std::this_thread::sleep_for(2ms); }, main).wait();
+      opens.join();
+    });
+    Properties after;
+    after.after = handles(before);
+    Future<void> const behind = task(graph, "behind", {}, [at_end] {}, after);
+    at_end.reset();
+    EXPECT_TRUE(Impl::GraphDoor::refine(Impl::FutureDoor::handle(behind), [](auto const&) {}));
+    graph.wait();
+  }
 }
 
 // --- nobody starves ------------------------------------------------------------------------------

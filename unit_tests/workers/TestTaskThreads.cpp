@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #ifdef KOKKOS_ENABLE_OPENMP
@@ -228,6 +230,31 @@ SPACE_TEST(TaskThreads, CopyAndFill) {
   deep_copy("copy", ResourcePolicy(graph, threads(most)), y, x);
   graph.wait();
   EXPECT_THAT(values_of(y), testing::Each(3.0));
+}
+
+/// Beside a task that has all places the main thread runs what nobody else may run, and nothing
+/// else, however long it finds that.
+SPACE_TEST(TaskThreads, AreLeftAloneByAMainThreadThatPolls) {
+  for (int round = 0; round < 5; ++round) {
+    TaskGraph graph(machine(2, 1));
+    Gate begun;
+    std::atomic<bool> runs{true};
+    std::atomic<int> polls{0}, beside{0};
+    host_task("wide", ResourcePolicy(graph, threads(2)), [&] {
+      begun.open();
+      while (polls < 100) std::this_thread::yield();
+      runs = false;
+    });
+    EXPECT_TRUE(begun.pass());
+    host_task("polls", ResourcePolicy(graph, main_thread), [&](TaskScope& self) {
+      ++polls;
+      if (runs) self.respawn();
+    });
+    for (int k = 0; k < 50; ++k)
+      host_task("narrow", ResourcePolicy(graph), [&] { beside += runs ? 1 : 0; });
+    graph.wait();
+    EXPECT_EQ(beside, 0);
+  }
 }
 
 }  // namespace task_threads
