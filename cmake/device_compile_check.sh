@@ -195,7 +195,8 @@ add_to_group() {
     perf_tests/micro/Kinds.cpp | perf_tests/gpu/Heat.cpp | example/particle_exchange/*)
       folder="those apart, a"
       ;;
-    perf_tests/micro/Submission.cpp | perf_tests/gpu/PortableModels.cpp | example/simulated/*)
+    perf_tests/micro/Submission.cpp | perf_tests/gpu/PortableModels.cpp | example/simulated/* | \
+      example/random_walk/*)
       folder="those apart, b"
       ;;
   esac

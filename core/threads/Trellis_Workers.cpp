@@ -347,23 +347,31 @@ void Workers::sleep_until(Until const& until) {
 
 /// A wide task, or one that gathers, leaves no place for others but those that nobody else may run.
 inline Task* Workers::pop_for(Seat& seat, bool waits, bool has_turn) {
-  if (!oversubscribed()) return m_source.pop(seat);
-  if (!waits || gives_way(seat, has_turn)) return nullptr;
-  return m_wide.load(std::memory_order_relaxed) == 0 ? m_source.pop(seat) : m_source.pop_own(seat);
+  if (!has_to_stop(seat, waits, has_turn)) {
+    bool const is_crowded = waits && any_wide() && oversubscribed();
+    return is_crowded ? m_source.pop_own(seat) : m_source.pop(seat);
+  }
+  return nullptr;
+}
+
+/// Between two tasks. A worker stops when too many threads work; a thread in wait() has the right of
+/// way, but not before a wide task. `has_turn`: it may run a task that is bound to it, whoever
+/// gathers.
+inline bool Workers::has_to_stop(Seat const& seat, bool waits, bool has_turn) const {
+  if (!waits) return oversubscribed();
+  return any_wide() && oversubscribed() && gives_way(seat, has_turn);
 }
 
 void Workers::work(Seat& seat, Until const* until) {
-  // A worker stops when too many threads work; a thread in wait() has the right of way, but not
-  // before a wide task. The main thread has a turn when it begins, and when it has been woken.
-  bool has_turn = true;
-  auto const has_to_stop = [&] {
-    return oversubscribed() && (until == nullptr || gives_way(seat, has_turn));
+  bool has_turn = true;  // when it begins, and when it has been woken
+  bool const waits = until != nullptr;
+  auto const should_stop = [&] {
+    return (waits && until->done()) || has_to_stop(seat, waits, has_turn);
   };
-  auto const should_stop = [&] { return (until != nullptr && until->done()) || has_to_stop(); };
   seat.searching = true;
   for (int spins = 0;;) {
     if (until != nullptr ? until->done() : m_stopping.load()) break;
-    Task* const task = pop_for(seat, until != nullptr, has_turn);
+    Task* const task = pop_for(seat, waits, has_turn);
     if (task != nullptr) {
       spins = 0;
       has_turn = false;

@@ -31,11 +31,11 @@ using Condition = FunctionRef<bool()>;
 
 /// What belongs to one thread while it runs tasks: a worker, or a thread in `wait()`.
 struct alignas(128) Seat {
-  int number = 0;  ///< negative: of a thread that runs no tasks
-  std::string name;
+  // First line: what other threads look at after each task of theirs, and what seldom changes.
+  int number = 0;   ///< negative: of a thread that runs no tasks
+  int permits = 0;  ///< that its thread has while it runs tasks, see Workers; for it alone
   bool is_main = false;
   bool is_guest = false;   ///< for threads of the user's, one at a time
-  int permits = 0;         ///< that its thread has while it runs tasks, see Workers; for it alone
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
   bool waits = false;      ///< its thread is in wait(); for this thread alone
   // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
@@ -43,6 +43,9 @@ struct alignas(128) Seat {
   std::atomic<std::uint64_t> completed{0};
   std::atomic<std::uint64_t> submitted{0};  ///< as parts of tasks
   std::atomic<std::uint64_t> edges{0};      ///< to these
+
+  // The lines that follow have what this thread changes with each task.
+  alignas(64) std::string name;
   KeptTasks kept;
   // Scratch of a completion.
   std::vector<Task*> ready;
@@ -276,6 +279,8 @@ class Workers {
   void submits_no_more(Seat const& seat);
   void change_permits(Seat& seat, int permits);
   [[nodiscard]] bool gives_way(Seat const& seat, bool has_turn) const;
+  [[nodiscard]] bool any_wide() const { return m_wide.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] bool has_to_stop(Seat const& seat, bool waits, bool has_turn) const;
   [[nodiscard]] Task* pop_for(Seat& seat, bool waits, bool has_turn);
 
   // The mutex is held in all of these.
@@ -304,12 +309,13 @@ class Workers {
 
   std::vector<std::unique_ptr<Seat>> m_seats;  ///< its size does not change
   std::atomic<int> m_seat_count{0};
+  // Not in the lines that follow: a thread in wait() looks at it between two tasks.
+  std::atomic<int> m_wide{0};       ///< threads in `m_gatherers`, and those with several permits
+  std::atomic<int> m_gathering{0};  ///< threads in `m_gatherers`
 
   alignas(64) std::atomic<int> m_searching{0};  ///< threads that look for a task
   std::atomic<int> m_spare{0};  ///< permits that no thread has; negative: too many threads work
   std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
-  std::atomic<int> m_gathering{0};       ///< threads in `m_gatherers`
-  std::atomic<int> m_wide{0};            ///< these, and those that have several permits
   // Written by a thread that submits, and seldom looked at by others.
   alignas(64) std::atomic<std::uint64_t> m_news{0};  ///< submissions, about
   std::atomic<bool> m_lent{false};
