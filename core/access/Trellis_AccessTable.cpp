@@ -229,8 +229,8 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
     if (depends && each->behind == 0) each->behind = self;
     if (!counts) {
       if (has_path)
-        m_started_before.insert(each->who.id);
-      else if (depends && m_started_before.insert(each->who.id).second)
+        (void)note_let_go(each->who.id);
+      else if (depends && note_let_go(each->who.id))
         m_let_go.push_back(each->who.id);
     } else if (has_path) {
       m_before.insert(each->who.id);
@@ -303,8 +303,9 @@ void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& r
   for (auto const& overlap : entry.overlaps) check(*overlap.entry);
 }
 
-void AccessTable::take_out(AreaEntry& entry, TaskId id) {
+void AccessTable::take_out(AreaEntry& entry, TaskId id, bool has_started) {
   m_any_loose = true;
+  if (m_keep_all && !has_started) m_demoted_pending.insert(id);
   for (SmallVector<LiveAccess, 1>* group : {&entry.current, &entry.previous}) {
     if (m_keep_all) {  // what comes later is still behind what was there before the task
       for (LiveAccess& access : *group)

@@ -172,7 +172,8 @@ class AccessTable {
 
   /// The task has demoted: from now on it is compared one by one. Takes it out of an entry; then
   /// each access that it still has is put in as a loose one.
-  void take_out(AreaEntry& entry, TaskId id);
+  /// `has_started`: all before it is over.
+  void take_out(AreaEntry& entry, TaskId id, bool has_started);
   /// `behind`: as in AreaEntry::Loose.
   static void put_in(AreaEntry& entry, Manner manner, StatePtr const& state, Task& task, TaskId id,
                      TaskId behind) {
@@ -190,6 +191,7 @@ class AccessTable {
     if (!m_entries.empty()) forget_all();
     m_any_loose = false;
     m_entered_beside_loose = 0;
+    m_demoted_pending.clear();
     m_collect_at = 1024;
   }
   /// Drops the loose accesses of tasks that are done, as far as nobody need hear of them; or all.
@@ -205,12 +207,18 @@ class AccessTable {
   void begin_path() {
     m_before.clear();
     m_started_before.clear();
+    m_held_before.clear();
     m_let_go.clear();
+  }
+  /// A task that has given up what the two had in common. False: it has been noted before.
+  bool note_let_go(TaskId id) {
+    bool const has_started = !m_demoted_pending.contains(id);
+    return (has_started ? m_started_before : m_held_before).insert(id).second;
   }
   template <class OrderAfter>
   bool note(LiveAccess before, OrderAfter&& order_after) {
     if (before.task == nullptr) {
-      if (m_started_before.insert(before.id).second) m_let_go.push_back(before.id);
+      if (note_let_go(before.id)) m_let_go.push_back(before.id);
       return true;
     }
     m_before.insert(before.id);
@@ -247,7 +255,10 @@ class AccessTable {
   // before it is over); and which of these are to be recorded, unless there turns out to be a path.
   std::unordered_set<TaskId> m_before;
   std::unordered_set<TaskId> m_started_before;
+  std::unordered_set<TaskId> m_held_before;  ///< the same of `m_demoted_pending`: says nothing
   std::vector<TaskId> m_let_go;
+  /// For the record: tasks that have given something up before they started.
+  std::unordered_set<TaskId> m_demoted_pending;
   /// open addressing; the size is a power of two, at most half full
   std::vector<AreaEntry*> m_buckets;
   std::vector<std::unique_ptr<AreaEntry>> m_entries;

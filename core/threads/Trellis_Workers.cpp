@@ -97,35 +97,24 @@ void Workers::add_permit(int by) {
 // The woken thread has its permit and counts as searching from here on, so that nobody wakes a
 // second one for the same task before this one is up.
 void Workers::wake(Seat& seat) {
-  choose_to_wake(seat);
-  seat.wakeup.notify_one();
-}
-
-/// Then it is to be notified, with the mutex or, better, without: else it has to wait for that.
-/// (Its seat stays as long as there are threads that might do so.)
-void Workers::choose_to_wake(Seat& seat) {
   std::erase(m_sleeping, &seat);
   if (seat.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
   seat.woken = true;
+  seat.wakeup.notify_one();
 }
 
 void Workers::wake_one() {
-  Seat* chosen = nullptr;
-  {
-    std::lock_guard const lock(m_mutex);
-    if (m_spare.load(std::memory_order_relaxed) <= 0 || m_stopping) return;
-    if (m_sleeping.empty()) {
-      start_thread(true);
-      return;  // where none can be started the threads that are there run the task, at the latest
-               // one in wait()
-    }
-    bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
-    chosen = is_watch ? *(m_sleeping.end() - 2) : m_sleeping.back();
-    choose_to_wake(*chosen);
+  std::lock_guard const lock(m_mutex);
+  if (m_spare.load(std::memory_order_relaxed) <= 0 || m_stopping) return;
+  if (m_sleeping.empty()) {
+    start_thread(true);
+    return;  // where none can be started the threads that are there run the task, at the latest
+             // one in wait()
   }
-  chosen->wakeup.notify_one();
+  bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
+  wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back());
 }
 
 /// Without a permit it sleeps at first. False: none can be started.
@@ -246,25 +235,21 @@ void Workers::consider_lending() {
   auto const now = std::chrono::steady_clock::now();
   auto const last = m_last_submission.exchange(now, std::memory_order_relaxed);
   if (now - last > apart) return;
-  Seat* watch = nullptr;
-  bool is_lent = false;
   {
     std::lock_guard const lock(m_mutex);
-    if (!m_lent.load(std::memory_order_relaxed)) watch = lend();
-    is_lent = m_lent.load(std::memory_order_relaxed);
+    if (!m_lent.load(std::memory_order_relaxed)) lend();
+    if (m_lent.load(std::memory_order_relaxed)) return;
   }
-  if (watch != nullptr) watch->wakeup.notify_one();
-  if (!is_lent && m_source.has_ready(no_seat())) ready_added();
+  if (m_source.has_ready(no_seat())) ready_added();
 }
 
-/// Returns who is to be notified, or null.
-Seat* Workers::lend() {
-  if (all_are_gathered()) return nullptr;
+void Workers::lend() {
+  if (all_are_gathered()) return;
   m_news.store(m_news.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   m_lent.store(true, std::memory_order_relaxed);
   m_lent_to = std::this_thread::get_id();
   add_permit(-1);
-  return choose_watch();
+  post_watch();
 }
 
 /// The calling thread is about to sleep.
@@ -283,22 +268,16 @@ void Workers::take_back() {
   add_permit(1);
 }
 
+/// Somebody sees when there is no more news. Where nobody can, nothing is lent.
 void Workers::post_watch() {
-  if (Seat* const watch = choose_watch()) watch->wakeup.notify_one();
-}
-
-/// Somebody sees when there is no more news. Where nobody can, nothing is lent. Returns who is to
-/// be notified for that, or null.
-Seat* Workers::choose_watch() {
-  if (m_watch != nullptr || m_stopping) return nullptr;
+  if (m_watch != nullptr || m_stopping) return;
   for (Seat* const seat : m_sleeping)
-    if (seat->is_worker) return seat;
+    if (seat->is_worker) return seat->wakeup.notify_one();
   // Nobody sleeps. If there are as many threads as permits, not counting the absent ones and those
   // that gather, one of them has none, or will have none, and is going to sleep.
   int const elsewhere = m_absent + m_gathering.load(std::memory_order_relaxed);
   if (static_cast<int>(m_threads.size()) < m_permits + elsewhere && !start_thread(false))
     take_back();
-  return nullptr;
 }
 
 void Workers::look_after_submitter(Seat& seat, std::chrono::steady_clock::time_point now) {
@@ -324,9 +303,12 @@ void Workers::sleep_until(Until const& until, Seat& sleeper) {
     return until.done() || (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)());
   };
   Condition const condition = goes_on;
+  // Somebody waits from here on. That may be what it takes for a device to be polled, so it is like
+  // a push: a thread that has looked before, and gone to sleep, is woken.
+  m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
+  if (m_source.has_ready(sleeper)) ready_added();
   std::unique_lock lock(m_mutex);
   sleeper.waits_for = &condition;
-  m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
   m_blocked.push_back(&sleeper);
   if (until.rather_than_sleep == nullptr)
     sleeper.wakeup.wait(lock, goes_on);
@@ -467,8 +449,7 @@ void Workers::leave(Seat& seat, Until const& until) {
     std::lock_guard const lock(m_mutex);
     seat.permits = 0;
     add_permit(1);
-    if (until.then_submits && m_permits > 1 && !m_lent.load(std::memory_order_relaxed))
-      if (Seat* const watch = lend()) watch->wakeup.notify_one();
+    if (until.then_submits && m_permits > 1 && !m_lent.load(std::memory_order_relaxed)) lend();
     wake_waiters_locked();
   }
   bool const has_ready = m_source.has_ready(seat);

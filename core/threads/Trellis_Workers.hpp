@@ -288,17 +288,15 @@ class Workers {
   bool start_thread(bool with_permit);
   void doze(std::unique_lock<std::mutex>& lock, Seat& seat);
   void doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until);
-  Seat* lend();
+  void lend();
   void take_back();
   void post_watch();
-  [[nodiscard]] Seat* choose_watch();
   void add_permit(int by);
   void gather(std::unique_lock<std::mutex>& lock, Seat const& seat, int permits);
   void serve_gatherers();
   [[nodiscard]] bool all_are_gathered() const;
   void main_looks();
   void wake(Seat& seat);
-  void choose_to_wake(Seat& seat);
   void wake_waiters_locked();
 
   TaskSource& m_source;
