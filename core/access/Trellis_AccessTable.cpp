@@ -224,13 +224,12 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
   for (AreaEntry::Loose* each : found) {
     bool const depends = manner.depends_on(each->manner());
     bool const counts = each->who.task != nullptr;  // else it is only kept for the record
-    bool const has_path = each->behind != 0 && (m_before.contains(each->behind) ||
-                                                m_started_before.contains(each->behind));
+    bool const has_path = each->behind != 0 && m_before.contains(each->behind);
     if (depends && each->behind == 0) each->behind = self;
     if (!counts) {
       if (has_path)
-        (void)note_let_go(each->who.id);
-      else if (depends && note_let_go(each->who.id))
+        m_demoted_before.insert(each->who.id);
+      else if (depends && m_demoted_before.insert(each->who.id).second)
         m_let_go.push_back(each->who.id);
     } else if (has_path) {
       m_before.insert(each->who.id);
@@ -303,9 +302,8 @@ void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& r
   for (auto const& overlap : entry.overlaps) check(*overlap.entry);
 }
 
-void AccessTable::take_out(AreaEntry& entry, TaskId id, bool has_started) {
+void AccessTable::take_out(AreaEntry& entry, TaskId id) {
   m_any_loose = true;
-  if (m_keep_all && !has_started) m_demoted_pending.insert(id);
   for (SmallVector<LiveAccess, 1>* group : {&entry.current, &entry.previous}) {
     if (m_keep_all) {  // what comes later is still behind what was there before the task
       for (LiveAccess& access : *group)

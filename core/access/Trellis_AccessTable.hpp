@@ -172,8 +172,7 @@ class AccessTable {
 
   /// The task has demoted: from now on it is compared one by one. Takes it out of an entry; then
   /// each access that it still has is put in as a loose one.
-  /// `has_started`: all before it is over.
-  void take_out(AreaEntry& entry, TaskId id, bool has_started);
+  void take_out(AreaEntry& entry, TaskId id);
   /// `behind`: as in AreaEntry::Loose.
   static void put_in(AreaEntry& entry, Manner manner, StatePtr const& state, Task& task, TaskId id,
                      TaskId behind) {
@@ -191,7 +190,6 @@ class AccessTable {
     if (!m_entries.empty()) forget_all();
     m_any_loose = false;
     m_entered_beside_loose = 0;
-    m_demoted_pending.clear();
     m_collect_at = 1024;
   }
   /// Drops the loose accesses of tasks that are done, as far as nobody need hear of them; or all.
@@ -206,19 +204,13 @@ class AccessTable {
   void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
   void begin_path() {
     m_before.clear();
-    m_started_before.clear();
-    m_held_before.clear();
+    m_demoted_before.clear();
     m_let_go.clear();
-  }
-  /// A task that has given up what the two had in common. False: it has been noted before.
-  bool note_let_go(TaskId id) {
-    bool const has_started = !m_demoted_pending.contains(id);
-    return (has_started ? m_started_before : m_held_before).insert(id).second;
   }
   template <class OrderAfter>
   bool note(LiveAccess before, OrderAfter&& order_after) {
     if (before.task == nullptr) {
-      if (note_let_go(before.id)) m_let_go.push_back(before.id);
+      if (m_demoted_before.insert(before.id).second) m_let_go.push_back(before.id);
       return true;
     }
     m_before.insert(before.id);
@@ -251,14 +243,11 @@ class AccessTable {
   bool m_any_loose = false;  ///< may there be a loose access?
   std::size_t m_entered_beside_loose = 0;
   // Scratch of one entering: tasks with a path to the one that enters; those that it would have one
-  // from, had they not given up what the two had in common (such a task has started, so whoever is
-  // before it is over); and which of these are to be recorded, unless there turns out to be a path.
+  // from, had they not given up what the two had in common, which says nothing of who is before
+  // these; and which of them are to be recorded, unless there turns out to be a path.
   std::unordered_set<TaskId> m_before;
-  std::unordered_set<TaskId> m_started_before;
-  std::unordered_set<TaskId> m_held_before;  ///< the same of `m_demoted_pending`: says nothing
+  std::unordered_set<TaskId> m_demoted_before;
   std::vector<TaskId> m_let_go;
-  /// For the record: tasks that have given something up before they started.
-  std::unordered_set<TaskId> m_demoted_pending;
   /// open addressing; the size is a power of two, at most half full
   std::vector<AreaEntry*> m_buckets;
   std::vector<std::unique_ptr<AreaEntry>> m_entries;

@@ -333,17 +333,16 @@ void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessReq
 /// Takes the task out where it gives something up, and also where it has something that overlaps
 /// that: one of its own accesses may have covered another, whose place in the table is not its own
 /// then. Returns the areas that may now be open to others.
-SmallSet<AreaEntry> Demotions::take_out(Task& task, Demotion const& demotion, bool has_started) {
+SmallSet<AreaEntry> Demotions::take_out(Task& task, Demotion const& demotion) {
   SmallSet<AreaEntry> areas;
   for (AreaEntry* entry : demotion.given_up) {
     areas.insert(entry);
     for (AreaEntry::Overlap const& overlap : entry->overlaps) areas.insert(overlap.entry);
   }
-  for (AreaEntry* entry : demotion.given_up)
-    region_of(task).table.take_out(*entry, task.id, has_started);
+  for (AreaEntry* entry : demotion.given_up) region_of(task).table.take_out(*entry, task.id);
   for (Demotion::Kept const& kept : demotion.accesses)
     if (!kept.is_new && areas.contains(kept.access.entry))
-      region_of(task).table.take_out(*kept.access.entry, task.id, has_started);
+      region_of(task).table.take_out(*kept.access.entry, task.id);
   return areas;
 }
 
@@ -384,7 +383,7 @@ void Demotions::put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry>
 /// All before the task is complete. `is_locked`: its own lock is held.
 void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vector<Task*>& ready,
                       std::vector<Task*>& granted) {
-  SmallSet<AreaEntry> const open = take_out(task, demotion, true);
+  SmallSet<AreaEntry> const open = take_out(task, demotion);
   auto const change = [&] { set_accesses(task, demotion); };
   if (m_serial) {
     change();
@@ -402,7 +401,7 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
                               std::vector<Task*>& granted) {
   Relink relink(m_slab, m_failures, m_rules, m_policy_edges, m_recorder);
   if (!relink.look(task)) return false;
-  SmallSet<AreaEntry> const open = take_out(task, demotion, false);
+  SmallSet<AreaEntry> const open = take_out(task, demotion);
   m_exclusion.change_pending(task, [&] { set_accesses(task, demotion); }, granted);
   if (m_recorder) {
     m_recorder->demoted(task);

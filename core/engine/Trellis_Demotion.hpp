@@ -109,7 +109,7 @@ class Demotions {
              std::vector<Task*>& granted);
   [[nodiscard]] bool apply_pending(Task& task, Demotion& demotion, std::vector<Task*>& ready,
                                    std::vector<Task*>& granted);
-  SmallSet<AreaEntry> take_out(Task& task, Demotion const& demotion, bool has_started);
+  SmallSet<AreaEntry> take_out(Task& task, Demotion const& demotion);
   static void set_accesses(Task& task, Demotion& demotion);
   void put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open,
               bool is_locked);
