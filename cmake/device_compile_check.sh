@@ -192,7 +192,8 @@ add_to_group() {
   [[ $1 != example/* || $1 == example/figures/* ]] || folder=example
   [[ $1 != spaces/* ]] || folder=spaces
   case $1 in
-    perf_tests/micro/Kinds.cpp | perf_tests/gpu/Heat.cpp | example/particle_exchange/*)
+    perf_tests/micro/Kinds.cpp | perf_tests/gpu/Heat.cpp | example/particle_exchange/* | \
+      example/unstructured/*)
       folder="those apart, a"
       ;;
     perf_tests/micro/Submission.cpp | perf_tests/gpu/PortableModels.cpp | example/simulated/* | \
