@@ -7,9 +7,11 @@
 #include <Trellis_Label.hpp>
 #include <Trellis_Observer.hpp>
 #include <Trellis_Plan.hpp>
+#include <Trellis_Progress.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_Warning.hpp>
+#include <progress/Trellis_ProgressSource.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
@@ -215,6 +217,31 @@ class TaskGraph {
     ask_to_stop(Impl::FutureDoor::handle(future));
   }
 
+  /// Has `f()` called while there is something to ask for, until it returns false, so that what
+  /// tasks have started goes on without a thread of its own: messages, files, timers. `f` looks how
+  /// far these are, calls `done` or `fail` of their `Completion`s, returns at once, and says whether
+  /// any are left. Nobody calls it before `Progress::ask()` has been called, which is the last step
+  /// of who starts something:
+  ///
+  ///     trellis::Progress progress = graph.add_progress([&] { return requests.test_some(); });
+  ///     trellis::host_task("receive", trellis::ResourcePolicy(graph, trellis::write(x)),
+  ///                        [&, x](trellis::Completion<> completion) {
+  ///                          requests.receive(x, std::move(completion));
+  ///                          progress.ask();
+  ///                        });
+  ///
+  /// One thread at a time calls it: a worker, or a thread in `wait()`, when it has no ready task,
+  /// and every few microseconds between two tasks; not while all of them are within long tasks. With
+  /// `ProgressThread::main` only the main thread does, while it waits. `f` must not wait for tasks
+  /// (an `Error`), and must not throw (the program ends). The `Progress` must be there until nothing
+  /// is left to ask for.
+  template <class F>
+    requires std::is_invocable_r_v<bool, F&>
+  [[nodiscard]] Progress add_progress(F&& f, ProgressThread thread = ProgressThread::any) {
+    using Function = Impl::ProgressFunction<std::decay_t<F>>;
+    return add(std::make_shared<Function>(thread == ProgressThread::main, std::forward<F>(f)));
+  }
+
   /// The options in force, with defaults and environment filled in.
   [[nodiscard]] TaskGraphOptions const& options() const;
   [[nodiscard]] int workers() const;
@@ -246,6 +273,7 @@ class TaskGraph {
   [[nodiscard]] Impl::Engine& engine() const;
   void ask_to_stop(Impl::TaskHandle const& task);
   void add(Impl::TagRule&& rule);
+  Progress add(std::shared_ptr<Impl::ProgressSource> source);
   Plan make_plan(Label&& label, Impl::FunctionRef<void()> body);
   IterateReport run_passes(Label&& label, std::uint64_t passes,
                            Impl::FunctionRef<bool(std::uint64_t)> body);

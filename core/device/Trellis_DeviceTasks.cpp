@@ -5,6 +5,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
+#include <progress/Trellis_Poller.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <trace/Trellis_Recorder.hpp>
@@ -116,45 +117,30 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
   }
 }
 
-void DeviceTasks::polls_no_more() {
-  m_poller.end();
-  if (m_streams.busy()) m_workers.ready_added();
-}
-
-bool DeviceTasks::poll(Seat& seat) {
-  // A device with a clock of its own goes on when the host waits: what happens must not depend on
-  // how fast a thread submits.
+bool DeviceTasks::complete_passed(Seat& seat, Poller const& poller) {
   bool const somebody_waits = seat.waits || m_workers.anyone_waits();
-  if (!somebody_waits && m_streams.has_own_clock()) return false;
-  if (!m_poller.begin() || !m_poller.is_due()) return false;
   ++t_quiet_locks;
   m_streams.retire();
   bool any = false;
   AsyncStreams::Retired retired;
-  while (m_poller.is_here() && m_streams.next_retired(retired)) {
+  while (poller.is_here() && m_streams.next_retired(retired)) {
     any = true;
     if (retired.failure != nullptr)
       complete_failed(retired, seat);
     else
-      complete_passed(retired, seat);
+      complete_one(retired, seat);
   }
   Task* nothing = nullptr;
   if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, nothing);
-  if (!any) {
-    m_poller.found_nothing();
-    if (somebody_waits) m_streams.host_is_idle();
-  }
+  if (!any && somebody_waits) m_streams.host_is_idle();
   // Nobody else may be awake: none of the conditions that these have made true is looked at
   // otherwise before this thread sleeps.
   if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
-  if (!m_streams.busy()) {
-    stop_polling();
-    if (Frame::top == nullptr) m_destructors.destroy_kept_of_devices(seat);
-  }
+  if (!m_streams.busy() && Frame::top == nullptr) m_destructors.destroy_kept_of_devices(seat);
   return any;
 }
 
-void DeviceTasks::complete_passed(AsyncStreams::Retired const& passed, Seat& seat) {
+void DeviceTasks::complete_one(AsyncStreams::Retired const& passed, Seat& seat) {
   Task& task = *passed.task;
   TaskState state = TaskState::done;
   inherit_on_device(task);

@@ -3,7 +3,6 @@
 #define TRELLIS_IMPL_DEVICETASKS_HPP
 
 #include <device/Trellis_AsyncStreams.hpp>
-#include <device/Trellis_Poller.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Workers.hpp>
 
@@ -19,16 +18,10 @@ class Destructors;
 class Engine;
 class Exclusion;
 class FailureLog;
+class Poller;
 class Recorder;
 
 /// Tasks on devices: from ready to launched, and from passed to done.
-///
-/// INVARIANT (somebody polls). While streams are busy a thread polls, or one is awake that will, or
-/// all permits are used for tasks. Whoever launches, or stops polling, calls `ready_added` of the
-/// workers afterwards. Who goes to sleep first stops polling, and then, if it has a permit, asks
-/// once more whether streams are busy and nobody polls (`may_be_polled`); if it has none, those
-/// that have them have not asked yet, as they do so under the mutex of Workers when they give them
-/// back. For the order of these see Workers.
 class DeviceTasks {
  public:
   DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclusion& exclusion,
@@ -51,26 +44,21 @@ class DeviceTasks {
   void launch(Task& first, Seat& seat);
 
   [[nodiscard]] bool busy() const { return m_streams.busy(); }
-  /// Could the seat's thread find something by polling?
-  [[nodiscard]] bool may_be_polled(Seat const& seat) const {
-    if (!m_streams.busy()) return false;
-    if (!seat.waits && m_streams.has_own_clock() && !m_workers.anyone_waits()) return false;
-    return m_poller.may_be_here();
+  /// Is it worth to ask? A device with a clock of its own goes on when the host waits: what happens
+  /// must not depend on how fast a thread submits.
+  [[nodiscard]] bool may_go_on(Seat const& seat) const {
+    return seat.waits || !m_streams.has_own_clock() || m_workers.anyone_waits();
   }
   /// Completes what has passed on the streams; false: nothing. What has been found is in the
   /// streams' keeping until its turn comes, so where code of the user's waits meanwhile another
-  /// thread completes the rest.
-  bool poll(Seat& seat);
-  void stop_polling() {
-    if (m_poller.is_here()) polls_no_more();
-  }
+  /// thread completes the rest. The calling thread is the poller.
+  bool complete_passed(Seat& seat, Poller const& poller);
 
  private:
   [[nodiscard]] bool may_be_launched(Task const& task) const;
-  void polls_no_more();
   void launch_one(Task& task, Seat& seat, std::vector<Task*>& ready);
   void inherit_on_device(Task& task);
-  void complete_passed(AsyncStreams::Retired const& passed, Seat& seat);
+  void complete_one(AsyncStreams::Retired const& passed, Seat& seat);
   void complete_failed(AsyncStreams::Retired const& failed, Seat& seat);
 
   Engine& m_engine;
@@ -82,7 +70,6 @@ class DeviceTasks {
   bool const m_serial;
   int const m_threads_per_worker;
   AsyncStreams m_streams;
-  Poller m_poller;
 };
 
 }  // namespace trellis::Impl

@@ -52,6 +52,7 @@ class Demotions {
   void demote(TaskHandle const& self, std::span<AccessRequest const> to);
   void release(TaskHandle const& self, std::span<AccessRequest const> what);
   /// From here on the task has only what its unfinished parts need.
+  [[noreturn]] static void refuse_completions();
   void shrink_to_parts(TaskHandle const& self);
 
   // By anybody. False, and nothing has changed, when it is too late.

@@ -27,15 +27,17 @@ Engine::Engine(TaskGraphOptions const& options)
                    !m_serial && m_policy->sees_submissions(), m_serial),
       m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get()),
       m_policy_edges(*this, m_lock, *m_policy, m_events.recorder(), m_serial),
-      m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_device_tasks,
-                m_workers, m_serial_mutex, m_serial),
+      m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_workers,
+                m_serial_mutex, m_serial),
       m_demotions(*this, m_lock, m_submission.root(), m_slab, m_failures, m_exclusion,
                   m_policy_edges, m_submission.rules(), m_events.recorder(), m_serial),
       m_parts(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_serial),
       m_cancellation(*this, m_lock),
+      m_completions(*this, m_lock, m_workers),
       m_destructors(*this, m_lock, m_slab, m_workers, m_serial),
       m_device_tasks(*this, m_options, m_exclusion, m_failures, m_events.recorder(), m_destructors,
                      m_workers),
+      m_polling(m_device_tasks, m_completions, m_main, m_workers),
       m_plans(*this, m_lock, m_slab, m_failures, m_submission.rules(), m_device_tasks.streams(),
               m_workers, m_events.recorder()),
       m_graphs(*this, m_lock, m_slab, m_failures, m_device_tasks.streams(), m_workers),
@@ -153,7 +155,7 @@ void Engine::push_kept(Task& task) {
 
 bool Engine::has_ready(Seat const& seat) const {
   if (!m_policy->empty() || !m_rests.empty() || (seat.is_main && !m_main.empty())) return true;
-  return m_device_tasks.may_be_polled(seat);
+  return m_completions.any_said() || m_polling.may_be_polled(seat);
 }
 
 bool Engine::has_own(Seat const& seat) const {
@@ -165,8 +167,13 @@ bool Engine::has_own(Seat const& seat) const {
 /// before a body that runs again, and these go in the order of arrival. On the other hand a body
 /// that does a bit at a time is not to wait for the end of all that others submit: after a few
 /// other tasks it has its turn.
+///
+/// Before all of that goes what is over later than its body: much may wait for it.
 Task* Engine::pop(Seat& seat) {
   constexpr int before_rest = 8;  // tasks
+  if (m_polling.any_function() && m_polling.is_due(seat)) m_polling.poll(seat, false);
+  if (m_completions.any_said(std::memory_order_relaxed))
+    if (Task* const task = complete_said(seat)) return task;
   bool const rests =
       !m_rests.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_rests());
   if (rests && ++seat.since_rest > before_rest)
@@ -174,9 +181,37 @@ Task* Engine::pop(Seat& seat) {
   if (seat.is_main)
     if (Task* const task = m_main.pop()) return task;
   if (Task* const task = m_policy->pop(seat.number).impl()) return task;
-  if (m_device_tasks.busy() && m_device_tasks.poll(seat))
+  if (m_polling.busy() && m_polling.poll(seat, true)) {
+    if (Task* const task = complete_said(seat)) return task;
     if (Task* const task = m_policy->pop(seat.number).impl()) return task;
+  }
   return rests ? pop_rest(seat) : nullptr;
+}
+
+Task* Engine::pop_late(Seat& seat) {
+  if (m_polling.any_function()) m_polling.poll(seat, true);
+  return complete_said(seat);
+}
+
+bool Engine::has_only_open_completions() const {
+  if (!m_completions.any_open()) return false;
+  return m_policy->empty() && m_rests.empty() && m_main.empty() && !m_completions.any_said() &&
+         !m_device_tasks.busy();
+}
+
+/// Completes tasks of which that has been said, until one of them has another one to run next.
+Task* Engine::complete_said(Seat& seat) {
+  ++t_quiet_locks;
+  bool any = false;
+  Task* next = nullptr;
+  while (next == nullptr && m_completions.any_said(std::memory_order_relaxed)) {
+    next = m_completions.complete_said(seat);
+    any = true;
+  }
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, next);
+  // As for devices: nobody else may look at what these have made true.
+  if (any && m_workers.anyone_waits()) m_workers.wake_waiters();
+  return next;
 }
 
 Task* Engine::pop_own(Seat& seat) {
@@ -202,7 +237,7 @@ void Engine::idle(Seat& seat) {
 }
 
 void Engine::leaves(Seat& seat) {
-  m_device_tasks.stop_polling();
+  m_polling.stop_polling();
   if (Frame::top == nullptr)
     m_destructors.destroy_kept(seat, seat);  // else above a task, see run_one
 }
@@ -210,11 +245,11 @@ void Engine::leaves(Seat& seat) {
 // --- running -------------------------------------------------------------------------------------
 
 void Engine::run(Task* task, Seat& seat, Condition stop) {
-  m_device_tasks.stop_polling();
+  m_polling.stop_polling();
   while (task != nullptr) {
     if (--seat.until_pause < 0 && Frame::top == nullptr) stay_behind(seat);
     task = run_quietly(*task, seat);
-    if (task != nullptr && stop()) {
+    if (task != nullptr && (stop() || (m_polling.any_function() && m_polling.is_due(seat)))) {
       push(*task, &seat);
       return;
     }
@@ -330,7 +365,7 @@ Task* Engine::run_quietly(Task& task, Seat& seat) {
   return next;
 }
 
-FailurePtr Engine::current_failure(Task const& task, std::string const& remark) {
+std::shared_ptr<Failure> Engine::current_failure(Task const& task, std::string const& remark) {
   auto failure = make_shared_unlocked<Failure>();
   failure->origin = task.id;
   if (task.is_recorded()) {  // to others it is the replay that fails

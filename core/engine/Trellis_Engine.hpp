@@ -11,6 +11,7 @@
 #include <device/Trellis_DeviceTasks.hpp>
 #include <device/Trellis_PlanGraphs.hpp>
 #include <engine/Trellis_Cancellation.hpp>
+#include <engine/Trellis_Completions.hpp>
 #include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_Parts.hpp>
@@ -20,6 +21,7 @@
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <plan/Trellis_Passes.hpp>
 #include <plan/Trellis_Plans.hpp>
+#include <progress/Trellis_Polling.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Events.hpp>
@@ -51,7 +53,8 @@ class Warnings;
 /// policy, runs them on the threads of `Workers` (or launches them on the streams of a device), and
 /// completes them. What is here is the wiring, and a task's way from ready to done. Everything else
 /// is in classes of its own, which use the verbs below and those of each other: Submission, Parts,
-/// Demotions, Cancellation, Waiting, Destructors, DeviceTasks, Plans, Passes, PlanGraphs, Events.
+/// Demotions, Cancellation, Completions, Waiting, Destructors, DeviceTasks, Polling, Plans, Passes,
+/// PlanGraphs, Events.
 ///
 /// Order of the locks (each may be taken while those before it are held): waiting tasks, streams,
 /// regions of parts (the inner one first), graph, task, exclusion, then any one of: failure log,
@@ -112,6 +115,8 @@ class Engine final : private TaskSource {
   [[nodiscard]] Demotions& demotions() { return m_demotions; }
   [[nodiscard]] Parts& parts() { return m_parts; }
   [[nodiscard]] Cancellation& cancellation() { return m_cancellation; }
+  [[nodiscard]] Completions& completions() { return m_completions; }
+  [[nodiscard]] Polling& polling() { return m_polling; }
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Passes& passes() { return m_passes; }
   [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
@@ -188,7 +193,11 @@ class Engine final : private TaskSource {
     if (task.exclusive) m_exclusion.release(task, seat.ready);
   }
   /// In a handler: of what the task has thrown.
-  FailurePtr current_failure(Task const& task, std::string const& remark = {});
+  std::shared_ptr<Failure> current_failure(Task const& task, std::string const& remark = {});
+  /// Completes what is over later than its body. Returns a task to run next, if there is one.
+  Task* pop_late(Seat& seat);
+  /// Nothing goes on before something is said outside of the graph.
+  [[nodiscard]] bool has_only_open_completions() const;
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat);
 
  private:
@@ -207,6 +216,7 @@ class Engine final : private TaskSource {
   }
   void push_kept(Task& task);
   Task* pop_rest(Seat& seat);
+  [[gnu::cold]] Task* complete_said(Seat& seat);
   Task* run_one(Task& task, Seat& seat);
   TaskState run_body(Task& task, Seat& seat);
   TaskState run_wide(Task& task, Seat& seat);
@@ -243,10 +253,12 @@ class Engine final : private TaskSource {
   Demotions m_demotions;
   Parts m_parts;
   Cancellation m_cancellation;
+  Completions m_completions;
 
   Destructors m_destructors;
 
   DeviceTasks m_device_tasks;
+  Polling m_polling;
   Plans m_plans;
   PlanGraphs m_graphs;
   Passes m_passes;

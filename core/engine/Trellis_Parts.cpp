@@ -194,9 +194,14 @@ Task* Parts::body_over(Task& owner, Seat& seat, TaskState state) {
   region.owner_state = state;
   region.owner_row = seat.number;
   if (m_recorder && state != TaskState::cancelled) m_recorder->returned(owner);
-  if (!region.open.body_over()) return nullptr;
-  if (state == TaskState::done) state = state_of_whole(owner);
-  return m_engine.complete(owner, seat, state, seat.number);
+  return region.open.body_over() ? whole_over(owner, seat) : nullptr;
+}
+
+Task* Parts::whole_over(Task& owner, Seat& seat) {
+  Region const& region = *owner.inner;
+  TaskState const of_body = region.owner_state;
+  TaskState const state = of_body == TaskState::done ? state_of_whole(owner) : of_body;
+  return m_engine.complete(owner, seat, state, region.owner_row);
 }
 
 // --- a pending task ------------------------------------------------------------------------------

@@ -86,6 +86,8 @@ class Parts {
   void close_region(Task& owner, Seat& seat);
   void start_parts(Task& owner, Seat& seat);
   Task* body_over(Task& owner, Seat& seat, TaskState state);
+  /// The body of the task and all its parts are over. Returns the task to run next, if any.
+  Task* whole_over(Task& owner, Seat& seat);
 
  private:
   [[noreturn]] static void refuse_complete(TaskHandle const& self, char const* what);

@@ -41,6 +41,12 @@ void Demotions::count_part(Region& region, Task const& part) {
   });
 }
 
+[[noreturn]] void Demotions::refuse_completions() {
+  throw Error(Error::Kind::bad_input,
+              "Trellis: shrink_to_parts() in a task with a Completion: what its body has started "
+              "may need what its parts do not; give up by self.demote(...) or self.release(...)");
+}
+
 void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
   bool const keeps_order = task.is_recorded() || region_of(task).is_planned;
   if (keeps_order) return;
@@ -55,6 +61,7 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
     if (task.failure != nullptr) return;
   }
   Region& region = *task.inner;
+  if (region.has_completions) refuse_completions();
   if (!region.shrinks) {
     region.shrinking = std::make_unique<Shrinking>();
     region.shrinks = true;  // before any part is looked at

@@ -120,7 +120,8 @@ TaskHandle Submission::submit_and_run(TaskSpec& spec) {
   std::lock_guard const serial_lock(m_serial_mutex);
   has_news();
   TaskHandle const task = submit_untold(spec, nullptr);
-  m_workers.work_until([&] { return m_engine.all_done(); });
+  // What is over later than its body, and what comes after it, may need what the program does next.
+  m_workers.work_until([&] { return m_engine.all_done() || m_engine.has_only_open_completions(); });
   return task;
 }
 

@@ -90,6 +90,10 @@ class Waiting::AbsenceElsewhere {
 /// graph's task, which could not go on before the one above it is over, whatever that waits for.
 /// The main thread does all the same, as nobody else may run the tasks that are bound to it.
 void Waiting::wait_outside(Until const& until) {
+  if (ProgressSource::is_calling())
+    throw Error(Error::Kind::deadlock, "Trellis: a progress function waits for " +
+                                           m_engine.options().name +
+                                           "; it is called by threads that this graph waits for");
   Frame const* const outer = Frame::top;
   if (outer == nullptr) return m_workers.work_until(until);
   if (until.done()) return;
@@ -101,7 +105,7 @@ void Waiting::wait_outside(Until const& until) {
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
 inline void Waiting::let_go_what_is_held(Seat& seat) {
-  m_device_tasks.stop_polling();
+  m_engine.polling().stop_polling();
   for (Task** held : seat.holding)
     if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
 }
@@ -251,8 +255,17 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
   if (m_serial) {
     auto& order = static_cast<SerialOrder&>(m_policy);
     while (!done()) {
-      Task* const next =
-          order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); }).impl();
+      // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
+      bool const may_come = m_engine.completions().any_open();
+      Task* next = m_engine.pop_late(frame.seat);
+      if (next == nullptr)
+        next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
+                   .impl();
+      if (next == nullptr && done()) return;
+      if (next == nullptr && may_come) {
+        std::this_thread::sleep_for(turn_of_others);
+        continue;
+      }
       if (next == nullptr)
         throw Error(
             Error::Kind::deadlock,
@@ -303,6 +316,12 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
       continue;
     }
     if (run_needed_for(frame, handle)) return;
+    if (frame.seat.is_main && m_engine.polling().any_of_main()) {
+      Workers::Absence const absence(m_workers, frame.seat);
+      m_engine.polling().poll_of_main();
+      std::this_thread::yield();
+      continue;
+    }
     m_workers.block_until([&] { return done() || (frame.seat.is_main && m_main.epoch() != seen); },
                           frame.seat);
   }

@@ -20,7 +20,6 @@ class SchedulingPolicy;
 
 namespace trellis::Impl {
 
-class DeviceTasks;
 class Engine;
 class Exclusion;
 class FailureLog;
@@ -32,15 +31,14 @@ class MainQueue;
 class Waiting {
  public:
   Waiting(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
-          Exclusion& exclusion, SchedulingPolicy& policy, MainQueue& main,
-          DeviceTasks& device_tasks, Workers& workers, std::mutex& serial_mutex, bool serial)
+          Exclusion& exclusion, SchedulingPolicy& policy, MainQueue& main, Workers& workers,
+          std::mutex& serial_mutex, bool serial)
       : m_engine(engine),
         m_submission(submission),
         m_failures(failures),
         m_exclusion(exclusion),
         m_policy(policy),
         m_main(main),
-        m_device_tasks(device_tasks),
         m_workers(workers),
         m_serial_mutex(serial_mutex),
         m_serial(serial),
@@ -94,7 +92,6 @@ class Waiting {
   Exclusion& m_exclusion;
   SchedulingPolicy& m_policy;
   MainQueue& m_main;
-  DeviceTasks& m_device_tasks;
   Workers& m_workers;
   std::mutex& m_serial_mutex;
   bool const m_serial;

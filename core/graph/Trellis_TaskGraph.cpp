@@ -357,6 +357,10 @@ void TaskGraph::ask_to_stop(Impl::TaskHandle const& task) {
 void TaskGraph::add(Impl::TagRule&& rule) {
   engine().submission().add_rule(std::move(rule));
 }
+Progress TaskGraph::add(std::shared_ptr<Impl::ProgressSource> source) {
+  engine().polling().add(source);
+  return {std::move(source), {m_control, m_generation, nullptr, 0}};
+}
 Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
   return Impl::GraphDoor::record(*this, std::move(label), body);
 }

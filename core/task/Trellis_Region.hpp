@@ -20,7 +20,8 @@
 
 namespace trellis::Impl {
 
-/// Counts what has to be over before a task is that was split: its body and its parts.
+/// Counts what has to be over before a task is that was split: its body and its parts. An open
+/// Completion counts as a part.
 ///
 /// INVARIANT. The sum of the two counts is `body` while the body runs, and one more for each
 /// unfinished part. `m_own` belongs to the thread that runs the body, which counts there what it
@@ -111,6 +112,7 @@ struct Region {
   std::unique_ptr<Shrinking> shrinking;  ///< how it does that
   bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass
   bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
+  bool has_completions = false;  ///< the owner's body has made some
   TaskState owner_state = TaskState::done;  ///< how the owner's body ended
   int owner_row = -1;
 
@@ -135,7 +137,7 @@ struct Region {
     open.renew();
     shrinks = false;
     shrinking.reset();
-    is_planned = waits_for_owner = false;
+    is_planned = waits_for_owner = has_completions = false;
     owner_state = TaskState::done;
     owner_row = -1;
   }

@@ -154,6 +154,13 @@ void Workers::wake_waiters() {
   wake_waiters_locked();
 }
 
+/// Each of them looks, and sleeps again. One that is about to sleep asks `has_ready` under the mutex.
+void Workers::wake_all_waiters() {
+  std::lock_guard const lock(m_mutex);
+  for (std::size_t k = m_sleeping.size(); k-- > 0;)
+    if (m_sleeping[k]->waits_for != nullptr) wake(*m_sleeping[k]);
+}
+
 void Workers::wake_waiters_locked() {
   for (std::size_t k = m_sleeping.size(); k-- > 0;)
     if (Seat& seat = *m_sleeping[k]; seat.waits_for != nullptr && (*seat.waits_for)()) wake(seat);

@@ -169,6 +169,12 @@ class Workers {
         m_spare.load(std::memory_order_seq_cst) > 0)
       wake_one();
   }
+  /// A task is to be completed, of a graph that may be serial: there nobody but threads in wait()
+  /// could do that.
+  void wake_to_complete() {
+    if (m_permits == 0) return wake_all_waiters();
+    ready_added();
+  }
   /// A thread outside of all tasks of this graph submits one.
   void submits() {
     if (m_permits < 2) return;
@@ -269,6 +275,7 @@ class Workers {
  private:
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
   void wake_one();
+  void wake_all_waiters();
   void background(Seat& seat, int number, bool with_permit);
   void work(Seat& seat, Until const* until);
   void sleep(Seat& seat, Until const* until);

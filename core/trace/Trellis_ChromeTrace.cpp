@@ -126,9 +126,16 @@ void Trace::write_chrome_json(std::ostream& out) const {
   };
 
   std::unordered_map<TaskId, std::size_t> slice_of;
+  std::unordered_map<TaskId, std::size_t> last_of;
   slice_of.reserve(trace.slices.size());
-  for (std::size_t i = 0; i != trace.slices.size(); ++i)
+  for (std::size_t i = 0; i != trace.slices.size(); ++i) {
     slice_of.emplace(trace.slices[i].task->id, i);
+    if (trace.slices[i].is_late) last_of[trace.slices[i].task->id] = i;
+  }
+  auto const leaves_from = [&](TaskId task) {
+    auto const late = last_of.find(task);
+    return late != last_of.end() ? late : slice_of.find(task);
+  };
 
   // The arrows of each slice are written right behind it: viewers sort events by time, in file
   // order where times are equal, and bind an arrow to the slice that its thread entered last.
@@ -140,7 +147,7 @@ void Trace::write_chrome_json(std::ostream& out) const {
   std::vector<Arrow> arrows;
   std::vector<std::vector<std::size_t>> of_slice(trace.slices.size());
   for (std::size_t e = 0; e != graph.edges().size(); ++e) {
-    auto const from = slice_of.find(graph.edges()[e].from);
+    auto const from = leaves_from(graph.edges()[e].from);
     auto const to = slice_of.find(graph.edges()[e].to);
     if (from == slice_of.end() || to == slice_of.end()) continue;
     // Slices are sorted by begin; an arrow back in time cannot be drawn.
@@ -163,7 +170,7 @@ void Trace::write_chrome_json(std::ostream& out) const {
                {"tid", thread(slice)},
                {"args", arguments(task)}};
     // How long it lay in its stream's queue.
-    if (slice.begin > task.started_ns)
+    if (slice.begin > task.started_ns && !slice.is_late)
       event["args"]["queued_us"] = microseconds(slice.begin - task.started_ns);
     if (failed) event["cname"] = "terrible";
     events.add(event);
@@ -199,7 +206,7 @@ void Trace::write_chrome_json(std::ostream& out) const {
   events.finish({{"generator", "Trellis"},
                  {"clock", "time since the graph was made"},
                  {"tasks", graph.nodes().size()},
-                 {"tasks_run", trace.slices.size()},
+                 {"tasks_run", trace.tasks},
                  {"tasks_cancelled", cancelled},
                  {"edges", graph.edges().size()},
                  {"edges_drawn", arrows.size()}});

@@ -147,6 +147,10 @@ void Recorder::refined(Task const& task) {
   node(task.public_id()).pattern = task.ops->pattern;
 }
 
+void Recorder::completes_later(Task const& task) {
+  std::lock_guard const lock(m_lock);
+  node(task.public_id()).completes_later = true;
+}
 void Recorder::returned(Task const& task) {
   std::uint64_t const now = now_ns();
   std::lock_guard const lock(m_lock);
@@ -217,6 +221,7 @@ std::vector<TaskRecord> Recorder::nodes() const {
     record.ready_ns = node.ready_ns;
     record.started_ns = node.started_ns;
     record.returned_ns = node.returned_ns;
+    record.completes_later = node.completes_later;
     record.finished_ns = node.finished_ns;
     record.row = node.row;
     records.push_back(std::move(record));

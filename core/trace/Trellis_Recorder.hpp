@@ -43,6 +43,8 @@ class Recorder {
   void refined(Task const& task);
   /// The body of a task with parts is over.
   void returned(Task const& task);
+  /// Its body has a Completion.
+  void completes_later(Task const& task);
   /// Ready, or running on this row.
   void changed(Task const& task, TaskState state, int row = -1);
   /// The task is over: done, failed or cancelled. `row`: the seat that ran it, -1: none.
@@ -97,6 +99,7 @@ class Recorder {
     TaskState state = TaskState::pending;
     bool main_thread = false;
     bool synchronizing = false;
+    bool completes_later = false;
     std::uint64_t submitted_ns = 0;
     std::uint64_t ready_ns = 0;
     std::uint64_t started_ns = 0;

@@ -180,7 +180,7 @@ class Timeline {
       waiting += task.state == TaskState::pending || task.state == TaskState::ready;
     }
     std::string line =
-        with_count(m_rows.slices.size(), "task") + " on " + with_count(m_rows.names.size(), "row");
+        with_count(m_rows.tasks, "task") + " on " + with_count(m_rows.names.size(), "row");
     if (!m_rows.slices.empty()) {
       line += "  \u00B7  total span " + duration(m_rows.end - m_rows.begin);
       // Threads share the places of the workers: a row that has lent its place is not idle.

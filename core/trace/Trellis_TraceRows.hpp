@@ -24,6 +24,7 @@ struct Slice {
   std::uint64_t end = 0;
   std::size_t row = 0;  ///< index into `TraceRows::names`
   std::size_t lane = 0;
+  bool is_late = false;  ///< the time from the end of its body until it was complete
 };
 
 inline bool has_run(TaskRecord const& task) {
@@ -34,8 +35,9 @@ inline bool has_run(TaskRecord const& task) {
 /// The tasks of a trace that ran, laid out in rows. Two tasks of one row may overlap in two ways. A
 /// task that splits itself or waits runs others on its own thread: they lie inside of it, and get a
 /// lane below. Tasks of a stream are launched one after the other long before they run, and run in
-/// that order: each one begins when the one before it has finished. Refers to the trace, which must
-/// outlive it.
+/// that order: each one begins when the one before it has finished. Tasks that are complete later
+/// than their bodies have two slices: that of the body, and one on a row that all of them share.
+/// Refers to the trace, which must outlive it.
 struct TraceRows {
   std::vector<std::string> names;  ///< without rows that have neither a name nor tasks
   std::size_t threads = 0;         ///< how many of these, the first ones, are threads that share
@@ -43,11 +45,16 @@ struct TraceRows {
   /// how many each row has, at least 1; in a lane no two tasks overlap
   std::vector<std::size_t> lanes;
   std::vector<Slice> slices;  ///< by begin, then end, then order in the graph
+  std::size_t tasks = 0;      ///< that have run
   std::uint64_t begin = 0;    ///< when the first task began
   std::uint64_t end = 0;      ///< when the last one finished; a running task reaches up to here
 
   explicit TraceRows(Trace const& trace) {
     bool any_running = false;
+    std::size_t late_row = trace.rows.size();
+    for (TaskRecord const& task : trace.graph.nodes())
+      if (has_run(task)) late_row = std::max(late_row, static_cast<std::size_t>(task.row) + 1);
+    bool any_late = false;
     for (TaskRecord const& task : trace.graph.nodes()) {
       // A task that still runs reaches up to the last thing known to have happened.
       end = std::max({end, task.submitted_ns, task.ready_ns, task.started_ns, task.finished_ns});
@@ -55,16 +62,27 @@ struct TraceRows {
       // What runs after its body are its parts.
       std::uint64_t const until = task.returned_ns != 0 ? task.returned_ns : task.finished_ns;
       slices.push_back({&task, task.started_ns, until, static_cast<std::size_t>(task.row), 0});
+      ++tasks;
+      if (task.completes_later && task.returned_ns != 0) {
+        any_late = true;
+        slices.push_back({&task, task.returned_ns, task.finished_ns, late_row, 0, true});
+      }
       any_running = any_running || task.state == TaskState::running;
     }
     std::uint64_t last = 0;
     for (Slice& slice : slices) {
-      if (slice.task->state == TaskState::running && slice.task->returned_ns == 0) slice.end = end;
+      bool const goes_on = slice.is_late || slice.task->returned_ns == 0;
+      if (slice.task->state == TaskState::running && goes_on) slice.end = end;
       slice.end = std::max(slice.end, slice.begin);
       last = std::max(last, slice.end);
     }
     if (!any_running) end = last;
-    name_rows(trace.rows, trace.workers > 0 ? trace.threads : 0);
+    std::vector<std::string> given = trace.rows;
+    if (any_late) {
+      given.resize(late_row);
+      given.emplace_back("complete later");
+    }
+    name_rows(given, trace.workers > 0 ? trace.threads : 0);
     sort();
     order_queues();
     sort();
@@ -99,6 +117,7 @@ struct TraceRows {
   void order_queues() {
     std::vector<std::uint64_t> reached(names.size(), 0);
     for (Slice& slice : slices) {
+      if (slice.is_late) continue;
       std::uint64_t& row_end = reached[slice.row];
       if (slice.begin < row_end && slice.end > row_end) slice.begin = row_end;
       row_end = std::max(row_end, slice.end);

@@ -40,9 +40,9 @@ struct Refused {
   void wait() const;
 };
 
-template <class First, class Second>
-struct BothHold {
-  static constexpr bool value = First::value && Second::value;
+template <class... Checks>
+struct AllHold {
+  static constexpr bool value = (Checks::value && ...);
 };
 
 /// The compiler's message has its name, and so the signature.
@@ -59,8 +59,16 @@ struct CallableMustTake {
   static_assert(
       is_callable,
       "Trellis: the callable must take what stands in CallableMustTake<...> above, or that "
-      "without the Views; that of a host_task may take a TaskScope& before them");
+      "without the Views; that of a host_task may take a TaskScope& or a Completion<T> before "
+      "them");
   static constexpr bool value = is_callable;
+};
+template <bool holds>
+struct LateMustReturnNothing {
+  static_assert(holds,
+                "Trellis: a callable that takes a Completion<T> returns nothing: the Future holds "
+                "what done(value) is told");
+  static constexpr bool value = holds;
 };
 
 }  // namespace Impl

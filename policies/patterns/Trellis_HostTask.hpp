@@ -2,6 +2,7 @@
 #ifndef TRELLIS_HOSTTASK_HPP
 #define TRELLIS_HOSTTASK_HPP
 
+#include <Trellis_Completion.hpp>
 #include <Trellis_Future.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <impl/Trellis_WrongCalls.hpp>  // here, so that its messages have few lines before them
@@ -27,8 +28,18 @@ namespace Impl {
 
 /// Stands for the space of a host task whose callable takes a TaskScope.
 struct Scoped {};
+/// The same of one that takes a `Completion<T>`, and before that a TaskScope if `scoped`.
+template <class T, bool scoped>
+struct Late {
+  static constexpr bool takes_scope = scoped;
+};
 template <class Space>
-inline constexpr bool is_host_v = std::is_void_v<Space> || std::is_same_v<Space, Scoped>;
+inline constexpr bool is_late_v = false;
+template <class T, bool scoped>
+inline constexpr bool is_late_v<Late<T, scoped>> = true;
+template <class Space>
+inline constexpr bool is_host_v =
+    std::is_void_v<Space> || std::is_same_v<Space, Scoped> || is_late_v<Space>;
 
 /// What the future of a task has whose callable returns this: a host task may end with another
 /// future.
@@ -42,6 +53,12 @@ template <class Space, class T>
 struct ValueFrom<Space, Future<T>> {
   using type = T;
   static constexpr bool comes_later = true;
+};
+
+template <class T, bool scoped>
+struct ValueFrom<Late<T, scoped>, void> {
+  using type = T;
+  static constexpr bool comes_later = false;
 };
 
 /// The rest of a body that ends with a future: takes the value over.
@@ -104,7 +121,7 @@ void end_with(TaskHandle const& self, Label const& label, Future<T> const& futur
 template <class Space, class Callable, class Views, class Self>
 struct CallBodyBase {
   static constexpr std::string_view pattern = is_host_v<Space> ? "host_task" : "space_task";
-  static constexpr bool may_give_up = std::is_same_v<Space, Scoped>;
+  static constexpr bool may_give_up = std::is_same_v<Space, Scoped> || is_late_v<Space>;
   Callable callable;
   Views views;
 
@@ -122,6 +139,8 @@ struct CallBodyBase {
     } else if constexpr (std::is_same_v<Space, Scoped>) {
       TaskHandle const self = GraphDoor::running();
       run_scoped(self, self, label);
+    } else if constexpr (is_late_v<Space>) {
+      run_late(GraphDoor::running());
     } else {
       self().keep(GraphDoor::running, label,
                   [&]() -> decltype(auto) { return call(*static_cast<Space const*>(instance)); });
@@ -146,6 +165,32 @@ struct CallBodyBase {
 
  private:
   Self& self() { return static_cast<Self&>(*this); }
+  void run_late(TaskHandle const& task) {
+    auto completion = [&] {
+      if constexpr (requires(Self& body) { body.result; })
+        return CompletionDoor::open(task, *self().result);
+      else
+        return CompletionDoor::open(task);
+    }();
+    if constexpr (Space::takes_scope) {
+      TaskScope scope = ScopeDoor::make(task, task);
+      call_late(std::move(completion), scope);
+      if (ScopeDoor::next_run(scope) != nullptr)
+        throw Error(Error::Kind::bad_input,
+                    "Trellis: self.respawn() in a body with a Completion, which says itself when "
+                    "the task is over");
+    } else {
+      call_late(std::move(completion));
+    }
+  }
+  template <class Completion, class... Scope>
+  void call_late(Completion&& completion, Scope&... scope) {
+    std::apply(
+        [&](auto&... view) {
+          std::invoke(callable, scope..., std::move(completion), seen(view)...);
+        },
+        views);
+  }
   template <class... First>
   decltype(auto) call(First&... first) {
     return std::apply(
@@ -203,6 +248,66 @@ struct CallResult<Callable, TypeList<A...>> {
       return std::type_identity<std::decay_t<std::invoke_result_t<Callable&, A...>>>{};
   }
 };
+/// Types of the parameters, where they have any: not of a generic lambda, or of one of several call
+/// operators.
+template <class Callable>
+struct ParametersOf {
+  using type = TypeList<>;
+};
+template <class Callable>
+  requires requires { &Callable::operator(); }
+struct ParametersOf<Callable> : ParametersOf<decltype(&Callable::operator())> {};
+template <class R, class... P>
+struct ParametersOf<R (*)(P...)> {
+  using type = TypeList<P...>;
+};
+template <class R, class... P>
+struct ParametersOf<R (*)(P...) noexcept> {
+  using type = TypeList<P...>;
+};
+template <class C, class R, class... P>
+struct ParametersOf<R (C::*)(P...)> {
+  using type = TypeList<P...>;
+};
+template <class C, class R, class... P>
+struct ParametersOf<R (C::*)(P...) noexcept> {
+  using type = TypeList<P...>;
+};
+template <class C, class R, class... P>
+struct ParametersOf<R (C::*)(P...) const> {
+  using type = TypeList<P...>;
+};
+template <class C, class R, class... P>
+struct ParametersOf<R (C::*)(P...) const noexcept> {
+  using type = TypeList<P...>;
+};
+
+/// The Completion among the first parameters; void: there is none.
+template <class... P>
+struct CompletionIn {
+  using how = void;
+};
+template <class T>
+struct CompletionIn<Completion<T>> {
+  using how = Late<T, false>;
+};
+template <class T>
+struct CompletionIn<TaskScope, Completion<T>> {
+  using how = Late<T, true>;
+};
+template <class List>
+struct LateFormOf {
+  using type = void;
+};
+template <class First>
+struct LateFormOf<TypeList<First>> : LateFormOf<TypeList<First, void>> {};
+template <class First, class Second, class... Rest>
+struct LateFormOf<TypeList<First, Second, Rest...>> {
+  using Alone = typename CompletionIn<std::remove_cvref_t<First>>::how;
+  using Behind =
+      typename CompletionIn<std::remove_cvref_t<First>, std::remove_cvref_t<Second>>::how;
+  using type = std::conditional_t<std::is_void_v<Alone>, Behind, Alone>;
+};
 template <class Tuple>
 struct MutableList;
 template <class... T>
@@ -210,8 +315,27 @@ struct MutableList<std::tuple<T...>> {
   using type = TypeList<typename SeenAs<T>::type&...>;
 };
 
-/// How a callable is called: with the annotated Views or without, and with a TaskScope before them
-/// where only that fits.
+/// How one is called with a Completion in front; `How` is void: not at all.
+template <class How, class F, class Views>
+struct LateCalls {
+  static constexpr bool any = false;
+  struct Long {
+    static constexpr bool callable = false;
+  };
+  using Short = Long;
+  using First = TypeList<>;
+};
+template <class T, bool scoped, class F, class Views>
+struct LateCalls<Late<T, scoped>, F, Views> {
+  using First =
+      std::conditional_t<scoped, TypeList<TaskScope&, Completion<T>>, TypeList<Completion<T>>>;
+  using Long = CallResult<F, typename Concat<First, Views>::type>;
+  using Short = CallResult<F, First>;
+  static constexpr bool any = Long::callable || Short::callable;
+};
+
+/// How a callable is called: with the annotated Views or without, and with a TaskScope or a
+/// Completion before them where only that fits.
 template <class Space, class Callable, class... Annotations>
 struct CallForms {
   using F = std::decay_t<Callable>;
@@ -224,33 +348,61 @@ struct CallForms {
   using Short = CallResult<F, Instance>;
   using ScopedLong = CallResult<F, typename Concat<TypeList<TaskScope&>, Mutable>::type>;
   using ScopedShort = CallResult<F, TypeList<TaskScope&>>;
-  // The scoped forms are tested only when the others do not fit: a generic callable may not compile
-  // with a TaskScope.
+  /// As its parameters say.
+  using Named = typename LateFormOf<typename ParametersOf<F>::type>::type;
   static consteval auto chosen() {
-    if constexpr (Long::callable)
-      return std::type_identity<Long>{};
-    else if constexpr (Short::callable)
-      return std::type_identity<Short>{};
-    else if constexpr (!std::is_void_v<Space>)
-      return std::type_identity<void>{};
-    else if constexpr (ScopedLong::callable)
-      return std::type_identity<ScopedLong>{};
-    else if constexpr (ScopedShort::callable)
-      return std::type_identity<ScopedShort>{};
-    else
-      return std::type_identity<void>{};
+    using Host = std::bool_constant<std::is_void_v<Space>>;
+    if constexpr (Host::value && !std::is_void_v<Named>) {
+      return way<Named, LateCalls<Named, F, Mutable>>();
+    } else if constexpr (Long::callable) {
+      return std::type_identity<Way<Space, Long, true>>{};
+    } else if constexpr (Short::callable) {
+      return std::type_identity<Way<Space, Short, false>>{};
+    } else if constexpr (!Host::value) {
+      return std::type_identity<Way<Space, void, false>>{};
+    } else if constexpr (ScopedLong::callable) {  // not before: a generic callable may not compile
+      return std::type_identity<Way<Scoped, ScopedLong, true>>{};
+    } else if constexpr (ScopedShort::callable) {
+      return std::type_identity<Way<Scoped, ScopedShort, false>>{};
+    } else if constexpr (LateCalls<Late<void, false>, F, Mutable>::any) {
+      return way<Late<void, false>, LateCalls<Late<void, false>, F, Mutable>>();
+    } else {
+      return way<Late<void, true>, LateCalls<Late<void, true>, F, Mutable>>();
+    }
   }
-  using Chosen = typename decltype(chosen())::type;
-  static constexpr bool with_views =
-      std::is_same_v<Chosen, Long> || std::is_same_v<Chosen, ScopedLong>;
-  /// What the body is told to hand over before the Views.
-  using How = std::conditional_t<std::is_same_v<Chosen, Long> || std::is_same_v<Chosen, Short>,
-                                 Space, Scoped>;
+  /// What the body is told to hand over before the Views; how it is called, void: not at all.
+  template <class Before, class Result, bool gets_views>
+  struct Way {
+    using How = Before;
+    using Chosen = Result;
+    static constexpr bool with_views = gets_views;
+  };
+  template <class How, class Calls>
+  static consteval auto way() {
+    if constexpr (Calls::Long::callable)
+      return std::type_identity<Way<How, typename Calls::Long, true>>{};
+    else if constexpr (Calls::Short::callable)
+      return std::type_identity<Way<How, typename Calls::Short, false>>{};
+    else
+      return std::type_identity<Way<How, void, false>>{};
+  }
+  using Found = typename decltype(chosen())::type;
+  using Chosen = typename Found::Chosen;
+  using How = typename Found::How;
+  static constexpr bool with_views = Found::with_views;
+
+  static consteval bool returns_as_it_may() {
+    if constexpr (is_late_v<How> && !std::is_void_v<Chosen>)
+      return std::is_void_v<typename decltype(Chosen::type())::type>;
+    return true;
+  }
+  using First = std::conditional_t<std::is_void_v<Named>, Instance,
+                                   typename LateCalls<Named, F, Mutable>::First>;
   using Check =
-      BothHold<CallableMustTake<!std::is_void_v<Chosen>,
-                                typename SignatureOf<typename Concat<
-                                    Instance, typename TupleToList<Views>::type>::type>::type>,
-               MustReach<Reached, Annotations...>>;
+      AllHold<CallableMustTake<!std::is_void_v<Chosen>,
+                               typename SignatureOf<typename Concat<
+                                   First, typename TupleToList<Views>::type>::type>::type>,
+              LateMustReturnNothing<returns_as_it_may()>, MustReach<Reached, Annotations...>>;
 };
 
 template <class Space, class Forms, class... Annotations, class Callable>
@@ -289,6 +441,10 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
 ///
 /// A callable whose first parameter is a `TaskScope&` can split the task into parts and give up
 /// accesses, see Trellis_TaskScope.hpp.
+///
+/// A callable whose first parameter, or the next one after that, is a `Completion<T>` starts
+/// something that is over later; it returns nothing, and the Future holds what `done(value)` is
+/// told. See Trellis_Completion.hpp.
 template <class... Annotations, class Callable>
 auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
                Callable&& callable) {

@@ -2,13 +2,15 @@
 #ifndef TRELLIS_IMPL_POLLER_HPP
 #define TRELLIS_IMPL_POLLER_HPP
 
+#include <threads/Trellis_Relaxed.hpp>
+
 #include <atomic>
 #include <chrono>
 
 namespace trellis::Impl {
 
-/// Which thread asks the devices how far they are: one at a time, and not all the time, as each
-/// question may keep a thread that launches from the device's driver.
+/// Which thread asks what is outside of the graph how far it is: one at a time, and not all the
+/// time, as each question may keep a thread that launches from the device's driver.
 ///
 /// It is the thread, not its seat, that polls: what it completes is given to code of the user's
 /// (the end of a functor), which may wait, and then the thread works on in another seat.
@@ -34,8 +36,11 @@ class Poller {
   /// Requires `is_here`.
   void end() { m_thread.store(nullptr, std::memory_order_seq_cst); }
 
-  // For the thread that polls.
-  [[nodiscard]] bool is_due() const { return Clock::now() >= m_next; }
+  /// Is it time to ask again? For the thread that polls, or might.
+  [[nodiscard]] bool is_due() const {
+    Clock::time_point const next = m_next;
+    return Clock::now() >= next;
+  }
   void found_nothing() { m_next = Clock::now() + interval; }
 
  private:
@@ -46,7 +51,7 @@ class Poller {
   }
 
   std::atomic<void const*> m_thread{nullptr};
-  Clock::time_point m_next{};
+  Relaxed<Clock::time_point> m_next{};
 };
 
 }  // namespace trellis::Impl

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_COMPLETION_HPP
+#define TRELLIS_COMPLETION_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_TaskId.hpp>
+#include <task/Trellis_Result.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+
+#include <concepts>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+namespace trellis {
+
+namespace Impl {
+
+struct CompletionDoor;
+
+/// What a `Completion` does whatever its value is. See Completions for the engine's side.
+class OpenCompletion {
+ public:
+  OpenCompletion(OpenCompletion&& other) noexcept : m_task(std::exchange(other.m_task, {})) {}
+  OpenCompletion& operator=(OpenCompletion&& other) noexcept {
+    if (this == &other) return *this;
+    drop();
+    m_task = std::exchange(other.m_task, {});
+    return *this;
+  }
+
+  /// False when it has been moved from, or something has been said.
+  [[nodiscard]] bool valid() const { return m_task.valid(); }
+  /// The id of the task.
+  [[nodiscard]] TaskId id() const { return m_task.id; }
+  /// Has somebody asked the task, or one that it is a part of, to stop? See `TaskGraph::cancel`. It
+  /// is over when `done` or `fail` says so, all the same.
+  [[nodiscard]] bool stop_requested() const;
+
+  /// The task has failed with this exception.
+  void fail(std::exception_ptr const& cause);
+  template <class E>
+    requires std::derived_from<std::remove_cvref_t<E>, std::exception>
+  void fail(E&& exception) {
+    fail(std::make_exception_ptr(std::forward<E>(exception)));
+  }
+
+ protected:
+  OpenCompletion() = default;
+  explicit OpenCompletion(TaskHandle const& task) : m_task(task) {}
+  ~OpenCompletion() { drop(); }
+  void require_valid(char const* what) const;
+  void say();
+
+ private:
+  void drop() noexcept;
+  TaskHandle m_task;
+};
+
+}  // namespace Impl
+
+/// The end of a task that is over later than its body:
+///
+///     trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::write(x)),
+///                        [=](trellis::Completion<int> completion) {
+///                          disk.start_reading(x.data(), [c = std::move(completion)](int got) mutable {
+///                            c.done(got);
+///                          });
+///                        });
+///
+/// The body starts something and returns; no thread is held. The task is complete when its body has
+/// returned, its parts are complete, and `done` or `fail` has been called, once, by any thread, also
+/// while the body runs. It keeps its accesses until then, and what is done before `done` happens
+/// before the tasks that depend on it. A Completion that is dropped unsaid fails its task.
+///
+/// It can be moved, from thread to thread, and is for one of them at a time. It must not outlive
+/// the program's use of Kokkos, as graphs do not: the destructor of the graph, and `wait()`, wait
+/// for it. Where nobody calls back, see `TaskGraph::add_progress`.
+template <class T = void>
+class Completion : public Impl::OpenCompletion {
+ public:
+  /// Of no task.
+  Completion() = default;
+
+  /// The task is over, and its future has this value. If making it throws, nothing has been said.
+  /// Throws `Error` when something has been said before.
+  template <class U = T>
+    requires std::constructible_from<T, U&&>
+  void done(U&& value) {
+    require_valid("done");
+    m_result->value.emplace(std::forward<U>(value));
+    say();
+  }
+
+ private:
+  friend struct Impl::CompletionDoor;
+  Completion(Impl::TaskHandle const& task, Impl::Result<T>* result)
+      : OpenCompletion(task), m_result(result) {}
+  Impl::Result<T>* m_result = nullptr;  ///< of the task, which lives until something is said
+};
+
+template <>
+class Completion<void> : public Impl::OpenCompletion {
+ public:
+  Completion() = default;
+
+  /// The task is over. Throws `Error` when something has been said before.
+  void done() {
+    require_valid("done");
+    say();
+  }
+
+ private:
+  friend struct Impl::CompletionDoor;
+  explicit Completion(Impl::TaskHandle const& task) : OpenCompletion(task) {}
+};
+
+namespace Impl {
+
+struct CompletionDoor {
+  /// For the running body of this task, whose result has no value yet.
+  static Completion<void> open(TaskHandle const& task) { return Completion<void>(count(task)); }
+  template <class T>
+  static Completion<T> open(TaskHandle const& task, Result<T>& result) {
+    return Completion<T>(count(task), &result);
+  }
+
+ private:
+  static TaskHandle const& count(TaskHandle const& task);
+};
+
+}  // namespace Impl
+
+}  // namespace trellis
+
+#endif

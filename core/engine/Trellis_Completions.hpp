@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_COMPLETIONS_HPP
+#define TRELLIS_IMPL_COMPLETIONS_HPP
+
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+#include <threads/Trellis_TaskQueue.hpp>
+
+#include <atomic>
+#include <exception>
+
+namespace trellis::Impl {
+
+class Engine;
+struct Seat;
+class SubmissionLock;
+class Workers;
+
+/// Tasks that are over later than their bodies, see Completion.
+///
+/// An open Completion is counted as a part of its task that is no task, see OpenParts. So all that
+/// holds for tasks with parts holds for these: in plans and passes, as parts themselves, when they
+/// are waited for, when they fail or are cancelled.
+///
+/// INVARIANT. The count goes up while the body runs, on its thread, and down when something is
+/// said, once: the Completion forgets its task. Until then the task is not complete, so its region
+/// and its result are there. What the saying thread has done before, the value of the future among
+/// it, happens before the acquire-release decrement, and so before the task is complete. It touches
+/// nothing of the task afterwards, unless that was the last that was open. Then it alone has the
+/// task, but may have no seat to complete it on, and may hold locks of the user's: it puts it into
+/// `m_said`, where threads look before they look for ready tasks, and calls `ready_added`. So for
+/// the argument of Workers that is a push like any other.
+///
+/// The graph may end as soon as the task is complete: who says something keeps the engine by
+/// EnginePin.
+class Completions {
+ public:
+  Completions(Engine& engine, SubmissionLock& submission, Workers& workers)
+      : m_engine(engine), m_submission(submission), m_workers(workers) {}
+  Completions(Completions const&) = delete;
+  Completions& operator=(Completions const&) = delete;
+
+  /// By the body of the task.
+  void open(TaskHandle const& self);
+  enum class What { done, failed, dropped };
+  void say(TaskHandle const& task, What what, std::exception_ptr const& cause);
+
+  /// Something has been said that completes a task.
+  [[nodiscard]] bool any_said(std::memory_order order = std::memory_order_seq_cst) const {
+    return !m_said.empty(order);
+  }
+  /// Completes one of these. Returns the task to run next on this seat, if any.
+  Task* complete_said(Seat& seat);
+  /// Is anything still to be said?
+  [[nodiscard]] bool any_open() const { return m_open.load(std::memory_order_seq_cst) > 0; }
+
+ private:
+  void fail(Task& task, What what, std::exception_ptr const& cause);
+
+  Engine& m_engine;
+  SubmissionLock& m_submission;
+  Workers& m_workers;
+  TaskQueue m_said;
+  std::atomic<int> m_open{0};  ///< goes down after `m_said` has got the task
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Progress.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <progress/Trellis_Polling.hpp>
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+
+namespace trellis::Impl {
+
+// --- one function --------------------------------------------------------------------------------
+
+bool ProgressSource::call() {
+  if (!is_asked()) return false;
+  std::lock_guard const lock(m_calls);
+  int expected = asked;
+  if (m_is_taken_away ||
+      !m_state.compare_exchange_strong(expected, called, std::memory_order_seq_cst))
+    return false;
+  ProgressSource const* const outer = std::exchange(t_called, this);
+  bool is_more = false;
+  try {
+    is_more = advance();
+  } catch (std::exception const& error) {
+    // What waits for it would wait for ever.
+    std::cerr << "Trellis: a progress function has thrown: " << error.what() << std::endl;
+    std::abort();
+  }
+  t_called = outer;
+  if (m_is_taken_away) {  // by itself
+    drop();
+    return m_state.exchange(idle, std::memory_order_seq_cst) != idle;
+  }
+  expected = called;
+  m_state.compare_exchange_strong(expected, is_more ? asked : idle, std::memory_order_seq_cst);
+  return !is_more && expected == called;
+}
+
+bool ProgressSource::take_away() {
+  if (t_called == this) {
+    m_is_taken_away = true;
+    return false;
+  }
+  std::lock_guard const lock(m_calls);
+  m_is_taken_away = true;
+  drop();
+  return m_state.exchange(idle, std::memory_order_seq_cst) != idle;
+}
+
+// --- all of them ---------------------------------------------------------------------------------
+
+void Polling::add(std::shared_ptr<ProgressSource> source) {
+  std::lock_guard const lock(m_lock);
+  m_sources.push_back(std::move(source));
+}
+
+void Polling::remove(std::shared_ptr<ProgressSource> const& source) {
+  bool const was_asked = source->take_away();
+  if (was_asked) (source->is_of_main() ? m_asked_of_main : m_asked).fetch_sub(1);
+  std::lock_guard const lock(m_lock);
+  std::erase(m_sources, source);
+}
+
+void Polling::ask(ProgressSource& source) {
+  if (!source.ask()) return;
+  if (!source.is_of_main()) {
+    m_asked.fetch_add(1, std::memory_order_seq_cst);
+    return m_workers.wake_to_complete();
+  }
+  m_asked_of_main.fetch_add(1, std::memory_order_seq_cst);
+  m_main.move_epoch();
+  m_workers.main_ready_added();
+}
+
+void Polling::call_functions(bool of_main) {
+  std::atomic<int>& count = of_main ? m_asked_of_main : m_asked;
+  for (std::size_t k = 0;; ++k) {
+    std::shared_ptr<ProgressSource> source;
+    {
+      std::lock_guard const lock(m_lock);
+      while (k < m_sources.size() &&
+             (m_sources[k]->is_of_main() != of_main || !m_sources[k]->is_asked()))
+        ++k;
+      if (k >= m_sources.size()) return;
+      source = m_sources[k];
+    }
+    if (source->call()) count.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+void Polling::polls_no_more() {
+  m_poller.end();
+  if (busy()) m_workers.ready_added();
+}
+
+bool Polling::poll(Seat& seat, bool is_idle) {
+  bool const due = m_poller.is_due();
+  if (seat.is_main && any_of_main() && (is_idle || due)) call_functions(true);
+  bool any = m_completions.any_said();
+  bool const functions = m_asked.load(std::memory_order_relaxed) > 0 && (is_idle || due);
+  bool const devices = is_idle && due && m_devices.busy() && m_devices.may_go_on(seat);
+  if ((!functions && !devices) || !m_poller.begin()) return any;
+  if (functions) {
+    call_functions(false);
+    any = any || m_completions.any_said();
+  }
+  // In code of the user's that waits the thread may have stopped to poll.
+  if (devices && m_poller.is_here()) any = m_devices.complete_passed(seat, m_poller) || any;
+  if (!any && m_poller.is_here()) m_poller.found_nothing();
+  if (!busy()) stop_polling();
+  return any;
+}
+
+}  // namespace trellis::Impl
+
+namespace trellis {
+
+Progress::~Progress() {
+  if (m_source == nullptr) return;
+  if (Impl::EnginePin const engine = m_graph.pin())
+    engine->polling().remove(m_source);
+  else
+    (void)m_source->take_away();
+}
+
+void Progress::ask() {
+  if (m_source == nullptr)
+    throw Error(Error::Kind::bad_input, "Trellis: ask() of a Progress that belongs to no graph");
+  if (Impl::EnginePin const engine = m_graph.pin()) engine->polling().ask(*m_source);
+}
+
+}  // namespace trellis

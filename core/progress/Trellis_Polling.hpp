@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_POLLING_HPP
+#define TRELLIS_IMPL_POLLING_HPP
+
+#include <device/Trellis_DeviceTasks.hpp>
+#include <progress/Trellis_Poller.hpp>
+#include <progress/Trellis_ProgressSource.hpp>
+#include <threads/Trellis_SpinLock.hpp>
+#include <threads/Trellis_Workers.hpp>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace trellis::Impl {
+
+class Completions;
+class MainQueue;
+
+/// Asks what is outside of the graph how far it is: devices, and functions of the program's. A
+/// thread does so that finds no ready task, and for functions also one between two tasks, now and
+/// then.
+///
+/// INVARIANT (somebody polls). While streams are busy, or functions asked for, a thread polls, or
+/// one is awake that will, or all permits are used for tasks. Whoever launches, asks for a
+/// function, or stops polling, calls `ready_added` of the workers afterwards. Who goes to sleep
+/// first stops polling, and then, if it has a permit, asks once more whether there is something to
+/// poll and nobody polls (`may_be_polled`); if it has none, those that have them have not asked
+/// yet, as they do so under the mutex of Workers when they give them back. For the order of these
+/// see Workers.
+///
+/// Functions that only the main thread may call it calls whoever polls, when it runs tasks or
+/// waits. Who asks for one wakes it.
+class Polling {
+ public:
+  Polling(DeviceTasks& devices, Completions& completions, MainQueue& main, Workers& workers)
+      : m_devices(devices), m_completions(completions), m_main(main), m_workers(workers) {}
+  Polling(Polling const&) = delete;
+  Polling& operator=(Polling const&) = delete;
+
+  void add(std::shared_ptr<ProgressSource> source);
+  void remove(std::shared_ptr<ProgressSource> const& source);
+  void ask(ProgressSource& source);
+
+  [[nodiscard]] bool busy() const { return m_devices.busy() || any_function(); }
+  /// Is any function asked for?
+  [[nodiscard]] bool any_function() const {
+    return m_asked.load(std::memory_order_relaxed) > 0 ||
+           m_asked_of_main.load(std::memory_order_relaxed) > 0;
+  }
+  [[nodiscard]] bool any_of_main() const {
+    return m_asked_of_main.load(std::memory_order_seq_cst) > 0;
+  }
+  /// Could the seat's thread find something by polling?
+  [[nodiscard]] bool may_be_polled(Seat const& seat) const {
+    if (seat.is_main && any_of_main()) return true;
+    bool const devices = m_devices.busy() && m_devices.may_go_on(seat);
+    bool const any = devices || m_asked.load(std::memory_order_seq_cst) > 0;
+    return any && m_poller.may_be_here();
+  }
+  /// Between two tasks: is it time to ask functions that this thread may ask?
+  [[nodiscard]] bool is_due(Seat const& seat) const {
+    bool const mine = seat.is_main && m_asked_of_main.load(std::memory_order_relaxed) > 0;
+    bool const any = m_asked.load(std::memory_order_relaxed) > 0 && m_poller.may_be_here();
+    return (mine || any) && m_poller.is_due();
+  }
+  /// True when something has happened: tasks may be ready, or `Completions` have some to complete.
+  /// `is_idle`: the thread has found no task.
+  bool poll(Seat& seat, bool is_idle);
+  /// The same for functions of the main thread alone, which calls this.
+  void poll_of_main() { call_functions(true); }
+  void stop_polling() {
+    if (m_poller.is_here()) polls_no_more();
+  }
+
+ private:
+  void polls_no_more();
+  void call_functions(bool of_main);
+
+  DeviceTasks& m_devices;
+  Completions& m_completions;
+  MainQueue& m_main;
+  Workers& m_workers;
+  Poller m_poller;
+  std::atomic<int> m_asked{0};  ///< functions that are not idle, but those of the main thread
+  std::atomic<int> m_asked_of_main{0};
+  SpinLock m_lock;
+  std::vector<std::shared_ptr<ProgressSource>> m_sources;  ///< guarded by m_lock
+};
+
+}  // namespace trellis::Impl
+
+#endif

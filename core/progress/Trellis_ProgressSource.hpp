@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PROGRESSSOURCE_HPP
+#define TRELLIS_IMPL_PROGRESSSOURCE_HPP
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace trellis::Impl {
+
+/// A function of the program's that asks something outside of the graph how far it is.
+///
+/// INVARIANT (nothing asked for is forgotten). `idle` becomes `asked` when the program asks, and
+/// only the thread that calls the function makes it `idle` again: it sets `called`, calls, and if
+/// the function says that nothing is left, goes from `called` to `idle`. If the program has asked
+/// meanwhile it finds `asked` instead, and leaves it. All are sequentially consistent, so the call
+/// that follows sees what was started before `ask()`.
+///
+/// `m_calls` is held during a call, and by whoever takes the function away.
+class ProgressSource {
+ public:
+  explicit ProgressSource(bool of_main) : m_of_main(of_main) {}
+  ProgressSource(ProgressSource const&) = delete;
+  ProgressSource& operator=(ProgressSource const&) = delete;
+  virtual ~ProgressSource() = default;
+
+  /// Only the main thread may call it.
+  [[nodiscard]] bool is_of_main() const { return m_of_main; }
+  [[nodiscard]] bool is_asked() const { return m_state.load(std::memory_order_relaxed) != idle; }
+  /// True when it was idle.
+  [[nodiscard]] bool ask() { return m_state.exchange(asked, std::memory_order_seq_cst) == idle; }
+  /// Calls the function if it is asked for. True when it is idle now, and was not.
+  [[nodiscard]] bool call();
+  /// It is not called any more. True when it was not idle. In its own call it stays until that is
+  /// over, and `call` says so.
+  [[nodiscard]] bool take_away();
+
+  /// Does the calling thread call such a function?
+  [[nodiscard]] static bool is_calling() { return t_called != nullptr; }
+
+ protected:
+  /// False: nothing is left to ask for.
+  virtual bool advance() = 0;
+  virtual void drop() noexcept = 0;
+
+ private:
+  enum State : int { idle, asked, called };
+  static inline constinit thread_local ProgressSource const* t_called = nullptr;
+
+  bool const m_of_main;
+  std::atomic<int> m_state{idle};
+  std::mutex m_calls;
+  bool m_is_taken_away = false;  ///< guarded by m_calls
+};
+
+template <class F>
+class ProgressFunction final : public ProgressSource {
+ public:
+  template <class G>
+  ProgressFunction(bool of_main, G&& function)
+      : ProgressSource(of_main), m_function(std::in_place, std::forward<G>(function)) {}
+
+ private:
+  bool advance() override { return (*m_function)(); }
+  void drop() noexcept override { m_function.reset(); }
+  std::optional<F> m_function;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Functions that a graph calls while there is something to ask for.
+#include "LateTest.hpp"
+#include "Timing.hpp"
+
+#include <Trellis_Progress.hpp>
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace trellis {
+namespace {
+
+using namespace Bare;
+using namespace Test;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class ProgressFunctions : public Timed {};
+
+TaskGraphOptions one_by_one() {
+  TaskGraphOptions options;
+  options.serial = true;
+  return options;
+}
+
+TEST_F(ProgressFunctions, CompleteTasks) {
+  for (TaskGraphOptions const& options :
+       {with_workers(1), with_workers(2), with_workers(4), one_by_one()}) {
+    Block x("x", 4);
+    Slots slots;
+    TaskGraph graph(options);
+    Progress progress = graph.add_progress([&] {
+      if (Completion<> completion = slots.try_take(); completion.valid()) completion.done();
+      return !slots.empty();
+    });
+    for (int k = 0; k < 1000; ++k) {
+      late(graph, "late", {updates(x(k % 4, 1))}, [&](Completion<> completion) {
+        slots.put(std::move(completion));
+        progress.ask();
+      });
+      task(graph, "next", {updates(x(k % 4, 1))}, [&, k] { ++x[k % 4]; });
+    }
+    graph.wait();
+    for (int k = 0; k < 4; ++k) EXPECT_EQ(x[k], 250);
+  }
+}
+
+/// Time goes by, so that a function that is called for nothing would be seen.
+TEST_F(ProgressFunctions, AreCalledOnlyWhileThereIsSomethingToAskFor) {
+  for (int const workers : {1, 2}) {
+    std::atomic<int> calls{0};
+    std::atomic<int> left{0};
+    TaskGraph graph(with_workers(workers));
+    Progress progress = graph.add_progress([&] {
+      ++calls;
+      return --left > 0;
+    });
+    auto const idle = [&] {
+      for (int k = 0; k < 20; ++k) task(graph, "t", {}, [] {});
+      graph.wait();
+      std::this_thread::sleep_for(5ms);
+    };
+    idle();
+    EXPECT_EQ(calls, 0);
+    left = 10;
+    progress.ask();
+    while (left > 0) std::this_thread::yield();
+    idle();
+    EXPECT_EQ(calls, 10);
+    left = 1;
+    progress.ask();
+    while (left > 0) std::this_thread::yield();
+    idle();
+    EXPECT_EQ(calls, 11);
+  }
+}
+
+/// Nobody is ever idle.
+TEST_F(ProgressFunctions, AreCalledBetweenTasks) {
+  for (int const workers : {1, 2}) {
+    Block x("x");
+    std::atomic<bool> is_over{false};
+    std::atomic<int> running{0}, between{0};
+    TaskGraph graph(with_workers(workers));
+    Progress progress = graph.add_progress([&] {
+      between += running == 0;
+      return !is_over;
+    });
+    progress.ask();
+    while (between < 20)
+      task(graph, "chain", {updates(x)}, [&] {
+        ++running;
+        auto const until = std::chrono::steady_clock::now() + 5us;
+        while (std::chrono::steady_clock::now() < until) {
+        }
+        --running;
+      });
+    is_over = true;
+    graph.wait();
+  }
+}
+
+TEST_F(ProgressFunctions, AreCalledByOneThreadAtATime) {
+  std::atomic<int> inside{0}, met{0}, calls{0};
+  TaskGraph graph(with_workers(4));
+  auto const f = [&] {
+    met += inside++ != 0;
+    std::this_thread::yield();
+    --inside;
+    return ++calls < 2000;
+  };
+  Progress progress = graph.add_progress(f);
+  Progress another = graph.add_progress(f);
+  progress.ask();
+  another.ask();
+  while (calls < 2000)
+    for (int k = 0; k < 10; ++k) task(graph, "t", {}, [] { std::this_thread::yield(); });
+  graph.wait();
+  EXPECT_EQ(met, 0);
+}
+
+/// Who asks during the last call is not forgotten.
+TEST_F(ProgressFunctions, ForgetNothingThatIsAskedFor) {
+  for (int const workers : {1, 2}) {
+    std::atomic<int> asked{0}, seen{0};
+    TaskGraph graph(with_workers(workers));
+    Progress progress = graph.add_progress([&] {
+      seen = asked.load();
+      return false;
+    });
+    for (int k = 1; k <= (sanitized ? 1000 : 10'000); ++k) {
+      ++asked;
+      progress.ask();
+      if (k % 3 == 0) std::this_thread::yield();
+      if (k % 10 == 0)
+        while (seen != k) std::this_thread::yield();
+    }
+  }
+}
+
+TEST_F(ProgressFunctions, OfTheMainThreadAreCalledThere) {
+  for (int const workers : {1, 2}) {
+    auto const main = std::this_thread::get_id();
+    Block x("x");
+    Slots slots;
+    std::atomic<int> elsewhere{0};
+    TaskGraph graph(with_workers(workers));
+    Progress progress = graph.add_progress(
+        [&] {
+          elsewhere += std::this_thread::get_id() != main;
+          if (Completion<> completion = slots.try_take(); completion.valid()) completion.done();
+          return !slots.empty();
+        },
+        ProgressThread::main);
+    auto const keep = [&](Completion<> completion) {
+      slots.put(std::move(completion));
+      progress.ask();
+    };
+    for (int k = 0; k < 200; ++k) late(graph, "late", {updates(x)}, keep);
+    graph.wait();
+    // While the main thread waits inside a task.
+    for (int k = 0; k < 20; ++k) {
+      auto const awaited = late(graph, "late", {updates(x)}, keep);
+      Properties bound;
+      bound.main_thread = true;
+      task(
+          graph, "waits", {},
+          [&, awaited] {
+            EXPECT_EQ(std::this_thread::get_id(), main);
+            awaited.wait();
+          },
+          bound);
+      graph.wait();
+    }
+    EXPECT_EQ(elsewhere, 0);
+  }
+}
+
+TEST_F(ProgressFunctions, AreGoneWhenTheirObjectIs) {
+  struct Held {
+    std::shared_ptr<int> value = std::make_shared<int>(0);
+    bool operator()() const { return ++*value > 0; }
+  };
+  TaskGraph graph(with_workers(2));
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    std::weak_ptr<int> watched;
+    int calls = 0;
+    {
+      Held held;
+      watched = held.value;
+      Progress progress = graph.add_progress(std::move(held));
+      progress.ask();
+      if (repeat % 2 == 0)
+        while (*watched.lock() == 0) std::this_thread::yield();
+      Progress moved = std::move(progress);
+      EXPECT_FALSE(progress.valid());  // NOLINT(bugprone-use-after-move)
+      EXPECT_TRUE(moved.valid());
+    }
+    EXPECT_TRUE(watched.expired()) << calls;
+  }
+  // By themselves.
+  std::optional<Progress> own;
+  std::atomic<bool> is_gone{false};
+  own = graph.add_progress([&] {
+    own.reset();
+    is_gone = true;
+    return true;
+  });
+  own->ask();
+  while (!is_gone) std::this_thread::yield();
+  graph.wait();
+}
+
+TEST_F(ProgressFunctions, MayOutliveTheirGraph) {
+  std::optional<Progress> progress;
+  auto const held = std::make_shared<int>(0);
+  {
+    TaskGraph graph(with_workers(2));
+    progress = graph.add_progress([held] { return false; });
+    progress->ask();
+  }
+  progress->ask();
+  progress.reset();
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_THAT(message_of([] { Progress().ask(); }), HasSubstr("belongs to no graph"));
+}
+
+TEST_F(ProgressFunctions, ThatWaitForTasksGetAnError) {
+  TaskGraph graph(with_workers(2));
+  std::string message;
+  std::atomic<bool> is_over{false};
+  Slots slots;
+  auto const first = late(graph, "late", {}, slots.keeper());
+  Progress progress = graph.add_progress([&] {
+    message = message_of([&] { first.wait(); });
+    is_over = true;
+    return false;
+  });
+  progress.ask();
+  while (!is_over) std::this_thread::yield();
+  EXPECT_THAT(message, HasSubstr("a progress function waits for"));
+  slots.take().done();
+  graph.wait();
+}
+
+/// A task of one graph completes later in the function of another.
+TEST_F(ProgressFunctions, OfOneGraphMayServeAnother) {
+  for (int const workers : {1, 2}) {
+    Slots slots;
+    TaskGraph one(with_workers(workers)), other(with_workers(workers));
+    Progress progress = other.add_progress([&] {
+      if (Completion<> completion = slots.try_take(); completion.valid()) completion.done();
+      return !slots.empty();
+    });
+    for (int k = 0; k < 300; ++k)
+      late(one, "late", {}, [&](Completion<> completion) {
+        slots.put(std::move(completion));
+        progress.ask();
+      });
+    one.wait();
+  }
+}
+
+}  // namespace
+}  // namespace trellis
