@@ -394,8 +394,8 @@ TEST_F(WideTasks, RunWhileAThreadSubmitsAllTheTime) {
       options.in_flight = 1 << 20;
       TaskGraph graph(options);
       auto const end = std::chrono::steady_clock::now() + 2s;
-      auto const submit_until = [&](auto const& done) {
-        while (!done() && std::chrono::steady_clock::now() < end) {
+      auto const submit_until = [&](auto const& is_over) {
+        while (!is_over() && std::chrono::steady_clock::now() < end) {
           task(graph, "narrow", {}, [] {});
           compute_for(5us);
         }
