@@ -53,7 +53,8 @@ struct TaskGraphOptions {
   std::optional<std::string> bind;
   /// Number of tasks that may be submitted and not complete. A thread that submits more runs tasks
   /// itself until there is room, or sleeps while there is nothing to run. Tasks submitted from
-  /// inside a task, or by a functor's destructor, may exceed it. `TRELLIS_IN_FLIGHT`; default 2048,
+  /// inside a task, or by a functor's destructor, may exceed it; so may all when nothing goes on
+  /// before a `Completion` is said, which may be what the thread does next. `TRELLIS_IN_FLIGHT`; default 2048,
   /// or 128 for each worker if that is more.
   std::optional<std::size_t> in_flight;
   /// Streams of each asynchronous device, besides those given by the user. `TRELLIS_STREAMS`;
@@ -79,6 +80,10 @@ struct TaskGraphOptions {
   /// kept a little longer than their last user has them, and tasks cost more. `TRELLIS_WARN` (a
   /// flag); default no.
   std::optional<bool> warn;
+  /// When no task has been completed for so many seconds, though some are in flight, tell on the
+  /// standard error stream what each of them waits for; 0: never. A thread of its own looks.
+  /// `TRELLIS_WATCHDOG`; default 0.
+  std::optional<double> watchdog;
   /// Gets the warnings. Default: the standard error stream does.
   WarningHandler on_warning = nullptr;
 };

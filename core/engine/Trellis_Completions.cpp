@@ -15,16 +15,23 @@ namespace trellis::Impl {
 
 void Completions::open(TaskHandle const& self) {
   Frame const* const frame = Frame::of(m_engine);
-  PartsHold const lock(*self.task, m_submission);
-  Parts& parts = m_engine.parts();
-  Region& region = parts.open_region(parts.require_live(self, "is to be complete later"),
-                                     parts.seat_for_parts(frame));
-  if (region.shrinks) Demotions::refuse_completions();
-  region.has_completions = true;
+  m_open.fetch_add(1, std::memory_order_relaxed);
+  try {
+    PartsHold const lock(*self.task, m_submission);
+    Parts& parts = m_engine.parts();
+    Region& region = parts.open_region(parts.require_live(self, "is to be complete later"),
+                                       parts.seat_for_parts(frame));
+    if (region.shrinks) Demotions::refuse_completions();
+    region.has_completions = true;
+    region.open_completions.fetch_add(1, std::memory_order_relaxed);
+    region.open.add(Parts::runs_body(frame, region));
+  } catch (...) {
+    m_open.fetch_sub(1, std::memory_order_seq_cst);
+    throw;
+  }
   if (Recorder* const recorder = m_engine.events().recorder())
     recorder->completes_later(*self.task);
-  m_open.fetch_add(1, std::memory_order_relaxed);
-  region.open.add(Parts::runs_body(frame, region));
+  m_engine.hinder(*self.task);
 }
 
 /// What the body itself throws comes before a Completion that is dropped, for instance for that
@@ -47,6 +54,7 @@ void Completions::say(TaskHandle const& handle, What what, std::exception_ptr co
   Task& task = *handle.task;
   Region& region = *task.inner;
   if (what != What::done) fail(task, what, cause);
+  region.open_completions.fetch_sub(1, std::memory_order_relaxed);
   bool const is_last = region.open.part_over(Parts::runs_body(Frame::top, region));
   if (is_last) m_said.push(task);
   m_open.fetch_sub(1, std::memory_order_seq_cst);
@@ -56,7 +64,7 @@ void Completions::say(TaskHandle const& handle, What what, std::exception_ptr co
 Task* Completions::complete_said(Seat& seat) {
   Task* const task = m_said.pop();
   if (task == nullptr) return nullptr;
-  m_engine.cancellation().reach(*task);
+  if (m_engine.cancellation().reach(*task)) task->inner->owner_state = TaskState::cancelled;
   return m_engine.parts().whole_over(*task, seat);
 }
 

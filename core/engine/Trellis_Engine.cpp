@@ -2,6 +2,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <progress/Trellis_StallReport.hpp>
 #include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
@@ -23,12 +24,12 @@ Engine::Engine(TaskGraphOptions const& options)
       m_numbers_runs(m_events.is_watched() || m_serial),
       m_warnings(*options.warn ? std::make_unique<Warnings>(m_options) : nullptr),
       m_submission(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_warnings.get(),
-                   m_device_tasks, m_main, m_workers, m_serial_mutex, m_policy_edges,
+                   m_device_tasks, m_main, m_workers, m_serial_turn, m_policy_edges,
                    !m_serial && m_policy->sees_submissions(), m_serial),
       m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get()),
       m_policy_edges(*this, m_lock, *m_policy, m_events.recorder(), m_serial),
       m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_workers,
-                m_serial_mutex, m_serial),
+                m_serial_turn, m_serial),
       m_demotions(*this, m_lock, m_submission.root(), m_slab, m_failures, m_exclusion,
                   m_policy_edges, m_submission.rules(), m_events.recorder(), m_serial),
       m_parts(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_serial),
@@ -52,6 +53,8 @@ Engine::Engine(TaskGraphOptions const& options)
                     "\" given to " + m_options.name +
                     " serves another graph; each graph needs a policy object of its own");
   m_policy->start(m_workers.max_seats());
+  if (*options.watchdog > 0)
+    m_stall_report = std::make_unique<StallReport>(*this, m_slab, m_lock, *options.watchdog);
 }
 
 Engine::~Engine() {
@@ -83,6 +86,7 @@ void Engine::close() noexcept {
   m_destructors.drain();
   m_plans.dismantle_all();
   if (m_warnings != nullptr) m_warnings->end();
+  m_stall_report.reset();
   m_workers.stop();
 }
 
@@ -138,6 +142,16 @@ bool Engine::may_exclude(Task& task, Seat* seat) {
   return may_run;
 }
 
+void Engine::hinder(Task& task) {
+  std::vector<Task*> granted;
+  for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
+    if (!each->exclusive) continue;
+    if (m_serial && !m_exclusion.holds(*each)) (void)may_exclude(*each, nullptr);
+    m_exclusion.hinder(*each, granted);
+  }
+  for (Task* other : granted) push(*other, nullptr);
+}
+
 /// Of the calling thread, whether it runs a task or not.
 Seat& Engine::own_seat() {
   if (Frame* const frame = Frame::of(*this)) return frame->seat;
@@ -154,12 +168,20 @@ void Engine::push_kept(Task& task) {
 }
 
 bool Engine::has_ready(Seat const& seat) const {
+  return has_task(seat) || m_polling.may_be_polled(seat);
+}
+
+bool Engine::has_task(Seat const& seat) const {
   if (!m_policy->empty() || !m_rests.empty() || (seat.is_main && !m_main.empty())) return true;
-  return m_completions.any_said() || m_polling.may_be_polled(seat);
+  return m_completions.any_said();
+}
+
+std::chrono::nanoseconds Engine::nap(Seat const& seat) const {
+  return has_task(seat) ? std::chrono::nanoseconds(0) : m_polling.nap();
 }
 
 bool Engine::has_own(Seat const& seat) const {
-  return seat.is_main && !m_main.empty();
+  return seat.is_main && (!m_main.empty() || m_polling.any_of_main());
 }
 
 /// FAIRNESS. A body may run again and again until something happens that another task does, or a
@@ -171,7 +193,7 @@ bool Engine::has_own(Seat const& seat) const {
 /// Before all of that goes what is over later than its body: much may wait for it.
 Task* Engine::pop(Seat& seat) {
   constexpr int before_rest = 8;  // tasks
-  if (m_polling.any_function() && m_polling.is_due(seat)) m_polling.poll(seat, false);
+  if (m_polling.is_due(seat)) m_polling.poll(seat, false);
   if (m_completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(seat)) return task;
   bool const rests =
@@ -202,9 +224,11 @@ bool Engine::has_only_open_completions() const {
 /// Completes tasks of which that has been said, until one of them has another one to run next.
 Task* Engine::complete_said(Seat& seat) {
   ++t_quiet_locks;
+  constexpr int most = 32;
   bool any = false;
   Task* next = nullptr;
-  while (next == nullptr && m_completions.any_said(std::memory_order_relaxed)) {
+  for (int k = 0; k < most && next == nullptr; ++k) {
+    if (!m_completions.any_said(std::memory_order_relaxed)) break;
     next = m_completions.complete_said(seat);
     any = true;
   }
@@ -216,6 +240,7 @@ Task* Engine::complete_said(Seat& seat) {
 
 Task* Engine::pop_own(Seat& seat) {
   if (!seat.is_main) return nullptr;
+  if (m_polling.any_of_main()) m_polling.poll_of_main();
   if (Task* const task = m_main.pop()) return task;
   return m_main.pop_rest();
 }
@@ -249,7 +274,7 @@ void Engine::run(Task* task, Seat& seat, Condition stop) {
   while (task != nullptr) {
     if (--seat.until_pause < 0 && Frame::top == nullptr) stay_behind(seat);
     task = run_quietly(*task, seat);
-    if (task != nullptr && (stop() || (m_polling.any_function() && m_polling.is_due(seat)))) {
+    if (task != nullptr && (stop() || something_is_due(seat))) {
       push(*task, &seat);
       return;
     }
@@ -287,6 +312,12 @@ void Engine::stay_behind(Seat& seat) {
     if (news != seen) last_news = now;
     seen = news;
   }
+}
+
+/// In a serial graph one body after the other needs no exclusion, but for what is over later.
+bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
+  if (!m_completions.any_open() || task.failure != nullptr || m_exclusion.holds(task)) return false;
+  return !may_exclude(task, &seat);
 }
 
 /// Returns what it ends with, if it has no parts, or none that go on.
@@ -337,6 +368,7 @@ inline Task* Engine::run_one(Task& task, Seat& seat) {
     }
     if (in_hand == nullptr) return nullptr;
   }
+  if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
   TaskState state = TaskState::cancelled;
   if (task.failure == nullptr) {
     if (task.space == nullptr || task.space->is_plain()) {

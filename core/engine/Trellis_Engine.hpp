@@ -32,6 +32,7 @@
 #include <task/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_Places.hpp>
+#include <threads/Trellis_SerialTurn.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <threads/Trellis_WideSpace.hpp>
 #include <threads/Trellis_Workers.hpp>
@@ -47,6 +48,7 @@
 namespace trellis::Impl {
 
 struct Frame;
+class StallReport;
 class Warnings;
 
 /// A dynamic task graph: takes submissions, derives edges, hands ready tasks to the scheduling
@@ -186,6 +188,9 @@ class Engine final : private TaskSource {
     m_events.changed(task, state, row);
     if (task.is_split.load(std::memory_order_acquire)) m_parts.close_region(task, seat);
   }
+  /// The task keeps what it excludes others from while no body of it runs: nobody whom that needs
+  /// must wait behind those that wait for it.
+  void hinder(Task& task);
   /// Then `seat.ready` has the tasks that have waited for its exclusive areas. Of a task that
   /// others may demote under its lock, in which it stops being live: what it has until then, a
   /// demotion from outside may change, and must not give it what nobody would release.
@@ -206,8 +211,11 @@ class Engine final : private TaskSource {
   Task* pop_own(Seat& seat) override;
   [[nodiscard]] bool has_ready(Seat const& seat) const override;
   [[nodiscard]] bool has_own(Seat const& seat) const override;
+  [[nodiscard]] std::chrono::nanoseconds nap(Seat const& seat) const override;
   void idle(Seat& seat) override;
   void leaves(Seat& seat) override;
+
+  [[nodiscard]] bool has_task(Seat const& seat) const;
 
   // From ready to done.
   /// From the policy.
@@ -217,6 +225,11 @@ class Engine final : private TaskSource {
   void push_kept(Task& task);
   Task* pop_rest(Seat& seat);
   [[gnu::cold]] Task* complete_said(Seat& seat);
+  [[gnu::cold]] bool may_not_exclude_serially(Task& task, Seat& seat);
+  /// Between two tasks that follow each other on one thread.
+  [[nodiscard]] bool something_is_due(Seat const& seat) const {
+    return m_completions.any_said(std::memory_order_relaxed) || m_polling.is_due(seat);
+  }
   Task* run_one(Task& task, Seat& seat);
   TaskState run_body(Task& task, Seat& seat);
   TaskState run_wide(Task& task, Seat& seat);
@@ -262,10 +275,11 @@ class Engine final : private TaskSource {
   Plans m_plans;
   PlanGraphs m_graphs;
   Passes m_passes;
-  std::mutex m_serial_mutex;
+  SerialTurn m_serial_turn;
   WideSpaces m_wide_spaces;
   Places m_places;
-  Workers m_workers;  ///< last: its threads use everything above
+  Workers m_workers;                            ///< its threads use everything above
+  std::unique_ptr<StallReport> m_stall_report;  ///< null: nobody has asked for it; its thread, too
 };
 
 }  // namespace trellis::Impl

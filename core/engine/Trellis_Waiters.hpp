@@ -34,6 +34,7 @@ class Waiters {
   [[nodiscard]] QuietLock<std::mutex>& mutex() { return m_mutex; }
   void add(Waiter const& waiter) { m_waiters.push_back(waiter); }
   void remove(Waiter const& waiter);
+  [[nodiscard]] std::vector<Waiter> const& all() const { return m_waiters; }
   /// True when the task with the id `awaited` is `from`, or cannot be complete before `from` is: by
   /// dependencies, by other tasks that wait, or by exclusive areas.
   [[nodiscard]] bool holds_up(LiveAccess from, TaskId awaited);

@@ -38,7 +38,6 @@ void Waiting::wait() {
   if (Frame const* const frame = Frame::of(m_engine))
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + whose_code(*frame) + " waits for its own graph, and so for itself");
-  if (m_serial) std::lock_guard const other_thread_submits(m_serial_mutex);
   m_engine.destructors().drain();
   FailureLog::Report report = m_failures.report();
   // What destructors submit that run only now is waited for as well.
@@ -90,16 +89,43 @@ class Waiting::AbsenceElsewhere {
 /// graph's task, which could not go on before the one above it is over, whatever that waits for.
 /// The main thread does all the same, as nobody else may run the tasks that are bound to it.
 void Waiting::wait_outside(Until const& until) {
-  if (ProgressSource::is_calling())
-    throw Error(Error::Kind::deadlock, "Trellis: a progress function waits for " +
-                                           m_engine.options().name +
-                                           "; it is called by threads that this graph waits for");
+  refuse_in_progress_function();
+  if (m_serial) return wait_serially(until);
   Frame const* const outer = Frame::top;
   if (outer == nullptr) return m_workers.work_until(until);
   if (until.done()) return;
   AbsenceElsewhere const absence(m_engine);
-  if (m_serial || m_workers.on_main_thread()) return m_workers.work_until(until);
+  if (m_workers.on_main_thread()) return m_workers.work_until(until);
   m_workers.sleep_until(until);
+}
+
+void Waiting::refuse_in_progress_function() const {
+  if (ProgressSource::is_calling())
+    throw Error(Error::Kind::deadlock, "Trellis: a progress function waits for " +
+                                           m_engine.options().name +
+                                           "; it is called by threads that this graph waits for");
+}
+
+void Waiting::run_serially(Until const& until) {
+  auto const done = [&] { return until.done() || m_engine.has_only_open_completions(); };
+  m_workers.work_until(Until{done, until.rather_than_sleep, until.then_submits});
+}
+
+/// See SerialTurn.
+void Waiting::wait_serially(Until const& until) {
+  std::optional<AbsenceElsewhere> absence;
+  if (Frame::top != nullptr) absence.emplace(m_engine);
+  while (!until.done()) {
+    {
+      SerialTurn::Hold const turn(m_serial_turn);
+      run_serially(until);
+      if (until.done()) return;
+      m_engine.polling().call_all(m_workers.on_main_thread());
+      if (m_engine.completions().any_said()) continue;
+    }
+    if (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)()) return;
+    std::this_thread::sleep_for(turn_of_others);
+  }
 }
 
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
@@ -189,7 +215,9 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
 void Waiting::wait_for(TaskHandle const& asked, Frame* frame) {
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
   TaskHandle const handle = m_engine.passes().settle(asked);
-  if (m_engine.is_done(handle)) {
+  bool const is_done = m_engine.is_done(handle);
+  if (!is_done) refuse_in_progress_function();
+  if (is_done) {
     // as below
   } else if ((handle.id & PlanNode::recorded) != 0) {
     m_engine.plans().wait_for_replay(handle);
@@ -261,7 +289,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
                    .impl();
-      if (next == nullptr && done()) return;
+      if (next == nullptr && done()) break;
       if (next == nullptr && may_come) {
         std::this_thread::sleep_for(turn_of_others);
         continue;
@@ -272,6 +300,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
             "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
       m_engine.run(next, frame.seat, done);
     }
+    m_engine.polling().stop_polling();
     return;
   }
   /// Lets others pass who would wait behind those that wait for this task, or for one that it is a
@@ -336,6 +365,7 @@ void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, 
   if (m_submission.is_held_here()) Submitting::refuse();
   Task& task = *self.task;
   if (!task.is_split.load(std::memory_order_acquire)) return;
+  refuse_in_progress_function();
   Region* const region = task.inner.get();  // lives as long as the task
   let_go_what_is_held(frame->seat);
   bool const is_rest = running.id != self.id;
@@ -382,6 +412,14 @@ std::string Waiting::whose_code(Frame const& frame) const {
     return "a destructor of task \"" + task.label.string() + "\" (#" + std::to_string(task.id) +
            ", " + task.label.place() + ")";
   return text_of(task, m_submission);
+}
+
+std::vector<std::pair<TaskId, TaskId>> Waiting::all_waiters() {
+  std::lock_guard const lock(m_waiters.mutex());
+  std::vector<std::pair<TaskId, TaskId>> all;
+  for (Waiters::Waiter const& each : m_waiters.all())
+    all.emplace_back(each.task.id, each.awaited.id);
+  return all;
 }
 
 /// What a task that waits on the main thread needs may have changed.

@@ -25,6 +25,7 @@ class Exclusion;
 class FailureLog;
 struct Frame;
 class MainQueue;
+class SerialTurn;
 
 /// Threads that wait for tasks of a graph, outside of its tasks and inside: what they run
 /// meanwhile, and which waits are hopeless.
@@ -32,7 +33,7 @@ class Waiting {
  public:
   Waiting(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
           Exclusion& exclusion, SchedulingPolicy& policy, MainQueue& main, Workers& workers,
-          std::mutex& serial_mutex, bool serial)
+          SerialTurn& serial_turn, bool serial)
       : m_engine(engine),
         m_submission(submission),
         m_failures(failures),
@@ -40,7 +41,7 @@ class Waiting {
         m_policy(policy),
         m_main(main),
         m_workers(workers),
-        m_serial_mutex(serial_mutex),
+        m_serial_turn(serial_turn),
         m_serial(serial),
         m_waiters(submission, slab, exclusion, serial) {}
   Waiting(Waiting const&) = delete;
@@ -52,15 +53,22 @@ class Waiting {
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
   void wait_outside(Until const& until);
+  /// In a serial graph, on the thread that has the turn: until that is done, or nothing goes on
+  /// before something is said outside of the graph.
+  void run_serially(Until const& until);
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
 
   /// Those that wait inside of tasks.
   [[nodiscard]] Waiters& waiters() { return m_waiters; }
+  /// Who waits for whom.
+  [[nodiscard]] std::vector<std::pair<TaskId, TaskId>> all_waiters();
   void main_looks_again();
 
  private:
   void require_no_recording() const;
   void wait_on_no_task(TaskHandle const& handle);
+  void wait_serially(Until const& until);
+  void refuse_in_progress_function() const;
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   /// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
   /// part of is not complete either, so none of these cells is used for another task meanwhile.
@@ -93,7 +101,7 @@ class Waiting {
   SchedulingPolicy& m_policy;
   MainQueue& m_main;
   Workers& m_workers;
-  std::mutex& m_serial_mutex;
+  SerialTurn& m_serial_turn;
   bool const m_serial;
   Waiters m_waiters;
 };

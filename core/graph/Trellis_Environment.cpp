@@ -11,6 +11,7 @@
 #include <iostream>
 #include <limits>
 #include <numeric>
+#include <sstream>
 #include <vector>
 
 extern char** environ;  // POSIX has it, and no header need declare it
@@ -41,6 +42,8 @@ constexpr std::array rows{
                 "run each task inside the call that submits it: the oracle"},
     VariableRow{Variable::warn, "TRELLIS_WARN", flag_values,
                 "tell what looks wrong in the annotations"},
+    VariableRow{Variable::watchdog, "TRELLIS_WATCHDOG", "a number of seconds; 0: never",
+                "tell all unfinished tasks when none has been completed for so long"},
     VariableRow{Variable::help, "TRELLIS_HELP", flag_values,
                 "print this list when the first graph is made"},
 };
@@ -129,6 +132,8 @@ bool says(TaskGraphOptions const& asked, Variable variable) {
       return asked.serial.has_value() && value_of(variable) == nullptr;
     case Variable::warn:
       return asked.warn.has_value();
+    case Variable::watchdog:
+      return asked.watchdog.has_value();
     case Variable::help:
       return false;
   }
@@ -158,6 +163,11 @@ std::string in_force(TaskGraphOptions const& options, Variable variable) {
       return word(*options.serial);
     case Variable::warn:
       return word(*options.warn);
+    case Variable::watchdog: {
+      std::ostringstream seconds;
+      seconds << *options.watchdog;
+      return seconds.str();
+    }
     case Variable::help:
       return word(flag_from(Variable::help).value_or(false));
   }
@@ -214,6 +224,7 @@ std::optional<T> number_from(Variable variable) {
   return value;
 }
 template std::optional<int> number_from<int>(Variable);
+template std::optional<double> number_from<double>(Variable);
 template std::optional<std::uint64_t> number_from<std::uint64_t>(Variable);
 
 std::string unknown_variables(std::span<char const* const> environment) {

@@ -28,6 +28,7 @@ enum class Variable {
   log,
   serial,
   warn,
+  watchdog,
   help
 };
 
@@ -48,6 +49,7 @@ struct VariableRow {
 template <class T>
 [[nodiscard]] std::optional<T> number_from(Variable variable);
 extern template std::optional<int> number_from<int>(Variable);
+extern template std::optional<double> number_from<double>(Variable);
 extern template std::optional<std::uint64_t> number_from<std::uint64_t>(Variable);
 
 /// 1, true, on, yes or 0, false, off, no, in letters of any case.

@@ -136,6 +136,10 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   else if (!options.policy || std::dynamic_pointer_cast<SerialOrder>(options.policy) != nullptr)
     options.policy = policy_from_environment();
   if (!options.warn) options.warn = flag_from(Variable::warn).value_or(false);
+  if (!options.watchdog) options.watchdog = number_from<double>(Variable::watchdog).value_or(0);
+  if (!(*options.watchdog >= 0 && *options.watchdog <= 1e9))
+    throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have a watchdog of " +
+                                            std::to_string(*options.watchdog) + " seconds");
   if (!options.log) options.log = log_from_environment();
   tell_help_once(asked, options);
   // Last: what is wrong above leaves no file behind.

@@ -20,9 +20,9 @@ class Poller {
 
   /// True when the calling thread polls from now on, or did already.
   [[nodiscard]] bool begin() {
+    if (is_here()) return true;
     void const* expected = nullptr;
-    return m_thread.compare_exchange_strong(expected, this_thread(), std::memory_order_seq_cst) ||
-           expected == this_thread();
+    return m_thread.compare_exchange_strong(expected, this_thread(), std::memory_order_seq_cst);
   }
   /// Does the calling thread poll?
   [[nodiscard]] bool is_here() const {

@@ -27,6 +27,9 @@ bool ProgressSource::call() {
     // What waits for it would wait for ever.
     std::cerr << "Trellis: a progress function has thrown: " << error.what() << std::endl;
     std::abort();
+  } catch (...) {
+    std::cerr << "Trellis: a progress function has thrown no std::exception" << std::endl;
+    std::abort();
   }
   t_called = outer;
   if (m_is_taken_away) {  // by itself
@@ -65,6 +68,7 @@ void Polling::remove(std::shared_ptr<ProgressSource> const& source) {
 
 void Polling::ask(ProgressSource& source) {
   if (!source.ask()) return;
+  m_vain_since = Poller::Clock::now();
   if (!source.is_of_main()) {
     m_asked.fetch_add(1, std::memory_order_seq_cst);
     return m_workers.wake_to_complete();
@@ -90,14 +94,24 @@ void Polling::call_functions(bool of_main) {
   }
 }
 
+void Polling::call_all(bool on_main_thread) {
+  if (m_asked.load(std::memory_order_relaxed) > 0) call_functions(false);
+  if (on_main_thread && any_of_main()) call_functions(true);
+}
+
 void Polling::polls_no_more() {
   m_poller.end();
-  if (busy()) m_workers.ready_added();
+  // After the end in the single order of these: who has asked meanwhile sees that nobody polls, or
+  // is seen here.
+  if (m_devices.busy() || m_asked.load(std::memory_order_seq_cst) > 0) m_workers.ready_added();
 }
 
 bool Polling::poll(Seat& seat, bool is_idle) {
   bool const due = m_poller.is_due();
-  if (seat.is_main && any_of_main() && (is_idle || due)) call_functions(true);
+  if (seat.is_main && any_of_main() && (is_idle || due)) {
+    call_functions(true);
+    if (!is_idle) m_poller.found_nothing();
+  }
   bool any = m_completions.any_said();
   bool const functions = m_asked.load(std::memory_order_relaxed) > 0 && (is_idle || due);
   bool const devices = is_idle && due && m_devices.busy() && m_devices.may_go_on(seat);
@@ -108,6 +122,7 @@ bool Polling::poll(Seat& seat, bool is_idle) {
   }
   // In code of the user's that waits the thread may have stopped to poll.
   if (devices && m_poller.is_here()) any = m_devices.complete_passed(seat, m_poller) || any;
+  if (any) m_vain_since = Poller::Clock::now();
   if (!any && m_poller.is_here()) m_poller.found_nothing();
   if (!busy()) stop_polling();
   return any;

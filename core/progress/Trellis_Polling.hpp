@@ -5,10 +5,13 @@
 #include <device/Trellis_DeviceTasks.hpp>
 #include <progress/Trellis_Poller.hpp>
 #include <progress/Trellis_ProgressSource.hpp>
+#include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <threads/Trellis_Workers.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -48,6 +51,7 @@ class Polling {
     return m_asked.load(std::memory_order_relaxed) > 0 ||
            m_asked_of_main.load(std::memory_order_relaxed) > 0;
   }
+  [[nodiscard]] int asked() const { return m_asked.load() + m_asked_of_main.load(); }
   [[nodiscard]] bool any_of_main() const {
     return m_asked_of_main.load(std::memory_order_seq_cst) > 0;
   }
@@ -60,15 +64,28 @@ class Polling {
   }
   /// Between two tasks: is it time to ask functions that this thread may ask?
   [[nodiscard]] bool is_due(Seat const& seat) const {
+    if (!any_function()) return false;
     bool const mine = seat.is_main && m_asked_of_main.load(std::memory_order_relaxed) > 0;
     bool const any = m_asked.load(std::memory_order_relaxed) > 0 && m_poller.may_be_here();
     return (mine || any) && m_poller.is_due();
+  }
+  /// Functions that have been asked in vain for long are asked less often, so that a long wait
+  /// takes no core: what they wait for is seen at most a twentieth of that time later, or half a
+  /// millisecond. Devices are asked all the time.
+  [[nodiscard]] std::chrono::nanoseconds nap() const {
+    constexpr std::chrono::nanoseconds shortest{20'000}, longest{500'000};
+    if (m_devices.busy()) return {};
+    Poller::Clock::time_point const since = m_vain_since;
+    auto const part = (Poller::Clock::now() - since) / 20;
+    return part < shortest ? std::chrono::nanoseconds(0) : std::min(part, longest);
   }
   /// True when something has happened: tasks may be ready, or `Completions` have some to complete.
   /// `is_idle`: the thread has found no task.
   bool poll(Seat& seat, bool is_idle);
   /// The same for functions of the main thread alone, which calls this.
   void poll_of_main() { call_functions(true); }
+  /// Of a serial graph, by the thread whose turn it is.
+  void call_all(bool on_main_thread);
   void stop_polling() {
     if (m_poller.is_here()) polls_no_more();
   }
@@ -82,8 +99,11 @@ class Polling {
   MainQueue& m_main;
   Workers& m_workers;
   Poller m_poller;
-  std::atomic<int> m_asked{0};  ///< functions that are not idle, but those of the main thread
+  // Looked at between two tasks, and the poller is written often.
+  alignas(64) std::atomic<int> m_asked{0};  ///< functions not idle, but those of the main thread
   std::atomic<int> m_asked_of_main{0};
+  alignas(64) Relaxed<
+      Poller::Clock::time_point> m_vain_since{};  ///< when something was asked for, or happened
   SpinLock m_lock;
   std::vector<std::shared_ptr<ProgressSource>> m_sources;  ///< guarded by m_lock
 };

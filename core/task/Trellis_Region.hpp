@@ -7,6 +7,7 @@
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <engine/Trellis_Shrinking.hpp>
+#include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_Unlocked.hpp>
@@ -113,6 +114,7 @@ struct Region {
   bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass
   bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
   bool has_completions = false;  ///< the owner's body has made some
+  std::atomic<int> open_completions{0};     ///< for who wants to know
   TaskState owner_state = TaskState::done;  ///< how the owner's body ended
   int owner_row = -1;
 
@@ -138,6 +140,7 @@ struct Region {
     shrinks = false;
     shrinking.reset();
     is_planned = waits_for_owner = has_completions = false;
+    open_completions.store(0, std::memory_order_relaxed);
     owner_state = TaskState::done;
     owner_row = -1;
   }
@@ -197,6 +200,9 @@ class RegionHold {
 
 /// The description of a task that cannot be complete meanwhile.
 [[nodiscard]] std::string text_of(Task const& task, SubmissionLock& graph);
+/// Calls `f` with the task, which stays as it is meanwhile; false: it is complete. No lock of the
+/// graph's may be held.
+bool look_at(LiveAccess const& asked, SubmissionLock& graph, FunctionRef<void(Task const&)> f);
 /// Of one that may be: then it is its number.
 [[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph);
 

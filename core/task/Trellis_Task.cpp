@@ -74,18 +74,25 @@ std::string text_of(Task const& task, SubmissionLock& graph) {
   return describe(task);
 }
 
-std::string text_of(LiveAccess const& asked, SubmissionLock& graph) {
+bool look_at(LiveAccess const& asked, SubmissionLock& graph, FunctionRef<void(Task const&)> f) {
   Task& task = *asked.task;
-  std::string number = "task #" + std::to_string(asked.id);
   Task* guard = nullptr;
   {
     std::lock_guard const lock(task.lock);
-    if (task.live_id.load(std::memory_order_relaxed) != asked.id) return number;
+    if (task.live_id.load(std::memory_order_relaxed) != asked.id) return false;
     guard = guard_of(task);
   }
   RegionHold const region(guard, graph);
   std::lock_guard const lock(task.lock);  // under its lock it cannot become complete
-  return task.live_id.load(std::memory_order_relaxed) == asked.id ? describe(task) : number;
+  if (task.live_id.load(std::memory_order_relaxed) != asked.id) return false;
+  f(task);
+  return true;
+}
+
+std::string text_of(LiveAccess const& asked, SubmissionLock& graph) {
+  std::string text = "task #" + std::to_string(asked.id);
+  (void)look_at(asked, graph, [&](Task const& task) { text = describe(task); });
+  return text;
 }
 
 TaskSlab::~TaskSlab() {

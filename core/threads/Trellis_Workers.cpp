@@ -177,7 +177,10 @@ void Workers::sleep(Seat& seat, Until const* until) {
   bool const goes_first = waits && (m_wide.load(std::memory_order_relaxed) == 0 ||
                                     (m_gatherers.first() == nullptr && m_source.has_own(seat)));
   bool const may_run = goes_first || m_spare.load(std::memory_order_seq_cst) > 0;
-  if (m_stopping || (may_run && m_source.has_ready(seat)) || (waits && until->done())) {
+  // While somebody polls in vain for long it sleeps between two looks; the others sleep on.
+  bool const is_ready = may_run && m_source.has_ready(seat);
+  Nap const nap = is_ready ? m_source.nap(seat) : Nap(0);
+  if (m_stopping || (is_ready && nap == Nap(0)) || (waits && until->done())) {
     if (waits) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
     add_permit(-1);
     m_searching.fetch_add(1, std::memory_order_seq_cst);
@@ -187,16 +190,23 @@ void Workers::sleep(Seat& seat, Until const* until) {
   seat.waits_for = waits ? &until->done : nullptr;
   m_sleeping.push_back(&seat);
   wake_waiters_locked();
+  bool const naps = nap > Nap(0) && !std::exchange(m_somebody_naps, true);
   if (waits)
-    doze_until(lock, seat, *until);
+    doze_until(lock, seat, *until, naps ? nap : Nap(0));
   else
-    doze(lock, seat);
+    doze(lock, seat, naps ? nap : Nap(0));
+  if (naps) m_somebody_naps = false;
   seat.waits_for = nullptr;
 }
 
 /// Of a thread in wait().
-void Workers::doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until) {
+void Workers::doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until,
+                         Nap before_poll) {
   auto const woken = [&] { return seat.woken; };
+  if (before_poll > Nap(0)) {
+    if (!seat.wakeup.wait_for(lock, before_poll, woken)) wake(seat);
+    return;
+  }
   if (until.rather_than_sleep == nullptr) return seat.wakeup.wait(lock, woken);
   for (auto nap = first_nap; !seat.wakeup.wait_for(lock, nap, woken);
        nap = std::min(2 * nap, longest_nap))
@@ -204,7 +214,7 @@ void Workers::doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until c
 }
 
 /// Of a worker. One of those that sleep is the watch.
-void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat) {
+void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_poll) {
   auto nap = first_nap;
   int in_vain = 0;
   while (!seat.woken) {
@@ -213,12 +223,18 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat) {
       nap = first_nap;
       in_vain = 0;
     }
-    if (m_watch != &seat) {
+    bool const polls = before_poll > Nap(0);
+    if (m_watch != &seat && !polls) {
       seat.wakeup.wait(lock);
       continue;
     }
-    bool const is_over = seat.wakeup.wait_for(lock, nap) == std::cv_status::timeout;
+    bool const is_over =
+        seat.wakeup.wait_for(lock, polls ? before_poll : nap) == std::cv_status::timeout;
     if (seat.woken || !is_over) continue;
+    if (polls) {
+      wake(seat);
+      continue;
+    }
     nap = std::min(2 * nap, longest_nap_of_watch);
     std::uint64_t const news = m_news.load(std::memory_order_relaxed);
     if (std::exchange(m_seen_news, news) != news) {

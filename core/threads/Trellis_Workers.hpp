@@ -98,6 +98,9 @@ class TaskSource {
   virtual void run(Task* task, Seat& seat, Condition stop) = 0;
   /// Sequentially consistent: sees every push that was over when the call began.
   [[nodiscard]] virtual bool has_ready(Seat const& seat) const = 0;
+  /// When `has_ready`: nothing is ready, and what could be asked has been asked in vain for so long
+  /// that the thread may sleep for this time first. 0: it may not.
+  [[nodiscard]] virtual std::chrono::nanoseconds nap(Seat const& seat) const = 0;
   /// The same of those tasks that no other thread may run.
   [[nodiscard]] virtual bool has_own(Seat const& seat) const = 0;
   /// The seat found nothing to do.
@@ -293,8 +296,10 @@ class Workers {
   // The mutex is held in all of these.
   Seat& new_seat(std::string name);
   bool start_thread(bool with_permit);
-  void doze(std::unique_lock<std::mutex>& lock, Seat& seat);
-  void doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until);
+  using Nap = std::chrono::nanoseconds;
+  void doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_poll = Nap(0));
+  void doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until,
+                  Nap before_poll);
   void lend();
   void take_back();
   void post_watch();
@@ -330,6 +335,7 @@ class Workers {
   std::thread::id m_lent_to{};
   std::uint64_t m_seen_news = 0;          ///< by the watch
   Seat* m_watch = nullptr;                ///< the worker that naps, or null
+  bool m_somebody_naps = false;           ///< before it polls again
   Seat* m_seat_without_thread = nullptr;  ///< which could not be started
   std::vector<Seat*> m_sleeping;          ///< may be woken for a task
   /// wait only for their condition: inside a task, or without a seat

@@ -93,8 +93,7 @@ std::FILE* make_file() {
   if (file == nullptr) throw std::runtime_error("cannot make a temporary file");
   std::vector<double> numbers(block);
   for (long k = 0; k < blocks; ++k) {
-    for (int i = 0; i < block; ++i)
-      numbers[static_cast<std::size_t>(i)] = number_at(k * block + i);
+    for (int i = 0; i < block; ++i) numbers[static_cast<std::size_t>(i)] = number_at(k * block + i);
     std::fwrite(numbers.data(), sizeof(double), numbers.size(), file);
   }
   std::fflush(file);
@@ -121,12 +120,11 @@ int run() {
   for (long k = 0; k < blocks; ++k) {
     Buffer const& buffer = buffers[k % 2];
     counts.push_back(read_block(graph, reader, k, buffer));
-    trellis::host_task("add up",
-                       trellis::ResourcePolicy(graph, trellis::read(buffer),
-                                               trellis::read_write(sum)),
-                       [=] {
-                         for (int i = 0; i < block; ++i) sum() += buffer(i);
-                       });
+    trellis::host_task(
+        "add up", trellis::ResourcePolicy(graph, trellis::read(buffer), trellis::read_write(sum)),
+        [=] {
+          for (int i = 0; i < block; ++i) sum() += buffer(i);
+        });
   }
   graph.wait();
   std::size_t count = 0;

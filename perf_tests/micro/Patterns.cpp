@@ -6,6 +6,7 @@
 #include "Workers.hpp"
 
 #include <cstddef>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,53 @@ void host_tasks(benchmark::State& state) {
   });
 }
 BENCHMARK(host_tasks)
+    ->ArgName("workers")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+/// That are over when a Completion says so, which the body does.
+void late_tasks(benchmark::State& state) {
+  TaskGraph graph(with_workers(state.range(0)));
+  measure_run(state, graph, [&] {
+    for (int k = 0; k < task_count; ++k)
+      host_task("late", ResourcePolicy(graph), [](Completion<> completion) { completion.done(); });
+  });
+}
+BENCHMARK(late_tasks)
+    ->ArgName("workers")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+/// That a progress function completes.
+void late_tasks_polled(benchmark::State& state) {
+  TaskGraph graph(with_workers(state.range(0)));
+  std::mutex mutex;
+  std::vector<Completion<>> open;
+  Progress progress = graph.add_progress([&] {
+    std::vector<Completion<>> taken;
+    {
+      std::lock_guard const lock(mutex);
+      taken.swap(open);
+    }
+    for (Completion<>& each : taken) each.done();
+    return false;
+  });
+  measure_run(state, graph, [&] {
+    for (int k = 0; k < task_count; ++k)
+      host_task("late", ResourcePolicy(graph), [&](Completion<> completion) {
+        {
+          std::lock_guard const lock(mutex);
+          open.push_back(std::move(completion));
+        }
+        progress.ask();
+      });
+  });
+}
+BENCHMARK(late_tasks_polled)
     ->ArgName("workers")
     ->Arg(1)
     ->Arg(2)

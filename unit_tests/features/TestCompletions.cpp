@@ -307,10 +307,10 @@ TEST_F(Completions, OfTasksThatAreCancelled) {
 }
 
 TEST_F(Completions, KeepExclusiveAreas) {
-  for (int const workers : {1, 2, 4}) {
+  for (TaskGraphOptions const& options : every_kind()) {
     Block x("x", 2);
     Elsewhere here, there;
-    TaskGraph graph(with_workers(workers));
+    TaskGraph graph(options);
     std::atomic<int> inside{0}, met{0};
     for (int k = 0; k < 500; ++k)
       late(graph, "late", {excludes(x)}, [&, k](Completion<> completion) {
@@ -327,24 +327,24 @@ TEST_F(Completions, KeepExclusiveAreas) {
   }
 }
 
-TEST_F(Completions, CountAgainstTheCap) {
-  for (int const workers : {1, 2}) {
-    Elsewhere elsewhere;
-    TaskGraph graph(capped(workers, 4));
-    std::atomic<int> open{0};
-    for (int k = 0; k < 300; ++k) {
-      late(graph, "late", {}, [&](Completion<> completion) {
-        ++open;
-        elsewhere.give([&, c = std::move(completion)]() mutable {
-          --open;
-          c.done();
-        });
-      });
-      EXPECT_LE(graph.in_flight(), 4U);
+/// The thread that has to say something is the one that submits.
+TEST_F(Completions, DoNotKeepASubmitterAtTheCapForEver) {
+  for (bool const serial : {false, true})
+    for (int const workers : {1, 2}) {
+      Block x("x");
+      Slots slots;
+      TaskGraphOptions options = capped(workers, 4);
+      options.serial = serial;
+      TaskGraph graph(options);
+      std::atomic<int> ran{0};
+      for (int k = 0; k < 100; ++k) {
+        late(graph, "late", {reads(x)}, slots.keeper());
+        task(graph, "beside", {}, [&] { ++ran; });
+      }
+      for (int k = 0; k < 100; ++k) slots.take().done();
+      graph.wait();
+      EXPECT_EQ(ran, 100);
     }
-    graph.wait();
-    EXPECT_EQ(open, 0);
-  }
 }
 
 TEST_F(Completions, AreForShrinkingTasksAnError) {
@@ -362,6 +362,50 @@ TEST_F(Completions, AreForShrinkingTasksAnError) {
                 HasSubstr("shrink_to_parts() in a task with a Completion"));
   });
   graph.wait();
+}
+
+/// Two threads wait in one serial graph: each has its turn, and bodies run one by one.
+TEST_F(Completions, LetThreadsTakeTurnsInASerialGraph) {
+  for (int repeat = 0; repeat < (sanitized ? 10 : 50); ++repeat) {
+    Block x("x", 3);
+    Elsewhere elsewhere;
+    TaskGraph graph(serially());
+    std::atomic<int> inside{0}, met{0};
+    auto const alone = [&] {
+      met += inside++ != 0;
+      std::this_thread::yield();
+      --inside;
+    };
+    auto const submit_and_wait = [&](std::size_t k) {
+      for (int turn = 0; turn < 10; ++turn) {
+        late(graph, "late", {updates(x(k, 1))}, elsewhere.sayer());
+        auto const first = task(graph, "next", {reads(x(k, 1))}, alone);
+        auto const second = task(graph, "next", {reads(x(k, 1))}, alone);
+        first.wait();
+        second.wait();
+      }
+    };
+    std::thread one([&] { submit_and_wait(0); }), two([&] { submit_and_wait(1); });
+    submit_and_wait(2);
+    one.join();
+    two.join();
+    graph.wait();
+    EXPECT_EQ(met, 0);
+  }
+}
+
+/// What holds exclusive areas is not what keeps those back on whom it waits.
+TEST_F(Completions, KeepNobodyBackOnWhomTheyWait) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    Block x("x", 2);
+    Slots slots;
+    TaskGraph graph(with_workers(2));
+    late(graph, "holds", {excludes(x(0, 1))}, slots.keeper());
+    while (slots.empty()) std::this_thread::yield();
+    task(graph, "wants both", {excludes(x(0, 1)), excludes(x(1, 1))}, [] {});
+    task(graph, "says", {excludes(x(1, 1))}, [&] { slots.take().done(); });
+    graph.wait();
+  }
 }
 
 // --- plans ----------------------------------------------------------------------------------------

@@ -9,8 +9,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -106,6 +109,32 @@ TEST_F(ProgressFunctions, AreCalledBetweenTasks) {
     is_over = true;
     graph.wait();
   }
+}
+
+/// What takes long takes no core.
+TEST_F(ProgressFunctions, LetTheThreadSleepWhileTheyAskInVain) {
+  for (TaskGraphOptions const& options : {with_workers(1), with_workers(2), one_by_one()})
+    for (ProgressThread const thread : {ProgressThread::any, ProgressThread::main}) {
+      Slots slots;
+      TaskGraph graph(options);
+      auto const end = std::chrono::steady_clock::now() + 300ms;
+      Progress progress = graph.add_progress(
+          [&] {
+            if (std::chrono::steady_clock::now() < end) return true;
+            slots.take().done();
+            return false;
+          },
+          thread);
+      std::clock_t const before = std::clock();
+      late(graph, "late", {}, [&](Completion<> completion) {
+        slots.put(std::move(completion));
+        progress.ask();
+      });
+      graph.wait();
+      auto const used = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+      EXPECT_LT(used, 0.15) << "seconds of a core, of 0.3";
+      EXPECT_LT(std::chrono::steady_clock::now() - end, 250ms);
+    }
 }
 
 TEST_F(ProgressFunctions, AreCalledByOneThreadAtATime) {
@@ -251,6 +280,54 @@ TEST_F(ProgressFunctions, ThatWaitForTasksGetAnError) {
   graph.wait();
 }
 
+TEST_F(ProgressFunctions, MaySubmitTasks) {
+  for (TaskGraphOptions const& options : {capped(1, 4), capped(2, 4), one_by_one()}) {
+    Slots slots;
+    std::atomic<int> ran{0};
+    TaskGraph graph(options);
+    Progress progress = graph.add_progress([&] {
+      Completion<> completion = slots.try_take();
+      if (!completion.valid()) return false;
+      for (int k = 0; k < 10; ++k) task(graph, "from there", {}, [&] { ++ran; });
+      completion.done();
+      return true;
+    });
+    for (int k = 0; k < 20; ++k)
+      late(graph, "late", {}, [&](Completion<> completion) {
+        slots.put(std::move(completion));
+        progress.ask();
+      });
+    graph.wait();
+    EXPECT_EQ(ran, 200);
+  }
+}
+
+/// The main thread is asleep, as a task has all workers, when somebody asks.
+TEST_F(ProgressFunctions, OfTheMainThreadAreCalledAfterAWideTask) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    Slots slots;
+    TaskGraph graph(with_workers(2));
+    Progress progress = graph.add_progress(
+        [&] {
+          if (Completion<> completion = slots.try_take(); completion.valid()) completion.done();
+          return !slots.empty();
+        },
+        ProgressThread::main);
+    Properties wide;
+    wide.space = Impl::GraphDoor::space_with(graph, nullptr, 2, "wide");
+    late(
+        graph, "wide", {},
+        [&](Completion<> completion) {
+          std::this_thread::sleep_for(2ms);
+          slots.put(std::move(completion));
+          progress.ask();
+          std::this_thread::sleep_for(2ms);
+        },
+        wide);
+    graph.wait();
+  }
+}
+
 /// A task of one graph completes later in the function of another.
 TEST_F(ProgressFunctions, OfOneGraphMayServeAnother) {
   for (int const workers : {1, 2}) {
@@ -266,6 +343,55 @@ TEST_F(ProgressFunctions, OfOneGraphMayServeAnother) {
         progress.ask();
       });
     one.wait();
+  }
+}
+
+// --- when nothing goes on -------------------------------------------------------------------------
+
+TEST_F(ProgressFunctions, WhoWaitsForWhatIsToldWhenNothingGoesOn) {
+  Block x("x");
+  Slots slots;
+  TaskGraphOptions options = with_workers(2);
+  options.name = "graph \"g\"";
+  options.watchdog = 0.05;
+  testing::internal::CaptureStderr();
+  {
+    TaskGraph graph(options);
+    Progress progress = graph.add_progress([&] { return !slots.empty(); });
+    for (int k = 0; k < 100; ++k) task(graph, "before", {}, [] {});
+    late(graph, "message", {writes(x)}, [&](Completion<> completion) {
+      slots.put(std::move(completion));
+      progress.ask();
+    });
+    auto const next = task(graph, "next", {reads(x)}, [] {});
+    task(graph, "waits", {}, [next] { next.wait(); });
+    Properties bound;
+    bound.main_thread = true;
+    task(graph, "bound", {}, [] {}, bound);
+    std::this_thread::sleep_for(sanitized ? 1s : 400ms);
+    slots.take().done();
+    graph.wait();
+    std::this_thread::sleep_for(200ms);  // nothing is in flight
+  }
+  std::string const text = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text,
+              HasSubstr("Trellis: no task of graph \"g\" has been completed for 0.05 s; 4 are "
+                        "in flight (TRELLIS_WATCHDOG)\n"));
+  EXPECT_THAT(text, HasSubstr("[host_task; write \"x\"]: under way; nobody has said yet that it is "
+                              "over (Completion)\n"));
+  EXPECT_THAT(text, HasSubstr("[host_task; read \"x\"]: waits for #101\n"));
+  EXPECT_THAT(text, HasSubstr("  task #103 waits inside its body for task #102\n"));
+  EXPECT_THAT(text, HasSubstr(": ready; bound to the main thread\n"));
+  EXPECT_THAT(text, HasSubstr("  1 progress function is asked again and again\n"));
+  EXPECT_EQ(text.find("no task of"), text.rfind("no task of")) << "it is told once: " << text;
+}
+
+TEST_F(ProgressFunctions, WatchdogsHaveATime) {
+  TaskGraphOptions options;
+  for (double const wrong : {-1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    options.watchdog = wrong;
+    EXPECT_THAT(message_of([&] { TaskGraph graph(options); }),
+                HasSubstr("cannot have a watchdog of"));
   }
 }
 

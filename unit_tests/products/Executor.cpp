@@ -51,6 +51,17 @@ World::World(Program const& program, Test::Watchdog* watchdog)
     options.policy = policy_named(given.policy);
     shared.owner = std::make_unique<TaskGraph>(options);
     shared.graph = shared.owner.get();
+    shared.progress = shared.graph->add_progress([&shared] {
+      std::function<void()> next;
+      {
+        std::lock_guard const lock(shared.mutex);
+        if (shared.polled.empty()) return false;
+        next = std::move(shared.polled.front());
+        shared.polled.pop_front();
+      }
+      next();
+      return true;
+    });
     if (given.rules) {
       shared.graph->add_rule<Tag>("alone", Constraint::exclusive, [](Tag const& a, Tag const& b) {
         return a.value == 1 && b.value == 1;

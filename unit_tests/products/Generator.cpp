@@ -76,6 +76,7 @@ class Generator {
     m_submits_in_destructors =
         m_nasty && Switches::destructors_submit &&
         (Switches::destructors_submit_beside_recordings || (!m_plans && !m_loops));
+    m_late = chance(35);
     m_size = chance(70) ? 4 + pick(12) : 10 + pick(30);
   }
 
@@ -185,6 +186,7 @@ class Generator {
     task.slow = chance(30);
     if (chance(15)) task.priority = pick(5) - 2;
     task.has_result = !on_device && chance(25);
+    if (!on_device && m_late && !task.has_result) task.late = draw_late();
     if (place.depth == 0) {
       task.main_thread = !on_device && m_main_thread && chance(25);
       task.synchronizing = m_synchronizing && chance(10);
@@ -214,6 +216,12 @@ class Generator {
     if (!on_device) return Task::Failure::body;
     if (Switches::launched_and_threw && chance(30)) return Task::Failure::launched;
     return chance(50) ? Task::Failure::launch : Task::Failure::finish;
+  }
+
+  Task::Late draw_late() {
+    using Late = Task::Late;
+    if (!chance(40)) return Late::no;
+    return one_of(std::array{Late::within, Late::elsewhere, Late::elsewhere, Late::polled});
   }
 
   void draw_after(Task& task, Place const& place) {
@@ -277,6 +285,7 @@ class Generator {
       part.accesses.push_back(mine);
     }
     if (m_failures && chance(8)) part.fails = Task::Failure::body;
+    if (m_late) part.late = draw_late();
     part.functor = draw_habits(false, true, m_submits_in_destructors);
     if (chance(30)) part.where = Task::Where::kept;
     m_program.tasks.push_back(part);
@@ -499,6 +508,7 @@ class Generator {
   bool m_loops_alone = false;  ///< one thread submits, and no task does
   bool m_devices = false;
   bool m_nasty = false;
+  bool m_late = false;
   bool m_failures = false;
   bool m_parts = false;
   bool m_waits = false;

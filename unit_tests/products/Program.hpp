@@ -77,6 +77,9 @@ struct Task {
     launched = 'L',  ///< after it has launched
     finish = 'f',    ///< when its result is fetched
   };
+  /// Who says that it is over, later than its body: the body itself, another thread, or a progress
+  /// function. One without steps does all that it does there.
+  enum class Late : char { no = '-', within = 'b', elsewhere = 'e', polled = 'p' };
   int graph = 0;
   Where where = Where::host;
   std::vector<Access> accesses = {};
@@ -88,6 +91,7 @@ struct Task {
   bool slow = false;  ///< between reading and writing
   bool gate = false;  ///< its body ends when a thread has opened it
   Failure fails = Failure::none;
+  Late late = Late::no;  ///< then it has no result
   bool has_result = false;
   int tag = 0;       ///< 0: none
   int awaited = -1;  ///< what its objects' destructors wait, or ask, for

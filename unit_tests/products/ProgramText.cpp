@@ -32,6 +32,7 @@ void write(std::ostream& out, Task const& task) {
   if (task.slow) out << " slow";
   if (task.gate) out << " gate";
   if (task.fails != Task::Failure::none) out << " fails=" << static_cast<char>(task.fails);
+  if (task.late != Task::Late::no) out << " late=" << static_cast<char>(task.late);
   if (any(task.functor)) out << " functor=" << text_of(task.functor);
   if (task.has_result) out << " result=" << text_of(task.result);
   if (task.tag != 0) out << " tag=" << task.tag << " oftag=" << text_of(task.of_tag);
@@ -97,6 +98,7 @@ void read_word(Words const& words, Task& task) {
   if (words.has("after=", value)) return task.after.push_back(take_number(value));
   if (words.has("priority=", value)) return void(task.priority = take_number(value));
   if (words.has("fails=", value)) return void(task.fails = static_cast<Task::Failure>(value.at(0)));
+  if (words.has("late=", value)) return void(task.late = static_cast<Task::Late>(value.at(0)));
   if (words.has("functor=", value)) return void(task.functor = habits_of(value));
   if (words.has("result=", value)) {
     task.has_result = true;

@@ -192,7 +192,49 @@ struct Thrown : std::runtime_error {
   Instance const* instance;
 };
 
+/// All that it does when it is said that it is over, unless it has steps, which are those of a body.
+void World::run_late_body(Instance& instance, Run& run) {
+  Task const& task = *instance.task;
+  auto completion = std::make_shared<Completion<>>(Impl::CompletionDoor::open(Bare::self()));
+  bool const has_steps = !task.steps.empty() || task.gate;
+  auto const arithmetics = [this, &instance, &run] {
+    occupy(instance);
+    run.digest = arithmetic(instance);
+    vacate(instance);
+  };
+  if (has_steps) {
+    arithmetics();
+    steps(instance, run);
+    end(instance, run);
+  }
+  std::function<void()> const over = [=, this, &instance, &run] {
+    if (!has_steps) {
+      arithmetics();
+      end(instance, run);
+    }
+    if (task.fails == Task::Failure::body)
+      completion->fail(Thrown(instance));
+    else
+      completion->done();
+  };
+  switch (task.late) {
+    case Task::Late::elsewhere:
+      return m_elsewhere.give(over);
+    case Task::Late::polled: {
+      Shared& shared = m_shared[static_cast<std::size_t>(task.graph)];
+      {
+        std::lock_guard const lock(shared.mutex);
+        shared.polled.push_back(over);
+      }
+      return shared.progress->ask();
+    }
+    default:
+      return over();
+  }
+}
+
 void World::run_body(Instance& instance, Run& run) {
+  if (instance.task->late != Task::Late::no) return run_late_body(instance, run);
   occupy(instance);
   run.digest = arithmetic(instance);
   vacate(instance);

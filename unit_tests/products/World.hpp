@@ -4,16 +4,21 @@
 
 #include "../async/FakeDevice.hpp"
 #include "../features/BareTask.hpp"
+#include "../features/LateTest.hpp"
 #include "Program.hpp"
 #include "../Watchdog.hpp"
+
+#include <Trellis_Progress.hpp>
 
 #include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <thread>
@@ -242,6 +247,7 @@ class World {
   Run& begin(Instance& instance);
   void end(Instance& instance, Run& run);
   void run_body(Instance& instance, Run& run);
+  void run_late_body(Instance& instance, Run& run);
   void launch(Instance& instance, void* stream);
   void run_kernel(Instance& instance);
   void pause(std::uint64_t salt);
@@ -275,6 +281,9 @@ class World {
     std::array<std::atomic<std::uint32_t>, Cells::count> occupied{};
     std::atomic<std::uint32_t> tag_one{0};
     std::unique_ptr<trellis::TaskGraph> owner;
+    std::mutex mutex;
+    std::deque<std::function<void()>> polled;  ///< guarded by mutex
+    std::optional<trellis::Progress> progress;
     trellis::TaskGraph* graph = nullptr;  ///< tasks still submit while `owner` destroys it
     std::atomic<bool> accepts{true};      ///< false: gone
     std::atomic<bool> closing{false};
@@ -283,6 +292,7 @@ class World {
   };
   std::unique_ptr<trellis::Test::FakeDevice> m_device;
   std::deque<Shared> m_shared;
+  trellis::Bare::Elsewhere m_elsewhere;
   std::deque<Recording> m_recordings;
   std::deque<std::atomic<Instance*>> m_latest;
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <progress/Trellis_StallReport.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trellis::Impl {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A task in flight, as it was when somebody looked.
+struct Seen {
+  LiveAccess task;
+  std::string text;
+  TaskState state = TaskState::pending;
+  bool is_recorded = false;
+  bool bound = false;
+  bool on_device = false;
+  bool exclusive = false;
+  std::vector<TaskId> before;  ///< that are not complete
+  int parts = 0;               ///< ...
+  int completions = 0;         ///< open
+};
+
+void append_ids(std::ostream& out, std::vector<TaskId> const& ids) {
+  constexpr std::size_t most = 8;
+  for (std::size_t k = 0; k < std::min(ids.size(), most); ++k)
+    out << (k == 0 ? " #" : ", #") << ids[k];
+  if (ids.size() > most) out << " and " << ids.size() - most << " more";
+}
+
+void append_state(std::ostream& out, Seen const& seen) {
+  switch (seen.state) {
+    case TaskState::pending:
+      if (seen.before.empty()) {
+        out << "pending";
+      } else {
+        out << "waits for";
+        append_ids(out, seen.before);
+      }
+      break;
+    case TaskState::ready:
+      out << (seen.bound       ? "ready; bound to the main thread"
+              : seen.exclusive ? "ready; waits for its turn, or for a worker"
+                               : "ready; waits for a worker");
+      break;
+    default:
+      out << (seen.on_device ? "launched on its device" : "under way");
+      if (seen.parts > 0) out << "; " << seen.parts << " of its parts are not complete";
+      if (seen.completions > 0)
+        out << "; nobody has said yet that it is over (Completion"
+            << (seen.completions > 1 ? "s: " + std::to_string(seen.completions) + ")" : ")");
+      break;
+  }
+}
+
+}  // namespace
+
+StallReport::StallReport(Engine& engine, TaskSlab& slab, SubmissionLock& submission, double seconds)
+    : m_engine(engine),
+      m_slab(slab),
+      m_submission(submission),
+      m_seconds(seconds),
+      m_thread([this] { watch(); }) {}
+
+StallReport::~StallReport() {
+  {
+    std::lock_guard const lock(m_mutex);
+    m_is_over = true;
+  }
+  m_end.notify_one();
+  m_thread.join();
+}
+
+void StallReport::watch() {
+  auto const limit = std::chrono::duration<double>(m_seconds);
+  std::uint64_t seen = 0;
+  auto since = Clock::now();
+  bool told = false;
+  std::unique_lock lock(m_mutex);
+  while (!m_end.wait_for(lock, limit / 8, [&] { return m_is_over; })) {
+    std::uint64_t const now = m_engine.completed();
+    if (now != seen || m_engine.in_flight() == 0) {
+      seen = now;
+      since = Clock::now();
+      told = false;
+    } else if (!told && Clock::now() - since >= limit) {
+      told = true;
+      std::cerr << report() << std::flush;
+    }
+  }
+}
+
+std::string StallReport::report() const {
+  std::vector<LiveAccess> live;
+  m_slab.for_each([&](Task& task) {
+    if (TaskId const id = task.live_id.load(std::memory_order_acquire); id != 0)
+      live.push_back({&task, id});
+  });
+  std::vector<Seen> all;
+  std::map<TaskId, std::vector<TaskId>> before;
+  for (LiveAccess const& each : live) {
+    Seen seen;
+    seen.task = each;
+    bool const is_live = look_at(each, m_submission, [&](Task const& task) {
+      seen.text = describe(task);
+      seen.state = task.state.load(std::memory_order_relaxed);
+      seen.is_recorded = task.is_recorded();
+      seen.bound = task.main_thread;
+      seen.on_device = task.runs_on_device();
+      seen.exclusive = task.exclusive;
+      if (!seen.is_recorded)
+        task.for_each_successor([&](Task* successor) {
+          before[successor->live_id.load(std::memory_order_acquire)].push_back(each.id);
+        });
+    });
+    // Tasks of a plan are there all the time.
+    bool const goes_on = seen.state == TaskState::ready || seen.state == TaskState::running;
+    if (!is_live || (seen.is_recorded && !goes_on)) continue;
+    PartsHold const lock(*each.task, m_submission, PartsHold::nested);
+    if (each.task->live_id.load(std::memory_order_acquire) == each.id &&
+        each.task->inner != nullptr) {
+      Region const& region = *each.task->inner;
+      seen.completions = region.open_completions.load(std::memory_order_relaxed);
+      for (LiveAccess const part : region.parts)
+        seen.parts += part.task->live_id.load(std::memory_order_acquire) == part.id;
+    }
+    all.push_back(std::move(seen));
+  }
+  std::sort(all.begin(), all.end(),
+            [](Seen const& a, Seen const& b) { return a.task.id < b.task.id; });
+  constexpr std::size_t most = 100;
+  std::ostringstream out;
+  out << "Trellis: no task of " << m_engine.options().name << " has been completed for "
+      << m_seconds << " s; " << all.size() << (all.size() == 1 ? " is" : " are")
+      << " in flight (TRELLIS_WATCHDOG)\n";
+  for (std::size_t k = 0; k < std::min(all.size(), most); ++k) {
+    if (auto const found = before.find(all[k].task.id); found != before.end()) {
+      all[k].before = found->second;
+      std::sort(all[k].before.begin(), all[k].before.end());
+    }
+    out << "  " << all[k].text << ": ";
+    append_state(out, all[k]);
+    out << '\n';
+  }
+  if (all.size() > most) out << "  and " << all.size() - most << " more\n";
+  for (auto const& [task, awaited] : m_engine.waiting().all_waiters())
+    out << "  task #" << task << " waits inside its body for task #" << awaited << '\n';
+  if (int const asked = m_engine.polling().asked(); asked > 0)
+    out << "  " << asked << (asked == 1 ? " progress function is" : " progress functions are")
+        << " asked again and again\n";
+  return out.str();
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SERIALTURN_HPP
+#define TRELLIS_IMPL_SERIALTURN_HPP
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace trellis::Impl {
+
+/// In a serial graph one thread at a time runs tasks: that which has the turn.
+///
+/// A thread that finds that nothing goes on before something is said outside of the graph gives the
+/// turn back, sleeps a little, and looks again. So nobody relies on being woken, and other threads
+/// may submit meanwhile.
+class SerialTurn {
+ public:
+  /// Of the calling thread; one within another is the same.
+  class Hold {
+   public:
+    explicit Hold(SerialTurn& turn) : m_turn(turn), m_is_new(!turn.is_here()) {
+      if (!m_is_new) return;
+      m_turn.m_mutex.lock();
+      m_turn.m_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+    Hold(Hold const&) = delete;
+    Hold& operator=(Hold const&) = delete;
+    ~Hold() {
+      if (!m_is_new) return;
+      m_turn.m_thread.store(std::thread::id(), std::memory_order_relaxed);
+      m_turn.m_mutex.unlock();
+    }
+
+   private:
+    SerialTurn& m_turn;
+    bool const m_is_new;
+  };
+
+ private:
+  /// Only the thread itself finds its own id.
+  [[nodiscard]] bool is_here() const {
+    return m_thread.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
+  std::mutex m_mutex;
+  std::atomic<std::thread::id> m_thread{};
+};
+
+}  // namespace trellis::Impl
+
+#endif
