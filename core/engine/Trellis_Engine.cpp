@@ -314,9 +314,11 @@ void Engine::stay_behind(Seat& seat) {
   }
 }
 
-/// In a serial graph one body after the other needs no exclusion, but for what is over later.
+/// In a serial graph one body after the other needs no exclusion, but for what is over later: that
+/// keeps its areas until it is completed, which is after it has been said.
 bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
-  if (!m_completions.any_open() || task.failure != nullptr || m_exclusion.holds(task)) return false;
+  bool const any_late = m_completions.any_open() || m_completions.any_said();
+  if (!any_late || task.failure != nullptr || m_exclusion.holds(task)) return false;
   return !may_exclude(task, &seat);
 }
 
