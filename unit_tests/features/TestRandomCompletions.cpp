@@ -43,12 +43,17 @@ struct Step {
   long id = 0;
 };
 
+/// What becomes of a value.
+long changed(long value, long sum) {
+  return (31 * value + sum) % 1'000'003;
+}
+
 /// What a step does to the values, all of it at its end.
 void apply(Step const& step, std::array<long, cells>& values) {
   long sum = step.id;
   for (std::size_t k : step.reads) sum += values[k];
   for (Step const& each : step.parts) apply(each, values);
-  for (std::size_t k : step.updates) values[k] = 31 * values[k] + sum;
+  for (std::size_t k : step.updates) values[k] = changed(values[k], sum);
 }
 
 class Maker {
@@ -126,7 +131,7 @@ class Runner {
   }
   void rest(Step const& step, long sum) {
     auto const act = [this, &step, sum] {
-      for (std::size_t k : step.updates) m_values[k] = 31 * m_values[k] + sum;
+      for (std::size_t k : step.updates) m_values[k] = changed(m_values[k], sum);
     };
     if (step.end == End::returns) return act();
     Completion<> completion = Impl::CompletionDoor::open(self());
