@@ -126,6 +126,36 @@ TEST(KernelsSparse, GaussSeidelRunsOnTheInstanceOfEachTask) {
   EXPECT_LE(trellis::Test::difference(x[2], backward), trellis::Test::tolerance<double>());
 }
 
+TEST(KernelsSparse, HandlesAreIndependentOfEachOther) {
+  namespace KS = KokkosSparse::Experimental;
+  Sparse const a = poisson(9);
+  int const n = a.numRows();
+  auto const& rows = a.graph.row_map;
+  auto const& entries = a.graph.entries;
+  auto const right = filled<Vector>("right", 1, n);
+  auto const expected = plain_sweeps(a, right, PLAIN(KS::symmetric_gauss_seidel_apply), 2);
+  Sparse::values_type const inverse("inverse of the diagonal", n);
+  Kokkos::deep_copy(inverse, 0.25);
+
+  std::array<Handle, 3> handles;
+  std::array<Vector, 3> const x{Vector("x", n), Vector("y", n), Vector("z", n)};
+  for (Handle& each : handles) each.create_gs_handle();
+  TaskGraph graph(with_workers(3));
+  for (std::size_t k = 0; k < 3; ++k)
+    kernels::gauss_seidel_symbolic(graph, &handles[k], n, n, rows, entries, true);
+  // In each of its forms.
+  kernels::gauss_seidel_numeric(graph, &handles[0], n, n, rows, entries, a.values);
+  kernels::gauss_seidel_numeric(graph, &handles[1], n, n, rows, entries, a.values, inverse);
+  kernels::gauss_seidel_numeric(graph, &handles[2], n, n, rows, entries, a.values, inverse, true);
+  for (int round = 0; round < 20; ++round)
+    for (std::size_t k = 0; k < 3; ++k)
+      kernels::symmetric_gauss_seidel_apply(graph, &handles[k], n, n, rows, entries, a.values, x[k],
+                                            right, true, true, 0.9, 2);
+  graph.wait();
+  for (Vector const& each : x)
+    EXPECT_LE(trellis::Test::difference(each, expected), trellis::Test::tolerance<double>());
+}
+
 TEST(KernelsSparse, AHandleThatIsNotPreparedIsAnError) {
   Sparse const a = poisson(3);
   Handle handle;
