@@ -92,6 +92,13 @@ add_library(trellis_kernels INTERFACE)
 target_link_libraries(trellis_kernels INTERFACE trellis_trellis)
 if(Trellis_KERNELS_TARGET)
   target_link_libraries(trellis_kernels INTERFACE ${Trellis_KERNELS_TARGET})
+  # <Trellis_Kernels.hpp> is in reach of those who link this, and of nobody else.
+  target_include_directories(trellis_kernels INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/policies/kernels>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis/kernels>)
+else()
+  message(STATUS "Trellis: no Kokkos Kernels (KokkosKernels_ROOT says where it is), so "
+    "Trellis::kernels is left out, with its tests and its example")
 endif()
 
 set_target_properties(trellis_core PROPERTIES EXPORT_NAME core)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_SPARSE_HPP
+#define TRELLIS_SPARSE_HPP
+
+#if !__has_include(<KokkosSparse_spmv.hpp>)
+#error "Trellis: <kernels/Trellis_Sparse.hpp> needs Kokkos Kernels: link Trellis::kernels"
+#endif
+
+#include <kernels/Trellis_Kernel.hpp>
+#include <kernels/impl/Trellis_GaussSeidel.hpp>
+#include <resources/Trellis_Containers.hpp>
+
+#include <KokkosSparse_CrsMatrix.hpp>
+#include <KokkosSparse_spmv.hpp>
+
+/// With this header sparse linear algebra of Kokkos Kernels is tasks. Names and arguments are those
+/// of `KokkosSparse`, with the graph, a TaskScope or a ResourcePolicy in place of the execution
+/// space (see Trellis_Kernel.hpp for what all of them take). A `CrsMatrix` is a resource: `read(a)`
+/// reads it, `write(a)` writes its values and reads its structure; `values(a)` and `structure(a)`
+/// are its parts.
+///
+///     trellis::kernels::spmv(graph, "N", 1.0, a, p, 0.0, q);      // q := a p
+///     trellis::parallel_for("assemble", trellis::ResourcePolicy(graph, n,
+///         trellis::read(trellis::kernels::structure(a)),
+///         trellis::write(trellis::kernels::values(a))), ...);
+namespace trellis::kernels {
+
+/// The values of a sparse matrix, a View. (The matrix must live until the call that submits the task
+/// returns.)
+template <Impl::CrsMatrixLike Matrix>
+auto const& values(Matrix const& matrix) {
+  return matrix.values;
+}
+/// Row map and entries of a sparse matrix, as one resource. `Kokkos::StaticCrsGraph` says that the
+/// row map is const, so a task only ever reads that.
+template <Impl::CrsMatrixLike Matrix>
+auto const& structure(Matrix const& matrix) {
+  return matrix.graph;
+}
+
+/// `spmv(graph, mode, alpha, a, x, beta, y)`: `y := alpha op(a) x + beta y`;
+/// `spmv(graph, &handle, mode, alpha, a, x, beta, y)`: tasks with one SPMVHandle run one by one.
+TRELLIS_KERNEL(spmv, ::KokkosSparse::spmv, Takes<in, in, in, in, in, accumulate>,
+               Takes<in, in, in, in, in, in, accumulate>);
+
+/// Gauss-Seidel: `symbolic` and `numeric` prepare the handle, a `KokkosKernelsHandle` with
+/// `create_gs_handle(...)`, and `apply` sweeps:
+///
+///     gauss_seidel_symbolic(graph, &handle, n, n, a.graph.row_map, a.graph.entries, true);
+///     gauss_seidel_numeric(graph, &handle, n, n, a.graph.row_map, a.graph.entries, a.values, true);
+///     symmetric_gauss_seidel_apply(graph, &handle, n, n, a.graph.row_map, a.graph.entries, a.values,
+///                                  x, y, is_x_zero, is_y_new, omega, sweeps);
+///
+/// Each changes the handle, so tasks with one handle run one by one, in their order. They run on
+/// the task's instance, which Kokkos Kernels (4.5) would otherwise refuse for a handle that another
+/// one has used.
+TRELLIS_KERNEL(gauss_seidel_symbolic, ::trellis::Impl::GaussSeidel::symbolic,
+               Takes<in, in, in, in, in>, Takes<in, in, in, in, in, in>);
+TRELLIS_KERNEL(gauss_seidel_numeric, ::trellis::Impl::GaussSeidel::numeric,
+               Takes<in, in, in, in, in, in>, Takes<in, in, in, in, in, in, in>,
+               Takes<in, in, in, in, in, in, in, in>);
+TRELLIS_KERNEL(symmetric_gauss_seidel_apply, ::trellis::Impl::GaussSeidel::symmetric_apply,
+               Takes<in, in, in, in, in, in, in_out, in, in, in, in, in>);
+TRELLIS_KERNEL(forward_sweep_gauss_seidel_apply, ::trellis::Impl::GaussSeidel::forward_apply,
+               Takes<in, in, in, in, in, in, in_out, in, in, in, in, in>);
+TRELLIS_KERNEL(backward_sweep_gauss_seidel_apply, ::trellis::Impl::GaussSeidel::backward_apply,
+               Takes<in, in, in, in, in, in, in_out, in, in, in, in, in>);
+
+}  // namespace trellis::kernels
+
+#endif
