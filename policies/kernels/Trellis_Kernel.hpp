@@ -261,8 +261,8 @@ inline constexpr bool is_policy_v<ResourcePolicy<Base, A...>> = true;
 
 namespace trellis::kernels {
 
-/// A function of a library as a task. `Function`: what it does, and its name; `Forms`: a `Takes` for
-/// each number of arguments that it can be called with. See TRELLIS_KERNEL.
+/// A function of a library as a task. `Function`: what it does, and its name; `Forms`: a `Takes`
+/// for each number of arguments that it can be called with. See TRELLIS_KERNEL.
 ///
 ///     axpby(graph, a, x, b, y);                      // where KokkosBlas takes the execution space
 ///     axpby(self, a, x, b, y);                       // a part of a running task
@@ -272,7 +272,8 @@ namespace trellis::kernels {
 /// Submits a `space_task` that calls the function with the task's own instance as soon as its
 /// accesses allow; returns at once. The Future holds what the function returns. An argument may be
 ///
-/// - a View, a matrix or another resource: the task accesses it as the kernel uses it, and keeps it;
+/// - a View, a matrix or another resource: the task accesses it as the kernel uses it, and keeps
+///   it;
 /// - a `Future<T>` in place of a value, e.g. what `dot` has returned;
 /// - a pointer to a handle: the task reads and writes the handle, see `handle`;
 /// - anything else (numbers, flags, `"N"`), which is copied.

@@ -14,7 +14,8 @@
 namespace trellis::kernels {
 
 /// `potrf(graph, uplo, a)`: `a = l lᴴ` for "L", `a = uᴴ u` for "U", in place; the other triangle is
-/// not touched. The task fails when a is not positive definite, and says which leading minor is not.
+/// not touched. The task fails when a is not positive definite, and says which leading minor is
+/// not.
 TRELLIS_KERNEL(potrf, ::trellis::Impl::potrf, Takes<in, in_out>);
 
 }  // namespace trellis::kernels

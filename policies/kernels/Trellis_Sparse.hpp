@@ -25,8 +25,8 @@
 ///         trellis::write(trellis::kernels::values(a))), ...);
 namespace trellis::kernels {
 
-/// The values of a sparse matrix, a View. (The matrix must live until the call that submits the task
-/// returns.)
+/// The values of a sparse matrix, a View. (The matrix must live until the call that submits the
+/// task returns.)
 template <Impl::CrsMatrixLike Matrix>
 auto const& values(Matrix const& matrix) {
   return matrix.values;
@@ -46,10 +46,13 @@ TRELLIS_KERNEL(spmv, ::KokkosSparse::spmv, Takes<in, in, in, in, in, accumulate>
 /// Gauss-Seidel: `symbolic` and `numeric` prepare the handle, a `KokkosKernelsHandle` with
 /// `create_gs_handle(...)`, and `apply` sweeps:
 ///
-///     gauss_seidel_symbolic(graph, &handle, n, n, a.graph.row_map, a.graph.entries, true);
-///     gauss_seidel_numeric(graph, &handle, n, n, a.graph.row_map, a.graph.entries, a.values, true);
-///     symmetric_gauss_seidel_apply(graph, &handle, n, n, a.graph.row_map, a.graph.entries, a.values,
-///                                  x, y, is_x_zero, is_y_new, omega, sweeps);
+///     auto const& rows = a.graph.row_map;
+///     auto const& entries = a.graph.entries;
+///     gauss_seidel_symbolic(graph, &handle, n, n, rows, entries, true);
+///     gauss_seidel_numeric(graph, &handle, n, n, rows, entries, a.values, true);
+///     symmetric_gauss_seidel_apply(graph, &handle, n, n, rows, entries, a.values, x, y,
+///                                  /* x is to start from zero */ true, /* y is new */ true,
+///                                  omega, sweeps);
 ///
 /// Each changes the handle, so tasks with one handle run one by one, in their order. They run on
 /// the task's instance, which Kokkos Kernels (4.5) would otherwise refuse for a handle that another

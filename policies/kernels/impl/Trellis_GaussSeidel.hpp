@@ -16,11 +16,12 @@ namespace trellis::Impl {
 /// Gauss-Seidel on a task's own instance. A handle of Kokkos Kernels keeps the instance that it was
 /// made with or that it was first called with, and throws when it is called with another one. Tasks
 /// with one handle run one by one, but each on the instance of its worker. So the handle is given
-/// that instance for the length of the call; afterwards it has its own one again, which lives longer
-/// than the graph.
+/// that instance for the length of the call; afterwards it has its own one again, which lives
+/// longer than the graph.
 ///
 /// (In 4.5 a flag that all handles of a type share, and that each call sets, says that the instance
-/// is to be compared. It is a plain bool, to which two tasks with two handles write the same value.)
+/// is to be compared. It is a plain bool, to which two tasks with two handles write the same
+/// value.)
 class GaussSeidel {
  public:
   template <class Space, class Handle, class... A>
