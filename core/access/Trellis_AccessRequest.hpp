@@ -61,8 +61,19 @@ struct AccessRequest {
   [[nodiscard]] Manner manner() const { return {mode, state != nullptr ? state->get() : nullptr}; }
 };
 
-/// The label of the resource that is asked for, in quotation marks, for messages.
-[[nodiscard]] std::string name_of(AccessRequest const& request);
+/// What its subject says.
+[[nodiscard]] inline ResourceInfo info_of(AccessRequest const& request) {
+  ResourceInfo info;
+  request.ops->describe(request.subject, info);
+  return info;
+}
+
+/// What is asked for, for messages: `"x"` for the whole of a resource (or where nobody knows what
+/// its area is a part of), else `"x" [2, 5) x [0, 8)`, see area_text.
+[[nodiscard]] std::string name_of(AccessRequest const& request, ResourceInfo const& info);
+[[nodiscard]] inline std::string name_of(AccessRequest const& request) {
+  return name_of(request, info_of(request));
+}
 
 }  // namespace trellis::Impl
 

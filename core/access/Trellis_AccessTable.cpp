@@ -9,10 +9,19 @@
 
 namespace trellis::Impl {
 
-std::string name_of(AccessRequest const& request) {
-  ResourceInfo info;
-  request.ops->describe(request.subject, info);
-  return '"' + (info.label.empty() ? "unlabeled" : info.label) + '"';
+std::string name_of(Area const& area, Resource const& resource) {
+  std::string text = '"' + (resource.label.empty() ? "unlabeled" : resource.label) + '"';
+  bool const is_whole =
+      area.begin() == resource.begin && area.end() == resource.end && area.rank() == 0;
+  bool const is_known = resource.begin < resource.end;
+  if (!is_whole && is_known) text += ' ' + area_text(area, resource.begin, resource.shape);
+  return text;
+}
+
+std::string name_of(AccessRequest const& request, ResourceInfo const& info) {
+  Resource asked(info.label, info.begin, info.end);
+  asked.shape = info.shape;
+  return name_of(request.area, asked);
 }
 
 AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
@@ -294,8 +303,8 @@ void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& r
       if (loose.state != nullptr &&
           (state.disagrees_with(*loose.state) || loose.state->disagrees_with(state)))
         throw Error(Error::Kind::bad_access,
-                    "\"" + entry.resource->label + "\" is accessed in the states " + state.text() +
-                        " and " + loose.state->text() +
+                    name_of(entry.area, *entry.resource) + " is accessed in the states " +
+                        state.text() + " and " + loose.state->text() +
                         ", which do not agree on whether they depend on each other");
   };
   check(entry);

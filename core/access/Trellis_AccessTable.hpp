@@ -44,6 +44,9 @@ struct Resource {
   std::vector<AreaEntry*> entries;
 };
 
+/// An area of it for messages, as `name_of` says what is asked for. Under the lock of its region.
+[[nodiscard]] std::string name_of(Area const& area, Resource const& resource);
+
 /// A task that accesses an area. The task is done when its `live_id` is no longer `id`. `task` is
 /// null in place of one that has demoted its accesses; that is only kept for the record.
 struct LiveAccess {

@@ -198,9 +198,9 @@ void Demotions::require_not_needed(Task& task, Demotion const& demotion) const {
                         std::any_of(task.inner->local.begin(), task.inner->local.end(),
                                     [&](Area const& local) { return contains(local, area); });
       if (!kept)
-        throw Error(Error::Kind::bad_access,
-                    "Trellis: " + describe(task) +
-                        " gives up what an unfinished part of it needs: " + describe(*part.task));
+        throw Error(Error::Kind::bad_access, "Trellis: " + describe(task, &area) +
+                                                 " gives up what an unfinished part of it needs: " +
+                                                 describe(*part.task, &area));
     });
   }
 }
@@ -273,8 +273,9 @@ void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRe
       }
     });
     if (holder == accesses.size()) {
-      std::string const start = "Trellis: " + describe(task) + " cannot go on with " +
-                                manner.text() + ' ' + name_of(request);
+      std::string const start = "Trellis: " + describe(task, &request.area) +
+                                " cannot go on with " + manner.text() + ' ' +
+                                name_of(request, info_of(request), task);
       throw Error(Error::Kind::bad_access,
                   !declared.empty() ? start + ": from " + declared + " that is a promotion"
                   : given_up        ? start + ": it has given that up before"
@@ -321,7 +322,8 @@ void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessReq
       }
     });
     if (any) continue;
-    std::string const start = "Trellis: " + describe(task) + " cannot release " + name_of(request);
+    std::string const start = "Trellis: " + describe(task, &request.area) + " cannot release " +
+                              name_of(request, info_of(request), task);
     throw Error(Error::Kind::bad_access,
                 larger ? start + ": that is a part of what it declared; demote to what is to remain"
                 : given_up ? start + " twice"

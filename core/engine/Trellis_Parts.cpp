@@ -124,11 +124,17 @@ void Parts::check_within(Task const& owner, AccessRequest const& request, std::u
 }
 
 Error Parts::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
-  return {Error::Kind::bad_access,
-          "Trellis: " + name_of(spec.label) + " is to be a part of " +
-              text_of(LiveAccess{spec.parent.task, spec.parent.id}, m_submission) +
-              " and asks for " + wrong.request->manner().text() + ' ' + name_of(*wrong.request) +
-              wrong.why};
+  AccessRequest const& request = *wrong.request;
+  ResourceInfo const info = info_of(request);
+  std::string asked = name_of(request, info);
+  std::string const owner =
+      text_of(LiveAccess{spec.parent.task, spec.parent.id}, m_submission, [&](Task const& task) {
+        asked = name_of(request, info, task);
+        return describe(task, &request.area);
+      });
+  return {Error::Kind::bad_access, "Trellis: " + name_of(spec.label) + " is to be a part of " +
+                                       owner + " and asks for " + request.manner().text() + ' ' +
+                                       asked + wrong.why};
 }
 
 /// Explicit dependencies of a part lead out of its region, so they could close a circle. Requires

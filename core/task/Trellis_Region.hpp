@@ -205,6 +205,10 @@ class RegionHold {
 bool look_at(LiveAccess const& asked, SubmissionLock& graph, FunctionRef<void(Task const&)> f);
 /// Of one that may be: then it is its number.
 [[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph);
+/// The same with other words for one that is not complete. They are found under its lock and that
+/// of its region.
+[[nodiscard]] std::string text_of(LiveAccess const& asked, SubmissionLock& graph,
+                                  FunctionRef<std::string(Task const&)> text);
 
 /// The task that this one is a part, or a run, of; null: of none.
 [[nodiscard]] inline Task* owner_of(Task const& task) {

@@ -37,22 +37,39 @@ bool conflict(Task const& a, Task const& b) {
   return found;
 }
 
-std::string describe(Task const& task) {
+std::string describe(Task const& task, Area const* about) {
   std::string const number = task.is_recorded() ? "recorded #" + std::to_string(task.node.index + 1)
                                                 : '#' + std::to_string(task.id);
   std::string text = "task \"" + task.label.string() + "\" (" + number + ", " + task.label.place() +
                      ") [" + std::string(task.ops->pattern);
   constexpr std::uint32_t most = 16;  // a task may have thousands of accesses
-  std::uint32_t const shown = task.access_count <= most ? task.access_count : most - 1;
-  char const* separator = "; ";
-  for (std::uint32_t k = 0; k < shown; ++k) {
-    TaskAccess const& access = task.access(k);
-    text += separator + task.manner(access).text() + " \"" + access.entry->resource->label + '"';
-    separator = ", ";
-  }
+  std::uint32_t const enough = task.access_count <= most ? task.access_count : most - 1;
+  if (enough == task.access_count) about = nullptr;
+  std::uint32_t shown = 0;
+  auto const show = [&](bool those_about) {
+    for (std::uint32_t k = 0; k < task.access_count && shown < enough; ++k) {
+      AreaEntry const& entry = *task.access(k).entry;
+      if (about != nullptr && overlaps(entry.area, *about) != those_about) continue;
+      text += (shown++ == 0 ? "; " : ", ") + task.manner(task.access(k)).text() + ' ' +
+              name_of(entry.area, *entry.resource);
+    }
+  };
+  if (about != nullptr) show(true);
+  show(false);
   if (shown < task.access_count)
     text += " and " + std::to_string(task.access_count - shown) + " more";
   return text + ']';
+}
+
+std::string name_of(AccessRequest const& request, ResourceInfo const& info, Task const& task) {
+  Resource const* same = nullptr;
+  task.for_each_access([&](TaskAccess const& access) {
+    Resource const& each = *access.entry->resource;
+    bool const is_in = each.begin <= request.area.begin() && request.area.end() <= each.end;
+    bool const is_it = info.begin >= info.end || info.label == each.label || info.label.empty();
+    if (is_in && is_it && each.shape.rank >= info.shape.rank) same = &each;
+  });
+  return same != nullptr ? name_of(request.area, *same) : name_of(request, info);
 }
 
 TaskState state_of_whole(Task const& task) {
@@ -90,9 +107,14 @@ bool look_at(LiveAccess const& asked, SubmissionLock& graph, FunctionRef<void(Ta
 }
 
 std::string text_of(LiveAccess const& asked, SubmissionLock& graph) {
-  std::string text = "task #" + std::to_string(asked.id);
-  (void)look_at(asked, graph, [&](Task const& task) { text = describe(task); });
-  return text;
+  return text_of(asked, graph, [](Task const& task) { return describe(task); });
+}
+
+std::string text_of(LiveAccess const& asked, SubmissionLock& graph,
+                    FunctionRef<std::string(Task const&)> text) {
+  std::string found = "task #" + std::to_string(asked.id);
+  (void)look_at(asked, graph, [&](Task const& task) { found = text(task); });
+  return found;
 }
 
 TaskSlab::~TaskSlab() {

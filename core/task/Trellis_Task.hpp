@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_TASK_HPP
 
 #include <Trellis_Access.hpp>
+#include <Trellis_Area.hpp>
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_Space.hpp>
@@ -27,9 +28,11 @@
 
 namespace trellis::Impl {
 
+struct AccessRequest;
 struct AreaEntry;
 struct PlanState;
 struct Region;
+struct ResourceInfo;
 
 /// What a region is; see there.
 enum class RegionKind : std::uint8_t { graph, parts, rounds };
@@ -307,9 +310,14 @@ inline void trigger(Task& successor, FailurePtr const& failure, std::vector<Task
     ready.push_back(&successor);
 }
 
-/// `task "name" (#id, file:line) [pattern; write "x", read "y"]`. Requires the lock of its region,
-/// see RegionHold.
-[[nodiscard]] std::string describe(Task const& task);
+/// `task "name" (#id, file:line) [pattern; write "x", read "y" [2, 5) x [0, 8)]`, the areas as
+/// `name_of` says them. Of thousands of accesses only some, first those that share a byte with
+/// `about`, if that is given. Requires the lock of its region, see RegionHold.
+[[nodiscard]] std::string describe(Task const& task, Area const* about = nullptr);
+/// What is asked for, as `describe` says what the task has: in indices of the same View where both
+/// are of one allocation. Under the same lock. `info`: what the request's subject says.
+[[nodiscard]] std::string name_of(AccessRequest const& request, ResourceInfo const& info,
+                                  Task const& task);
 
 }  // namespace trellis::Impl
 

@@ -4,7 +4,8 @@
 //
 // Look at: the facts. To have something to see, functor 1 of each loop waits until the next loop
 // has been added. At that time the loop before is already over: its functors are removed from the
-// graph, and with them the edges that begin there. Only the record still has them.
+// graph, and with them the edges that begin there. Only the record still has them, from which the
+// last lines are; how many functors are left is the graph's own count.
 #include "Figures.hpp"
 
 #include <array>
@@ -23,6 +24,7 @@ Facts figure_3(trellis::TaskGraph& graph) {
   bool loop_3_was_added = false;
   bool loop_1_was_over = false;
   bool loop_2_was_over = false;
+  bool four_were_left = false;
   Facts left;  // when functor 1 of loop 3 runs
 
   for (int loop = 1; loop <= loops; ++loop) {
@@ -33,6 +35,7 @@ Facts figure_3(trellis::TaskGraph& graph) {
       if (loop == 2) loop_3_was_added = graph.submitted() >= 12;
       if (loop == 2) loop_1_was_over = last_functor[1].is_done();
       if (loop == 3) loop_2_was_over = last_functor[2].is_done();
+      if (loop == 3) four_were_left = comes_down_to(graph, 4);
       if (loop == 3) left = edges_left(graph);
     });
     trellis::host_task(name + " functor 2", ResourcePolicy(graph, read_write(green)), [] {});
@@ -47,7 +50,8 @@ Facts figure_3(trellis::TaskGraph& graph) {
               fact("loop 3 was added while functor 1 of loop 2 ran", loop_3_was_added),
               fact("loop 1 was over by then", loop_1_was_over),
               fact("loop 2 was over when functor 1 of loop 3 ran", loop_2_was_over),
-              fact("then only three edges were left", left.size() == 3)};
+              fact("then only its own four functors were in flight", four_were_left),
+              fact("and three edges begin at those", left.size() == 3)};
   facts.insert(facts.end(), left.begin(), left.end());
   return facts;
 }

@@ -4,8 +4,11 @@
 
 #include <Trellis.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 /// The figures of the resource-register paper, one function in one file each. Every function takes
@@ -40,8 +43,16 @@ inline std::string fact(std::string const& sentence, bool holds) {
   return sentence + (holds ? ": yes" : ": no");
 }
 
-/// The edges that begin at a functor that is not over, as facts: the others are gone, with the
-/// functors that they began at.
+/// Are so many functors in flight, and no more? One that is over is counted as such a moment later.
+inline bool comes_down_to(trellis::TaskGraph const& graph, std::uint64_t count) {
+  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (graph.in_flight() > count && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
+  return graph.in_flight() == count;
+}
+
+/// The recorded edges that begin at a functor that is not over, as facts: the others are gone, with
+/// the functors that they began at.
 inline Facts edges_left(trellis::TaskGraph const& graph) {
   trellis::DependencyGraph const recorded = graph.dependency_graph();
   Facts left;

@@ -227,7 +227,8 @@ struct FunctorCall {
   using Long = typename Concat<Tag, Indices, Views, Values>::type;
   static constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
   static constexpr bool is_callable = takes_views || IsCallable<F, Short>::value;
-  using Check = AllHold<FunctorMustTake<is_callable, typename SignatureOf<Long>::type>,
+  using Check = AllHold<BaseNamesAHost<typename Traits::execution_space>,
+                        FunctorMustTake<is_callable, typename SignatureOf<Long>::type>,
                         MustReach<Space, Annotations...>>;
 };
 

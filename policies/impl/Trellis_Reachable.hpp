@@ -46,6 +46,16 @@ consteval bool reaches_values() {
     return true;
 }
 
+/// A simulated device's tasks run on a host space, which their policy names.
+template <class Space>
+struct BaseNamesAHost {
+  static constexpr bool value = !is_foreign_v<Space>;
+  static_assert(
+      value,
+      "Trellis: the base policy of a task on a simulated device is a whole number or a policy of a "
+      "host space, beside on<trellis::Simulated>");
+};
+
 /// (A class, so that the compiler's message has few lines.)
 template <class Space, class... Annotations>
 struct MustReach {

@@ -29,16 +29,6 @@ Policy range_of(typename Policy::execution_space const& instance, typename Polic
   return {instance, Bound{begin}, Bound{end}, chunk_size...};
 }
 
-/// A simulated device's tasks run on a host space, which their policy names.
-template <class Space>
-struct PolicySpace {
-  static_assert(
-      !is_foreign_v<Space>,
-      "Trellis: the base policy of a task on a simulated device is a whole number or a policy of a "
-      "host space, beside on<trellis::Simulated>");
-  using type = Space;
-};
-
 /// What a policy asks for besides its type: `prefer(policy, DesiredOccupancy(50))`. (What
 /// `require(policy, WorkItemProperty...)` asks for is in the type.)
 struct NoOccupancy {
@@ -89,7 +79,7 @@ struct PolicyTraits<Count, Space> {
 template <class... P, class Space>
 struct PolicyTraits<Kokkos::RangePolicy<P...>, Space> {
   using policy_type = Kokkos::RangePolicy<P...>;
-  using execution_space = typename PolicySpace<typename policy_type::execution_space>::type;
+  using execution_space = typename policy_type::execution_space;
   using work_tag = typename policy_type::work_tag;
   using index_type = typename policy_type::member_type;
   static constexpr std::size_t index_count = 1;
@@ -113,7 +103,7 @@ struct PolicyTraits<Kokkos::RangePolicy<P...>, Space> {
 template <class... P, class Space>
 struct PolicyTraits<Kokkos::MDRangePolicy<P...>, Space> {
   using policy_type = Kokkos::MDRangePolicy<P...>;
-  using execution_space = typename PolicySpace<typename policy_type::execution_space>::type;
+  using execution_space = typename policy_type::execution_space;
   using work_tag = typename policy_type::work_tag;
   using index_type = typename policy_type::index_type;
   static constexpr std::size_t index_count = policy_type::rank;
@@ -136,7 +126,7 @@ struct PolicyTraits<Kokkos::MDRangePolicy<P...>, Space> {
 template <class... P, class Space>
 struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
   using policy_type = Kokkos::TeamPolicy<P...>;
-  using execution_space = typename PolicySpace<typename policy_type::execution_space>::type;
+  using execution_space = typename policy_type::execution_space;
   using work_tag = typename policy_type::work_tag;
   using index_type = typename policy_type::member_type;
   static constexpr std::size_t index_count = 1;

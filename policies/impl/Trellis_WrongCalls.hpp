@@ -40,9 +40,9 @@ struct Refused {
   void wait() const;
 };
 
-template <class... Checks>
+template <class... Each>
 struct AllHold {
-  static constexpr bool value = (Checks::value && ...);
+  static constexpr bool value = (Each::value && ...);
 };
 
 /// The compiler's message has its name, and so the signature.
@@ -125,6 +125,13 @@ Impl::Refused host_task(Impl::PlainPolicy, Rest const&...) {
                 "ResourcePolicy(graph, read(x), ...), callable)");
   return {};
 }
+template <class... Rest>
+Impl::Refused host_task(Label, Impl::PlainPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: the policy says which graph and which Views: host_task(\"label\", "
+                "ResourcePolicy(graph, read(x), ...), callable)");
+  return {};
+}
 template <class Base, class... Annotations, class Callable>
   requires Impl::has_range_v<Base>
 Impl::Refused host_task(Label, ResourcePolicy<Base, Annotations...> const&, Callable const&) {
@@ -138,6 +145,13 @@ template <class... Rest>
 Impl::Refused space_task(Impl::PlainPolicy, Rest const&...) {
   static_assert(Impl::never<Rest...>,
                 "Trellis: the policy says which graph and which Views: space_task("
+                "ResourcePolicy(graph, read(x), ...), callable)");
+  return {};
+}
+template <class... Rest>
+Impl::Refused space_task(Label, Impl::PlainPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: the policy says which graph and which Views: space_task(\"label\", "
                 "ResourcePolicy(graph, read(x), ...), callable)");
   return {};
 }

@@ -90,6 +90,11 @@ struct ResultTraits;
 template <class R>
 inline constexpr bool is_result_v =
     IsReduced<R>::value || Kokkos::is_view_v<R> || Kokkos::is_reducer_v<R>;
+/// Another one has said so by itself.
+template <class R>
+inline constexpr bool is_whole_result_v = true;
+template <class R>
+inline constexpr bool is_whole_result_v<Reduced<R>> = Kokkos::is_reducer_v<R>;
 /// `is_array`: the functor reduces into an array.
 template <bool is_array, class R>
 constexpr bool has_right_rank() {
@@ -517,7 +522,9 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
   static_assert(
       sizeof...(Rest) == 0 || !(Impl::HasFinal<First>::value || ... || Impl::HasFinal<Rest>::value),
       "Trellis: Kokkos calls the final of a reducer only if there is no other result");
-  if constexpr (!Impl::has_range_v<Base> || !are_results || !are_ranks_right ||
+  constexpr bool are_whole =
+      Impl::is_whole_result_v<First> && (Impl::is_whole_result_v<Rest> && ...);
+  if constexpr (!Impl::has_range_v<Base> || !are_results || !are_whole || !are_ranks_right ||
                 (is_array && sizeof...(Rest) > 0)) {
     return Impl::Refused();
   } else {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the task's execution space cannot access the memory space of an annotated View
-// LINES: 20
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 
@@ -13,8 +12,10 @@ using Space = Kokkos::HostSpace;
 void f() {
   trellis::TaskGraph graph;
   Kokkos::View<double*, Space> const x("x", 10);
-  trellis::parallel_for(
-      "read",
-      trellis::ResourcePolicy(graph, 10, trellis::read_write(x), trellis::on<trellis::Simulated>),
-      KOKKOS_LAMBDA(int i) { x(i) += 1; });
+  auto const body = KOKKOS_LAMBDA(int i) {
+    x(i) += 1;
+  };
+  trellis::ResourcePolicy const policy(graph, 10, trellis::read_write(x),
+                                       trellis::on<trellis::Simulated>);
+  trellis::parallel_for("read", policy, body);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: a kernel on a device takes values of futures that are trivially copyable
-// LINES: 24
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 
@@ -14,9 +13,10 @@ using Value = std::vector<double>;
 
 void f(trellis::TaskGraph& graph, trellis::Future<Value> const& future) {
   Kokkos::View<double*, trellis::SimulatedSpace> const x("x", 10);
-  trellis::parallel_for(
-      "write",
-      trellis::ResourcePolicy(graph, 10, trellis::value(future), trellis::write(x),
-                              trellis::on<trellis::Simulated>),
-      KOKKOS_LAMBDA(int i) { x(i) = i; });
+  auto const body = KOKKOS_LAMBDA(int i) {
+    x(i) = i;
+  };
+  trellis::ResourcePolicy const policy(graph, 10, trellis::value(future), trellis::write(x),
+                                       trellis::on<trellis::Simulated>);
+  trellis::parallel_for("write", policy, body);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the task's execution space cannot access the memory space of an annotated View
-// LINES: 20
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 
@@ -13,6 +12,6 @@ using Space = trellis::SimulatedSpace;
 void f() {
   trellis::TaskGraph graph;
   Kokkos::View<double*, Space> const x("x", 10);
-  trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::read(x)),
-                     [=] { return x(0); });
+  auto const body = [=] { return x(0); };
+  trellis::host_task("read", trellis::ResourcePolicy(graph, trellis::read(x)), body);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the task's execution space cannot access the memory space of an annotated View
-// LINES: 20
 #include <Trellis.hpp>
 
 // A device's memory, as far as Kokkos's access rules are concerned: no space is accessible from

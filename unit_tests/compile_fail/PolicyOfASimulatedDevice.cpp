@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the base policy of a task on a simulated device is a whole number or a policy of a host
 // space
-// LINES: 30
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
 
@@ -13,8 +12,8 @@ using Space = trellis::Simulated;
 
 void f() {
   trellis::TaskGraph graph;
-  trellis::parallel_for("once",
-                        trellis::ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, 10),
-                                                trellis::on<trellis::Simulated>),
-                        KOKKOS_LAMBDA(int){});
+  auto const body = KOKKOS_LAMBDA(int){};
+  trellis::ResourcePolicy const policy(graph, Kokkos::RangePolicy<Space>(0, 10),
+                                       trellis::on<trellis::Simulated>);
+  trellis::parallel_for("once", policy, body);
 }

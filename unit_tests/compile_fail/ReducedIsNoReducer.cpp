@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: reduced<...> takes a Kokkos reducer, e.g. Kokkos::Max<double>
-// LINES: 30
 #include <Trellis.hpp>
 
 #ifdef TRELLIS_COMPILE_OK

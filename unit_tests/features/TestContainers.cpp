@@ -11,6 +11,10 @@
 #include <Kokkos_OffsetView.hpp>
 #include <Kokkos_UnorderedMap.hpp>
 #include <gmock/gmock.h>
+#if __has_include(<Kokkos_StaticCrsGraph.hpp>)  // Kokkos 4
+#include <Kokkos_StaticCrsGraph.hpp>
+#define TRELLIS_TEST_HAS_STATIC_CRS_GRAPH
+#endif
 
 #include <string>
 #include <utility>
@@ -157,6 +161,31 @@ SPACE_TEST(Containers, GraphsAndMatricesAreTheirArrays) {
   EXPECT_EQ(edges_between(tasks), (Edges{{1, 2}, {1, 3}, {1, 4}, {2, 4}}));
   EXPECT_THAT(Test::values_of(y), ElementsAre(3, 3, 3));
 }
+
+#ifdef TRELLIS_TEST_HAS_STATIC_CRS_GRAPH
+SPACE_TEST(Containers, StaticCrsGraphsAreTheirArrays) {
+  using Graph = Kokkos::StaticCrsGraph<int, Space>;
+  TaskGraph tasks(recorded_containers());
+  std::vector<std::vector<int>> const rows{{0, 1}, {1, 2}, {2, 0, 1}};
+  auto const graph = Kokkos::create_staticcrsgraph<Graph>("graph", rows);
+  host_task("1", ResourcePolicy(tasks, read_write(graph)),
+            [](Graph const& g) { g.entries(g.row_map(2)) = 5; });
+  host_task("2", ResourcePolicy(tasks, read(graph.row_map)), [] {});
+  V const y("y", 3);
+  parallel_for(
+      "3", ResourcePolicy(tasks, Range(0, 3), read(graph), write(y)),
+      KOKKOS_LAMBDA(int row, Graph const& g, V const& to) {
+        auto const entries = g.rowConst(row);
+        for (int k = 0; k < entries.length; ++k) to(row) += entries(k);
+      });
+  EXPECT_EQ(edges_between(tasks), (Edges{{1, 3}})) << "nobody writes the row map";
+  EXPECT_THAT(Test::values_of(y), ElementsAre(1, 3, 6));
+  auto const accesses = tasks.dependency_graph().node(1).accesses;
+  ASSERT_EQ(accesses.size(), 2);
+  EXPECT_EQ(accesses[0].mode, "read");
+  EXPECT_EQ(accesses[1].mode, "read_write");
+}
+#endif
 
 SPACE_TEST(Containers, StayUntilTheTaskIsDone) {
   TaskGraph graph(with_workers(2));

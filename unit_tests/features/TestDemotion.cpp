@@ -241,8 +241,12 @@ TEST_F(Demotion, NeverPromotes) {
       return std::string(error.what());
     };
     EXPECT_THAT(refused({writes(x(0, 1))}),
-                AllOf(HasSubstr("write \"x\""), HasSubstr("from read that is a promotion")));
-    EXPECT_THAT(refused({reads(x)}), HasSubstr("no single access of it contains that area"));
+                AllOf(HasSubstr("; read \"x\" [0, 16), read_write \"x\" [16, 32)]"),
+                      HasSubstr("write \"x\" [0, 8): from read that is a promotion")));
+    EXPECT_THAT(refused({reads(x)}),
+                HasSubstr("with read \"x\": no single access of it contains that area"));
+    EXPECT_THAT(refused({reads(x(1, 2))}),
+                HasSubstr("read \"x\" [8, 24): no single access of it contains that area"));
     EXPECT_THAT(refused({reads(y)}), AllOf(HasSubstr("\"y\""), HasSubstr("never declared")));
     // Refused as a whole: nothing has changed.
     refused({reads(x(2, 2)), reads(y)});
@@ -251,7 +255,8 @@ TEST_F(Demotion, NeverPromotes) {
     auto const not_released = [&](Place const& place) {
       return std::string(error_of([&] { release(place); }).what());
     };
-    EXPECT_THAT(not_released(x(0, 1)), HasSubstr("a part of what it declared"));
+    EXPECT_THAT(not_released(x(0, 1)),
+                HasSubstr("cannot release \"x\" [0, 8): that is a part of what it declared"));
     EXPECT_THAT(not_released(y), HasSubstr("never declared"));
     release(x(0, 2));
     EXPECT_THAT(not_released(x(0, 2)), AllOf(HasSubstr("release"), HasSubstr("twice")));

@@ -3,17 +3,23 @@
 // whatever the policy and the number of workers.
 #include <Figures.hpp>
 #include <Trellis.hpp>
+#include <task/Trellis_Task.hpp>
 
 #include "Timing.hpp"
 
 #include <gmock/gmock.h>
 
 #include <compare>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <ostream>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace trellis::figure_tests {
@@ -125,6 +131,66 @@ TEST_F(Figures, Figure3LoopExtension) {
     edges.insert({loop + '4', next + '1', access});
   }
   expect(figures::figure_3, edges);
+}
+
+/// What the engine holds of these functors: how many there are, and the edges that begin at them.
+std::pair<int, int> held_of(std::vector<Future<void>> const& functors) {
+  std::pair<int, int> held;
+  for (Future<void> const& each : functors) {
+    Impl::TaskHandle const handle = Impl::FutureDoor::handle(each);
+    std::lock_guard const lock(handle.task->lock);
+    if (handle.task->live_id.load() != handle.id) continue;  // over, or another one's cell by now
+    ++held.first;
+    held.second += static_cast<int>(handle.task->successor_count);
+  }
+  return held;
+}
+
+/// Without a record, and long: what is over leaves no functor, no edge and no memory behind, and
+/// later functors get no edge to it.
+TEST_F(Figures, Figure3EdgesGoWithTheirFunctors) {
+  TaskGraphOptions options;
+  options.workers = 2;
+  TaskGraph graph(options);
+  if (*graph.options().serial) GTEST_SKIP() << "functors wait for later ones";
+  constexpr std::uint64_t loops = 300;
+  Token const green("green");
+  std::deque<trellis::Test::Gate> next_loop_is_there;
+  std::vector<Future<void>> functors;
+  auto const add_loop = [&] {
+    auto const add = [&](auto const& green_as, auto body) {
+      functors.push_back(host_task("functor", ResourcePolicy(graph, green_as), std::move(body)));
+    };
+    trellis::Test::Gate& is_there = next_loop_is_there.emplace_back();
+    add(read_write(green), [&is_there] { EXPECT_TRUE(is_there.pass()); });
+    add(read_write(green), [] {});
+    add(read(green), [] {});
+    add(read(green), [] {});
+  };
+  add_loop();
+  EXPECT_EQ(graph.edges(), 3);
+  EXPECT_EQ(held_of(functors), std::pair(4, 3));
+  std::size_t memory = 0;
+  for (std::uint64_t loop = 2; loop <= loops; ++loop) {
+    add_loop();
+    EXPECT_EQ(graph.edges(), 5 * loop - 2) << "two lead to its first functor, three on from there";
+    EXPECT_EQ(held_of(functors), std::pair(8, 8));
+    next_loop_is_there[loop - 2].open();
+    while (graph.in_flight() > 4) std::this_thread::yield();
+    EXPECT_EQ(held_of(functors), std::pair(4, 3))
+        << "the other five have gone with loop " << loop - 1;
+    if (loop == loops / 2) memory = graph.task_memory();
+    if (testing::Test::HasFailure()) break;
+  }
+  EXPECT_EQ(graph.task_memory(), memory);
+  std::uint64_t const edges = graph.edges();
+  Future<void> const late =
+      host_task("late", ResourcePolicy(graph, trellis::after(functors.front())), [] {});
+  while (!late.is_done()) std::this_thread::yield();
+  EXPECT_EQ(graph.edges(), edges);
+  next_loop_is_there.back().open();
+  graph.wait();
+  EXPECT_EQ(held_of(functors), std::pair(0, 0));
 }
 
 TEST_F(Figures, Figure4Splitting) {

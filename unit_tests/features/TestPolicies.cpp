@@ -164,7 +164,32 @@ SPACE_TEST(Range, KeepsTheChunkSizeAndTheBoundsWhenItMovesToAWorkersInstance) {
   }
 }
 
+struct MeetingIndex {
+  Test::Rendezvous* all;
+  std::atomic<int>* met;
+  KOKKOS_FUNCTION void operator()(int) const { KOKKOS_IF_ON_HOST((if (all->meet())++ * met;)) }
+};
+
+/// Two launches on one instance take turns, so the two would never meet there. (A worker of one
+/// thread may do without a launch.)
 SPACE_TEST(Range, RunsOnTheWorkersOwnInstanceAndNotOnThePolicys) {
+  if (!on_host) GTEST_SKIP() << "a device has streams";
+  for (Space const& theirs : {Space(), another_instance()}) {
+    TaskGraphOptions options = Test::with_workers(2);
+    options.threads_per_worker = has_teams_of_two ? 2 : 1;
+    TaskGraph graph(options);
+    if (*graph.options().serial) GTEST_SKIP() << "one task at a time";
+    Test::Rendezvous all(2);
+    std::atomic<int> met{0};
+    Kokkos::RangePolicy<Space> const base(theirs, 0, 1);
+    for (int k = 0; k < 2; ++k)
+      parallel_for("meet", ResourcePolicy(graph, base), MeetingIndex{&all, &met});
+    graph.wait();
+    EXPECT_EQ(met, 2);
+  }
+}
+
+SPACE_TEST(SpaceTask, GetsTheWorkersOwnInstance) {
   TaskGraphOptions options;
   options.workers = 1;
   TaskGraph graph(options);

@@ -6,6 +6,10 @@
 
 #include <Kokkos_Core.hpp>
 #include <gmock/gmock.h>
+#if __has_include(<mdspan/mdspan.hpp>)
+#include <mdspan/mdspan.hpp>  // Kokkos' own, in place of the standard's
+#define TRELLIS_TEST_HAS_MDSPAN
+#endif
 
 #include <algorithm>
 #include <array>
@@ -346,6 +350,58 @@ SPACE_TEST(ResourceIds, AreThoseOfWhatGrowsTogether) {
   EXPECT_THAT(ids(), ElementsAre(1, 1, 1, 1));
 }
 
+/// Memory that is used again, first as seen by its owner alone.
+SPACE_TEST(ResourceIds, AreThoseOfALabelAtItsAddresses) {
+  TaskGraph graph(recording());
+  std::vector<double> memory(100);
+  auto const use = [&](std::string const& label, std::size_t count) {
+    host_task("use", ResourcePolicy(graph, write(named(label, std::span(memory).first(count)))),
+              [] {});
+    graph.wait();
+  };
+  use("x", 100);
+  use("x", 60);  // freed and made anew, and smaller, as far as anybody knows
+  use("y", 100);
+  use("y", 100);
+  use("x", 100);
+  auto const nodes = graph.dependency_graph().nodes();
+  std::vector<std::uint64_t> ids;
+  for (TaskRecord const& each : nodes) ids.push_back(each.accesses[0].resource_id);
+  EXPECT_THAT(ids, ElementsAre(1, 1, 2, 2, 3));
+  EXPECT_TRUE(nodes[0].accesses[0].label_is_shared);
+  EXPECT_FALSE(nodes[2].accesses[0].label_is_shared);
+}
+
+/// A View that is dropped, and one of the same label that is made later: one resource exactly where
+/// the second gets memory of the first.
+SPACE_TEST(ResourceIds, OfADroppedViewGoToTheNextOneInItsMemory) {
+  TaskGraph graph(recording());
+  constexpr std::size_t size = 1000;
+  std::vector<std::uintptr_t> addresses;
+  for (int k = 0; k < 4; ++k) {
+    V const x("x", size);
+    addresses.push_back(reinterpret_cast<std::uintptr_t>(x.data()));
+    host_task("use", ResourcePolicy(graph, write(x)), [](V const& to) { to(0) = 1; });
+    graph.wait();
+  }
+  auto const nodes = graph.dependency_graph().nodes();
+  auto const share = [&](std::size_t a, std::size_t b) {
+    std::uintptr_t const bytes = size * sizeof(double);
+    return addresses[a] < addresses[b] + bytes && addresses[b] < addresses[a] + bytes;
+  };
+  auto const id = [&](std::size_t k) { return nodes[k].accesses[0].resource_id; };
+  for (std::size_t k = 1; k < 4; ++k) {
+    bool is_new = true;
+    for (std::size_t before = 0; before < k; ++before) is_new = is_new && !share(before, k);
+    if (share(k - 1, k)) {
+      EXPECT_EQ(id(k - 1), id(k));
+    }
+    if (is_new) {
+      EXPECT_GT(id(k), id(k - 1));
+    }
+  }
+}
+
 SPACE_TEST(IndexSpaces, OrderTasksByBoxes) {
   TaskGraph graph(recording());
   std::int64_t const large = std::int64_t{1} << 20;
@@ -526,6 +582,46 @@ SPACE_TEST(HostRanges, MayHaveStrides) {
   EXPECT_THAT(graph.dependency_graph().predecessors(3), ElementsAre(1));
   EXPECT_THAT(graph.dependency_graph().predecessors(4), ElementsAre(1, 2, 3));
 }
+
+#ifdef TRELLIS_TEST_HAS_MDSPAN
+SPACE_TEST(HostRanges, MayBeMdspans) {
+  TaskGraph graph(recording());
+  using Rows = Kokkos::mdspan<double, Kokkos::extents<std::size_t, 6, Kokkos::dynamic_extent>>;
+  using Extents = Kokkos::dextents<std::size_t, 2>;
+  using Block = Kokkos::mdspan<double, Extents, Kokkos::layout_stride>;
+  using Columns = Kokkos::mdspan<int, Extents, Kokkos::layout_left>;
+  std::vector<double> data(60);
+  std::vector<int> others(12);
+  Rows const all(data.data(), 10);
+  Columns const columns(others.data(), 3, 4);
+  auto const block = [&](std::size_t row, std::size_t column, std::size_t rows, std::size_t count) {
+    return Block(data.data() + 10 * row + column,
+                 Block::mapping_type(Extents(rows, count), std::array<std::size_t, 2>{10, 1}));
+  };
+  using At = std::array<std::size_t, 2>;
+  host_task("1", ResourcePolicy(graph, write(named("all", all)), write(columns)),
+            [](Rows const& to, Columns const& also) {
+              for (std::size_t i = 0; i < to.extent(0); ++i)
+                for (std::size_t j = 0; j < to.extent(1); ++j) to[At{i, j}] = double(10 * i + j);
+              also[At{2, 3}] = 7;
+            });
+  host_task("2", ResourcePolicy(graph, read_write(block(0, 0, 3, 5))),
+            [](Block const& b) { b[At{2, 4}] += 100; });
+  host_task("3", ResourcePolicy(graph, read_write(block(0, 5, 3, 5))),
+            [](Block const& b) { b[At{2, 0}] += 1000; });
+  auto const sum =
+      host_task("4", ResourcePolicy(graph, read(block(2, 4, 2, 2))),
+                [](Block const& b) { return b[At{0, 0}] + b[At{0, 1}] + b[At{1, 1}]; });
+  EXPECT_EQ(sum.get(), 124 + 1025 + 35);
+  graph.wait();
+  EXPECT_EQ(others.back(), 7) << "columns first";
+  DependencyGraph const tasks = graph.dependency_graph();
+  EXPECT_THAT(tasks.predecessors(2), ElementsAre(1));
+  EXPECT_THAT(tasks.predecessors(3), ElementsAre(1)) << "blocks side by side";
+  EXPECT_THAT(tasks.predecessors(4), ElementsAre(1, 2, 3));
+  EXPECT_EQ(tasks.node(3).accesses[0].area, "[0, 3) x [5, 10)");
+}
+#endif
 
 }  // namespace
 }  // namespace trellis

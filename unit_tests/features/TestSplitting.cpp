@@ -175,9 +175,12 @@ TEST_F(Splitting, APartMustKeepToWhatItsOwnerDeclared) {
       return std::string(error.what());
     };
     EXPECT_THAT(refused({writes(x(0, 1))}),
-                AllOf(HasSubstr("write \"x\""), HasSubstr("promotion: that has read")));
+                AllOf(HasSubstr("; read \"x\" [0, 16), atomic_add \"x\" [16, 32)] and asks"),
+                      HasSubstr("write \"x\" [0, 8), a promotion: that has read")));
     EXPECT_THAT(refused({multiplies(x(2, 1))}), HasSubstr("promotion: that has atomic_add"));
-    EXPECT_THAT(refused({reads(x)}), HasSubstr("an area that no single access"));
+    EXPECT_THAT(refused({reads(x)}), HasSubstr("read \"x\", an area that no single access"));
+    EXPECT_THAT(refused({reads(x(1, 2))}),
+                HasSubstr("read \"x\" [8, 24), an area that no single access"));
     EXPECT_THAT(refused({reads(x(0, 1)), writes(y)}),
                 AllOf(HasSubstr("write \"y\""), HasSubstr("does not access")));
     part("good", {reads(x(1, 1)), adds(x(3, 1)), nothing(y)}, [&] { ++others; });
@@ -185,6 +188,22 @@ TEST_F(Splitting, APartMustKeepToWhatItsOwnerDeclared) {
   task(graph, "other", {writes(x)}, [&] { ++others; });
   graph.wait();
   EXPECT_EQ(others, 2);
+}
+
+TEST_F(Splitting, OfManyAccessesTheErrorShowsThoseThatItIsAbout) {
+  Block x("x", 100);
+  TaskGraph graph(with_workers(2));
+  std::vector<Touch> many;
+  for (std::size_t k = 0; k < 50; ++k) many.push_back(reads(x(2 * k, 2)));
+  task(graph, "owner", many, [&] {
+    std::string const text =
+        error_of([&] { part("bad", {reads(x(81, 2))}, [] { ADD_FAILURE() << "it ran"; }); }).what();
+    EXPECT_THAT(text,
+                AllOf(HasSubstr("; read \"x\" [640, 656), read \"x\" [656, 672), read \"x\" "
+                                "[0, 16), read \"x\" [16, 32), "),
+                      HasSubstr(" and 35 more]"), HasSubstr("asks for read \"x\" [648, 664)")));
+  });
+  graph.wait();
 }
 
 TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsParts) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -166,6 +167,43 @@ TEST_F(Scopes, DemoteToSubviewsAndModes) {
   int released = 0;
   for (EdgeRecord const& edge : graph.dependency_graph().edges()) released += edge.released;
   EXPECT_EQ(released, 2);
+}
+
+/// Also where what is asked for has fewer dimensions, and its own strides.
+TEST_F(Scopes, ErrorsSayAreasInIndicesOfTheView) {
+  using Plane = Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::HostSpace>;
+  Plane const plane("plane", 10, 8);
+  View const line("line", 10);
+  auto const box = [&](int row, int column) {
+    return Kokkos::subview(plane, std::pair(row, row + 4), std::pair(column, column + 3));
+  };
+  auto const mine = box(2, 1), beside = box(4, 2);
+  auto const row = Kokkos::subview(plane, 3, Kokkos::ALL);
+  auto const end = Kokkos::subview(line, std::pair(5, 10));
+  TaskGraph graph(recording());
+  std::string const has = "read_write \"plane\" [2, 6) x [1, 4), write \"line\" [5, 10)]";
+  host_task("owner", ResourcePolicy(graph, read_write(mine), write(end)), [&](TaskScope& self) {
+    auto const refused = [&](auto const& asks) {
+      return std::string(error_of([&] {
+                           host_task("part", ResourcePolicy(self, asks),
+                                     [] { ADD_FAILURE() << "it ran"; });
+                         }).what());
+    };
+    EXPECT_THAT(
+        refused(read(beside)),
+        AllOf(HasSubstr(has), HasSubstr("asks for read \"plane\" [4, 8) x [2, 5), an area")));
+    EXPECT_THAT(refused(read(row)), HasSubstr("asks for read \"plane\" [3, 4) x [0, 8), an area"));
+    EXPECT_THAT(refused(read(plane)), HasSubstr("asks for read \"plane\", an area"));
+    EXPECT_THAT(refused(read(line)), HasSubstr("asks for read \"line\", an area"));
+    EXPECT_THAT(
+        error_of([&] { self.demote(read(row)); }).what(),
+        AllOf(HasSubstr(has), HasSubstr("cannot go on with read \"plane\" [3, 4) x [0, 8): ")));
+    EXPECT_THAT(error_of([&] { self.release(Kokkos::subview(line, std::pair(6, 8))); }).what(),
+                HasSubstr("cannot release \"line\" [6, 8): that is a part"));
+  });
+  host_task("fails", ResourcePolicy(graph, read(beside)), [] { throw std::runtime_error("boom"); });
+  EXPECT_THAT(error_of([&] { graph.wait(); }).what(),
+              AllOf(HasSubstr("[host_task; read \"plane\" [4, 8) x [2, 5)]"), HasSubstr("boom")));
 }
 
 TEST_F(Scopes, APendingParallelForIsRefined) {

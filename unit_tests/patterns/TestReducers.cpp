@@ -311,6 +311,60 @@ SPACE_TEST(Reducers, OfTheUsersOwnThatSayLittle) {
   EXPECT_EQ(graph.submitted(), 0u);
 }
 
+/// As the guide has it: the longest run, and where it begins.
+template <class Space>
+struct Longest {
+  using reducer = Longest;
+  struct value_type {
+    long length = 0, begin = 0;
+  };
+  using result_view_type = Kokkos::View<value_type, Space>;
+  explicit Longest(result_view_type const& view_) : m_view(view_) {}
+  KOKKOS_FUNCTION void join(value_type& into, value_type const& from) const {
+    if (from.length > into.length || (from.length == into.length && from.begin < into.begin))
+      into = from;
+  }
+  KOKKOS_FUNCTION value_type& reference() const { return *m_view.data(); }
+  KOKKOS_FUNCTION result_view_type view() const { return m_view; }
+
+ private:
+  result_view_type m_view;
+};
+/// Of positive values.
+struct RunFunctor {
+  View<int*> x;
+  template <class Value>
+  KOKKOS_FUNCTION void operator()(int i, Value& longest) const {
+    int end = i;
+    while (end < n && x(end) > 0) ++end;
+    if (end - i > longest.length) longest.length = end - i, longest.begin = i;
+  }
+};
+
+SPACE_TEST(Reducers, OfTheGuide) {
+  View<int*> const x = filled();
+  using OnHost = Longest<Kokkos::HostSpace>;
+  OnHost::value_type expected;
+  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), x);
+  for (int i = 0; i < n; ++i) {
+    int end = i;
+    while (end < n && host(end) > 0) ++end;
+    if (end - i > expected.length) expected = {end - i, i};
+  }
+  ASSERT_GT(expected.length, 1);
+  View<Longest<Memory>::value_type> const into("into");
+  TaskGraph graph;
+  parallel_reduce("view", ResourcePolicy(graph, Range(0, n), read(x)), RunFunctor{x},
+                  Longest<Memory>(into));
+  auto const longest = parallel_reduce("future", ResourcePolicy(graph, Range(0, n), read(x)),
+                                       RunFunctor{x}, reduced<OnHost>);
+  EXPECT_EQ(longest.get().length, expected.length);
+  EXPECT_EQ(longest.get().begin, expected.begin);
+  graph.wait();
+  EXPECT_EQ(value_of(into).length, expected.length);
+  EXPECT_EQ(value_of(into).begin, expected.begin);
+}
+
 std::atomic<int> waits_for_reductions{0};
 
 /// Kokkos waits for a reducer that does not say where it reduces to.

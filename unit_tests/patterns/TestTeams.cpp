@@ -9,6 +9,7 @@
 #include <Kokkos_Core.hpp>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -156,6 +157,49 @@ SPACE_TEST(TeamsDo, Reductions) {
       EXPECT_EQ(host(i, 4), triangle);
       EXPECT_EQ(host(i, 5), 1);
     }
+  });
+}
+
+/// Each thread takes as many places as its rank plus one, beside those of all others: of its team
+/// and of the other ones.
+struct TakePlaces {
+  View<int> taken;
+  View<int*> places;
+  View<int*> sizes;
+  KOKKOS_FUNCTION void operator()(Member const& team) const {
+    int const count = team.team_rank() + 1;
+    int const first = team.team_scan(count, &taken());
+    for (int k = first; k < first + count; ++k) places(k) = 10 * team.league_rank() + count;
+    Kokkos::single(Kokkos::PerTeam(team), [&] { sizes(team.league_rank()) = team.team_size(); });
+  }
+};
+
+SPACE_TEST(TeamsDo, ScansOverAllTeams) {
+  for_each_size([](TaskGraph& graph, Teams const& teams) {
+    constexpr int room = 3 * rows;  // for teams of two
+    View<int> const taken("taken");
+    View<int*> const places("places", room), sizes("sizes", rows);
+    parallel_for("take",
+                 ResourcePolicy(graph, teams, read_write(taken), write(places), write(sizes)),
+                 TakePlaces{taken, places, sizes});
+    graph.wait();
+    std::vector<int> expected;
+    std::vector<int> const size_of = values_of(sizes);
+    for (int i = 0; i < rows; ++i)
+      for (int count = 1; count <= size_of[static_cast<std::size_t>(i)]; ++count)
+        expected.insert(expected.end(), static_cast<std::size_t>(count), 10 * i + count);
+    ASSERT_EQ(value_of(taken), static_cast<int>(expected.size()));
+    std::vector<int> const got = values_of(places);
+    for (std::size_t k = 0; k < expected.size();) {  // each thread's places are side by side
+      int const count = got[k] % 10;
+      for (int n = 0; n < count; ++n, ++k)
+        EXPECT_EQ(got.at(k), got[k - static_cast<std::size_t>(n)]);
+      if (count == 0) FAIL() << "place " << k << " is nobody's";
+    }
+    std::vector<int> sorted(got.begin(),
+                            got.begin() + static_cast<std::ptrdiff_t>(expected.size()));
+    std::sort(sorted.begin(), sorted.end());
+    EXPECT_EQ(sorted, expected);
   });
 }
 

@@ -30,6 +30,12 @@ template <class X>
 void look_at(TaskGraph& graph, X const& x) {
   host_task("look", ResourcePolicy(graph, read(x)), [x] { (void)x; });
 }
+/// The place of a warning is the call site of its task, and stands behind the task in its text.
+void expect_place(Warning const& warning, std::uint_least32_t line) {
+  EXPECT_THAT(warning.place,
+              AllOf(HasSubstr("TestWarnFlow.cpp"), EndsWith(":" + std::to_string(line))));
+  EXPECT_THAT(warning.text, HasSubstr("task \"" + warning.task + "\" (" + warning.place + ")"));
+}
 
 // --- writing what nobody reads -------------------------------------------------------------------
 
@@ -45,10 +51,9 @@ SPACE_TEST(WarnFlow, AViewThatIsGoneBeforeAnybodyReadsItWasWrittenInVain) {
   EXPECT_EQ(warning.task, "write it");
   EXPECT_EQ(warning.resource, "left over");
   EXPECT_EQ(warning.area, "[0, 10)");
-  EXPECT_THAT(warning.place, AllOf(HasSubstr("TestWarnFlow.cpp"), EndsWith(std::to_string(line))));
+  expect_place(warning, line);
   EXPECT_THAT(warning.text,
-              AllOf(HasSubstr("task \"write it\" (" + warning.place + ")"),
-                    HasSubstr("writes \"left over\" [0, 10)"), HasSubstr("nobody reads it")));
+              AllOf(HasSubstr("writes \"left over\" [0, 10)"), HasSubstr("nobody reads it")));
 }
 
 SPACE_TEST(WarnFlow, TheAreaIsTold) {
@@ -118,13 +123,18 @@ SPACE_TEST(WarnFlow, AViewThatIsDroppedLaterIsFoundWhileTheGraphGoesOn) {
 
 SPACE_TEST(WarnFlow, TwoWritesWithoutAReaderBetweenThem) {
   V const x("x", n);
+  std::uint_least32_t line = 0;
   Warning const warning = the_only(
       [&](TaskGraph& graph) {
+        line = __LINE__ + 1;
         fill_view(graph, Kokkos::subview(x, std::pair(0, 4)), Label("first"));
         fill_view(graph, x, Label("second"));
       },
       WarningKind::overwritten);
   EXPECT_EQ(warning.task, "first");
+  expect_place(warning, line);
+  EXPECT_THAT(warning.text, HasSubstr("TestWarnFlow.cpp:" + std::to_string(line + 1) + ")"))
+      << "and who writes over it";
   EXPECT_EQ(warning.resource, "x");
   EXPECT_EQ(warning.area, "[0, 4)");
   EXPECT_THAT(warning.text, AllOf(HasSubstr("task \"first\""), HasSubstr("task \"second\""),
@@ -205,14 +215,18 @@ SPACE_TEST(WarnFlow, PiecesOfOneCallThatOverlap) {
     }
     look_at(graph, x);
   };
+  std::uint_least32_t line = 0;
   Heard const heard([&](TaskGraph& graph) {
-    for (int k = 0; k < 4; ++k)
+    for (int k = 0; k < 4; ++k) {
+      line = __LINE__ + 1;
       fill_view(graph, Kokkos::subview(x, std::pair(8 * k, 8 * k + 10)), Label("piece"));
+    }
     look_at(graph, x);
   });
   ASSERT_EQ(heard.all().size(), 2u) << heard.text();
   EXPECT_EQ(heard.all()[0].kind, WarningKind::overwritten);
   EXPECT_EQ(heard.all()[0].area, "[8, 18)");
+  expect_place(heard.all()[0], line);
   EXPECT_THAT(heard.all()[0].text, HasSubstr("[0, 10)"));
   EXPECT_EQ(heard.all()[1].count, 3u);
   expect_silence([&](TaskGraph& graph) { pieces(graph, 8); });
@@ -261,8 +275,10 @@ SPACE_TEST(WarnFlow, OfTokensStatesAndForeignMemoryNothingIsKnown) {
 
 SPACE_TEST(WarnFlow, AReaderThatComesBeforeItsWriter) {
   V const y("y", n);
+  std::uint_least32_t line = 0;
   Heard const heard([&](TaskGraph& graph) {
     V const x("x", n);
+    line = __LINE__ + 1;
     copy_over(graph, x, y, Label("too early"));
     fill_view(graph, x, Label("too late"));
   });
@@ -270,6 +286,9 @@ SPACE_TEST(WarnFlow, AReaderThatComesBeforeItsWriter) {
   ASSERT_EQ(early.size(), 1u) << heard.text();
   EXPECT_EQ(early[0].task, "too early");
   EXPECT_EQ(early[0].resource, "x");
+  expect_place(early[0], line);
+  EXPECT_THAT(early[0].text, HasSubstr("TestWarnFlow.cpp:" + std::to_string(line + 1) + ")"))
+      << "and who writes it later";
   EXPECT_THAT(early[0].text, AllOf(HasSubstr("task \"too late\""), HasSubstr("[0, 10)")));
   ASSERT_EQ(heard.of(WarningKind::never_read).size(), 1u);
   EXPECT_EQ(heard.all().size(), 2u) << heard.text();
@@ -304,10 +323,13 @@ SPACE_TEST(WarnFlow, MemoryThatHasNeverBeenTouchedHasNotBeenWritten) {
   auto const make = [] { return V(Kokkos::view_alloc("x", Kokkos::WithoutInitializing), large); };
   V const y("y", n);
   // The second half: the address sanitizer writes to the first page.
+  std::uint_least32_t line = 0;
   auto const read_half = [&](TaskGraph& graph, V const& x) {
     auto const part = Kokkos::subview(x, std::pair(large / 2, large));
+    line = __LINE__ + 1;
+    Label const read_it("read");
     parallel_for(
-        "read", ResourcePolicy(graph, Range(0, n), read(part), write(y)),
+        read_it, ResourcePolicy(graph, Range(0, n), read(part), write(y)),
         KOKKOS_LAMBDA(int i) { y(i) = i < 0 ? part(i) : 0; });
   };
   V const x = make();
@@ -315,6 +337,7 @@ SPACE_TEST(WarnFlow, MemoryThatHasNeverBeenTouchedHasNotBeenWritten) {
       the_only([&](TaskGraph& graph) { read_half(graph, x); }, WarningKind::read_unwritten);
   EXPECT_EQ(warning.task, "read");
   EXPECT_EQ(warning.resource, "x");
+  expect_place(warning, line);
   EXPECT_EQ(warning.area, "[" + std::to_string(large / 2) + ", " + std::to_string(large) + ")");
   expect_silence([&](TaskGraph& graph) {  // a task writes it
     fill_view(graph, Kokkos::subview(x, std::pair(large - 5, large)));

@@ -32,9 +32,6 @@ class TrellisModel : public Model {
            (host ? "" : TaskSpace::name()) + ", annotated subviews";
   }
   [[nodiscard]] int workers() const override { return m_graph.workers(); }
-  [[nodiscard]] std::string why_not(Parameters const& parameters) const override {
-    return TrellisFields::fits(parameters) ? "" : "at most 8 scattered inputs";
-  }
   void prepare(Work& work) override { m_fields.prepare(work); }
   void release() override { m_fields.release(); }
   void run(Work& work) override {
@@ -48,19 +45,13 @@ class TrellisModel : public Model {
  private:
   void submit(Work& work, std::int64_t step, int column) {
     using namespace trellis;
-    m_fields.with_accesses(
-        work, step, column,
-        [&]<std::size_t... I>(std::index_sequence<I...>, [[maybe_unused]] auto const& reads,
-                              auto const& written) {
-          if constexpr (host)
-            host_task("task", ResourcePolicy(m_graph, read(*reads[I])..., write(written)),
-                      Call{&work, step, column});
-          else
-            parallel_for(
-                "task",
-                ResourcePolicy(m_graph, 1, on<TaskSpace>, read(*reads[I])..., write(written)),
-                OneIndex{&work, step, column});
-        });
+    m_fields.with_accesses(work, step, column, [&](auto const&... accesses) {
+      if constexpr (host)
+        host_task("task", ResourcePolicy(m_graph, accesses...), Call{&work, step, column});
+      else
+        parallel_for("task", ResourcePolicy(m_graph, 1, on<TaskSpace>, accesses...),
+                     OneIndex{&work, step, column});
+    });
   }
 
   trellis::TaskGraph m_graph;

@@ -6,10 +6,12 @@
 
 #include <Trellis.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,10 +37,10 @@ inline trellis::TaskGraphOptions graph_options(int workers) {
 /// once.
 ///
 /// A task with at most eight inputs names each; one with more names each run of neighbouring
-/// columns as one subview.
+/// columns as one subview. Up to eight of them stand in the call, one by one; more are a range.
 class TrellisFields {
  public:
-  static constexpr std::size_t most_reads = 8;
+  static constexpr std::size_t most_single = 8;
   using View = Work::Buffer;
 
   void prepare(Work const& work) {
@@ -54,8 +56,9 @@ class TrellisFields {
     for (std::int64_t step = 1; step < rows; ++step)
       for (int column = work.columns(step).begin; column != work.columns(step).end; ++column) {
         std::span<int const> const inputs = work.edges().declared_inputs(step, column);
-        if (inputs.size() > most_reads)
+        if (inputs.size() > most_single)
           for_each_run(inputs, [&](int first, int last) {
+            if (first == last) return;
             for (int copy = 0; copy != work.parameters().copies; ++copy)
               m_runs.try_emplace({copy, {first, last}}, part(work, copy, first, last));
           });
@@ -66,28 +69,27 @@ class TrellisFields {
     m_runs.clear();
   }
 
-  static bool fits(Parameters const& parameters) {
-    if (parameters.shape.pattern == Pattern::nearest ||
-        parameters.shape.pattern == Pattern::all_to_all)
-      return true;
-    // Inputs that are scattered: up to so many runs.
-    return parameters.shape.radix <= static_cast<int>(most_reads);
-  }
-
-  /// Calls `submit(index_sequence, reads, written)`, where reads is an array of View const*.
+  /// Calls `submit(accesses...)`.
   template <class Submit>
-  void with_accesses(Work const& work, std::int64_t step, int column, Submit const& submit) const {
-    std::array<View const*, most_reads> reads{};
-    std::size_t count = 0;
+  void with_accesses(Work const& work, std::int64_t step, int column, Submit const& submit) {
     std::span<int const> const inputs = work.edges().declared_inputs(step, column);
     int const from = work.copy_of(step - 1);
-    if (inputs.size() <= most_reads)
+    View const& written = tile(work.copy_of(step), column);
+    if (inputs.size() <= most_single) {
+      std::array<View const*, most_single> reads{};
+      std::size_t count = 0;
       for (int const input : inputs) reads[count++] = &tile(from, input);
+      dispatch({reads.data(), count}, written, submit);
+      return;
+    }
+    m_many.clear();
+    for_each_run(inputs, [&](int first, int last) {
+      m_many.push_back(first == last ? &tile(from, first) : &m_runs.at({from, {first, last}}));
+    });
+    if (m_many.size() <= most_single)
+      dispatch(m_many, written, submit);
     else
-      for_each_run(
-          inputs, [&](int first, int last) { reads[count++] = &m_runs.at({from, {first, last}}); });
-    dispatch(count, reads, tile(work.copy_of(step), column), submit,
-             std::make_index_sequence<most_reads + 1>());
+      submit(trellis::read(m_many | std::views::transform(&element)), trellis::write(written));
   }
 
  private:
@@ -108,15 +110,30 @@ class TrellisFields {
       i = end;
     }
   }
+  static View const& element(View const* view) { return *view; }
+
+  template <class Submit, std::size_t... I>
+  static void submit_single([[maybe_unused]] std::span<View const* const> reads,
+                            View const& written, Submit const& submit, std::index_sequence<I...>) {
+    submit(trellis::read(*reads[I])..., trellis::write(written));
+  }
   template <class Submit, std::size_t... N>
-  static void dispatch(std::size_t count, std::array<View const*, most_reads> const& reads,
-                       View const& written, Submit const& submit, std::index_sequence<N...>) {
-    ((count == N ? submit(std::make_index_sequence<N>(), reads, written) : void()), ...);
+  static void dispatch(std::span<View const* const> reads, View const& written,
+                       Submit const& submit, std::index_sequence<N...>) {
+    ((reads.size() == N ? submit_single(reads, written, submit, std::make_index_sequence<N>())
+                        : void()),
+     ...);
+  }
+  template <class Submit>
+  static void dispatch(std::span<View const* const> reads, View const& written,
+                       Submit const& submit) {
+    dispatch(reads, written, submit, std::make_index_sequence<most_single + 1>());
   }
 
   int m_width = 0;
   std::vector<View> m_tiles;
-  std::map<std::pair<int, std::pair<int, int>>, View> m_runs;
+  std::map<std::pair<int, std::pair<int, int>>, View> m_runs;  ///< of more than one column
+  std::vector<View const*> m_many;                             ///< of the task being submitted
 };
 
 }  // namespace taskbench

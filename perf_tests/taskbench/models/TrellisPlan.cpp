@@ -44,9 +44,6 @@ class TrellisPlan : public Model {
                  : std::string("parallel_for over one index on ") + TaskSpace::name());
   }
   [[nodiscard]] int workers() const override { return m_graph.workers(); }
-  [[nodiscard]] std::string why_not(Parameters const& parameters) const override {
-    return TrellisFields::fits(parameters) ? "" : "at most 8 scattered inputs";
-  }
   [[nodiscard]] std::int64_t most_tasks() const override { return 1'000'000; }
 
   void prepare(Work& work) override {
@@ -81,17 +78,13 @@ class TrellisPlan : public Model {
 
  private:
   void submit(Work& work, std::int64_t step, int column) {
-    using namespace trellis;
-    m_fields.with_accesses(
-        work, step, column,
-        [&]<std::size_t... I>(std::index_sequence<I...>, [[maybe_unused]] auto const& reads,
-                              auto const& written) {
-          if (m_whole)
-            submit_one(Planned{&work, step, column}, read(*reads[I])..., write(written));
-          else
-            submit_one(Replayed{&work, &m_steps[static_cast<std::size_t>(column)], column},
-                       read(*reads[I])..., write(written));
-        });
+    m_fields.with_accesses(work, step, column, [&](auto const&... accesses) {
+      if (m_whole)
+        submit_one(Planned{&work, step, column}, accesses...);
+      else
+        submit_one(Replayed{&work, &m_steps[static_cast<std::size_t>(column)], column},
+                   accesses...);
+    });
   }
 
   template <class Body, class... Accesses>

@@ -14,6 +14,15 @@ add_test(NAME perf.taskbench.missing_edge COMMAND taskbench --break-edge --worke
 set_tests_properties(perf.taskbench.missing_edge PROPERTIES PASS_REGULAR_EXPRESSION
   "model trellis: task \\(step 1, column 1\\) did not find the output of its input \\(step 0, column 0\\), but none: an edge is missing")
 
+# The same where a task names a range of Views: twelve inputs that are scattered.
+set(many --width 30 --radix 12 --kernel empty --workers 2)
+add_test(NAME perf.taskbench.many_inputs COMMAND taskbench --smoke ${many}
+  --pattern spread,random_nearest --model trellis,trellis_host,trellis_plan,trellis_plan_host)
+add_test(NAME perf.taskbench.missing_edge_of_many COMMAND taskbench --break-edge ${many}
+  --pattern spread --model trellis_host)
+set_tests_properties(perf.taskbench.missing_edge_of_many PROPERTIES PASS_REGULAR_EXPRESSION
+  "model trellis_host: task .step 1, column 1. did not find the output of its input .*an edge is missing")
+
 add_test(NAME perf.taskbench.bad_pattern COMMAND taskbench --pattern spiral)
 set_tests_properties(perf.taskbench.bad_pattern PROPERTIES PASS_REGULAR_EXPRESSION
   "--pattern: spiral not in")
@@ -34,6 +43,7 @@ if(Python3_FOUND)
   set_tests_properties(perf.taskbench.json PROPERTIES FIXTURES_REQUIRED taskbench_json LABELS
     "perf;program")
 endif()
-set_tests_properties(perf.taskbench.smoke perf.taskbench.missing_edge perf.taskbench.bad_pattern
+set_tests_properties(perf.taskbench.smoke perf.taskbench.missing_edge
+  perf.taskbench.many_inputs perf.taskbench.missing_edge_of_many perf.taskbench.bad_pattern
   perf.taskbench.bad_model perf.taskbench.write
   PROPERTIES TIMEOUT 120 PROCESSORS 2 LABELS "perf;program" ENVIRONMENT "OMP_PROC_BIND=false")
