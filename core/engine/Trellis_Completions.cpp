@@ -31,7 +31,8 @@ void Completions::open(TaskHandle const& self) {
   }
   if (Recorder* const recorder = m_engine.events().recorder())
     recorder->completes_later(*self.task);
-  m_engine.hinder(*self.task);
+  bool const is_first = !any_ever() && !m_ever.exchange(true, std::memory_order_relaxed);
+  m_engine.hinder(*self.task, is_first);
 }
 
 /// What the body itself throws comes before a Completion that is dropped, for instance for that

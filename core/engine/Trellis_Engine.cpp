@@ -142,11 +142,12 @@ bool Engine::may_exclude(Task& task, Seat* seat) {
   return may_run;
 }
 
-void Engine::hinder(Task& task) {
+void Engine::hinder(Task& task, bool is_first) {
   std::vector<Task*> granted;
   for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
     if (!each->exclusive) continue;
-    if (m_serial && !m_exclusion.holds(*each)) (void)may_exclude(*each, nullptr);
+    // Nobody has had to exclude others before, so it may.
+    if (m_serial && is_first) (void)may_exclude(*each, nullptr);
     m_exclusion.hinder(*each, granted);
   }
   for (Task* other : granted) push(*other, nullptr);
@@ -177,7 +178,8 @@ bool Engine::has_task(Seat const& seat) const {
 }
 
 std::chrono::nanoseconds Engine::nap(Seat const& seat) const {
-  return has_task(seat) ? std::chrono::nanoseconds(0) : m_polling.nap();
+  return has_task(seat) || !m_polling.any_function() ? std::chrono::nanoseconds(0)
+                                                     : m_polling.nap();
 }
 
 bool Engine::has_own(Seat const& seat) const {
@@ -314,11 +316,10 @@ void Engine::stay_behind(Seat& seat) {
   }
 }
 
-/// In a serial graph one body after the other needs no exclusion, but for what is over later: that
-/// keeps its areas until it is completed, which is after it has been said.
+/// In a serial graph one body after the other needs no exclusion, until a Completion is opened for
+/// the first time. From then on each task has its turn when it is about to run.
 bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
-  bool const any_late = m_completions.any_open() || m_completions.any_said();
-  if (!any_late || task.failure != nullptr || m_exclusion.holds(task)) return false;
+  if (!m_completions.any_ever() || task.failure != nullptr || m_exclusion.holds(task)) return false;
   return !may_exclude(task, &seat);
 }
 
@@ -360,6 +361,7 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
 
 inline Task* Engine::run_one(Task& task, Seat& seat) {
   m_cancellation.reach(task);
+  if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
   if (replays_plan(task)) return m_plans.run_plan(task, seat);
   // It may take long. Not above a task that waits: what is destroyed may wait for that one.
   if (!task.keeps_body && !seat.kept.empty() && Frame::top == nullptr) {
@@ -370,7 +372,6 @@ inline Task* Engine::run_one(Task& task, Seat& seat) {
     }
     if (in_hand == nullptr) return nullptr;
   }
-  if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
   TaskState state = TaskState::cancelled;
   if (task.failure == nullptr) {
     if (task.space == nullptr || task.space->is_plain()) {

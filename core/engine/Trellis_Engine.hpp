@@ -190,7 +190,8 @@ class Engine final : private TaskSource {
   }
   /// The task keeps what it excludes others from while no body of it runs: nobody whom that needs
   /// must wait behind those that wait for it.
-  void hinder(Task& task);
+  /// `is_first`: it is the first one of the graph.
+  void hinder(Task& task, bool is_first);
   /// Then `seat.ready` has the tasks that have waited for its exclusive areas. Of a task that
   /// others may demote under its lock, in which it stops being live: what it has until then, a
   /// demotion from outside may change, and must not give it what nobody would release.

@@ -117,12 +117,16 @@ TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
 
 /// Threads that submit take turns.
 TaskHandle Submission::submit_and_run(TaskSpec& spec) {
-  SerialTurn::Hold const turn(m_serial_turn);
-  has_news();
-  TaskHandle const task = submit_untold(spec, nullptr);
-  if (ProgressSource::is_calling()) return task;  // whoever calls the function runs it
+  TaskHandle task;
+  {
+    SerialTurn::Hold const turn(m_serial_turn);
+    has_news();
+    task = submit_untold(spec, nullptr);
+  }
+  if (ProgressSource::is_calling(&m_engine)) return task;  // whoever calls the function runs it
   // What is over later than its body, and what comes after it, may need what the program does next.
-  m_engine.waiting().run_serially({[&] { return m_engine.all_done(); }});
+  m_engine.waiting().run_serially(
+      {[&] { return m_engine.all_done() || m_engine.has_only_open_completions(); }});
   return task;
 }
 
@@ -276,12 +280,10 @@ void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
           m_submitted.load(std::memory_order_relaxed) + std::min(cap - now, looked_ahead);
       return;
     }
-    // A progress function does not wait. And what the tasks in flight are waiting for may be what
-    // this thread does next: then there is no end to what it may submit.
-    if (ProgressSource::is_calling() || m_engine.has_only_open_completions()) {
+    auto const make_an_exception = [&] {
       m_room_until = m_submitted.load(std::memory_order_relaxed) + 1;
-      return;
-    }
+    };
+    if (ProgressSource::is_calling()) return make_an_exception();  // it does not wait
     lock.unlock();
     auto const is_room = [&] {
       return m_engine.in_flight() < cap || m_engine.has_only_open_completions();
@@ -290,6 +292,10 @@ void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
     m_engine.waiting().wait_outside(
         {[&] { return m_engine.in_flight() <= cap / 4; }, &any_room, true});
     lock.lock();
+    // What those in flight are waiting for may be what this thread does next. It has slept, so it
+    // is not fast.
+    if (m_engine.in_flight() >= cap && m_engine.has_only_open_completions())
+      return make_an_exception();
   }
 }
 

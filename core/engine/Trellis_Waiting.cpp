@@ -106,19 +106,21 @@ void Waiting::refuse_in_progress_function() const {
                                            "; it is called by threads that this graph waits for");
 }
 
-void Waiting::run_serially(Until const& until) {
-  auto const done = [&] { return until.done() || m_engine.has_only_open_completions(); };
-  m_workers.work_until(Until{done, until.rather_than_sleep, until.then_submits});
-}
-
-/// See SerialTurn.
 void Waiting::wait_serially(Until const& until) {
   std::optional<AbsenceElsewhere> absence;
   if (Frame::top != nullptr) absence.emplace(m_engine);
+  run_serially(until);
+}
+
+/// See SerialTurn.
+void Waiting::run_serially(Until const& until) {
+  auto const done = [&] { return until.done() || m_engine.has_only_open_completions(); };
+  auto const always = [] { return true; };
+  Condition const rather_than_sleep = always;
   while (!until.done()) {
     {
       SerialTurn::Hold const turn(m_serial_turn);
-      run_serially(until);
+      m_workers.work_until(Until{done, &rather_than_sleep, until.then_submits});
       if (until.done()) return;
       m_engine.polling().call_all(m_workers.on_main_thread());
       if (m_engine.completions().any_said()) continue;
@@ -284,13 +286,14 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
     auto& order = static_cast<SerialOrder&>(m_policy);
     while (!done()) {
       // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
-      bool const may_come = m_engine.completions().any_open();
+      bool const may_come = m_engine.completions().any_open() || m_engine.completions().any_said();
       Task* next = m_engine.pop_late(frame.seat);
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
                    .impl();
       if (next == nullptr && done()) break;
       if (next == nullptr && may_come) {
+        SerialTurn::Release const others(m_serial_turn);
         std::this_thread::sleep_for(turn_of_others);
         continue;
       }

@@ -53,8 +53,7 @@ class Waiting {
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
   void wait_outside(Until const& until);
-  /// In a serial graph, on the thread that has the turn: until that is done, or nothing goes on
-  /// before something is said outside of the graph.
+  /// In a serial graph: runs tasks while it has the turn, until that is done.
   void run_serially(Until const& until);
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
 

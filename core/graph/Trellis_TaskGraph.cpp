@@ -362,6 +362,7 @@ void TaskGraph::add(Impl::TagRule&& rule) {
   engine().submission().add_rule(std::move(rule));
 }
 Progress TaskGraph::add(std::shared_ptr<Impl::ProgressSource> source) {
+  source->belongs_to(&engine());
   engine().polling().add(source);
   return {std::move(source), {m_control, m_generation, nullptr, 0}};
 }

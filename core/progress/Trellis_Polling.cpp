@@ -67,8 +67,8 @@ void Polling::remove(std::shared_ptr<ProgressSource> const& source) {
 }
 
 void Polling::ask(ProgressSource& source) {
-  if (!source.ask()) return;
   m_vain_since = Poller::Clock::now();
+  if (!source.ask()) return;
   if (!source.is_of_main()) {
     m_asked.fetch_add(1, std::memory_order_seq_cst);
     return m_workers.wake_to_complete();
@@ -91,6 +91,7 @@ void Polling::call_functions(bool of_main) {
       source = m_sources[k];
     }
     if (source->call()) count.fetch_sub(1, std::memory_order_seq_cst);
+    if (m_completions.any_said(std::memory_order_relaxed)) m_vain_since = Poller::Clock::now();
   }
 }
 

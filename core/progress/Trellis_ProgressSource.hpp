@@ -38,6 +38,12 @@ class ProgressSource {
 
   /// Does the calling thread call such a function?
   [[nodiscard]] static bool is_calling() { return t_called != nullptr; }
+  /// One of this graph?
+  [[nodiscard]] static bool is_calling(void const* engine) {
+    return t_called != nullptr && t_called->m_engine == engine;
+  }
+  /// Before anybody asks.
+  void belongs_to(void const* engine) { m_engine = engine; }
 
  protected:
   /// False: nothing is left to ask for.
@@ -49,6 +55,7 @@ class ProgressSource {
   static inline constinit thread_local ProgressSource const* t_called = nullptr;
 
   bool const m_of_main;
+  void const* m_engine = nullptr;
   std::atomic<int> m_state{idle};
   std::mutex m_calls;
   bool m_is_taken_away = false;  ///< guarded by m_calls

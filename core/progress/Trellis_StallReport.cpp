@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -95,7 +96,11 @@ void StallReport::watch() {
       told = false;
     } else if (!told && Clock::now() - since >= limit) {
       told = true;
-      std::cerr << report() << std::flush;
+      try {
+        std::cerr << report() << std::flush;
+      } catch (std::exception const& error) {
+        std::cerr << "Trellis: no task has been completed for long; " << error.what() << std::endl;
+      }
     }
   }
 }

@@ -35,6 +35,26 @@ class SerialTurn {
     SerialTurn& m_turn;
     bool const m_is_new;
   };
+  /// As long as one is there others may have it, whose turn it was.
+  class Release {
+   public:
+    explicit Release(SerialTurn& turn) : m_turn(turn), m_was_here(turn.is_here()) {
+      if (!m_was_here) return;
+      m_turn.m_thread.store(std::thread::id(), std::memory_order_relaxed);
+      m_turn.m_mutex.unlock();
+    }
+    Release(Release const&) = delete;
+    Release& operator=(Release const&) = delete;
+    ~Release() {
+      if (!m_was_here) return;
+      m_turn.m_mutex.lock();
+      m_turn.m_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+
+   private:
+    SerialTurn& m_turn;
+    bool const m_was_here;
+  };
 
  private:
   /// Only the thread itself finds its own id.

@@ -190,12 +190,15 @@ void Workers::sleep(Seat& seat, Until const* until) {
   seat.waits_for = waits ? &until->done : nullptr;
   m_sleeping.push_back(&seat);
   wake_waiters_locked();
-  bool const naps = nap > Nap(0) && !std::exchange(m_somebody_naps, true);
+  // What the main thread alone may ask nobody asks for it.
+  bool const has_own = nap > Nap(0) && m_source.has_own(seat);
+  bool const stands_in = nap > Nap(0) && !has_own && !std::exchange(m_somebody_naps, true);
+  Nap const before_poll = has_own || stands_in ? nap : Nap(0);
   if (waits)
-    doze_until(lock, seat, *until, naps ? nap : Nap(0));
+    doze_until(lock, seat, *until, before_poll);
   else
-    doze(lock, seat, naps ? nap : Nap(0));
-  if (naps) m_somebody_naps = false;
+    doze(lock, seat, before_poll);
+  if (stands_in) m_somebody_naps = false;
   seat.waits_for = nullptr;
 }
 

@@ -394,6 +394,67 @@ TEST_F(Completions, LetThreadsTakeTurnsInASerialGraph) {
   }
 }
 
+/// An owner that holds exclusive areas when the last Completion is said goes on to hold them.
+TEST_F(Completions, LeaveExclusionAsItIsInASerialGraph) {
+  Block x("x");
+  Slots slots;
+  std::vector<std::string> order;
+  TaskGraph graph(serially());
+  auto const first = late(graph, "first", {}, slots.keeper());
+  Properties behind;
+  behind.after = handles(first);
+  late(
+      graph, "behind", {excludes(x)},
+      [&](Completion<> completion) {
+        order.emplace_back("behind");
+        completion.done();
+      },
+      behind);
+  task(graph, "owner", {excludes(x)}, [&] {
+    part("says", {excludes(x)}, [&] {
+      order.emplace_back("says");
+      slots.take().done();
+    });
+    part("last", {excludes(x)}, [&] { order.emplace_back("last"); });
+  });
+  graph.wait();
+  EXPECT_THAT(order, ElementsAre("says", "last", "behind"));
+}
+
+TEST_F(Completions, OfExclusiveReplaysInASerialGraph) {
+  Block x("x");
+  Elsewhere elsewhere;
+  TaskGraph graph(serially());
+  std::atomic<int> inside{0}, met{0};
+  auto const body = [&](Completion<> completion) {
+    met += inside++ != 0;
+    elsewhere.give([&, c = std::move(completion)]() mutable {
+      ++x[0];
+      --inside;
+      c.done();
+    });
+  };
+  Plan const plan = graph.record("plan", [&] { late(graph, "late", {excludes(x)}, body); });
+  for (int k = 0; k < 50; ++k) {
+    late(graph, "late", {excludes(x)}, body);
+    graph.replay(plan, 2);
+  }
+  graph.wait();
+  EXPECT_EQ(met, 0);
+  EXPECT_EQ(x[0], 150);
+}
+
+/// More than a thread completes at once.
+TEST_F(Completions, AreManyThatOneTaskOfASerialGraphWaitsFor) {
+  Slots slots;
+  TaskGraph graph(serially());
+  std::vector<Future<void>> all;
+  for (int k = 0; k < 200; ++k) all.push_back(late(graph, "late", {}, slots.keeper()));
+  for (int k = 0; k < 200; ++k) slots.take().done();
+  task(graph, "waits", {}, [&] { all.back().wait(); });
+  graph.wait();
+}
+
 /// What holds exclusive areas is not what keeps those back on whom it waits.
 TEST_F(Completions, KeepNobodyBackOnWhomTheyWait) {
   for (int repeat = 0; repeat < 20; ++repeat) {

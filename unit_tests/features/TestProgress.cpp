@@ -327,6 +327,34 @@ TEST_F(ProgressFunctions, OfTheMainThreadAreCalledAfterAWideTask) {
   }
 }
 
+/// Each kind is asked for, in vain for long, and the main thread comes late.
+TEST_F(ProgressFunctions, OfTheMainThreadAreCalledBesideOthers) {
+  for (int const workers : {1, 2}) {
+    Slots slots, of_main;
+    TaskGraph graph(with_workers(workers));
+    auto const begin = std::chrono::steady_clock::now();
+    auto const asks = [&](Slots& which, std::chrono::milliseconds after) {
+      return [&which, begin, after] {
+        if (std::chrono::steady_clock::now() - begin < after) return true;
+        if (Completion<> completion = which.try_take(); completion.valid()) completion.done();
+        return !which.empty();
+      };
+    };
+    Progress any = graph.add_progress(asks(slots, 60ms));
+    Progress main = graph.add_progress(asks(of_main, 30ms), ProgressThread::main);
+    late(graph, "any", {}, [&](Completion<> completion) {
+      slots.put(std::move(completion));
+      any.ask();
+    });
+    late(graph, "of main", {}, [&](Completion<> completion) {
+      of_main.put(std::move(completion));
+      main.ask();
+    });
+    std::this_thread::sleep_for(5ms);
+    graph.wait();
+  }
+}
+
 /// A task of one graph completes later in the function of another.
 TEST_F(ProgressFunctions, OfOneGraphMayServeAnother) {
   for (int const workers : {1, 2}) {
