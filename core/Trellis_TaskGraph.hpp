@@ -262,8 +262,9 @@ class TaskGraph {
   /// more, or as one if it is a graph of a device.
   [[nodiscard]] std::uint64_t submitted() const;
   [[nodiscard]] std::uint64_t edges() const;
-  /// Number of tasks submitted and not complete. While other threads submit and run tasks it may be
-  /// less, but never more, than the number when the call began.
+  /// Number of tasks submitted and not over; a task is over shortly after its future is complete,
+  /// when its body has been destroyed. While other threads submit and run tasks it may be less, but
+  /// never more, than the number when the call began.
   [[nodiscard]] std::uint64_t in_flight() const;
   /// Bytes held for tasks; follows the largest number in flight, not the number submitted.
   [[nodiscard]] std::size_t task_memory() const;

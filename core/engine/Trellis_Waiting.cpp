@@ -112,8 +112,9 @@ void Waiting::wait_serially(Until const& until) {
   run_serially(until);
 }
 
-/// See SerialTurn.
+/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap.
 void Waiting::run_serially(Until const& until) {
+  auto since = std::chrono::steady_clock::now();
   auto const done = [&] { return until.done() || m_engine.has_only_open_completions(); };
   auto const always = [] { return true; };
   Condition const rather_than_sleep = always;
@@ -123,10 +124,14 @@ void Waiting::run_serially(Until const& until) {
       m_workers.work_until(Until{done, &rather_than_sleep, until.then_submits});
       if (until.done()) return;
       m_engine.polling().call_all(m_workers.on_main_thread());
-      if (m_engine.completions().any_said()) continue;
+      if (m_engine.completions().any_said()) {
+        since = std::chrono::steady_clock::now();
+        continue;
+      }
     }
     if (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)()) return;
-    std::this_thread::sleep_for(turn_of_others);
+    std::chrono::nanoseconds const nap = m_engine.polling().nap(since);
+    std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(nap, turn_of_others));
   }
 }
 

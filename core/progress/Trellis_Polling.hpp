@@ -72,10 +72,10 @@ class Polling {
   /// Functions that have been asked in vain for long are asked less often, so that a long wait
   /// takes no core: what they wait for is seen at most a twentieth of that time later, or half a
   /// millisecond. Devices are asked all the time.
-  [[nodiscard]] std::chrono::nanoseconds nap() const {
+  [[nodiscard]] std::chrono::nanoseconds nap() const { return nap(m_vain_since); }
+  [[nodiscard]] std::chrono::nanoseconds nap(Poller::Clock::time_point since) const {
     constexpr std::chrono::nanoseconds shortest{20'000}, longest{500'000};
     if (m_devices.busy()) return {};
-    Poller::Clock::time_point const since = m_vain_since;
     auto const part = (Poller::Clock::now() - since) / 20;
     return part < shortest ? std::chrono::nanoseconds(0) : std::min(part, longest);
   }

@@ -207,7 +207,8 @@ void Workers::doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until c
                          Nap before_poll) {
   auto const woken = [&] { return seat.woken; };
   if (before_poll > Nap(0)) {
-    if (!seat.wakeup.wait_for(lock, before_poll, woken)) wake(seat);
+    seat.has_napped = !seat.wakeup.wait_for(lock, before_poll, woken);
+    if (seat.has_napped) wake(seat);
     return;
   }
   if (until.rather_than_sleep == nullptr) return seat.wakeup.wait(lock, woken);
@@ -235,6 +236,7 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_po
         seat.wakeup.wait_for(lock, polls ? before_poll : nap) == std::cv_status::timeout;
     if (seat.woken || !is_over) continue;
     if (polls) {
+      seat.has_napped = true;
       wake(seat);
       continue;
     }
@@ -414,7 +416,8 @@ void Workers::work(Seat& seat, Until const* until) {
       if (until != nullptr && until->rather_than_sleep != nullptr && (*until->rather_than_sleep)())
         break;
       sleep(seat, until);
-      spins = 0;
+      // Between two naps a look is enough: spinning would take more of the core than the naps save.
+      spins = std::exchange(seat.has_napped, false) ? spins_before_sleep : 0;
       has_turn = true;
     }
   }
