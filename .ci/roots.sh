@@ -11,9 +11,7 @@ CLANG_FORMAT=clang-format-19 # the formatting check is only fixed when this is
 COMMON_PACKAGES="g++ cmake ninja-build ccache libgtest-dev libgmock-dev libbenchmark-dev"
 COMMON_PACKAGES+=" nlohmann-json3-dev libspdlog-dev libcli11-dev libhwloc-dev python3"
 COMMON_PACKAGES+=" $CLANG_FORMAT"
-# Peers of perf_tests/taskbench: a root without one of them is as good.
-OPTIONAL_PACKAGES="libtaskflow-cpp-dev libtbb-dev libomp5-19"
-MEBIBYTES_PER_ROOT=2500 # about 1000 used, and as much again while packages are unpacked
+MEBIBYTES_PER_ROOT=2500 # about 1200 used, and as much again while packages are unpacked
 MEBIBYTES_FOR_PACKAGES=2000 # what add_packages may take, while it is being unpacked
 
 toolchain_packages() {
@@ -23,15 +21,25 @@ toolchain_packages() {
   esac
 }
 
+# Peers of perf_tests/taskbench, and another MPI in each root: one without them is as good.
+optional_packages() {
+  echo libtaskflow-cpp-dev libtbb-dev libomp5-19
+  case $1 in
+    openmp) echo openmpi-bin libopenmpi-dev ;;
+    serial) echo mpich libmpich-dev ;;
+  esac
+}
+
 # Only Kokkos comes from unstable; what it needs comes from there only where Debian 13's is too old.
 apt_preferences() {
   printf 'Package: *\nPin: release a=unstable\nPin-Priority: 100\n\n'
   printf 'Package: libkokkos* libtrilinos-kokkos*\nPin: release a=unstable\nPin-Priority: 990\n'
 }
 
-# libkokkos-dev 5.2.2-2 forgets archives of header-only parts that its CMake files check for.
+# libkokkos-dev 5.2.2-2 forgets archives of header-only parts that its CMake files check for. And
+# the root's MPI stays the default when a package that comes later (StarPU) brings another one.
 mend_root() {
-  local config
+  local config name choice
   for config in "$1"/usr/lib/*/cmake/Kokkos/KokkosTargets-*.cmake; do
     [[ -f $config ]] || continue
     # shellcheck disable=SC2016 # CMake's variable
@@ -40,13 +48,17 @@ mend_root() {
         [[ -e $1/usr$archive ]] || chroot "$1" ar rcs "/usr$archive"
       done
   done
+  chroot "$1" update-alternatives --get-selections | while read -r name _ choice; do
+    [[ $name != mpi* ]] || chroot "$1" update-alternatives --set "$name" "$choice"
+  done || true
 }
 
 recipe_hash() {
   {
     declare -f toolchain_packages apt_preferences mend_root bootstrap
-    echo "$SUITE $COMMON_PACKAGES $OPTIONAL_PACKAGES $(uname -m)"
+    echo "$SUITE $COMMON_PACKAGES $(uname -m)"
     toolchain_packages "$1"
+    optional_packages "$1"
   } | sha256sum | cut -c 1-12
 }
 
@@ -143,10 +155,12 @@ install_mmdebstrap() {
 # bootstrap TOOLCHAIN FOLDER: downloaded packages are kept, so the second root and a rebuild
 # download less.
 bootstrap() {
-  local mirror options packages cache=$ROOTS/packages
+  local mirror options packages optional cache=$ROOTS/packages
   mirror=$(debian_mirror)
   mapfile -t options < <(apt_network_options)
   packages="$COMMON_PACKAGES $(toolchain_packages "$1")"
+  optional=$(optional_packages "$1")
+  optional=${optional//$'\n'/ }
   simulated "no-$1-packages" && packages+=" trellis-simulated-missing-package"
   mkdir -p "$cache"
   apt_preferences >"$2.preferences"
@@ -159,9 +173,9 @@ bootstrap() {
     --setup-hook="cp '$2.preferences' \"\$1\"/etc/apt/preferences.d/trellis" \
     --setup-hook="mkdir -p \"\$1\"/var/cache/apt/archives && \
 cp -l '$cache'/*.deb \"\$1\"/var/cache/apt/archives/ 2>/dev/null || true" \
-    --customize-hook="for packages in '$OPTIONAL_PACKAGES' $OPTIONAL_PACKAGES; do \
+    --customize-hook="for packages in '$optional' $optional; do \
 chroot \"\$1\" apt-get install -y --no-install-recommends \$packages && \
-[ \"\$packages\" = '$OPTIONAL_PACKAGES' ] && break; done; true" \
+[ \"\$packages\" = '$optional' ] && break; done; true" \
     --customize-hook="cp -ln \"\$1\"/var/cache/apt/archives/*.deb '$cache'/ || true" \
     --include="${packages// /,}" \
     "$SUITE" "$2" "deb $mirror $SUITE main" "deb $mirror unstable main" ||

@@ -9,7 +9,7 @@ set(seen)
 foreach(layer ${trellis_layers})
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR}/${layer}
     ${PROJECT_SOURCE_DIR}/${layer}/*.hpp)
-  list(FILTER headers EXCLUDE REGEX "^src/") # not installed
+  list(FILTER headers EXCLUDE REGEX "(^|/)src/") # not installed
   foreach(header ${headers})
     if(header IN_LIST seen)
       message(FATAL_ERROR
@@ -23,9 +23,23 @@ foreach(layer ${trellis_layers})
   endif()
 endforeach()
 
-install(TARGETS trellis_core trellis_trellis trellis_kernels EXPORT TrellisTargets
+set(targets trellis_core trellis_trellis trellis_kernels)
+if(TARGET trellis_lapack)
+  list(APPEND targets trellis_lapack)
+endif()
+install(TARGETS ${targets} EXPORT TrellisTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT TrellisTargets NAMESPACE Trellis:: DESTINATION ${trellis_package})
+
+# Apart from the others: it needs MPI, which only those look for who ask for the component.
+if(Trellis_HAS_MPI)
+  install(TARGETS trellis_mpi EXPORT TrellisMpiTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT TrellisMpiTargets NAMESPACE Trellis:: DESTINATION ${trellis_package})
+  install(FILES cmake/TrellisMpi.cmake DESTINATION ${trellis_package})
+  install(PROGRAMS policies/mpi/merge_traces.py DESTINATION ${CMAKE_INSTALL_BINDIR}
+    RENAME trellis_merge_traces)
+endif()
 
 configure_package_config_file(cmake/TrellisConfig.cmake.in TrellisConfig.cmake INSTALL_DESTINATION
   ${trellis_package})

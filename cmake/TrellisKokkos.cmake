@@ -1,5 +1,5 @@
 # Finds Kokkos (>= 4.5, any that CMake finds is used as it is), Threads, the JSON headers, spdlog,
-# Kokkos Kernels.
+# Kokkos Kernels, LAPACKE, MPI.
 
 find_package(Threads REQUIRED)
 
@@ -71,5 +71,18 @@ if(Trellis_HWLOC_INCLUDE AND Trellis_HWLOC_LIBRARY)
 endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/TrellisKokkosKernels.cmake)
+
+set(Trellis_HAS_MPI OFF)
+set(Trellis_MPI_NAME OFF)
+set(Trellis_WHY_NO_MPI "Trellis_ENABLE_MPI is off")
+if(Trellis_ENABLE_MPI)
+  include(${CMAKE_CURRENT_LIST_DIR}/TrellisMpi.cmake)
+endif()
+
+set(Trellis_HAS_LAPACKE OFF)
+if(Trellis_KERNELS_TARGET)
+  include(${CMAKE_CURRENT_LIST_DIR}/TrellisLapacke.cmake)
+endif()
 message(STATUS "Trellis: Kokkos ${Kokkos_VERSION} (${Kokkos_DEVICES}), Kokkos Kernels "
-  "${Trellis_KERNELS_TARGET}, spdlog ${Trellis_HAS_SPDLOG}, hwloc ${Trellis_HAS_HWLOC}, C++${CMAKE_CXX_STANDARD}")
+  "${Trellis_KERNELS_TARGET}, LAPACKE ${Trellis_HAS_LAPACKE}, MPI ${Trellis_MPI_NAME}, "
+  "spdlog ${Trellis_HAS_SPDLOG}, hwloc ${Trellis_HAS_HWLOC}, C++${CMAKE_CXX_STANDARD}")

@@ -1,4 +1,5 @@
-# The targets: Trellis::core (no Kokkos), Trellis::trellis (everything), Trellis::kernels.
+# The targets: Trellis::core (no Kokkos), Trellis::trellis (everything), Trellis::kernels,
+# Trellis::mpi (where there is an MPI).
 
 set(trellis_layers core spaces policies)
 
@@ -21,13 +22,18 @@ endif()
 
 set(core_globs core/*/*.cpp)
 set(trellis_globs spaces/src/*.cpp policies/src/*.cpp)
+set(mpi_globs policies/mpi/src/*.cpp)
+set(trellis_libraries core trellis)
+if(Trellis_HAS_MPI)
+  list(APPEND trellis_libraries mpi)
+endif()
 foreach(backend ${trellis_backends})
   list(APPEND trellis_globs spaces/${backend}/*.cpp)
 endforeach()
 
 # A static library must have a source, a young layer may have none.
 file(WRITE ${PROJECT_BINARY_DIR}/empty.cpp "")
-foreach(library core trellis)
+foreach(library ${trellis_libraries})
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${${library}_globs})
   if(NOT sources)
     set(sources ${PROJECT_BINARY_DIR}/empty.cpp)
@@ -96,9 +102,36 @@ if(Trellis_KERNELS_TARGET)
   target_include_directories(trellis_kernels INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/policies/kernels>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis/kernels>)
+  # LAPACKE's header stays out of reach: it is included by one source.
+  if(Trellis_HAS_LAPACKE)
+    add_library(trellis_lapack policies/kernels/src/Trellis_Lapacke.cpp)
+    trellis_include_layers(trellis_lapack policies)
+    target_compile_features(trellis_lapack PUBLIC cxx_std_20)
+    target_include_directories(trellis_lapack SYSTEM PRIVATE ${Trellis_LAPACKE_INCLUDE})
+    target_link_libraries(trellis_lapack
+      PRIVATE ${Trellis_LAPACKE_LIBRARIES} $<BUILD_INTERFACE:trellis_warnings>)
+    set_target_properties(trellis_lapack PROPERTIES POSITION_INDEPENDENT_CODE ON EXPORT_NAME lapack)
+    target_compile_definitions(trellis_kernels INTERFACE TRELLIS_HAS_LAPACKE)
+    target_link_libraries(trellis_kernels INTERFACE trellis_lapack)
+  endif()
 else()
   message(STATUS "Trellis: no Kokkos Kernels (KokkosKernels_ROOT says where it is), so "
-    "Trellis::kernels is left out, with its tests and its example")
+    "Trellis::kernels is left out, with its tests and its examples")
+endif()
+
+if(Trellis_HAS_MPI)
+  target_link_libraries(trellis_mpi PUBLIC trellis_trellis MPI::MPI_C)
+  # What mpi.h may bring for C++ besides the C interface: removed by MPI 3, and not used.
+  target_compile_definitions(trellis_mpi PUBLIC OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  # As above: for those who link this.
+  target_include_directories(trellis_mpi PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/policies/mpi>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis/mpi>)
+  set_target_properties(trellis_mpi PROPERTIES EXPORT_NAME mpi)
+  add_library(Trellis::mpi ALIAS trellis_mpi)
+else()
+  message(STATUS "Trellis: Trellis::mpi is left out, with its tests and its examples: "
+    "${Trellis_WHY_NO_MPI}")
 endif()
 
 set_target_properties(trellis_core PROPERTIES EXPORT_NAME core)

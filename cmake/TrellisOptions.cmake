@@ -5,6 +5,7 @@ option(Trellis_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(Trellis_ENABLE_BENCHMARKS "Build the benchmarks (Google Benchmark)" ${PROJECT_IS_TOP_LEVEL})
 option(Trellis_ENABLE_SIMULATED
   "Build the simulated device; its space reaches into Kokkos (tested: 4.5 and 5.2)" ON)
+option(Trellis_ENABLE_MPI "Build Trellis::mpi if there is an MPI" ON)
 option(Trellis_WARNINGS_AS_ERRORS "Let no compiler warning of Trellis's own code pass" OFF)
 option(Trellis_FETCH_KOKKOS "Download an upstream Kokkos release instead of finding one" OFF)
 set(Trellis_REQUIRE_SPACES "" CACHE STRING

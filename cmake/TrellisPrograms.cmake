@@ -1,8 +1,8 @@
 # Functions for the folders example/, perf_tests/ and unit_tests/.
 #
-#   trellis_add_example(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])
+#   trellis_add_example(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...] [MPI])
 #       ./run example NAME
-#   trellis_add_benchmark(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])
+#   trellis_add_benchmark(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...] [MPI])
 #       ./run perf NAME
 #   trellis_batch_sources(TARGET NAME file...)
 #       Compiles these sources of the target as one, unless the user has set CMAKE_UNITY_BUILD or
@@ -10,10 +10,11 @@
 #       change it.
 #
 # The first two link Trellis::trellis. With OPTIONS of its own a program does without the
-# precompiled headers. CLI11, nlohmann_json and Google Benchmark are linked when they are there.
-# Their tests
-# have the label `program`: ./run test builds and runs these on one toolchain only. All programs lie
-# in bin/ of the build tree, so ./run finds them without knowing the folders.
+# precompiled headers. With MPI it links Trellis::mpi and has ranks (./run example NAME --ranks N);
+# where there is no MPI there is no such target. CLI11, nlohmann_json and Google Benchmark are linked
+# when they are there. The tests of both have the label `program`: ./run test builds and runs these
+# on one toolchain only. All programs lie in bin/ of the build tree, so ./run finds them without
+# knowing the folders.
 
 find_package(CLI11 CONFIG QUIET)
 
@@ -28,7 +29,23 @@ if(trellis_precompiles)
 endif()
 
 function(trellis_add_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "KIND" "SOURCES;LIBRARIES;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "MPI" "KIND" "SOURCES;LIBRARIES;OPTIONS")
+  set(launcher)
+  if(arg_MPI)
+    if(NOT Trellis_HAS_MPI)
+      # ./run says this when it is asked for the program.
+      file(WRITE ${PROJECT_BINARY_DIR}/programs/left_out/${arg_KIND}/${name}
+        "it needs MPI: ${Trellis_WHY_NO_MPI}")
+      return()
+    endif()
+    list(APPEND arg_LIBRARIES Trellis::mpi)
+    trellis_mpiexec(launcher RANKS)
+    if(NOT launcher)
+      file(WRITE ${PROJECT_BINARY_DIR}/programs/left_out/${arg_KIND}/${name}
+        "there is no mpiexec (MPIEXEC_EXECUTABLE says where it is)")
+      set(arg_KIND) # it is built, and ./run cannot start it
+    endif()
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE Trellis::trellis trellis_warnings ${arg_LIBRARIES})
   target_compile_options(${name} PRIVATE ${arg_OPTIONS})
@@ -37,8 +54,10 @@ function(trellis_add_program name)
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(arg_KIND)
-    # One file for each program: what ./run lists, and how it knows a name.
-    file(WRITE ${PROJECT_BINARY_DIR}/programs/${arg_KIND}/${name} "")
+    # One file for each program: what ./run lists, and how it knows a name. It holds the words that
+    # start the ranks, one in a line, if the program has ranks; RANKS stands for their number.
+    list(JOIN launcher "\n" lines)
+    file(WRITE ${PROJECT_BINARY_DIR}/programs/${arg_KIND}/${name} "${lines}")
   endif()
 endfunction()
 file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/programs)
@@ -52,25 +71,33 @@ function(trellis_batch_sources target name)
 endfunction()
 
 function(trellis_add_example name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "MPI" "" "SOURCES;LIBRARIES;OPTIONS")
+  set(mpi)
+  if(arg_MPI)
+    set(mpi MPI)
+  endif()
   foreach(library CLI11::CLI11 nlohmann_json::nlohmann_json)
     if(TARGET ${library})
       list(APPEND arg_LIBRARIES ${library})
     endif()
   endforeach()
   trellis_add_program(${name} KIND example SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES}
-    OPTIONS ${arg_OPTIONS})
+    OPTIONS ${arg_OPTIONS} ${mpi})
 endfunction()
 
 function(trellis_add_benchmark name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "MPI" "" "SOURCES;LIBRARIES;OPTIONS")
+  set(mpi)
+  if(arg_MPI)
+    set(mpi MPI)
+  endif()
   foreach(library benchmark::benchmark CLI11::CLI11 nlohmann_json::nlohmann_json)
     if(TARGET ${library})
       list(APPEND arg_LIBRARIES ${library})
     endif()
   endforeach()
   trellis_add_program(${name} KIND perf SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES}
-    OPTIONS ${arg_OPTIONS})
+    OPTIONS ${arg_OPTIONS} ${mpi})
 endfunction()
 
 if(Trellis_ENABLE_BENCHMARKS AND EXISTS ${PROJECT_SOURCE_DIR}/perf_tests/CMakeLists.txt)

@@ -11,6 +11,14 @@
 #       device does without them. The label `concurrent` puts a test under the thread sanitizer.
 #       Programs share precompiled headers, and their sources are compiled in batches.
 #
+#   trellis_add_mpi_test(NAME SOURCES file...|PROGRAM target RANKS n... [LIBRARIES target...]
+#                        [LABELS label...] [TIMEOUT seconds] [ARGS argument...]
+#                        [ENVIRONMENT variable=value...])
+#       A GoogleTest program that links Trellis::mpi, and an entry NAME.ranks_n for each number of
+#       ranks. Its main (templates/mpi_test_main.cpp) starts and ends MPI and Kokkos, which has one
+#       thread; the tests fail if they fail on any rank. With PROGRAM the entries are more of those
+#       of another NAME. Label: mpi. Nothing happens where there is no MPI.
+#
 #   trellis_batch_tests(TARGET NAME file...)
 #       Compiles these sources of the target together, Trellis_TEST_BATCH of them at a time: most
 #       of a test's time goes to the headers that it includes. Two files of a batch must have no
@@ -84,6 +92,15 @@ if(trellis_precompiles)
     <Trellis_TaskGraph.hpp>)
   target_precompile_headers(trellis_test_main PRIVATE ${headers} <Trellis.hpp>)
 endif()
+if(Trellis_HAS_MPI)
+  add_library(trellis_mpi_test_main OBJECT EXCLUDE_FROM_ALL
+    ${CMAKE_CURRENT_LIST_DIR}/templates/mpi_test_main.cpp)
+  target_link_libraries(trellis_mpi_test_main PRIVATE trellis_test_options Trellis::mpi)
+  target_compile_options(trellis_mpi_test_main PRIVATE ${trellis_test_main_options})
+  if(trellis_precompiles)
+    target_precompile_headers(trellis_mpi_test_main REUSE_FROM trellis_test_main)
+  endif()
+endif()
 
 function(trellis_batch_tests target name)
   list(LENGTH ARGN count)
@@ -102,8 +119,10 @@ function(trellis_batch_tests target name)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-function(trellis_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN" "TIMEOUT;PROCESSORS"
+# The program of a test, with the arguments of trellis_add_test; MAIN is a library in place of
+# trellis_test_main.
+function(trellis_add_test_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN" "MAIN;TIMEOUT;PROCESSORS"
     "SOURCES;SPACE_SOURCES;HOST_SOURCES;HOST_SPACE_SOURCES;LIBRARIES;LABELS;ARGS")
   set(sources ${arg_SOURCES})
   set(generated_sources)
@@ -157,27 +176,90 @@ function(trellis_add_test name)
   if(arg_CORE AND NOT arg_OWN_MAIN)
     target_link_libraries(${name} PRIVATE GTest::gmock_main)
   elseif(NOT arg_OWN_MAIN)
-    target_link_libraries(${name} PRIVATE trellis_test_main)
+    if(NOT arg_MAIN)
+      set(arg_MAIN trellis_test_main)
+    endif()
+    target_link_libraries(${name} PRIVATE ${arg_MAIN})
   endif()
   if(concurrent IN_LIST arg_LABELS)
     add_dependencies(trellis_concurrent_tests ${name})
   endif()
+endfunction()
 
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)
+# trellis_set_test_properties(ENTRY TIMEOUT PROCESSORS [LABELS label...]
+#                             [ENVIRONMENT variable=value...])
+# What every entry of ctest has; "" stands for the default.
+function(trellis_set_test_properties name timeout processors)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "LABELS;ENVIRONMENT")
+  if(NOT timeout)
+    set(timeout 300)
   endif()
   if(Trellis_SANITIZE)
-    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 4")
+    math(EXPR timeout "${timeout} * 4")
   endif()
-  if(NOT arg_PROCESSORS)
-    set(arg_PROCESSORS 1)
+  if(NOT processors)
+    set(processors 1)
+  endif()
+  # Kokkos warns when this is unset; bound pools of several workers would share one core.
+  list(PREPEND arg_ENVIRONMENT OMP_PROC_BIND=false)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${processors}
+    LABELS "${arg_LABELS}"
+    ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()
+
+function(trellis_add_test name)
+  trellis_add_test_program(${name} ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CORE;OWN_MAIN" "TIMEOUT;PROCESSORS"
+    "SOURCES;SPACE_SOURCES;HOST_SOURCES;HOST_SPACE_SOURCES;LIBRARIES;LABELS;ARGS")
+  if(NOT TARGET ${name})
+    return()
+  endif()
+  if(arg_CORE)
+    list(APPEND arg_LABELS core)
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS}
-    LABELS "${arg_LABELS}"
-    # Kokkos warns when this is unset; bound pools of several workers would share one core.
-    ENVIRONMENT "OMP_PROC_BIND=false")
+  trellis_set_test_properties(${name} "${arg_TIMEOUT}" "${arg_PROCESSORS}" LABELS ${arg_LABELS})
 endfunction()
+
+function(trellis_add_mpi_test name)
+  if(NOT Trellis_HAS_MPI)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM;TIMEOUT"
+    "SOURCES;RANKS;LIBRARIES;LABELS;ARGS;ENVIRONMENT")
+  list(APPEND arg_LABELS mpi)
+  if(NOT arg_PROGRAM)
+    set(arg_PROGRAM ${name})
+    trellis_add_test_program(${name} MAIN trellis_mpi_test_main SOURCES ${arg_SOURCES}
+      LIBRARIES Trellis::mpi ${arg_LIBRARIES} LABELS ${arg_LABELS})
+  endif()
+  trellis_mpiexec(launcher 1)
+  if(NOT launcher)
+    return()
+  endif()
+  foreach(ranks ${arg_RANKS})
+    set(entry ${name}.ranks_${ranks})
+    trellis_mpiexec(launcher ${ranks})
+    add_test(NAME ${entry}
+      COMMAND ${launcher} $<TARGET_FILE:${arg_PROGRAM}> ${MPIEXEC_POSTFLAGS} ${arg_ARGS})
+    set(processors 1)
+    if(ranks GREATER 1)
+      set(processors 2)
+    endif()
+    trellis_set_test_properties(${entry} "${arg_TIMEOUT}" ${processors}
+      LABELS ${arg_LABELS}
+      ENVIRONMENT OMP_NUM_THREADS=1 TRELLIS_TEST_RANKS=${ranks} ${trellis_mpi_test_environment}
+        ${arg_ENVIRONMENT})
+  endforeach()
+endfunction()
+
+# Ranks that have nothing to do leave the core to others, and Kokkos does not warn of more ranks
+# than cores. Leaks of MPI itself are told apart.
+set(trellis_mpi_test_environment OMPI_MCA_mpi_yield_when_idle=1 KOKKOS_DISABLE_WARNINGS=1)
+if(Trellis_SANITIZE MATCHES address)
+  list(APPEND trellis_mpi_test_environment
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/.ci/lsan.supp)
+endif()
 
 function(trellis_add_compile_fail_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;HEADERS")
@@ -249,17 +331,24 @@ function(trellis_add_header_test)
       endif()
     endforeach()
   endforeach()
+  set(parts)
   if(Trellis_KERNELS_TARGET)
-    file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/policies/kernels/*.hpp)
+    list(APPEND parts kernels)
+  endif()
+  if(Trellis_HAS_MPI)
+    list(APPEND parts mpi)
+  endif()
+  foreach(part ${parts})
+    file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/policies/${part}/*.hpp)
     foreach(header ${headers})
       get_filename_component(stem ${header} NAME_WE)
       set(generated ${PROJECT_BINARY_DIR}/headers/${stem}.cpp)
       configure_file(${PROJECT_SOURCE_DIR}/cmake/templates/header_test.cpp.in ${generated} @ONLY)
-      list(APPEND kernels_sources ${generated})
+      list(APPEND ${part}_sources ${generated})
     endforeach()
-  endif()
+  endforeach()
   # Without precompiled headers: what a header lacks must be missed.
-  foreach(kind core_ "" backend_ kernels_)
+  foreach(kind core_ "" backend_ kernels_ mpi_)
     if(${kind}sources)
       add_library(trellis_${kind}headers OBJECT ${${kind}sources})
       target_link_libraries(trellis_${kind}headers PRIVATE trellis_warnings)
@@ -272,10 +361,12 @@ function(trellis_add_header_test)
   if(sources)
     target_link_libraries(trellis_headers PRIVATE Trellis::trellis)
   endif()
-  if(kernels_sources)
-    target_link_libraries(trellis_kernels_headers PRIVATE Trellis::kernels)
-    add_dependencies(trellis_kokkos_tests trellis_kernels_headers)
-  endif()
+  foreach(part ${parts})
+    if(${part}_sources)
+      target_link_libraries(trellis_${part}_headers PRIVATE Trellis::${part})
+      add_dependencies(trellis_kokkos_tests trellis_${part}_headers)
+    endif()
+  endforeach()
   if(backend_sources)
     target_link_libraries(trellis_backend_headers PRIVATE Trellis::trellis)
     add_dependencies(trellis_kokkos_tests trellis_backend_headers)
@@ -294,9 +385,18 @@ function(trellis_add_install_tests)
   add_test(NAME install.stage
     COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${stage})
   set_tests_properties(install.stage PROPERTIES FIXTURES_SETUP trellis_stage LABELS install)
+  # What this build has besides `core` and `trellis`, with commas.
+  set(parts)
+  if(Trellis_KERNELS_TARGET)
+    list(APPEND parts kernels)
+  endif()
+  if(Trellis_HAS_MPI)
+    list(APPEND parts mpi)
+  endif()
+  list(JOIN parts "," parts)
   foreach(way package subdirectory)
     if(way STREQUAL package)
-      set(where -DCMAKE_PREFIX_PATH=${stage})
+      set(where -DCMAKE_PREFIX_PATH=${stage} -DTRELLIS_COMPONENTS=${parts})
     else()
       # Unity batches, as some projects build: the library must allow that, and it is quick.
       set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_UNITY_BUILD=ON
@@ -309,21 +409,60 @@ function(trellis_add_install_tests)
       --build-options ${options} ${where}
       --test-command consumer)
     set_tests_properties(install.${way} PROPERTIES TIMEOUT 600 LABELS install
-      ENVIRONMENT "OMP_PROC_BIND=false")
+      ENVIRONMENT "OMP_PROC_BIND=false" FIXTURES_SETUP trellis_${way})
+    trellis_mpiexec(launcher 2)
+    if(Trellis_HAS_MPI AND launcher)
+      add_test(NAME install.${way}.mpi COMMAND ${launcher}
+        ${PROJECT_BINARY_DIR}/install_test/${way}/mpi_consumer)
+      set_tests_properties(install.${way}.mpi PROPERTIES TIMEOUT 60 LABELS "install;mpi"
+        PROCESSORS 2 ENVIRONMENT "OMP_PROC_BIND=false;OMP_NUM_THREADS=1"
+        FIXTURES_REQUIRED trellis_${way})
+    endif()
   endforeach()
   set_tests_properties(install.package PROPERTIES FIXTURES_REQUIRED trellis_stage)
-  # A component that is missing, and why.
+
+  # Components that are missing, and why.
   set(kernels_says "Trellis::kernels is missing: this Trellis was built without Kokkos Kernels")
   if(Trellis_KERNELS_TARGET)
     set(kernels_says "Configuring done")
   endif()
-  set(garden_says "Trellis has no component garden, but core, trellis and kernels")
-  foreach(part kernels garden)
-    add_test(NAME install.component.${part} COMMAND ${CMAKE_COMMAND}
+  set(mpi_says "Trellis::mpi is missing: this Trellis was built without MPI")
+  if(Trellis_HAS_MPI)
+    set(mpi_says "Configuring done")
+  endif()
+  set(garden_says "Trellis has no component garden, but core, trellis, kernels and mpi")
+  set(tests kernels mpi garden)
+  if(Trellis_HAS_MPI)
+    # As if MPI had been taken away, and as if another one were found.
+    list(APPEND tests mpi.gone mpi.other)
+    set(mpi.gone_options -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
+    set(mpi.gone_says
+      "Trellis::mpi is missing: it was built with ${Trellis_MPI_NAME}, and here CMake finds no MPI")
+    set(other ${PROJECT_BINARY_DIR}/install_test/other_mpi)
+    set(other_name "MPICH 9")
+    set(other_version "MPICH_VERSION \"9\"")
+    if(Trellis_MPI_NAME MATCHES "MPICH|Intel")
+      set(other_name "Open MPI 9")
+      set(other_version "OMPI_MAJOR_VERSION 9")
+    endif()
+    file(WRITE ${other}/mpi.h "#define ${other_version}\n#define MPI_VERSION 3\n"
+      "#define MPI_SUBVERSION 0\n#define MPI_Init(count, words) ((void)(count), (void)(words))\n"
+      "#define MPI_Finalize()\n")
+    set(mpi.other_options -DMPI_C_LIB_NAMES=other -DMPI_C_COMPILER_INCLUDE_DIRS=${other}
+      -DMPI_C_HEADER_DIR=${other} -DMPI_other_LIBRARY=$<TARGET_FILE:trellis_core>)
+    set(mpi.other_says "Trellis::mpi is missing: it was built with ${Trellis_MPI_NAME}, and CMake"
+      "finds ${other_name} here")
+    list(JOIN mpi.other_says " " mpi.other_says)
+  endif()
+  foreach(test ${tests})
+    string(REGEX REPLACE "[.].*" "" part ${test})
+    # CMake breaks the lines of its message.
+    string(REPLACE " " "[ \n]+" says "${${test}_says}")
+    add_test(NAME install.component.${test} COMMAND ${CMAKE_COMMAND}
       -S ${PROJECT_SOURCE_DIR}/unit_tests/install
-      -B ${PROJECT_BINARY_DIR}/install_test/component_${part} -G ${CMAKE_GENERATOR}
-      -DTRELLIS_COMPONENTS=${part} -DCMAKE_PREFIX_PATH=${stage} ${options})
-    set_tests_properties(install.component.${part} PROPERTIES TIMEOUT 120 LABELS install
-      FIXTURES_REQUIRED trellis_stage PASS_REGULAR_EXPRESSION "${${part}_says}")
+      -B ${PROJECT_BINARY_DIR}/install_test/component_${test} -G ${CMAKE_GENERATOR}
+      -DTRELLIS_COMPONENTS=${part} -DCMAKE_PREFIX_PATH=${stage} ${options} ${${test}_options})
+    set_tests_properties(install.component.${test} PROPERTIES TIMEOUT 120 LABELS install
+      FIXTURES_REQUIRED trellis_stage PASS_REGULAR_EXPRESSION "${says}")
   endforeach()
 endfunction()

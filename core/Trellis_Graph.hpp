@@ -4,8 +4,10 @@
 
 #include <Trellis_TaskId.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -158,6 +160,20 @@ class SchedulingGraph : public Graph {
   using Graph::Graph;
 };
 
+/// What a trace file says besides what has happened, for files that are joined with others, e.g. one
+/// of each process of a program.
+struct ChromeTraceOptions {
+  int process = 1;  ///< its number in the file
+  std::string process_name = "Trellis";
+  /// Added to all times, so that they are since something else than when the graph was made.
+  std::chrono::nanoseconds shift{0};
+  std::string clock = "time since the graph was made";  ///< what times are, in words
+  /// A JSON object, as text, whose members are added to the file's `otherData`; empty: none.
+  std::string other_data = "";
+  /// The same for the `args` of a task.
+  std::function<std::string(TaskRecord const&)> arguments = nullptr;
+};
+
 /// A scheduling graph together with the rows (instances) that its tasks ran on.
 struct Trace {
   SchedulingGraph graph;
@@ -166,10 +182,12 @@ struct Trace {
   /// of the others have lent their places, e.g. to the main thread while it waits. 0: not known.
   int workers = 0;
   std::size_t threads = 0;
+  /// When the graph was made: times of records count from here.
+  std::chrono::steady_clock::time_point origin{};
 
   /// Chrome trace-event JSON, for Perfetto or chrome://tracing: one row per instance, flow arrows
-  /// for edges.
-  void write_chrome_json(std::ostream& out) const;
+  /// for edges. Throws `Error` when an option that is to be a JSON object is none.
+  void write_chrome_json(std::ostream& out, ChromeTraceOptions const& options = {}) const;
   /// A self-contained SVG picture of the timeline: one row per instance, one box per task, coloured
   /// by label.
   void write_svg(std::ostream& out) const;

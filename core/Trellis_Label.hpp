@@ -46,6 +46,15 @@ class Label {
   /// text is made once for each place and kept, so the next task from there finds it.
   static Label of(std::source_location const& site);
 
+  /// Text that lives as long as the program does, for tasks from this place.
+  static Label lasting(std::string_view text, std::source_location const& site) {
+    Label label;
+    label.m_literal = text.data();
+    label.m_size = text.size();
+    label.m_site = site;
+    return label;
+  }
+
   [[nodiscard]] std::string_view view() const noexcept {
     return m_text != nullptr ? std::string_view(*m_text) : std::string_view(m_literal, m_size);
   }

@@ -11,7 +11,8 @@ namespace trellis {
 
 namespace Impl {
 class ProgressSource;
-}
+struct GraphDoor;
+}  // namespace Impl
 
 /// Who calls a progress function.
 enum class ProgressThread { any, main };
@@ -37,7 +38,7 @@ class Progress {
   void ask();
 
  private:
-  friend class TaskGraph;
+  friend struct Impl::GraphDoor;
   Progress(std::shared_ptr<Impl::ProgressSource> source, Impl::TaskHandle const& graph)
       : m_source(std::move(source)), m_graph(graph) {}
   std::shared_ptr<Impl::ProgressSource> m_source;

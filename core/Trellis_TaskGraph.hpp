@@ -239,7 +239,8 @@ class TaskGraph {
   /// and every few microseconds between two tasks; not while all of them are within long tasks. With
   /// `ProgressThread::main` only the main thread does, while it waits. `f` must not wait for tasks
   /// (an `Error`), and must not throw (the program ends). The `Progress` must be there until nothing
-  /// is left to ask for.
+  /// is left to ask for. If `f` has a member `report()`, TRELLIS_WATCHDOG prints what that returns,
+  /// a line for each thing that it waits for; another thread calls it, between two calls of `f`.
   template <class F>
     requires std::is_invocable_r_v<bool, F&>
   [[nodiscard]] Progress add_progress(F&& f, ProgressThread thread = ProgressThread::any) {

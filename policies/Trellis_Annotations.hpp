@@ -463,7 +463,9 @@ struct priority : Impl::Property {
 };
 
 /// The task runs on the thread that made the graph, when that thread waits.
-struct MainThread : Impl::Property {};
+struct MainThread : Impl::Property {
+  bool is_bound = true;  ///< false, where that is known at run time: it runs on any
+};
 inline constexpr MainThread main_thread{};
 
 /// All tasks before it are complete before it starts, and it is complete before any task after it

@@ -55,9 +55,10 @@ constexpr bool is_in_order() {
 }
 static_assert(is_in_order(), "each variable has its row");
 
-/// Read by the tests, the benchmarks, `./run` and CMake, not by the library.
+/// Read by Trellis::mpi, the tests, the benchmarks, `./run` and CMake, not by this library.
 constexpr std::string_view prefix = "TRELLIS_";
-constexpr std::array<std::string_view, 2> prefixes_of_others{"TRELLIS_TEST_", "TRELLIS_RUN_"};
+constexpr std::array<std::string_view, 3> prefixes_of_others{"TRELLIS_TEST_", "TRELLIS_RUN_",
+                                                             "TRELLIS_MPI_"};
 constexpr std::array<std::string_view, 7> names_of_others{
     "TRELLIS_COMMIT", "TRELLIS_DIR",     "TRELLIS_ROOT",   "TRELLIS_IN_HOME",
     "TRELLIS_IN_PWD", "TRELLIS_IN_REPO", "TRELLIS_IN_ROOT"};

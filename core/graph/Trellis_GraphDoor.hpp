@@ -7,6 +7,7 @@
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_TaskSpec.hpp>
 
+#include <memory>
 #include <span>
 
 namespace trellis::Impl {
@@ -23,6 +24,9 @@ struct GraphDoor {
 
   /// Do tasks run within `wait` alone? False when the graph is not there any more.
   static bool is_serial(TaskHandle const& task);
+
+  /// To the graph of a running task.
+  static Progress add_progress(TaskHandle const& task, std::shared_ptr<ProgressSource> source);
 
   static Plan record(TaskGraph& graph, Label&& label, FunctionRef<void()> body);
   /// Is a plan being recorded by the calling thread?

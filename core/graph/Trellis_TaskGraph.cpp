@@ -217,6 +217,13 @@ bool GraphDoor::is_serial(TaskHandle const& task) {
   return engine && *engine->options().serial;
 }
 
+Progress GraphDoor::add_progress(TaskHandle const& task, std::shared_ptr<ProgressSource> source) {
+  EnginePin const engine(task);
+  if (!engine) throw Error(Error::Kind::closed, "Trellis: progress of a graph that is gone");
+  source->belongs_to(engine.operator->());
+  engine->polling().add(source);
+  return {std::move(source), {task.control, task.generation, nullptr, 0}};
+}
 Plan GraphDoor::record(TaskGraph& graph, Label&& label, FunctionRef<void()> body) {
   return Plan(graph.engine().plans().record(std::move(label), body));
 }
@@ -362,9 +369,7 @@ void TaskGraph::add(Impl::TagRule&& rule) {
   engine().submission().add_rule(std::move(rule));
 }
 Progress TaskGraph::add(std::shared_ptr<Impl::ProgressSource> source) {
-  source->belongs_to(&engine());
-  engine().polling().add(source);
-  return {std::move(source), {m_control, m_generation, nullptr, 0}};
+  return Impl::GraphDoor::add_progress({m_control, m_generation, nullptr, 0}, std::move(source));
 }
 Plan TaskGraph::make_plan(Label&& label, Impl::FunctionRef<void()> body) {
   return Impl::GraphDoor::record(*this, std::move(label), body);
@@ -431,7 +436,8 @@ SchedulingGraph TaskGraph::scheduling_graph() const {
 }
 
 Trace TaskGraph::trace() const {
-  return {scheduling_graph(), engine().rows(), workers(), engine().threads()};
+  return {scheduling_graph(), engine().rows(), workers(), engine().threads(),
+          engine().events().require_recorder().start()};
 }
 
 }  // namespace trellis

@@ -95,6 +95,18 @@ void Polling::call_functions(bool of_main) {
   }
 }
 
+std::string Polling::report() {
+  std::vector<std::shared_ptr<ProgressSource>> sources;
+  {
+    std::lock_guard const lock(m_lock);
+    sources = m_sources;
+  }
+  std::string text;
+  for (auto const& source : sources)
+    if (source->is_asked()) text += source->tell();
+  return text;
+}
+
 void Polling::call_all(bool on_main_thread) {
   if (m_asked.load(std::memory_order_relaxed) > 0) call_functions(false);
   if (on_main_thread && any_of_main()) call_functions(true);

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace trellis::Impl {
@@ -52,6 +53,8 @@ class Polling {
            m_asked_of_main.load(std::memory_order_relaxed) > 0;
   }
   [[nodiscard]] int asked() const { return m_asked.load() + m_asked_of_main.load(); }
+  /// What the functions asked for say that they wait for.
+  [[nodiscard]] std::string report();
   [[nodiscard]] bool any_of_main() const {
     return m_asked_of_main.load(std::memory_order_seq_cst) > 0;
   }

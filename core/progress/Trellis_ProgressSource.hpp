@@ -3,8 +3,10 @@
 #define TRELLIS_IMPL_PROGRESSSOURCE_HPP
 
 #include <atomic>
+#include <concepts>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace trellis::Impl {
@@ -42,12 +44,18 @@ class ProgressSource {
   [[nodiscard]] static bool is_calling(void const* engine) {
     return t_called != nullptr && t_called->m_engine == engine;
   }
+  /// What it waits for, a line for each, see StallReport. On any thread, between two calls.
+  [[nodiscard]] std::string tell() {
+    std::lock_guard const lock(m_calls);
+    return m_is_taken_away ? std::string() : report();
+  }
   /// Before anybody asks.
   void belongs_to(void const* engine) { m_engine = engine; }
 
  protected:
   /// False: nothing is left to ask for.
   virtual bool advance() = 0;
+  [[nodiscard]] virtual std::string report() const { return {}; }
   virtual void drop() noexcept = 0;
 
  private:
@@ -70,6 +78,14 @@ class ProgressFunction final : public ProgressSource {
 
  private:
   bool advance() override { return (*m_function)(); }
+  [[nodiscard]] std::string report() const override {
+    if constexpr (requires(F const& f) {
+                    { f.report() } -> std::convertible_to<std::string>;
+                  })
+      return m_function->report();
+    else
+      return {};
+  }
   void drop() noexcept override { m_function.reset(); }
   std::optional<F> m_function;
 };

@@ -3,10 +3,13 @@
 #include <progress/Trellis_StallReport.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <iostream>
 #include <map>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -17,6 +20,23 @@ namespace trellis::Impl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Release and acquire: who reads the address reads the text. Texts are kept: a report may be under
+/// way.
+std::atomic<std::string const*> s_line_begin{nullptr};
+
+/// All of it at once: what several processes write is mixed line by line at most.
+void tell(std::string const& text) {
+  std::string const* const begin = s_line_begin.load(std::memory_order_acquire);
+  if (begin == nullptr) {
+    std::cerr << text << std::flush;
+    return;
+  }
+  std::string all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) all += *begin + line + '\n';
+  std::cerr << all << std::flush;
+}
 
 /// A task in flight, as it was when somebody looked.
 struct Seen {
@@ -82,6 +102,13 @@ StallReport::~StallReport() {
   m_thread.join();
 }
 
+void StallReport::begin_lines_with(std::string text) {
+  static std::mutex* const mutex = new std::mutex;
+  static auto* const texts = new std::deque<std::string>;
+  std::lock_guard const lock(*mutex);
+  s_line_begin.store(&texts->emplace_back(std::move(text)), std::memory_order_release);
+}
+
 void StallReport::watch() {
   auto const limit = std::chrono::duration<double>(m_seconds);
   std::uint64_t seen = 0;
@@ -97,7 +124,7 @@ void StallReport::watch() {
     } else if (!told && Clock::now() - since >= limit) {
       told = true;
       try {
-        std::cerr << report() << std::flush;
+        tell(report());
       } catch (std::exception const& error) {
         std::cerr << "Trellis: no task has been completed for long; " << error.what() << std::endl;
       }
@@ -163,6 +190,7 @@ std::string StallReport::report() const {
   if (int const asked = m_engine.polling().asked(); asked > 0)
     out << "  " << asked << (asked == 1 ? " progress function is" : " progress functions are")
         << " asked again and again\n";
+  out << m_engine.polling().report();
   return out.str();
 }
 

@@ -28,6 +28,10 @@ class StallReport {
   StallReport& operator=(StallReport const&) = delete;
   ~StallReport();
 
+  /// What each line of all reports of this process begins with, e.g. "[rank 3] ", where a program
+  /// has several processes that write to one stream.
+  static void begin_lines_with(std::string text);
+
  private:
   void watch();
   [[nodiscard]] std::string report() const;

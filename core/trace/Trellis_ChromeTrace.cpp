@@ -2,6 +2,7 @@
 #include <trace/Trellis_Text.hpp>
 #include <trace/Trellis_TraceRows.hpp>
 
+#include <Trellis_Error.hpp>
 #include <Trellis_Graph.hpp>
 
 #include <nlohmann/json.hpp>
@@ -15,12 +16,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int process = 1;
-
 // The trace-event format counts in microseconds. Three decimals of a double are exact up to 2^53
 // ns, 104 days.
 double microseconds(std::uint64_t ns) {
   return static_cast<double>(ns) / 1000.0;
+}
+
+// A time in the file.
+double shifted(std::uint64_t ns, ChromeTraceOptions const& options) {
+  return static_cast<double>(static_cast<std::int64_t>(ns) + options.shift.count()) / 1000.0;
 }
 
 // Labels may hold any bytes; those that are not UTF-8 become U+FFFD where the event is written.
@@ -55,8 +59,18 @@ class Events {
   bool m_first = true;
 };
 
-Json metadata(char const* name, std::size_t tid, Json args) {
+Json metadata(char const* name, int process, std::size_t tid, Json args) {
   return {{"name", name}, {"ph", "M"}, {"pid", process}, {"tid", tid}, {"args", std::move(args)}};
+}
+
+// Members of an object that somebody else has written.
+void add_members(Json& to, std::string const& text, char const* what) {
+  if (text.empty()) return;
+  Json const given = Json::parse(text, nullptr, false);
+  if (!given.is_object())
+    throw Error(Error::Kind::bad_input, std::string("Trellis: ChromeTraceOptions::") + what +
+                                            " is no JSON object: " + text);
+  to.update(given);
 }
 
 std::string category(TaskRecord const& task) {
@@ -64,7 +78,7 @@ std::string category(TaskRecord const& task) {
 }
 
 // How long the task was pending and how long it was ready are the two delays before it ran.
-Json arguments(TaskRecord const& task) {
+Json arguments(TaskRecord const& task, ChromeTraceOptions const& options) {
   Json args{{"id", task.id}, {"state", to_string(task.state)}};
   if (!task.accesses.empty()) {
     Json accesses = Json::array();
@@ -78,13 +92,14 @@ Json arguments(TaskRecord const& task) {
   if (task.threads != 0) args["threads"] = task.threads;
   if (task.main_thread) args["main_thread"] = true;
   if (task.synchronizing) args["synchronizing"] = true;
-  if (task.submitted_ns != 0) args["submitted_us"] = microseconds(task.submitted_ns);
+  if (task.submitted_ns != 0) args["submitted_us"] = shifted(task.submitted_ns, options);
   if (task.submitted_ns != 0 && task.ready_ns >= task.submitted_ns) {
     args["pending_us"] = microseconds(task.ready_ns - task.submitted_ns);
   }
   if (task.ready_ns != 0 && task.started_ns >= task.ready_ns) {
     args["ready_us"] = microseconds(task.started_ns - task.ready_ns);
   }
+  if (options.arguments != nullptr) add_members(args, options.arguments(task), "arguments");
   return args;
 }
 
@@ -99,8 +114,12 @@ std::uint64_t departure(Impl::Slice const& source, Impl::Slice const& target) {
 
 }  // namespace
 
-void Trace::write_chrome_json(std::ostream& out) const {
+void Trace::write_chrome_json(std::ostream& out, ChromeTraceOptions const& options) const {
+  Json added = Json::object();  // first: nothing is written when it is wrong
+  add_members(added, options.other_data, "other_data");
   Impl::TraceRows const trace(*this);
+  int const process = options.process;
+  auto const time = [&](std::uint64_t ns) { return shifted(ns, options); };
   Events events(out);
 
   // Thread ids: the first lanes of all rows from 1, the further ones behind; the sort index keeps a
@@ -108,11 +127,11 @@ void Trace::write_chrome_json(std::ostream& out) const {
   std::vector<std::size_t> further(trace.names.size());
   std::size_t tid = trace.names.size() + 1;
   std::size_t index = 0;
-  events.add(metadata("process_name", 0, {{"name", "Trellis"}}));
-  events.add(metadata("process_sort_index", 0, {{"sort_index", 0}}));
+  events.add(metadata("process_name", process, 0, {{"name", options.process_name}}));
+  events.add(metadata("process_sort_index", process, 0, {{"sort_index", process}}));
   auto const name_thread = [&](std::size_t thread, std::string const& name) {
-    events.add(metadata("thread_name", thread, {{"name", name}}));
-    events.add(metadata("thread_sort_index", thread, {{"sort_index", index++}}));
+    events.add(metadata("thread_name", process, thread, {{"name", name}}));
+    events.add(metadata("thread_sort_index", process, thread, {{"sort_index", index++}}));
   };
   for (std::size_t row = 0; row != trace.names.size(); ++row) {
     name_thread(row + 1, trace.names[row]);
@@ -164,11 +183,11 @@ void Trace::write_chrome_json(std::ostream& out) const {
     Json event{{"name", failed ? "FAILED " + task.label : task.label},
                {"cat", category(task)},
                {"ph", "X"},
-               {"ts", microseconds(slice.begin)},
+               {"ts", time(slice.begin)},
                {"dur", microseconds(slice.end - slice.begin)},
                {"pid", process},
                {"tid", thread(slice)},
-               {"args", arguments(task)}};
+               {"args", arguments(task, options)}};
     // How long it lay in its stream's queue.
     if (slice.begin > task.started_ns && !slice.is_late)
       event["args"]["queued_us"] = microseconds(slice.begin - task.started_ns);
@@ -179,8 +198,8 @@ void Trace::write_chrome_json(std::ostream& out) const {
       bool const leaves = arrow.source == i;
       std::string_view const reason = to_string(graph.edges()[arrow.edge].reason);
       std::uint64_t const ts = leaves ? departure(slice, trace.slices[arrow.target]) : slice.begin;
-      Json flow{{"name", reason},       {"cat", "edge"},          {"ph", leaves ? "s" : "f"},
-                {"id", arrow.edge + 1}, {"ts", microseconds(ts)}, {"pid", process},
+      Json flow{{"name", reason},       {"cat", "edge"},  {"ph", leaves ? "s" : "f"},
+                {"id", arrow.edge + 1}, {"ts", time(ts)}, {"pid", process},
                 {"tid", thread(slice)}};
       if (!leaves) flow["bp"] = "e";
       events.add(flow);
@@ -197,19 +216,18 @@ void Trace::write_chrome_json(std::ostream& out) const {
                 {"cat", category(task)},
                 {"ph", "i"},
                 {"s", "t"},
-                {"ts", microseconds(ts)},
+                {"ts", time(ts)},
                 {"pid", process},
                 {"tid", tid},
-                {"args", arguments(task)}});
+                {"args", arguments(task, options)}});
   }
 
-  events.finish({{"generator", "Trellis"},
-                 {"clock", "time since the graph was made"},
-                 {"tasks", graph.nodes().size()},
-                 {"tasks_run", trace.tasks},
-                 {"tasks_cancelled", cancelled},
-                 {"edges", graph.edges().size()},
-                 {"edges_drawn", arrows.size()}});
+  Json other{{"generator", "Trellis"},        {"clock", options.clock},
+             {"tasks", graph.nodes().size()}, {"tasks_run", trace.tasks},
+             {"tasks_cancelled", cancelled},  {"edges", graph.edges().size()},
+             {"edges_drawn", arrows.size()}};
+  other.update(added);
+  events.finish(other);
 }
 
 }  // namespace trellis

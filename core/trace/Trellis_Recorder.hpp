@@ -32,6 +32,9 @@ class Recorder {
         duration_cast<nanoseconds>(steady_clock::now() - m_start).count());
   }
 
+  /// When times begin.
+  [[nodiscard]] std::chrono::steady_clock::time_point start() const { return m_start; }
+
   /// A task that is being submitted (its accesses are known).
   void submitted(Task const& task);
   void edge(TaskId from, TaskId to, EdgeReason reason, bool released = false);
@@ -128,7 +131,7 @@ class Recorder {
   [[nodiscard]] std::vector<AccessRecord> records_of(Numbers const& numbers, std::size_t first,
                                                      std::size_t count) const;
 
-  std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point const m_start = std::chrono::steady_clock::now();
   mutable SpinLock m_lock;
   Chunks<Node> m_nodes;  ///< task `id` at position `id - 1`
   Chunks<Access> m_accesses;

@@ -3,6 +3,7 @@
 #define TRELLIS_EXAMPLE_HEAT_GRID_HPP
 
 #include <Kokkos_Core.hpp>
+#include <cstddef>
 #include <string>
 
 /// With this header a reader knows what is solved: du/dt = laplace(u) on the unit square (`Dim` =
@@ -34,13 +35,16 @@ template <int Dim>
 using Field = typename FieldOf<Dim>::type;
 
 /// A field that is not initialised: whoever writes it first decides where its pages lie.
+inline Field<2> make_field(std::string const& label, int rows, int columns) {
+  return Field<2>(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), rows + 2, columns + 2);
+}
 template <int Dim>
 Field<Dim> make_field(std::string const& label, int cells) {
-  auto const how = Kokkos::view_alloc(label, Kokkos::WithoutInitializing);
   if constexpr (Dim == 2)
-    return Field<2>(how, cells + 2, cells + 2);
+    return make_field(label, cells, cells);
   else
-    return Field<3>(how, cells + 2, cells + 2, cells + 2);
+    return Field<3>(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), cells + 2, cells + 2,
+                    cells + 2);
 }
 
 /// The numbers that fix a run. Lengths in units of the square's edge, times in units of edge^2 /
@@ -63,7 +67,8 @@ struct Problem {
   }
 };
 
-/// A box of cells, `begin` inside, `end` outside; cell 0 and cell `cells + 1` are boundary.
+/// A box of cells, `begin` inside, `end` outside; the first and the last cell of a field along each
+/// direction are boundary.
 template <int Dim>
 struct Box {
   Kokkos::Array<int, Dim> begin;
@@ -83,22 +88,11 @@ struct Box {
 
 /// All unknowns.
 template <int Dim>
-Box<Dim> interior(int cells) {
+Box<Dim> interior(Field<Dim> const& field) {
   Box<Dim> box;
   for (int k = 0; k < Dim; ++k) {
     box.begin[k] = 1;
-    box.end[k] = cells + 1;
-  }
-  return box;
-}
-
-/// Unknowns and boundary ring.
-template <int Dim>
-Box<Dim> everything(int cells) {
-  Box<Dim> box;
-  for (int k = 0; k < Dim; ++k) {
-    box.begin[k] = 0;
-    box.end[k] = cells + 2;
+    box.end[k] = static_cast<int>(field.extent(static_cast<std::size_t>(k))) - 1;
   }
   return box;
 }

@@ -3,44 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <map>
-#include <stdexcept>
-#include <unordered_set>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace heat {
-namespace {
-
-// The same trace, with no more than `count` tasks: those that began next to each other in the
-// middle of the run.
-trellis::Trace excerpt(trellis::Trace const& trace, std::size_t count) {
-  auto nodes = trace.graph.nodes();
-  if (nodes.size() <= count) return trace;
-  std::sort(nodes.begin(), nodes.end(),
-            [](auto const& a, auto const& b) { return a.started_ns < b.started_ns; });
-  auto const first = nodes.begin() + static_cast<std::ptrdiff_t>((nodes.size() - count) / 2);
-  std::vector<trellis::TaskRecord> kept(first, first + static_cast<std::ptrdiff_t>(count));
-  std::sort(kept.begin(), kept.end(), [](auto const& a, auto const& b) { return a.id < b.id; });
-
-  std::unordered_set<trellis::TaskId> ids;
-  for (auto const& node : kept) ids.insert(node.id);
-  std::vector<trellis::EdgeRecord> edges;
-  for (auto const& edge : trace.graph.edges())
-    if (ids.contains(edge.from) && ids.contains(edge.to)) edges.push_back(edge);
-  return {trellis::SchedulingGraph(std::move(kept), std::move(edges)), trace.rows, trace.workers,
-          trace.threads};
-}
-
-template <class Write>
-void write_file(std::filesystem::path const& file, Write const& write) {
-  std::ofstream out(file);
-  write(out);
-  if (!out.flush()) throw std::runtime_error("cannot write '" + file.string() + "'");
-}
-
-}  // namespace
 
 int steps_under_way(trellis::Graph const& graph) {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>
@@ -61,15 +29,6 @@ int steps_under_way(trellis::Graph const& graph) {
   int now = 0, most = 0;
   for (auto const& [time, change] : changes) most = std::max(most, now += change);
   return most;
-}
-
-void write_recording(std::filesystem::path const& folder, trellis::Trace const& trace) {
-  auto const long_trace = excerpt(trace, tasks_in_trace);
-  write_file(folder / "trace.json", [&](std::ostream& out) { long_trace.write_chrome_json(out); });
-  auto const short_trace = excerpt(trace, tasks_in_timeline);
-  write_file(folder / "timeline.svg", [&](std::ostream& out) { short_trace.write_svg(out); });
-  auto const few = excerpt(trace, tasks_in_graph);
-  write_file(folder / "graph.dot", [&](std::ostream& out) { few.graph.write_dot(out); });
 }
 
 }  // namespace heat

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.hpp"
 
-#include "Recording.hpp"
+#include "../shared/Recording.hpp"
+#include "../shared/Text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,37 +14,13 @@
 namespace heat {
 namespace {
 
-std::string times(std::vector<int> const& numbers) {
-  std::string text;
-  for (int number : numbers) text += (text.empty() ? "" : " x ") + std::to_string(number);
-  return text;
-}
+using example::line, example::median, example::number, example::plural, example::times;
 
 std::vector<int> grid(Options const& options) {
   return std::vector<int>(static_cast<std::size_t>(options.dimensions), options.cells);
 }
 
-void line(char const* what, std::string const& value) {
-  std::printf("  %-28s %s\n", what, value.c_str());
-}
-
-std::string number(char const* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
-std::string plural(int count, char const* thing) {
-  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
-}
-
 }  // namespace
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  std::size_t const half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 double Findings::ratio() const {
   std::vector<double> ratios;
@@ -119,9 +96,9 @@ void write_summary(Options const& options, Findings const& found) {
   summary["tasks"] = found.tasks;
   summary["dependency_edges"] = found.dependency_edges;
   summary["steps_under_way"] = found.steps_under_way;
-  summary["most_tasks_shown"] = {{"trace.json", tasks_in_trace},
-                                 {"timeline.svg", tasks_in_timeline},
-                                 {"graph.dot", tasks_in_graph}};
+  summary["most_tasks_shown"] = {{"trace.json", example::tasks_in_trace},
+                                 {"timeline.svg", example::tasks_in_timeline},
+                                 {"graph.dot", example::tasks_in_graph}};
   summary["max_error"] = nullptr;
   if (found.max_error) summary["max_error"] = *found.max_error;
   summary["max_difference_to_plain"] = found.max_difference_to_plain;

@@ -41,8 +41,6 @@ struct Findings {
       const;  ///< median over the repetitions of Trellis's time by plain Kokkos's
 };
 
-[[nodiscard]] double median(std::vector<double> values);
-
 /// Largest relative difference between the two solvers' residuals.
 [[nodiscard]] double residual_difference(Findings const& found);
 

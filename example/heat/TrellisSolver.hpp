@@ -4,79 +4,35 @@
 
 #include <Trellis.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "Stencil.hpp"
+#include "Tiles.hpp"
 
 /// With this header a reader has the solver as annotated tasks: a plain loop over steps and tiles.
 /// Nothing in it says what may overlap; a tile's next step runs as soon as the tiles around it are
 /// there, often while its cells are still in cache.
 namespace heat {
 
-/// Cuts the unknowns into boxes as equal as can be, last direction fastest.
-template <int Dim>
-std::vector<Box<Dim>> cut(int cells, std::vector<int> const& tiles) {
-  std::vector<Box<Dim>> boxes(1);
-  for (int k = 0; k < Dim; ++k) {
-    std::vector<Box<Dim>> finer;
-    for (Box<Dim> box : boxes)
-      for (int t = 0; t < tiles[static_cast<std::size_t>(k)]; ++t) {
-        auto const edge = [&](long tile) {
-          return static_cast<int>(1 + tile * cells / tiles[static_cast<std::size_t>(k)]);
-        };
-        box.begin[k] = edge(t);
-        box.end[k] = edge(t + 1);
-        finer.push_back(box);
-      }
-    boxes = std::move(finer);
-  }
-  return boxes;
-}
-
-/// The cells of a box, as a subview.
-template <int Dim>
-auto cells_of(Field<Dim> const& field, Box<Dim> const& box) {
-  auto const along = [&](int k) { return std::pair(box.begin[k], box.end[k]); };
-  if constexpr (Dim == 2)
-    return Kokkos::subview(field, along(0), along(1));
-  else
-    return Kokkos::subview(field, along(0), along(1), along(2));
-}
-
-/// The layer of cells just outside of a box, before its beginning or behind its end.
-template <int Dim>
-auto halo_before(Field<Dim> const& field, Box<Dim> box, int direction) {
-  box.end[direction] = box.begin[direction];
-  --box.begin[direction];
-  return cells_of<Dim>(field, box);
-}
-template <int Dim>
-auto halo_behind(Field<Dim> const& field, Box<Dim> box, int direction) {
-  box.begin[direction] = box.end[direction];
-  ++box.end[direction];
-  return cells_of<Dim>(field, box);
-}
-
 /// What a step of this tile touches: its own cells and the layer around them before, its own cells
-/// after; no corners.
-template <int Dim>
+/// after; no corners. Besides, the task has the properties that are given.
+template <int Dim, class... Properties>
 auto tile_policy(trellis::TaskGraph& graph, Field<Dim> const& before, Field<Dim> const& after,
-                 Box<Dim> const& box) {
+                 Box<Dim> const& box, Properties const&... properties) {
   using trellis::read;
   if constexpr (Dim == 2)
     return trellis::ResourcePolicy(
         graph, policy_over(box), read(cells_of<2>(before, box)),
         read(halo_before<2>(before, box, 0)), read(halo_behind<2>(before, box, 0)),
         read(halo_before<2>(before, box, 1)), read(halo_behind<2>(before, box, 1)),
-        trellis::write(cells_of<2>(after, box)));
+        trellis::write(cells_of<2>(after, box)), properties...);
   else
     return trellis::ResourcePolicy(
         graph, policy_over(box), read(cells_of<3>(before, box)),
         read(halo_before<3>(before, box, 0)), read(halo_behind<3>(before, box, 0)),
         read(halo_before<3>(before, box, 1)), read(halo_behind<3>(before, box, 1)),
         read(halo_before<3>(before, box, 2)), read(halo_behind<3>(before, box, 2)),
-        trellis::write(cells_of<3>(after, box)));
+        trellis::write(cells_of<3>(after, box)), properties...);
 }
 
 /// Adds up one row of the sums that the tiles left behind.

@@ -9,9 +9,11 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "../shared/Progress.hpp"
+#include "../shared/Recording.hpp"
+#include "../shared/Text.hpp"
 #include "Options.hpp"
 #include "PlainSolver.hpp"
-#include "Progress.hpp"
 #include "Recording.hpp"
 #include "Report.hpp"
 #include "Temperature.hpp"
@@ -45,7 +47,7 @@ trellis::TaskGraphOptions graph_options(Options const& options, bool record) {
 template <int Dim>
 Findings run(Options const& options) {
   Problem const problem{options.cells, options.steps, options.residual_every, options.time_step};
-  Progress progress(2 * options.repetitions + 3);
+  example::Progress progress(2 * options.repetitions + 3);
 
   // What can go wrong with files should go wrong now.
   std::error_code error;
@@ -63,14 +65,12 @@ Findings run(Options const& options) {
   else
     fill<Dim>(initial, read_picture(options.input));
 
-  auto const tiles = cut<Dim>(problem.cells, options.tiles);
+  auto const tiles = cut<Dim>(interior<Dim>(initial), options.tiles);
   trellis::TaskGraph graph(graph_options(options, false));
 
   Findings found;
   found.backend = Space::name();
-  found.kokkos_version = std::to_string(KOKKOS_VERSION / 10000) + "." +
-                         std::to_string(KOKKOS_VERSION / 100 % 100) + "." +
-                         std::to_string(KOKKOS_VERSION % 100);
+  found.kokkos_version = example::kokkos_version();
   found.time_step = problem.time_step;
   found.threads_plain = Space().concurrency();
   found.threads_trellis = graph.workers() * options.threads_per_worker;
@@ -123,7 +123,9 @@ Findings run(Options const& options) {
   found.tasks = dependencies.nodes().size();
   found.dependency_edges = dependencies.edges().size();
   found.steps_under_way = steps_under_way(dependencies);
-  write_recording(options.output, recording.trace());
+  trellis::Trace const trace = recording.trace();
+  example::write_timeline(options.output, trace);
+  example::write_graph(options.output, trace);
   return found;
 }
 
@@ -134,9 +136,9 @@ int report(Options const& options, Findings const& found) {
       "\nWritten to %s: summary.json, field.png, and of the recorded run trace.json, timeline.svg, "
       "graph.dot\n",
       options.output.string().c_str());
-  if (found.tasks > tasks_in_graph)
+  if (found.tasks > example::tasks_in_graph)
     std::printf("(the last three show its middle: at most %zu, %zu and %zu tasks)\n",
-                tasks_in_trace, tasks_in_timeline, tasks_in_graph);
+                example::tasks_in_trace, example::tasks_in_timeline, example::tasks_in_graph);
   if (found.max_difference_to_plain != 0)
     throw std::runtime_error("the two solvers do not agree: max difference " +
                              std::to_string(found.max_difference_to_plain));

@@ -289,7 +289,7 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
     } else if constexpr (std::is_same_v<A, threads>) {
       spec.space = space_with(policy.target(), spec.space, annotation.count, spec.label);
     } else if constexpr (std::is_same_v<A, MainThread>) {
-      spec.main_thread = true;
+      spec.main_thread = annotation.is_bound;
     } else if constexpr (std::is_same_v<A, Synchronizing>) {
       spec.synchronizing = true;
     }

@@ -279,9 +279,14 @@ namespace trellis::kernels {
 /// - anything else (numbers, flags, `"N"`), which is copied.
 ///
 /// The task runs on the execution space of its last View, unless the policy says `on<Space>`.
+///
+/// `axpby.function(space, a, x, b, y)` is the function itself: no task, but a call on an instance,
+/// for bodies that have one.
 template <class Function, class... Forms>
 class Kernel {
  public:
+  static constexpr Function function{};
+
   template <class... A>
   auto operator()(Impl::Target where, A const&... arguments) const {
     return (*this)(ResourcePolicy(where), arguments...);

@@ -10,8 +10,11 @@
 #include <kernels/impl/Trellis_Cholesky.hpp>
 
 /// With this header a tile is factorised by a task: what a tiled Cholesky needs beside
-/// Trellis_Blas.hpp. It needs no LAPACK.
+/// Trellis_Blas.hpp. It needs no LAPACK, and uses LAPACKE where the build has found it.
 namespace trellis::kernels {
+
+/// Whether `potrf` of a matrix in the host's memory is LAPACK's; else it is one by blocks.
+inline constexpr bool has_lapacke = Impl::has_lapacke;
 
 /// `potrf(graph, uplo, a)`: `a = l lᴴ` for "L", `a = uᴴ u` for "U", in place; the other triangle is
 /// not touched. The task fails when a is not positive definite, and says which leading minor is

@@ -324,6 +324,87 @@ TEST(ChromeTrace, TheStreamsFormatDoesNotMatter) {
   EXPECT_EQ(out.str(), json_text_of(trace));
 }
 
+TEST(ChromeTrace, AFileThatIsJoinedWithOthersHasItsOwnProcessClockAndData) {
+  TaskRecord late = ran(2, "recv", 0, 2'000, 9'000);
+  late.submitted_ns = 500;
+  late.completes_later = true;
+  late.returned_ns = 2'500;
+  TaskRecord cancelled = task(3, "never", TaskState::cancelled);
+  cancelled.submitted_ns = 4'000;
+  Trace const trace{SchedulingGraph({ran(1, "send", 0, 1'000, 2'000), late, cancelled},
+                                    {{1, 2, EdgeReason::access}}),
+                    {"worker 0"}};
+  ChromeTraceOptions options;
+  options.process = 7;
+  options.process_name = "rank 7";
+  options.shift = std::chrono::microseconds(1);
+  options.clock = "the one on the wall";
+  options.other_data = R"({"rank": 7, "tasks_run": "as many as I say"})";
+  options.arguments = [](TaskRecord const& record) {
+    return record.label == "recv" ? R"({"peer": 3, "state": "mine"})" : "";
+  };
+  std::ostringstream out;
+  trace.write_chrome_json(out, options);
+  Json const with = Json::parse(out.str());
+  Json const without = json_of(trace);
+  ASSERT_EQ(with.at("traceEvents").size(), without.at("traceEvents").size());
+  int late_slices = 0;
+  for (std::size_t k = 0; k < with.at("traceEvents").size(); ++k) {
+    Json event = with.at("traceEvents")[k], plain = without.at("traceEvents")[k];
+    EXPECT_EQ(event.at("pid"), 7);
+    event["pid"] = 1;
+    if (event.contains("ts")) {
+      EXPECT_EQ(ns(event.at("ts")), ns(plain.at("ts")) + 1'000) << event;
+      event["ts"] = plain.at("ts");
+    }
+    if (event.contains("args") && event.at("args").contains("submitted_us")) {
+      Json& submitted = event["args"]["submitted_us"];
+      EXPECT_EQ(ns(submitted), ns(plain.at("args").at("submitted_us")) + 1'000) << event;
+      submitted = plain.at("args").at("submitted_us");
+    }
+    if (event.at("name") == "recv") {
+      EXPECT_EQ(event.at("args").at("peer"), 3);
+      EXPECT_EQ(event.at("args").at("state"), "mine");
+      ++late_slices;
+    } else if (event.at("name") == "process_name") {
+      EXPECT_EQ(event.at("args").at("name"), "rank 7");
+    } else if (event.at("name") == "process_sort_index") {
+      EXPECT_EQ(event.at("args").at("sort_index"), 7);
+    } else {
+      EXPECT_EQ(event, plain);
+    }
+  }
+  EXPECT_EQ(late_slices, 2) << "of its body, and until it was complete";
+  EXPECT_EQ(with.at("otherData").at("rank"), 7);
+  EXPECT_EQ(with.at("otherData").at("tasks_run"), "as many as I say");
+  EXPECT_EQ(with.at("otherData").at("clock"), "the one on the wall");
+}
+
+TEST(ChromeTrace, WhatIsToBeAnObjectAndIsNoneIsRefusedBeforeAnythingIsWritten) {
+  Trace const trace{SchedulingGraph({ran(1, "a", 0, 1, 2)}, {}), {"worker 0"}};
+  auto const message_of = [&](ChromeTraceOptions const& options, bool nothing_is_written) {
+    std::ostringstream out;
+    try {
+      trace.write_chrome_json(out, options);
+    } catch (Error const& error) {
+      EXPECT_EQ(out.str().empty(), nothing_is_written);
+      return std::string(error.what());
+    }
+    return std::string("nothing is thrown");
+  };
+  ChromeTraceOptions options;
+  options.other_data = "[1, 2]";
+  EXPECT_EQ(message_of(options, true),
+            "Trellis: ChromeTraceOptions::other_data is no JSON object: [1, 2]");
+  options.other_data = "{\"a\": ";
+  EXPECT_EQ(message_of(options, true),
+            "Trellis: ChromeTraceOptions::other_data is no JSON object: {\"a\": ");
+  options.other_data = "{}";
+  options.arguments = [](TaskRecord const&) { return "3"; };
+  EXPECT_EQ(message_of(options, false),
+            "Trellis: ChromeTraceOptions::arguments is no JSON object: 3");
+}
+
 TEST(ChromeTrace, AHundredThousandTasksAreWrittenInBoundedTime) {
   std::size_t const tasks = trellis::Test::sanitized ? 10'000 : 100'000;
   Trace const trace = stencil(8, 100, tasks / 100);

@@ -299,6 +299,22 @@ TEST_F(Recording, LeavesNoHoleForASubmissionThatFails) {
   EXPECT_EQ(trace.graph.nodes().back().label, "last");
 }
 
+TEST_F(Recording, TimesOfATraceCountFromItsOrigin) {
+  auto const before = std::chrono::steady_clock::now();
+  TaskGraph graph(recorded(1));
+  auto const made = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point ran;
+  Block x("x");
+  task(graph, "task", {writes(x)}, [&] { ran = std::chrono::steady_clock::now(); });
+  graph.wait();
+  Trace const trace = graph.trace();
+  EXPECT_LE(before, trace.origin);
+  EXPECT_LE(trace.origin, made);
+  TaskRecord const& record = trace.graph.nodes().front();
+  EXPECT_LE(trace.origin + std::chrono::nanoseconds(record.started_ns), ran);
+  EXPECT_LE(ran, trace.origin + std::chrono::nanoseconds(record.finished_ns));
+}
+
 TEST_F(Recording, WritesDotJsonAndSvg) {
   TaskGraph graph(recorded(2));
   Block x("x");

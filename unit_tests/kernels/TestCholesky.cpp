@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <string>
 
 namespace trellis {
@@ -75,6 +76,56 @@ TYPED_TEST(KernelsCholesky, PotrfGivesAFactorInOneTriangle) {
         ASSERT_EQ(upper(i, j), a(i, j)) << "the other triangle has changed";
       }
   }
+}
+
+// In a build with LAPACKE `potrf` is LAPACK's; the one by blocks must hold there as well.
+TYPED_TEST(KernelsCholesky, BlocksGiveWhatPotrfGives) {
+  using T = typename TypeParam::T;
+  using Matrix = typename TypeParam::Matrix;
+  trellis::Test::Space const space;
+  for (int n : {1, 31, 32, 33, 90})
+    for (bool is_lower : {true, false}) {
+      auto const a = positive_definite<Matrix>(n);
+      auto const by_blocks = trellis::Test::clone(a);
+      auto const by_potrf = trellis::Test::clone(a);
+      Impl::potrf_by_blocks(space, is_lower, by_blocks);
+      kernels::potrf.function(space, is_lower ? "L" : "U", by_potrf);
+      EXPECT_LE(residual(by_blocks, a, is_lower), trellis::Test::tolerance<T>()) << n;
+      EXPECT_LE(trellis::Test::difference(by_blocks, by_potrf), trellis::Test::tolerance<T>()) << n;
+    }
+}
+
+/// What potrf says of a matrix, or "".
+template <class Factorise, class Matrix>
+std::string complaint(Factorise const& factorise, Matrix const& a) {
+  auto const copy = trellis::Test::clone(a);
+  try {
+    factorise(copy);
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TYPED_TEST(KernelsCholesky, TheFirstBadPivotIsNamedWhateverItIs) {
+  using T = typename TypeParam::T;
+  using Matrix = typename TypeParam::Matrix;
+  using Real = decltype(Impl::real_part(T()));
+  trellis::Test::Space const space;
+  for (Real const bad : {Real(-1), Real(0), std::numeric_limits<Real>::quiet_NaN()})
+    for (int row : {0, 20, 40}) {
+      auto const a = positive_definite<Matrix>(50);
+      a(row, row) = bad;
+      std::string const right = "its leading minor of order " + std::to_string(row + 1) + " is not";
+      for (char const* uplo : {"L", "U"}) {
+        auto const by_potrf = [&](Matrix const& m) { kernels::potrf.function(space, uplo, m); };
+        auto const by_blocks = [&](Matrix const& m) {
+          Impl::potrf_by_blocks(space, *uplo == 'L', m);
+        };
+        EXPECT_THAT(complaint(by_potrf, a), HasSubstr(right)) << bad;
+        EXPECT_THAT(complaint(by_blocks, a), HasSubstr(right)) << bad;
+      }
+    }
 }
 
 /// By tiles of one large matrix. `kernel` is given what stands in place of the execution space.

@@ -3,18 +3,20 @@
 #define TRELLIS_IMPL_CHOLESKY_HPP
 
 #include <Trellis_Error.hpp>
+#include <kernels/impl/Trellis_Lapacke.hpp>
 #include <kernels/impl/Trellis_RankUpdate.hpp>
 
 #include <KokkosBlas3_trsm.hpp>
 #include <Kokkos_Core.hpp>
 
+#include <complex>
 #include <string>
 #include <type_traits>
 #include <utility>
 
-/// The Cholesky factorisation of a dense matrix, as LAPACK's `potrf`. Kokkos Kernels has none, so
-/// this is one by blocks: those on the diagonal in one kernel, the rest in `trsm` and updates that
-/// consist of `gemm`.
+/// The Cholesky factorisation of a dense matrix: LAPACK's `potrf` where there is LAPACKE and the
+/// matrix is the host's. Kokkos Kernels has none, so elsewhere it is one by blocks: those on the
+/// diagonal in one kernel, the rest in `trsm` and updates that consist of `gemm`.
 namespace trellis::Impl {
 
 template <class T>
@@ -64,18 +66,18 @@ struct FactorBlock {
   }
 };
 
-/// `a = l lᴴ` or `a = uᴴ u`; the factor takes the place of one triangle, the other one is not
-/// touched.
+[[noreturn]] inline void not_positive_definite(int order) {
+  throw Error(Error::Kind::bad_input,
+              "Trellis: potrf: the matrix is not positive definite, its leading minor of order " +
+                  std::to_string(order) + " is not");
+}
+
+/// Without LAPACK.
 template <class Space, class A>
-void potrf(Space const& space, char const* uplo, A const& a) {
-  static_assert(A::rank() == 2, "Trellis: potrf takes a View of rank 2");
+void potrf_by_blocks(Space const& space, bool is_lower, A const& a) {
   using T = typename A::non_const_value_type;
   using Part = std::pair<int, int>;
   constexpr int largest = 32;
-  bool const is_lower = letter_of("potrf", "uplo", uplo, "LU") == 'L';
-  if (a.extent(0) != a.extent(1))
-    throw Error(Error::Kind::bad_input, "Trellis: potrf takes a square matrix, not " +
-                                            extents_text("A", a.extent(0), a.extent(1)));
   int const n = static_cast<int>(a.extent(0));
   for (int begin = 0; begin < n; begin += largest) {
     int const end = begin + largest < n ? begin + largest : n;
@@ -87,17 +89,67 @@ void potrf(Space const& space, char const* uplo, A const& a) {
         "potrf", Kokkos::RangePolicy<Space, Kokkos::IndexType<int>>(space, 0, 1),
         FactorBlock<std::remove_const_t<decltype(diagonal)>>{diagonal, is_lower}, info);
     space.fence("potrf");
-    if (info != 0)
-      throw Error(
-          Error::Kind::bad_input,
-          "Trellis: potrf: the matrix is not positive definite, its leading minor of order " +
-              std::to_string(begin + info) + " is not");
+    if (info != 0) not_positive_definite(begin + info);
     if (end == n) return;
     auto const panel = is_lower ? Kokkos::subview(a, rest, now) : Kokkos::subview(a, now, rest);
     KokkosBlas::trsm(space, is_lower ? "R" : "L", is_lower ? "L" : "U", "C", "N", T(1), diagonal,
                      panel);
     rank_update(space, is_lower, is_lower, "C", T(-1), panel, T(1), Kokkos::subview(a, rest, rest));
   }
+}
+
+/// What LAPACK has such a number as; void: it has none.
+template <class T>
+struct LapackNumber {
+  using type = std::conditional_t<std::is_same_v<T, float> || std::is_same_v<T, double>, T, void>;
+};
+template <class T>
+struct LapackNumber<Kokkos::complex<T>> {
+  using Real = typename LapackNumber<T>::type;
+  using type = std::conditional_t<std::is_void_v<Real>, void, std::complex<T>>;
+};
+#ifdef TRELLIS_HAS_LAPACKE
+inline constexpr bool has_lapacke = true;
+#else
+inline constexpr bool has_lapacke = false;
+#endif
+template <class A>
+inline constexpr bool is_for_lapack =
+    has_lapacke && std::is_same_v<typename A::memory_space, Kokkos::HostSpace> &&
+    !std::is_void_v<typename LapackNumber<typename A::non_const_value_type>::type>;
+
+template <class Space, class A>
+void potrf_by_lapack(Space const& space, bool is_lower, A const& a) {
+  using Number = typename LapackNumber<typename A::non_const_value_type>::type;
+  constexpr bool is_transposed = std::is_same_v<typename A::array_layout, Kokkos::LayoutRight>;
+  int const n = static_cast<int>(a.extent(0));
+  int const stride = static_cast<int>(a.stride(is_transposed ? 0 : 1));
+  space.fence("potrf");  // what the instance has been given before comes first
+  // Rows taken for columns are the transpose: its upper factor is the transpose of the lower one.
+  int info = lapack_potrf(is_lower != is_transposed, n, reinterpret_cast<Number*>(a.data()),
+                          stride < n ? n : stride);
+  // Not every LAPACK notices a pivot that is no number.
+  for (int k = 0; info == 0 && k < n; ++k)
+    if (!(real_part(a(k, k)) > 0)) info = k + 1;
+  if (info != 0) not_positive_definite(info);
+}
+
+/// `a = l lᴴ` or `a = uᴴ u`; the factor takes the place of one triangle, the other one is not
+/// touched.
+template <class Space, class A>
+void potrf(Space const& space, char const* uplo, A const& a) {
+  static_assert(A::rank() == 2, "Trellis: potrf takes a View of rank 2");
+  static_assert(!std::is_same_v<typename A::array_layout, Kokkos::LayoutStride>,
+                "Trellis: syrk, herk and potrf take matrices of LayoutLeft or LayoutRight");
+  bool const is_lower = letter_of("potrf", "uplo", uplo, "LU") == 'L';
+  if (a.extent(0) != a.extent(1))
+    throw Error(Error::Kind::bad_input, "Trellis: potrf takes a square matrix, not " +
+                                            extents_text("A", a.extent(0), a.extent(1)));
+  if (a.extent(0) == 0) return;
+  if constexpr (is_for_lapack<A>)
+    potrf_by_lapack(space, is_lower, a);
+  else
+    potrf_by_blocks(space, is_lower, a);
 }
 
 }  // namespace trellis::Impl

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_EXAMPLE_HEAT_PROGRESS_HPP
-#define TRELLIS_EXAMPLE_HEAT_PROGRESS_HPP
+#ifndef TRELLIS_EXAMPLE_PROGRESS_HPP
+#define TRELLIS_EXAMPLE_PROGRESS_HPP
 
 #include <unistd.h>
 
 #include <cstdio>
 #include <string>
 
-/// With this header the program shows how far it is, on a terminal only.
-namespace heat {
+/// With this header a program shows how far it is, on a terminal only.
+namespace example {
 
 class Progress {
  public:
-  explicit Progress(int phases) : m_phases(phases), m_shown(isatty(STDERR_FILENO) == 1) {}
+  /// `is_wanted`: of many processes that share a terminal one shows it.
+  explicit Progress(int phases, bool is_wanted = true)
+      : m_phases(phases), m_shown(is_wanted && isatty(STDERR_FILENO) == 1) {}
   Progress(Progress const&) = delete;
   Progress& operator=(Progress const&) = delete;
   ~Progress() { clear(); }
@@ -37,6 +39,6 @@ class Progress {
   bool m_shown;
 };
 
-}  // namespace heat
+}  // namespace example
 
 #endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_CHOLESKY_OPTIONS_HPP
+#define TRELLIS_EXAMPLE_CHOLESKY_OPTIONS_HPP
+
+#include <filesystem>
+
+/// With this header a reader knows what can be asked of the program on its command line.
+namespace cholesky {
+
+struct Options {
+  int order = 2000;
+  int tile = 128;
+  int workers = 0;
+  int repetitions = 5;
+  int negative_at = -1;
+  std::filesystem::path output = "out/cholesky";
+};
+
+/// Reads the command line. Throws `std::runtime_error` when values do not go together; ends the
+/// program after `--help` and after a malformed command line, as CLI11 does.
+[[nodiscard]] Options parse(int argc, char** argv);
+
+}  // namespace cholesky
+
+#endif

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Runs the cholesky example and looks at what it wrote:
+#
+#   cmake -DCHOLESKY=PROGRAM -DFOLDER=FOLDER -DLAPACK=ON|OFF -DTASKS=n -DEDGES=n -DLONGEST=n
+#     "-DARGUMENTS=A;B" -P check_run.cmake
+
+file(REMOVE_RECURSE "${FOLDER}")
+execute_process(COMMAND "${CHOLESKY}" ${ARGUMENTS} --out "${FOLDER}" RESULT_VARIABLE result
+  OUTPUT_VARIABLE output ERROR_VARIABLE error)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "cholesky ended with ${result}\n${output}\n${error}")
+endif()
+
+foreach(name summary.json trace.json timeline.svg graph.dot)
+  if(NOT EXISTS "${FOLDER}/${name}")
+    message(FATAL_ERROR "${name} is missing\n${output}")
+  endif()
+  file(READ "${FOLDER}/${name}" text)
+  string(LENGTH "${text}" length)
+  if(length LESS 100)
+    message(FATAL_ERROR "${name} has ${length} characters only")
+  endif()
+  set(${name} "${text}")
+endforeach()
+
+# number(VARIABLE KEY...): the number in summary.json.
+function(number variable)
+  string(JSON type ERROR_VARIABLE missing TYPE "${summary.json}" ${ARGN})
+  if(NOT type STREQUAL NUMBER)
+    message(FATAL_ERROR "summary.json has no number at ${ARGN}\n${summary.json}")
+  endif()
+  string(JSON value GET "${summary.json}" ${ARGN})
+  set(${variable} ${value} PARENT_SCOPE)
+endfunction()
+
+foreach(expected "tasks;${TASKS}" "dependency_edges;${EDGES}" "longest_path;${LONGEST}"
+    "max_difference_to_fork_join;0")
+  list(GET expected 0 key)
+  list(GET expected 1 right)
+  number(value ${key})
+  if(NOT value EQUAL right)
+    message(FATAL_ERROR "${key} is ${value}, not ${right}")
+  endif()
+endforeach()
+
+set(variants fork_join tasks_any_order tasks)
+if(LAPACK)
+  list(APPEND variants lapack)
+else()
+  string(JSON type TYPE "${summary.json}" times lapack)
+  if(NOT type STREQUAL NULL)
+    message(FATAL_ERROR "without LAPACKE, lapack is a ${type}\n${summary.json}")
+  endif()
+endif()
+number(bound tolerated_residual)
+foreach(variant ${variants})
+  number(residual times ${variant} residual)
+  if(NOT residual LESS bound)
+    message(FATAL_ERROR "the residual of ${variant} is ${residual}")
+  endif()
+  foreach(key seconds gflops ratio_to_fork_join)
+    number(value times ${variant} ${key})
+    if(NOT value GREATER 0)
+      message(FATAL_ERROR "${key} of ${variant} is ${value}")
+    endif()
+  endforeach()
+endforeach()
+
+# The picture is always that of 4 x 4 tiles.
+string(REGEX MATCHALL "label=\"(potrf|trsm|syrk|gemm) " nodes "${graph.dot}")
+string(REGEX MATCHALL "t[0-9]+ -> t[0-9]+" edges "${graph.dot}")
+list(LENGTH nodes node_count)
+list(LENGTH edges edge_count)
+if(NOT node_count EQUAL 20 OR NOT edge_count EQUAL 30)
+  message(FATAL_ERROR "graph.dot has ${node_count} tasks and ${edge_count} edges, not 20 and 30")
+endif()
+string(JSON type ERROR_VARIABLE broken TYPE "${trace.json}" traceEvents)
+if(broken)
+  message(FATAL_ERROR "trace.json holds no trace events: ${broken}")
+endif()

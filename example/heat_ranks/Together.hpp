@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_HEAT_RANKS_TOGETHER_HPP
+#define TRELLIS_EXAMPLE_HEAT_RANKS_TOGETHER_HPP
+
+#include <mpi.h>
+
+#include <functional>
+#include <stdexcept>
+
+/// With this header what one rank cannot do ends the program on all ranks, and none of them waits
+/// for it.
+namespace heat::ranks {
+
+/// What all ranks have thrown; one of them has to print it.
+class Refusal : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Calls `step()`. When it throws on any rank, this throws a `Refusal` on all ranks, with the text
+/// of the first rank that has one. Collective; `step` must not be.
+void together(MPI_Comm comm, std::function<void()> const& step);
+
+/// Is it so on all ranks? Collective.
+[[nodiscard]] bool all_of(MPI_Comm comm, bool here);
+
+/// The largest value of all ranks. Collective.
+[[nodiscard]] double largest_of(MPI_Comm comm, double here);
+
+}  // namespace heat::ranks
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_RECORDING_HPP
+#define TRELLIS_EXAMPLE_RECORDING_HPP
+
+#include <Trellis_Graph.hpp>
+#include <cstddef>
+#include <filesystem>
+
+/// With this header a program writes the files that show a recorded run. They throw
+/// `std::runtime_error` when they cannot write.
+namespace example {
+
+/// Most tasks that each file shows. Of a longer run those are shown that began next to each other
+/// in its middle.
+inline constexpr std::size_t tasks_in_trace = 5000;
+inline constexpr std::size_t tasks_in_timeline = 500;
+inline constexpr std::size_t tasks_in_graph = 60;
+
+/// Writes `trace.json` and `timeline.svg` into a folder.
+void write_timeline(std::filesystem::path const& folder, trellis::Trace const& trace);
+
+/// Writes `graph.dot` into a folder.
+void write_graph(std::filesystem::path const& folder, trellis::Trace const& trace);
+
+}  // namespace example
+
+#endif

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_COLLECTIVES_HPP
+#define TRELLIS_COLLECTIVES_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_Future.hpp>
+#include <mpi/Trellis_Communicator.hpp>
+#include <mpi/Trellis_Datatype.hpp>
+#include <mpi/Trellis_Operator.hpp>
+#include <mpi/impl/Trellis_Verb.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// With this header collective operations are tasks.
+///
+///     mpi::allreduce(graph, comm, x, mpi::sum);
+///     mpi::bcast(graph, comm, x, root);
+///
+/// All ranks of the communicator call the same operations in the same order, and Trellis starts
+/// them in that order, each as soon as its memory allows; they run side by side. Each is a task as
+/// messages are, see Trellis_PointToPoint.hpp, which says what stands in place of the graph and of
+/// the communicator, and what becomes of Views that are not one piece of memory. What an operation
+/// reads and writes adds itself. Each returns a `Future<void>`.
+///
+/// Where a View has something for each rank, the parts of the ranks lie one behind the other in
+/// memory order: those of rank 0 first. So a `View<T**, LayoutRight> y("y", comm.size(), n)` has
+/// what rank r sent in its row r.
+namespace trellis::Impl {
+
+// What MPI is called with, in src/.
+int begin_barrier(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_bcast(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_reduce(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_allreduce(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_scan(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_exscan(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_gather(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_gatherv(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_allgather(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_allgatherv(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_scatter(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_scatterv(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_alltoall(CollectiveCall const&, MPI_Comm, MPI_Request*);
+int begin_alltoallv(CollectiveCall const&, MPI_Comm, MPI_Request*);
+
+/// Throws `Error`: `y` has not the elements that the operation needs.
+void require_elements(char const* operation, std::string const& view, std::int64_t has,
+                      std::int64_t needs);
+/// So many values for each rank, and where they begin. Without displacements they lie one behind
+/// the other. Throws `Error` when there is not one for each rank, or they lie outside of a View of
+/// `size` values.
+struct RankBlocks {
+  std::vector<int> counts, displacements;
+  RankBlocks(char const* operation, std::string const& view, std::int64_t size, int ranks,
+             int numbers, std::vector<std::int64_t> const& counts,
+             std::vector<std::int64_t> const* displacements);
+};
+
+template <class R>
+concept RankCounts = std::ranges::input_range<R> && std::integral<std::ranges::range_value_t<R>>;
+template <RankCounts R>
+std::vector<std::int64_t> numbers_of(R const& range) {
+  std::vector<std::int64_t> all;
+  for (auto const each : range) all.push_back(static_cast<std::int64_t>(each));
+  return all;
+}
+
+template <class... V>
+class ViewCollective final : public Collective {
+ public:
+  ViewCollective(mpi::Communicator const& comm, CollectiveCall&& call, V const&... views)
+      : Collective(CommunicatorDoor::state(comm), std::move(call)), m_views(views...) {}
+
+ private:
+  [[nodiscard]] std::string label() const override {
+    std::string all;
+    std::apply(
+        [&](auto const&... view) { ((all += (all.empty() ? "" : ", ") + view.label()), ...); },
+        m_views);
+    return all;
+  }
+  std::tuple<V...> m_views;
+};
+template <class Message>
+struct CollectiveBody {
+  Message message;
+  void operator()(TaskScope& self, Completion<> completion) {
+    message.start(self, std::move(completion));
+  }
+};
+
+template <class Policy>
+Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
+                               CollectiveCall&& call) {
+  return submit_message(std::move(label), policy,
+                        CollectiveBody<ViewCollective<>>{ViewCollective<>(comm, std::move(call))},
+                        read_write(require_state(comm).collective()));
+}
+inline bool is_read_with(Mode mode) {
+  return mode == Mode::read || mode == Mode::read_write;
+}
+inline bool is_written_with(Mode mode) {
+  return mode == Mode::write || mode == Mode::read_write;
+}
+/// In place.
+template <class Policy, class V>
+Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
+                               CollectiveCall&& call, V const& x, Mode mode) {
+  MessageSide<V> const side(x);
+  if (is_read_with(mode)) side.pack(label, policy);
+  call.out = call.in = side.data();
+  using Mine = ViewCollective<V>;
+  Future<void> const over = side.with_memory([&](auto const& memory) {
+    return submit_message(Label(label), policy,
+                          CollectiveBody<Mine>{Mine(comm, std::move(call), x)},
+                          access(memory, mode), read_write(require_state(comm).collective()));
+  });
+  if constexpr (!std::is_const_v<typename V::value_type>)
+    if (side.is_packed() && is_written_with(mode)) return side.unpack(label, policy);
+  return over;
+}
+/// From `x` to `y`. A rank that gets nothing, or gives nothing, has the mode `none` for that.
+template <class Policy, class V, class W>
+Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
+                               CollectiveCall&& call, V const& x, W const& y,
+                               Mode x_mode = Mode::read, Mode y_mode = Mode::write) {
+  MessageSide<V> const out(x);
+  MessageSide<W> const in(y);
+  if (is_read_with(x_mode)) out.pack(label, policy);
+  if (is_read_with(y_mode)) in.pack(label, policy);
+  call.out = out.data();
+  call.in = in.data();
+  using Mine = ViewCollective<V, W>;
+  Future<void> const over = out.with_memory([&](auto const& read_from) {
+    return in.with_memory([&](auto const& written_to) {
+      return submit_message(Label(label), policy,
+                            CollectiveBody<Mine>{Mine(comm, std::move(call), x, y)},
+                            access(read_from, x_mode), access(written_to, y_mode),
+                            read_write(require_state(comm).collective()));
+    });
+  });
+  if (in.is_packed() && is_written_with(y_mode)) return in.unpack(label, policy);
+  return over;
+}
+
+/// For values of this type.
+template <class T>
+CollectiveCall call_of(char const* name, decltype(CollectiveCall::begin) begin, int root = 0) {
+  CollectiveCall call{name, begin};
+  call.type = wire_type<T>().type;
+  call.root = root;
+  return call;
+}
+template <class T, class Op>
+CollectiveCall reduction_of(char const* name, decltype(CollectiveCall::begin) begin,
+                            std::int64_t values, std::string const& view, int root = 0) {
+  WireReduction const wire = wire_reduction<Op, T>();
+  CollectiveCall call{name, begin};
+  call.type = wire.type;
+  call.op = wire.op;
+  call.root = root;
+  call.out_count = call.in_count = wire_count(values, wire.count, name, view);
+  return call;
+}
+template <class V>
+int count_of(V const& view, char const* name) {
+  return wire_count(static_cast<std::int64_t>(view.size()),
+                    wire_type<typename V::non_const_value_type>().count, name, view.label());
+}
+template <class V>
+std::int64_t size_of_view(V const& view) {
+  return static_cast<std::int64_t>(view.size());
+}
+
+/// (A class, so that the compiler's message has few lines.)
+template <class V, class W>
+struct MessageViewsMust {
+  static constexpr bool same =
+      std::is_same_v<typename V::non_const_value_type, typename W::non_const_value_type>;
+  static_assert(same, "Trellis: the Views of a collective operation have the same value type");
+  static constexpr bool value =
+      same && MessageViewMust<V, false>::value && MessageViewMust<W, true>::value;
+};
+
+struct BarrierOperation {
+  static constexpr std::string_view label = "barrier";
+  template <class Policy, AnyCommunicator C>
+  static Future<void> submit(Label& label, Policy const& policy, C const& c) {
+    return submit_collective(label, policy, communicator_of(c), {"barrier", &begin_barrier});
+  }
+};
+
+struct BcastOperation {
+  static constexpr std::string_view label = "bcast";
+  template <class Policy, AnyCommunicator C, class V>
+    requires MessageViewMust<V, true>::value
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, int root) {
+    decltype(auto) comm = communicator_of(c);
+    auto call = call_of<typename V::non_const_value_type>("bcast", &begin_bcast, root);
+    call.in_count = count_of(x, "bcast");
+    Mode const mode = require_state(comm).rank() == root ? Mode::read : Mode::write;
+    return submit_collective(label, policy, comm, std::move(call), x, mode);
+  }
+};
+
+struct ReduceOperation {
+  static constexpr std::string_view label = "reduce";
+  template <class Policy, AnyCommunicator C, class V, class W, class Op>
+    requires MessageViewsMust<V, W>::value
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
+                             Op, int root) {
+    decltype(auto) comm = communicator_of(c);
+    bool const is_root = require_state(comm).rank() == root;
+    if (is_root) require_elements("reduce", y.label(), size_of_view(y), size_of_view(x));
+    return submit_collective(label, policy, comm,
+                             reduction_of<typename W::value_type, Op>(
+                                 "reduce", &begin_reduce, size_of_view(x), x.label(), root),
+                             x, y, Mode::read, is_root ? Mode::write : Mode::none);
+  }
+};
+
+/// allreduce, scan and exscan: in place, or from one View to another.
+template <class Which>
+struct ReduceToAllOperation {
+  static constexpr std::string_view label = Which::label;
+  template <class Policy, AnyCommunicator C, class V, class Op>
+    requires(MessageViewMust<V, true>::value && !Kokkos::is_view_v<Op>)
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, Op) {
+    decltype(auto) comm = communicator_of(c);
+    return submit_collective(label, policy, comm,
+                             reduction_of<typename V::value_type, Op>(
+                                 Which::label.data(), Which::begin, size_of_view(x), x.label()),
+                             x, Mode::read_write);
+  }
+  template <class Policy, AnyCommunicator C, class V, class W, class Op>
+    requires(MessageViewsMust<V, W>::value && !Kokkos::is_view_v<Op>)
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
+                             Op) {
+    decltype(auto) comm = communicator_of(c);
+    require_elements(Which::label.data(), y.label(), size_of_view(y), size_of_view(x));
+    return submit_collective(label, policy, comm,
+                             reduction_of<typename W::value_type, Op>(
+                                 Which::label.data(), Which::begin, size_of_view(x), x.label()),
+                             x, y);
+  }
+};
+struct Allreduce {
+  static constexpr std::string_view label = "allreduce";
+  static constexpr auto begin = &begin_allreduce;
+};
+struct Scan {
+  static constexpr std::string_view label = "scan";
+  static constexpr auto begin = &begin_scan;
+};
+struct Exscan {
+  static constexpr std::string_view label = "exscan";
+  static constexpr auto begin = &begin_exscan;
+};
+
+/// Equal parts. `of_out`, `of_in`: how many parts, one for each rank or one alone, the Views have.
+template <class Which>
+struct EqualPartsOperation {
+  static constexpr std::string_view label = Which::label;
+  static constexpr bool to_root = Which::has_root && !Which::many_out;
+  static constexpr bool from_root = Which::has_root && Which::many_out;
+
+  template <class Policy, AnyCommunicator C, class V, class W>
+    requires(!Which::has_root && MessageViewsMust<V, W>::value)
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
+                             W const& y) {
+    return submit(label, policy, c, x, y, 0, Mode::read, Mode::write);
+  }
+  template <class Policy, AnyCommunicator C, class V, class W>
+    requires(Which::has_root && MessageViewsMust<V, W>::value)
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
+                             int root) {
+    decltype(auto) comm = communicator_of(c);
+    bool const is_root = require_state(comm).rank() == root;
+    return submit(label, policy, comm, x, y, root, is_root || to_root ? Mode::read : Mode::none,
+                  is_root || from_root ? Mode::write : Mode::none);
+  }
+
+ private:
+  template <class Policy, class C, class V, class W>
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
+                             int root, Mode x_mode, Mode y_mode) {
+    decltype(auto) comm = communicator_of(c);
+    char const* const name = Which::label.data();
+    std::int64_t const ranks = require_state(comm).size();
+    bool const gives = x_mode != Mode::none;
+    bool const gets = y_mode != Mode::none;
+    // The side with one part says how large that is; where both have many, x does.
+    std::int64_t const part = !Which::many_out  ? size_of_view(x)
+                              : !Which::many_in ? size_of_view(y)
+                                                : size_of_view(x) / ranks;
+    if (gives)
+      require_elements(name, x.label(), size_of_view(x), Which::many_out ? part * ranks : part);
+    if (gets)
+      require_elements(name, y.label(), size_of_view(y), Which::many_in ? part * ranks : part);
+    using T = typename W::value_type;
+    auto call = call_of<T>(name, Which::begin, root);
+    call.out_count = call.in_count = wire_count(part, wire_type<T>().count, name, x.label());
+    return submit_collective(label, policy, comm, std::move(call), x, y, x_mode, y_mode);
+  }
+};
+struct Gather {
+  static constexpr std::string_view label = "gather";
+  static constexpr auto begin = &begin_gather;
+  static constexpr bool has_root = true, many_out = false, many_in = true;
+};
+struct Allgather {
+  static constexpr std::string_view label = "allgather";
+  static constexpr auto begin = &begin_allgather;
+  static constexpr bool has_root = false, many_out = false, many_in = true;
+};
+struct Scatter {
+  static constexpr std::string_view label = "scatter";
+  static constexpr auto begin = &begin_scatter;
+  static constexpr bool has_root = true, many_out = true, many_in = false;
+};
+struct Alltoall {
+  static constexpr std::string_view label = "alltoall";
+  static constexpr auto begin = &begin_alltoall;
+  static constexpr bool has_root = false, many_out = true, many_in = true;
+};
+
+/// Parts of any size: gatherv, allgatherv.
+template <class Which>
+struct GathervOperation {
+  static constexpr std::string_view label = Which::label;
+  template <class Policy, AnyCommunicator C, class V, class W, RankCounts R, class... Rest>
+    requires(MessageViewsMust<V, W>::value && sizeof...(Rest) <= (Which::has_root ? 2 : 1))
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
+                             R const& counts, Rest const&... rest) {
+    decltype(auto) comm = communicator_of(c);
+    return begin(label, policy, comm, x, y, numbers_of(counts), rest...);
+  }
+
+ private:
+  template <class Policy, class V, class W>
+  static Future<void> begin(Label& label, Policy const& policy, mpi::Communicator const& comm,
+                            V const& x, W const& y, std::vector<std::int64_t> const& counts,
+                            int root = 0) {
+    return go(label, policy, comm, x, y, counts, nullptr, root);
+  }
+  template <class Policy, class V, class W, RankCounts D>
+  static Future<void> begin(Label& label, Policy const& policy, mpi::Communicator const& comm,
+                            V const& x, W const& y, std::vector<std::int64_t> const& counts,
+                            D const& displacements, int root = 0) {
+    auto const all = numbers_of(displacements);
+    return go(label, policy, comm, x, y, counts, &all, root);
+  }
+  template <class Policy, class V, class W>
+  static Future<void> go(Label& label, Policy const& policy, mpi::Communicator const& comm,
+                         V const& x, W const& y, std::vector<std::int64_t> const& counts,
+                         std::vector<std::int64_t> const* displacements, int root) {
+    using T = typename W::value_type;
+    char const* const name = Which::label.data();
+    bool const gets = !Which::has_root || require_state(comm).rank() == root;
+    auto call = call_of<T>(name, Which::begin, root);
+    call.out_count = count_of(x, name);
+    if (gets) {
+      RankBlocks blocks(name, y.label(), size_of_view(y), require_state(comm).size(),
+                        wire_type<T>().count, counts, displacements);
+      auto made = std::make_shared<CollectiveCall::Counts>();
+      made->in = std::move(blocks.counts);
+      made->in_displacements = std::move(blocks.displacements);
+      call.counts = std::move(made);
+    }
+    // Without displacements there may be gaps between the parts of the ranks.
+    return submit_collective(label, policy, comm, std::move(call), x, y, Mode::read,
+                             !gets                      ? Mode::none
+                             : displacements != nullptr ? Mode::read_write
+                                                        : Mode::write);
+  }
+};
+struct Gatherv {
+  static constexpr std::string_view label = "gatherv";
+  static constexpr auto begin = &begin_gatherv;
+  static constexpr bool has_root = true;
+};
+struct Allgatherv {
+  static constexpr std::string_view label = "allgatherv";
+  static constexpr auto begin = &begin_allgatherv;
+  static constexpr bool has_root = false;
+};
+
+struct ScattervOperation {
+  static constexpr std::string_view label = "scatterv";
+  template <class Policy, AnyCommunicator C, class V, class W, RankCounts R>
+    requires MessageViewsMust<V, W>::value
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
+                             R const& counts, W const& y, int root) {
+    return go(label, policy, communicator_of(c), x, numbers_of(counts), nullptr, y, root);
+  }
+  template <class Policy, AnyCommunicator C, class V, class W, RankCounts R, RankCounts D>
+    requires MessageViewsMust<V, W>::value
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
+                             R const& counts, D const& displacements, W const& y, int root) {
+    auto const all = numbers_of(displacements);
+    return go(label, policy, communicator_of(c), x, numbers_of(counts), &all, y, root);
+  }
+
+ private:
+  template <class Policy, class V, class W>
+  static Future<void> go(Label& label, Policy const& policy, mpi::Communicator const& comm,
+                         V const& x, std::vector<std::int64_t> const& counts,
+                         std::vector<std::int64_t> const* displacements, W const& y, int root) {
+    using T = typename W::value_type;
+    bool const gives = require_state(comm).rank() == root;
+    auto call = call_of<T>("scatterv", &begin_scatterv, root);
+    call.in_count = count_of(y, "scatterv");
+    if (gives) {
+      RankBlocks blocks("scatterv", x.label(), size_of_view(x), require_state(comm).size(),
+                        wire_type<T>().count, counts, displacements);
+      auto made = std::make_shared<CollectiveCall::Counts>();
+      made->out = std::move(blocks.counts);
+      made->out_displacements = std::move(blocks.displacements);
+      call.counts = std::move(made);
+    }
+    return submit_collective(label, policy, comm, std::move(call), x, y,
+                             gives ? Mode::read : Mode::none, Mode::write);
+  }
+};
+
+struct AlltoallvOperation {
+  static constexpr std::string_view label = "alltoallv";
+  template <class Policy, AnyCommunicator C, class V, RankCounts R, class W, RankCounts S>
+    requires MessageViewsMust<V, W>::value
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
+                             R const& out, W const& y, S const& in) {
+    return go(label, policy, communicator_of(c), x, numbers_of(out), nullptr, y, numbers_of(in),
+              nullptr);
+  }
+  template <class Policy, AnyCommunicator C, class V, RankCounts R, RankCounts D, class W,
+            RankCounts S, RankCounts E>
+    requires MessageViewsMust<V, W>::value
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
+                             R const& out, D const& out_displacements, W const& y, S const& in,
+                             E const& in_displacements) {
+    auto const from = numbers_of(out_displacements);
+    auto const to = numbers_of(in_displacements);
+    return go(label, policy, communicator_of(c), x, numbers_of(out), &from, y, numbers_of(in), &to);
+  }
+
+ private:
+  template <class Policy, class V, class W>
+  static Future<void> go(Label& label, Policy const& policy, mpi::Communicator const& comm,
+                         V const& x, std::vector<std::int64_t> const& out,
+                         std::vector<std::int64_t> const* from, W const& y,
+                         std::vector<std::int64_t> const& in, std::vector<std::int64_t> const* to) {
+    using T = typename W::value_type;
+    int const ranks = require_state(comm).size();
+    int const numbers = wire_type<T>().count;
+    RankBlocks given("alltoallv", x.label(), size_of_view(x), ranks, numbers, out, from);
+    RankBlocks got("alltoallv", y.label(), size_of_view(y), ranks, numbers, in, to);
+    auto call = call_of<T>("alltoallv", &begin_alltoallv);
+    call.counts = std::make_shared<CollectiveCall::Counts>(
+        CollectiveCall::Counts{std::move(given.counts), std::move(given.displacements),
+                               std::move(got.counts), std::move(got.displacements)});
+    return submit_collective(label, policy, comm, std::move(call), x, y, Mode::read,
+                             to != nullptr ? Mode::read_write : Mode::write);
+  }
+};
+
+}  // namespace trellis::Impl
+
+namespace trellis::mpi {
+
+/// `barrier(graph, comm)` is complete when all ranks have started theirs.
+inline constexpr Impl::MpiVerb<Impl::BarrierOperation> barrier{};
+
+/// `bcast(graph, comm, x, root)`: `x` of the root to all.
+inline constexpr Impl::MpiVerb<Impl::BcastOperation> bcast{};
+
+/// `reduce(graph, comm, x, y, op, root)`: element by element of all ranks' `x` into the root's `y`.
+/// On other ranks `y` is not touched, and may be empty. For operators see Trellis_Operator.hpp.
+inline constexpr Impl::MpiVerb<Impl::ReduceOperation> reduce{};
+
+/// `allreduce(graph, comm, x, op)` in place, or `allreduce(graph, comm, x, y, op)`: the same for
+/// all ranks.
+inline constexpr Impl::MpiVerb<Impl::ReduceToAllOperation<Impl::Allreduce>> allreduce{};
+
+/// `scan(graph, comm, x, op)`, `scan(graph, comm, x, y, op)`: of the ranks up to this one.
+inline constexpr Impl::MpiVerb<Impl::ReduceToAllOperation<Impl::Scan>> scan{};
+
+/// `exscan(...)`: of the ranks before this one. On rank 0 the result is not set.
+inline constexpr Impl::MpiVerb<Impl::ReduceToAllOperation<Impl::Exscan>> exscan{};
+
+/// `gather(graph, comm, x, y, root)`: all ranks' `x`, which have one size, into the root's `y`.
+inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Gather>> gather{};
+
+/// `allgather(graph, comm, x, y)`: the same into every rank's `y`.
+inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Allgather>> allgather{};
+
+/// `scatter(graph, comm, x, y, root)`: the parts of the root's `x` into the ranks' `y`.
+inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Scatter>> scatter{};
+
+/// `alltoall(graph, comm, x, y)`: part r of `x` to rank r, whose part in `y` is that of this rank.
+inline constexpr Impl::MpiVerb<Impl::EqualPartsOperation<Impl::Alltoall>> alltoall{};
+
+/// `gatherv(graph, comm, x, y, counts, root)`: `counts[r]` elements of rank r, which are all of its
+/// `x`, one behind the other. `counts` is any range of whole numbers, and matters on the root
+/// alone. `gatherv(graph, comm, x, y, counts, displacements, root)` says where they begin.
+inline constexpr Impl::MpiVerb<Impl::GathervOperation<Impl::Gatherv>> gatherv{};
+
+/// `allgatherv(graph, comm, x, y, counts)`, `allgatherv(graph, comm, x, y, counts, displacements)`.
+inline constexpr Impl::MpiVerb<Impl::GathervOperation<Impl::Allgatherv>> allgatherv{};
+
+/// `scatterv(graph, comm, x, counts, y, root)`, `scatterv(graph, comm, x, counts, displacements, y,
+/// root)`: as many as `y` has go to each rank; `counts` matters on the root alone.
+inline constexpr Impl::MpiVerb<Impl::ScattervOperation> scatterv{};
+
+/// `alltoallv(graph, comm, x, out_counts, y, in_counts)`: `out_counts[r]` elements of `x` go to
+/// rank r, `in_counts[r]` come from there. With displacements behind each of the counts.
+inline constexpr Impl::MpiVerb<Impl::AlltoallvOperation> alltoallv{};
+
+}  // namespace trellis::mpi
+
+#endif

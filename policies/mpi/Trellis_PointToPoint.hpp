@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_POINTTOPOINT_HPP
+#define TRELLIS_POINTTOPOINT_HPP
+
+#include <Trellis_Future.hpp>
+#include <mpi/Trellis_Communicator.hpp>
+#include <mpi/Trellis_Datatype.hpp>
+#include <mpi/Trellis_Received.hpp>
+#include <mpi/impl/Trellis_Verb.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+/// With this header messages are tasks.
+///
+///     mpi::send(graph, comm, x, to, tag);                     // Future<void>
+///     mpi::recv(graph, comm, y, from, tag);                   // Future<Received>
+///     mpi::sendrecv(graph, comm, x, to, tag, y, from, tag);   // Future<Received>
+///
+/// Each submits a task and returns at once. In place of the graph stands `self` for a part of a
+/// running task, or a `ResourcePolicy(graph, after(f), priority(1), ...)` without a range; a label
+/// may stand before it. `comm` is a Communicator, an MPI_Comm, or an object whose `comm()` is one.
+/// Views have any rank, layout and memory space; `from` may be MPI_ANY_SOURCE, a tag of a receive
+/// MPI_ANY_TAG, a rank MPI_PROC_NULL.
+///
+/// Accesses add themselves: what is sent is read, what is received is written, and the message's
+/// channel of the communicator is used in the order of submission, see Communicator. A task is
+/// complete when MPI says that its memory can be used again. No thread waits for that.
+///
+/// A View that is not one piece of memory goes through a buffer, by tasks that pack and unpack it;
+/// memory of a device does where MPI cannot reach that. The elements are sent in memory order (the
+/// direction with the smallest stride first), so that Views of one layout and the same extents fit
+/// each other, whatever their strides. The receiver's View has at least as many elements as the
+/// message; what is behind these stays as it was.
+///
+/// What MPI refuses (a rank that there is not, a View that is too short, ...) is the failure of the
+/// task, with an `mpi::Error` as its cause. A receive whose task is cancelled is cancelled.
+namespace trellis::Impl {
+
+/// One message, with the memory that it uses.
+template <class V>
+class ViewMessage final : public PointToPoint {
+ public:
+  ViewMessage(Direction direction, mpi::Communicator const& comm, int peer, int tag, V const& view,
+              void* data, char const* what)
+      : PointToPoint(direction, CommunicatorDoor::state(comm), peer, tag,
+                     wire_memory(view, data, what)),
+        m_view(view) {}
+
+ private:
+  [[nodiscard]] std::string label() const override { return m_view.label(); }
+  V m_view;
+};
+
+template <class Message>
+struct SendBody {
+  Message message;
+  void operator()(TaskScope& self, Completion<> completion) {
+    message.start(self, std::move(completion));
+  }
+};
+/// The first `count` values, as the task before it has said.
+template <class Message, class Count>
+struct SendSomeBody {
+  Message message;
+  template <class... Views>
+  void operator()(TaskScope& self, Completion<> completion, Count const& count, Views const&...) {
+    message.shorten(static_cast<std::int64_t>(count));
+    message.start(self, std::move(completion));
+  }
+};
+template <class Message>
+struct RecvBody {
+  Message message;
+  void operator()(TaskScope& self, Completion<mpi::Received> completion) {
+    message.start(self, std::move(completion));
+  }
+};
+template <class Out, class In>
+struct SendRecvBody {
+  Out out;
+  In in;
+  void operator()(TaskScope& self, Completion<mpi::Received> completion) {
+    in.start(self, std::move(completion));
+    out.start(self, CompletionDoor::open(ScopeDoor::handle(self)));
+  }
+};
+
+/// A receive that has been unpacked: its future has the value when the View has the elements.
+template <class... Given>
+Future<mpi::Received> when_unpacked(Label const& label,
+                                    ResourcePolicy<Once, Given...> const& policy,
+                                    Future<mpi::Received> const& received,
+                                    Future<void> const& unpacked) {
+  return host_task(Label(label), ResourcePolicy(policy.target(), value(received), after(unpacked)),
+                   [](mpi::Received const& what) { return what; });
+}
+
+struct SendOperation {
+  static constexpr std::string_view label = "send";
+  template <class Policy, AnyCommunicator C, class V>
+    requires MessageViewMust<V, false>::value
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, int to,
+                             int tag) {
+    decltype(auto) comm = communicator_of(c);
+    MessageSide<V> const side(x);
+    side.pack(label, policy);
+    auto const channel = require_state(comm).channel(CommunicatorState::Direction::send, to, tag);
+    using Mine = ViewMessage<V>;
+    return side.with_memory([&](auto const& memory) {
+      return submit_message(std::move(label), policy,
+                            SendBody<Mine>{Mine(CommunicatorState::Direction::send, comm, to, tag,
+                                                x, side.data(), "send")},
+                            read(memory), read_write(channel));
+    });
+  }
+  /// With the number of values that are sent, from the front, as a task will say.
+  template <class Policy, AnyCommunicator C, class V, std::integral Count>
+    requires MessageViewMust<V, false>::value
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
+                             Future<Count> const& count, int to, int tag) {
+    decltype(auto) comm = communicator_of(c);
+    MessageSide<V> const side(x);
+    side.pack(label, policy);
+    auto const channel = require_state(comm).channel(CommunicatorState::Direction::send, to, tag);
+    using Mine = ViewMessage<V>;
+    return side.with_memory([&](auto const& memory) {
+      return submit_message(std::move(label), policy,
+                            SendSomeBody<Mine, Count>{Mine(CommunicatorState::Direction::send, comm,
+                                                           to, tag, x, side.data(), "send")},
+                            value(count), read(memory), read_write(channel));
+    });
+  }
+};
+
+struct RecvOperation {
+  static constexpr std::string_view label = "recv";
+  template <class Policy, AnyCommunicator C, class V>
+    requires MessageViewMust<V, true>::value
+  static Future<mpi::Received> submit(Label& label, Policy const& policy, C const& c, V const& x,
+                                      int from, int tag) {
+    decltype(auto) comm = communicator_of(c);
+    MessageSide<V> const side(x);
+    auto const channel = require_state(comm).channel(CommunicatorState::Direction::recv, from, tag);
+    using Mine = ViewMessage<V>;
+    auto const received = side.with_memory([&](auto const& memory) {
+      return submit_message(Label(label), policy,
+                            RecvBody<Mine>{Mine(CommunicatorState::Direction::recv, comm, from, tag,
+                                                x, side.data(), "recv")},
+                            write(memory), read_write(channel));
+    });
+    if (!side.is_packed()) return received;
+    return when_unpacked(label, policy, received, side.unpack(label, policy, received));
+  }
+};
+
+struct SendRecvOperation {
+  static constexpr std::string_view label = "sendrecv";
+  template <class Policy, AnyCommunicator C, class V, class W>
+    requires(MessageViewMust<V, false>::value && MessageViewMust<W, true>::value)
+  static Future<mpi::Received> submit(Label& label, Policy const& policy, C const& c, V const& x,
+                                      int to, int send_tag, W const& y, int from, int recv_tag) {
+    decltype(auto) comm = communicator_of(c);
+    using Direction = CommunicatorState::Direction;
+    MessageSide<V> const out(x);
+    MessageSide<W> const in(y);
+    out.pack(label, policy);
+    auto const sends = require_state(comm).channel(Direction::send, to, send_tag);
+    auto const receives = require_state(comm).channel(Direction::recv, from, recv_tag);
+    using Body = SendRecvBody<ViewMessage<V>, ViewMessage<W>>;
+    auto const received = out.with_memory([&](auto const& read_from) {
+      return in.with_memory([&](auto const& written_to) {
+        return submit_message(
+            Label(label), policy,
+            Body{ViewMessage<V>(Direction::send, comm, to, send_tag, x, out.data(), "sendrecv"),
+                 ViewMessage<W>(Direction::recv, comm, from, recv_tag, y, in.data(), "sendrecv")},
+            read(read_from), write(written_to), read_write(sends), read_write(receives));
+      });
+    });
+    if (!in.is_packed()) return received;
+    return when_unpacked(label, policy, received, in.unpack(label, policy, received));
+  }
+};
+
+}  // namespace trellis::Impl
+
+namespace trellis::mpi {
+
+/// `send(graph, comm, x, to, tag)` sends all elements of `x` to the rank `to`. Returns a
+/// `Future<void>`: complete when `x` may be written again, whether or not it has been received.
+/// `send(graph, comm, x, count, to, tag)`, with a `Future` of a whole number, sends the first
+/// `count` elements, as many as another task says.
+inline constexpr Impl::MpiVerb<Impl::SendOperation> send{};
+
+/// `recv(graph, comm, x, from, tag)` receives into `x`. Returns a `Future<Received>`.
+inline constexpr Impl::MpiVerb<Impl::RecvOperation> recv{};
+
+/// `sendrecv(graph, comm, x, to, send_tag, y, from, recv_tag)` sends `x` and receives into `y`,
+/// which must not overlap it, as one task. Returns a `Future<Received>`.
+inline constexpr Impl::MpiVerb<Impl::SendRecvOperation> sendrecv{};
+
+}  // namespace trellis::mpi
+
+#endif

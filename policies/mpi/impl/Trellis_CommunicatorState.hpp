@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_COMMUNICATORSTATE_HPP
+#define TRELLIS_IMPL_COMMUNICATORSTATE_HPP
+
+#include <Trellis_IndexSpace.hpp>
+#include <Trellis_Token.hpp>
+#include <mpi/Trellis_Communicator.hpp>
+#include <mpi/impl/Trellis_KnownCommunicators.hpp>
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace trellis::Impl {
+
+/// What all copies of a Communicator share. There is one for each MPI_Comm: an attribute of that
+/// says which. That of somebody else's communicator lives as long as this does, or until MPI is
+/// finalised; that of one which was made here until the last copy is gone, and frees it.
+class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
+ public:
+  static mpi::Communicator from_raw(MPI_Comm comm);
+  static mpi::Communicator duplicate(MPI_Comm comm);
+  static mpi::Communicator split(MPI_Comm comm, int color, int key);
+
+  CommunicatorState(MPI_Comm comm, std::string name, bool is_own);
+  CommunicatorState(CommunicatorState const&) = delete;
+  CommunicatorState& operator=(CommunicatorState const&) = delete;
+  ~CommunicatorState();
+
+  [[nodiscard]] MPI_Comm comm() const { return m_comm; }
+  [[nodiscard]] int rank() const { return m_rank; }
+  [[nodiscard]] int size() const { return m_size; }
+  [[nodiscard]] int largest_tag() const { return m_largest_tag; }
+  [[nodiscard]] std::string const& name() const { return m_name; }
+
+  enum class Direction : int { send, recv };
+  /// Of messages to or from this peer with this tag, or from MPI_ANY_SOURCE, or with MPI_ANY_TAG.
+  /// Peers and tags that there are not have one, too: the message says later what is wrong.
+  [[nodiscard]] IndexBox channel(Direction direction, int peer, int tag) const;
+  [[nodiscard]] IndexBox channels() const { return m_channels.all(); }
+  [[nodiscard]] Token const& collective() const { return m_collective; }
+
+ private:
+  static std::shared_ptr<CommunicatorState> find_or_make(MPI_Comm comm);
+  static mpi::Communicator own(MPI_Comm comm, std::string&& name);
+  void put_attribute();
+
+  MPI_Comm m_comm;
+  bool m_is_own;
+  int m_rank = 0;
+  int m_size = 0;
+  int m_largest_tag = 0;
+  std::string m_name;
+  CommunicatorNote const m_note;
+  IndexSpace<3> m_channels;  ///< direction, peer (one more: none of them), tag (the same)
+  Token m_collective;
+  std::atomic<bool> m_returns_errors{false};
+  std::atomic<int> m_derived{0};  ///< how many have been made of this one, for their names
+};
+
+/// Throws `Error` when it is one of nothing.
+CommunicatorState& require_state(mpi::Communicator const& comm);
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Messages of plans: recorded once, started in every round.
+#include "MpiTest.hpp"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace trellis {
+namespace {
+
+using namespace Test;
+
+class MessagePlans : public MpiTest {
+ protected:
+  using Grid = Kokkos::View<long**, Kokkos::LayoutRight, HostSpace>;
+  static constexpr int n = 6;  ///< and a column of halo on each side
+
+  /// A step of something like a stencil, with columns as halos: packed messages.
+  template <class Where>
+  void step(Where& where, Grid const& from, Grid const& to) {
+    using Kokkos::ALL;
+    mpi::send(where, comm, Kokkos::subview(from, ALL, 1), left, 1);
+    mpi::send(where, comm, Kokkos::subview(from, ALL, n), right, 2);
+    mpi::recv(where, comm, Kokkos::subview(from, ALL, n + 1), right, 1);
+    mpi::recv(where, comm, Kokkos::subview(from, ALL, 0), left, 2);
+    trellis::parallel_for(
+        "step",
+        ResourcePolicy(where, Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 4),
+                       read(from), write(to)),
+        KOKKOS_LAMBDA(int i) {
+          for (int j = 1; j <= n; ++j)
+            to(i, j) = (from(i, j - 1) + 2 * from(i, j) + 3 * from(i, j + 1)) % 1000003;
+        });
+  }
+  long start(int i, int j) const { return 100 * i + (rank * n + j) * 7; }
+  Grid grid(std::string const& name) const { return Grid(name, 4, n + 2); }
+  void fill(Grid const& g) const {
+    for (int i = 0; i < 4; ++i)
+      for (int j = 1; j <= n; ++j) g(i, j) = start(i, j);
+  }
+  void expect_after(int steps, Grid const& g) const {
+    int const all = size * n;
+    for (int i = 0; i < 4; ++i) {
+      std::vector<long> row(static_cast<std::size_t>(all)), next(row);
+      for (int k = 0; k < all; ++k) row[static_cast<std::size_t>(k)] = 100 * i + (k + 1) * 7L;
+      for (int step = 0; step < steps; ++step) {
+        for (int k = 0; k < all; ++k)
+          next[static_cast<std::size_t>(k)] = (row[static_cast<std::size_t>((k + all - 1) % all)] +
+                                               2 * row[static_cast<std::size_t>(k)] +
+                                               3 * row[static_cast<std::size_t>((k + 1) % all)]) %
+                                              1000003;
+        row = next;
+      }
+      for (int j = 1; j <= n; ++j)
+        EXPECT_EQ(g(i, j), row[static_cast<std::size_t>(rank * n + j - 1)]) << i << ' ' << j;
+    }
+  }
+};
+
+TEST_F(MessagePlans, GiveWhatTheTasksGive) {
+  for (TaskGraphOptions const& options : kinds_of_graphs()) {
+    Grid const a = grid("a"), b = grid("b");
+    fill(a);
+    TaskGraph graph(options);
+    Plan const plan = graph.record("two steps", [&] {
+      step(graph, a, b);
+      step(graph, b, a);
+    });
+    for (int k = 0; k < 5; ++k) graph.replay(plan);
+    graph.replay(plan, 10);
+    graph.wait();
+    expect_after(30, a);
+  }
+}
+
+TEST_F(MessagePlans, AreIterated) {
+  for (TaskGraphOptions const& options : kinds_of_graphs()) {
+    Grid const a = grid("a"), b = grid("b");
+    fill(a);
+    TaskGraph graph(options);
+    graph.iterate("steps", 15, [&] {
+      step(graph, a, b);
+      step(graph, b, a);
+    });
+    graph.wait();
+    expect_after(30, a);
+  }
+}
+
+TEST_F(MessagePlans, MayHaveCollectives) {
+  for (TaskGraphOptions const& options : kinds_of_graphs()) {
+    Kokkos::View<long*, HostSpace> x("x", 4), sum("sum", 4);
+    TaskGraph graph(options);
+    Plan const plan = graph.record("sums", [&] {
+      host_task("make", ResourcePolicy(graph, read_write(x), read(sum)), [=, this] {
+        for (int i = 0; i < 4; ++i) x(i) = (x(i) + sum(i) + rank + i) % 1009;
+      });
+      mpi::allreduce(graph, comm, x, sum, mpi::sum);
+      mpi::bcast(graph, comm, x, 0);
+    });
+    graph.replay(plan, 20);
+    graph.wait();
+    std::vector<long> mine(4, 0), total(4, 0);
+    for (int round = 0; round < 20; ++round)
+      for (std::size_t i = 0; i < 4; ++i) {
+        long all = 0, first = 0;
+        for (int r = 0; r < size; ++r) {
+          long const value = (mine[i] + total[i] + r + static_cast<long>(i)) % 1009;
+          if (r == 0) first = value;
+          all += value;
+        }
+        mine[i] = first;
+        total[i] = all;
+      }
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(sum(i), total[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST_F(MessagePlans, TakeAsMuchAsEachRoundSays) {
+  for (TaskGraphOptions const& options : kinds_of_graphs()) {
+    Kokkos::View<long*, HostSpace> x("x", 50), y("y", 50);
+    Kokkos::View<long, HostSpace> got("got");
+    TaskGraph graph(options);
+    int round = 0;
+    Plan const plan = graph.record("rounds", [&] {
+      auto const count =
+          host_task("count", ResourcePolicy(graph, read_write(x)), [=, this, &round] {
+            for (int i = 0; i < 50; ++i) x(i) = 100 * round + rank;
+            return ++round * 3;
+          });
+      mpi::send(graph, comm, x, count, right, 0);
+      auto const received = mpi::recv(graph, comm, y, left, 0);
+      host_task("add", ResourcePolicy(graph, value(received), read(y), read_write(got)),
+                [=](mpi::Received const& what, auto const&...) {
+                  got() += what.count * 10000 + y(what.count - 1);
+                });
+    });
+    for (int k = 0; k < 6; ++k) {
+      graph.replay(plan);
+      graph.wait();
+    }
+    long expected = 0;
+    for (long k = 0; k < 6; ++k) expected += (k + 1) * 30000 + 100 * k + left;
+    EXPECT_EQ(got(), expected);
+  }
+}
+
+TEST_F(MessagePlans, ThatFailAreTold) {
+  Kokkos::View<double*, HostSpace> x("x", 10), y("y", 4);
+  TaskGraph graph;
+  int round = 0;
+  Plan const plan = graph.record("rounds", [&] {
+    auto const count =
+        host_task("count", ResourcePolicy(graph), [&] { return ++round < 4 ? 4 : 10; });
+    mpi::send(graph, comm, x, count, right, 0);
+    mpi::recv("receive it", graph, comm, y, left, 0);
+  });
+  for (int k = 0; k < 3; ++k) {
+    graph.replay(plan);
+    graph.wait();
+  }
+  graph.replay(plan);
+  EXPECT_THAT(text_of([&] { graph.wait(); }), testing::HasSubstr("receive it"));
+}
+
+}  // namespace
+}  // namespace trellis
