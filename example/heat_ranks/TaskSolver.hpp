@@ -29,6 +29,14 @@ inline constexpr trellis::priority inner_last(0);
 
 class TaskSolver {
  public:
+  /// (Public, as kernels of a device are to see it.)
+  struct LargestOf {
+    Kokkos::View<double const*, Space> values;
+    KOKKOS_FUNCTION void operator()(int k, double& largest) const {
+      largest = Kokkos::max(largest, values(k));
+    }
+  };
+
   /// All of these must outlive it. `by_plan`: two steps are recorded here, and replayed.
   TaskSolver(trellis::TaskGraph& graph, Part const& part, Problem const& problem,
              Tiles const& tiles, DoubleBuffer<2> const& u, bool by_plan)
@@ -160,13 +168,6 @@ class TaskSolver {
     trellis::mpi::allreduce("residual", trellis::ResourcePolicy(m_graph), m_part.comm, change,
                             trellis::mpi::max);
   }
-  struct LargestOf {
-    Kokkos::View<double const*, Space> values;
-    KOKKOS_FUNCTION void operator()(int k, double& largest) const {
-      largest = Kokkos::max(largest, values(k));
-    }
-  };
-
   trellis::TaskGraph& m_graph;
   Part const& m_part;
   Problem const& m_problem;

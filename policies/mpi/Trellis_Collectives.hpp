@@ -69,8 +69,11 @@ struct RankBlocks {
 
 template <class R>
 concept RankCounts = std::ranges::input_range<R> && std::integral<std::ranges::range_value_t<R>>;
-template <RankCounts R>
+/// (A constraint of the operations themselves is one that nvcc's front end takes to be unmet.)
+template <class R>
 std::vector<std::int64_t> numbers_of(R const& range) {
+  static_assert(RankCounts<R>,
+                "Trellis: counts and displacements for each rank are a range of whole numbers");
   std::vector<std::int64_t> all;
   for (auto const each : range) all.push_back(static_cast<std::int64_t>(each));
   return all;
@@ -339,32 +342,39 @@ struct Alltoall {
 template <class Which>
 struct GathervOperation {
   static constexpr std::string_view label = Which::label;
-  template <class Policy, AnyCommunicator C, class V, class W, RankCounts R, class... Rest>
-    requires(MessageViewsMust<V, W>::value && sizeof...(Rest) <= (Which::has_root ? 2 : 1))
+  template <class Policy, AnyCommunicator C, class V, class W, class R>
+    requires(Which::has_root)
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
-                             R const& counts, Rest const&... rest) {
-    decltype(auto) comm = communicator_of(c);
-    return begin(label, policy, comm, x, y, numbers_of(counts), rest...);
+                             R const& counts, int root) {
+    return go(label, policy, communicator_of(c), x, y, numbers_of(counts), nullptr, root);
+  }
+  template <class Policy, AnyCommunicator C, class V, class W, class R, class D>
+    requires(Which::has_root)
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
+                             R const& counts, D const& displacements, int root) {
+    auto const all = numbers_of(displacements);
+    return go(label, policy, communicator_of(c), x, y, numbers_of(counts), &all, root);
+  }
+  template <class Policy, AnyCommunicator C, class V, class W, class R>
+    requires(!Which::has_root)
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
+                             R const& counts) {
+    return go(label, policy, communicator_of(c), x, y, numbers_of(counts), nullptr, 0);
+  }
+  template <class Policy, AnyCommunicator C, class V, class W, class R, class D>
+    requires(!Which::has_root)
+  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
+                             R const& counts, D const& displacements) {
+    auto const all = numbers_of(displacements);
+    return go(label, policy, communicator_of(c), x, y, numbers_of(counts), &all, 0);
   }
 
  private:
   template <class Policy, class V, class W>
-  static Future<void> begin(Label& label, Policy const& policy, mpi::Communicator const& comm,
-                            V const& x, W const& y, std::vector<std::int64_t> const& counts,
-                            int root = 0) {
-    return go(label, policy, comm, x, y, counts, nullptr, root);
-  }
-  template <class Policy, class V, class W, RankCounts D>
-  static Future<void> begin(Label& label, Policy const& policy, mpi::Communicator const& comm,
-                            V const& x, W const& y, std::vector<std::int64_t> const& counts,
-                            D const& displacements, int root = 0) {
-    auto const all = numbers_of(displacements);
-    return go(label, policy, comm, x, y, counts, &all, root);
-  }
-  template <class Policy, class V, class W>
   static Future<void> go(Label& label, Policy const& policy, mpi::Communicator const& comm,
                          V const& x, W const& y, std::vector<std::int64_t> const& counts,
                          std::vector<std::int64_t> const* displacements, int root) {
+    static_assert(MessageViewsMust<V, W>::value);
     using T = typename W::value_type;
     char const* const name = Which::label.data();
     bool const gets = !Which::has_root || require_state(comm).rank() == root;
@@ -398,13 +408,13 @@ struct Allgatherv {
 
 struct ScattervOperation {
   static constexpr std::string_view label = "scatterv";
-  template <class Policy, AnyCommunicator C, class V, class W, RankCounts R>
+  template <class Policy, AnyCommunicator C, class V, class W, class R>
     requires MessageViewsMust<V, W>::value
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              R const& counts, W const& y, int root) {
     return go(label, policy, communicator_of(c), x, numbers_of(counts), nullptr, y, root);
   }
-  template <class Policy, AnyCommunicator C, class V, class W, RankCounts R, RankCounts D>
+  template <class Policy, AnyCommunicator C, class V, class W, class R, class D>
     requires MessageViewsMust<V, W>::value
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              R const& counts, D const& displacements, W const& y, int root) {
@@ -436,15 +446,14 @@ struct ScattervOperation {
 
 struct AlltoallvOperation {
   static constexpr std::string_view label = "alltoallv";
-  template <class Policy, AnyCommunicator C, class V, RankCounts R, class W, RankCounts S>
+  template <class Policy, AnyCommunicator C, class V, class R, class W, class S>
     requires MessageViewsMust<V, W>::value
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              R const& out, W const& y, S const& in) {
     return go(label, policy, communicator_of(c), x, numbers_of(out), nullptr, y, numbers_of(in),
               nullptr);
   }
-  template <class Policy, AnyCommunicator C, class V, RankCounts R, RankCounts D, class W,
-            RankCounts S, RankCounts E>
+  template <class Policy, AnyCommunicator C, class V, class R, class D, class W, class S, class E>
     requires MessageViewsMust<V, W>::value
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              R const& out, D const& out_displacements, W const& y, S const& in,
