@@ -9,6 +9,7 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@
 namespace trellis::Impl {
 
 /// The requests of one graph that are under way, of all its communicators: a progress function of
-/// the graph asks for them with MPI_Testsome.
+/// the graph asks for them, with MPI_Testsome where that can be trusted.
 ///
 /// INVARIANT (every request is asked for). Who starts one puts it among the new ones, and then asks
 /// the graph for progress. The progress function takes over the new ones first, and says that
@@ -68,6 +69,7 @@ class Outstanding {
   std::vector<Entry> m_entries;  ///< of them
   std::vector<int> m_indices;
   std::vector<MPI_Status> m_statuses;
+  std::size_t m_next = 0;
   unsigned m_polls = 0;
 
   Progress m_progress;
