@@ -12,7 +12,7 @@ namespace trellis::mpi {
 /// | level | who calls MPI |
 /// |---|---|
 /// | multiple | any worker, at any time; one thread at a time asks for what is under way |
-/// | serialized | any worker, under a lock of the process; your own calls belong under it, too, see `Guard` |
+/// | serialized | any worker, under a lock of the process; your own calls, too: see `Guard` |
 /// | funneled, single | the main thread alone, while it waits: message tasks are bound to it |
 enum class ThreadLevel { single, funneled, serialized, multiple };
 

@@ -30,7 +30,7 @@ class MpiLock {
   bool const m_holds;
 };
 
-/// Does this MPI read and write the memory of devices? TRELLIS_MPI_GPU_AWARE says so, else MPI does.
+/// Does this MPI reach the memory of devices? TRELLIS_MPI_GPU_AWARE says so, else MPI does.
 [[nodiscard]] bool mpi_reaches_devices();
 /// Of those that have been made for values of users' types, when MPI is finalised.
 void free_datatypes();
