@@ -27,6 +27,10 @@ if(Trellis_SANITIZE)
   list(JOIN Trellis_SANITIZE "," names)
   add_compile_options(-fsanitize=${names} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${names})
+  if(Trellis_SANITIZE MATCHES undefined)
+    # Assertions of the standard library: an empty optional asked for its value, a wrong index.
+    add_compile_definitions(_GLIBCXX_ASSERTIONS)
+  endif()
 endif()
 
 # Linked PRIVATE by every target of ours: warnings are no business of those who use Trellis.

@@ -218,7 +218,7 @@ TEST_F(Completions, OfTasksWithParts) {
       task(graph, "next", {reads(x)}, [&] { is_over = parts == 4; });
       Completion<> completion = slots.take();
       if (repeat % 2 == 0)
-        while (parts != 4 && !*options.serial) std::this_thread::yield();
+        while (parts != 4 && !options.serial.value_or(false)) std::this_thread::yield();
       EXPECT_FALSE(whole.is_done());
       completion.done();
       graph.wait();
