@@ -32,6 +32,26 @@
 /// added at the end of its list, under its own lock alone. Such an edge stays, and by then the part
 /// has all that is looked at here, see `connect`.
 ///
+/// WHERE THE WALK GOES. All that is behind S may be all that is in flight, and a task gives
+/// something up for every message, say. So mostly only those are looked at that have something
+/// where T gave something up (in `touched`: the areas given up, and all that share a byte with one
+/// of these), and nobody at all where T keeps nothing there.
+///
+/// That is enough where the edges are those that the table made. Let X conflict with T over
+/// something that T keeps, k. Let e be the area for which the table knew T there: that of k, or one
+/// of T's own accesses that covers k. T gives its place in an entry up only to an access to the same
+/// area that conflicts with T's, or to a write that covers the area; either is ordered behind T by
+/// an edge of its own, and gives its place up in the same way. So X is behind T by a chain of edges
+/// whose links each have something that covers e. If e is not in `touched`,
+/// it is the area of k itself: the first link conflicts with k, so its edge from T stays, and with
+/// it the chain. If it is, all links are in `touched`, and so is X: the walk finds the first of
+/// them that conflicts with T.
+///
+/// It does not hold where something of T is loose in the table (it is compared one by one there,
+/// and paths over its other accesses count), nor where a pending task has demoted since T was
+/// submitted (Relink joins pairs for any reason), nor for the record, which keeps more edges. There
+/// the walk goes everywhere.
+///
 /// WHO DEMOTES. A body demotes its own task, which is not over before the body is; nothing more is
 /// needed. From outside T may be in any state, and change it at any time, so:
 ///
@@ -385,6 +405,7 @@ void Demotions::put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry>
 /// All before the task is complete. `is_locked`: its own lock is held.
 void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vector<Task*>& ready,
                       std::vector<Task*>& granted) {
+  bool const by_chains = knows_its_chains(task, demotion);
   SmallSet<AreaEntry> const open = take_out(task, demotion);
   auto const change = [&] { set_accesses(task, demotion); };
   if (m_serial) {
@@ -394,7 +415,7 @@ void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vecto
     m_exclusion.change(task, change, granted);
   }
   if (m_recorder) m_recorder->demoted(task);
-  let_go(task, demotion, open, is_locked, ready);
+  let_go(task, demotion, open, by_chains, is_locked, ready);
   put_in(task, demotion, open, is_locked);
 }
 
@@ -413,6 +434,7 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
     });
   }
   relink.change(ready);
+  region_of(task).relinked = relink.newest();
   relink.enter_before(open);
   put_in(task, demotion, open, false);
   return true;
@@ -455,18 +477,36 @@ void walk_from(Stack stack, SmallSet<Task>& seen, F&& f) {
 
 }  // namespace
 
+/// Do the tasks that are behind this one by what it keeps form chains of edges as the table makes
+/// them? See WHERE THE WALK GOES. Asked before it is taken out of the table.
+bool Demotions::knows_its_chains(Task const& task, Demotion const& demotion) {
+  if (m_recorder != nullptr || task.id <= region_of(task).relinked) return false;
+  auto const is_loose = [&](AreaEntry const* entry) {
+    return std::any_of(entry->loose.begin(), entry->loose.end(),
+                       [&](AreaEntry::Loose const& loose) { return loose.who.id == task.id; });
+  };
+  bool has_new = false;
+  for (Demotion::Kept const& kept : demotion.accesses) {
+    if (kept.is_new)
+      has_new = has_new || kept.access.mode != Mode::none;
+    else if (is_loose(kept.access.entry))
+      return false;
+  }
+  return !has_new || std::none_of(demotion.given_up.begin(), demotion.given_up.end(), is_loose);
+}
+
 /// `touched`: where it had something that it no longer has.
 void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched,
-                       bool is_locked, std::vector<Task*>& ready) {
+                       bool by_chains, bool is_locked, std::vector<Task*>& ready) {
   Demotion::List<Task*> successors(&demotion.memory);
   Demotion::List<Task*> freed(&demotion.memory);
   Demotion::List<Task*> from(&demotion.memory);
   std::uint32_t known = 0;
   // Others of the region are in the same state to the task as before. (Of another region only those
   // are successors that have asked for it.)
-  auto const may_be_free = [&](Task const& successor) {
+  auto const is_touched = [&](Task const& other) {
     bool any = false;
-    successor.for_each_access(
+    other.for_each_access(
         [&](TaskAccess const& access) { any = any || touched.contains(access.entry); });
     return any;
   };
@@ -477,7 +517,7 @@ void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const
     if (known == 0) return;
     for (auto* const some : {&successors, &freed, &from}) some->reserve(known);
     task.for_each_successor([&](Task* successor) {
-      if (!may_be_free(*successor)) return successors.push_back(successor);
+      if (!is_touched(*successor)) return successors.push_back(successor);
       bool const conflicts = conflict(task, *successor);
       bool const stays = conflicts || stays_ordered(task, *successor);
       m_policy_edges.set_carries(task.id, successor->id, stays);
@@ -492,12 +532,20 @@ void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const
   }
   if (from.empty()) return;
 
+  auto const keeps_there = [&](Demotion::Kept const& kept) {
+    return kept.access.mode != Mode::none && touched.contains(kept.access.entry);
+  };
+  if (by_chains && std::none_of(demotion.accesses.begin(), demotion.accesses.end(), keeps_there))
+    from.clear();
   SmallSet<Task> direct;
-  direct.insert_all(successors);
-  direct.insert_all(freed);
+  if (!from.empty()) {
+    direct.insert_all(successors);
+    direct.insert_all(freed);
+  }
   // Without a record those in the list need not be looked at.
   SmallSet<Task> seen_anew;
   walk_from(std::move(from), m_recorder ? seen_anew : direct, [&](Task& next) {
+    if (by_chains && !is_touched(next)) return false;
     if (!conflict(task, next)) return true;
     if (m_recorder) {
       m_recorder->edge(task.id, next.id, EdgeReason::access);

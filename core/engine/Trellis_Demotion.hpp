@@ -114,9 +114,10 @@ class Demotions {
   static void set_accesses(Task& task, Demotion& demotion);
   void put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open,
               bool is_locked);
+  [[nodiscard]] bool knows_its_chains(Task const& task, Demotion const& demotion);
   [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
-  void let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched, bool is_locked,
-              std::vector<Task*>& ready);
+  void let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched, bool by_chains,
+              bool is_locked, std::vector<Task*>& ready);
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
 
   Engine& m_engine;

@@ -49,6 +49,7 @@ bool Relink::look(Task& task) {
       return;
     Node& node = m_nodes.emplace_back(Node{&other, id, false});
     copy(other, node);
+    m_newest = std::max(m_newest, id);
     m_node_of.emplace(&other, &node);
     std::vector<Task*> next;
     other.for_each_successor([&](Task* successor) { next.push_back(successor); });

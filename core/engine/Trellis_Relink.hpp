@@ -64,6 +64,8 @@ class Relink {
   /// Copies what the tasks of the region have and how they are linked. False when a task has
   /// failed, and perhaps T has to be cancelled: too late.
   [[nodiscard]] bool look(Task& task);
+  /// The newest task that was copied.
+  [[nodiscard]] TaskId newest() const { return m_newest; }
   /// T has demoted. `ready` gets those that wait for nothing else; T itself is to be let go later.
   void change(std::vector<Task*>& ready);
   /// Enters those before T as loose accesses to these areas, which T has given up or changed, and
@@ -117,7 +119,8 @@ class Relink {
   Recorder* const m_recorder;
   std::deque<Node> m_nodes;
   std::unordered_map<Task*, Node*> m_node_of;
-  Node* m_node = nullptr;            ///< T's
+  Node* m_node = nullptr;  ///< T's
+  TaskId m_newest = 0;
   std::vector<Node*> m_free_before;  ///< predecessors of T that it has to wait for no more
   std::vector<Node*> m_free_behind;  ///< successors that have to wait for T no more
   std::unordered_map<TaskId, std::vector<TaskId>> m_recorded_before;

@@ -95,6 +95,7 @@ struct Region {
   TaskId newest = 0;               ///< of the tasks so far; ids grow within a region
   LiveAccess barrier{nullptr, 0};  ///< the newest synchronizing task
   std::vector<TaskId> recorded;    ///< tasks since then; only when the graph records
+  TaskId relinked = 0;  ///< the newest task that was there when a pending one demoted, see Relink
 
   /// Of one rule: the tasks with one value of the tag.
   struct TagClass {
@@ -130,6 +131,7 @@ struct Region {
   void renew() {
     owner = nullptr;
     newest = 0;
+    relinked = 0;
     table.clear();
     barrier = {nullptr, 0};
     recorded.clear();

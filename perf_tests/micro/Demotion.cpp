@@ -7,6 +7,7 @@
 #include "Ring.hpp"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace micro {
@@ -66,6 +67,29 @@ BENCHMARK(demoted_in_chain)
     ->Arg(2)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
+
+// As messages of one channel do: each task gives that up, and the next one is let go. What it costs
+// must not depend on the number behind it.
+void released_in_chain(benchmark::State& state, How how) {
+  View const x("x", static_cast<std::size_t>(state.range(0)));
+  Token const channel("channel");
+  measure_execution(state, state.range(1), [&](TaskGraph& graph, Future<void> const& gate) {
+    for (std::int64_t k = 0; k != state.range(0); ++k)
+      host_task("message",
+                ResourcePolicy(graph, after(gate), read(Kokkos::subview(x, std::pair(k, k + 1))),
+                               read_write(channel)),
+                [&channel, how](TaskScope& self) {
+                  if (how == give_up) self.release(channel);
+                });
+  });
+}
+template <class Rows>
+void chains(Rows* rows) {
+  rows->ArgNames({"tasks", "workers"})->ArgsProduct({{20, 1000, 10000}, {1, 2}})->UseManualTime();
+  rows->Unit(benchmark::kMillisecond);
+}
+BENCHMARK_CAPTURE(released_in_chain, none, keep)->Name("chain_not_released")->Apply(chains);
+BENCHMARK_CAPTURE(released_in_chain, release, give_up)->Name("chain_released")->Apply(chains);
 
 // What other tasks pay in a graph where one has demoted: `stencil` behind a single demotion, long
 // over.

@@ -72,7 +72,7 @@ struct FactorBlock {
                   std::to_string(order) + " is not");
 }
 
-/// Without LAPACK.
+/// Without LAPACK. A number that is reduced is there when the call returns.
 template <class Space, class A>
 void potrf_by_blocks(Space const& space, bool is_lower, A const& a) {
   using T = typename A::non_const_value_type;
@@ -88,7 +88,6 @@ void potrf_by_blocks(Space const& space, bool is_lower, A const& a) {
     Kokkos::parallel_reduce(
         "potrf", Kokkos::RangePolicy<Space, Kokkos::IndexType<int>>(space, 0, 1),
         FactorBlock<std::remove_const_t<decltype(diagonal)>>{diagonal, is_lower}, info);
-    space.fence("potrf");
     if (info != 0) not_positive_definite(begin + info);
     if (end == n) return;
     auto const panel = is_lower ? Kokkos::subview(a, rest, now) : Kokkos::subview(a, now, rest);
@@ -118,13 +117,13 @@ inline constexpr bool is_for_lapack =
     has_lapacke && std::is_same_v<typename A::memory_space, Kokkos::HostSpace> &&
     !std::is_void_v<typename LapackNumber<typename A::non_const_value_type>::type>;
 
+/// In the memory of the host, where a kernel that was started before is over.
 template <class Space, class A>
-void potrf_by_lapack(Space const& space, bool is_lower, A const& a) {
+void potrf_by_lapack(Space const&, bool is_lower, A const& a) {
   using Number = typename LapackNumber<typename A::non_const_value_type>::type;
   constexpr bool is_transposed = std::is_same_v<typename A::array_layout, Kokkos::LayoutRight>;
   int const n = static_cast<int>(a.extent(0));
   int const stride = static_cast<int>(a.stride(is_transposed ? 0 : 1));
-  space.fence("potrf");  // what the instance has been given before comes first
   // Rows taken for columns are the transpose: its upper factor is the transpose of the lower one.
   int info = lapack_potrf(is_lower != is_transposed, n, reinterpret_cast<Number*>(a.data()),
                           stride < n ? n : stride);
