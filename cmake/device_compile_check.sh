@@ -206,10 +206,11 @@ add_to_group() {
       example/unstructured/*)
       folder="those apart, a"
       ;;
-    perf_tests/micro/Submission.cpp | perf_tests/gpu/PortableModels.cpp | example/simulated/* | \
-      example/random_walk/*)
+    perf_tests/micro/Submission.cpp | example/simulated/* | example/random_walk/* | example/heat/*)
       folder="those apart, b"
       ;;
+    perf_tests/gpu/PortableModels.cpp) folder="Kokkos' own graphs" ;;
+    example/heat_ranks/*) folder=example/heat_ranks ;;
   esac
   sizes[$folder]=$((${sizes[$folder]:--1} + 1))
   group="$folder, $((sizes[$folder] / most_together + 1))"
