@@ -12,9 +12,13 @@
 # The first two link Trellis::trellis. With OPTIONS of its own a program does without the
 # precompiled headers. With MPI it links Trellis::mpi and has ranks (./run example NAME --ranks N);
 # where there is no MPI there is no such target. CLI11, nlohmann_json and Google Benchmark are linked
-# when they are there. The tests of both have the label `program`: ./run test builds and runs these
-# on one toolchain only. All programs lie in bin/ of the build tree, so ./run finds them without
+# when they are there. All programs lie in bin/ of the build tree, so ./run finds them without
 # knowing the folders.
+#
+#   trellis_label_program_test(TEST PROGRAM [LABELS label...])
+#       `program`: ./run test builds and runs these on one toolchain only. Those that need Kokkos
+#       Kernels, which not every toolchain has, have the label `kernels` instead, and belong to the
+#       tests that are built on each.
 
 find_package(CLI11 CONFIG QUIET)
 
@@ -61,6 +65,17 @@ function(trellis_add_program name)
   endif()
 endfunction()
 file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/programs)
+
+function(trellis_label_program_test test program)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LABELS")
+  set(label program)
+  get_target_property(libraries ${program} LINK_LIBRARIES)
+  if("Trellis::kernels" IN_LIST libraries)
+    set(label kernels)
+    add_dependencies(trellis_kokkos_tests ${program})
+  endif()
+  set_property(TEST ${test} PROPERTY LABELS ${label} ${arg_LABELS})
+endfunction()
 
 function(trellis_batch_sources target name)
   if(DEFINED CMAKE_UNITY_BUILD OR trellis_has_device)

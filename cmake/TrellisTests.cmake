@@ -412,13 +412,18 @@ function(trellis_add_install_tests)
       --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM}
       --build-options ${options} ${where}
       --test-command consumer)
-    set_tests_properties(install.${way} PROPERTIES TIMEOUT 600 LABELS install
+    # The library is compiled once more for this one; it knows no toolchain.
+    set(labels install)
+    if(way STREQUAL subdirectory)
+      list(APPEND labels program)
+    endif()
+    set_tests_properties(install.${way} PROPERTIES TIMEOUT 600 LABELS "${labels}"
       ENVIRONMENT "OMP_PROC_BIND=false" FIXTURES_SETUP trellis_${way})
     trellis_mpiexec(launcher 2)
     if(Trellis_HAS_MPI AND launcher)
       add_test(NAME install.${way}.mpi COMMAND ${launcher}
         ${PROJECT_BINARY_DIR}/install_test/${way}/mpi_consumer)
-      set_tests_properties(install.${way}.mpi PROPERTIES TIMEOUT 60 LABELS "install;mpi"
+      set_tests_properties(install.${way}.mpi PROPERTIES TIMEOUT 60 LABELS "${labels};mpi"
         PROCESSORS 2 ENVIRONMENT "OMP_PROC_BIND=false;OMP_NUM_THREADS=1"
         FIXTURES_REQUIRED trellis_${way})
     endif()
