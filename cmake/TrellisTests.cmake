@@ -259,6 +259,10 @@ set(trellis_mpi_test_environment OMPI_MCA_mpi_yield_when_idle=1 KOKKOS_DISABLE_W
 if(Trellis_SANITIZE MATCHES address)
   list(APPEND trellis_mpi_test_environment
     LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/.ci/lsan.supp)
+elseif(Trellis_SANITIZE MATCHES thread)
+  # It takes what one process reads out of another one's memory for memory of its own, and ends the
+  # program where there is none.
+  list(APPEND trellis_mpi_test_environment UCX_TLS=^cma OMPI_MCA_smsc=^cma)
 endif()
 
 function(trellis_add_compile_fail_tests)

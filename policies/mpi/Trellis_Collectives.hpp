@@ -82,18 +82,21 @@ std::vector<std::int64_t> numbers_of(R const& range) {
 template <class... V>
 class ViewCollective final : public Collective {
  public:
-  ViewCollective(mpi::Communicator const& comm, CollectiveCall&& call, V const&... views)
-      : Collective(CommunicatorDoor::state(comm), std::move(call)), m_views(views...) {}
+  ViewCollective(mpi::Communicator const& comm, CollectiveCall&& call,
+                 MessageSide<V> const&... sides)
+      : Collective(CommunicatorDoor::state(comm), std::move(call)), m_sides(sides...) {}
 
  private:
   [[nodiscard]] std::string label() const override {
     std::string all;
     std::apply(
-        [&](auto const&... view) { ((all += (all.empty() ? "" : ", ") + view.label()), ...); },
-        m_views);
+        [&](auto const&... side) {
+          ((all += (all.empty() ? "" : ", ") + side.view().label()), ...);
+        },
+        m_sides);
     return all;
   }
-  std::tuple<V...> m_views;
+  std::tuple<MessageSide<V>...> m_sides;
 };
 template <class Message>
 struct CollectiveBody {
@@ -126,7 +129,7 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   using Mine = ViewCollective<V>;
   Future<void> const over = side.with_memory([&](auto const& memory) {
     return submit_message(Label(label), policy,
-                          CollectiveBody<Mine>{Mine(comm, std::move(call), x)},
+                          CollectiveBody<Mine>{Mine(comm, std::move(call), side)},
                           access(memory, mode), read_write(require_state(comm).collective()));
   });
   if constexpr (!std::is_const_v<typename V::value_type>)
@@ -148,7 +151,7 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   Future<void> const over = out.with_memory([&](auto const& read_from) {
     return in.with_memory([&](auto const& written_to) {
       return submit_message(Label(label), policy,
-                            CollectiveBody<Mine>{Mine(comm, std::move(call), x, y)},
+                            CollectiveBody<Mine>{Mine(comm, std::move(call), out, in)},
                             access(read_from, x_mode), access(written_to, y_mode),
                             read_write(require_state(comm).collective()));
     });

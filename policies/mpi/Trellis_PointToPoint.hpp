@@ -49,15 +49,14 @@ namespace trellis::Impl {
 template <class V>
 class ViewMessage final : public PointToPoint {
  public:
-  ViewMessage(Direction direction, mpi::Communicator const& comm, int peer, int tag, V const& view,
-              void* data, char const* what)
-      : PointToPoint(direction, CommunicatorDoor::state(comm), peer, tag,
-                     wire_memory(view, data, what)),
-        m_view(view) {}
+  ViewMessage(Direction direction, mpi::Communicator const& comm, int peer, int tag,
+              MessageSide<V> const& side, char const* what)
+      : PointToPoint(direction, CommunicatorDoor::state(comm), peer, tag, wire_memory(side, what)),
+        m_side(side) {}
 
  private:
-  [[nodiscard]] std::string label() const override { return m_view.label(); }
-  V m_view;
+  [[nodiscard]] std::string label() const override { return m_side.view().label(); }
+  MessageSide<V> m_side;
 };
 
 template <class Message>
@@ -116,10 +115,10 @@ struct SendOperation {
     auto const channel = require_state(comm).channel(CommunicatorState::Direction::send, to, tag);
     using Mine = ViewMessage<V>;
     return side.with_memory([&](auto const& memory) {
-      return submit_message(std::move(label), policy,
-                            SendBody<Mine>{Mine(CommunicatorState::Direction::send, comm, to, tag,
-                                                x, side.data(), "send")},
-                            read(memory), read_write(channel));
+      return submit_message(
+          std::move(label), policy,
+          SendBody<Mine>{Mine(CommunicatorState::Direction::send, comm, to, tag, side, "send")},
+          read(memory), read_write(channel));
     });
   }
   /// With the number of values that are sent, from the front, as a task will say.
@@ -135,7 +134,7 @@ struct SendOperation {
     return side.with_memory([&](auto const& memory) {
       return submit_message(std::move(label), policy,
                             SendSomeBody<Mine, Count>{Mine(CommunicatorState::Direction::send, comm,
-                                                           to, tag, x, side.data(), "send")},
+                                                           to, tag, side, "send")},
                             value(count), read(memory), read_write(channel));
     });
   }
@@ -152,10 +151,10 @@ struct RecvOperation {
     auto const channel = require_state(comm).channel(CommunicatorState::Direction::recv, from, tag);
     using Mine = ViewMessage<V>;
     auto const received = side.with_memory([&](auto const& memory) {
-      return submit_message(Label(label), policy,
-                            RecvBody<Mine>{Mine(CommunicatorState::Direction::recv, comm, from, tag,
-                                                x, side.data(), "recv")},
-                            write(memory), read_write(channel));
+      return submit_message(
+          Label(label), policy,
+          RecvBody<Mine>{Mine(CommunicatorState::Direction::recv, comm, from, tag, side, "recv")},
+          write(memory), read_write(channel));
     });
     if (!side.is_packed()) return received;
     return when_unpacked(label, policy, received, side.unpack(label, policy, received));
@@ -180,8 +179,8 @@ struct SendRecvOperation {
       return in.with_memory([&](auto const& written_to) {
         return submit_message(
             Label(label), policy,
-            Body{ViewMessage<V>(Direction::send, comm, to, send_tag, x, out.data(), "sendrecv"),
-                 ViewMessage<W>(Direction::recv, comm, from, recv_tag, y, in.data(), "sendrecv")},
+            Body{ViewMessage<V>(Direction::send, comm, to, send_tag, out, "sendrecv"),
+                 ViewMessage<W>(Direction::recv, comm, from, recv_tag, in, "sendrecv")},
             read(read_from), write(written_to), read_write(sends), read_write(receives));
       });
     });

@@ -20,9 +20,12 @@ using MessageBuffer = Kokkos::View<unsigned char*, MemorySpace>;
 
 /// Buffers that are used again, by their size: a power of two.
 ///
-/// A buffer is free when the pool has the only reference to it. That is a hint, which other threads
-/// may change meanwhile: all tasks that use a buffer say so in their accesses, so who takes one too
-/// early waits for its turn.
+/// INVARIANT (nobody shares a buffer). A buffer is free when the pool has the only reference to it.
+/// Whoever uses one has another until then: the functors that pack, unpack and copy, and the message
+/// as long as MPI has its memory. Accesses alone would not do, though all tasks of a graph that use
+/// a buffer have them. A receive that got the buffer of a send under way would go behind that, and a
+/// send is over, as a rule, when it is received: by just that receive if it is a message to oneself,
+/// or by that of a rank which does the same.
 template <class MemorySpace>
 class MessageBuffers {
  public:

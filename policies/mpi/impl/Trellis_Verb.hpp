@@ -112,18 +112,12 @@ decltype(auto) memory_of(V const& view) {
 }
 
 template <class V>
-PointToPoint::Memory wire_memory(V const& view, void* data, char const* what) {
-  using Value = typename V::non_const_value_type;
-  WireType const wire = wire_type<Value>();
-  return {data, wire_count(static_cast<std::int64_t>(view.size()), wire.count, what, view.label()),
-          wire.type, wire.count};
-}
-template <class V>
 void* data_of(V const& view) {
   return const_cast<void*>(static_cast<void const volatile*>(view.data()));
 }
 
-/// The side of a message that this rank gives, or gets: a View as it is, or in a buffer.
+/// The side of a message that this rank gives, or gets: a View as it is, or in a buffer. The message
+/// itself has one, so that its memory is there, and its buffer nobody else's, until it is over.
 template <class V>
 class MessageSide {
  public:
@@ -150,9 +144,18 @@ class MessageSide {
   }
 
  private:
-  V const& m_view;
+  V m_view;
   std::optional<Packed<V>> m_packed;
 };
+template <class V>
+PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
+  using Value = typename V::non_const_value_type;
+  WireType const wire = wire_type<Value>();
+  V const& view = side.view();
+  return {side.data(),
+          wire_count(static_cast<std::int64_t>(view.size()), wire.count, what, view.label()),
+          wire.type, wire.count};
+}
 
 /// Submits the body of a message.
 template <class Body, class... Given, class... Own>
