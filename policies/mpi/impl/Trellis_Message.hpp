@@ -10,6 +10,7 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -57,6 +58,10 @@ void say(Message& message, MessageCompletion& completion, int code, MPI_Status c
 /// A task that runs once starts an MPI_Isend or MPI_Irecv. One that runs again, as it belongs to a
 /// plan, makes a persistent request then and starts that in each further run, so that nothing is
 /// allocated. The task of a plan is over before it runs again, and with it its request.
+///
+/// A long one gives up its channel when it has been started, so that the next one can be under way
+/// at the same time. A short one keeps it: it is over soon (MPI buffers what is sent, and what has
+/// arrived before its receive), and giving the channel up would take as long as the rest of it.
 class PointToPoint : public Message {
  public:
   using Direction = CommunicatorState::Direction;
@@ -65,7 +70,11 @@ class PointToPoint : public Message {
     int count;  ///< of numbers of this type
     MPI_Datatype type;
     int numbers;  ///< in a value
+    bool is_long;
   };
+
+  /// From so many bytes on a message is long. Most transports buffer less than that.
+  static constexpr std::size_t long_bytes = 4096;
 
   PointToPoint(Direction direction, std::shared_ptr<CommunicatorState> comm, int peer, int tag,
                Memory const& memory);
@@ -101,6 +110,7 @@ class PointToPoint : public Message {
   int m_peer;
   int m_tag;
   Direction m_direction;
+  bool m_is_long;
   bool m_has_run = false;
   MPI_Request m_persistent = MPI_REQUEST_NULL;
 };

@@ -154,7 +154,7 @@ PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
   V const& view = side.view();
   return {side.data(),
           wire_count(static_cast<std::int64_t>(view.size()), wire.count, what, view.label()),
-          wire.type, wire.count};
+          wire.type, wire.count, view.size() * sizeof(Value) >= PointToPoint::long_bytes};
 }
 
 /// Submits the body of a message.

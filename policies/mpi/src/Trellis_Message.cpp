@@ -98,7 +98,8 @@ PointToPoint::PointToPoint(Direction direction, std::shared_ptr<CommunicatorStat
       m_numbers(memory.numbers),
       m_peer(peer),
       m_tag(tag),
-      m_direction(direction) {}
+      m_direction(direction),
+      m_is_long(memory.is_long) {}
 
 PointToPoint::PointToPoint(PointToPoint&& other) noexcept
     : Message(other),
@@ -111,6 +112,7 @@ PointToPoint::PointToPoint(PointToPoint&& other) noexcept
       m_peer(other.m_peer),
       m_tag(other.m_tag),
       m_direction(other.m_direction),
+      m_is_long(other.m_is_long),
       m_has_run(other.m_has_run),
       m_persistent(std::exchange(other.m_persistent, MPI_REQUEST_NULL)) {}
 
@@ -150,8 +152,10 @@ int PointToPoint::begin(MPI_Request* request) {
 
 void PointToPoint::start(TaskScope& self, MessageCompletion&& completion) {
   bool const is_kept = m_has_run && m_sent == m_count;
-  (void)Message::start(self, std::move(completion), is_kept,
-                       [&](MPI_Request* request) { return begin(request); });
+  bool const is_over = Message::start(self, std::move(completion), is_kept,
+                                      [&](MPI_Request* request) { return begin(request); });
+  // The next one of the channel may be started. (In a plan the order stays that of the recording.)
+  if (!is_over && !is_kept && m_is_long) self.release(m_comm->channel(m_direction, m_peer, m_tag));
 }
 
 std::string PointToPoint::describe() const {
