@@ -175,8 +175,6 @@ auto checked(std::shared_ptr<Endpoint> endpoint, F&& f) {
   };
 }
 
-constexpr std::int64_t most_held_back = 1000;  ///< steps
-
 void submit(Endpoint const& endpoint, TaskGraph& graph, std::int64_t steps) {
   if (!endpoint.takes_part()) return;
   for (std::int64_t step = 0; step < steps; ++step) endpoint.submit_step(graph, step);

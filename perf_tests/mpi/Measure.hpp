@@ -18,6 +18,9 @@
 /// machine for a while disturbs all of them.
 namespace mpi_perf {
 
+/// So many steps, or tasks in a chain, are submitted before the clock starts.
+inline constexpr std::int64_t most_held_back = 1000;
+
 /// One way to do `steps` of something, on all ranks.
 struct Way {
   std::string model;

@@ -19,8 +19,6 @@ namespace {
 using namespace trellis;
 using View = Endpoint::View;
 
-constexpr std::int64_t most_held_back = 1000;
-
 /// Completions that the next call of a progress function says.
 class Polled {
  public:
