@@ -20,7 +20,8 @@ class Lanes {
   Lanes(Lanes const&) = delete;
   Lanes& operator=(Lanes const&) = delete;
   ~Lanes() {
-    for (void* event : m_events) m_device.release_event(event);
+    for (void* event : m_events)
+      if (event != nullptr) m_device.release_event(event);
   }
 
   /// The first one has been told to capture; others join when they wait for its first event.
@@ -63,7 +64,7 @@ class Lanes {
     m_last.push_back(0);
   }
   void* record(std::size_t lane) {
-    m_events.push_back(nullptr);
+    m_events.push_back(nullptr);  // stays so when the device has failed meanwhile, which throws
     return m_events.back() = m_device.record_event(m_instances[lane], false);
   }
 

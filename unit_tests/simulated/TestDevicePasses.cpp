@@ -29,6 +29,17 @@ struct Counting {
   }
 };
 
+/// Launches, and then the device fails, if it is to.
+struct Unplugging {
+  static constexpr bool launches_only = true;
+  SimulatedDevice* device;
+  bool fails;
+  void operator()(void* instance) const {
+    SimulatedDevice::launch(instance, {[] {}, "unplugging"});
+    if (fails) device->fail("unplugged");
+  }
+};
+
 class DevicePasses : public EitherTime {
  protected:
   std::shared_ptr<SimulatedClock> clock = make_clock();
@@ -177,6 +188,27 @@ TEST_P(DevicePasses, AFailureInALaunchedGraphReachesEachFuture) {
       << "nobody knows what it has done";
   EXPECT_NE(Bare::message_of([&] { bad[2].get(); }), "no error");
   EXPECT_THROW(graph.wait(), Error);
+}
+
+TEST_P(DevicePasses, ADeviceMayFailWhileAPassIsCaptured) {
+  for (std::uint64_t at : {0, 1, 2}) {
+    Block x("x"), y("y");
+    {
+      TaskGraph graph(with_workers(1));
+      std::vector<Future<void>> unplugging, behind;
+      graph.iterate("loop", 4, [&](std::uint64_t k) {
+        unplugging.push_back(task(graph, "unplugging", {updates(x)}, Unplugging{&device, k == at},
+                                  {.space = &device}));
+        behind.push_back(kernel(graph, device, "behind", {reads(x), updates(y)}));
+        kernel(graph, device, "beside", {reads(x)});
+      });
+      EXPECT_THAT(Bare::message_of([&] { unplugging[at].get(); }), HasSubstr("unplugged"));
+      EXPECT_NE(Bare::message_of([&] { behind[at].get(); }), "no error");
+      EXPECT_THROW(graph.wait(), Error);
+    }
+    EXPECT_EQ(device.live_graphs() + device.live_streams() + device.live_events(), 0);
+    device.reset();
+  }
 }
 
 TEST_P(DevicePasses, ATaskThatWaitsForAPassThatDependsOnItIsTold) {
