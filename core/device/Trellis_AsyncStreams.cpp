@@ -203,11 +203,12 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
 
 void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
   Task& task = *passed.task;
-  DeviceClock::Span const times =
-      m_clock.span(*stream.device, task.start_event, event, task.launched_ns, stream.past_ns);
-  passed.started_ns = static_cast<std::uint64_t>(times.started);
-  passed.finished_ns = static_cast<std::uint64_t>(times.finished);
-  stream.past_ns = times.finished;
+  if (auto const times =
+          m_clock.span(*stream.device, task.start_event, event, task.launched_ns, stream.past_ns)) {
+    passed.started_ns = static_cast<std::uint64_t>(times->started);
+    passed.finished_ns = static_cast<std::uint64_t>(times->finished);
+    stream.past_ns = times->finished;
+  }
   stream.device->release_event(task.start_event);
   task.start_event = nullptr;
 }

@@ -52,8 +52,8 @@ std::int64_t DeviceClock::time_of(Origin const& origin, void* event) {
 /// The two clocks do not run alike to the last millionth. That nothing starts before it was
 /// launched, nor is over later than it was seen to be, tells when they are too far apart, and by
 /// how much at least.
-DeviceClock::Span DeviceClock::span(DeviceAdapter const& device, void* start, void* end,
-                                    std::uint64_t launched_ns, std::int64_t earliest) {
+DeviceClock::Span DeviceClock::measure(DeviceAdapter const& device, void* start, void* end,
+                                       std::uint64_t launched_ns, std::int64_t earliest) {
   Origin& origin = origin_of(device);
   std::int64_t latest = std::numeric_limits<std::int64_t>::max();
   if (device.has_own_clock()) {
@@ -71,10 +71,25 @@ DeviceClock::Span DeviceClock::span(DeviceAdapter const& device, void* start, vo
   return {started, std::clamp(time_of(origin, end), started, latest)};
 }
 
-bool DeviceClock::take(DeviceAdapter& device, void* event) {
+std::optional<DeviceClock::Span> DeviceClock::span(DeviceAdapter const& device, void* start,
+                                                   void* end, std::uint64_t launched_ns,
+                                                   std::int64_t earliest) noexcept {
+  try {
+    return measure(device, start, end, launched_ns, earliest);
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+bool DeviceClock::take(DeviceAdapter& device, void* event) noexcept {
   constexpr std::int64_t longest_ns = 1'000'000'000;
   Origin& origin = origin_of(device);
-  std::int64_t const at = time_of(origin, event);
+  std::int64_t at = 0;
+  try {
+    at = time_of(origin, event);
+  } catch (...) {
+    return false;
+  }
   if (at < origin.at_ns + longest_ns) return false;
   device.release_event(origin.event);
   origin = {&device, event, at};

@@ -6,6 +6,7 @@
 #include <trace/Trellis_Recorder.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace trellis::Impl {
@@ -35,12 +36,14 @@ class DeviceClock {
   };
   /// From one event to another; both are timed, and have passed. `launched`: when what is between
   /// them was, by the host's clock; `earliest`: the end of what was before it on its stream.
-  [[nodiscard]] Span span(DeviceAdapter const& device, void* start, void* end,
-                          std::uint64_t launched, std::int64_t earliest);
+  /// Nothing when the device cannot tell, because it has failed meanwhile: that concerns what comes
+  /// later, and shows when that is asked for.
+  [[nodiscard]] std::optional<Span> span(DeviceAdapter const& device, void* start, void* end,
+                                         std::uint64_t launched, std::int64_t earliest) noexcept;
   /// Devices tell long spans less exactly (CUDA in a float of milliseconds: to 60 ns after a
   /// second, to 8 us after two minutes), so the event that times are taken from must not be an old
   /// one. True: the event, which is timed and has passed, is that one now.
-  [[nodiscard]] bool take(DeviceAdapter& device, void* event);
+  [[nodiscard]] bool take(DeviceAdapter& device, void* event) noexcept;
 
  private:
   /// When an event passed, by the host's clock: all times of the device are taken from there. It is
@@ -51,6 +54,8 @@ class DeviceClock {
     std::int64_t at_ns;  ///< before the graph's first moment, if the device's clock is slow
   };
   [[nodiscard]] Origin& origin_of(DeviceAdapter const& device);
+  [[nodiscard]] Span measure(DeviceAdapter const& device, void* start, void* end,
+                             std::uint64_t launched, std::int64_t earliest);
   [[nodiscard]] static std::int64_t time_of(Origin const& origin, void* event);
 
   Recorder const* const m_recorder;

@@ -51,10 +51,33 @@ class Drifting : public FakeDevice {
   double m_rate;
 };
 
+/// Says whether an event has passed, but no times.
+class WithoutTimes : public FakeDevice {
+ public:
+  std::int64_t nanoseconds_between(void* /*earlier*/, void* /*later*/) override {
+    throw std::runtime_error("the device has failed meanwhile");
+  }
+};
+
 Properties on(SpaceAdapter& space) {
   Properties properties;
   properties.space = &space;
   return properties;
+}
+
+TEST_F(Async, ADeviceThatFailsWhenItIsAskedForATimeLosesNoTask) {
+  WithoutTimes silent;
+  Block x("x");
+  {
+    TaskGraph graph(recorded(1));
+    for (int k = 0; k < 3; ++k)
+      kernel(graph, "kernel", {updates(x)}, [&] { ++x[0]; }, [] {}, on(silent));
+    auto const last = task(graph, "host", {updates(x)}, [&] { return x[0]; });
+    EXPECT_EQ(last.get(), 3);
+    graph.wait();
+    EXPECT_EQ(graph.trace().graph.node(1).state, TaskState::done);
+  }
+  EXPECT_EQ(silent.events, 0);
 }
 
 TEST_F(Async, TimesOfADeviceWhoseClockDriftsFitThoseOfTheHost) {
