@@ -77,11 +77,20 @@ concept OpenResource = !is_single_v<T> && !requires {
   typename ResourceTraits<std::remove_cvref_t<T>>::is_no_resource;
 };
 
-// (The header <ranges> takes long to compile.)
+/// As a range-based `for` finds them: also those beside the class, as Kokkos 4.5 has for its arrays.
+/// (The header <ranges> takes long to compile.)
+namespace Iteration {
+using std::begin;
+using std::end;
 template <class R>
-using IteratorOf = decltype(std::begin(std::declval<R&>()));
+using Iterator = decltype(begin(std::declval<R&>()));
 template <class R>
-concept AnyRange = requires(R& range) { std::end(range); } && std::input_iterator<IteratorOf<R>>;
+concept HasEnd = requires(R& range) { end(range); };
+}  // namespace Iteration
+template <class R>
+using IteratorOf = Iteration::Iterator<R>;
+template <class R>
+concept AnyRange = Iteration::HasEnd<R> && std::input_iterator<IteratorOf<R>>;
 template <class R>
 concept SizedRange = AnyRange<R> && requires(R& range) { std::size(range); };
 template <class R>

@@ -118,13 +118,8 @@ class TaskScope {
                   "Trellis: local takes a View, a Token or another resource");
     static_assert(!Impl::owns_elements<R>,
                   "Trellis: local takes a std::span of a container that owns its elements");
-    auto const made = [&] {
-      if constexpr (Impl::HasOpen<R>::value)
-        return access(std::as_const(resource), Impl::ModeConstant<Mode::write>());
-      else
-        return Impl::Access<Mode::write, R const&>{resource};  // also a View of const elements
-    }();
     using Space = Kokkos::DefaultHostExecutionSpace;
+    auto const made = made_here(resource);
     Impl::Opening<Space, Impl::Hooks::skip>().open(
         [&](auto const&... piece) {
           for (Impl::AccessRequest const& request : Impl::requests_of(piece...))
@@ -166,6 +161,17 @@ class TaskScope {
 
  private:
   friend struct Impl::ScopeDoor;
+  /// As an access that may be one of const elements, too.
+  template <class R>
+  static auto made_here(R& resource) {
+    if constexpr (Impl::HasOpen<R>::value)
+      return access(std::as_const(resource), Impl::ModeConstant<Mode::write>());
+    else if constexpr (Impl::ResourceRange<R> && !Impl::lasts<R>)
+      return Impl::Access<Mode::write, typename Impl::KeptAs<R>::type>{
+          Impl::KeptAs<R>::make(resource)};
+    else
+      return Impl::Access<Mode::write, R const&>{resource};
+  }
   std::vector<Impl::TaskHandle>& again() {
     if (!m_again) m_again.emplace();
     return *m_again;

@@ -19,7 +19,7 @@ namespace trellis {
 
 namespace Impl {
 
-template <class R>
+template <class R, std::size_t... member>
 struct ViewsOf;
 
 /// Where a list has its Views when they are many. Copies of the list share it.
@@ -180,7 +180,8 @@ struct ViewsInPlace<V, 0> {
 
 /// The Views of an annotated range, as a functor takes them: `read(views)` for a
 /// `std::vector<V> views` arrives as a `read_view_list<V>`, `write(views)` as a `view_list<V>`,
-/// `atomic_add(views)` as an `atomic_view_list<V>`. In the order of the range:
+/// `atomic_add(views)` as an `atomic_view_list<V>`. A range of groups arrives as a list for each
+/// member of the groups. In the order of the range:
 ///
 ///     KOKKOS_LAMBDA(int i, read_view_list<V> const& in, V out) {
 ///       for (auto const& x : in) out(i) += x(i);
@@ -210,8 +211,8 @@ class view_list {
   }
   KOKKOS_DEFAULTED_FUNCTION ~view_list() = default;
 
-  template <class R>
-  view_list(Impl::ViewsOf<R> const& views) : m_size(views.size()) {
+  template <class R, std::size_t... member>
+  view_list(Impl::ViewsOf<R, member...> const& views) : m_size(views.size()) {
     if (m_size <= in_place) {
       std::size_t k = 0;
       views.for_each([&](auto const& view) { m_few.first()[k++] = view; });

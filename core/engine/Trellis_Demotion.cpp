@@ -2,6 +2,7 @@
 #include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_NearAccesses.hpp>
 #include <engine/Trellis_Relink.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <task/Trellis_SmallSet.hpp>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 /// A task gives up some of what it declared.
@@ -222,48 +222,6 @@ void Demotions::require_not_needed(Task& task, Demotion const& demotion) const {
     });
   }
 }
-
-namespace {
-
-/// Finds accesses of a task by their area. Both the task and what is asked for may have thousands.
-/// The few that a task mostly has are looked through.
-template <class Accesses>
-class ByArea {
- public:
-  ByArea(AccessTable& table, Accesses const& accesses) : m_table(table), m_accesses(accesses) {
-    if (accesses.size() <= few) return;
-    m_places.emplace();
-    for (std::size_t k = 0; k < accesses.size(); ++k)
-      (*m_places)[accesses[k].access.entry].push_back(k);
-  }
-  /// Calls `f(k)` for each access that shares a byte with the area, perhaps also for others; in
-  /// order.
-  template <class F>
-  void for_each_near(Area const& area, F&& f) const {
-    AreaEntry const* const entry = m_places ? m_table.find(area, area.hash()) : nullptr;
-    if (entry == nullptr) {
-      for (std::size_t k = 0; k < m_accesses.size(); ++k) f(k);
-      return;
-    }
-    std::vector<std::size_t> found;
-    auto const collect = [&](AreaEntry const* each) {
-      if (auto const here = m_places->find(each); here != m_places->end())
-        found.insert(found.end(), here->second.begin(), here->second.end());
-    };
-    collect(entry);
-    for (AreaEntry::Overlap const& overlap : entry->overlaps) collect(overlap.entry);
-    std::sort(found.begin(), found.end());
-    for (std::size_t const k : found) f(k);
-  }
-
- private:
-  static constexpr std::size_t few = 16;
-  AccessTable& m_table;
-  Accesses const& m_accesses;
-  std::optional<std::unordered_map<AreaEntry const*, std::vector<std::size_t>>> m_places;
-};
-
-}  // namespace
 
 void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRequest const> to) {
   Demotion::List<Demotion::Kept>& accesses = demotion.accesses;
@@ -502,6 +460,7 @@ void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const
   Demotion::List<Task*> freed(&demotion.memory);
   Demotion::List<Task*> from(&demotion.memory);
   std::uint32_t known = 0;
+  std::optional<Conflicts> conflicts_with;
   // Others of the region are in the same state to the task as before. (Of another region only those
   // are successors that have asked for it.)
   auto const is_touched = [&](Task const& other) {
@@ -515,10 +474,11 @@ void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const
     if (!is_locked) lock.lock();
     known = task.successor_count;
     if (known == 0) return;
+    conflicts_with.emplace(task, known);
     for (auto* const some : {&successors, &freed, &from}) some->reserve(known);
     task.for_each_successor([&](Task* successor) {
       if (!is_touched(*successor)) return successors.push_back(successor);
-      bool const conflicts = conflict(task, *successor);
+      bool const conflicts = (*conflicts_with)(*successor);
       bool const stays = conflicts || stays_ordered(task, *successor);
       m_policy_edges.set_carries(task.id, successor->id, stays);
       bool const is_of_policy = !stays && m_policy_edges.has(task.id, successor->id);
@@ -546,7 +506,7 @@ void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const
   SmallSet<Task> seen_anew;
   walk_from(std::move(from), m_recorder ? seen_anew : direct, [&](Task& next) {
     if (by_chains && !is_touched(next)) return false;
-    if (!conflict(task, next)) return true;
+    if (!(*conflicts_with)(next)) return true;
     if (m_recorder) {
       m_recorder->edge(task.id, next.id, EdgeReason::access);
       if (direct.contains(&next)) return false;

@@ -468,17 +468,8 @@ Task* Engine::complete_part(Task& task, Seat& seat, TaskState state, int row) {
 /// All but those who come after the task.
 void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure) {
   std::string const text = text_of(task, m_lock);
-  FailurePtr own = failure;
-  if (state == TaskState::failed && failure->origin != task.id) {
-    auto of_part = make_shared_unlocked<Failure>();
-    of_part->origin = failure->origin;
-    of_part->origin_text = failure->origin_text;
-    of_part->what = failure->what;
-    of_part->cause = failure->cause;
-    of_part->is_asked = failure->is_asked;
-    of_part->of_part = failure;
-    own = std::move(of_part);
-  }
+  bool const is_of_part = state == TaskState::failed && failure->origin != task.id;
+  FailurePtr const own = is_of_part ? of_part(failure) : failure;
   m_failures.note(task.id, text, own);
   if (task.ticket_for.load(std::memory_order_relaxed) == task.id)
     m_failures.note_for_futures(task.ticket.load(std::memory_order_relaxed), task.id, text, own);

@@ -202,6 +202,10 @@ class Engine final : private TaskSource {
   std::shared_ptr<Failure> current_failure(Task const& task, std::string const& remark = {});
   /// Completes what is over later than its body. Returns a task to run next, if there is one.
   Task* pop_late(Seat& seat);
+  /// Bodies that run again and again are ready, so there always is something to run.
+  [[nodiscard]] bool anyone_polls() const {
+    return !m_rests.empty(std::memory_order_relaxed) || m_main.has_rests();
+  }
   /// Nothing goes on before something is said outside of the graph.
   [[nodiscard]] bool has_only_open_completions() const;
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat);

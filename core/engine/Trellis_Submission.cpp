@@ -269,8 +269,8 @@ void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
 /// are tasks to run, then with most of it free, so that a thread that is at the cap all the time
 /// seldom changes between submitting and running: at each change a worker goes to sleep or is
 /// woken, and the kernel may put it in the place of one that is in the middle of a task. But when
-/// there is nothing to run, any room is enough: what those in flight wait for may be what this
-/// thread does next.
+/// there is nothing to run, or bodies poll, so that there always is, any room is enough: what those
+/// in flight wait for may be what this thread does next.
 void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
   constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
   std::uint64_t const cap = *m_engine.options().in_flight;
@@ -289,8 +289,11 @@ void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
       return m_engine.in_flight() < cap || m_engine.has_only_open_completions();
     };
     Condition const any_room = is_room;
-    m_engine.waiting().wait_outside(
-        {[&] { return m_engine.in_flight() <= cap / 4; }, &any_room, true});
+    auto const is_much_room = [&] {
+      std::uint64_t const now = m_engine.in_flight();
+      return now <= cap / 4 || (now < cap && m_engine.anyone_polls());
+    };
+    m_engine.waiting().wait_outside({is_much_room, &any_room, true});
     lock.lock();
     // What those in flight are waiting for may be what this thread does next. It has slept, so it
     // is not fast.

@@ -141,6 +141,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
     throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have a watchdog of " +
                                             std::to_string(*options.watchdog) + " seconds");
   if (!options.log) options.log = log_from_environment();
+  static_cast<void>(Places(*options.bind, *options.threads_per_worker, options.name));
   tell_help_once(asked, options);
   // Last: what is wrong above leaves no file behind.
   if (options.log && !options.log->empty()) {

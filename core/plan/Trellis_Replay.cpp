@@ -278,8 +278,12 @@ void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failu
     std::lock_guard const lock(m_submission);
     text = describe(task);
   }
-  note_failed(task, text, failure, state == TaskState::cancelled);
-  inherit(*plan.whole.load(std::memory_order_relaxed), failure);
+  Task& whole = *plan.whole.load(std::memory_order_relaxed);
+  Task const* outermost = &whole;
+  while (outermost->is_recorded()) outermost = whole_of(*outermost);
+  bool const is_of_part = state == TaskState::failed && failure->origin != outermost->id;
+  note_failed(task, text, is_of_part ? of_part(failure) : failure, state == TaskState::cancelled);
+  inherit(whole, failure);
 }
 
 /// The first time in a replay counts: later runs of the task may be cancelled because of it, or end

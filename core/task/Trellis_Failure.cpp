@@ -6,6 +6,17 @@
 
 namespace trellis::Impl {
 
+FailurePtr of_part(FailurePtr const& failure) {
+  auto own = make_shared_unlocked<Failure>();
+  own->origin = failure->origin;
+  own->origin_text = failure->origin_text;
+  own->what = failure->what;
+  own->cause = failure->cause;
+  own->is_asked = failure->is_asked;
+  own->of_part = failure;
+  return own;
+}
+
 void FailureLog::note(TaskId task, std::string task_text, FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
   if (failure->is_asked) {

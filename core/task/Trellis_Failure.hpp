@@ -32,6 +32,9 @@ struct Failure {
   std::shared_ptr<Failure const> of_part;
   mutable std::atomic<bool> observed{false};  ///< a `get()` has thrown it
 };
+/// The failure of a task of which a part has failed with this one.
+[[nodiscard]] FailurePtr of_part(FailurePtr const& failure);
+
 /// What a task throws that waits for its parts when one has failed. If it leaves the body, the
 /// part's failure stays the task's.
 class PartFailed final : public Error {

@@ -372,79 +372,141 @@ struct ArgumentAs {
                                   std::type_identity<V>>::type>;
 };
 
-/// What a `view_list` is made from.
+/// Calls `f` with each group of a range of groups, in order.
+template <class R, class F>
+void for_each_group(R const& range, F&& f) {
+  if constexpr (IsGroup<R>::value)
+    f(range);
+  else
+    for (auto const& element : range) for_each_group(element, f);
+}
+/// The member at this place in a group, or in a group within it.
 template <class R>
+R const& member_at(R const& resource) {
+  return resource;
+}
+template <std::size_t first, std::size_t... rest, class... Held>
+auto const& member_at(Group<Held...> const& group) {
+  return member_at<rest...>(std::get<first>(group.members));
+}
+
+/// What a `view_list` is made from: the Views of a range or, of a range of groups, those of this
+/// member of each.
+template <class R, std::size_t... member>
 struct ViewsOf {
   R const& range;
-  [[nodiscard]] std::size_t size() const { return count_singles(range); }
+  [[nodiscard]] std::size_t size() const {
+    if constexpr (sizeof...(member) == 0) {
+      return count_singles(range);
+    } else {
+      std::size_t count = 0;
+      for_each_group(
+          range, [&](auto const& group) { count += count_singles(member_at<member...>(group)); });
+      return count;
+    }
+  }
   template <class F>
   void for_each(F&& f) const {
-    for_each_single(range, f);
+    if constexpr (sizeof...(member) == 0)
+      for_each_single(range, f);
+    else
+      for_each_group(range,
+                     [&](auto const& group) { for_each_single(member_at<member...>(group), f); });
   }
 };
 /// A range that consists of Views of one type.
 template <class R>
 concept ViewRange = ResourceRange<R> && Kokkos::is_view_v<typename LeafOf<R>::type>;
+/// A range that consists of groups of one type.
+template <class R>
+concept GroupRange = ResourceRange<R> && IsGroup<typename LeafOf<R>::type>::value;
 
-/// The Views that a functor takes for one annotation, none for Tokens, properties and lists of
-/// accesses: `types` as a tuple, and `get(annotation)` what they are made from.
+/// The lists that a functor takes for a member of the groups of a range, at this place in them.
+template <Mode mode, class R, class Leaf, std::size_t... member>
+struct MemberLists {
+  using types = std::tuple<>;
+  static std::tuple<> get(R const&) { return {}; }
+};
+template <Mode mode, class R, class Leaf, std::size_t... member>
+  requires Kokkos::is_view_v<Leaf>
+struct MemberLists<mode, R, Leaf, member...> {
+  using types = std::tuple<view_list<typename ArgumentAs<mode, Leaf>::type>>;
+  static std::tuple<ViewsOf<R, member...>> get(R const& range) {
+    return {ViewsOf<R, member...>{range}};
+  }
+};
+template <Mode mode, class R, class... Held, std::size_t... member>
+struct MemberLists<mode, R, Group<Held...>, member...> {
+  template <std::size_t k>
+  using Of = MemberLists<
+      mode, R,
+      typename LeafOf<std::remove_cvref_t<std::tuple_element_t<k, std::tuple<Held...>>>>::type,
+      member..., k>;
+  template <std::size_t... k>
+  static auto types_of(std::index_sequence<k...>)
+      -> decltype(std::tuple_cat(std::declval<typename Of<k>::types>()...));
+  using All = std::index_sequence_for<Held...>;
+  using types = decltype(types_of(All()));
+  static auto get(R const& range) {
+    return [&]<std::size_t... k>(std::index_sequence<k...>) {
+      return std::tuple_cat(Of<k>::get(range)...);
+    }(All());
+  }
+};
+
+/// The Views that a functor takes for a resource in this mode, none for Tokens: `types` as a tuple,
+/// and `get(resource)` what they are made from.
+template <Mode mode, class R>
+struct ArgumentsIn {
+  using types = std::tuple<>;
+  static std::tuple<> get(R const&) { return {}; }
+};
+template <Mode mode, class V>
+  requires Kokkos::is_view_v<V>
+struct ArgumentsIn<mode, V> {
+  using types = std::tuple<typename ArgumentAs<mode, V>::type>;
+  static std::tuple<V const&> get(V const& view) { return {view}; }
+};
+template <Mode mode, class R>
+  requires ViewRange<R const>
+struct ArgumentsIn<mode, R> {
+  using types = std::tuple<view_list<typename ArgumentAs<mode, typename LeafOf<R>::type>::type>>;
+  static std::tuple<ViewsOf<R>> get(R const& range) { return {ViewsOf<R>{range}}; }
+};
+template <Mode mode, class R>
+  requires GroupRange<R const>
+struct ArgumentsIn<mode, R> : MemberLists<mode, R, typename LeafOf<R>::type> {};
+template <Mode mode, class... Members>
+struct ArgumentsIn<mode, Group<Members...>> {
+  using types = decltype(std::tuple_cat(
+      std::declval<typename ArgumentsIn<mode, std::remove_cvref_t<Members>>::types>()...));
+  static auto get(Group<Members...> const& group) {
+    return std::apply(
+        [](auto const&... member) {
+          return std::tuple_cat(
+              ArgumentsIn<mode, std::remove_cvref_t<decltype(member)>>::get(member)...);
+        },
+        group.members);
+  }
+};
+
+/// The Views that a functor takes for one annotation, none for properties and lists of accesses.
 template <class A>
 struct ArgumentsOf {
   using types = std::tuple<>;
   static std::tuple<> get(A const&) { return {}; }
 };
 template <class Held>
-  requires Kokkos::is_view_v<std::remove_cvref_t<Held>>
 struct ArgumentsOf<StateAccess<Held>> {
-  using V = std::remove_cvref_t<Held>;
-  using types = std::tuple<V>;
-  static std::tuple<V const&> get(StateAccess<Held> const& access) { return {access.resource}; }
-};
-template <class Held>
-  requires ViewRange<std::remove_reference_t<Held> const>
-struct ArgumentsOf<StateAccess<Held>> {
-  using R = std::remove_cvref_t<Held>;
-  using types = std::tuple<view_list<typename LeafOf<R>::type>>;
-  static std::tuple<ViewsOf<R>> get(StateAccess<Held> const& access) {
-    return {ViewsOf<R>{access.resource}};
-  }
-};
-template <Mode mode, class... Members>
-struct ArgumentsOf<Access<mode, Group<Members...> const&>> {
-  template <class Member>
-  using OfMember = ArgumentsOf<Access<mode, std::remove_cvref_t<Member> const&>>;
-  using types = decltype(std::tuple_cat(std::declval<typename OfMember<Members>::types>()...));
-  static auto get(Access<mode, Group<Members...> const&> const& access) {
-    return std::apply(
-        [](auto const&... member) {
-          return std::tuple_cat(OfMember<decltype(member)>::get({member})...);
-        },
-        access.resource.members);
-  }
-};
-template <Mode mode, class... Members>
-struct ArgumentsOf<Access<mode, Group<Members...>>> {
-  using Referring = ArgumentsOf<Access<mode, Group<Members...> const&>>;
-  using types = typename Referring::types;
-  static auto get(Access<mode, Group<Members...>> const& access) {
-    return Referring::get({access.resource});
-  }
+  using Of = ArgumentsIn<StateAccess<Held>::mode, std::remove_cvref_t<Held>>;
+  using types = typename Of::types;
+  static auto get(StateAccess<Held> const& access) { return Of::get(access.resource); }
 };
 template <Mode mode, class Held>
-  requires Kokkos::is_view_v<std::remove_cvref_t<Held>>
 struct ArgumentsOf<Access<mode, Held>> {
-  using V = std::remove_cvref_t<Held>;
-  using types = std::tuple<typename ArgumentAs<mode, V>::type>;
-  static std::tuple<V const&> get(Access<mode, Held> const& access) { return {access.resource}; }
-};
-template <Mode mode, class Held>
-  requires ViewRange<std::remove_reference_t<Held> const>
-struct ArgumentsOf<Access<mode, Held>> {
-  using R = std::remove_cvref_t<Held>;
-  using types = std::tuple<view_list<typename ArgumentAs<mode, typename LeafOf<R>::type>::type>>;
-  static std::tuple<ViewsOf<R>> get(Access<mode, Held> const& access) {
-    return {ViewsOf<R>{access.resource}};
-  }
+  using Of = ArgumentsIn<mode, std::remove_cvref_t<Held>>;
+  using types = typename Of::types;
+  static auto get(Access<mode, Held> const& access) { return Of::get(access.resource); }
 };
 
 template <class V, unsigned traits>

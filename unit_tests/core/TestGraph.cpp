@@ -34,6 +34,37 @@ Graph diamond() {
            {3, 2, EdgeReason::exclusion}}};
 }
 
+struct Known {
+  char const* name;
+  bool is_dependency;
+};
+/// The compiler warns when a reason is missing.
+Known what_is_known_of(EdgeReason reason) {
+  switch (reason) {
+    case EdgeReason::access:
+      return {"access", true};
+    case EdgeReason::after:
+      return {"after", true};
+    case EdgeReason::synchronizing:
+      return {"synchronizing", true};
+    case EdgeReason::exclusion:
+      return {"exclusion", false};
+    case EdgeReason::rule:
+      return {"rule", false};
+    case EdgeReason::demotion:
+      return {"demotion", true};
+    case EdgeReason::policy:
+      return {"policy", false};
+  }
+  return {"", false};
+}
+std::vector<EdgeReason> const all_reasons = [] {
+  std::vector<EdgeReason> all;
+  for (int k = 0; *what_is_known_of(static_cast<EdgeReason>(k)).name != 0; ++k)
+    all.push_back(static_cast<EdgeReason>(k));
+  return all;
+}();
+
 TEST(Graph, EveryStateAndReasonHasItsName) {
   EXPECT_EQ(to_string(TaskState::pending), "pending");
   EXPECT_EQ(to_string(TaskState::ready), "ready");
@@ -41,19 +72,13 @@ TEST(Graph, EveryStateAndReasonHasItsName) {
   EXPECT_EQ(to_string(TaskState::done), "done");
   EXPECT_EQ(to_string(TaskState::failed), "failed");
   EXPECT_EQ(to_string(TaskState::cancelled), "cancelled");
-  EXPECT_EQ(to_string(EdgeReason::access), "access");
-  EXPECT_EQ(to_string(EdgeReason::after), "after");
-  EXPECT_EQ(to_string(EdgeReason::synchronizing), "synchronizing");
-  EXPECT_EQ(to_string(EdgeReason::exclusion), "exclusion");
-  EXPECT_EQ(to_string(EdgeReason::rule), "rule");
+  for (EdgeReason const reason : all_reasons)
+    EXPECT_EQ(to_string(reason), what_is_known_of(reason).name);
 }
 
 TEST(Graph, OnlyWhatASchedulerAddsIsNoDependency) {
-  EXPECT_TRUE(is_dependency(EdgeReason::access));
-  EXPECT_TRUE(is_dependency(EdgeReason::after));
-  EXPECT_TRUE(is_dependency(EdgeReason::synchronizing));
-  EXPECT_FALSE(is_dependency(EdgeReason::exclusion));
-  EXPECT_FALSE(is_dependency(EdgeReason::rule));
+  for (EdgeReason const reason : all_reasons)
+    EXPECT_EQ(is_dependency(reason), what_is_known_of(reason).is_dependency) << to_string(reason);
 }
 
 TEST(Graph, FindsNodesByIdAndByLabel) {

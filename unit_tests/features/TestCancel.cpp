@@ -196,6 +196,52 @@ TEST_F(Cancel, ATaskThatIsToRunAgainDoesNot) {
   EXPECT_EQ(runs, 1);
 }
 
+/// Tasks that would run again for ever end, as a whole, as parts and in a replay, also when it is
+/// one like them that asks, and only one thread is there.
+TEST_F(Cancel, BodiesThatPollStop) {
+  enum class As { task, part, replay, main_thread };
+  for (int const workers : {1, 2, 3})
+    for (As const as : {As::task, As::part, As::replay, As::main_thread})
+      for (bool const has_parts : {false, true}) {
+        TaskGraph graph(cancel_workers(workers));
+        CancelCell const x("x");
+        std::atomic<long> runs{0}, behind{0};
+        auto const polls = [&runs, has_parts](TaskScope& self) {
+          ++runs;
+          if (has_parts) host_task("part", ResourcePolicy(self), [] {});
+          self.respawn();
+        };
+        Future<void> whole;
+        if (as == As::replay) {
+          Plan const plan = graph.record("plan", [&] {
+            host_task("poll", ResourcePolicy(graph, write(x)), polls);
+            host_task("behind it", ResourcePolicy(graph, read(x)), [&] { ++behind; });
+          });
+          whole = graph.replay(plan, 3);
+        } else if (as == As::part) {
+          whole = host_task("owner", ResourcePolicy(graph, write(x)), [&](TaskScope& self) {
+            for (int k = 0; k < 3; ++k) host_task("poll", ResourcePolicy(self), polls);
+          });
+        } else if (as == As::main_thread) {
+          whole = host_task("poll", ResourcePolicy(graph, write(x), main_thread), polls);
+        } else {
+          whole = host_task("poll", ResourcePolicy(graph, write(x)), polls);
+        }
+        auto const next = host_task("behind", ResourcePolicy(graph, read(x)), [&] { ++behind; });
+        host_task("asks", ResourcePolicy(graph), [&](TaskScope& self) {
+          if (runs < 50) return self.respawn();
+          graph.cancel(whole);
+        });
+        cancelled(whole);
+        long const at_the_end = runs;
+        cancelled(next);
+        graph.wait();
+        EXPECT_EQ(runs, at_the_end);
+        EXPECT_EQ(behind, 0);
+        EXPECT_EQ(host_task("later", ResourcePolicy(graph, read(x)), [] { return 5; }).get(), 5);
+      }
+}
+
 TEST_F(Cancel, AReplayStopsBetweenItsTasks) {
   for (bool const has_started : {false, true}) {
     TaskGraph graph(cancel_workers(2));

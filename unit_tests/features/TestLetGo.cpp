@@ -62,14 +62,19 @@ class Obeying {
   bool m_ends = false;
 };
 
-/// One task that gives up what it has, step by step, and others behind it.
+/// One task that gives up what it has, step by step, and others behind it. A wide one has so many
+/// accesses that they are not looked through one by one.
 class Program {
  public:
-  Program(unsigned seed, bool records) : m_random(seed), m_graph(options(records)) {
-    m_tasks.emplace_back(some_uses(3));
+  Program(unsigned seed, bool records, bool is_wide = false)
+      : m_cells(is_wide ? 24 : 4),
+        m_many(is_wide ? 40 : 1),
+        m_random(seed),
+        m_graph(options(records)) {
+    m_tasks.emplace_back(some_uses(3, m_many));
     m_tasks[0].future = m_obeying.start(m_graph, touches_of(m_tasks[0].uses));
     m_obeying.tell([] {});  // it runs, and not on this thread
-    for (std::size_t count = 2 + m_random() % 8; count > 0; --count) submit();
+    for (std::size_t count = 2 + m_random() % (7 + m_many); count > 0; --count) submit();
     for (std::size_t count = 1 + m_random() % 6; count > 0; --count) {
       step();
       EXPECT_TRUE(settles()) << text();
@@ -80,8 +85,6 @@ class Program {
   }
 
  private:
-  static constexpr std::size_t cells = 4;
-
   /// What a task does to some cells.
   struct Use {
     Mode mode;
@@ -120,12 +123,12 @@ class Program {
   Use some_use() {
     constexpr Mode modes[] = {Mode::read,       Mode::read,       Mode::read,      Mode::write,
                               Mode::read_write, Mode::read_write, Mode::atomic_add};
-    std::size_t const first = m_random() % cells;
-    std::size_t const longest = m_random() % 2 == 0 ? 1 : cells - first;
+    std::size_t const first = m_random() % m_cells;
+    std::size_t const longest = m_random() % 2 == 0 ? 1 : m_cells - first;
     return {modes[m_random() % std::size(modes)], first, 1 + m_random() % longest};
   }
-  Uses some_uses(std::size_t most) {
-    Uses uses(1 + m_random() % most);
+  Uses some_uses(std::size_t most, std::size_t least = 1) {
+    Uses uses(least + m_random() % most);
     for (Use& use : uses) use = some_use();
     return uses;
   }
@@ -154,7 +157,7 @@ class Program {
         give_up_from_outside(0);
         break;
       default:
-        give_up_by_itself();
+        for (std::size_t count = m_random() % m_many + 1; count > 0; --count) give_up_by_itself();
     }
   }
 
@@ -266,8 +269,10 @@ class Program {
     return all;
   }
 
+  std::size_t const m_cells;
+  std::size_t const m_many;  ///< accesses of the task at least, and how many it gives up at a time
   std::mt19937 m_random;
-  Block m_block{"x", cells};
+  Block m_block{"x", m_cells};
   std::deque<Made> m_tasks;
   std::string m_steps;
   Obeying m_obeying;
@@ -285,6 +290,15 @@ TEST_F(LetGo, ExactlyThoseThatNeedNotWait) {
   for (unsigned seed = begin; seed < end && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Program const program(seed, seed % 4 == 3);
+  }
+}
+
+TEST_F(LetGo, ExactlyThoseThatNeedNotWaitForAWideTask) {
+  unsigned const begin = number_from("TRELLIS_TEST_FIRST_SEED", 0);
+  unsigned const end = begin + number_from("TRELLIS_TEST_SEEDS", sanitized ? 40 : 200);
+  for (unsigned seed = begin; seed < end && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Program const program(seed, seed % 4 == 3, true);
   }
 }
 

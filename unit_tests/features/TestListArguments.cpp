@@ -87,6 +87,50 @@ SPACE_TEST(ListArguments, AreTypedByTheAccess) {
   check(none(all), std::type_identity<read_view_list<Line>>());
   check(access(all, Mode::read), std::type_identity<view_list<Line>>());
   check(read(group(all)), std::type_identity<read_view_list<Line>>());
+  auto const grouped = group(all[0]);
+  std::vector const groups{grouped, grouped};
+  check(read(groups), std::type_identity<read_view_list<Line>>());
+  check(atomic_add(groups), std::type_identity<atomic_view_list<Line>>());
+  check(access(groups, Mode::read), std::type_identity<view_list<Line>>());
+  check(access(grouped, Mode::read), std::type_identity<Line>());
+  using Restricted = view_list<restrict_view<Line>>;
+  check(restricted(write(groups)), std::type_identity<Restricted>());
+}
+
+/// Of a range of groups each member is a list of its own; a Token is none, and a range within the
+/// groups goes into one list.
+SPACE_TEST(ListArguments, OfGroupsAreAListForEachMember) {
+  using Flat = View<int*>;
+  for (std::size_t const count : {0, 1, 8, 9, 40}) {
+    TaskGraph graph(with_workers(2));
+    auto const sources = lines_of(2 * count, 4), targets = lines_of(count, 4);
+    std::vector<Flat> weights;
+    for (std::size_t k = 0; k < count; ++k) weights.emplace_back("weights", 4);
+    Token const token("token");
+    using Sources = std::span<Line const>;
+    std::vector<decltype(group(Sources(sources), group(token, Flat(weights[0])), Line()))> groups;
+    for (std::size_t k = 0; k < count; ++k) {
+      parallel_for(
+          "fill", ResourcePolicy(graph, 4, write(weights[k]), on<Space>),
+          KOKKOS_LAMBDA(int i, Flat const& x) { x(i) = static_cast<int>(k) + 1; });
+      groups.push_back(group(Sources(sources).subspan(2 * k, 2), group(token, Flat(weights[k])),
+                             Line(targets[k])));
+    }
+    parallel_for(
+        "groups", ResourcePolicy(graph, 4, read_write(groups), on<Space>),
+        KOKKOS_LAMBDA(int i, view_list<Line> const& from, view_list<Flat> const& by,
+                      view_list<Line> const& to) {
+          for (std::size_t k = 0; k < to.size(); ++k)
+            to[k](i) = from.size() == 2 * to.size() && by.size() == to.size()
+                           ? by[k](i) * (from[2 * k](i) + from[2 * k + 1](i))
+                           : -1;
+        });
+    graph.wait();
+    for (std::size_t k = 0; k < count; ++k) {
+      long const n = static_cast<long>(k);
+      EXPECT_EQ(values_of(targets[k]), std::vector<long>(4, (n + 1) * (2 * n + 2 * n + 1)));
+    }
+  }
 }
 
 SPACE_TEST(ListArguments, OfSubviews) {

@@ -201,6 +201,24 @@ SPACE_TEST(Lists, TakeRangesThatRangesMake) {
                                                     edge(8, 10), edge(9, 11), edge(10, 11)));
 }
 
+/// Kokkos' own range, whose `begin` stands beside the class in Kokkos 4.5.
+SPACE_TEST(Lists, MayBeKokkosArrays) {
+  TaskGraph graph(recorded());
+  auto const all = lines(3);
+  Kokkos::Array<Line, 2> const pair{all[0], all[2]};
+  for (Line const& each : all) host_task("one", ResourcePolicy(graph, write(each)), nothing);
+  host_task("array", ResourcePolicy(graph, read_write(pair)), [](view_list<Line> const& two) {
+    ASSERT_EQ(two.size(), 2u);
+    EXPECT_EQ(two[1].label(), "line 2");
+  });
+  host_task("temporary", ResourcePolicy(graph, read(Kokkos::Array<Line, 1>{all[1]})), nothing);
+  AccessList list;
+  list.read(pair);
+  host_task("list", ResourcePolicy(graph, list), nothing);
+  EXPECT_THAT(edges_of(graph),
+              UnorderedElementsAre(edge(1, 4), edge(3, 4), edge(2, 5), edge(4, 6)));
+}
+
 SPACE_TEST(Lists, AreMembersOfGroups) {
   TaskGraph graph(recorded());
   auto const all = lines(4);
@@ -434,6 +452,19 @@ SPACE_TEST(Lists, InPartsLieWithinTheAccessesOfTheWhole) {
             HasSubstr("\"foreign\""));
         self.local(both);
         host_task("good", ResourcePolicy(self, write(both)), nothing);
+        // Of ranges that are none when they are const, and that make their elements.
+        auto const own = lines(3);
+        auto const is_odd = [](Line const& each) { return each.label() != "line 1"; };
+        EXPECT_EQ(std::ranges::distance(self.local(own | std::views::filter(is_odd))), 2);
+        self.local(std::views::iota(0, 2) | std::views::transform([&](int k) {
+                     return Kokkos::subview(own[1], std::pair(2 * k, 2 * k + 1));
+                   }));
+        host_task("own", ResourcePolicy(self, write(own[0]), write(own[2])), nothing);
+        host_task("its part", ResourcePolicy(self, write(Kokkos::subview(own[1], std::pair(2, 3)))),
+                  nothing);
+        EXPECT_THAT(
+            text_of_error([&] { host_task("bad", ResourcePolicy(self, read(own[1])), nothing); }),
+            HasSubstr("\"line 1\""));
       });
   whole.get();
   EXPECT_EQ(all[17](2), 172);

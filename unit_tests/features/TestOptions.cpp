@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -98,6 +99,23 @@ TEST(Options, OfTheEnvironmentThatCannotBeUsedAreNamedWithTheirValue) {
     EXPECT_THAT(error.what(),
                 testing::AllOf(HasSubstr(c.variable), HasSubstr('"' + std::string(c.value) + '"'),
                                HasSubstr(c.expected)));
+  }
+}
+
+/// What is wrong is told before the log begins a file.
+TEST(Options, ThatCannotBeUsedLeaveNoLogBehind) {
+  std::string const path = testing::TempDir() + "trellis_no_log.txt";
+  std::filesystem::remove(path);
+  for (auto const& [variable, value] : {std::pair{"TRELLIS_BIND", "nowhere"},
+                                        {"TRELLIS_BIND", "99999"},
+                                        {"TRELLIS_WATCHDOG", "-1"},
+                                        {"TRELLIS_WORKERS", "0"},
+                                        {"TRELLIS_HELP", "maybe"}}) {
+    Environment const log("TRELLIS_LOG", path.c_str());
+    Environment const wrong(variable, value);
+    EXPECT_THAT(error_of([] { TaskGraph graph; }).what(), HasSubstr(value)) << variable;
+    EXPECT_FALSE(std::filesystem::exists(path)) << variable;
+    std::filesystem::remove(path);
   }
 }
 

@@ -283,6 +283,47 @@ TEST_F(PlanFailures, AFailureInAnyRoundIsWhatTheFutureTells) {
   }
 }
 
+TEST_F(PlanFailures, APartThatFailsIsToldWithTheRecordedTaskThatItBelongsTo) {
+  TaskGraph graph(with_workers(2));
+  for (bool const is_nested : {false, true}) {
+    Block x("x");
+    Future<void> splits, behind;
+    Future<long> result;
+    auto const tells = [&] {
+      EXPECT_THAT(message_of([&] { splits.get(); }),
+                  AllOf(HasSubstr("task \"splits\" (recorded #1"),
+                        HasSubstr("failed, because a part of it failed: "),
+                        HasSubstr("task \"fails\""), HasSubstr("failed: no more")));
+      EXPECT_THAT(message_of([&] { (void)result.get(); }),
+                  AllOf(HasSubstr("task \"result\" (recorded #3"),
+                        HasSubstr("failed, because a part of it failed: ")));
+      EXPECT_THAT(message_of([&] { behind.get(); }),
+                  AllOf(HasSubstr("task \"behind\" (recorded #2"),
+                        HasSubstr("was cancelled, because it depends on task \"fails\"")));
+    };
+    {
+      Plan plan = graph.record("step", [&] {
+        splits = task(graph, "splits", {updates(x)},
+                      [] { part("fails", {}, [] { throw std::runtime_error("no more"); }); });
+        behind = task(graph, "behind", {reads(x)}, [] { FAIL(); });
+        result = task(graph, "result", {}, [] {
+          part("fails, too", {}, [] { throw std::runtime_error("nor here"); });
+          return 1L;
+        });
+      });
+      if (is_nested) plan = graph.record("outer", [&] { graph.replay(plan, 2); });
+      Future<void> const whole = graph.replay(plan);
+      EXPECT_THAT(message_of([&] { whole.get(); }),
+                  AllOf(HasSubstr(is_nested ? "\"outer\"" : "\"step\""),
+                        HasSubstr("failed, because a part of it failed: ")));
+      tells();
+      EXPECT_THAT(message_of([&] { graph.wait(); }),
+                  AllOf(HasSubstr("failed: no more"), HasSubstr("task \"fails\"")));
+    }
+    tells();  // there is no plan any more
+  }
+}
+
 TEST_F(PlanFailures, ATaskThatWaitsForItsOwnReplayIsToldSo) {
   TaskGraph graph(with_workers(2));
   Future<void> own;

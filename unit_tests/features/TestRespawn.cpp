@@ -436,6 +436,30 @@ TEST_F(Respawn, LetsOthersRunBetweenInRoundsAndParts) {
     }
 }
 
+/// What polls for something that is submitted later keeps nobody at the cap, as long as there is
+/// room beside it. (It counts as the task, its next run and what that comes after.)
+TEST_F(Respawn, LetsOthersRunBetweenAtTheCap) {
+  for (int const workers : {1, 2})
+    for (int const polls : {1, 2, 5})
+      for (bool const on_main : {false, true})
+        for (int how = 0; how < static_cast<int>(Poll::count); ++how) {
+          TaskGraphOptions options = respawn_workers(workers);
+          options.in_flight = static_cast<std::size_t>(4 * polls);
+          TaskGraph graph(options);
+          std::atomic<bool> happened{false};
+          for (int k = 0; k < polls; ++k)
+            if (on_main)
+              submit_poll(graph, static_cast<Poll>(how), happened, main_thread);
+            else
+              submit_poll(graph, static_cast<Poll>(how), happened);
+          std::atomic<int> others{0};
+          for (int k = 0; k < 40; ++k) host_task("other", ResourcePolicy(graph), [&] { ++others; });
+          host_task("event", ResourcePolicy(graph), [&] { happened = true; });
+          graph.wait();
+          EXPECT_EQ(others, 40);
+        }
+}
+
 /// Steps of one task among many others, which keep coming, do not wait for all of these.
 TEST_F(Respawn, IsNotTheLastForEver) {
   TaskGraphOptions options = respawn_workers(1);

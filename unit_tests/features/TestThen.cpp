@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -217,6 +218,39 @@ TEST_F(Then, JoinsGoOnAndHaveTheValues) {
     EXPECT_THAT(text_of, AllOf(HasSubstr("when_all"), HasSubstr("TestThen.cpp")));
   EXPECT_THAT(text_thrown_by([] { when_all_values(std::vector<Future<int>>()); }),
               HasSubstr("name that, too"));
+}
+
+/// A join, its value and what goes on with it may be the last that is known of a graph that another
+/// thread ends.
+TEST_F(Then, JoinsOutliveAGraphThatAnotherThreadEnds) {
+  int const rounds = sanitized ? 100 : 500;
+  for (int round = 0; round < rounds; ++round) {
+    auto graph = std::make_unique<TaskGraph>(then_workers(2));
+    std::vector<Future<int>> numbers;
+    for (int k = 0; k < 4; ++k)
+      numbers.push_back(host_task("number", ResourcePolicy(*graph), [k] { return k; }));
+    std::atomic<int> called{0};
+    int submitted = 0;
+    Future<void> const all = when_all(numbers);
+    auto const values = when_all_values("values", numbers[1], numbers[3]);
+    std::thread ends([&] {
+      for (int k = round % 30; k > 0; --k) std::this_thread::yield();
+      graph.reset();
+    });
+    try {
+      values.then([&](std::tuple<int, int> const&) { ++called; });
+      ++submitted;
+      all.then([&] { ++called; });
+      ++submitted;
+    } catch (Error const& error) {  // the graph is gone
+      EXPECT_EQ(error.kind(), Error::Kind::closed) << error.what();
+    }
+    all.wait();
+    EXPECT_EQ(values.get(), std::tuple(1, 3));
+    ends.join();
+    EXPECT_EQ(called, submitted);
+    EXPECT_TRUE(all.is_done() && values.is_done());
+  }
 }
 
 TEST_F(Then, AJoinFailsWithTheFirstOfThem) {

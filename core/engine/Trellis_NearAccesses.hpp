@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_NEARACCESSES_HPP
+#define TRELLIS_IMPL_NEARACCESSES_HPP
+
+#include <Trellis_Area.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+/// Finds the accesses of a task that share a byte with another access. Tasks may have thousands of
+/// accesses; the few that most have are looked through. Under the lock of the task's region.
+namespace trellis::Impl {
+
+/// Finds accesses of a task by their area. Both the task and what is asked for may have thousands.
+/// The few that a task mostly has are looked through.
+template <class Accesses>
+class ByArea {
+ public:
+  ByArea(AccessTable& table, Accesses const& accesses) : m_table(table), m_accesses(accesses) {
+    if (accesses.size() <= few) return;
+    m_places.emplace();
+    for (std::size_t k = 0; k < accesses.size(); ++k)
+      (*m_places)[accesses[k].access.entry].push_back(k);
+  }
+  /// Calls `f(k)` for each access that shares a byte with the area, perhaps also for others; in
+  /// order.
+  template <class F>
+  void for_each_near(Area const& area, F&& f) const {
+    AreaEntry const* const entry = m_places ? m_table.find(area, area.hash()) : nullptr;
+    if (entry == nullptr) {
+      for (std::size_t k = 0; k < m_accesses.size(); ++k) f(k);
+      return;
+    }
+    std::vector<std::size_t> found;
+    auto const collect = [&](AreaEntry const* each) {
+      if (auto const here = m_places->find(each); here != m_places->end())
+        found.insert(found.end(), here->second.begin(), here->second.end());
+    };
+    collect(entry);
+    for (AreaEntry::Overlap const& overlap : entry->overlaps) collect(overlap.entry);
+    std::sort(found.begin(), found.end());
+    for (std::size_t const k : found) f(k);
+  }
+
+ private:
+  static constexpr std::size_t few = 16;
+  AccessTable& m_table;
+  Accesses const& m_accesses;
+  std::optional<std::unordered_map<AreaEntry const*, std::vector<std::size_t>>> m_places;
+};
+
+/// Do others conflict with this task, now that it has these accesses? As `conflict(task, other)`
+/// says; where both sides are many, in the time that the accesses of the others take.
+class Conflicts {
+ public:
+  /// `others`: how many will be asked for, at least.
+  Conflicts(Task const& task, std::size_t others) : m_task(task) {
+    if (task.access_count <= few || task.access_count * others <= few_pairs) return;
+    m_manners.emplace();
+    m_manners->reserve(task.access_count);
+    task.for_each_access([&](TaskAccess const& access) {
+      if (access.mode != Mode::none) m_manners->emplace(access.entry, task.manner(access));
+    });
+  }
+  bool operator()(Task const& other) const {
+    // Areas of another region are in another table.
+    if (!m_manners || other.region != m_task.region) return conflict(m_task, other);
+    bool found = false;
+    other.for_each_access([&](TaskAccess const& access) { found = found || with(other, access); });
+    return found;
+  }
+
+ private:
+  static constexpr std::uint32_t few = 32;
+  static constexpr std::size_t few_pairs = 1024;
+
+  [[nodiscard]] bool with(Task const& other, TaskAccess const& access) const {
+    if (access.entry->overlaps.size() >= m_task.access_count)
+      return conflict(other, access, m_task);
+    Manner const manner = other.manner(access);
+    auto const is_met = [&](AreaEntry const* entry) {
+      auto const [begin, end] = m_manners->equal_range(entry);
+      return std::any_of(begin, end,
+                         [&](auto const& own) { return own.second.depends_on(manner); });
+    };
+    return is_met(access.entry) ||
+           std::any_of(access.entry->overlaps.begin(), access.entry->overlaps.end(),
+                       [&](AreaEntry::Overlap const& overlap) { return is_met(overlap.entry); });
+  }
+
+  Task const& m_task;
+  std::optional<std::unordered_multimap<AreaEntry const*, Manner>> m_manners;
+};
+
+}  // namespace trellis::Impl
+
+#endif
