@@ -11,8 +11,8 @@
 namespace heat::ranks {
 namespace {
 
-using example::kokkos_version, example::line, example::median, example::number, example::plural,
-    example::times;
+using example::Communication, example::hidden_part, example::kokkos_version, example::line,
+    example::median, example::number, example::plural, example::times;
 
 constexpr std::size_t most_ranks_printed = 16;
 

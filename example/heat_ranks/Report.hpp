@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "Hidden.hpp"
+#include "../shared/Hidden.hpp"
 #include "Options.hpp"
 
 /// With this header a reader knows what the program finds out, and how it is told. Rank 0 tells it.
@@ -15,7 +15,7 @@ namespace heat::ranks {
 
 /// Of one rank: in the recorded run, and of the bulk-synchronous version.
 struct RankFindings {
-  Communication tasks;
+  example::Communication tasks;
   double bulk_seconds = 0;                ///< of its last run on this rank
   double bulk_seconds_communicating = 0;  ///< of these, all of it exposed
 };
@@ -42,7 +42,7 @@ struct Findings {
   /// Median over the repetitions of the tasks' time by the bulk-synchronous one.
   [[nodiscard]] double ratio() const;
   /// Of all ranks.
-  [[nodiscard]] Communication communication() const;
+  [[nodiscard]] example::Communication communication() const;
 };
 
 void print(Options const& options, Findings const& found);

@@ -11,67 +11,34 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "../heat/Temperature.hpp"
+#include "../shared/Hidden.hpp"
 #include "../shared/Progress.hpp"
+#include "../shared/Ranks.hpp"
 #include "../shared/Recording.hpp"
+#include "../shared/Together.hpp"
 #include "BulkSolver.hpp"
-#include "Hidden.hpp"
 #include "Initial.hpp"
 #include "Options.hpp"
 #include "Part.hpp"
 #include "Report.hpp"
 #include "TaskSolver.hpp"
-#include "Together.hpp"
-
-#ifdef __linux__
-#include <sched.h>
-#endif
 
 namespace heat::ranks {
 namespace {
 
+using example::all_of, example::largest_of, example::together;
+
 constexpr int most_recorded_tasks = 50000;
-
-/// How many cores each rank of this machine has, if they share those that any of them may use.
-/// Collective.
-int share_of_cores(MPI_Comm comm) {
-  int share = 1;
-#ifdef __linux__
-  cpu_set_t mine, all;
-  CPU_ZERO(&mine);
-  if (sched_getaffinity(0, sizeof mine, &mine) != 0) CPU_SET(0, &mine);
-  MPI_Comm machine = MPI_COMM_NULL;
-  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-  int ranks = 1;
-  MPI_Comm_size(machine, &ranks);
-  MPI_Allreduce(&mine, &all, sizeof mine, MPI_BYTE, MPI_BOR, machine);
-  MPI_Comm_free(&machine);
-  share = std::max(1, CPU_COUNT(&all) / ranks);
-#else
-  (void)comm;
-#endif
-  return share;
-}
-
-std::string name_of_mpi() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  std::string const name(text, static_cast<std::size_t>(length));
-  std::string first = name.substr(0, name.find_first_of(",\n\r"));
-  std::replace(first.begin(), first.end(), '\t', ' ');
-  return first;
-}
 
 trellis::TaskGraphOptions graph_options(Options const& options, Tiles const& tiles, bool record) {
   trellis::TaskGraphOptions result;
@@ -96,6 +63,11 @@ double seconds_of(MPI_Comm comm, Solve const& solve) {
   solve();
   Space().fence("heat_ranks: before reading the clock");
   return largest_of(comm, timer.seconds());
+}
+
+/// By the labels that TaskSolver gives.
+bool takes_a_step(std::string_view label) {
+  return label.starts_with("step ") || label == "change";
 }
 
 bool same_bits(Field<2> const& a, Field<2> const& b) {
@@ -198,7 +170,7 @@ Findings run(Options const& options, MPI_Comm world) {
 
   Findings found;
   found.backend = Space::name();
-  found.mpi = name_of_mpi();
+  found.mpi = example::name_of_mpi();
   found.processes = part.processes;
   found.tiles = tiles.counts;
   found.workers = graph.workers();
@@ -261,7 +233,7 @@ Findings run(Options const& options, MPI_Comm world) {
   recorded_solver.solve(recorded);
   trellis::Trace const trace = recording.trace();
   found.tasks = trace.graph.nodes().size();
-  mine.tasks = communication_of(trace);
+  mine.tasks = example::exchanges_of(trace, takes_a_step);
   int ranks = 1;
   MPI_Comm_size(comm, &ranks);
   found.ranks.resize(is_root ? static_cast<std::size_t>(ranks) : 1);
@@ -284,53 +256,28 @@ Findings run(Options const& options, MPI_Comm world) {
 }
 
 void require_that_all_agree(Findings const& found) {
-  if (!found.agrees_with_bulk) throw Refusal("tasks and the bulk-synchronous version do not agree");
+  if (!found.agrees_with_bulk)
+    throw example::Refusal("tasks and the bulk-synchronous version do not agree");
   if (!found.agrees_with_one_rank.value_or(true))
-    throw Refusal("the ranks do not agree with the answer of one rank");
+    throw example::Refusal("the ranks do not agree with the answer of one rank");
 }
 
-/// Where neither the command line nor the environment says how many workers a rank has, the ranks
-/// of a machine share its cores.
-void share_cores(Options& options, MPI_Comm world) {
-  int const share = share_of_cores(world);
-  if (options.workers == 0 && std::getenv("TRELLIS_WORKERS") == nullptr)
-    options.workers = std::max(1, share / options.threads_per_worker);
-}
-
-int main_of_rank(int argc, char** argv, MPI_Comm world) {
+void main_of_rank(int argc, char** argv, MPI_Comm world) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &ranks);
   Options options = parse(argc, argv, rank == 0);
   together(world, [&] { complete(options, ranks); });
-  share_cores(options, world);
+  options.workers = example::share_workers(options.workers, options.threads_per_worker, world);
   auto settings = Kokkos::InitializationSettings();
   if (options.workers > 0) settings.set_num_threads(options.workers * options.threads_per_worker);
   Kokkos::ScopeGuard const kokkos(settings);
   require_that_all_agree(run(options, world));
-  return 0;
 }
 
 }  // namespace
 }  // namespace heat::ranks
 
-/// What all ranks refuse one of them says, and all end. What goes wrong on one rank alone ends the
-/// others as well, which may be waiting for it.
 int main(int argc, char** argv) {
-  trellis::mpi::ScopeGuard const mpi(argc, argv);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  try {
-    return heat::ranks::main_of_rank(argc, argv, MPI_COMM_WORLD);
-  } catch (heat::ranks::Ended const& ended) {
-    return ended.status;
-  } catch (heat::ranks::Refusal const& refusal) {
-    if (rank == 0) std::fprintf(stderr, "heat_ranks: %s\n", refusal.what());
-    return 1;
-  } catch (std::exception const& error) {
-    std::fprintf(stderr, "heat_ranks: rank %d: %s\n", rank, error.what());
-    std::fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    return 1;
-  }
+  return example::run_ranks(argc, argv, "heat_ranks", heat::ranks::main_of_rank);
 }

@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-namespace heat::ranks {
+namespace example {
 
 void together(MPI_Comm comm, std::function<void()> const& step) {
   std::string why;
@@ -41,4 +41,4 @@ double largest_of(MPI_Comm comm, double here) {
   return largest;
 }
 
-}  // namespace heat::ranks
+}  // namespace example

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_EXAMPLE_HEAT_RANKS_TOGETHER_HPP
-#define TRELLIS_EXAMPLE_HEAT_RANKS_TOGETHER_HPP
+#ifndef TRELLIS_EXAMPLE_TOGETHER_HPP
+#define TRELLIS_EXAMPLE_TOGETHER_HPP
 
 #include <mpi.h>
 
@@ -9,7 +9,7 @@
 
 /// With this header what one rank cannot do ends the program on all ranks, and none of them waits
 /// for it.
-namespace heat::ranks {
+namespace example {
 
 /// What all ranks have thrown; one of them has to print it.
 class Refusal : public std::runtime_error {
@@ -26,6 +26,6 @@ void together(MPI_Comm comm, std::function<void()> const& step);
 /// The largest value of all ranks. Collective.
 [[nodiscard]] double largest_of(MPI_Comm comm, double here);
 
-}  // namespace heat::ranks
+}  // namespace example
 
 #endif

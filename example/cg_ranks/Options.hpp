@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_CG_RANKS_OPTIONS_HPP
+#define TRELLIS_EXAMPLE_CG_RANKS_OPTIONS_HPP
+
+#include <cstddef>
+#include <filesystem>
+#include <vector>
+
+/// With this header a reader knows what can be asked of the program on its command line.
+namespace cg {
+
+enum class Method { classic, pipelined };
+enum class Preconditioning { none, jacobi, gauss_seidel };
+[[nodiscard]] char const* name_of(Method method);
+[[nodiscard]] char const* name_of(Preconditioning preconditioning);
+
+struct Options {
+  std::vector<int> cells{64, 64, 64};   ///< of the cube: unknowns along each direction
+  std::vector<int> processes{0, 0, 0};  ///< ranks along each direction; 0: MPI chooses
+  std::filesystem::path matrix;         ///< empty: Poisson's
+  Method method = Method::classic;
+  Preconditioning preconditioning = Preconditioning::gauss_seidel;
+  double tolerance = 1e-8;
+  int most_steps = 2000;
+  int check_every = 10;
+  int tiles = 0;  ///< of each rank; 0: such that they fit a cache
+  bool plan = false;
+  int workers = 0;
+  std::size_t in_flight = 0;  ///< most tasks submitted and not done; 0: enough for two checks
+  int repetitions = 3;
+  std::filesystem::path output = "out/cg_ranks";
+};
+
+/// Reads the command line, the same on all ranks; `prints`: on this rank CLI11 says what it has to
+/// say. Throws `example::Ended`.
+[[nodiscard]] Options parse(int argc, char** argv, bool prints);
+
+/// Fills in what was left out, and asks MPI for the process grid. Throws `std::runtime_error` when
+/// values do not go together, or some rank would have no cells.
+void complete(Options& options, int ranks);
+
+}  // namespace cg
+
+#endif

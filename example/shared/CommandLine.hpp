@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_COMMANDLINE_HPP
+#define TRELLIS_EXAMPLE_COMMANDLINE_HPP
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "Ranks.hpp"
+
+/// With this header all ranks read one command line, and one of them answers it.
+namespace example {
+
+/// `prints`: on this rank CLI11 says what it has to say. Throws `Ended` after `--help` and after a
+/// malformed command line.
+inline void parse_on_ranks(CLI::App& app, int argc, char** argv, bool prints) {
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::ParseError const& error) {
+    std::ostringstream nowhere;
+    throw Ended{prints ? app.exit(error) : app.exit(error, nowhere, nowhere)};
+  }
+}
+
+/// Throws `std::runtime_error`.
+inline void require_at_least(char const* option, std::int64_t least, std::int64_t value) {
+  if (value < least)
+    throw std::runtime_error(std::string(option) + " must be at least " + std::to_string(least) +
+                             ", it is " + std::to_string(value));
+}
+
+}  // namespace example
+
+#endif
