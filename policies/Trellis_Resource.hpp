@@ -42,7 +42,11 @@
 /// range of these, or again a type with `ResourceTraits`; it brings its label. What the annotations
 /// refer to must be in `mesh` or in what is returned.
 ///
-/// Both may take a third argument `On<Space>`, the space that the task runs on. Two further
+/// What a functor gets may be known only when the task is launched. Then `argument` returns a place
+/// for it, and `late(mesh, how, target)` what fills it, see impl/Trellis_KnownValue.hpp. (And
+/// `list_argument(how)` and `late_list(range, how, target)` do that for a range of them.)
+///
+/// `accesses` and `argument` may take a third argument `On<Space>`, the space that the task runs on. Two further
 /// functions are optional, for resources that do something when they are used:
 ///
 ///     static void prepare(Mesh const&, auto how, On<Space>, auto target);

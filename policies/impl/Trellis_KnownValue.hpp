@@ -14,12 +14,16 @@
 #include <type_traits>
 #include <utility>
 
-/// Values of futures as arguments of functors.
+/// Arguments of functors that are bound late, when the task is launched: values of futures, and
+/// what resources give that have no memory before (see `ResourceTraits`).
 ///
-/// A functor is made before there is a value. So it has a place for it, a KnownValue, among its
-/// Views, and the body of the task has the future's result besides. When the body runs, which is
-/// after the future's task is complete, it fills the place and then goes on as without values.
-/// What is filled is plain memory, as the functor may be copied to a device.
+/// A functor is made before there is a value. So it has a place for it among its Views: a type with
+/// `is_late_place`, `seen_type`, `set` and `get`, as KnownValue. The body of the task has besides
+/// what the places are filled from, its sources, in the order of the places: the results of
+/// futures, and what `ResourceTraits<T>::late` returns, which has `resolve()`. When the task is
+/// launched, which is after the tasks that make the values, the places are filled, and the body
+/// goes on as without them. What is filled is plain memory, as the functor may be copied to a
+/// device.
 namespace trellis::Impl {
 
 /// The place. A value that is plain and not large is copied to it, so that a device can read it;
@@ -30,6 +34,8 @@ inline constexpr bool is_copied_value_v = std::is_trivially_copyable_v<T> && siz
 template <class T, bool is_copied = is_copied_value_v<T>>
 class KnownValue {
  public:
+  using is_late_place = void;
+  using seen_type = T const;
   KnownValue(ValueOf<T> const&) {}
   void set(T const& value) { std::memcpy(m_bytes, &value, sizeof(T)); }
   KOKKOS_FUNCTION T const& get() const { return *reinterpret_cast<T const*>(m_bytes); }
@@ -40,6 +46,8 @@ class KnownValue {
 template <class T>
 class KnownValue<T, false> {
  public:
+  using is_late_place = void;
+  using seen_type = T const;
   KnownValue(ValueOf<T> const&) {}
   void set(T const& value) { m_value = &value; }
   KOKKOS_FUNCTION T const& get() const { return *m_value; }
@@ -49,24 +57,23 @@ class KnownValue<T, false> {
 };
 
 template <class T>
-inline constexpr bool is_known_value_v = false;
-template <class T, bool is_copied>
-inline constexpr bool is_known_value_v<KnownValue<T, is_copied>> = true;
+inline constexpr bool is_late_place_v = requires { typename T::is_late_place; };
 
 /// The type of an argument that a functor sees: of a value, not of its place.
 template <class T>
 struct SeenAs {
   using type = T;
 };
-template <class T, bool is_copied>
-struct SeenAs<KnownValue<T, is_copied>> {
-  using type = T const;
+template <class T>
+  requires is_late_place_v<T>
+struct SeenAs<T> {
+  using type = typename T::seen_type;
 };
 
 /// The argument itself.
 template <class A>
 KOKKOS_INLINE_FUNCTION decltype(auto) seen(A& argument) {
-  if constexpr (is_known_value_v<std::remove_const_t<A>>)
+  if constexpr (is_late_place_v<std::remove_const_t<A>>)
     return argument.get();
   else
     return (argument);
@@ -83,16 +90,27 @@ T const& value_of(ResultPtr<T> const& result) {
   return *result->value;
 }
 
+/// What a place is filled from.
+template <class T>
+T const& resolve(ResultPtr<T> const& result) {
+  return value_of(result);
+}
+template <class Source>
+  requires requires(Source const& source) { source.resolve(); }
+decltype(auto) resolve(Source const& source) {
+  return source.resolve();
+}
+
 /// Fills the places among these arguments, in order.
-template <std::size_t argument, std::size_t value, class Arguments, class... T>
-void give_values(Arguments& arguments, std::tuple<T const&...> const& values) {
+template <std::size_t argument, std::size_t source, class Arguments, class... Sources>
+void fill_places(Arguments& arguments, std::tuple<Sources...> const& sources) {
   if constexpr (argument < std::tuple_size_v<Arguments>) {
     auto& place = std::get<argument>(arguments);
-    if constexpr (is_known_value_v<std::remove_reference_t<decltype(place)>>) {
-      place.set(std::get<value>(values));
-      give_values<argument + 1, value + 1>(arguments, values);
+    if constexpr (is_late_place_v<std::remove_reference_t<decltype(place)>>) {
+      place.set(resolve(std::get<source>(sources)));
+      fill_places<argument + 1, source + 1>(arguments, sources);
     } else {
-      give_values<argument + 1, value>(arguments, values);
+      fill_places<argument + 1, source>(arguments, sources);
     }
   }
 }
@@ -116,7 +134,7 @@ decltype(auto) arguments_in(Body& body) {
 template <class Arguments>
 consteval std::size_t count_places() {
   return []<class... A>(std::type_identity<std::tuple<A...>>) {
-    return (std::size_t{is_known_value_v<A>} + ... + 0);
+    return (std::size_t{is_late_place_v<A>} + ... + 0);
   }(std::type_identity<Arguments>{});
 }
 
@@ -128,27 +146,38 @@ consteval bool body_ends_without_user() {
     return std::is_trivially_destructible_v<Body>;
 }
 
-/// A body that takes values of futures. Each pattern has bodies of its own; to all of them this
-/// adds the same.
-template <class Body, class... T>
-struct WithValues : Body {
-  std::tuple<ResultPtr<T>...> futures;
+/// What destroying a source is, and whether what it fills in may keep Views.
+template <class Source>
+inline constexpr bool source_ends_without_user = Source::ends_without_user;
+template <class T>
+inline constexpr bool source_ends_without_user<ResultPtr<T>> = std::is_trivially_destructible_v<T>;
+template <class Source>
+inline constexpr bool source_may_have_views = false;
+template <class T>
+inline constexpr bool source_may_have_views<ResultPtr<T>> =
+    !(std::is_arithmetic_v<T> || std::is_enum_v<T>);
+
+/// A body with arguments that are bound late. Each pattern has bodies of its own; to all of them
+/// this adds the same.
+template <class Body, class... Sources>
+struct WithLate : Body {
+  std::tuple<Sources...> sources;
 
   /// Then nobody can say what the functor has before it runs.
-  static constexpr bool values_may_have_views =
-      !((std::is_arithmetic_v<T> || std::is_enum_v<T>) && ...);
+  static constexpr bool values_may_have_views = (source_may_have_views<Sources> || ...);
   static constexpr bool launches_only = false;  // the arguments differ from launch to launch
   static constexpr bool ends_without_user =
-      body_ends_without_user<Body>() && (std::is_trivially_destructible_v<T> && ...);
+      body_ends_without_user<Body>() && (source_ends_without_user<Sources> && ...);
 
-  void run(void* instance, Label const& label) {
-    auto const values = std::apply(
-        [](auto const&... each) { return std::tuple<T const&...>(value_of(each)...); }, futures);
+  /// When the task is launched, on the host.
+  void bind() {
     auto&& arguments = arguments_in(static_cast<Body&>(*this));
     constexpr std::size_t places = count_places<std::remove_cvref_t<decltype(arguments)>>();
-    static_assert(places == sizeof...(T) || places == 0);  // none: the functor takes no Views
-    give_values<0, 0>(arguments, values);
-    Body::run(instance, label);
+    static_assert(places == sizeof...(Sources) || places == 0);  // the functor takes no Views
+    if constexpr (places == 0)
+      std::apply([](auto const&... each) { (static_cast<void>(resolve(each)), ...); }, sources);
+    else
+      fill_places<0, 0>(arguments, sources);
   }
 };
 
@@ -162,10 +191,10 @@ struct AwaitValues {
   }
 };
 
-/// `make()` makes a body; this makes it one that takes values.
-template <class Make, class... T>
-auto make_with_values(Make& make, std::tuple<ResultPtr<T>...> const& futures) {
-  return WithValues<decltype(make()), T...>{make(), futures};
+/// `make()` makes a body; this makes it one with arguments that are bound late.
+template <class Make, class... Sources>
+auto make_with_late(Make& make, std::tuple<Sources...> const& sources) {
+  return WithLate<decltype(make()), Sources...>{make(), sources};
 }
 template <class... T>
 AwaitValues<T...> make_await(std::tuple<ResultPtr<T>...> const& futures) {

@@ -172,7 +172,11 @@ struct OpenArguments {
           [&](auto const&... member) { return std::tuple_cat(of_access(access(member, how))...); },
           resource.members);
     } else if constexpr (!OpenResource<T>) {
-      return std::tuple<>();  // as many as there are
+      using Leaf = ResourceTraits<typename LeafOf<T>::type>;
+      if constexpr (requires { Leaf::list_argument(how); })
+        return std::tuple(Leaf::list_argument(how));
+      else
+        return std::tuple<>();  // as many as there are
     } else if constexpr (requires { Traits::argument(resource, how, On<Space>()); }) {
       return std::tuple<std::decay_t<decltype(Traits::argument(resource, how, On<Space>()))>>(
           Traits::argument(resource, how, On<Space>()));
@@ -203,6 +207,58 @@ struct ArgumentsFor<OpenAccess<How, Held>, Space> {
   }
   using types = decltype(get(std::declval<OpenAccess<How, Held> const&>()));
 };
+
+/// Does it bring arguments that are bound late? (Nothing but a value does, and open resources that
+/// say so.)
+template <class A, class Space>
+inline constexpr bool has_late_arguments_v = is_value_v<A>;
+template <class How, class Held, class Space>
+inline constexpr bool has_late_arguments_v<OpenAccess<How, Held>, Space> =
+    count_places<typename ArgumentsFor<OpenAccess<How, Held>, Space>::types>() > 0;
+
+/// What these are filled from, in the order of OpenArguments.
+template <class Space>
+struct LateSources {
+  template <class T, class How>
+  static auto of(T const& resource, How const& how, Target const& target) {
+    using Traits = ResourceTraits<T>;
+    if constexpr (IsGroup<T>::value) {
+      return std::apply(
+          [&](auto const&... member) { return std::tuple_cat(in(access(member, how), target)...); },
+          resource.members);
+    } else if constexpr (requires { Traits::late(resource, how, target); }) {
+      return std::tuple(Traits::late(resource, how, target));
+    } else if constexpr (!OpenResource<T>) {
+      using Leaf = ResourceTraits<typename LeafOf<T>::type>;
+      if constexpr (requires { Leaf::late_list(resource, how, target); })
+        return std::tuple(Leaf::late_list(resource, how, target));
+      else
+        return std::tuple<>();
+    } else if constexpr (
+        requires { Traits::argument(resource, how); } ||
+        requires { Traits::argument(resource, how, On<Space>()); }) {
+      return std::tuple<>();
+    } else {
+      return std::apply([&](auto const&... piece) { return std::tuple_cat(in(piece, target)...); },
+                        accesses_of<Space>(resource, how));
+    }
+  }
+  template <class A>
+  static auto in(A const& annotation, Target const& target) {
+    if constexpr (is_value_v<A>)
+      return std::tuple(annotation.result);
+    else if constexpr (is_open_access_v<A>)
+      return of(annotation.resource, annotation.how, target);
+    else
+      return std::tuple<>();
+  }
+};
+template <class Space, class... Annotations>
+auto sources_in(std::tuple<Annotations...> const& annotations, Target const& target) {
+  return std::apply(
+      [&](auto const&... each) { return std::tuple_cat(LateSources<Space>::in(each, target)...); },
+      annotations);
+}
 
 }  // namespace trellis::Impl
 

@@ -46,6 +46,7 @@ auto const& functor_in(F const& functor) {
 template <class Body, class Space, class RunsOn>
 struct OpsOf {
   static void run(void* body, void* instance, Label const& label) {
+    if constexpr (requires(Body& b) { b.bind(); }) static_cast<Body*>(body)->bind();
     RunOn<RunsOn>::template run<Space>(*static_cast<Body*>(body), instance, label);
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
@@ -299,6 +300,8 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
   spec.accesses = accesses;
   spec.tags = tags;
   auto const send = [&] {
+    if (TaskCollector* const collector = policy.target().collector())
+      return collector->collect(std::move(spec), requires(B& body) { body.result; });
     if (TaskScope* const scope = policy.target().scope())
       return GraphDoor::submit_part(ScopeDoor::handle(*scope), std::move(spec));
     if (TaskGraph* const graph = policy.target().graph())
@@ -315,7 +318,7 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
   }
 }
 
-/// As submit_made, for a body that takes no values of futures, or has been made to.
+/// As submit_made, for a body without arguments that are bound late, or with the sources of these.
 template <class Space, class Base, class... Annotations, class Make, class... More>
 TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
                        Make&& make, SpaceAdapter* home, More const&... more) {
@@ -351,14 +354,16 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
 template <class Space, class Base, class... Annotations, class Make, class... More>
 TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
                        Make&& make, SpaceAdapter* home, More const&... more) {
-  if constexpr (!(is_value_v<Annotations> || ...)) {
+  using Reached = typename PlaceOf<Space, Annotations...>::reached;
+  if constexpr (!(has_late_arguments_v<Annotations, Reached> || ...)) {
     return submit_body<Space>(std::move(label), policy, make, home, more...);
   } else {
-    auto const futures = futures_in(policy.annotations());
-    auto const make_it = [&] { return make_with_values(make, futures); };
-    if constexpr (!std::is_void_v<Space>) {
+    auto const sources = sources_in<Reached>(policy.annotations(), policy.target());
+    auto const make_it = [&] { return make_with_late(make, sources); };
+    if constexpr (!std::is_void_v<Space> && (is_value_v<Annotations> || ...)) {
       if (space_adapter<typename PlaceOf<Space, Annotations...>::runs_on>().device() != nullptr) {
         // A device launches ahead: its tasks must not be launched before the host has the values.
+        auto const futures = futures_in(policy.annotations());
         auto const make_wait = [&] { return make_await(futures); };
         AfterAll before;
         auto const take = [&]<class A>(A const& annotation) {

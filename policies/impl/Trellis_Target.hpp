@@ -13,23 +13,41 @@ class TaskScope;
 
 namespace Impl {
 
-/// Where a task goes: to a graph, to the parts of a running task, or to the graph of another task.
-/// And where in the source that was said, which is the call site of a task without a label.
+struct TaskSpec;
+
+/// Stands where a graph does, and keeps the tasks that are to be submitted there.
+class TaskCollector {
+ public:
+  /// What the task was to be submitted as. `has_result`: it has a Future with a value.
+  virtual TaskHandle collect(TaskSpec&& spec, bool has_result) = 0;
+  /// That the tasks are for.
+  [[nodiscard]] virtual TaskGraph& graph() const = 0;
+
+ protected:
+  ~TaskCollector() = default;
+};
+
+/// Where a task goes: to a graph, to the parts of a running task, to the graph of another task, or
+/// to who collects tasks for a graph. And where in the source that was said, which is the call site of a task without a label.
 class Target {
  public:
   Target(TaskGraph& graph, std::source_location site = std::source_location::current())
       : m_graph(&graph), m_site(site) {}
   Target(TaskScope& scope, std::source_location site = std::source_location::current())
       : m_scope(&scope), m_site(site) {}
+  Target(TaskCollector& collector, std::source_location site = std::source_location::current())
+      : m_graph(&collector.graph()), m_collector(&collector), m_site(site) {}
   explicit Target(TaskHandle const& other) : m_other(other) {}
-  [[nodiscard]] TaskGraph* graph() const { return m_graph; }         ///< or null
-  [[nodiscard]] TaskScope* scope() const { return m_scope; }         ///< or null
-  [[nodiscard]] TaskHandle const& other() const { return m_other; }  ///< if both are null
+  [[nodiscard]] TaskGraph* graph() const { return m_graph; }              ///< or null
+  [[nodiscard]] TaskScope* scope() const { return m_scope; }              ///< or null
+  [[nodiscard]] TaskCollector* collector() const { return m_collector; }  ///< or null
+  [[nodiscard]] TaskHandle const& other() const { return m_other; }       ///< if both are null
   [[nodiscard]] std::source_location const& site() const { return m_site; }
 
  private:
   TaskGraph* m_graph = nullptr;
   TaskScope* m_scope = nullptr;
+  TaskCollector* m_collector = nullptr;
   TaskHandle m_other;
   std::source_location m_site;
 };

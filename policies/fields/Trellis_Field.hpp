@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_FIELD_HPP
+#define TRELLIS_FIELD_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <fields/impl/Trellis_FieldState.hpp>
+#include <impl/Trellis_OpenAccess.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// With this header a task names an array by its field: `read(q)`, `write(subfield(q, ...))`. The
+/// functor gets a View of the memory that the field has when the task is launched.
+namespace trellis {
+
+template <class D, class L>
+class Field;
+
+namespace Impl {
+
+template <class V>
+using FieldViewOf = Kokkos::View<typename V::data_type, typename V::array_layout,
+                                 Kokkos::AnonymousSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+struct FieldDoor {
+  template <class D, class L>
+  static Field<D, L> make(std::shared_ptr<FieldState> state) {
+    return Field<D, L>(std::move(state));
+  }
+  template <class D, class L>
+  static std::shared_ptr<FieldState> const& state(Field<D, L> const& field) {
+    return field.m_state;
+  }
+};
+
+/// Layout with the extents (and strides) of a shape.
+template <class L>
+L layout_of(FieldShape const& shape) {
+  L layout;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(shape.rank); ++k) {
+    layout.dimension[k] = shape.extents[k];
+    if constexpr (std::is_same_v<L, Kokkos::LayoutStride>) layout.stride[k] = shape.strides[k];
+  }
+  return layout;
+}
+/// What a View of this type says.
+template <class V>
+FieldShape shape_of(V const& view) {
+  FieldShape shape;
+  shape.type = typeid(FieldViewOf<V>);
+  shape.element_bytes = sizeof(typename V::value_type);
+  shape.rank = static_cast<int>(V::rank());
+  shape.has_extents = true;
+  std::size_t last = 1;
+  for (std::size_t k = 0; k < V::rank(); ++k) {
+    shape.extents[k] = static_cast<std::size_t>(view.extent(k));
+    shape.strides[k] = static_cast<std::size_t>(view.stride(k));
+    last =
+        shape.extents[k] == 0 || last == 0 ? 0 : last + (shape.extents[k] - 1) * shape.strides[k];
+  }
+  shape.bytes = last * shape.element_bytes;
+  return shape;
+}
+
+/// An argument of a functor that stands for a field: a View, which gets its memory when the task is
+/// launched.
+template <class V>
+class FieldPlace {
+ public:
+  using is_late_place = void;
+  using seen_type = V;
+  KOKKOS_DEFAULTED_FUNCTION FieldPlace() = default;
+  void set(V const& view) { m_view = view; }
+  KOKKOS_FUNCTION V const& get() const { return m_view; }
+
+ private:
+  V m_view;
+};
+
+/// What fills it. `Part`: makes the View of the part from that of the whole.
+template <class V, class Whole, class Part>
+struct FieldSource {
+  static constexpr bool ends_without_user = true;
+  std::shared_ptr<FieldState> field;
+  KeptPtr kept;    ///< of a task that belongs to no model
+  void* external;  ///< the same
+  Part part;
+
+  [[nodiscard]] V resolve() const {
+    void* memory = external;
+    if (memory == nullptr) memory = kept != nullptr ? kept->memory() : bound();
+    using Pointer = typename Whole::pointer_type;
+    return V(part(Whole(static_cast<Pointer>(memory),
+                        layout_of<typename Whole::array_layout>(field->shape))));
+  }
+
+ private:
+  [[nodiscard]] void* bound() const { return FieldBinding::memory_of(*field); }
+};
+
+/// The same for a range of fields, whose number is known at run time.
+template <class V>
+class FieldListPlace {
+ public:
+  using is_late_place = void;
+  using seen_type = view_list<V> const;
+  void set(view_list<V> const& views) { m_views = views; }
+  KOKKOS_FUNCTION view_list<V> const& get() const { return m_views; }
+
+ private:
+  view_list<V> m_views;
+};
+template <class Source, class V>
+struct FieldListSource {
+  static constexpr bool ends_without_user = true;
+  std::vector<Source> sources;
+  [[nodiscard]] view_list<V> resolve() const {
+    std::vector<V> views;
+    views.reserve(sources.size());
+    for (Source const& source : sources) views.push_back(source.resolve());
+    return view_list<V>(ViewsOf<std::vector<V>>{views});
+  }
+};
+/// `Traits`: of the fields, or parts of fields, that the range has.
+template <class Traits, class V, class Range, class How>
+auto make_list_source(Range const& range, How const& how, Target const& target) {
+  using Source = decltype(Traits::late(*std::begin(range), how, target));
+  FieldListSource<Source, V> list;
+  for_each_single(
+      range, [&](auto const& each) { list.sources.push_back(Traits::late(each, how, target)); });
+  return list;
+}
+
+struct WholeField {
+  template <class V>
+  V const& operator()(V const& view) const {
+    return view;
+  }
+};
+template <class... Slices>
+struct PartOfField {
+  std::tuple<Slices...> slices;
+  template <class V>
+  auto operator()(V const& view) const {
+    return std::apply([&](auto const&... slice) { return Kokkos::subview(view, slice...); },
+                      slices);
+  }
+};
+
+/// Throws when a task that belongs to no model could never have the field.
+void require_kept(FieldState const& field);
+
+template <class V, class Whole, class Part>
+FieldSource<V, Whole, Part> make_source(std::shared_ptr<FieldState> const& field, Part const& part,
+                                        Target const& target) {
+  if (target.collector() != nullptr) return {field, nullptr, nullptr, part};
+  require_kept(*field);
+  return {field, field->kept(), field->external, part};
+}
+
+template <class How, class V>
+using FieldArgument = std::conditional_t<only_reads<How>, typename V::const_type, V>;
+
+std::pair<std::size_t, std::size_t> slice_of(FieldState const& field, std::size_t direction,
+                                             std::size_t first, std::size_t end);
+template <class Slice>
+std::pair<std::size_t, std::size_t> interval_of(FieldState const& field, std::size_t direction,
+                                                Slice const& slice) {
+  if constexpr (std::is_integral_v<Slice>)
+    return slice_of(field, direction, static_cast<std::size_t>(slice),
+                    static_cast<std::size_t>(slice) + 1);
+  else if constexpr (requires { slice.first; })
+    return slice_of(field, direction, static_cast<std::size_t>(slice.first),
+                    static_cast<std::size_t>(slice.second));
+  else
+    return slice_of(field, direction, 0, field.shape.extents[direction]);
+}
+
+}  // namespace Impl
+
+/// A logical array: `Field<double***>`. A model gives it memory, see FieldGraph. A handle: copies
+/// stand for the same field.
+///
+/// A functor takes it as `F::view`, or as `F::read_view` where the task reads, wherever the task
+/// runs:
+///
+///     using F = trellis::Field<double*>;
+///     trellis::parallel_for("scale", trellis::ResourcePolicy(model, n, read(q), write(r)),
+///         KOKKOS_LAMBDA(int i, F::read_view q, F::view r) { r(i) = 2 * q(i); });
+///
+/// A range of fields, `read(all)` with a `std::vector<F>`, arrives as a
+/// `view_list<F::read_view> const&`.
+///
+/// In tasks of its model, and, when it has memory between passes (it is bound, required, locked or
+/// persistent), in any task of the graph.
+template <class D, class L = Kokkos::DefaultExecutionSpace::array_layout>
+class Field {
+ public:
+  using data_type = D;
+  using array_layout = L;
+  using view = Kokkos::View<D, L, Kokkos::AnonymousSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using read_view = typename view::const_type;
+  using host_view = Kokkos::View<D, L, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  static constexpr std::size_t rank = view::rank();
+  static_assert(rank <= Area::max_rank, "Trellis: a field has up to 8 dimensions");
+
+  /// Of no model.
+  Field() = default;
+  [[nodiscard]] bool valid() const { return m_state != nullptr; }
+  [[nodiscard]] std::string label() const { return m_state->name.string(); }
+  /// 0 while nobody has said it.
+  [[nodiscard]] std::size_t extent(std::size_t direction) const {
+    return m_state->shape.extents[direction];
+  }
+
+ private:
+  friend struct Impl::FieldDoor;
+  explicit Field(std::shared_ptr<Impl::FieldState> state) : m_state(std::move(state)) {}
+  std::shared_ptr<Impl::FieldState> m_state;
+};
+
+/// A part of a field, made by `subfield`. A task touches exactly that part. `view` is what
+/// `Kokkos::subview` makes of the field's View.
+template <class F, class... Slices>
+class SubField {
+ public:
+  using field = F;
+  using view =
+      decltype(Kokkos::subview(std::declval<typename F::view>(), std::declval<Slices>()...));
+  using read_view = typename view::const_type;
+
+  SubField(F of, Slices... slices) : m_field(std::move(of)), m_part{{slices...}} {
+    std::size_t direction = 0;
+    auto const& state = *Impl::FieldDoor::state(m_field);
+    auto const next = [&](auto const& slice) {
+      m_box[direction] = Impl::interval_of(state, direction, slice);
+      ++direction;
+    };
+    (next(slices), ...);
+  }
+  [[nodiscard]] F const& whole() const { return m_field; }
+  [[nodiscard]] Impl::FieldBox const& box() const { return m_box; }
+  [[nodiscard]] Impl::PartOfField<Slices...> const& part() const { return m_part; }
+
+ private:
+  F m_field;
+  Impl::PartOfField<Slices...> m_part;
+  Impl::FieldBox m_box{};
+};
+
+/// The part of a field that `Kokkos::subview` with these arguments (whole numbers, pairs,
+/// `Kokkos::ALL`) names. The field's extents must be known. Throws `Error` for what lies outside.
+template <class D, class L, class... Slices>
+  requires(sizeof...(Slices) == Field<D, L>::rank)
+[[nodiscard]] SubField<Field<D, L>, std::remove_cvref_t<Slices>...> subfield(
+    Field<D, L> const& field, Slices const&... slices) {
+  return {field, slices...};
+}
+
+template <class D, class L>
+struct ResourceTraits<Field<D, L>> {
+  using F = Field<D, L>;
+  using element_type = typename F::view::value_type;
+  static constexpr bool is_const_if_container_is = false;
+  static auto accesses(F const& field, auto how) {
+    return access(Impl::FieldArea(Impl::FieldDoor::state(field)), how);
+  }
+  template <class How>
+  static auto argument(F const&, How) {
+    return Impl::FieldPlace<Impl::FieldArgument<How, typename F::view>>();
+  }
+  template <class How>
+  static auto late(F const& field, How, Impl::Target const& target) {
+    using V = Impl::FieldArgument<How, typename F::view>;
+    return Impl::make_source<V, typename F::view>(Impl::FieldDoor::state(field), Impl::WholeField(),
+                                                  target);
+  }
+  template <class How>
+  static auto list_argument(How) {
+    return Impl::FieldListPlace<Impl::FieldArgument<How, typename F::view>>();
+  }
+  template <class Range, class How>
+  static auto late_list(Range const& range, How how, Impl::Target const& target) {
+    return Impl::make_list_source<ResourceTraits, Impl::FieldArgument<How, typename F::view>>(
+        range, how, target);
+  }
+};
+
+template <class F, class... Slices>
+struct ResourceTraits<SubField<F, Slices...>> {
+  using S = SubField<F, Slices...>;
+  using element_type = typename F::view::value_type;
+  static constexpr bool is_const_if_container_is = false;
+  static auto accesses(S const& part, auto how) {
+    return access(Impl::FieldArea(Impl::FieldDoor::state(part.whole()), part.box()), how);
+  }
+  template <class How>
+  static auto argument(S const&, How) {
+    return Impl::FieldPlace<Impl::FieldArgument<How, typename S::view>>();
+  }
+  template <class How>
+  static auto late(S const& part, How, Impl::Target const& target) {
+    using V = Impl::FieldArgument<How, typename S::view>;
+    return Impl::make_source<V, typename F::view>(Impl::FieldDoor::state(part.whole()), part.part(),
+                                                  target);
+  }
+  template <class How>
+  static auto list_argument(How) {
+    return Impl::FieldListPlace<Impl::FieldArgument<How, typename S::view>>();
+  }
+  template <class Range, class How>
+  static auto late_list(Range const& range, How how, Impl::Target const& target) {
+    return Impl::make_list_source<ResourceTraits, Impl::FieldArgument<How, typename S::view>>(
+        range, how, target);
+  }
+};
+
+namespace Impl {
+template <>
+inline constexpr SubjectOps subject_ops<FieldArea>{&describe_field};
+}  // namespace Impl
+
+}  // namespace trellis
+
+#endif

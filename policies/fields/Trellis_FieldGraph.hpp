@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_FIELDGRAPH_HPP
+#define TRELLIS_FIELDGRAPH_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <fields/Trellis_Field.hpp>
+#include <fields/Trellis_FieldPool.hpp>
+#include <fields/impl/Trellis_Model.hpp>
+#include <impl/Trellis_Target.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// With this header you say how each quantity of a model follows from others, in any order, and
+/// have the model computed again and again, in as little memory as you like.
+namespace trellis {
+
+/// A model: tasks that each compute fields from other fields.
+///
+///     trellis::FieldGraph model(graph);
+///     using F = trellis::Field<double*>;
+///     F T = model.bind("T", T_view);              // the program's View
+///     F q = model.field<double*>("q", n + 1);     // has memory while it is needed
+///     F r = model.bind("dT/dt", r_view);
+///     trellis::parallel_for("divergence",
+///                           trellis::ResourcePolicy(model, n, read(q), write(r)), Divergence{});
+///     trellis::parallel_for("flux", trellis::ResourcePolicy(model, n + 1, read(T), write(q)),
+///                           Flux{});
+///     model.require(r);
+///     for (int step = 0; step < 100; ++step) {
+///       model.submit();                           // "flux", then "divergence"
+///       update(graph, T_view, r_view);            // ordinary tasks
+///     }
+///     graph.wait();
+///
+/// The model stands where a graph does. What is submitted to it does not run but is kept. A pass,
+/// `submit()`, submits those tasks to the graph that what is required needs, the same functors each
+/// time, and returns at once. They are ordinary tasks there: passes, other models and other tasks
+/// of the graph are ordered with them by what they touch.
+///
+/// Each field, or each part of it, is computed by one task, which names it by `write`; others name
+/// it by `read`. A View that is bound may be named itself, also by a subview. What is no field may
+/// be read, and accessed atomically or exclusively. A task that computes no field is always needed.
+/// No task has a result for a Future.
+///
+/// The fields and the tasks of a model are added, and it is submitted, by one thread at a time. It
+/// may end before its passes have; it must not outlive the graph, nor Kokkos.
+class FieldGraph : public Impl::TaskCollector {
+ public:
+  explicit FieldGraph(TaskGraph& graph, FieldGraphOptions options = {})
+      : m_model(std::make_shared<Impl::Model>(graph, std::move(options))) {}
+  FieldGraph(FieldGraph const&) = delete;
+  FieldGraph& operator=(FieldGraph const&) = delete;
+  ~FieldGraph() = default;
+
+  /// The field of this name, which is made if it is new. It has no memory yet. The extents may be
+  /// left out where others say them; somebody must before the first pass. Throws `Error` when the
+  /// name is known with another type or other extents.
+  template <class D, class L = Kokkos::DefaultExecutionSpace::array_layout,
+            std::convertible_to<std::size_t>... N>
+    requires(!std::is_same_v<L, Kokkos::LayoutStride>)
+  Field<D, L> field(Label name, N... extents) {
+    using View = typename Field<D, L>::view;
+    static_assert(sizeof...(N) == View::rank() || sizeof...(N) == 0,
+                  "Trellis: a field has as many extents as its type has directions, or none where "
+                  "others say them");
+    Impl::FieldShape shape;
+    if constexpr (sizeof...(N) == View::rank()) {
+      shape = Impl::shape_of(View(nullptr, L(static_cast<std::size_t>(extents)...)));
+    } else {
+      shape.type = typeid(View);
+    }
+    return Impl::FieldDoor::make<D, L>(m_model->declare(std::move(name), shape));
+  }
+
+  /// A field that has the memory of this View, which the model keeps. `where`: the device whose
+  /// memory that is, if it is that of a device but not its first one.
+  template <class V>
+    requires Kokkos::is_view_v<V>
+  auto bind(Label name, V const& view, std::optional<FieldTarget> where = {}) {
+    using F = Field<typename V::data_type, typename V::array_layout>;
+    Impl::FieldShape const shape = Impl::shape_of(view);
+    typename F::view const plain(nullptr, Impl::layout_of<typename V::array_layout>(shape));
+    for (std::size_t k = 0; k < V::rank(); ++k)
+      if (shape.extents[k] > 1 && static_cast<std::size_t>(plain.stride(k)) != shape.strides[k])
+        m_model->refuse("cannot bind the field \"" + name.string() + "\" (" + name.place() +
+                        ") to a View that is padded: make it one with LayoutStride");
+    auto state = m_model->declare(std::move(name), shape);
+    if (!where.has_value()) where = Impl::default_target<V>();
+    m_model->bind(state, const_cast<void*>(static_cast<void const volatile*>(view.data())),
+                  std::make_shared<V>(view), *where);
+    return Impl::FieldDoor::make<typename V::data_type, typename V::array_layout>(std::move(state));
+  }
+
+  /// The field is to be there after each pass. It has memory of its own then, unless it is bound.
+  /// What neither a required field nor a task that computes none needs is left out.
+  template <class D, class L>
+  void require(Field<D, L> const& field) {
+    m_model->require(own(field));
+  }
+  void require(std::string_view name) { m_model->require(*m_model->find(name)); }
+
+  /// How the field has its memory from the next pass on: `persistent` or `transient`. A persistent
+  /// one that no task computes has what the program has put there, see `host_view`; its memory is
+  /// there when this returns.
+  template <class D, class L>
+  void store(Field<D, L> const& field, FieldStorage storage) {
+    m_model->store(own(field), storage);
+  }
+  /// From the next pass on the field keeps its values after the pass, to be looked at.
+  template <class D, class L>
+  void lock(Field<D, L> const& field) {
+    m_model->lock(own(field), true);
+  }
+  /// Its memory goes back to the pool with the next pass.
+  template <class D, class L>
+  void unlock(Field<D, L> const& field) {
+    m_model->lock(own(field), false);
+  }
+
+  /// The values of a field that has memory on the host between passes. The caller waits for the
+  /// graph before it looks; the View is good until the field is stored otherwise. Tasks of the
+  /// graph may name the View, or the field. Throws `Error` when there are none.
+  template <class D, class L>
+  [[nodiscard]] typename Field<D, L>::host_view host_view(Field<D, L> const& field) const {
+    Impl::FieldState& state = own(field);
+    void* const memory = state.memory();
+    if (memory == nullptr)
+      m_model->refuse("has no values of the field " + state.text() +
+                      " between passes: lock it, and submit a pass");
+    if (m_model->target(state.place).device() != nullptr)
+      m_model->refuse("has the field " + state.text() + " at " +
+                      m_model->target(state.place).name() + ", not on the host");
+    using View = typename Field<D, L>::host_view;
+    return View(static_cast<typename View::pointer_type>(memory), Impl::layout_of<L>(state.shape));
+  }
+
+  /// Submits a pass; returns at once. Throws `Error`, and submits nothing, when a task needs what
+  /// nobody computes, when tasks need each other in a circle (the text lists them), when two
+  /// compute the same part of a field, when extents are missing, or when the memory limit leaves no
+  /// room in any order that was found (see `memory`).
+  void submit() { m_model->submit(); }
+
+  /// What the model is going to need.
+  [[nodiscard]] FieldMemory memory(FieldTarget const& where = host) const {
+    return m_model->memory(where);
+  }
+  /// Labels of the tasks of a pass, in the order in which they are submitted.
+  [[nodiscard]] std::vector<std::string> order() const { return m_model->order(); }
+  /// Tasks that have had to wait for memory so far.
+  [[nodiscard]] std::size_t tasks_held_back() const {
+    return m_model->admission() != nullptr ? m_model->admission()->gates() : 0;
+  }
+  [[nodiscard]] FieldPool& pool() const { return m_model->pool(); }
+
+  // For the patterns.
+  Impl::TaskHandle collect(Impl::TaskSpec&& spec, bool has_result) override {
+    m_model->collect(std::move(spec), has_result);
+    return {};
+  }
+  [[nodiscard]] TaskGraph& graph() const override { return m_model->graph(); }
+
+ private:
+  template <class D, class L>
+  Impl::FieldState& own(Field<D, L> const& field) const {
+    Impl::FieldState* const state = Impl::FieldDoor::state(field).get();
+    m_model->check_own(state);
+    return *state;
+  }
+  std::shared_ptr<Impl::Model> m_model;
+};
+
+}  // namespace trellis
+
+#endif

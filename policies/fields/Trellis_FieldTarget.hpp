@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_FIELDTARGET_HPP
+#define TRELLIS_FIELDTARGET_HPP
+
+#include <Trellis_DeviceAdapter.hpp>
+#include <Trellis_RunOn.hpp>
+#include <Trellis_Spaces.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+/// With this header you name the places where fields have their memory: `trellis::host`,
+/// `trellis::target<trellis::Simulated>(1)`.
+namespace trellis {
+
+namespace Impl {
+
+/// How memory of a place is made.
+struct FieldMemoryOps {
+  std::string_view name;
+  void* (*allocate)(int number, std::string const& label, std::size_t bytes);
+  void (*free)(int number, void* memory, std::size_t bytes);
+};
+
+template <class Space>
+struct FieldMemoryOf {
+  using memory_space = typename Space::memory_space;
+  static void* allocate(int number, std::string const& label, std::size_t bytes) {
+    if constexpr (is_foreign_v<Space>)
+      return memory_space(number).allocate(label.c_str(), bytes);
+    else
+      return Kokkos::kokkos_malloc<memory_space>(label, bytes);
+  }
+  static void free(int number, void* memory, std::size_t bytes) {
+    if constexpr (is_foreign_v<Space>)
+      memory_space(number).deallocate(memory, bytes);
+    else
+      Kokkos::kokkos_free<memory_space>(memory);
+  }
+};
+template <class Space>
+inline FieldMemoryOps const field_memory{Space::name(), &FieldMemoryOf<Space>::allocate,
+                                         &FieldMemoryOf<Space>::free};
+extern FieldMemoryOps const host_field_memory;
+
+}  // namespace Impl
+
+struct Host {};
+/// The memory of the host.
+inline constexpr Host host{};
+
+/// Where fields have memory: the host, or one device. A value.
+class FieldTarget {
+ public:
+  FieldTarget(Host = {}) : m_memory(&Impl::host_field_memory) {}
+  FieldTarget(Impl::FieldMemoryOps const& memory, int number, DeviceAdapter* device)
+      : m_memory(&memory), m_number(number), m_device(device) {}
+
+  /// "Host", "Simulated 1".
+  [[nodiscard]] std::string name() const {
+    return m_device == nullptr ? "Host"
+                               : std::string(m_memory->name) + ' ' + std::to_string(m_number);
+  }
+  /// Null: the host.
+  [[nodiscard]] DeviceAdapter* device() const { return m_device; }
+  /// The label is what tools see.
+  [[nodiscard]] void* allocate(std::string const& label, std::size_t bytes) const {
+    return m_memory->allocate(m_number, label, bytes);
+  }
+  void free(void* memory, std::size_t bytes) const { m_memory->free(m_number, memory, bytes); }
+  friend bool operator==(FieldTarget const&, FieldTarget const&) = default;
+
+ private:
+  Impl::FieldMemoryOps const* m_memory;
+  int m_number = 0;
+  DeviceAdapter* m_device = nullptr;
+};
+
+/// A device of this space, by its number; for a space of the host, the host.
+template <class Space>
+[[nodiscard]] FieldTarget target(int number = 0) {
+  if constexpr (Impl::AdapterOf<Space>::exists &&
+                (Impl::DeviceSpace<Space> || Impl::is_foreign_v<Space>)) {
+    return {Impl::field_memory<Space>, number, &Impl::AdapterOf<Space>::get(number)};
+  } else {
+    static_cast<void>(number);
+    return host;
+  }
+}
+
+namespace Impl {
+/// Where a View has its memory, if nobody says it.
+template <class V>
+FieldTarget default_target() {
+  using Memory = typename V::memory_space;
+  if constexpr (CanTouch<Kokkos::DefaultHostExecutionSpace, Memory>::value)
+    return host;
+  else
+    return target<typename Memory::execution_space>();
+}
+}  // namespace Impl
+
+}  // namespace trellis
+
+#endif

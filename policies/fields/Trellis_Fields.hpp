@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_FIELDS_HPP
+#define TRELLIS_FIELDS_HPP
+
+/// With this header you have models of fields. `Trellis.hpp` does not include it.
+#include <fields/Trellis_Field.hpp>
+#include <fields/Trellis_FieldGraph.hpp>
+#include <fields/Trellis_FieldPool.hpp>
+#include <fields/Trellis_FieldTarget.hpp>
+
+#endif

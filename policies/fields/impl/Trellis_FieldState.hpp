@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_FIELDSTATE_HPP
+#define TRELLIS_IMPL_FIELDSTATE_HPP
+
+#include <Trellis_Area.hpp>
+#include <Trellis_Label.hpp>
+#include <access/Trellis_AccessRequest.hpp>
+#include <fields/Trellis_FieldPool.hpp>
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <typeindex>
+#include <typeinfo>
+#include <utility>
+
+namespace trellis {
+
+/// How a field has its memory.
+enum class FieldStorage : unsigned char {
+  transient,   ///< from a pool, from the first task that needs it to the end of the last one
+  persistent,  ///< always, of its own
+  external,    ///< the program's own View
+};
+
+namespace Impl {
+
+class Model;
+
+/// Addresses that nothing else has, and no memory: an area of a field that has none is among them.
+class ReservedRange {
+ public:
+  ReservedRange() = default;
+  explicit ReservedRange(std::size_t bytes);
+  ReservedRange(ReservedRange&& other) noexcept
+      : m_begin(std::exchange(other.m_begin, nullptr)), m_bytes(other.m_bytes) {}
+  ReservedRange& operator=(ReservedRange&& other) noexcept {
+    std::swap(m_begin, other.m_begin);
+    std::swap(m_bytes, other.m_bytes);
+    return *this;
+  }
+  ~ReservedRange();
+  [[nodiscard]] void* begin() const { return m_begin; }
+
+ private:
+  void* m_begin = nullptr;
+  std::size_t m_bytes = 0;
+};
+
+/// Memory that a field has between passes. It goes back to its pool when nobody needs it any more.
+class KeptBlock {
+ public:
+  /// `place`: of the model's; `over`: to be called at the end.
+  KeptBlock(std::shared_ptr<FieldPool> pool, PoolBlock* block, std::size_t place,
+            std::function<void()> over)
+      : m_pool(std::move(pool)), m_block(block), m_place(place), m_over(std::move(over)) {}
+  KeptBlock(KeptBlock const&) = delete;
+  KeptBlock& operator=(KeptBlock const&) = delete;
+  ~KeptBlock() {
+    m_pool->give_back(m_block);
+    m_over();
+  }
+  [[nodiscard]] void* memory() const { return m_block->memory; }
+  [[nodiscard]] std::size_t place() const { return m_place; }
+
+ private:
+  std::shared_ptr<FieldPool> const m_pool;
+  PoolBlock* const m_block;
+  std::size_t const m_place;
+  std::function<void()> const m_over;
+};
+using KeptPtr = std::shared_ptr<KeptBlock const>;
+
+/// Part of a field: in each direction the first index, and the one behind the last.
+using FieldBox = std::array<std::pair<std::size_t, std::size_t>, Area::max_rank>;
+
+/// The shape of a field as its type and its extents give it. Strides count elements.
+struct FieldShape {
+  std::type_index type = typeid(void);  ///< of data and layout; void: not said yet
+  std::size_t element_bytes = 0;
+  int rank = 0;
+  bool has_extents = false;
+  std::array<std::size_t, Area::max_rank> extents{};
+  std::array<std::size_t, Area::max_rank> strides{};
+  std::size_t bytes = 0;  ///< from the first element to the end of the last
+
+  [[nodiscard]] FieldBox whole() const;
+};
+
+/// What a model knows of a field. Handles and tasks share it.
+///
+/// The address that its areas are derived from is that of the memory that it has between passes,
+/// else one of a reserved range. So who uses the memory of a persistent field by a View, and who
+/// names the field, touch the same bytes. The address changes only with the memory itself: tasks
+/// of the time before use other memory than those after, and are not ordered by this field.
+struct FieldState {
+  FieldState(Label label, Model const* model) : name(std::move(label)), owner(model) {}
+
+  Label const name;  ///< with the place in the source that named it first
+  Model const* const owner;
+  FieldShape shape;
+  FieldStorage storage = FieldStorage::transient;
+  bool is_locked = false;
+  bool is_required = false;
+  std::size_t place = 0;  ///< of the model's targets; of an external one from the beginning
+  void* external = nullptr;
+  std::shared_ptr<void const> held;  ///< the View whose memory that is
+  ReservedRange range;
+
+  /// It has memory between passes.
+  [[nodiscard]] bool keeps_values() const {
+    return storage != FieldStorage::transient || is_locked || is_required;
+  }
+  [[nodiscard]] KeptPtr kept() const {
+    std::lock_guard const lock(m_mutex);
+    return m_kept;
+  }
+  void keep(KeptPtr block) {
+    std::lock_guard const lock(m_mutex);
+    m_kept.swap(block);
+  }
+  /// Null: it has none between passes.
+  [[nodiscard]] void* memory() const {
+    if (external != nullptr) return external;
+    KeptPtr const block = kept();
+    return block != nullptr ? block->memory() : nullptr;
+  }
+  [[nodiscard]] void const* identity() const {
+    void const* const here = memory();
+    return here != nullptr ? here : range.begin();
+  }
+  /// Reserves addresses when it knows how many.
+  void set_shape(FieldShape const& to);
+  [[nodiscard]] Area area(FieldBox const& box) const;
+  [[nodiscard]] std::string text() const { return '"' + name.string() + '"'; }
+
+ private:
+  mutable std::mutex m_mutex;
+  KeptPtr m_kept;
+};
+
+/// A field, or a part of it, as an annotation names it.
+class FieldArea {
+ public:
+  FieldArea(std::shared_ptr<FieldState> field) : m_field(std::move(field)) {}
+  FieldArea(std::shared_ptr<FieldState> field, FieldBox const& box)
+      : m_field(std::move(field)), m_is_whole(false), m_box(box) {}
+  [[nodiscard]] std::shared_ptr<FieldState> const& field() const { return m_field; }
+  [[nodiscard]] bool is_whole() const { return m_is_whole; }
+  /// Of a part.
+  [[nodiscard]] FieldBox const& box() const { return m_box; }
+  [[nodiscard]] Area area() const {
+    return m_field->area(m_is_whole ? m_field->shape.whole() : m_box);
+  }
+
+ private:
+  std::shared_ptr<FieldState> m_field;
+  bool m_is_whole = true;
+  FieldBox m_box{};
+};
+inline Area area_of(FieldArea const& area) {
+  return area.area();
+}
+void describe_field(void const* subject, ResourceInfo& info);
+
+/// The memory that fields have for the task that the calling thread launches.
+class FieldBinding {
+ public:
+  struct Entry {
+    FieldState const* field;
+    void* memory;
+  };
+  explicit FieldBinding(std::span<Entry const> entries)
+      : m_entries(entries), m_outer(std::exchange(t_now, this)) {}
+  FieldBinding(FieldBinding const&) = delete;
+  FieldBinding& operator=(FieldBinding const&) = delete;
+  ~FieldBinding() { t_now = m_outer; }
+  /// Throws `Error` when it has none.
+  [[nodiscard]] static void* memory_of(FieldState const& field);
+
+ private:
+  static thread_local constinit FieldBinding const* t_now;
+  std::span<Entry const> m_entries;
+  FieldBinding const* m_outer;
+};
+
+}  // namespace Impl
+}  // namespace trellis
+
+#endif

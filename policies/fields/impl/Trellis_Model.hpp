@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_MODEL_HPP
+#define TRELLIS_IMPL_MODEL_HPP
+
+#include <Trellis_Label.hpp>
+#include <Trellis_TaskGraph.hpp>
+#include <fields/Trellis_FieldPool.hpp>
+#include <fields/impl/Trellis_Admission.hpp>
+#include <fields/impl/Trellis_FieldState.hpp>
+#include <fields/impl/Trellis_MemoryOrder.hpp>
+#include <impl/Trellis_Target.hpp>
+#include <task/Trellis_TaskOps.hpp>
+#include <task/Trellis_TaskSpec.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trellis {
+
+/// How a model runs.
+struct FieldGraphOptions {
+  /// Used in messages.
+  std::string name = "model";
+  /// Where its tasks run, and its fields have memory.
+  std::vector<FieldTarget> targets = {host};
+  /// The most bytes that its fields have at one time, at each of its targets (but for what is
+  /// bound). A task that has no room for what it writes waits, whatever its priority, until others
+  /// have released enough. Default: no limit.
+  std::optional<std::size_t> memory_limit = {};
+  /// Where transient and persistent fields have their memory from; shared with other models.
+  /// Default: a pool of its own.
+  std::shared_ptr<FieldPool> pool = {};
+};
+
+/// What a model needs at one of its targets, in bytes.
+struct FieldMemory {
+  std::size_t external = 0;    ///< bound: the program's
+  std::size_t persistent = 0;  ///< between passes, without what is bound
+  std::size_t transient = 0;   ///< all that is there only during a pass, if it were there at once
+  std::vector<std::size_t> peaks;
+
+  /// The most that a pass has at one time, with what is persistent, when its tasks start in the
+  /// model's order, each as soon as all but `workers - 1` of those before it are over. Exact for
+  /// one worker, an upper bound for more; `workers` up to 64. Other schedules may need more, up to
+  /// all that is transient; a memory limit holds them to it.
+  [[nodiscard]] std::size_t peak(int workers = 1) const;
+};
+
+namespace Impl {
+
+/// An access of a task of a model.
+struct ModelAccess {
+  std::shared_ptr<FieldState> field;  ///< null: of something else
+  bool is_part = false;
+  FieldBox box{};            ///< of a part that was named by its field
+  std::optional<Area> area;  ///< of a View, also of one that is bound
+  Mode mode = Mode::read;
+  ResourceInfo info;
+  StatePtr state;
+
+  [[nodiscard]] bool makes() const { return field != nullptr && mode == Mode::write; }
+  [[nodiscard]] Area area_now() const {
+    if (area.has_value()) return *area;
+    return field->area(is_part ? box : field->shape.whole());
+  }
+};
+
+/// A task as it was handed to the model: each pass submits a task that runs its body.
+struct ModelTask {
+  ModelTask(TaskSpec&& spec, std::size_t number);
+  ModelTask(ModelTask const&) = delete;
+  ModelTask& operator=(ModelTask const&) = delete;
+  ~ModelTask();
+  [[nodiscard]] std::string text() const {
+    return "task \"" + label.string() + "\" (" + label.place() + ')';
+  }
+  [[nodiscard]] bool runs_on_device() const {
+    return space != nullptr && space->device() != nullptr;
+  }
+
+  std::size_t const number;  ///< in order of registration
+  Label const label;
+  TaskOps const* const ops;
+  TaskOps const* const pass_ops;
+  std::size_t const body_alignment;
+  void* body = nullptr;
+  SpaceAdapter* const space;
+  int const priority;
+  bool const main_thread;
+  std::vector<TagPtr> const tags;
+  std::vector<ModelAccess> accesses;
+  std::size_t place = 0;  ///< of the model's targets
+  /// Its runs are ordered among themselves by what they write, or by this.
+  bool makes_fields = false;
+
+  // Of the newest analysis.
+  struct FieldUse {
+    std::size_t slot;  ///< of the pass's fields
+    bool makes;
+  };
+  std::vector<FieldUse> uses;       ///< each field once
+  std::vector<std::size_t> needs;   ///< new memory that it is the first one to use, for each place
+  std::vector<std::size_t> starts;  ///< slots of that
+  std::vector<AccessRequest> requests;
+};
+
+/// What a pass has to know of a field.
+struct ModelSlot {
+  std::shared_ptr<FieldState> field;
+  int users = 0;  ///< tasks that touch it
+};
+
+struct Pass;
+
+/// The state of a FieldGraph, which its passes share.
+class Model : public std::enable_shared_from_this<Model> {
+ public:
+  Model(TaskGraph& graph, FieldGraphOptions options);
+
+  // Of one thread at a time.
+  std::shared_ptr<FieldState> declare(Label name, FieldShape const& shape);
+  void bind(std::shared_ptr<FieldState> const& field, void* memory,
+            std::shared_ptr<void const> held, FieldTarget const& where);
+  [[nodiscard]] std::shared_ptr<FieldState> find(std::string_view name) const;
+  void collect(TaskSpec&& spec, bool has_result);
+  void require(FieldState& field);
+  void store(FieldState& field, FieldStorage storage);
+  void lock(FieldState& field, bool is_locked);
+  void submit();
+  [[nodiscard]] FieldMemory memory(FieldTarget const& where);
+  [[nodiscard]] std::vector<std::string> order();
+  void check_own(FieldState const* field) const;
+
+  [[nodiscard]] TaskGraph& graph() const { return m_graph; }
+  [[nodiscard]] FieldGraphOptions const& options() const { return m_options; }
+  [[nodiscard]] FieldPool& pool() const { return *m_options.pool; }
+  [[nodiscard]] Admission* admission() const { return m_admission.get(); }
+  [[nodiscard]] FieldTarget const& target(std::size_t place) const {
+    return m_options.targets[place];
+  }
+  [[nodiscard]] std::span<ModelSlot const> slots() const { return m_slots; }
+  [[noreturn]] void refuse(std::string const& why) const;
+
+ private:
+  class Submitting;
+  [[nodiscard]] std::size_t place_of(DeviceAdapter const* device, std::string const& who) const;
+  [[nodiscard]] std::shared_ptr<FieldState> bound_at(Area const& area) const;
+
+  // Trellis_ModelAnalysis.cpp
+  void analyse();
+  void check_shapes() const;
+  void find_edges();
+  void check_circles() const;
+  void prune();
+  void check_made(FieldState const& field, FieldBox const& box, std::string const& who) const;
+  void place_fields();
+  void number_fields();
+  void choose_order();
+  [[nodiscard]] MemoryGraph memory_graph() const;
+  void check_limit() const;
+  [[nodiscard]] std::size_t persistent_bytes(std::size_t place) const;
+
+  // Trellis_ModelPass.cpp
+  void keep_memory();
+  void keep(FieldState& field);
+  void make_requests();
+  TaskHandle submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
+                         std::shared_ptr<Pass> const& pass);
+  void submit_task(std::shared_ptr<ModelTask> const& self, std::shared_ptr<Pass> const& pass);
+
+  TaskGraph& m_graph;
+  FieldGraphOptions m_options;
+  std::shared_ptr<Admission> m_admission;  ///< null: no limit
+  std::map<std::string, std::shared_ptr<FieldState>, std::less<>> m_fields;
+  std::vector<std::shared_ptr<ModelTask>> m_tasks;
+  std::atomic<bool> m_is_submitting{false};
+
+  // Of the newest analysis.
+  bool m_is_analysed = false;
+  std::vector<std::vector<std::size_t>> m_before;  ///< of each task
+  std::vector<bool> m_is_needed;
+  std::vector<std::shared_ptr<ModelTask>> m_order;
+  std::vector<ModelSlot> m_slots;
+  MemoryGraph m_memory;
+  std::vector<int> m_memory_order;
+};
+
+/// What the passes of a model have of one field during one of them.
+struct PassField {
+  std::atomic<int> users{0};          ///< tasks that touch it and are not over
+  std::atomic<int> launches{0};       ///< the same, and have not been launched
+  PoolBlock* block = nullptr;         ///< guarded by Pass::lock until the last user
+  std::vector<PoolBlock::Use> waits;  ///< the same: who had the memory before, on a device
+  KeptPtr kept;
+  bool is_reserved = false;
+  TaskHandle gate;  ///< that its first memory is waited for at; names no task: nobody waits
+};
+
+/// One pass of a model. Each of its tasks has a part in it.
+struct Pass {
+  explicit Pass(std::shared_ptr<Model> of);
+  std::shared_ptr<Model> model;
+  std::vector<ModelSlot> slots;
+  std::vector<PassField> fields;
+  std::mutex lock;
+};
+
+}  // namespace Impl
+}  // namespace trellis
+
+#endif

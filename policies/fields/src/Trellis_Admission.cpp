@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <fields/impl/Trellis_Admission.hpp>
+
+#include <algorithm>
+
+namespace trellis::Impl {
+
+void Admission::note_most() {
+  m_most = std::max(m_most, *std::max_element(m_reserved.begin(), m_reserved.end()));
+}
+
+bool Admission::reserve(std::vector<std::size_t> const& needs) {
+  for (std::size_t place = 0; place < needs.size(); ++place)
+    if (needs[place] != 0 && m_reserved[place] + needs[place] > m_limit) return false;
+  for (std::size_t place = 0; place < needs.size(); ++place) m_reserved[place] += needs[place];
+  note_most();
+  return true;
+}
+
+std::shared_ptr<Admission::Gate> Admission::admit(std::vector<std::size_t> const& needs) {
+  std::lock_guard const lock(m_mutex);
+  bool const needs_none =
+      std::all_of(needs.begin(), needs.end(), [](std::size_t bytes) { return bytes == 0; });
+  // Who needs nothing takes nobody's turn.
+  if (needs_none || (m_waiting.empty() && reserve(needs))) return nullptr;
+  ++m_gates;
+  return m_waiting.emplace_back(new Gate(*this, needs));
+}
+
+void Admission::open(std::vector<Completion<>>& told) {
+  while (!m_waiting.empty() && reserve(m_waiting.front()->m_needs)) {
+    Gate& gate = *m_waiting.front();
+    gate.m_is_open = true;
+    if (gate.m_completion.valid()) told.push_back(std::move(gate.m_completion));
+    m_waiting.pop_front();
+  }
+}
+
+void Admission::abandon(Gate& gate) {
+  std::vector<Completion<>> told;
+  {
+    std::lock_guard const lock(m_mutex);
+    if (gate.m_is_open)
+      for (std::size_t place = 0; place < gate.m_needs.size(); ++place)
+        m_reserved[place] -= gate.m_needs[place];
+    gate.m_needs.assign(gate.m_needs.size(), 0);
+    open(told);
+  }
+  for (Completion<>& each : told) each.done();
+}
+
+void Admission::release(std::size_t place, std::size_t bytes) {
+  std::vector<Completion<>> told;
+  {
+    std::lock_guard const lock(m_mutex);
+    m_reserved[place] -= bytes;
+    open(told);
+  }
+  for (Completion<>& each : told) each.done();
+}
+
+bool Admission::keep(std::size_t place, std::size_t bytes) {
+  std::lock_guard const lock(m_mutex);
+  if (!m_waiting.empty()) return false;
+  m_reserved[place] += bytes;
+  note_most();
+  return true;
+}
+
+std::size_t Admission::most_reserved() const {
+  std::lock_guard const lock(m_mutex);
+  return m_most;
+}
+
+std::size_t Admission::gates() const {
+  std::lock_guard const lock(m_mutex);
+  return m_gates;
+}
+
+void Admission::Gate::arm(Completion<> completion) {
+  {
+    std::lock_guard const lock(m_of.m_mutex);
+    if (!m_is_open) {
+      m_completion = std::move(completion);
+      return;
+    }
+  }
+  completion.done();
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <fields/Trellis_Field.hpp>
+#include <fields/impl/Trellis_Model.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
+
+#include <algorithm>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace trellis {
+
+std::size_t FieldMemory::peak(int workers) const {
+  if (peaks.empty()) return persistent;
+  auto const last = static_cast<int>(peaks.size());
+  return peaks[static_cast<std::size_t>(std::clamp(workers, 1, last)) - 1];
+}
+
+namespace Impl {
+
+TaskOps const* pass_ops_of(std::string_view pattern);
+
+ModelTask::ModelTask(TaskSpec&& spec, std::size_t at)
+    : number(at),
+      label(std::move(spec.label)),
+      ops(spec.ops),
+      pass_ops(pass_ops_of(spec.ops->pattern)),
+      body_alignment(spec.body_alignment),
+      space(spec.space),
+      priority(spec.priority),
+      main_thread(spec.main_thread),
+      tags(spec.tags.begin(), spec.tags.end()) {
+  void* const memory = ::operator new(spec.body_size, std::align_val_t(body_alignment));
+  try {
+    spec.construct(memory);
+  } catch (...) {
+    ::operator delete(memory, std::align_val_t(body_alignment));
+    throw;
+  }
+  body = memory;
+}
+
+ModelTask::~ModelTask() {
+  if (body == nullptr) return;
+  if (ops->end != TaskOps::End::nothing) ops->destroy(body);
+  ::operator delete(body, std::align_val_t(body_alignment));
+}
+
+Model::Model(TaskGraph& graph, FieldGraphOptions options)
+    : m_graph(graph), m_options(std::move(options)) {
+  if (m_options.targets.empty()) refuse("has no target");
+  if (m_options.pool == nullptr) m_options.pool = std::make_shared<FieldPool>();
+  if (m_options.memory_limit.has_value())
+    m_admission = std::make_shared<Admission>(*m_options.memory_limit, m_options.targets.size());
+}
+
+void Model::refuse(std::string const& why) const {
+  throw Error(Error::Kind::bad_input, "Trellis: the model \"" + m_options.name + "\" " + why);
+}
+
+namespace {
+std::string shape_text(FieldShape const& shape) {
+  std::string text;
+  for (int k = 0; k < shape.rank; ++k)
+    text += (k == 0 ? "" : " x ") + std::to_string(shape.extents[static_cast<std::size_t>(k)]);
+  return text + " elements of " + std::to_string(shape.element_bytes) + " bytes";
+}
+}  // namespace
+
+std::shared_ptr<FieldState> Model::declare(Label name, FieldShape const& shape) {
+  m_is_analysed = false;
+  auto const known = m_fields.find(name.view());
+  if (known == m_fields.end()) {
+    auto field = std::make_shared<FieldState>(std::move(name), this);
+    field->set_shape(shape);
+    m_fields.emplace(field->name.string(), field);
+    return field;
+  }
+  FieldState& field = *known->second;
+  FieldShape const& old = field.shape;
+  std::string const both =
+      "names the field " + field.text() + " at " + name.place() + " and at " + field.name.place();
+  if (old.type != shape.type) refuse(both + " with different types");
+  if (!shape.has_extents) return known->second;
+  if (!old.has_extents)
+    field.set_shape(shape);
+  else if (old.extents != shape.extents || old.strides != shape.strides)
+    refuse(both + " with different extents: " + shape_text(shape) + ", and " + shape_text(old));
+  return known->second;
+}
+
+void Model::bind(std::shared_ptr<FieldState> const& field, void* memory,
+                 std::shared_ptr<void const> held, FieldTarget const& where) {
+  if (field->external != nullptr)
+    refuse("binds the field " + field->text() + " (" + field->name.place() + ") twice");
+  field->place = place_of(where.device(), "the field " + field->text());
+  for (auto const& [name, other] : m_fields) {
+    if (other->external == nullptr) continue;
+    Area const area = other->area(other->shape.whole());
+    if (overlaps(area, Area::contiguous(memory, field->shape.bytes)))
+      refuse("binds memory of the field " + other->text() + " (" + other->name.place() +
+             ") to the field " + field->text() + " (" + field->name.place() + "), too");
+  }
+  field->storage = FieldStorage::external;
+  field->external = memory;
+  field->held = std::move(held);
+}
+
+std::shared_ptr<FieldState> Model::find(std::string_view name) const {
+  auto const known = m_fields.find(name);
+  if (known != m_fields.end()) return known->second;
+  refuse("has no field \"" + std::string(name) + '"');
+}
+
+void Model::check_own(FieldState const* field) const {
+  if (field == nullptr) refuse("is given a field that belongs to no model");
+  if (field->owner != this)
+    refuse("is given the field " + field->text() + " (" + field->name.place() +
+           ") of another model: bind one View in both");
+}
+
+std::size_t Model::place_of(DeviceAdapter const* device, std::string const& who) const {
+  for (std::size_t place = 0; place < m_options.targets.size(); ++place)
+    if (m_options.targets[place].device() == device) return place;
+  refuse("does not have the target of " + who + " among its `targets`");
+}
+
+/// An area of a View may be one of a field that is bound.
+std::shared_ptr<FieldState> Model::bound_at(Area const& area) const {
+  for (auto const& [name, field] : m_fields)
+    if (field->external != nullptr && overlaps(field->area(field->shape.whole()), area))
+      return field;
+  return nullptr;
+}
+
+void Model::collect(TaskSpec&& spec, bool has_result) {
+  std::string const text = "task \"" + spec.label.string() + "\" (" + spec.label.place() + ')';
+  if (has_result)
+    refuse("gets the " + text +
+           ", which has a result for a Future: there would be one for each "
+           "pass; let it write a field");
+  if (!spec.after.empty())
+    refuse("gets the " + text + " with after(...) or value(...): its order follows from fields");
+  if (spec.instance != nullptr) refuse("gets the " + text + " on an instance of the program's own");
+  if (spec.synchronizing)
+    refuse("gets the " + text + ", which is synchronizing: its order follows from fields");
+  std::vector<ModelAccess> accesses;
+  bool makes_fields = false;
+  for (AccessRequest const& request : spec.accesses) {
+    ModelAccess access;
+    access.mode = request.mode;
+    if (request.state != nullptr) access.state = *request.state;
+    access.info = info_of(request);
+    if (request.ops == &subject_ops<FieldArea>) {
+      auto const& area = *static_cast<FieldArea const*>(request.subject);
+      check_own(area.field().get());
+      access.field = area.field();
+      access.is_part = !area.is_whole();
+      access.box = area.box();
+    } else {
+      if (!request.counts()) continue;
+      access.area = request.area;
+      access.field = bound_at(request.area);
+    }
+    if (access.mode == Mode::none) continue;
+    std::string const name = '"' + access.info.label + '"';
+    if (access.field == nullptr) {
+      bool const is_free = access.state != nullptr || access.mode == Mode::read ||
+                           access.mode == Mode::exclusive || access.mode == Mode::atomic_add ||
+                           access.mode == Mode::atomic_mul;
+      if (!is_free)
+        refuse("gets the " + text + ", which writes " + name +
+               ": what a model computes is a field, so bind the View before");
+    } else if (access.state != nullptr ||
+               (access.mode != Mode::read && access.mode != Mode::write)) {
+      refuse("gets the " + text + ", which accesses the field " + name + " in the mode " +
+             (access.state != nullptr ? "of a user's state" : std::string(to_string(access.mode))) +
+             ": a task reads a field, or computes it by write");
+    }
+    makes_fields = makes_fields || access.makes();
+    accesses.push_back(std::move(access));
+  }
+  std::size_t const place =
+      place_of(spec.space != nullptr ? spec.space->device() : nullptr, "the " + text);
+  auto task = std::make_shared<ModelTask>(std::move(spec), m_tasks.size());
+  task->accesses = std::move(accesses);
+  task->makes_fields = makes_fields;
+  task->place = place;
+  if (task->runs_on_device() && task->ops->copy == nullptr)
+    refuse("gets the " + text + ", which runs on a device and is no kernel");
+  m_tasks.push_back(std::move(task));
+  m_is_analysed = false;
+}
+
+void Model::require(FieldState& field) {
+  check_own(&field);
+  field.is_required = true;
+  m_is_analysed = false;
+}
+
+void Model::store(FieldState& field, FieldStorage storage) {
+  check_own(&field);
+  if ((field.storage == FieldStorage::external) != (storage == FieldStorage::external))
+    refuse("cannot " + std::string(storage == FieldStorage::external ? "make" : "take") +
+           " the field " + field.text() + (storage == FieldStorage::external ? " external" : "") +
+           ": that a field is external is said by bind");
+  field.storage = storage;
+  m_is_analysed = false;
+  if (storage == FieldStorage::persistent && field.shape.has_extents) keep(field);
+}
+
+void Model::lock(FieldState& field, bool is_locked) {
+  check_own(&field);
+  field.is_locked = is_locked;
+  m_is_analysed = false;
+}
+
+void require_kept(FieldState const& field) {
+  if (field.memory() == nullptr)
+    throw Error(Error::Kind::bad_access,
+                "Trellis: a task that belongs to no model names the field " + field.text() + " (" +
+                    field.name.place() +
+                    "), which has no memory between passes: lock it, or make it persistent, and "
+                    "submit a pass before");
+}
+
+std::pair<std::size_t, std::size_t> slice_of(FieldState const& field, std::size_t direction,
+                                             std::size_t first, std::size_t end) {
+  if (!field.shape.has_extents)
+    throw Error(Error::Kind::bad_input, "Trellis: a part of the field " + field.text() + " (" +
+                                            field.name.place() +
+                                            "), whose extents nobody has said yet");
+  std::size_t const extent = field.shape.extents[direction];
+  if (first > end || end > extent)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: the part [" + std::to_string(first) + ", " + std::to_string(end) +
+                    ") of the field " + field.text() + " lies outside of its extent " +
+                    std::to_string(extent) + " in direction " + std::to_string(direction));
+  return {first, end};
+}
+
+}  // namespace Impl
+}  // namespace trellis

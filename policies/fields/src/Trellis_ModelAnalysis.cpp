@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <fields/impl/Trellis_Model.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace trellis::Impl {
+
+namespace {
+
+std::string of_field(FieldState const& field) {
+  return "the field " + field.text() + " (" + field.name.place() + ')';
+}
+std::size_t volume(FieldBox const& box, int rank) {
+  std::size_t elements = 1;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(rank); ++k)
+    elements *= box[k].second > box[k].first ? box[k].second - box[k].first : 0;
+  return elements;
+}
+FieldBox common(FieldBox const& a, FieldBox const& b) {
+  FieldBox box{};
+  for (std::size_t k = 0; k < box.size(); ++k)
+    box[k] = {std::max(a[k].first, b[k].first), std::min(a[k].second, b[k].second)};
+  return box;
+}
+FieldBox box_of(ModelAccess const& access) {
+  return access.is_part ? access.box : access.field->shape.whole();
+}
+
+}  // namespace
+
+void Model::analyse() {
+  if (m_is_analysed) return;
+  check_shapes();
+  find_edges();
+  check_circles();
+  prune();
+  place_fields();
+  number_fields();
+  choose_order();
+  m_is_analysed = true;
+}
+
+void Model::check_shapes() const {
+  auto const check = [&](FieldState const& field, std::string const& who) {
+    if (!field.shape.has_extents)
+      refuse("does not know " + of_field(field) + ", which " + who +
+             ": nobody has said its extents");
+  };
+  for (auto const& task : m_tasks)
+    for (ModelAccess const& access : task->accesses)
+      if (access.field != nullptr)
+        check(*access.field, task->text() + (access.makes() ? " computes" : " reads"));
+  for (auto const& [name, field] : m_fields)
+    if (field->is_required) check(*field, "is required");
+}
+
+/// A task comes after those that compute what it reads.
+void Model::find_edges() {
+  struct Part {
+    std::size_t task;
+    Area area;
+  };
+  std::map<FieldState const*, std::vector<Part>> makers;
+  for (auto const& task : m_tasks) {
+    for (ModelAccess const& access : task->accesses) {
+      if (!access.makes()) continue;
+      Area const area = access.area_now();
+      auto& others = makers[access.field.get()];
+      for (Part const& other : others)
+        if (other.task != task->number && overlaps(other.area, area))
+          refuse("has two tasks that compute " + of_field(*access.field) + ": " +
+                 m_tasks[other.task]->text() + " and " + task->text());
+      others.push_back({task->number, area});
+    }
+  }
+  m_before.assign(m_tasks.size(), {});
+  for (auto const& task : m_tasks) {
+    auto& before = m_before[task->number];
+    for (ModelAccess const& access : task->accesses) {
+      if (access.field == nullptr || access.makes()) continue;
+      auto const found = makers.find(access.field.get());
+      if (found == makers.end()) continue;
+      Area const area = access.area_now();
+      for (Part const& maker : found->second)
+        if (overlaps(maker.area, area)) before.push_back(maker.task);
+    }
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+  }
+}
+
+void Model::check_circles() const {
+  enum class Mark : unsigned char { unseen, open, closed };
+  std::vector<Mark> marks(m_tasks.size(), Mark::unseen);
+  std::vector<std::pair<std::size_t, std::size_t>> path;  // a task, and which of its edges is next
+  for (std::size_t root = 0; root < m_tasks.size(); ++root) {
+    if (marks[root] != Mark::unseen) continue;
+    path.emplace_back(root, 0);
+    marks[root] = Mark::open;
+    while (!path.empty()) {
+      auto& [task, next] = path.back();
+      if (next == m_before[task].size()) {
+        marks[task] = Mark::closed;
+        path.pop_back();
+        continue;
+      }
+      std::size_t const before = m_before[task][next++];
+      if (marks[before] == Mark::unseen) {
+        marks[before] = Mark::open;
+        path.emplace_back(before, 0);
+      } else if (marks[before] == Mark::open) {
+        std::string circle;
+        auto const first = std::find_if(path.begin(), path.end(),
+                                        [&](auto const& each) { return each.first == before; });
+        for (auto each = first; each != path.end(); ++each)
+          circle += m_tasks[each->first]->text() + " needs ";
+        refuse("has a circle: " + circle + m_tasks[before]->text());
+      }
+    }
+  }
+}
+
+/// Keeps what is required, and what does something besides computing fields, with all that these
+/// need.
+void Model::prune() {
+  for (auto const& [name, field] : m_fields)
+    if (field->is_required) check_made(*field, field->shape.whole(), "which is required");
+  m_is_needed.assign(m_tasks.size(), false);
+  std::vector<std::size_t> reached;
+  auto const reach = [&](std::size_t task) {
+    if (m_is_needed[task]) return;
+    m_is_needed[task] = true;
+    reached.push_back(task);
+  };
+  for (auto const& task : m_tasks) {
+    bool is_wanted = !task->makes_fields;
+    for (ModelAccess const& access : task->accesses)
+      is_wanted = is_wanted || (access.makes() && access.field->is_required);
+    if (is_wanted) reach(task->number);
+  }
+  if (reached.empty()) refuse("has nothing to do: require the fields that it is to compute");
+  for (std::size_t k = 0; k < reached.size(); ++k)
+    for (std::size_t const before : m_before[reached[k]]) reach(before);
+  for (auto const& task : m_tasks) {
+    if (!m_is_needed[task->number]) continue;
+    for (ModelAccess const& access : task->accesses)
+      if (access.field != nullptr && !access.makes() && !access.area.has_value())
+        check_made(*access.field, box_of(access), "which " + task->text() + " reads");
+  }
+}
+
+/// Memory that is not there between passes has what the tasks of a pass put there. (Those that
+/// compute parts of a field do not overlap.)
+void Model::check_made(FieldState const& field, FieldBox const& box, std::string const& who) const {
+  if (field.storage != FieldStorage::transient) return;
+  std::size_t missing = volume(box, field.shape.rank);
+  bool is_made = false;
+  for (auto const& task : m_tasks)
+    for (ModelAccess const& access : task->accesses)
+      if (access.makes() && access.field.get() == &field) {
+        is_made = true;
+        missing -= std::min(missing, volume(common(box, box_of(access)), field.shape.rank));
+      }
+  if (!is_made) refuse("has no task that computes " + of_field(field) + ", " + who);
+  if (missing != 0)
+    refuse("has no task that computes " + std::to_string(missing) + " elements of " +
+           of_field(field) + ", " + who);
+}
+
+/// A field is where it is computed.
+void Model::place_fields() {
+  std::map<FieldState const*, ModelTask const*> placed;
+  for (bool const makes : {true, false}) {
+    for (auto const& task : m_tasks) {
+      if (!m_is_needed[task->number]) continue;
+      for (ModelAccess const& access : task->accesses) {
+        if (access.field == nullptr || access.makes() != makes) continue;
+        FieldState& field = *access.field;
+        auto const [by, is_first] = placed.try_emplace(&field, task.get());
+        if (is_first && field.storage != FieldStorage::external) field.place = task->place;
+        if (field.place != task->place)
+          refuse("has " + of_field(field) + " at " + target(field.place).name() +
+                 (is_first ? std::string() : ", for " + by->second->text()) + ", and " +
+                 task->text() + ", which runs at " + target(task->place).name() +
+                 ", needs it there");
+      }
+    }
+  }
+}
+
+void Model::number_fields() {
+  m_slots.clear();
+  std::map<FieldState const*, std::size_t> slots;
+  for (auto const& task : m_tasks) {
+    task->uses.clear();
+    if (!m_is_needed[task->number]) continue;
+    for (ModelAccess const& access : task->accesses) {
+      if (access.field == nullptr) continue;
+      auto const [slot, is_new] = slots.try_emplace(access.field.get(), m_slots.size());
+      if (is_new) m_slots.push_back({access.field, 0});
+      auto const known = std::find_if(task->uses.begin(), task->uses.end(),
+                                      [&](auto const& use) { return use.slot == slot->second; });
+      if (known != task->uses.end()) {
+        known->makes = known->makes || access.makes();
+        continue;
+      }
+      task->uses.push_back({slot->second, access.makes()});
+      ++m_slots[slot->second].users;
+    }
+  }
+}
+
+/// With the slots of fields that have no memory between passes as pieces.
+MemoryGraph Model::memory_graph() const {
+  MemoryGraph graph;
+  graph.places = static_cast<int>(m_options.targets.size());
+  std::vector<int> piece_of(m_slots.size(), -1);
+  for (std::size_t slot = 0; slot < m_slots.size(); ++slot) {
+    FieldState const& field = *m_slots[slot].field;
+    if (field.keeps_values()) continue;
+    piece_of[slot] = static_cast<int>(graph.pieces.size());
+    graph.pieces.push_back({field.shape.bytes, static_cast<int>(field.place)});
+  }
+  std::vector<int> index(m_tasks.size(), -1);
+  int next = 0;
+  for (auto const& task : m_tasks)
+    if (m_is_needed[task->number]) index[task->number] = next++;
+  for (auto const& task : m_tasks) {
+    if (!m_is_needed[task->number]) continue;
+    MemoryGraph::Task& of = graph.tasks.emplace_back();
+    for (std::size_t const before : m_before[task->number]) of.before.push_back(index[before]);
+    for (ModelTask::FieldUse const& use : task->uses)
+      if (piece_of[use.slot] >= 0) (use.makes ? of.makes : of.uses).push_back(piece_of[use.slot]);
+  }
+  return graph;
+}
+
+std::size_t Model::persistent_bytes(std::size_t place) const {
+  std::size_t bytes = 0;
+  for (auto const& [name, field] : m_fields) {
+    if (field->place != place || field->external != nullptr || !field->shape.has_extents) continue;
+    bool const is_used = std::any_of(m_slots.begin(), m_slots.end(),
+                                     [&](auto const& slot) { return slot.field == field; });
+    if (field->storage == FieldStorage::persistent || (is_used && field->keeps_values()))
+      bytes += field->shape.bytes;
+  }
+  return bytes;
+}
+
+void Model::choose_order() {
+  std::vector<ModelTask*> needed;
+  std::vector<std::shared_ptr<ModelTask>> all;
+  for (auto const& task : m_tasks)
+    if (m_is_needed[task->number]) all.push_back(task);
+  std::size_t room = std::numeric_limits<std::size_t>::max();
+  if (m_admission != nullptr)
+    for (std::size_t place = 0; place < m_options.targets.size(); ++place)
+      room = std::min(
+          room, m_admission->limit() - std::min(m_admission->limit(), persistent_bytes(place)));
+  m_memory = memory_graph();
+  m_memory_order = find_order(m_memory, room);
+  m_order.clear();
+  std::vector<bool> is_started(m_slots.size(), false);
+  for (int const index : m_memory_order) {
+    auto const& task = m_order.emplace_back(all[static_cast<std::size_t>(index)]);
+    task->needs.assign(m_options.targets.size(), 0);
+    task->starts.clear();
+    for (ModelTask::FieldUse const& use : task->uses) {
+      FieldState const& field = *m_slots[use.slot].field;
+      if (!use.makes || field.keeps_values() || is_started[use.slot]) continue;
+      is_started[use.slot] = true;
+      task->starts.push_back(use.slot);
+      task->needs[field.place] += field.shape.bytes;
+    }
+  }
+}
+
+/// Finds what does not fit when tasks run one by one.
+void Model::check_limit() const {
+  if (m_admission == nullptr) return;
+  std::size_t const limit = m_admission->limit();
+  auto const tell = [&](FieldState const& field, std::size_t used, std::string const& when) {
+    refuse("has no room for " + of_field(field) + ": it needs " +
+           std::to_string(field.shape.bytes) + " bytes at " + target(field.place).name() + when +
+           ", and of the limit of " + std::to_string(limit) + " bytes " +
+           std::to_string(limit - std::min(limit, used)) + " are available");
+  };
+  std::vector<std::size_t> live(m_options.targets.size(), 0);
+  auto const add = [&](FieldState const& field, std::string const& when) {
+    std::size_t& used = live[field.place];
+    if (used + field.shape.bytes > limit) tell(field, used, when);
+    used += field.shape.bytes;
+  };
+  for (auto const& [name, field] : m_fields) {
+    bool const is_used = std::any_of(m_slots.begin(), m_slots.end(),
+                                     [&](auto const& slot) { return slot.field == field; });
+    if (field->external == nullptr && field->shape.has_extents &&
+        (field->storage == FieldStorage::persistent || (is_used && field->keeps_values())))
+      add(*field, " between passes");
+  }
+  std::vector<int> left(m_slots.size());
+  for (std::size_t slot = 0; slot < m_slots.size(); ++slot) left[slot] = m_slots[slot].users;
+  for (auto const& task : m_order) {
+    for (std::size_t const slot : task->starts)
+      add(*m_slots[slot].field, " when " + task->text() + " computes it");
+    for (ModelTask::FieldUse const& use : task->uses) {
+      FieldState const& field = *m_slots[use.slot].field;
+      if (--left[use.slot] == 0 && !field.keeps_values()) live[field.place] -= field.shape.bytes;
+    }
+  }
+}
+
+FieldMemory Model::memory(FieldTarget const& where) {
+  analyse();
+  FieldMemory memory;
+  std::size_t const place = place_of(where.device(), where.name());
+  for (ModelSlot const& slot : m_slots) {
+    FieldState const& field = *slot.field;
+    if (field.place != place) continue;
+    if (field.external != nullptr)
+      memory.external += field.shape.bytes;
+    else if (!field.keeps_values())
+      memory.transient += field.shape.bytes;
+  }
+  memory.persistent = persistent_bytes(place);
+  constexpr int most_workers = 64;
+  for (int workers = 1; workers <= most_workers; ++workers) {
+    std::size_t const peak =
+        std::min(memory.transient, peaks_of(m_memory, m_memory_order, workers)[place]);
+    memory.peaks.push_back(memory.persistent + peak);
+    if (workers > 1 && static_cast<std::size_t>(workers) >= m_order.size()) break;
+  }
+  return memory;
+}
+
+std::vector<std::string> Model::order() {
+  analyse();
+  std::vector<std::string> labels;
+  for (auto const& task : m_order) labels.push_back(task->label.string());
+  return labels;
+}
+
+}  // namespace trellis::Impl

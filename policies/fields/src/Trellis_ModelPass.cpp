@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_DeviceAdapter.hpp>
+#include <Trellis_Error.hpp>
+#include <fields/impl/Trellis_Model.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
+#include <patterns/Trellis_HostTask.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <new>
+#include <utility>
+
+namespace trellis::Impl {
+
+Pass::Pass(std::shared_ptr<Model> of)
+    : model(std::move(of)),
+      slots(model->slots().begin(), model->slots().end()),
+      fields(slots.size()) {
+  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+    fields[slot].users.store(slots[slot].users, std::memory_order_relaxed);
+    fields[slot].launches.store(slots[slot].users, std::memory_order_relaxed);
+    if (slots[slot].field->keeps_values()) fields[slot].kept = slots[slot].field->kept();
+  }
+}
+
+namespace {
+
+/// The body of a task of a pass: binds the fields of a task of the model, and runs that one's body.
+///
+/// Memory comes when the first task that writes a field starts, under the lock of the pass. It goes
+/// when the last user of the field in this pass is over: the end of this object, which comes before
+/// the successors of the task start, whether the task has run, has failed, or never ran. Each user
+/// takes itself off `users` by an acquire-release decrement, so whoever finds the last one happens
+/// after all uses, and the next owner of the block after that, by the pool's lock.
+///
+/// One body of the model's serves all passes on the host. Two runs of it never overlap: they write
+/// the same areas, or, where the task writes no field, an area of the task's own. On a device a
+/// pass may be launched before the one before has run, so each has a copy.
+class PassBody {
+ public:
+  PassBody(std::shared_ptr<Pass> pass, std::shared_ptr<ModelTask> task)
+      : m_pass(std::move(pass)), m_task(std::move(task)) {}
+  PassBody(PassBody const&) = delete;
+  PassBody& operator=(PassBody const&) = delete;
+  ~PassBody() {
+    if (!m_is_launched) count_launches();
+    for (PoolBlock* const block : m_under_way) model().pool().end_use(block);
+    drop_copy();
+    for (ModelTask::FieldUse const& use : m_task->uses) {
+      PassField& field = m_pass->fields[use.slot];
+      if (field.users.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+      field.kept.reset();
+      if (!field.is_reserved) continue;
+      FieldState const& state = *m_pass->slots[use.slot].field;
+      model().admission()->release(m_place, state.shape.bytes);
+    }
+  }
+
+  static void run(void* body, void* instance, Label const& label) {
+    static_cast<PassBody*>(body)->run(instance, label);
+  }
+  static void destroy(void* body) noexcept { static_cast<PassBody*>(body)->~PassBody(); }
+  static void fail(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
+
+ private:
+  [[nodiscard]] Model& model() const { return *m_pass->model; }
+
+  void run(void* instance, Label const& label) {
+    std::vector<FieldBinding::Entry> entries;
+    entries.reserve(m_task->uses.size());
+    for (ModelTask::FieldUse const& use : m_task->uses)
+      entries.push_back({m_pass->slots[use.slot].field.get(), memory_of(use, instance)});
+    void* body = m_task->body;
+    if (m_task->runs_on_device()) body = m_copy = make_copy();
+    FieldBinding const binding(entries);
+    m_task->ops->run(body, instance, label);
+    if (m_task->runs_on_device()) {
+      for (ModelTask::FieldUse const& use : m_task->uses)
+        note_use(m_pass->fields[use.slot], instance);
+      count_launches();  // if an event could not be recorded, only when the task is over
+    }
+  }
+
+  /// For this task; the first one that writes takes it from the pool.
+  [[nodiscard]] void* memory_of(ModelTask::FieldUse const& use, void* instance) {
+    PassField& field = m_pass->fields[use.slot];
+    FieldState const& state = *m_pass->slots[use.slot].field;
+    if (state.external != nullptr) return state.external;
+    if (field.kept != nullptr) return field.kept->memory();
+    std::lock_guard const lock(m_pass->lock);
+    if (field.block == nullptr && use.makes) {
+      FieldTarget const& where = model().target(m_task->place);
+      Admission const* const admission = model().admission();
+      field.block =
+          model().pool().take(where, state.shape.bytes, state.name.string(),
+                              admission != nullptr ? admission->limit() : FieldPool::any_number);
+      field.waits = std::exchange(field.block->uses, {});
+    }
+    if (field.block == nullptr) return nullptr;
+    // What a task that writes launches comes after what used the memory before, by the device's own
+    // order. What only reads comes after these.
+    if (use.makes)
+      for (PoolBlock::Use const& before : field.waits)
+        if (before.instance != instance)
+          model().target(m_task->place).device()->enqueue_wait(instance, before.event);
+    if (m_task->runs_on_device()) {
+      model().pool().begin_use(field.block);
+      m_under_way.push_back(field.block);
+    }
+    return field.block->memory;
+  }
+
+  /// The last one hands the memory on: on a device when all users have been launched, as who gets
+  /// it waits for them there.
+  void count_launches() noexcept {
+    m_is_launched = true;
+    for (ModelTask::FieldUse const& use : m_task->uses) {
+      PassField& field = m_pass->fields[use.slot];
+      if (field.launches.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+      PoolBlock* const block = std::exchange(field.block, nullptr);
+      for (PoolBlock::Use const& before : std::exchange(field.waits, {}))
+        model().target(m_task->place).device()->release_event(before.event);
+      if (block != nullptr) model().pool().give_back(block);
+    }
+  }
+  void note_use(PassField& field, void* instance) {
+    std::lock_guard const lock(m_pass->lock);
+    if (field.block == nullptr) return;
+    DeviceAdapter& device = *model().target(m_task->place).device();
+    auto& uses = field.block->uses;
+    auto const known = std::find_if(uses.begin(), uses.end(),
+                                    [&](auto const& use) { return use.instance == instance; });
+    void* const event = device.record_event(instance, false);
+    if (known == uses.end()) {
+      uses.push_back({instance, event});
+    } else {  // the new one is behind it
+      device.release_event(known->event);
+      known->event = event;
+    }
+  }
+
+  [[nodiscard]] void* make_copy() const {
+    void* const memory =
+        ::operator new(m_task->ops->size, std::align_val_t(m_task->body_alignment));
+    try {
+      m_task->ops->copy(m_task->body, memory);
+    } catch (...) {
+      ::operator delete(memory, std::align_val_t(m_task->body_alignment));
+      throw;
+    }
+    return memory;
+  }
+  void drop_copy() noexcept {
+    if (m_copy == nullptr) return;
+    if (m_task->ops->end != TaskOps::End::nothing) m_task->ops->destroy(m_copy);
+    ::operator delete(m_copy, std::align_val_t(m_task->body_alignment));
+  }
+
+  std::shared_ptr<Pass> const m_pass;
+  std::shared_ptr<ModelTask> const m_task;
+  void* m_copy = nullptr;  ///< of the body, on a device
+  bool m_is_launched = false;
+  std::vector<PoolBlock*> m_under_way;  ///< that it uses on a device
+  std::size_t const m_place = m_task->place;
+};
+
+/// What a task accesses is described when the engine meets it for the first time.
+void describe_access(void const* subject, ResourceInfo& info) {
+  info = static_cast<ModelAccess const*>(subject)->info;
+}
+constexpr SubjectOps access_ops{&describe_access};
+void describe_task(void const* subject, ResourceInfo& info) {
+  info.label = "runs of " + static_cast<ModelTask const*>(subject)->label.string();
+  info.begin = reinterpret_cast<std::uintptr_t>(subject);
+  info.end = info.begin + 1;
+}
+constexpr SubjectOps task_ops{&describe_task};
+
+}  // namespace
+
+/// Of tasks with this pattern. They outlive all tasks.
+TaskOps const* pass_ops_of(std::string_view pattern) {
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::string_view, TaskOps>();  // patterns are literals
+  std::lock_guard const lock(mutex);
+  auto const [found, is_new] = known.try_emplace(pattern);
+  if (is_new) {
+    found->second.pattern = pattern;
+    found->second.run = &PassBody::run;
+    found->second.destroy = &PassBody::destroy;
+    found->second.fail = &PassBody::fail;
+    found->second.may_wait = true;
+  }
+  return &found->second;
+}
+
+/// One thread at a time: the tasks of two passes must not be mixed.
+class Model::Submitting {
+ public:
+  explicit Submitting(Model& model) : m_model(model) {
+    if (m_model.m_is_submitting.exchange(true, std::memory_order_acquire))
+      m_model.refuse(
+          "is submitted while it is being submitted: one thread at a time may do so, and no task "
+          "that runs meanwhile");
+  }
+  Submitting(Submitting const&) = delete;
+  Submitting& operator=(Submitting const&) = delete;
+  ~Submitting() { m_model.m_is_submitting.store(false, std::memory_order_release); }
+
+ private:
+  Model& m_model;
+};
+
+void Model::keep(FieldState& field) {
+  KeptPtr const known = field.kept();
+  FieldTarget const& where = target(field.place);
+  std::size_t const bytes = field.shape.bytes;
+  if (known != nullptr && known->place() == field.place) return;
+  if (m_admission != nullptr && !m_admission->keep(field.place, bytes))
+    refuse("is to keep the field " + field.text() +
+           " while tasks of an earlier pass wait for memory: wait for the graph before");
+  auto const admission = m_admission;
+  std::size_t const place = field.place;
+  auto const give_back = [admission, place, bytes] {
+    if (admission != nullptr) admission->release(place, bytes);
+  };
+  PoolBlock* block = nullptr;
+  try {
+    // On a device, too, nothing uses it any more: tasks of any stream may be its first users.
+    block = pool().take(where, bytes, field.name.string(),
+                        m_admission != nullptr ? m_admission->limit() : FieldPool::any_number,
+                        FieldPool::Idle::quiet);
+  } catch (...) {
+    give_back();
+    throw;
+  }
+  field.keep(std::make_shared<KeptBlock>(m_options.pool, block, place, give_back));
+}
+
+/// Fields whose values are to be there after the pass have memory of their own from now on, others
+/// have not.
+void Model::keep_memory() {
+  for (auto const& [name, field] : m_fields) {
+    if (field->external != nullptr || !field->shape.has_extents) continue;
+    bool const is_used = std::any_of(m_slots.begin(), m_slots.end(),
+                                     [&](auto const& slot) { return slot.field == field; });
+    if (field->storage == FieldStorage::persistent || (is_used && field->keeps_values()))
+      keep(*field);
+    else
+      field->keep(nullptr);
+  }
+}
+
+void Model::make_requests() {
+  for (auto const& task : m_order) {
+    task->requests.clear();
+    for (ModelAccess& access : task->accesses) {
+      if (access.field != nullptr && !access.area.has_value()) {
+        access.info.begin = reinterpret_cast<std::uintptr_t>(access.field->identity());
+        access.info.end = access.info.begin + access.field->shape.bytes;
+        access.info.label = access.field->name.string();
+      }
+      task->requests.push_back({access.area_now(), access.mode, &access, &access_ops,
+                                access.state != nullptr ? &access.state : nullptr});
+    }
+    if (!task->makes_fields)
+      task->requests.push_back(
+          {Area::contiguous(task.get(), 1), Mode::write, task.get(), &task_ops});
+  }
+}
+
+void Model::submit() {
+  Submitting const submitting(*this);
+  if (GraphDoor::is_recording(m_graph))
+    refuse("is submitted in the recording of a plan, which would keep the memory of one pass");
+  analyse();
+  check_limit();
+  keep_memory();
+  make_requests();
+  auto const pass = std::make_shared<Pass>(shared_from_this());
+  std::size_t next = 0;
+  try {
+    for (; next < m_order.size(); ++next) submit_task(m_order[next], pass);
+  } catch (...) {
+    // As if the others had been cancelled.
+    for (++next; next < m_order.size(); ++next) PassBody const over(pass, m_order[next]);
+    throw;
+  }
+}
+
+TaskHandle Model::submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
+                              std::shared_ptr<Pass> const& pass) {
+  return FutureDoor::handle(
+      host_task(Label("memory for " + task.label.string(), task.label.site()),
+                ResourcePolicy(m_graph, priority(std::numeric_limits<int>::max())),
+                [gate, pass](Completion<> completion) { gate->arm(std::move(completion)); }));
+}
+
+void Model::submit_task(std::shared_ptr<ModelTask> const& self, std::shared_ptr<Pass> const& pass) {
+  ModelTask& task = *self;
+  bool is_made = false;
+  std::shared_ptr<Admission::Gate> gate;
+  try {
+    std::vector<TaskHandle> before;
+    if (m_admission != nullptr) {
+      for (std::size_t const slot : task.starts) pass->fields[slot].is_reserved = true;
+      gate = m_admission->admit(task.needs);
+      TaskHandle waits;
+      if (gate != nullptr) waits = submit_gate(gate, task, pass);
+      for (std::size_t const slot : task.starts) pass->fields[slot].gate = waits;
+      // Those that write another part of a field may be the first ones to run.
+      for (ModelTask::FieldUse const& use : task.uses) {
+        TaskHandle const& needed = pass->fields[use.slot].gate;
+        if (use.makes && needed.valid()) before.push_back(needed);
+      }
+    }
+    auto construct = [&](void* storage) {
+      ::new (storage) PassBody(pass, self);
+      is_made = true;
+    };
+    TaskSpec spec(Label(task.label), *task.pass_ops, sizeof(PassBody), alignof(PassBody),
+                  construct);
+    spec.space = task.space;
+    spec.accesses = task.requests;
+    spec.tags = task.tags;
+    spec.priority = task.priority;
+    spec.main_thread = task.main_thread;
+    spec.after = before;
+    GraphDoor::submit(m_graph, std::move(spec));
+  } catch (...) {
+    if (!is_made) {
+      if (gate != nullptr) {
+        m_admission->abandon(*gate);
+        for (std::size_t const slot : task.starts) pass->fields[slot].is_reserved = false;
+      }
+      PassBody const over(pass, self);
+    }
+    throw;
+  }
+}
+
+}  // namespace trellis::Impl
