@@ -6,6 +6,8 @@
 #include <Trellis_Future.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <patterns/Trellis_Then.hpp>
+#include <plan/Trellis_PlanNode.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
 
 #if __has_include(<stdexec/execution.hpp>)
 #include <stdexec/execution.hpp>
@@ -23,8 +25,8 @@ namespace trellis {
 
 namespace Impl {
 
-/// Completes an operation once: in the call, when the future has a value; else when it is
-/// destroyed, as a task that is cancelled is not called.
+/// Completes an operation once: in the call, with the value that it is given; else when it is
+/// destroyed, as a task that is cancelled is not called. (In a plan it is called in each round.)
 template <class Operation>
 class Completion {
  public:
@@ -32,17 +34,17 @@ class Completion {
   Completion(Completion&& other) noexcept
       : m_operation(std::exchange(other.m_operation, nullptr)) {}
   Completion& operator=(Completion&&) = delete;
-  ~Completion() { complete(); }
+  /// In both, the operation may be gone afterwards.
+  ~Completion() {
+    if (m_operation != nullptr) m_operation->complete();
+  }
   template <class... Value>
-  void operator()(Value const&...) {
-    complete();
+  void operator()(Value const&... value) noexcept {
+    if (Operation* const operation = std::exchange(m_operation, nullptr))
+      operation->complete_with(value...);
   }
 
  private:
-  /// The operation may be gone afterwards.
-  void complete() noexcept {
-    if (Operation* const operation = std::exchange(m_operation, nullptr)) operation->complete();
-  }
   Operation* m_operation;
 };
 
@@ -57,7 +59,10 @@ class FutureOperation {
   FutureOperation& operator=(FutureOperation&&) = delete;
 
   void start() noexcept {
-    if (!m_future.valid() || m_future.is_done()) return complete();
+    // While a plan is recorded its tasks count as done.
+    bool const is_in_plan = PlanRecording::top != nullptr &&
+                            (FutureDoor::handle(m_future).id & PlanNode::recorded) != 0;
+    if (!m_future.valid() || (!is_in_plan && m_future.is_done())) return complete();
     Future<T> const future = m_future;  // this may be gone as soon as the task is submitted
     try {
       Future<void> const completed = future.then("as_sender", Completion(*this));
@@ -67,7 +72,12 @@ class FutureOperation {
     }
   }
 
-  /// The future has a value or a failure, or its graph takes no more tasks.
+  /// Within the task: a recorded one is not complete before its whole replay is.
+  template <class... Value>
+  void complete_with(Value const&... value) noexcept {
+    stdexec::set_value(std::move(m_receiver), value...);
+  }
+  /// The future has a value or a failure, or nothing comes of the task.
   void complete() noexcept {
     std::exception_ptr problem;
     try {
@@ -133,7 +143,8 @@ class FutureSender {
 /// - `set_error(std::exception_ptr)`: what `get()` throws.
 ///
 /// It completes within a task "as_sender" of the graph, on the thread that runs that; at once, in
-/// `start`, when the future's task is complete already. A request to stop the receiver does not
+/// `start`, when the future's task is complete already. In a recording that task is one of the plan,
+/// which completes it in its first round. A request to stop the receiver does not
 /// reach the task, which others may wait for as well: call `graph.cancel(future)`. A thread that
 /// blocks, as in `sync_wait`, runs no tasks meanwhile. So the main thread must not block there for
 /// what needs a task with `main_thread`, nor a task for one behind itself; Trellis finds no

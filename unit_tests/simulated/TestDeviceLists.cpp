@@ -101,6 +101,42 @@ TEST_P(ListsOnSimulated, LiveInPlans) {
   }
 }
 
+/// A plan keeps its lists though a task of the device's graph fails, and lets them go when it ends.
+TEST_P(ListsOnSimulated, LiveInPlansThatHaveFailed) {
+  for (std::size_t const count : {4, 20})
+    for (bool const fails : {true, false}) {
+      auto const all = device_lines(count);
+      {
+        TaskGraph graph;
+        Future<long> sum;
+        Plan const plan = graph.record("plan", [&] {
+          parallel_for("add", ResourcePolicy(graph, 4, read_write(all), on<Simulated>),
+                       [fails](int i, view_list<DeviceLine> const& them) {
+                         if (fails && i == 2) throw std::runtime_error("no more");
+                         for (auto const& each : them) ++each(i);
+                       });
+          sum = parallel_reduce(
+              "sum", ResourcePolicy(graph, 4, read(all), on<Simulated>),
+              KOKKOS_LAMBDA(int i, read_view_list<DeviceLine> const& them, long& total) {
+                for (auto const& each : them) total += each(i);
+              });
+        });
+        Future<void> const replay = graph.replay(plan, 3);
+        long const n = static_cast<long>(count);
+        if (fails) {
+          EXPECT_THROW(sum.get(), Error);
+          EXPECT_THROW(replay.get(), Error);
+          EXPECT_THROW(graph.wait(), Error);
+        } else {
+          EXPECT_EQ(sum.get(), 4 * (n * (n - 1) / 2 + 3 * n));
+        }
+        for (DeviceLine const& each : all) EXPECT_GE(each.use_count(), 3) << "two functors";
+      }
+      for (DeviceLine const& each : all) EXPECT_EQ(each.use_count(), 1);
+      Simulated::device().reset();
+    }
+}
+
 TEST_P(ListsOnSimulated, ListsOfAccessesKnowTheirMemory) {
   TaskGraph graph;
   auto const all = device_lines(2);
