@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <string>
 
 #include "../heat/Tiles.hpp"
 
@@ -150,7 +151,7 @@ Rows Poisson::assemble(trellis::TaskGraph& graph, int rank) const {
 }
 
 template <class F>
-HostArray<double> Poisson::by_cell(char const* label, trellis::TaskGraph& graph, int rank,
+HostArray<double> Poisson::by_cell(std::string const& label, trellis::TaskGraph& graph, int rank,
                                    F f) const {
   HostArray<double> const all(label, static_cast<std::size_t>(m_cut.of_rank(rank)));
   Box const box = m_boxes[static_cast<std::size_t>(rank)];

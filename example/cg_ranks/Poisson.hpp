@@ -5,6 +5,7 @@
 #include <Trellis.hpp>
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
 #include "../heat/Grid.hpp"
@@ -42,7 +43,7 @@ class Poisson {
  private:
   using Box = heat::Box<3>;
   template <class F>
-  HostArray<double> by_cell(char const* label, trellis::TaskGraph& graph, int rank, F f) const;
+  HostArray<double> by_cell(std::string const& label, trellis::TaskGraph& graph, int rank, F f) const;
 
   std::vector<int> m_cells;
   std::vector<int> m_processes;
