@@ -46,6 +46,8 @@ struct ResourceTraits {
 
 namespace Impl {
 
+class ErasedView;
+
 /// The accesses of a list that has been given by name.
 struct ListAccess {
   ListAccess(AccessList const& of) : list(&of) {}
@@ -66,7 +68,8 @@ struct IsGroup<Group<Held...>> : std::true_type {};
 template <class T>
 inline constexpr bool is_piece_v = Kokkos::is_view_v<std::remove_cvref_t<T>> || IsToken<T>::value ||
                                    std::is_same_v<std::remove_cvref_t<T>, IndexBox> ||
-                                   std::is_same_v<std::remove_cvref_t<T>, HostMemory>;
+                                   std::is_same_v<std::remove_cvref_t<T>, HostMemory> ||
+                                   std::is_same_v<std::remove_cvref_t<T>, ErasedView>;
 /// One resource, or a group of them.
 template <class T>
 inline constexpr bool is_single_v = is_piece_v<T> || IsGroup<std::remove_cvref_t<T>>::value;
