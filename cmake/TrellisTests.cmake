@@ -25,7 +25,7 @@
 #       helpers of one name in one namespace, and no macros. A source with options of its own stays
 #       alone.
 #
-#   trellis_add_compile_fail_tests(SOURCES file... HEADERS header...)
+#   trellis_add_compile_fail_tests(SOURCES file... HEADERS header... [LIBRARIES target...])
 #       No file may compile, and the compiler must say the sentence that stands in the file as
 #       `// EXPECT: sentence`, in few lines (see compile_fail.cmake). With TRELLIS_COMPILE_OK all
 #       files must compile, so that none fails for a wrong reason. HEADERS is what they include.
@@ -266,7 +266,7 @@ elseif(Trellis_SANITIZE MATCHES thread)
 endif()
 
 function(trellis_add_compile_fail_tests)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;HEADERS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;HEADERS;LIBRARIES")
   if(Trellis_SANITIZE OR trellis_has_device)
     return() # says nothing new there, and the messages of a device's compiler are its own
   endif()
@@ -291,7 +291,8 @@ function(trellis_add_compile_fail_tests)
   add_library(compile_fail OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
   set_target_properties(compile_fail PROPERTIES EXPORT_COMPILE_COMMANDS ON)
   foreach(target compile_ok compile_fail)
-    target_link_libraries(${target} PRIVATE trellis_test_options Trellis::trellis)
+    target_link_libraries(${target} PRIVATE trellis_test_options Trellis::trellis
+      ${arg_LIBRARIES})
     target_compile_options(${target} PRIVATE ${trellis_test_main_options} -w)
     if(trellis_precompiles)
       target_precompile_headers(${target} REUSE_FROM trellis_test_main)

@@ -46,6 +46,7 @@ struct ResourceTraits {
 
 namespace Impl {
 
+class ErasedView;
 class FieldArea;
 
 /// The accesses of a list that has been given by name.
@@ -69,6 +70,7 @@ template <class T>
 inline constexpr bool is_piece_v = Kokkos::is_view_v<std::remove_cvref_t<T>> || IsToken<T>::value ||
                                    std::is_same_v<std::remove_cvref_t<T>, IndexBox> ||
                                    std::is_same_v<std::remove_cvref_t<T>, HostMemory> ||
+                                   std::is_same_v<std::remove_cvref_t<T>, ErasedView> ||
                                    std::is_same_v<std::remove_cvref_t<T>, FieldArea>;
 /// One resource, or a group of them.
 template <class T>

@@ -4,8 +4,9 @@
 
 #include <threads/Trellis_SpinLock.hpp>
 
+#include <algorithm>
 #include <atomic>
-#include <deque>
+#include <cstddef>
 #include <mutex>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace trellis::Impl {
 
 struct Task;
 
-/// Ready tasks that the engine keeps from the policy: first in, first out.
+/// Ready tasks that the engine keeps from the policy: first in, first out. Once it is large enough
+/// it allocates nothing (a std::deque does, for every 64 that go through it), as plans ask for.
 ///
 /// INVARIANT (no lost wake-up, see Workers). The size changes sequentially consistently. Who adds a
 /// task asks afterwards whether somebody has to be woken.
@@ -21,6 +23,8 @@ class TaskQueue {
  public:
   void push(Task& task) {
     std::lock_guard const lock(m_lock);
+    // Each task is moved once, as there are as many in front of it as are moved, or more.
+    if (m_tasks.size() == m_tasks.capacity() && m_first > m_tasks.size() / 2) forget_taken();
     m_tasks.push_back(&task);
     m_size.fetch_add(1, std::memory_order_seq_cst);
   }
@@ -29,11 +33,14 @@ class TaskQueue {
   /// A copy; they may be gone.
   [[nodiscard]] std::vector<Task*> tasks() const {
     std::lock_guard const lock(m_lock);
-    return {m_tasks.begin(), m_tasks.end()};
+    return {first(), m_tasks.end()};
   }
   [[nodiscard]] bool erase(Task& task) {
     std::lock_guard const lock(m_lock);
-    if (std::erase(m_tasks, &task) == 0) return false;
+    auto const found = std::find(first(), m_tasks.cend(), &task);
+    if (found == m_tasks.cend()) return false;
+    m_tasks.erase(found);
+    if (m_first == m_tasks.size()) forget_taken();
     m_size.fetch_sub(1, std::memory_order_seq_cst);
     return true;
   }
@@ -44,15 +51,24 @@ class TaskQueue {
  private:
   [[gnu::noinline]] Task* pop_some() {
     std::lock_guard const lock(m_lock);
-    if (m_tasks.empty()) return nullptr;
-    Task* const task = m_tasks.front();
-    m_tasks.pop_front();
+    if (m_first == m_tasks.size()) return nullptr;
+    Task* const task = m_tasks[m_first++];
+    if (m_first == m_tasks.size()) forget_taken();
     m_size.fetch_sub(1, std::memory_order_seq_cst);
     return task;
   }
 
+  void forget_taken() {
+    m_tasks.erase(m_tasks.cbegin(), first());
+    m_first = 0;
+  }
+  [[nodiscard]] std::vector<Task*>::const_iterator first() const {
+    return m_tasks.begin() + static_cast<std::ptrdiff_t>(m_first);
+  }
+
   mutable SpinLock m_lock;
-  std::deque<Task*> m_tasks;
+  std::vector<Task*> m_tasks;
+  std::size_t m_first = 0;  ///< those before it have been taken
   std::atomic<int> m_size{0};
 };
 

@@ -83,6 +83,13 @@ def main(path, folder):
         figures[f"overlap_{pattern}_{piece:.0f}us"] = draw(
             pyplot, own, x, "ratio_to_longer", f"Computing in pieces of {piece:.0f} µs beside messages: {pattern}",
             xlabel, "time / max(computing alone, messages alone)", log=False)
+    for part, title in (("heat", "An explicit heat step"), ("cg", "Conjugate gradients")):
+        for (ranks,), own in groups(rows, part, "ranks").items():
+            own = [row for row in own if row["model"] not in ("communicate", "compute")]
+            threads = max(row["workers"] for row in own)
+            figures[f"{part}_{ranks}x{threads}"] = draw(
+                pyplot, own, "compute_us", "ratio_to_longer", f"{title}: {ranks} rank(s) with {threads} thread(s) each",
+                "time of computing alone, a step [µs]", "time / max(computing alone, messages alone)", log=False)
     for (width, workers), own in groups(rows, "stencil", "width", "workers").items():
         figures["stencil"] = efficiency(pyplot, own, width, workers)
     for (agrees, network), own in groups(rows, "prediction", "agrees", "network_us").items():

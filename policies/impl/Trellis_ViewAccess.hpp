@@ -197,6 +197,27 @@ AccessRequest make_request(NamedResource<R> const& named) {
   return {area_of(resource), named.mode, &resource, &subject_ops<R>, named.state};
 }
 
+/// A View whose type is of no interest any more: tasks with such accesses are of one type, whatever
+/// Views they have. It refers to the View, which must live until the task has been submitted, and is
+/// no argument of a functor.
+class ErasedView {
+ public:
+  template <class V>
+    requires Kokkos::is_view_v<V>
+  explicit ErasedView(V const& view) : m_area(area_of(view)), m_view(&view), m_ops(&view_ops<V>) {}
+  [[nodiscard]] AccessRequest request(Mode mode, StatePtr const* state) const {
+    return {m_area, mode, m_view, m_ops, state};
+  }
+
+ private:
+  Area m_area;
+  void const* m_view;
+  SubjectOps const* m_ops;
+};
+inline AccessRequest make_request(NamedResource<ErasedView> const& named) {
+  return named.resource->request(named.mode, named.state);
+}
+
 /// The space given with `on<...>`, else void.
 template <class... Annotations>
 struct TargetSpace {

@@ -79,28 +79,8 @@ std::vector<std::int64_t> numbers_of(R const& range) {
   return all;
 }
 
-template <class... V>
-class ViewCollective final : public Collective {
- public:
-  ViewCollective(mpi::Communicator const& comm, CollectiveCall&& call,
-                 MessageSide<V> const&... sides)
-      : Collective(CommunicatorDoor::state(comm), std::move(call)), m_sides(sides...) {}
-
- private:
-  [[nodiscard]] std::string label() const override {
-    std::string all;
-    std::apply(
-        [&](auto const&... side) {
-          ((all += (all.empty() ? "" : ", ") + side.view().label()), ...);
-        },
-        m_sides);
-    return all;
-  }
-  std::tuple<MessageSide<V>...> m_sides;
-};
-template <class Message>
 struct CollectiveBody {
-  Message message;
+  Collective message;
   void operator()(TaskScope& self, Completion<> completion) {
     message.start(self, std::move(completion));
   }
@@ -110,7 +90,7 @@ template <class Policy>
 Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
                                CollectiveCall&& call) {
   return submit_message(std::move(label), policy,
-                        CollectiveBody<ViewCollective<>>{ViewCollective<>(comm, std::move(call))},
+                        CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call))},
                         read_write(require_state(comm).collective()));
 }
 inline bool is_read_with(Mode mode) {
@@ -126,13 +106,11 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   MessageSide<V> const side(x);
   if (is_read_with(mode)) side.pack(label, policy);
   call.out = call.in = side.data();
-  using Mine = ViewCollective<V>;
-  Future<void> const over = side.with_memory([&](auto const& memory) {
-    return submit_message(Label(label), policy,
-                          CollectiveBody<Mine>{Mine(comm, std::move(call), side)},
-                          access(memory, mode), read_write(require_state(comm).collective()));
-  });
-  if constexpr (!std::is_const_v<typename V::value_type>)
+  Future<void> const over = submit_message(
+      Label(label), policy,
+      CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call), side.kept())},
+      access(side.resource(), mode), read_write(require_state(comm).collective()));
+  if constexpr (MessageSide<V>::may_be_packed && !std::is_const_v<typename V::value_type>)
     if (side.is_packed() && is_written_with(mode)) return side.unpack(label, policy);
   return over;
 }
@@ -147,16 +125,14 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   if (is_read_with(y_mode)) in.pack(label, policy);
   call.out = out.data();
   call.in = in.data();
-  using Mine = ViewCollective<V, W>;
-  Future<void> const over = out.with_memory([&](auto const& read_from) {
-    return in.with_memory([&](auto const& written_to) {
-      return submit_message(Label(label), policy,
-                            CollectiveBody<Mine>{Mine(comm, std::move(call), out, in)},
-                            access(read_from, x_mode), access(written_to, y_mode),
-                            read_write(require_state(comm).collective()));
-    });
-  });
-  if (in.is_packed() && is_written_with(y_mode)) return in.unpack(label, policy);
+  Future<void> const over =
+      submit_message(Label(label), policy,
+                     CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call),
+                                               out.kept(), in.kept())},
+                     access(out.resource(), x_mode), access(in.resource(), y_mode),
+                     read_write(require_state(comm).collective()));
+  if constexpr (MessageSide<W>::may_be_packed)
+    if (in.is_packed() && is_written_with(y_mode)) return in.unpack(label, policy);
   return over;
 }
 
@@ -285,7 +261,7 @@ struct EqualPartsOperation {
     requires(!Which::has_root && MessageViewsMust<V, W>::value)
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              W const& y) {
-    return submit(label, policy, c, x, y, 0, Mode::read, Mode::write);
+    return go(label, policy, c, x, y, 0, Mode::read, Mode::write);
   }
   template <class Policy, AnyCommunicator C, class V, class W>
     requires(Which::has_root && MessageViewsMust<V, W>::value)
@@ -293,14 +269,14 @@ struct EqualPartsOperation {
                              int root) {
     decltype(auto) comm = communicator_of(c);
     bool const is_root = require_state(comm).rank() == root;
-    return submit(label, policy, comm, x, y, root, is_root || to_root ? Mode::read : Mode::none,
-                  is_root || from_root ? Mode::write : Mode::none);
+    return go(label, policy, comm, x, y, root, is_root || to_root ? Mode::read : Mode::none,
+              is_root || from_root ? Mode::write : Mode::none);
   }
 
  private:
   template <class Policy, class C, class V, class W>
-  static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
-                             int root, Mode x_mode, Mode y_mode) {
+  static Future<void> go(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
+                         int root, Mode x_mode, Mode y_mode) {
     decltype(auto) comm = communicator_of(c);
     char const* const name = Which::label.data();
     std::int64_t const ranks = require_state(comm).size();

@@ -63,7 +63,9 @@ class Communicator {
   /// The largest tag that a message may have.
   [[nodiscard]] int largest_tag() const;
   /// In errors, records and traces: the name of the communicator (MPI_Comm_get_name), or what it
-  /// was made of and as which one. The same on all ranks.
+  /// was made of and as which one, or which ranks of MPI_COMM_WORLD it has: "communicator{0-3}",
+  /// and "communicator{0-3}#2" for the second one that was made `from_raw` without a name. The same
+  /// on all ranks, if they meet those of the same ranks in the same order.
   [[nodiscard]] std::string const& name() const;
 
  private:

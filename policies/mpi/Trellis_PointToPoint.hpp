@@ -45,53 +45,41 @@
 /// task, with an `mpi::Error` as its cause. A receive whose task is cancelled is cancelled.
 namespace trellis::Impl {
 
-/// One message, with the memory that it uses.
-template <class V>
-class ViewMessage final : public PointToPoint {
- public:
-  ViewMessage(Direction direction, mpi::Communicator const& comm, int peer, int tag,
-              MessageSide<V> const& side, char const* what)
-      : PointToPoint(direction, CommunicatorDoor::state(comm), peer, tag, wire_memory(side, what)),
-        m_side(side) {}
-
- private:
-  [[nodiscard]] std::string label() const override { return m_side.view().label(); }
-  MessageSide<V> m_side;
-};
-
-template <class Message>
 struct SendBody {
-  Message message;
+  PointToPoint message;
   void operator()(TaskScope& self, Completion<> completion) {
     message.start(self, std::move(completion));
   }
 };
 /// The first `count` values, as the task before it has said.
-template <class Message, class Count>
+template <class Count>
 struct SendSomeBody {
-  Message message;
+  PointToPoint message;
   template <class... Views>
   void operator()(TaskScope& self, Completion<> completion, Count const& count, Views const&...) {
     message.shorten(static_cast<std::int64_t>(count));
     message.start(self, std::move(completion));
   }
 };
-template <class Message>
 struct RecvBody {
-  Message message;
+  PointToPoint message;
   void operator()(TaskScope& self, Completion<mpi::Received> completion) {
     message.start(self, std::move(completion));
   }
 };
-template <class Out, class In>
 struct SendRecvBody {
-  Out out;
-  In in;
+  PointToPoint out;
+  PointToPoint in;
   void operator()(TaskScope& self, Completion<mpi::Received> completion) {
     in.start(self, std::move(completion));
     out.start(self, CompletionDoor::open(ScopeDoor::handle(self)));
   }
 };
+template <class V>
+PointToPoint message_of(CommunicatorState::Direction direction, mpi::Communicator const& comm,
+                        int peer, int tag, MessageSide<V> const& side, char const* what) {
+  return {direction, CommunicatorDoor::state(comm), peer, tag, wire_memory(side, what)};
+}
 
 /// A receive that has been unpacked: its future has the value when the View has the elements.
 template <class... Given>
@@ -104,22 +92,19 @@ Future<mpi::Received> when_unpacked(Label const& label,
 }
 
 struct SendOperation {
+  using Direction = CommunicatorState::Direction;
   static constexpr std::string_view label = "send";
   template <class Policy, AnyCommunicator C, class V>
     requires MessageViewMust<V, false>::value
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, int to,
                              int tag) {
     decltype(auto) comm = communicator_of(c);
+    auto const channel = require_state(comm).channel(Direction::send, to, tag);
     MessageSide<V> const side(x);
     side.pack(label, policy);
-    auto const channel = require_state(comm).channel(CommunicatorState::Direction::send, to, tag);
-    using Mine = ViewMessage<V>;
-    return side.with_memory([&](auto const& memory) {
-      return submit_message(
-          std::move(label), policy,
-          SendBody<Mine>{Mine(CommunicatorState::Direction::send, comm, to, tag, side, "send")},
-          read(memory), read_write(channel));
-    });
+    return submit_message(std::move(label), policy,
+                          SendBody{message_of(Direction::send, comm, to, tag, side, "send")},
+                          read(side.resource()), read_write(channel));
   }
   /// With the number of values that are sent, from the front, as a task will say.
   template <class Policy, AnyCommunicator C, class V, std::integral Count>
@@ -127,65 +112,58 @@ struct SendOperation {
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              Future<Count> const& count, int to, int tag) {
     decltype(auto) comm = communicator_of(c);
+    auto const channel = require_state(comm).channel(Direction::send, to, tag);
     MessageSide<V> const side(x);
     side.pack(label, policy);
-    auto const channel = require_state(comm).channel(CommunicatorState::Direction::send, to, tag);
-    using Mine = ViewMessage<V>;
-    return side.with_memory([&](auto const& memory) {
-      return submit_message(std::move(label), policy,
-                            SendSomeBody<Mine, Count>{Mine(CommunicatorState::Direction::send, comm,
-                                                           to, tag, side, "send")},
-                            value(count), read(memory), read_write(channel));
-    });
+    return submit_message(
+        std::move(label), policy,
+        SendSomeBody<Count>{message_of(Direction::send, comm, to, tag, side, "send")}, value(count),
+        read(side.resource()), read_write(channel));
   }
 };
 
 struct RecvOperation {
+  using Direction = CommunicatorState::Direction;
   static constexpr std::string_view label = "recv";
   template <class Policy, AnyCommunicator C, class V>
     requires MessageViewMust<V, true>::value
   static Future<mpi::Received> submit(Label& label, Policy const& policy, C const& c, V const& x,
                                       int from, int tag) {
     decltype(auto) comm = communicator_of(c);
+    auto const channel = require_state(comm).channel(Direction::recv, from, tag);
     MessageSide<V> const side(x);
-    auto const channel = require_state(comm).channel(CommunicatorState::Direction::recv, from, tag);
-    using Mine = ViewMessage<V>;
-    auto const received = side.with_memory([&](auto const& memory) {
-      return submit_message(
-          Label(label), policy,
-          RecvBody<Mine>{Mine(CommunicatorState::Direction::recv, comm, from, tag, side, "recv")},
-          write(memory), read_write(channel));
-    });
-    if (!side.is_packed()) return received;
-    return when_unpacked(label, policy, received, side.unpack(label, policy, received));
+    auto const received = submit_message(
+        Label(label), policy, RecvBody{message_of(Direction::recv, comm, from, tag, side, "recv")},
+        write(side.resource()), read_write(channel));
+    if constexpr (MessageSide<V>::may_be_packed)
+      if (side.is_packed())
+        return when_unpacked(label, policy, received, side.unpack(label, policy, received));
+    return received;
   }
 };
 
 struct SendRecvOperation {
+  using Direction = CommunicatorState::Direction;
   static constexpr std::string_view label = "sendrecv";
   template <class Policy, AnyCommunicator C, class V, class W>
     requires(MessageViewMust<V, false>::value && MessageViewMust<W, true>::value)
   static Future<mpi::Received> submit(Label& label, Policy const& policy, C const& c, V const& x,
                                       int to, int send_tag, W const& y, int from, int recv_tag) {
     decltype(auto) comm = communicator_of(c);
-    using Direction = CommunicatorState::Direction;
+    auto const sends = require_state(comm).channel(Direction::send, to, send_tag);
+    auto const receives = require_state(comm).channel(Direction::recv, from, recv_tag);
     MessageSide<V> const out(x);
     MessageSide<W> const in(y);
     out.pack(label, policy);
-    auto const sends = require_state(comm).channel(Direction::send, to, send_tag);
-    auto const receives = require_state(comm).channel(Direction::recv, from, recv_tag);
-    using Body = SendRecvBody<ViewMessage<V>, ViewMessage<W>>;
-    auto const received = out.with_memory([&](auto const& read_from) {
-      return in.with_memory([&](auto const& written_to) {
-        return submit_message(
-            Label(label), policy,
-            Body{ViewMessage<V>(Direction::send, comm, to, send_tag, out, "sendrecv"),
-                 ViewMessage<W>(Direction::recv, comm, from, recv_tag, in, "sendrecv")},
-            read(read_from), write(written_to), read_write(sends), read_write(receives));
-      });
-    });
-    if (!in.is_packed()) return received;
-    return when_unpacked(label, policy, received, in.unpack(label, policy, received));
+    auto const received = submit_message(
+        Label(label), policy,
+        SendRecvBody{message_of(Direction::send, comm, to, send_tag, out, "sendrecv"),
+                     message_of(Direction::recv, comm, from, recv_tag, in, "sendrecv")},
+        read(out.resource()), write(in.resource()), read_write(sends), read_write(receives));
+    if constexpr (MessageSide<W>::may_be_packed)
+      if (in.is_packed())
+        return when_unpacked(label, policy, received, in.unpack(label, policy, received));
+    return received;
   }
 };
 

@@ -2,6 +2,8 @@
 #ifndef TRELLIS_TEST_MPITEST_HPP
 #define TRELLIS_TEST_MPITEST_HPP
 
+#include "MpiRules.hpp"
+
 #include <Trellis.hpp>
 #include <Trellis_Mpi.hpp>
 
@@ -26,6 +28,8 @@ class MpiTest : public testing::Test {
   int const size = comm.size();
   int const right = (rank + 1) % size;
   int const left = (rank + size - 1) % size;
+
+  void TearDown() override { EXPECT_EQ(broken_mpi_rules(), ""); }
 };
 
 /// Graphs of all kinds.

@@ -2,9 +2,15 @@
 // Communicators: whose they are, what they are called, and which channels there are.
 #include "MpiTest.hpp"
 
-#include <gmock/gmock.h>
+#include <mpi/impl/Trellis_KnownCommunicators.hpp>
 
+#include <cstddef>
+#include <gmock/gmock.h>
 #include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace trellis {
 namespace {
@@ -12,7 +18,10 @@ namespace {
 using namespace Test;
 using testing::HasSubstr;
 
-class Communicators : public MpiTest {};
+class Communicators : public MpiTest {
+ protected:
+  mpi::Communicator kept;
+};
 
 TEST_F(Communicators, OfOneMpiCommAreOne) {
   auto const a = mpi::Communicator::from_raw(MPI_COMM_WORLD);
@@ -52,6 +61,91 @@ TEST_F(Communicators, LiveAsLongAsTheirTasks) {
   }
   graph.wait();
   EXPECT_EQ(y(), left);
+}
+
+/// The program's own, freed by that.
+class Raw {
+ public:
+  Raw(MPI_Comm of, int color) { MPI_Comm_split(of, color, 0, &m_comm); }
+  Raw(Raw const&) = delete;
+  Raw& operator=(Raw const&) = delete;
+  ~Raw() {
+    if (m_comm != MPI_COMM_NULL) MPI_Comm_free(&m_comm);
+  }
+  [[nodiscard]] MPI_Comm comm() const { return m_comm; }
+  [[nodiscard]] std::string name() const { return mpi::Communicator::from_raw(m_comm).name(); }
+
+ private:
+  MPI_Comm m_comm = MPI_COMM_NULL;
+};
+
+TEST_F(Communicators, WithoutANameAreCalledByTheirRanks) {
+  auto const all =
+      std::string("communicator{0") + (size > 1 ? "-" + std::to_string(size - 1) + "}" : "}");
+  Raw const a(comm.comm(), 0), b(comm.comm(), 0), named(comm.comm(), 0);
+  std::string const first = a.name();
+  EXPECT_THAT(first, testing::StartsWith(all));
+  EXPECT_THAT(b.name(), testing::StartsWith(all + "#"));
+  EXPECT_NE(first, b.name());
+  EXPECT_EQ(first, a.name()) << "it stays";
+  MPI_Comm_set_name(named.comm(), "halo");
+  EXPECT_EQ(named.name(), "halo");
+  Raw const alternate(comm.comm(), rank % 2);
+  std::string const last = std::to_string(rank % 2 + 2);
+  if (rank % 2 + 2 >= size)
+    EXPECT_THAT(alternate.name(), HasSubstr("{" + std::to_string(rank % 2) + "}"));
+  else
+    EXPECT_THAT(alternate.name(), HasSubstr("{" + std::to_string(rank % 2) + "," + last + "}"));
+  // The same on all ranks that have it.
+  std::string names(size_t(64) * static_cast<std::size_t>(size), '\0');
+  std::string mine = b.name();
+  mine.resize(64);
+  MPI_Allgather(mine.data(), 64, MPI_CHAR, names.data(), 64, MPI_CHAR, comm.comm());
+  for (int r = 0; r < size; ++r)
+    EXPECT_EQ(names.substr(size_t(64) * static_cast<std::size_t>(r), 64), mine);
+}
+
+TEST(NamesOfRanks, AreShort) {
+  EXPECT_EQ(Impl::name_of_ranks({0, 1, 2, 3}), "communicator{0-3}");
+  EXPECT_EQ(Impl::name_of_ranks({5}), "communicator{5}");
+  EXPECT_EQ(Impl::name_of_ranks({3, 0}), "communicator{3,0}");
+  EXPECT_EQ(Impl::name_of_ranks({0, 2, 4, 6, 9}), "communicator{0-6:2,9}");
+  EXPECT_EQ(Impl::name_of_ranks({0, 4}), "communicator{0,4}");
+  std::vector<int> many{1, 5, 6, 20, 3, 50, 2};
+  std::string const name = Impl::name_of_ranks(many);
+  EXPECT_THAT(name, testing::StartsWith("communicator{7 ranks, "));
+  std::swap(many[0], many[1]);
+  EXPECT_NE(Impl::name_of_ranks(many), name);
+}
+
+/// Where only one thread may call MPI, another one that drops a communicator must not free it.
+TEST_F(Communicators, MayBeDroppedByAnyThread) {
+  MpiCallCounts const before = mpi_calls();
+  constexpr int count = 20;
+  for (int k = 0; k < count; ++k)
+    std::thread([dropped = comm.duplicate()]() mutable { dropped = {}; }).join();
+  (void)comm.duplicate();  // what could not be freed is, by now
+  MpiCallCounts const now = mpi_calls();
+  EXPECT_EQ(now.comms_made - before.comms_made, count + 1);
+  EXPECT_GE(now.comms_freed - before.comms_freed, count);
+}
+
+TEST_F(Communicators, MayBeMadeUsedAndDroppedUnderAGuard) {
+  Kokkos::View<int, HostSpace> x("x"), y("y");
+  TaskGraph graph;
+  {
+    mpi::Guard const guard;
+    auto own = comm.duplicate();
+    mpi::send(graph, own.comm(), x, right, 1);
+    mpi::recv(graph, own.comm(), y, left, 1);
+    auto const other = comm.duplicate();
+    mpi::allreduce(graph, other, x, mpi::sum);
+    (void)own.split(0, rank);
+    mpi::Guard const again;
+    kept = own;  // its messages are under way
+  }
+  graph.wait();
+  kept = {};
 }
 
 TEST_F(Communicators, HaveTheSameNameOnAllRanks) {

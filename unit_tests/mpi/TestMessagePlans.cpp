@@ -4,8 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace trellis {
@@ -88,6 +91,55 @@ TEST_F(MessagePlans, AreIterated) {
     graph.wait();
     expect_after(30, a);
   }
+}
+
+/// Packed messages, which have a persistent request each from the second round on, and a buffer.
+TEST_F(MessagePlans, AllocateNothingInARound) {
+  constexpr int rounds = 300;
+  Grid const a = grid("a"), b = grid("b");
+  fill(a);
+  TaskGraphOptions options;
+  options.workers = 2;
+  TaskGraph graph(options);
+  Plan const plan = graph.record("two steps", [&] {
+    step(graph, a, b);
+    step(graph, b, a);
+  });
+  graph.replay(plan, 50);
+  graph.wait();
+  MpiCallCounts const before = mpi_calls();
+  graph.replay(plan, rounds);
+  graph.wait();
+  MpiCallCounts const after = mpi_calls();
+  EXPECT_EQ(after.immediate - before.immediate, 0);
+  EXPECT_EQ(after.made - before.made, 0);
+  EXPECT_EQ(after.freed - before.freed, 0);
+  EXPECT_EQ(after.started - before.started, 8 * rounds);
+  EXPECT_LT(after.allocations - before.allocations, rounds / 4) << "one for a round is too many";
+  expect_after(2 * (50 + rounds), a);
+}
+
+/// Their requests are freed by a thread that may call MPI.
+TEST_F(MessagePlans, MayBeDroppedByAnyThread) {
+  MpiCallCounts const before = mpi_calls();
+  for (int k = 0; k < 5; ++k) {
+    Grid const a = grid("a"), b = grid("b");
+    fill(a);
+    TaskGraphOptions options;
+    options.workers = 2;
+    auto graph = std::make_unique<TaskGraph>(options);
+    {
+      std::optional<Plan> plan = graph->record("a step", [&] { step(*graph, a, b); });
+      graph->replay(*plan, 3);
+      graph->wait();
+      std::thread([&] { plan.reset(); }).join();
+    }
+    graph.reset();
+  }
+  (void)comm.duplicate();
+  MpiCallCounts const after = mpi_calls();
+  EXPECT_EQ(after.made - before.made, 5 * 4);
+  EXPECT_EQ(after.freed - before.freed, 5 * 4);
 }
 
 TEST_F(MessagePlans, MayHaveCollectives) {

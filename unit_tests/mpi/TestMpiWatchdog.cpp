@@ -3,9 +3,11 @@
 #include "MpiTest.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -56,6 +58,28 @@ TEST_F(MpiWatchdog, TellsTasksAndMessagesOnEveryRank) {
   EXPECT_EQ(text.find("outstanding"), text.rfind("outstanding")) << "the only one: " << text;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_THAT(line, StartsWith(front));
+}
+
+/// By an entry of ctest of its own, with two ranks and an MPI that survives it: the second rank ends
+/// while the first one waits for it.
+TEST_F(MpiWatchdog, DISABLED_APeerThatHasEndedIsAnError) {
+  ASSERT_EQ(size, 2);
+  MPI_Barrier(comm.comm());
+  if (rank == 1) _exit(0);
+  // So much that it must be received before it has been sent.
+  Kokkos::View<double*, HostSpace> x("x", 1 << 20), halo("halo", 4);
+  TaskGraph graph;
+  auto const received = mpi::recv("border", graph, comm, halo, 1, 7);
+  host_task("next", ResourcePolicy(graph, read(halo)), [] {});
+  std::string const text = error_of([&] { received.get(); }).what();
+  auto const sent = mpi::send(graph, comm, x, 1, 8);
+  EXPECT_THAT(text_of([&] { sent.get(); }), HasSubstr("(\"x\") to rank 1, tag 8"));
+  EXPECT_THAT(text_of([&] { graph.wait(); }), HasSubstr("border"));
+  int done = 0;
+  host_task("local", ResourcePolicy(graph), [&] { done = 1; }).get();
+  EXPECT_EQ(done, 1) << "the graph goes on";
+  std::cout << (HasFailure() ? "failed" : "told: " + text) << std::endl;
+  _exit(0);  // ranks cannot meet any more
 }
 
 }  // namespace

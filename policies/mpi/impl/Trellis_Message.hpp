@@ -7,6 +7,7 @@
 #include <Trellis_TaskScope.hpp>
 #include <mpi/Trellis_Received.hpp>
 #include <mpi/impl/Trellis_CommunicatorState.hpp>
+#include <mpi/impl/Trellis_KeptMemory.hpp>
 
 #include <mpi.h>
 
@@ -62,7 +63,7 @@ void say(Message& message, MessageCompletion& completion, int code, MPI_Status c
 /// A long one gives up its channel when it has been started, so that the next one can be under way
 /// at the same time. A short one keeps it: it is over soon (MPI buffers what is sent, and what has
 /// arrived before its receive), and giving the channel up would take as long as the rest of it.
-class PointToPoint : public Message {
+class PointToPoint final : public Message {
  public:
   using Direction = CommunicatorState::Direction;
   struct Memory {
@@ -71,15 +72,17 @@ class PointToPoint : public Message {
     MPI_Datatype type;
     int numbers;  ///< in a value
     bool is_long;
+    KeptMemory kept;
   };
 
   /// From so many bytes on a message is long. Most transports buffer less than that.
   static constexpr std::size_t long_bytes = 4096;
 
   PointToPoint(Direction direction, std::shared_ptr<CommunicatorState> comm, int peer, int tag,
-               Memory const& memory);
+               Memory&& memory);
   PointToPoint(PointToPoint&& other) noexcept;
   PointToPoint& operator=(PointToPoint&&) = delete;
+  ~PointToPoint();
 
   /// Only so many values are sent.
   void shorten(std::int64_t values);
@@ -91,17 +94,13 @@ class PointToPoint : public Message {
   }
   [[nodiscard]] mpi::Received received(MPI_Status const& status) const override;
 
- protected:
-  ~PointToPoint();
-  /// Of the memory.
-  [[nodiscard]] virtual std::string label() const = 0;
-
  private:
   [[nodiscard]] bool is_send() const { return m_direction == Direction::send; }
   [[nodiscard]] int begin(MPI_Request* request);
   [[nodiscard]] int make_persistent();
 
   std::shared_ptr<CommunicatorState> m_comm;
+  KeptMemory m_kept;
   void* m_data;
   MPI_Datatype m_type;
   int m_count;
@@ -135,21 +134,24 @@ struct CollectiveCall {
   std::shared_ptr<Counts const> counts = nullptr;
 };
 
-class Collective : public Message {
+class Collective final : public Message {
  public:
-  Collective(std::shared_ptr<CommunicatorState> comm, CollectiveCall&& call)
-      : m_comm(std::move(comm)), m_call(std::move(call)) {}
+  /// `kept`: the memory of what it reads, of what it writes.
+  template <class... Kept>
+  Collective(std::shared_ptr<CommunicatorState> comm, CollectiveCall&& call, Kept&&... kept)
+      : m_comm(std::move(comm)),
+        m_call(std::move(call)),
+        m_kept{std::forward<Kept>(kept)...},
+        m_views(static_cast<int>(sizeof...(kept))) {}
 
   void start(TaskScope& self, MessageCompletion&& completion);
   [[nodiscard]] std::string describe() const override;
 
- protected:
-  ~Collective() = default;
-  [[nodiscard]] virtual std::string label() const = 0;
-
  private:
   std::shared_ptr<CommunicatorState> m_comm;
   CollectiveCall m_call;
+  KeptMemory m_kept[2];
+  int m_views;
 };
 
 /// Numbers of a message. Throws `Error` when MPI cannot count as far as that.

@@ -17,17 +17,26 @@ void require_mpi();
 /// message.
 void require_success(int code, char const* what);
 
-/// With MPI_THREAD_SERIALIZED one thread at a time is within MPI: it holds this. With other levels
-/// nothing is locked: more threads may be, or only one thread ever is.
+/// With MPI_THREAD_SERIALIZED one thread at a time is within MPI: it holds this, as often as it
+/// likes. With other levels nothing is locked: more threads may be, or only one thread ever is.
 class MpiLock {
  public:
+  enum IfFree { if_free };
+
   MpiLock();
+  /// Does not wait: see `may_call`.
+  explicit MpiLock(IfFree);
   MpiLock(MpiLock const&) = delete;
   MpiLock& operator=(MpiLock const&) = delete;
   ~MpiLock();
 
+  /// May this thread call MPI now? False when another one holds the lock, or only the main thread
+  /// may and this is another one.
+  [[nodiscard]] bool may_call() const { return m_may_call; }
+
  private:
-  bool const m_holds;
+  bool m_holds = false;
+  bool m_may_call = true;
 };
 
 /// Does this MPI reach the memory of devices? TRELLIS_MPI_GPU_AWARE says so, else MPI does.

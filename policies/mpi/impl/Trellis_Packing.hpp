@@ -32,6 +32,14 @@ template <class V>
 inline constexpr bool is_host_memory_v =
     Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible;
 
+/// Is each View of this type one piece of memory that MPI takes?
+template <class V>
+inline constexpr bool is_always_one_piece =
+    is_host_memory_v<V> &&
+    (V::rank() == 0 ||
+     (V::rank() == 1 && (std::is_same_v<typename V::array_layout, Kokkos::LayoutLeft> ||
+                         std::is_same_v<typename V::array_layout, Kokkos::LayoutRight>)));
+
 template <class V>
 bool is_one_piece(V const& view) {
   if constexpr (V::rank() == 0)

@@ -2,8 +2,8 @@
 #ifndef TRELLIS_IMPL_VERB_HPP
 #define TRELLIS_IMPL_VERB_HPP
 
-#include <resources/Trellis_HostRange.hpp>
 #include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
 #include <impl/Trellis_WrongCalls.hpp>
 #include <mpi/Trellis_Communicator.hpp>
 #include <mpi/Trellis_Datatype.hpp>
@@ -26,13 +26,36 @@
 
 namespace trellis::Impl {
 
-/// What is none of those that say where a task goes.
+/// What is none of those that say where a task goes. (Text is a label; nvcc's front end must not be
+/// asked for the conversion, which is consteval.)
 template <class T>
-concept GoesNowhere = !std::is_convertible_v<T&, Target> && !std::is_convertible_v<T const&, Label>;
+concept GoesNowhere = !std::is_array_v<T> && !std::is_convertible_v<T&, Target> &&
+                      !std::is_convertible_v<T const&, Label>;
 template <class T>
 inline constexpr bool is_resource_policy_v = false;
 template <class Base, class... A>
 inline constexpr bool is_resource_policy_v<ResourcePolicy<Base, A...>> = true;
+
+#define TRELLIS_WRONG_MPI_CALL                                                                    \
+  "Trellis: behind the graph an MPI task takes a communicator, Views, and what the operation is " \
+  "to know; see the operation's documentation"
+
+#ifdef __CUDACC__
+/// Whatever the operation does not take: worse than anything that it does.
+template <class Operation>
+struct OrWrongCall : Operation {
+  struct Any {
+    template <class T>
+    Any(T const&);
+  };
+  using Operation::submit;
+  template <class Wrong = Operation>
+  static Refused submit(Any, ...) {
+    static_assert(never<Wrong>, TRELLIS_WRONG_MPI_CALL);
+    return {};
+  }
+};
+#endif
 
 /// An MPI operation as it is called: with the graph, or a TaskScope, or a policy without a range
 /// in front, and a label before that. `Operation::submit(label, policy, arguments...)` does it.
@@ -56,15 +79,14 @@ class MpiVerb {
   auto operator()(Label label, ResourcePolicy<Once, Given...> const& policy,
                   A&&... arguments) const {
 #ifdef __CUDACC__
-    // nvcc's front end answers the question below with no where there is one.
-    return Operation::submit(label, policy, std::forward<A>(arguments)...);
+    // nvcc's front end answers the question below with no where there is one, but chooses among
+    // overloads as it should.
+    return OrWrongCall<Operation>::submit(label, policy, std::forward<A>(arguments)...);
 #else
     if constexpr (requires { Operation::submit(label, policy, std::forward<A>(arguments)...); }) {
       return Operation::submit(label, policy, std::forward<A>(arguments)...);
     } else {
-      static_assert(never<A...>,
-                    "Trellis: behind the graph an MPI task takes a communicator, Views, and what "
-                    "the operation is to know; see the operation's documentation");
+      static_assert(never<A...>, TRELLIS_WRONG_MPI_CALL);
       return Refused();
     }
 #endif
@@ -100,52 +122,67 @@ struct MessageViewMust {
   static constexpr bool value = Kokkos::is_view_v<V> && is_writable;
 };
 
-/// What a host task says of a View that MPI reads or writes. MPI takes memory that the host cannot
-/// touch, too.
-template <class V>
-decltype(auto) memory_of(V const& view) {
-  if constexpr (is_host_memory_v<V>)
-    return (view);
-  else
-    return HostMemory(view.label(), reinterpret_cast<unsigned char const*>(view.data()),
-                      view.span() * sizeof(typename V::value_type));
-}
-
 template <class V>
 void* data_of(V const& view) {
   return const_cast<void*>(static_cast<void const volatile*>(view.data()));
 }
 
-/// The side of a message that this rank gives, or gets: a View as it is, or in a buffer. The message
-/// itself has one, so that its memory is there, and its buffer nobody else's, until it is over.
+/// The side of a message that this rank gives, or gets: a View as it is, or in a buffer. It refers
+/// to the View, and is there while the message is submitted; what the message keeps of it is `kept`.
 template <class V>
 class MessageSide {
  public:
+  /// Else nothing of packing is compiled.
+  static constexpr bool may_be_packed = !is_always_one_piece<V>;
+
   explicit MessageSide(V const& view) : m_view(view) {
-    if (!goes_as_it_is(view)) m_packed.emplace(view);
+    if constexpr (may_be_packed)
+      if (!goes_as_it_is(view)) m_packed.emplace(view);
   }
-  [[nodiscard]] bool is_packed() const { return m_packed.has_value(); }
+  [[nodiscard]] bool is_packed() const {
+    if constexpr (may_be_packed)
+      return m_packed.has_value();
+    else
+      return false;
+  }
   [[nodiscard]] V const& view() const { return m_view; }
-  [[nodiscard]] void* data() const { return is_packed() ? m_packed->data() : data_of(m_view); }
+  [[nodiscard]] void* data() const {
+    if constexpr (may_be_packed)
+      if (is_packed()) return m_packed->data();
+    return data_of(m_view);
+  }
   template <class Policy>
   void pack(Label const& label, Policy const& policy) const {
-    if (is_packed()) m_packed->pack(label, policy, m_view);
+    if constexpr (may_be_packed)
+      if (is_packed()) m_packed->pack(label, policy, m_view);
   }
+  /// Requires `is_packed`.
   template <class Policy, class... Received>
   Future<void> unpack(Label const& label, Policy const& policy, Received const&... received) const {
-    return m_packed->unpack(label, policy, m_view, received...);
+    if constexpr (may_be_packed)
+      return m_packed->unpack(label, policy, m_view, received...);
+    else
+      return {};
   }
-  /// Calls `f(memory)` with the resource that the message reads or writes.
-  template <class F>
-  decltype(auto) with_memory(F&& f) const {
-    if (!is_packed()) return f(memory_of(m_view));
-    if (m_packed->is_staged) return f(memory_of(m_packed->staging));
-    return f(memory_of(m_packed->home));
+  /// What the message reads or writes, also where the host cannot touch that: MPI can.
+  [[nodiscard]] ErasedView resource() const {
+    if constexpr (may_be_packed) {
+      if (is_packed() && m_packed->is_staged) return ErasedView(m_packed->staging);
+      if (is_packed()) return ErasedView(m_packed->home);
+    }
+    return ErasedView(m_view);
+  }
+  [[nodiscard]] KeptMemory kept() const {
+    if constexpr (may_be_packed)
+      if (is_packed()) return KeptMemory(m_view, m_packed->home, m_packed->staging);
+    return KeptMemory(m_view);
   }
 
  private:
-  V m_view;
-  std::optional<Packed<V>> m_packed;
+  struct Nothing {};
+  V const& m_view;
+  [[no_unique_address]] std::conditional_t<may_be_packed, std::optional<Packed<V>>, Nothing>
+      m_packed;
 };
 template <class V>
 PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
@@ -154,7 +191,10 @@ PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
   V const& view = side.view();
   return {side.data(),
           wire_count(static_cast<std::int64_t>(view.size()), wire.count, what, view.label()),
-          wire.type, wire.count, view.size() * sizeof(Value) >= PointToPoint::long_bytes};
+          wire.type,
+          wire.count,
+          view.size() * sizeof(Value) >= PointToPoint::long_bytes,
+          side.kept()};
 }
 
 /// Submits the body of a message.
@@ -171,5 +211,7 @@ auto submit_message(Label&& label, ResourcePolicy<Once, Given...> const& policy,
 }
 
 }  // namespace trellis::Impl
+
+#undef TRELLIS_WRONG_MPI_CALL
 
 #endif

@@ -4,6 +4,7 @@
 #include <mpi/Trellis_Session.hpp>
 #include <mpi/impl/Trellis_CommunicatorState.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
+#include <mpi/impl/Trellis_UnusedHandles.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -14,12 +15,10 @@
 namespace trellis::Impl {
 namespace {
 
-/// Of other people's communicators, until these are freed or MPI is finalised; and what could not
-/// be freed by the thread that dropped it.
+/// Of other people's communicators, until these are freed or MPI is finalised.
 struct Registry {
   std::mutex mutex;
   std::vector<std::shared_ptr<CommunicatorState>> kept;
-  std::vector<MPI_Comm> to_free;
 };
 Registry& registry() {
   static Registry* const made = new Registry;  // MPI may be finalised after all destructors
@@ -40,26 +39,9 @@ int forget(MPI_Comm, int, void* attribute, void*) {
   return MPI_SUCCESS;
 }
 
-void free_what_was_left() {
-  if (is_for_main_thread()) {
-    int is_main = 0;
-    MPI_Is_thread_main(&is_main);
-    if (is_main == 0) return;
-  }
-  std::vector<MPI_Comm> all;
-  {
-    std::lock_guard const lock(registry().mutex);
-    all.swap(registry().to_free);
-  }
-  for (MPI_Comm& comm : all) {
-    MpiLock const lock;
-    MPI_Comm_free(&comm);
-  }
-}
-
 /// When MPI is finalised it frees the attributes of MPI_COMM_SELF, first of all.
 int forget_all(MPI_Comm, int, void*, void*) {
-  free_what_was_left();
+  UnusedHandles::free_all();
   free_datatypes();
   std::vector<std::shared_ptr<CommunicatorState>> taken;
   std::lock_guard const lock(registry().mutex);
@@ -85,7 +67,8 @@ std::string name_of(MPI_Comm comm) {
   char name[MPI_MAX_OBJECT_NAME];
   int length = 0;
   require_success(MPI_Comm_get_name(comm, name, &length), "MPI_Comm_get_name");
-  return length > 0 ? std::string(name, static_cast<std::size_t>(length)) : "communicator";
+  if (length > 0) return {name, static_cast<std::size_t>(length)};
+  return unused_name(name_of_ranks(world_ranks(comm)));
 }
 
 int rank_in(MPI_Comm comm) {
@@ -130,16 +113,7 @@ CommunicatorState::CommunicatorState(MPI_Comm comm, std::string name, bool is_ow
       m_collective(m_name + " (collective)") {}
 
 CommunicatorState::~CommunicatorState() {
-  if (!m_is_own || mpi_is_over()) return;
-  int is_main = 1;
-  if (is_for_main_thread()) MPI_Is_thread_main(&is_main);
-  if (is_main != 0) {
-    MpiLock const lock;
-    MPI_Comm_free(&m_comm);
-  } else {
-    std::lock_guard const lock(registry().mutex);
-    registry().to_free.push_back(m_comm);
-  }
+  if (m_is_own) UnusedHandles::add_communicator(m_comm);
 }
 
 void CommunicatorState::put_attribute() {
@@ -183,7 +157,7 @@ mpi::Communicator CommunicatorState::own(MPI_Comm comm, std::string&& name) {
 
 mpi::Communicator CommunicatorState::duplicate(MPI_Comm comm) {
   auto const from = find_or_make(comm);
-  free_what_was_left();
+  UnusedHandles::free_all();
   MpiLock const lock;
   MPI_Comm made = MPI_COMM_NULL;
   require_success(MPI_Comm_dup(comm, &made), "MPI_Comm_dup");
@@ -192,7 +166,7 @@ mpi::Communicator CommunicatorState::duplicate(MPI_Comm comm) {
 
 mpi::Communicator CommunicatorState::split(MPI_Comm comm, int color, int key) {
   auto const from = find_or_make(comm);
-  free_what_was_left();
+  UnusedHandles::free_all();
   MpiLock const lock;
   int const number = from->m_derived.fetch_add(1);
   MPI_Comm made = MPI_COMM_NULL;

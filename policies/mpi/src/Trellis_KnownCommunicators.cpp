@@ -5,15 +5,60 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <list>
+#include <map>
 #include <mutex>
 #include <numeric>
+#include <string>
 #include <utility>
 
 namespace trellis::Impl {
 namespace {
 
+/// Ranks `first`, `first + step`, ..., `last`.
+struct Piece {
+  int first, last, step;
+  [[nodiscard]] std::string text() const {
+    std::string text = std::to_string(first);
+    if (last != first) text += "-" + std::to_string(last);
+    if (last != first && step != 1) text += ":" + std::to_string(step);
+    return text;
+  }
+};
+/// Two numbers are pieces of their own, unless one follows the other.
+std::vector<Piece> pieces_of(std::vector<int> const& ranks) {
+  std::vector<Piece> all;
+  for (std::size_t k = 0; k < ranks.size();) {
+    Piece piece{ranks[k], ranks[k], 1};
+    std::size_t next = k + 1;
+    if (next < ranks.size()) {
+      int const step = ranks[next] - ranks[k];
+      std::size_t end = next;
+      while (end < ranks.size() && ranks[end] - ranks[end - 1] == step) ++end;
+      if (step == 1 || (step > 1 && end - k > 2)) {
+        piece = {ranks[k], ranks[end - 1], step};
+        next = end;
+      }
+    }
+    all.push_back(piece);
+    k = next;
+  }
+  return all;
+}
+/// FNV-1a, of 32 bits.
+std::uint32_t hash_of(std::vector<int> const& ranks) {
+  std::uint32_t hash = 2166136261U;
+  for (int const rank : ranks)
+    for (int byte = 0; byte < 4; ++byte)
+      hash = (hash ^ (static_cast<std::uint32_t>(rank) >> (8 * byte) & 0xFFU)) * 16777619U;
+  return hash;
+}
+
 struct Notes {
+  /// How many of a name there have been, those that are gone among them.
+  std::map<std::string, int> given;
   struct Entry {
     KnownCommunicator what;
     CommunicatorNote const* of;  ///< null: it is gone
@@ -54,6 +99,26 @@ std::vector<int> world_ranks(MPI_Comm comm) {
   MPI_Group_free(&to);
   require_success(code, "MPI_Group_translate_ranks");
   return world;
+}
+
+std::string name_of_ranks(std::vector<int> const& ranks) {
+  constexpr std::size_t most = 4;
+  std::vector<Piece> const pieces = pieces_of(ranks);
+  std::string text;
+  if (pieces.size() <= most) {
+    for (Piece const& piece : pieces) text += (text.empty() ? "" : ",") + piece.text();
+  } else {
+    char hash[16];
+    std::snprintf(hash, sizeof hash, "%08x", hash_of(ranks));
+    text = std::to_string(ranks.size()) + " ranks, " + hash;
+  }
+  return "communicator{" + text + "}";
+}
+
+std::string unused_name(std::string const& name) {
+  std::lock_guard const lock(notes().mutex);
+  int const number = ++notes().given[name];
+  return number == 1 ? name : name + "#" + std::to_string(number);
 }
 
 std::vector<KnownCommunicator> known_communicators() {

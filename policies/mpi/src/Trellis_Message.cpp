@@ -4,6 +4,7 @@
 #include <mpi/impl/Trellis_Message.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
 #include <mpi/impl/Trellis_Outstanding.hpp>
+#include <mpi/impl/Trellis_UnusedHandles.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -89,8 +90,9 @@ bool Message::start(TaskScope& self, MessageCompletion&& completion, bool is_kep
 // --- messages to and from one rank ---------------------------------------------------------------
 
 PointToPoint::PointToPoint(Direction direction, std::shared_ptr<CommunicatorState> comm, int peer,
-                           int tag, Memory const& memory)
+                           int tag, Memory&& memory)
     : m_comm(std::move(comm)),
+      m_kept(std::move(memory.kept)),
       m_data(memory.data),
       m_type(memory.type),
       m_count(memory.count),
@@ -104,6 +106,7 @@ PointToPoint::PointToPoint(Direction direction, std::shared_ptr<CommunicatorStat
 PointToPoint::PointToPoint(PointToPoint&& other) noexcept
     : Message(other),
       m_comm(std::move(other.m_comm)),
+      m_kept(std::move(other.m_kept)),
       m_data(other.m_data),
       m_type(other.m_type),
       m_count(other.m_count),
@@ -117,9 +120,7 @@ PointToPoint::PointToPoint(PointToPoint&& other) noexcept
       m_persistent(std::exchange(other.m_persistent, MPI_REQUEST_NULL)) {}
 
 PointToPoint::~PointToPoint() {
-  if (m_persistent == MPI_REQUEST_NULL || mpi_is_over()) return;
-  MpiLock const lock;
-  MPI_Request_free(&m_persistent);
+  if (m_persistent != MPI_REQUEST_NULL) UnusedHandles::add_request(m_persistent);
 }
 
 void PointToPoint::shorten(std::int64_t values) {
@@ -162,7 +163,7 @@ std::string PointToPoint::describe() const {
   std::ostringstream out;
   std::string const peer = rank_text(m_peer, MPI_ANY_SOURCE);
   out << (is_send() ? "send" : "recv") << " of " << m_sent << " " << name_of_type(m_type) << " (\""
-      << label() << "\") " << (is_send() ? "to " : "from ") << peer << ", tag ";
+      << m_kept.label() << "\") " << (is_send() ? "to " : "from ") << peer << ", tag ";
   if (m_tag == MPI_ANY_TAG)
     out << "any";
   else
@@ -197,7 +198,9 @@ std::string Collective::describe() const {
   if (m_call.out_count > 0 || m_call.in_count > 0)
     out << " of " << std::max(m_call.out_count, m_call.in_count) << " "
         << name_of_type(m_call.type);
-  if (std::string const memory = label(); !memory.empty()) out << " (\"" << memory << "\")";
+  if (m_views > 0) out << " (\"" << m_kept[0].label() << (m_views > 1 ? ", " : "");
+  if (m_views > 1) out << m_kept[1].label();
+  if (m_views > 0) out << "\")";
   out << ", root " << m_call.root << ", on rank " << m_comm->rank() << " of " << m_comm->size()
       << " of " << m_comm->name();
   return out.str();

@@ -4,6 +4,7 @@
 #include <mpi/Trellis_MpiError.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
 #include <mpi/impl/Trellis_Outstanding.hpp>
+#include <mpi/impl/Trellis_UnusedHandles.hpp>
 #include <progress/Trellis_ProgressSource.hpp>
 
 #include <algorithm>
@@ -139,6 +140,7 @@ bool Outstanding::poll() {
     MpiLock const within_mpi;
     if (++m_polls % polls_between_looks == 0) cancel_where_asked();
     code = test_some(m_requests, m_next, over, m_indices, m_statuses);
+    UnusedHandles::free_all();
   }
   int error_class = MPI_SUCCESS;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &error_class);

@@ -60,8 +60,10 @@ void tell(mpi::ThreadLevel level) {
             << " (" << line << ")" << std::endl;
 }
 
-std::mutex& mutex_of_mpi() {
-  static std::mutex* const mutex = new std::mutex;  // also for what is destroyed last
+/// Recursive: a program that holds `mpi::Guard` may make communicators, submit messages and drop
+/// what it has of them meanwhile.
+std::recursive_mutex& mutex_of_mpi() {
+  static auto* const mutex = new std::recursive_mutex;  // also for what is destroyed last
   return *mutex;
 }
 
@@ -97,6 +99,15 @@ void require_success(int code, char const* what) {
 
 MpiLock::MpiLock() : m_holds(mpi::thread_level() == mpi::ThreadLevel::serialized) {
   if (m_holds) mutex_of_mpi().lock();
+}
+MpiLock::MpiLock(IfFree) {
+  if (is_for_main_thread()) {
+    int is_main = 0;
+    MPI_Is_thread_main(&is_main);
+    m_may_call = is_main != 0;
+  } else if (mpi::thread_level() == mpi::ThreadLevel::serialized) {
+    m_may_call = m_holds = mutex_of_mpi().try_lock();
+  }
 }
 MpiLock::~MpiLock() {
   if (m_holds) mutex_of_mpi().unlock();
