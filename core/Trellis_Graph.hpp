@@ -92,6 +92,7 @@ struct TaskRecord {
   std::uint64_t ready_ns = 0;
   std::uint64_t started_ns = 0;
   std::uint64_t returned_ns = 0;  ///< its body ended, but not all its parts; 0: it has no parts
+  std::uint64_t waited_ns = 0;    ///< how long its thread slept until others were complete
   bool completes_later = false;   ///< it had a Completion: then that may have been open as well
   std::uint64_t finished_ns = 0;
   int row = -1;  ///< index into Trace::rows: the instance that ran it; -1: did not run

@@ -5,6 +5,7 @@
 /// All of Trellis: annotated parallel patterns on a task graph.
 #include <Trellis_Access.hpp>
 #include <Trellis_AccessList.hpp>
+#include <Trellis_Analysis.hpp>
 #include <Trellis_Annotations.hpp>
 #include <patterns/Trellis_DeepCopy.hpp>
 #include <Trellis_Error.hpp>

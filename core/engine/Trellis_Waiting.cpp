@@ -253,8 +253,33 @@ bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
   return run_needed_for_long(frame, needed, [&] { return m_engine.is_done(handle); });
 }
 
+namespace {
+
+/// Tells the recorder, if there is one, how long a body has slept.
+class SleepRecord {
+ public:
+  SleepRecord(Recorder* recorder, Frame const& frame)
+      : m_recorder(frame.what == Frame::What::runs ? recorder : nullptr), m_task(frame.task) {
+    if (m_recorder != nullptr) m_begin = std::chrono::steady_clock::now();
+  }
+  SleepRecord(SleepRecord const&) = delete;
+  SleepRecord& operator=(SleepRecord const&) = delete;
+  ~SleepRecord() {
+    if (m_recorder != nullptr)
+      m_recorder->slept(m_task, std::chrono::steady_clock::now() - m_begin);
+  }
+
+ private:
+  Recorder* const m_recorder;
+  Task const& m_task;
+  std::chrono::steady_clock::time_point m_begin{};
+};
+
+}  // namespace
+
 /// The rest of `wait_long`: others have what the wait needs, or nobody has it yet.
 void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
+  SleepRecord const record(m_engine.events().recorder(), frame);
   auto const done = [&] { return m_engine.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
   Frame::HeldUp const held_up = frame.held_up();

@@ -151,6 +151,10 @@ void Recorder::completes_later(Task const& task) {
   std::lock_guard const lock(m_lock);
   node(task.public_id()).completes_later = true;
 }
+void Recorder::slept(Task const& task, std::chrono::nanoseconds time) {
+  std::lock_guard const lock(m_lock);
+  node(task.public_id()).waited_ns += static_cast<std::uint64_t>(time.count());
+}
 void Recorder::returned(Task const& task) {
   std::uint64_t const now = now_ns();
   std::lock_guard const lock(m_lock);
@@ -221,6 +225,7 @@ std::vector<TaskRecord> Recorder::nodes() const {
     record.ready_ns = node.ready_ns;
     record.started_ns = node.started_ns;
     record.returned_ns = node.returned_ns;
+    record.waited_ns = node.waited_ns;
     record.completes_later = node.completes_later;
     record.finished_ns = node.finished_ns;
     record.row = node.row;

@@ -46,6 +46,8 @@ class Recorder {
   void refined(Task const& task);
   /// The body of a task with parts is over.
   void returned(Task const& task);
+  /// Its thread has slept in its body, waiting for another task.
+  void slept(Task const& task, std::chrono::nanoseconds time);
   /// Its body has a Completion.
   void completes_later(Task const& task);
   /// Ready, or running on this row.
@@ -107,6 +109,7 @@ class Recorder {
     std::uint64_t ready_ns = 0;
     std::uint64_t started_ns = 0;
     std::uint64_t returned_ns = 0;
+    std::uint64_t waited_ns = 0;
     std::uint64_t finished_ns = 0;
   };
   struct Demotion {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <trace/Trellis_Text.hpp>
+#include <trace/Trellis_TimelineMarks.hpp>
 #include <trace/Trellis_TimelineStyle.hpp>
 #include <trace/Trellis_TraceRows.hpp>
 
@@ -31,6 +32,8 @@ constexpr std::size_t most_boxes =
     10000;  // more tasks than this are merged where they are too narrow to see
 constexpr std::string_view text_colour = "#1A1A1A";
 constexpr std::string_view soft_colour = "#5F6368";
+constexpr std::string_view critical_outline =
+    "class=\"critical\" fill=\"none\" stroke=\"#1A1A1A\" stroke-width=\"1.8\"";
 
 class Timeline {
  public:
@@ -38,6 +41,7 @@ class Timeline {
       : m_trace(&trace),
         m_rows(trace),
         m_palette(m_rows),
+        m_critical(trace.graph, m_rows, m_rows.slices.size() <= most_boxes),
         m_out(&out),
         m_span(std::max<std::uint64_t>(m_rows.end - m_rows.begin, 1)),
         m_unit(unit_for(m_span)) {
@@ -132,32 +136,6 @@ class Timeline {
     m_text += "/>";
   }
 
-  // Nanoseconds in which at least one task of the row ran.
-  [[nodiscard]] std::vector<std::uint64_t> busy() const {
-    std::vector<std::uint64_t> sum(m_rows.names.size(), 0);
-    std::vector<std::uint64_t> reached(m_rows.names.size(), 0);
-    for (Slice const& slice : m_rows.slices) {
-      std::uint64_t const from = std::max(slice.begin, reached[slice.row]);
-      if (slice.end > from) sum[slice.row] += slice.end - from;
-      reached[slice.row] = std::max(reached[slice.row], slice.end);
-    }
-    return sum;
-  }
-
-  // The same, and for a task with the threads of several workers so many times as much.
-  [[nodiscard]] std::vector<std::uint64_t> busy_workers() const {
-    std::vector<std::uint64_t> sum = busy();
-    std::vector<std::uint64_t> reached(m_rows.names.size(), 0);
-    for (Slice const& slice : m_rows.slices) {
-      if (slice.task->workers <= 1) continue;
-      std::uint64_t const from = std::max(slice.begin, reached[slice.row]);
-      if (slice.end <= from) continue;
-      sum[slice.row] += (slice.end - from) * static_cast<std::uint64_t>(slice.task->workers - 1);
-      reached[slice.row] = slice.end;
-    }
-    return sum;
-  }
-
   [[nodiscard]] double percent(std::uint64_t ns) const {
     return 100.0 * static_cast<double>(ns) / static_cast<double>(m_span);
   }
@@ -184,7 +162,7 @@ class Timeline {
     if (!m_rows.slices.empty()) {
       line += "  \u00B7  total span " + duration(m_rows.end - m_rows.begin);
       // Threads share the places of the workers: a row that has lent its place is not idle.
-      std::vector<std::uint64_t> const sums = busy_workers();
+      std::vector<std::uint64_t> const sums = Impl::busy_workers(m_rows);
       auto const between = [&](std::size_t first, std::size_t last, std::size_t places) {
         std::uint64_t sum = 0;
         for (std::size_t row = first; row != last; ++row) sum += sums[row];
@@ -212,7 +190,7 @@ class Timeline {
 
   void write_rows() {
     std::string const soft = "fill=\"" + std::string(soft_colour) + '"';
-    std::vector<std::uint64_t> const sum = busy();
+    std::vector<std::uint64_t> const sum = Impl::busy(m_rows);
     double const bar_x = m_left + m_width + 14;
     double const size = std::clamp(m_lane_height + 2 * m_padding - 2, 6.0, 11.0);
     std::string const font = "font-size=\"" + number(size) + '"';
@@ -299,6 +277,7 @@ class Timeline {
       for (std::size_t i = 0; i != m_rows.slices.size(); ++i) write_box(i);
     }
     m_text += "</g>\n";
+    if (!m_merge) write_critical_path();
   }
 
   // Hover text of one task; short where there are many, for they make up most of the file.
@@ -352,6 +331,8 @@ class Timeline {
     if (slice.task->state == TaskState::running) attributes += " fill-opacity=\"0.6\"";
     rect(x(slice.begin), y(slice) + 1, width, height, attributes);
     if (failed) write_failure(x(slice.begin), y(slice) + 1, width, height);
+    if (m_critical.contains(index))
+      rect(x(slice.begin), y(slice) + 1, width, height, critical_outline);
     write_box_text(slice, look, fill, width);
     m_text += "</g>\n";
     if (m_text.size() > 1 << 16) flush();
@@ -362,6 +343,24 @@ class Timeline {
     rect(at_x, at_y, std::max(width, 2.0), height,
          width < 4 ? "fill=\"#B00020\""
                    : "fill=\"url(#trellis-failed)\" stroke=\"#B00020\" stroke-width=\"1.5\"");
+  }
+
+  // From the end of each task on the critical path to the begin of the next one.
+  void write_critical_path() {
+    std::vector<std::size_t> const& path = m_critical.slices();
+    if (path.size() < 2) return;
+    m_text +=
+        "<path id=\"critical-path\" fill=\"none\" stroke=\"#1A1A1A\" stroke-width=\"1.2\" d=\"";
+    for (std::size_t k = 1; k != path.size(); ++k) {
+      Slice const& from = m_rows.slices[path[k - 1]];
+      Slice const& to = m_rows.slices[path[k]];
+      // A part begins within its owner.
+      m_text += 'M' + point(std::min(from.end, to.begin), from) + 'L' + point(to.begin, to);
+    }
+    m_text += "\"/>\n";
+  }
+  [[nodiscard]] std::string point(std::uint64_t ns, Slice const& slice) const {
+    return number(x(ns)) + ' ' + number(y(slice) + m_lane_height / 2);
   }
 
   // The whole label where it fits, else the step that the shade stands for, else as much as is
@@ -465,6 +464,7 @@ class Timeline {
     std::string name;
     std::string count;
     bool failed = false;
+    bool critical = false;
     double x = 0;
     double y = 0;
     double width = 0;
@@ -510,6 +510,12 @@ class Timeline {
       m_legend.push_back({{{white, ""}}, "failed", ""});
       m_legend.back().failed = true;
     }
+    if (std::size_t const tasks = m_critical.slices().size(); tasks >= 2) {
+      m_legend.push_back({{{white, ""}},
+                          "critical path",
+                          with_count(tasks, "task") + ", " + duration(m_critical.span_ns())});
+      m_legend.back().critical = true;
+    }
     double at_x = m_left, at_y = m_bottom + 52;
     for (LegendEntry& entry : m_legend) {
       std::size_t const characters = text_width(entry.name) + text_width(entry.count) + 2;
@@ -536,6 +542,7 @@ class Timeline {
       for (auto const& [colour, step] : entry.swatches) {
         rect(at, entry.y - 10.5, swatch_width - 1, 13, "fill=\"" + hex(colour) + '"');
         if (entry.failed) write_failure(at, entry.y - 10.5, swatch_width - 1, 13);
+        if (entry.critical) rect(at + 1, entry.y - 9.5, swatch_width - 3, 11, critical_outline);
         if (!step.empty()) {
           text(
               at + (swatch_width - 1) / 2, entry.y - 0.8, step,
@@ -555,6 +562,7 @@ class Timeline {
   Trace const* m_trace;
   Impl::TraceRows m_rows;
   Palette m_palette;
+  Impl::CriticalSlices m_critical;
   std::ostream* m_out;
   std::uint64_t m_span;
   Unit m_unit;

@@ -247,6 +247,35 @@ TEST(Timeline, TheHoverTextNamesLabelTimesAndAccesses) {
             "task 2, parallel_for, Serial, heat.cpp:12\nread x [0, 64)\nwrite y & z whole");
 }
 
+TEST(Timeline, TheCriticalPathIsMarked) {
+  // 1 -> 3 -> 4 is longer than 2 -> 4.
+  Trace const trace{SchedulingGraph({ran(1, "a", 0, 1'000, 3'000), ran(2, "b", 1, 1'000, 2'000),
+                                     ran(3, "c", 1, 3'000, 4'500), ran(4, "d", 0, 4'500, 6'000)},
+                                    {{1, 3}, {3, 4}, {2, 4}}),
+                    {"main thread", "worker 1"}};
+  std::string const svg = svg_of(trace);
+  std::set<std::string> marked;
+  for (Element const& element : boxes(svg, "critical"))
+    marked.insert(element.hover.substr(0, element.hover.find('\n')));
+  EXPECT_EQ(marked, (std::set<std::string>{"", "a", "c", "d"})) << "and one in the legend";
+  EXPECT_EQ(boxes(svg).size(), 4u);
+  EXPECT_EQ(count(svg, "<path id=\"critical-path\""), 1u);
+  EXPECT_TRUE(contains(svg, ">critical path<tspan")) << svg;
+  EXPECT_TRUE(contains(svg, ">3 tasks, 5 \u00B5s</tspan>"));
+  // The outline is where the box is.
+  Element const c = box(svg, "c");
+  for (Element const& element : boxes(svg, "critical")) {
+    if (!element.hover.starts_with("c\n")) continue;
+    EXPECT_EQ(element.number("x"), c.number("x"));
+    EXPECT_EQ(element.number("width"), c.number("width"));
+  }
+  // Nothing to mark: no edges, or edges that close a circle.
+  for (std::vector<EdgeRecord> const& edges :
+       {std::vector<EdgeRecord>{}, {{1, 3}, {3, 1, EdgeReason::exclusion}}})
+    EXPECT_FALSE(
+        contains(svg_of({SchedulingGraph(trace.graph.nodes(), edges), trace.rows}), "critical"));
+}
+
 TEST(Timeline, TilesOfOneFamilyShareAHueAndStepsDifferInShade) {
   std::vector<TaskRecord> nodes;
   TaskId id = 0;

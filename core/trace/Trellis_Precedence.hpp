@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PRECEDENCE_HPP
+#define TRELLIS_IMPL_PRECEDENCE_HPP
+
+#include <Trellis_Graph.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trellis::Impl {
+
+/// What a record knows of a task's time, in nanoseconds.
+struct TaskTimes {
+  double own = 0;  ///< of its body, without waiting and without what ran on its thread meanwhile
+  double latency = 0;  ///< from then on until it was complete, where that takes no thread
+  [[nodiscard]] double all() const { return own + latency; }
+};
+/// Of all nodes, in their order.
+[[nodiscard]] std::vector<TaskTimes> measured_times(Graph const& graph);
+
+/// What must have happened before what, of a recorded graph: each task, known by its position among
+/// the nodes, begins and is complete.
+///
+/// EVENTS. An edge joins the end of a task to the begin of another one. A part begins when its
+/// owner has spent a share of its own cost (all of it where no times say when it was submitted),
+/// and the owner is complete when its parts are and it has spent what was left to it then. The same
+/// share stands for an edge that a demotion has released: the later task began when the earlier one
+/// had got so far.
+class Precedence {
+ public:
+  /// Which event of `from` comes before which of `to`.
+  enum class Kind : std::uint8_t {
+    order,      ///< the end before the begin
+    progress,   ///< the begin, and a share of the cost, before the begin
+    remainder,  ///< the end of a part, and a share of the owner's cost, before the owner's end
+  };
+  struct Arc {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    Kind kind = Kind::order;
+    double share = 0;
+    EdgeRecord const* edge = nullptr;  ///< of the graph, which must outlive this; null: of a part
+  };
+
+  explicit Precedence(Graph const& graph);
+
+  [[nodiscard]] std::size_t size() const { return m_size; }
+  [[nodiscard]] std::span<Arc const> from(std::size_t task) const {
+    return std::span(m_arcs).subspan(m_first[task], m_first[task + 1] - m_first[task]);
+  }
+  [[nodiscard]] std::span<Arc const> arcs() const { return m_arcs; }  ///< by `from`
+  [[nodiscard]] std::vector<TaskTimes> const& times() const { return m_times; }
+
+  // Events: the begin of task p is 2 p, its end 2 p + 1.
+  [[nodiscard]] static std::size_t begin_of(std::size_t task) { return 2 * task; }
+  [[nodiscard]] static std::size_t end_of(std::size_t task) { return 2 * task + 1; }
+  [[nodiscard]] static std::size_t first_event(Arc const& arc) {
+    return arc.kind == Kind::progress ? begin_of(arc.from) : end_of(arc.from);
+  }
+  [[nodiscard]] static std::size_t second_event(Arc const& arc) {
+    return arc.kind == Kind::remainder ? end_of(arc.to) : begin_of(arc.to);
+  }
+  /// All events, each behind those that it comes after. Throws `Error` when there is a circle.
+  [[nodiscard]] std::vector<std::size_t> in_order(Graph const& graph) const;
+
+ private:
+  void add_edges(Graph const& graph);
+  void add_parts(Graph const& graph);
+  [[nodiscard]] std::string circle(Graph const& graph,
+                                   std::vector<std::uint32_t> const& open) const;
+
+  std::size_t m_size;
+  std::vector<TaskTimes> m_times;
+  std::vector<Arc> m_arcs;
+  std::vector<std::size_t> m_first;
+};
+
+}  // namespace trellis::Impl
+
+#endif
