@@ -149,6 +149,7 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
 
 /// Without locks.
 void Demotions::hand_out(std::vector<Task*> const& ready, std::vector<Task*> const& granted) {
+  if (ready.empty() && granted.empty()) return;
   Frame* const frame = Frame::of(m_engine);
   Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
   for (Task* other : granted) m_engine.push(*other, seat);
@@ -178,11 +179,7 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
   if (replays_plan(task))
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + describe(task) + " replays a plan and cannot be demoted");
-  Demotion demotion;
-  demotion.accesses.reserve(task.access_count);
-  task.for_each_access([&](TaskAccess const& access) {
-    demotion.accesses.push_back({access, task.state_of(access), false});
-  });
+  Demotion demotion(task);
   plan(task, demotion);  // throws before anything has changed
   if (task.is_recorded() || region_of(task).is_planned)
     return by == By::itself;  // the order is that of the recording
@@ -224,11 +221,10 @@ void Demotions::require_not_needed(Task& task, Demotion const& demotion) const {
 }
 
 void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRequest const> to) {
-  Demotion::List<Demotion::Kept>& accesses = demotion.accesses;
+  auto& accesses = demotion.accesses;
   AccessTable& table = region_of(task).table;
   ByArea const by_area(table, accesses);
-  Demotion::List<bool> replaced(accesses.size(), false, &demotion.memory);
-  Demotion::List<Demotion::Kept> added(&demotion.memory);
+  SmallVector<Demotion::Kept, 4> added;
   for (AccessRequest const& request : to) {
     if (request.area.empty()) continue;
     Manner const manner = request.manner();
@@ -258,26 +254,18 @@ void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRe
                   : elsewhere       ? start + ": no single access of it contains that area"
                                     : start + ", which it has never declared");
     }
-    replaced[holder] = true;
+    accesses[holder].is_named = true;
     AreaEntry& entry = table.find_or_make(request, region_of(task).newest);
-    added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation},
-                     request.state != nullptr ? *request.state : nullptr,
-                     true});
+    added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation}, request.state, true});
   }
-  Demotion::List<Demotion::Kept> result(&demotion.memory);
-  for (std::size_t k = 0; k < accesses.size(); ++k)
-    if (replaced[k])
-      demotion.given_up.push_back(accesses[k].access.entry);
-    else
-      result.push_back(std::move(accesses[k]));
-  for (Demotion::Kept& each : added) result.push_back(std::move(each));
-  accesses = std::move(result);
+  for (Demotion::Kept const& mine : accesses)
+    if (mine.is_named) demotion.given_up.push_back(mine.access.entry);
+  demotion.replace([&](std::size_t k) { return !accesses[k].is_named; }, added);
   require_not_needed(task, demotion);
 }
 
 void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessRequest const> what) {
   ByArea const by_area(region_of(task).table, demotion.accesses);
-  Demotion::List<bool> now(demotion.accesses.size(), false, &demotion.memory);  // by this call
   for (AccessRequest const& request : what) {
     if (request.area.empty()) continue;
     bool any = false;
@@ -288,13 +276,13 @@ void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessReq
       Area const& area = mine.access.entry->area;
       if (!contains(request.area, area)) {
         larger = larger || (mine.access.mode != Mode::none && overlaps(request.area, area));
-      } else if (now[k]) {
-        any = true;  // it is named twice
+      } else if (mine.is_named) {
+        any = true;  // twice
       } else if (mine.access.mode == Mode::none) {
         given_up = true;
       } else {
         demotion.give_up(mine);
-        now[k] = any = true;
+        mine.is_named = any = true;
       }
     });
     if (any) continue;
@@ -328,22 +316,34 @@ SmallSet<AreaEntry> Demotions::take_out(Task& task, Demotion const& demotion) {
 
 void Demotions::set_accesses(Task& task, Demotion& demotion) {
   task.clear_accesses();
-  if (task.has_extras) task.extras->states.clear();
+  if (task.has_extras) demotion.states_before = std::exchange(task.extras->states, {});
   for (Demotion::Kept& kept : demotion.accesses) {
     kept.access.state = -1;
     task.add_access(kept.access);
     std::uint32_t const last = task.access_count - 1;
-    if (kept.state != nullptr) task.set_state(last, kept.state);
+    if (kept.state != nullptr) task.set_state(last, *kept.state);
     kept.access = task.access(last);
   }
 }
 
+/// Does anybody look at its accesses under the mutex of Exclusion? Not when it excludes nobody,
+/// before and after, and is in nobody's way while it sleeps: it has no parts, which might, and its
+/// body, which runs here, does not. (The lock of its parts is held, so it gets none.)
+bool Demotions::exclusion_looks_at(Task const& task, Demotion const& demotion) {
+  Frame const* const frame = Frame::top;
+  bool const runs_here =
+      frame != nullptr && &frame->task == &task && frame->what == Frame::What::runs;
+  if (!runs_here || task.inner != nullptr || task.exclusive) return true;
+  return std::any_of(demotion.accesses.begin(), demotion.accesses.end(),
+                     [](Demotion::Kept const& mine) { return mine.manner().can_exclude(); });
+}
+
 /// What the task has in place of something else, or where it has been taken out.
 void Demotions::put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open,
-                       bool is_locked) {
+                       bool is_locked, std::size_t successors) {
   // To know who is behind only saves edges; not where it costs more.
   constexpr std::size_t enough = 1 << 14;
-  bool const asks = demotion.accesses.size() * task.successor_count <= enough;
+  bool const asks = successors != 0 && demotion.accesses.size() * successors <= enough;
   for (Demotion::Kept const& kept : demotion.accesses) {
     if (kept.access.mode == Mode::none) continue;
     if (!kept.is_new && !open.contains(kept.access.entry)) continue;
@@ -356,7 +356,8 @@ void Demotions::put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry>
         if (behind == 0 && is_of_region && conflict(task, kept.access, *next)) behind = next->id;
       });
     }
-    AccessTable::put_in(*kept.access.entry, kept.manner(), kept.state, task, task.id, behind);
+    AccessTable::put_in(*kept.access.entry, task.manner(kept.access), task.state_of(kept.access),
+                        task, task.id, behind);
   }
 }
 
@@ -369,12 +370,14 @@ void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vecto
   if (m_serial) {
     change();
     task.exclusive = m_exclusion.concerns(task);  // asked when a task waits
+  } else if (!exclusion_looks_at(task, demotion)) {
+    change();
   } else {
     m_exclusion.change(task, change, granted);
   }
   if (m_recorder) m_recorder->demoted(task);
-  let_go(task, demotion, open, by_chains, is_locked, ready);
-  put_in(task, demotion, open, is_locked);
+  std::size_t const successors = let_go(task, demotion, open, by_chains, is_locked, ready);
+  put_in(task, demotion, open, is_locked, successors);
 }
 
 /// The task is held back. False when it is too late.
@@ -394,7 +397,7 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
   relink.change(ready);
   region_of(task).relinked = relink.newest();
   relink.enter_before(open);
-  put_in(task, demotion, open, false);
+  put_in(task, demotion, open, false, task.successor_count);
   return true;
 }
 
@@ -417,12 +420,12 @@ bool Demotions::stays_ordered(Task const& before, Task const& after) const {
 namespace {
 
 /// Calls `f(next)` for each successor once; says false when the task behind it need not be looked
-/// at.
+/// at. `stack`: where it begins.
 template <class Stack, class F>
-void walk_from(Stack stack, SmallSet<Task>& seen, F&& f) {
+void walk_from(Stack& stack, SmallSet<Task>& seen, F&& f) {
   while (!stack.empty()) {
     Task& here = *stack.back();
-    stack.pop_back();
+    stack.shrink(stack.size() - 1);
     std::vector<Task*> behind;
     {
       std::lock_guard const lock(here.lock);
@@ -453,12 +456,12 @@ bool Demotions::knows_its_chains(Task const& task, Demotion const& demotion) {
   return !has_new || std::none_of(demotion.given_up.begin(), demotion.given_up.end(), is_loose);
 }
 
-/// `touched`: where it had something that it no longer has.
-void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched,
-                       bool by_chains, bool is_locked, std::vector<Task*>& ready) {
-  Demotion::List<Task*> successors(&demotion.memory);
-  Demotion::List<Task*> freed(&demotion.memory);
-  Demotion::List<Task*> from(&demotion.memory);
+/// `touched`: where it had something that it no longer has. Returns the number of successors left.
+std::size_t Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched,
+                              bool by_chains, bool is_locked, std::vector<Task*>& ready) {
+  SmallVector<Task*, 16> successors;
+  SmallVector<Task*, 16> freed;
+  SmallVector<Task*, 16> from;
   std::uint32_t known = 0;
   std::optional<Conflicts> conflicts_with;
   // Others of the region are in the same state to the task as before. (Of another region only those
@@ -473,7 +476,7 @@ void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const
     std::unique_lock<SpinLock> lock(task.lock, std::defer_lock);
     if (!is_locked) lock.lock();
     known = task.successor_count;
-    if (known == 0) return;
+    if (known == 0) return 0;
     conflicts_with.emplace(task, known);
     for (auto* const some : {&successors, &freed, &from}) some->reserve(known);
     task.for_each_successor([&](Task* successor) {
@@ -490,7 +493,7 @@ void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const
       if (!stays || (m_recorder && !conflicts)) from.push_back(successor);
     });
   }
-  if (from.empty()) return;
+  if (from.empty()) return known;
 
   auto const keeps_there = [&](Demotion::Kept const& kept) {
     return kept.access.mode != Mode::none && touched.contains(kept.access.entry);
@@ -504,7 +507,7 @@ void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const
   }
   // Without a record those in the list need not be looked at.
   SmallSet<Task> seen_anew;
-  walk_from(std::move(from), m_recorder ? seen_anew : direct, [&](Task& next) {
+  walk_from(from, m_recorder ? seen_anew : direct, [&](Task& next) {
     if (by_chains && !is_touched(next)) return false;
     if (!(*conflicts_with)(next)) return true;
     if (m_recorder) {
@@ -526,6 +529,7 @@ void Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const
     for (Task* successor : successors) task.add_successor(successor);
   }
   for (Task* successor : freed) trigger(*successor, nullptr, ready);
+  return successors.size();
 }
 
 }  // namespace trellis::Impl

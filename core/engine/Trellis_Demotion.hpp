@@ -7,12 +7,12 @@
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Region.hpp>
 #include <access/Trellis_AnyState.hpp>
+#include <access/Trellis_SmallVector.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 
 #include <cstddef>
 #include <deque>
-#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -70,27 +70,47 @@ class Demotions {
   /// What a task will have afterwards. Mostly it needs no memory but its own.
   struct Demotion {
     template <class T>
-    using List = std::pmr::vector<T>;
+    using List = SmallVector<T, 8>;
     struct Kept {
-      TaskAccess access;  ///< with the old state, if any
-      StatePtr state;
-      bool is_new = false;  ///< it is not what the task has declared
-      [[nodiscard]] Manner manner() const { return {access.mode, state.get()}; }
+      TaskAccess access;
+      StatePtr const* state = nullptr;  ///< of the task, or of who asks; null: it has a mode
+      bool is_new = false;              ///< it is not what the task has declared
+      bool is_named = false;            ///< the call has named it
+      [[nodiscard]] Manner manner() const {
+        return {access.mode, state != nullptr ? state->get() : nullptr};
+      }
     };
-    Demotion() = default;
+    explicit Demotion(Task const& task) {
+      accesses.reserve(task.access_count);
+      task.for_each_access([&](TaskAccess const& access) {
+        StatePtr const* const state =
+            access.state < 0 ? nullptr
+                             : &task.extras->states[static_cast<std::size_t>(access.state)];
+        accesses.push_back({access, state});
+      });
+    }
     Demotion(Demotion const&) = delete;
     Demotion& operator=(Demotion const&) = delete;
 
-    std::byte own[1024];
-    std::pmr::monotonic_buffer_resource memory{own, sizeof own};
-    List<Kept> accesses{&memory};
-    List<AreaEntry*> given_up{&memory};  ///< where it had something that it gives up or changes
+    SmallVector<Kept, 4> accesses;
+    List<AreaEntry*> given_up;            ///< where it had something that it gives up or changes
+    std::vector<StatePtr> states_before;  ///< once it has its new ones
 
     void give_up(Kept& mine) {
       given_up.push_back(mine.access.entry);
       mine.access.mode = Mode::none;
       mine.state = nullptr;
       mine.is_new = true;
+    }
+    /// Those for which `stays(mine)` keep their order; the others have been given up. Then come
+    /// the new ones.
+    template <class Stays, class Added>
+    void replace(Stays const& stays, Added const& added) {
+      std::size_t kept = 0;
+      for (std::size_t k = 0; k < accesses.size(); ++k)
+        if (stays(k)) accesses[kept++] = accesses[k];
+      accesses.shrink(kept);
+      for (Kept const& each : added) accesses.push_back(each);
     }
   };
 
@@ -112,12 +132,13 @@ class Demotions {
                                    std::vector<Task*>& granted);
   SmallSet<AreaEntry> take_out(Task& task, Demotion const& demotion);
   static void set_accesses(Task& task, Demotion& demotion);
-  void put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open,
-              bool is_locked);
+  [[nodiscard]] static bool exclusion_looks_at(Task const& task, Demotion const& demotion);
+  void put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry> const& open, bool is_locked,
+              std::size_t successors);
   [[nodiscard]] bool knows_its_chains(Task const& task, Demotion const& demotion);
   [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
-  void let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched, bool by_chains,
-              bool is_locked, std::vector<Task*>& ready);
+  std::size_t let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched,
+                     bool by_chains, bool is_locked, std::vector<Task*>& ready);
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
 
   Engine& m_engine;

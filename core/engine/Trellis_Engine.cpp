@@ -359,7 +359,7 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
   return m_cancellation.reach(task) ? TaskState::cancelled : run_body(task, seat);
 }
 
-inline Task* Engine::run_one(Task& task, Seat& seat) {
+[[gnu::always_inline]] inline Task* Engine::run_one(Task& task, Seat& seat) {
   m_cancellation.reach(task);
   if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
   if (replays_plan(task)) return m_plans.run_plan(task, seat);

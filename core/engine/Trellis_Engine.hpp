@@ -150,7 +150,7 @@ class Engine final : private TaskSource {
 
   // From ready to done.
   void make_ready(Task& task, Seat* seat);
-  void push(Task& task, Seat* seat) {
+  [[gnu::always_inline]] void push(Task& task, Seat* seat) {
     if (is_kept(task)) return push_kept(task);
     m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
     m_workers.ready_added();

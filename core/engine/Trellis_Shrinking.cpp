@@ -94,21 +94,19 @@ void Demotions::keep_needs(Region& region, Demotion& demotion) {
     bool found = false;
     for (std::size_t const k : places[need->of_owner]) {
       Demotion::Kept const& mine = demotion.accesses[k];
-      found = found || (mine.access.mode == need->mode && mine.state == need->state);
-      if (mine.access.mode == need->mode && mine.state == need->state) stays[k] = true;
+      bool const is_it = mine.access.mode == need->mode && mine.manner().state == need->state.get();
+      found = found || is_it;
+      if (is_it) stays[k] = true;
     }
     if (!found)
-      added.push_back(
-          {{need->of_owner, need->mode, -1, TaskAccess::any_generation}, need->state, true});
+      added.push_back({{need->of_owner, need->mode, -1, TaskAccess::any_generation},
+                       need->state != nullptr ? &need->state : nullptr,
+                       true});
   }
-  Demotion::List<Demotion::Kept> result(&demotion.memory);
   for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
-    if (stays[k])
-      result.push_back(std::move(demotion.accesses[k]));
-    else if (demotion.accesses[k].access.mode != Mode::none)
+    if (!stays[k] && demotion.accesses[k].access.mode != Mode::none)
       demotion.given_up.push_back(demotion.accesses[k].access.entry);
-  for (Demotion::Kept& each : added) result.push_back(std::move(each));
-  demotion.accesses = std::move(result);
+  demotion.replace([&](std::size_t k) { return stays[k]; }, added);
 }
 
 void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
@@ -125,11 +123,7 @@ void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
       if (owner.failure != nullptr) return;
     }
     RegionHold const outer(guard_of(owner), m_submission);
-    Demotion demotion;
-    demotion.accesses.reserve(owner.access_count);
-    owner.for_each_access([&](TaskAccess const& access) {
-      demotion.accesses.push_back({access, owner.state_of(access), false});
-    });
+    Demotion demotion(owner);
     keep_needs(region, demotion);
     if (demotion.given_up.empty()) return;
     apply(owner, demotion, false, ready, granted);

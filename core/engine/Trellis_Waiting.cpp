@@ -74,14 +74,17 @@ void Waiting::wait_on_no_task(TaskHandle const& handle) {
 /// it gives its permits back, too, for somebody there may need them before this wait can end.
 class Waiting::AbsenceElsewhere {
  public:
-  explicit AbsenceElsewhere(Engine const& engine) {
+  [[gnu::always_inline]] explicit AbsenceElsewhere(Engine const& engine) {
     Frame const* const top = Frame::top;
-    if (top == nullptr || &top->engine == &engine) return;
-    top->engine.waiting().let_go_what_is_held(top->seat);
-    m_absence.emplace(top->engine.waiting().m_workers, top->seat);
+    if (top != nullptr && &top->engine != &engine) [[unlikely]]
+      begin(*top);
   }
 
  private:
+  [[gnu::noinline]] void begin(Frame const& top) {
+    top.engine.waiting().let_go_what_is_held(top.seat);
+    m_absence.emplace(top.engine.waiting().m_workers, top.seat);
+  }
   std::optional<Workers::Absence> m_absence;
 };
 
@@ -99,11 +102,15 @@ void Waiting::wait_outside(Until const& until) {
   m_workers.sleep_until(until);
 }
 
-void Waiting::refuse_in_progress_function() const {
-  if (ProgressSource::is_calling())
-    throw Error(Error::Kind::deadlock, "Trellis: a progress function waits for " +
-                                           m_engine.options().name +
-                                           "; it is called by threads that this graph waits for");
+inline void Waiting::refuse_in_progress_function() const {
+  if (ProgressSource::is_calling()) [[unlikely]]
+    refuse_wait_of_progress_function();
+}
+
+void Waiting::refuse_wait_of_progress_function() const {
+  throw Error(Error::Kind::deadlock, "Trellis: a progress function waits for " +
+                                         m_engine.options().name +
+                                         "; it is called by threads that this graph waits for");
 }
 
 void Waiting::wait_serially(Until const& until) {

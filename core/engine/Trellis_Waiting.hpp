@@ -68,6 +68,7 @@ class Waiting {
   void wait_on_no_task(TaskHandle const& handle);
   void wait_serially(Until const& until);
   void refuse_in_progress_function() const;
+  [[noreturn]] void refuse_wait_of_progress_function() const;
   [[nodiscard]] std::string whose_code(Frame const& frame) const;
   /// Is the task, which is not complete, a part of the other one, or of a part of it? What it is a
   /// part of is not complete either, so none of these cells is used for another task meanwhile.

@@ -188,9 +188,12 @@ void Exclusion::begin_turn(Claimant& claimant) {
   m_waiting.insert(m_arriving, claimant.self);
 }
 
-/// One that has not waited has none.
-void Exclusion::end_turn(Claimant& claimant) {
-  if (std::exchange(claimant.waits, false)) m_waiting.take_out(claimant.self, m_arriving);
+/// One that has not waited has none, but has arrived.
+void Exclusion::end_turn(Claimant& claimant, Claimants& to) {
+  if (std::exchange(claimant.waits, false))
+    m_waiting.take_out(claimant.self, to);
+  else if (&to != &m_arriving)
+    to.splice(to.end(), m_arriving, claimant.self);
 }
 
 /// The same among those that wait. Costs more the more there are: only demotions from outside ask.
@@ -267,25 +270,29 @@ void Exclusion::hold(Claimant& claimant) {
 }
 
 void Exclusion::begin_to_hold(Claimant& claimant) {
-  m_holding.splice(m_holding.end(), m_arriving, claimant.self);
+  end_turn(claimant, m_holding);
   hold(claimant);
 }
 
 void Exclusion::admit(Claimant& claimant) {
-  end_turn(claimant);
   begin_to_hold(claimant);
   if (m_recorder != nullptr) record_order(*claimant.task);
 }
 
 // --- who may run ---------------------------------------------------------------------------------
 
-/// Does it, if the two conflict?
-bool Exclusion::front_keeps_back(Claimant const& other) const {
+/// The front, if its turn comes before that of the other one. It keeps back those that conflict
+/// with it, unless a sleeper is in its way.
+inline Exclusion::Claimant const* Exclusion::front_before(Claimant const& other) const {
   Claimant const* const first = m_waiting.front();
-  if (first == nullptr || first->turn >= other.turn) return false;
-  auto const in_its_way = [&](Task const* sleeper) { return conflict(*sleeper, *first->task); };
-  return std::none_of(m_sleeping.begin(), m_sleeping.end(), in_its_way) &&
-         std::none_of(m_hindered.begin(), m_hindered.end(), in_its_way);
+  return first != nullptr && first->turn < other.turn ? first : nullptr;
+}
+
+/// Is a task that sleeps, or is hindered, in its way?
+bool Exclusion::is_behind_sleeper(Claimant const& waiter) const {
+  auto const in_its_way = [&](Task const* sleeper) { return conflict(*sleeper, *waiter.task); };
+  return std::any_of(m_sleeping.begin(), m_sleeping.end(), in_its_way) ||
+         std::any_of(m_hindered.begin(), m_hindered.end(), in_its_way);
 }
 
 bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
@@ -293,12 +300,12 @@ bool Exclusion::is_closed(Claimed const& area, Claimant const& to) const {
     return test(&area) || std::any_of(area.overlapping.begin(), area.overlapping.end(), test);
   };
   if (at_any([](Claimed const* each) { return each->holder != nullptr; })) return true;
-  if (m_waiting.empty()) return false;
-  std::vector<Claimed*> const& of_front = m_waiting.front()->areas;
-  return at_any([&](Claimed const* each) {
-           return std::find(of_front.begin(), of_front.end(), each) != of_front.end();
-         }) &&
-         front_keeps_back(to);
+  Claimant const* const front = front_before(to);
+  if (front == nullptr) return false;
+  auto const is_of_front = [&](Claimed const* each) {
+    return std::find(front->areas.begin(), front->areas.end(), each) != front->areas.end();
+  };
+  return at_any(is_of_front) && !is_behind_sleeper(*front);
 }
 
 /// The queue to wait in, or null for who may run.
@@ -310,7 +317,8 @@ Exclusion::Claimed* Exclusion::obstacle(Claimant const& to) {
     return other.compared && conflict(*other.task, *to.task);
   };
   if (std::any_of(m_holding.begin(), m_holding.end(), excludes)) return &m_compared;
-  bool const kept_back = !m_waiting.empty() && excludes(*m_waiting.front()) && front_keeps_back(to);
+  Claimant const* const front = front_before(to);
+  bool const kept_back = front != nullptr && excludes(*front) && !is_behind_sleeper(*front);
   return kept_back ? &m_compared : nullptr;
 }
 
@@ -337,15 +345,13 @@ bool Exclusion::acquire(Task& task, std::vector<Task*>& others) {
 
 namespace {
 
-auto const comes_later = [](auto const* a, auto const* b) { return a->turn > b->turn; };
-auto const begins_later = [](auto const& a, auto const& b) { return a.first > b.first; };
+auto const begins_later = [](auto const& a, auto const& b) { return b.first < a.first; };
 
 }  // namespace
 
 void Exclusion::enqueue(Claimed& area, Claimant& waiter) {
   waiter.queue = &area;
-  area.queue.push_back(&waiter);
-  std::push_heap(area.queue.begin(), area.queue.end(), comes_later);
+  area.queue.push(waiter);
 }
 
 void Exclusion::may_open(Claimed& area) {
@@ -377,8 +383,7 @@ void Exclusion::grant(std::vector<Task*>& ready) {
     }
     if (is_closed(*area, *area->queue.front())) continue;
     Claimant& waiter = *area->queue.front();
-    std::pop_heap(area->queue.begin(), area->queue.end(), comes_later);
-    area->queue.pop_back();
+    area->queue.pop();
     if (Claimed* const next = obstacle(waiter)) {
       enqueue(*next, waiter);
     } else {
@@ -428,11 +433,9 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>
 }
 
 void Exclusion::change_waiting(Claimant& waiter, std::vector<Task*>& ready) {
-  std::vector<Claimant*>& queue = waiter.queue->queue;
-  std::erase(queue, &waiter);
-  std::make_heap(queue.begin(), queue.end(), comes_later);
+  waiter.queue->queue.erase(waiter);
   if (m_waiting.front() == &waiter) may_open_around(waiter);
-  end_turn(waiter);
+  end_turn(waiter, m_arriving);
   disclaim(waiter);
   if (!waiter.task->exclusive) {
     ready.push_back(waiter.task);

@@ -6,6 +6,7 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AreaIndex.hpp>
+#include <exclusion/Trellis_TurnQueue.hpp>
 #include <exclusion/Trellis_Turns.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <trace/Trellis_Recorder.hpp>
@@ -111,8 +112,8 @@ class Exclusion {
     Claimant* holder = nullptr;
     bool may_open = false;  ///< is in m_may_open
     std::vector<Claimed*>
-        overlapping;               ///< all others of the region that share a byte with this one
-    std::vector<Claimant*> queue;  ///< a heap, by turn
+        overlapping;  ///< all others of the region that share a byte with this one
+    TurnQueue<Claimant> queue;
   };
   using Claimants = std::list<Claimant>;
   /// A task that holds or waits.
@@ -160,7 +161,8 @@ class Exclusion {
   [[nodiscard]] Claimant* holder(Task const& task);
   [[nodiscard]] Claimant* waiter(Task const& task);
   void begin_turn(Claimant& claimant);
-  void end_turn(Claimant& claimant);
+  void end_turn(Claimant& claimant, Claimants& to);
+  void begin_to_hold(Claimant& claimant);
   void change_waiting(Claimant& waiter, std::vector<Task*>& ready);
   [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Region const* region);
   void forget(Claimed& area);
@@ -168,9 +170,9 @@ class Exclusion {
   void disclaim(Claimant& claimant);
   void give_up(Claimant& holder);
   static void hold(Claimant& claimant);
-  void begin_to_hold(Claimant& claimant);
   void admit(Claimant& claimant);
-  [[nodiscard]] bool front_keeps_back(Claimant const& other) const;
+  [[nodiscard]] Claimant const* front_before(Claimant const& other) const;
+  [[nodiscard]] bool is_behind_sleeper(Claimant const& waiter) const;
   [[nodiscard]] bool is_closed(Claimed const& area, Claimant const& to) const;
   [[nodiscard]] Claimed* obstacle(Claimant const& to);
   void may_open(Claimed& area);

@@ -3,7 +3,6 @@
 #define TRELLIS_IMPL_TURNS_HPP
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -17,7 +16,10 @@ namespace trellis::Impl {
 struct Turn {
   std::int64_t behind_rank = 0;  ///< the negative rank
   std::uint64_t number = 0;      ///< in the order of arrival
-  friend auto operator<=>(Turn const&, Turn const&) = default;
+  friend bool operator==(Turn const&, Turn const&) = default;
+  friend bool operator<(Turn const& a, Turn const& b) {
+    return a.behind_rank != b.behind_rank ? a.behind_rank < b.behind_rank : a.number < b.number;
+  }
 };
 
 /// Those that wait, by `turn`: a list for each rank. Mostly all have one rank and come last, which
@@ -30,22 +32,20 @@ class Turns {
   using List = std::list<T>;
   using Iterator = typename List::iterator;
 
-  [[nodiscard]] bool empty() const { return front() == nullptr; }
-  [[nodiscard]] T* front() const {
-    if (m_ranks.empty()) return nullptr;
-    List& first = const_cast<List&>(m_ranks.begin()->second);
-    return first.empty() ? nullptr : &first.front();
-  }
+  [[nodiscard]] bool empty() const { return m_front == nullptr; }
+  [[nodiscard]] T* front() const { return m_front; }
   void insert(List& from, Iterator each) {
     List& list = rank_of(each->turn)->second;
     Iterator behind = list.end();
-    while (behind != list.begin() && std::prev(behind)->turn > each->turn) --behind;
+    while (behind != list.begin() && each->turn < std::prev(behind)->turn) --behind;
     list.splice(behind, from, each);
+    find_front();
   }
   void take_out(Iterator each, List& to) {
     auto const rank = rank_of(each->turn);
     to.splice(to.end(), rank->second, each);
     if (rank->second.empty() && m_ranks.size() > 1) m_spare = m_ranks.extract(rank);
+    find_front();
   }
   /// Null when there is none. Costs more the more there are.
   template <class F>
@@ -58,10 +58,17 @@ class Turns {
 
  private:
   using Ranks = std::map<std::int64_t, List>;
+  void find_front() {
+    List& first = m_ranks.begin()->second;
+    m_front = first.empty() ? nullptr : &first.front();
+  }
   typename Ranks::iterator rank_of(Turn const& turn) {
     auto const first = m_ranks.begin();
     bool const is_first = first != m_ranks.end() && first->first == turn.behind_rank;
-    if (is_first) return first;
+    return is_first ? first : other_rank(first, turn);
+  }
+  [[gnu::noinline]] typename Ranks::iterator other_rank(typename Ranks::iterator first,
+                                                        Turn const& turn) {
     if (first != m_ranks.end() && first->second.empty()) m_spare = m_ranks.extract(first);
     if (m_spare.empty()) return m_ranks.try_emplace(turn.behind_rank).first;
     m_spare.key() = turn.behind_rank;
@@ -70,6 +77,7 @@ class Turns {
     return put.position;
   }
 
+  T* m_front = nullptr;
   Ranks m_ranks;
   typename Ranks::node_type m_spare;  ///< with an empty list, for the next rank
 };

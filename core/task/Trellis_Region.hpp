@@ -168,7 +168,7 @@ class PartsHold {
   }
   PartsHold(PartsHold const&) = delete;
   PartsHold& operator=(PartsHold const&) = delete;
-  ~PartsHold() {
+  [[gnu::always_inline]] ~PartsHold() {
     m_submitting.end();
     m_owner.parts_lock.unlock();
     if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();

@@ -46,7 +46,7 @@ inline void cpu_relax() noexcept {
 /// an exchange is what it is on x86 and on ARM.)
 class SpinLock {
  public:
-  void lock() noexcept {
+  [[gnu::always_inline]] void lock() noexcept {
     if (m_locked.exchange(true, std::memory_order_seq_cst)) lock_later();
   }
   bool try_lock() noexcept {

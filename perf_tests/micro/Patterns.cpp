@@ -100,6 +100,7 @@ BENCHMARK(host_tasks)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
+#if __has_include(<Trellis_Completion.hpp>)
 /// That are over when a Completion says so, which the body does.
 void late_tasks(benchmark::State& state) {
   TaskGraph graph(with_workers(state.range(0)));
@@ -146,6 +147,7 @@ BENCHMARK(late_tasks_polled)
     ->Arg(2)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
+#endif
 
 }  // namespace
 }  // namespace micro

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Those that wait for their turn, against a sorted set.
+#include <exclusion/Trellis_TurnQueue.hpp>
 #include <exclusion/Trellis_Turns.hpp>
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <list>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -68,6 +72,47 @@ TEST(Turns, ComeInTheOrderOfRankAndArrival) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE("ranks " + std::to_string(ranks) + ", seed " + std::to_string(seed));
       compare_with_set(seed, ranks);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+/// `late`: of 100, those that do not come behind all that are there.
+void compare_queue_with_set(std::uint64_t seed, std::uint64_t late) {
+  std::mt19937_64 random(seed);
+  auto const below = [&](std::uint64_t count) { return random() % count; };
+  TurnQueue<Waiter> queue;
+  std::list<Waiter> all;
+  std::map<Turn, Waiter*> expected;
+  std::uint64_t arrivals = 1000;
+  std::uint64_t likely = 1;  // of 4: that one is put in
+  for (int step = 0; step < 3000; ++step) {
+    if (below(100) == 0) likely = 1 + below(3);
+    if (below(4) < likely) {
+      Waiter& next = all.emplace_back();
+      next.turn = {0, 2 * ++arrivals};
+      if (below(100) < late) next.turn = {static_cast<std::int64_t>(below(3)) - 1, below(2000)};
+      if (!expected.try_emplace(next.turn, &next).second) continue;
+      queue.push(next);
+    } else if (!expected.empty() && below(10) == 0) {
+      auto const any =
+          std::next(expected.begin(), static_cast<std::ptrdiff_t>(below(expected.size())));
+      queue.erase(*any->second);
+      expected.erase(any);
+    } else if (!expected.empty()) {
+      queue.pop();
+      expected.erase(expected.begin());
+    }
+    ASSERT_EQ(queue.empty(), expected.empty());
+    if (expected.empty()) continue;
+    ASSERT_EQ(queue.front(), expected.begin()->second);
+  }
+}
+
+TEST(TurnQueue, GivesTheFirstTurn) {
+  for (std::uint64_t const late : {0, 1, 30, 100})
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE("late " + std::to_string(late) + ", seed " + std::to_string(seed));
+      compare_queue_with_set(seed, late);
       if (testing::Test::HasFatalFailure()) return;
     }
 }
