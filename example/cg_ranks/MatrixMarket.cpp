@@ -36,6 +36,8 @@ class Reading {
       fail("it cannot be opened for reading");
     if (m_file.extension() != ".mtx") fail("the name of a Matrix Market file ends with .mtx");
     std::string line;
+    if (!std::getline(in, line) || !line.starts_with("%%MatrixMarket"))
+      fail("it does not begin with %%MatrixMarket");
     do
       if (!std::getline(in, line)) fail("it ends before the size of the matrix");
     while (line.starts_with('%'));
