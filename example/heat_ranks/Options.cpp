@@ -6,36 +6,18 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 
+#include "../shared/RankOptions.hpp"
 #include "../shared/Text.hpp"
 
 namespace heat::ranks {
 namespace {
 
-using example::number, example::plural, example::times;
+using example::both_directions, example::fail, example::number, example::plural,
+    example::require_at_least, example::times;
 
 constexpr std::int64_t most_verified_cells = 1 << 22;
-
-[[noreturn]] void fail(std::string const& why) {
-  throw std::runtime_error(why);
-}
-
-void require_at_least(char const* option, std::int64_t least, std::int64_t value) {
-  if (value < least)
-    fail(std::string(option) + " must be at least " + std::to_string(least) + ", it is " +
-         std::to_string(value));
-}
-
-/// One number stands for both directions.
-void both_directions(char const* option, std::vector<int>& numbers, int least) {
-  if (numbers.size() == 1) numbers.push_back(numbers.front());
-  if (numbers.size() != 2)
-    fail(std::string(option) + " takes one number or two, not " + std::to_string(numbers.size()));
-  for (int const number : numbers) require_at_least(option, least, number);
-}
 
 }  // namespace
 
@@ -126,12 +108,7 @@ Options parse(int argc, char** argv, bool prints) {
                  "initial temperature: PGM image or text matrix [sin(pi x) sin(pi y)]");
   app.add_option("--output", options.output, "folder for summary.json, the graphs and the pictures")
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (CLI::ParseError const& error) {
-    std::ostringstream nowhere;
-    throw Ended{prints ? app.exit(error) : app.exit(error, nowhere, nowhere)};
-  }
+  example::parse_on_all(app, argc, argv, prints);
   return options;
 }
 

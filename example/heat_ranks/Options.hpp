@@ -32,13 +32,9 @@ struct Options {
   [[nodiscard]] bool verifies() const;
 };
 
-/// Ends the program, after `--help` and after a malformed command line.
-struct Ended {
-  int status;
-};
-
 /// Reads the command line, the same on all ranks; `prints`: on this rank CLI11 says what it has to
-/// say. Throws `Ended`.
+/// say. Throws
+/// `example::Ended`.
 [[nodiscard]] Options parse(int argc, char** argv, bool prints);
 
 /// Fills in what was left out, and asks MPI for the process grid. Throws `std::runtime_error` when

@@ -6,33 +6,8 @@
 #
 # ERROR: the JSON type that max_error must have.
 
-file(REMOVE_RECURSE "${FOLDER}")
-execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --output "${FOLDER}" RESULT_VARIABLE result
-  OUTPUT_VARIABLE output ERROR_VARIABLE error)
-if(NOT result EQUAL 0)
-  message(FATAL_ERROR "heat_ranks ended with ${result}\n${output}\n${error}")
-endif()
-
-foreach(name summary.json trace.json timeline.svg graph.dot field.png)
-  if(NOT EXISTS "${FOLDER}/${name}")
-    message(FATAL_ERROR "${name} is missing\n${output}")
-  endif()
-endforeach()
-
-file(READ "${FOLDER}/summary.json" summary)
-function(get variable)
-  string(JSON value ERROR_VARIABLE missing GET "${summary}" ${ARGN})
-  if(missing)
-    message(FATAL_ERROR "summary.json has no ${ARGN}\n${summary}")
-  endif()
-  set(${variable} "${value}" PARENT_SCOPE)
-endfunction()
-function(must_be wanted)
-  get(value ${ARGN})
-  if(NOT "${value}" STREQUAL "${wanted}")
-    message(FATAL_ERROR "${ARGN} is ${value}, not ${wanted}\n${output}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/../shared/summary.cmake)
+run_example(summary.json trace.json timeline.svg graph.dot field.png)
 
 must_be(${RANKS} ranks)
 must_be(ON same_as_bulk)

@@ -23,6 +23,7 @@
 
 #include "../heat/Temperature.hpp"
 #include "../shared/Progress.hpp"
+#include "../shared/Ranks.hpp"
 #include "../shared/Recording.hpp"
 #include "BulkSolver.hpp"
 #include "Hidden.hpp"
@@ -31,47 +32,14 @@
 #include "Part.hpp"
 #include "Report.hpp"
 #include "TaskSolver.hpp"
-#include "Together.hpp"
-
-#ifdef __linux__
-#include <sched.h>
-#endif
 
 namespace heat::ranks {
 namespace {
 
+using example::all_of, example::largest_of, example::name_of_mpi, example::Refusal,
+    example::share_of_cores, example::together;
+
 constexpr int most_recorded_tasks = 50000;
-
-/// How many cores each rank of this machine has, if they share those that any of them may use.
-/// Collective.
-int share_of_cores(MPI_Comm comm) {
-  int share = 1;
-#ifdef __linux__
-  cpu_set_t mine, all;
-  CPU_ZERO(&mine);
-  if (sched_getaffinity(0, sizeof mine, &mine) != 0) CPU_SET(0, &mine);
-  MPI_Comm machine = MPI_COMM_NULL;
-  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-  int ranks = 1;
-  MPI_Comm_size(machine, &ranks);
-  MPI_Allreduce(&mine, &all, sizeof mine, MPI_BYTE, MPI_BOR, machine);
-  MPI_Comm_free(&machine);
-  share = std::max(1, CPU_COUNT(&all) / ranks);
-#else
-  (void)comm;
-#endif
-  return share;
-}
-
-std::string name_of_mpi() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  std::string const name(text, static_cast<std::size_t>(length));
-  std::string first = name.substr(0, name.find_first_of(",\n\r"));
-  std::replace(first.begin(), first.end(), '\t', ' ');
-  return first;
-}
 
 trellis::TaskGraphOptions graph_options(Options const& options, Tiles const& tiles, bool record) {
   trellis::TaskGraphOptions result;
@@ -314,23 +282,8 @@ int main_of_rank(int argc, char** argv, MPI_Comm world) {
 }  // namespace
 }  // namespace heat::ranks
 
-/// What all ranks refuse one of them says, and all end. What goes wrong on one rank alone ends the
-/// others as well, which may be waiting for it.
 int main(int argc, char** argv) {
   trellis::mpi::ScopeGuard const mpi(argc, argv);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  try {
-    return heat::ranks::main_of_rank(argc, argv, MPI_COMM_WORLD);
-  } catch (heat::ranks::Ended const& ended) {
-    return ended.status;
-  } catch (heat::ranks::Refusal const& refusal) {
-    if (rank == 0) std::fprintf(stderr, "heat_ranks: %s\n", refusal.what());
-    return 1;
-  } catch (std::exception const& error) {
-    std::fprintf(stderr, "heat_ranks: rank %d: %s\n", rank, error.what());
-    std::fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    return 1;
-  }
+  return example::main_of_ranks(
+      "heat_ranks", [&](MPI_Comm world) { return heat::ranks::main_of_rank(argc, argv, world); });
 }

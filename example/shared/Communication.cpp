@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Hidden.hpp"
+#include "Communication.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heat::ranks {
+namespace example {
 namespace {
 
 using Nanoseconds = std::uint64_t;
@@ -58,9 +58,10 @@ bool remove_begin(std::string_view& text, std::string_view begin) {
 
 }  // namespace
 
-Communication communication_of(trellis::Trace const& trace) {
+Communication communication_of(trellis::Trace const& trace,
+                               std::function<Role(std::string_view)> const& role_of) {
   std::map<std::string, Exchanges, std::less<>> by_name;
-  std::vector<Interval> steps;
+  std::vector<Interval> steps, exchanges;
   Communication result;
   Interval whole{~Nanoseconds{0}, 0};
   for (trellis::TaskRecord const& task : trace.graph.nodes()) {
@@ -68,8 +69,13 @@ Communication communication_of(trellis::Trace const& trace) {
     Interval const ran{task.started_ns, task.finished_ns};
     whole = {std::min(whole.begin, ran.begin), std::max(whole.end, ran.end)};
     std::string_view label = task.label;
-    if (label.starts_with("step ") || label == "change") {
+    Role const role = role_of(label);
+    if (role == Role::computes) {
       steps.push_back(ran);
+    } else if (role == Role::exchanges) {
+      exchanges.push_back(ran);
+    } else if (role == Role::none) {
+      continue;
     } else if (remove_begin(label, "send ")) {
       bool const packs = remove_end(label, ": pack");
       Exchanges& of = by_name[std::string(label)];
@@ -81,7 +87,6 @@ Communication communication_of(trellis::Trace const& trace) {
       if (unpacks || task.completes_later) (unpacks ? of.unpack : of.recv).push_back(ran);
     }
   }
-  std::vector<Interval> exchanges;
   for (auto& [name, of] : by_name) of.add_to(exchanges, name);
 
   // Go along all beginnings and ends: between two of them nothing changes.
@@ -121,4 +126,4 @@ Communication communication_of(trellis::Trace const& trace) {
   return result;
 }
 
-}  // namespace heat::ranks
+}  // namespace example
