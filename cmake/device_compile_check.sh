@@ -115,9 +115,10 @@ left_out() {
     # No Kokkos in them: these parts of the programs are the same for every Kokkos, and every other
     # build compiles them.
     example/access_table/* | example/heat/Options.cpp | example/heat/Picture.cpp | \
-      example/heat/Recording.cpp | example/heat/Report.cpp | \
-      example/cg_ranks/Options.cpp | example/cg_ranks/Plot.cpp | example/cg_ranks/Report.cpp | \
-      example/heat_ranks/Options.cpp | example/heat_ranks/Report.cpp | example/shared/* | perf_tests/taskbench/Edges.cpp | \
+      example/heat/Recording.cpp | example/heat/Report.cpp | example/heat_ranks/Options.cpp | \
+      example/heat_ranks/Report.cpp | example/cg_ranks/Options.cpp | example/cg_ranks/Plot.cpp | \
+      example/cg_ranks/Report.cpp | example/particles/Claims.cpp | example/shared/* | \
+      perf_tests/taskbench/Edges.cpp | \
       perf_tests/taskbench/Kernel.cpp | perf_tests/taskbench/Pattern.cpp) return 0 ;;
     # Other libraries' tasks, on the host; their headers are not among those above.
     perf_tests/taskbench/models/OpenMPRuntime.cpp | perf_tests/taskbench/models/StarPU.cpp | \
@@ -202,15 +203,14 @@ add_to_group() {
   [[ $1 != example/* || $1 == example/figures/* ]] || folder=example
   [[ $1 != spaces/* ]] || folder=spaces
   case $1 in
-    perf_tests/micro/Kinds.cpp | perf_tests/gpu/Heat.cpp | example/particle_exchange/* | \
-      example/unstructured/*)
+    perf_tests/micro/Kinds.cpp | perf_tests/gpu/Heat.cpp | example/unstructured/*)
       folder="those apart, a"
       ;;
     perf_tests/micro/Submission.cpp | example/simulated/* | example/random_walk/* | example/heat/*)
       folder="those apart, b"
       ;;
     perf_tests/gpu/PortableModels.cpp) folder="Kokkos' own graphs" ;;
-    example/heat_ranks/* | example/cg_ranks/*) folder=${1%/*} ;;
+    example/heat_ranks/* | example/cg_ranks/* | example/particles/*) folder=${1%/*} ;;
   esac
   sizes[$folder]=$((${sizes[$folder]:--1} + 1))
   group="$folder, $((sizes[$folder] / most_together + 1))"

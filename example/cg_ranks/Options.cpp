@@ -16,11 +16,7 @@
 namespace cg {
 namespace {
 
-using example::number, example::plural, example::require_at_least, example::times;
-
-[[noreturn]] void fail(std::string const& why) {
-  throw std::runtime_error(why);
-}
+using example::fail, example::number, example::plural, example::require_at_least, example::times;
 
 /// One number stands for all directions.
 void all_directions(char const* option, std::vector<int>& numbers, int least) {

@@ -20,7 +20,7 @@
 #include <system_error>
 #include <vector>
 
-#include "../shared/Hidden.hpp"
+#include "../shared/Communication.hpp"
 #include "../shared/Progress.hpp"
 #include "../shared/Ranks.hpp"
 #include "../shared/Recording.hpp"

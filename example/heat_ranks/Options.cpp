@@ -15,13 +15,9 @@
 namespace heat::ranks {
 namespace {
 
-using example::number, example::plural, example::require_at_least, example::times;
+using example::fail, example::number, example::plural, example::require_at_least, example::times;
 
 constexpr std::int64_t most_verified_cells = 1 << 22;
-
-[[noreturn]] void fail(std::string const& why) {
-  throw std::runtime_error(why);
-}
 
 /// One number stands for both directions.
 void both_directions(char const* option, std::vector<int>& numbers, int least) {

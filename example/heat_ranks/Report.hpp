@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../shared/Hidden.hpp"
+#include "../shared/Communication.hpp"
 #include "Options.hpp"
 
 /// With this header a reader knows what the program finds out, and how it is told. Rank 0 tells it.

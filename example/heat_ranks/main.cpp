@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "../heat/Temperature.hpp"
-#include "../shared/Hidden.hpp"
+#include "../shared/Communication.hpp"
 #include "../shared/Progress.hpp"
 #include "../shared/Ranks.hpp"
 #include "../shared/Recording.hpp"

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "Ranks.hpp"
 
@@ -24,11 +25,24 @@ inline void parse_on_ranks(CLI::App& app, int argc, char** argv, bool prints) {
   }
 }
 
-/// Throws `std::runtime_error`.
+// These throw `std::runtime_error`.
+
+[[noreturn]] inline void fail(std::string const& why) {
+  throw std::runtime_error(why);
+}
+
 inline void require_at_least(char const* option, std::int64_t least, std::int64_t value) {
   if (value < least)
-    throw std::runtime_error(std::string(option) + " must be at least " + std::to_string(least) +
-                             ", it is " + std::to_string(value));
+    fail(std::string(option) + " must be at least " + std::to_string(least) + ", it is " +
+         std::to_string(value));
+}
+
+/// One number stands for both directions.
+inline void both_directions(char const* option, std::vector<int>& numbers, int least) {
+  if (numbers.size() == 1) numbers.push_back(numbers.front());
+  if (numbers.size() != 2)
+    fail(std::string(option) + " takes one number or two, not " + std::to_string(numbers.size()));
+  for (int const number : numbers) require_at_least(option, least, number);
 }
 
 }  // namespace example

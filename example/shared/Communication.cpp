@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Hidden.hpp"
+#include "Communication.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -59,9 +59,46 @@ bool remove_begin(std::string_view& text, std::string_view begin) {
   return true;
 }
 
+<<<<<<<< HEAD:example/shared/Hidden.cpp
 /// Goes along all beginnings and ends: between two of them nothing changes.
 Communication overlap(trellis::Trace const& trace, std::vector<Interval> const& exchanges,
                       Computes const& computes) {
+========
+}  // namespace
+
+Communication communication_of(trellis::Trace const& trace,
+                               std::function<Role(std::string_view)> const& role_of) {
+  std::map<std::string, Exchanges, std::less<>> by_name;
+  std::vector<Interval> steps, exchanges;
+  Communication result;
+  Interval whole{~Nanoseconds{0}, 0};
+  for (trellis::TaskRecord const& task : trace.graph.nodes()) {
+    if (task.row < 0 || task.finished_ns == 0) continue;
+    Interval const ran{task.started_ns, task.finished_ns};
+    whole = {std::min(whole.begin, ran.begin), std::max(whole.end, ran.end)};
+    std::string_view label = task.label;
+    Role const role = role_of(label);
+    if (role == Role::computes) {
+      steps.push_back(ran);
+    } else if (role == Role::exchanges) {
+      exchanges.push_back(ran);
+    } else if (role == Role::none) {
+      continue;
+    } else if (remove_begin(label, "send ")) {
+      bool const packs = remove_end(label, ": pack");
+      Exchanges& of = by_name[std::string(label)];
+      (packs ? of.pack : of.send).push_back(ran);
+    } else if (remove_begin(label, "recv ")) {
+      bool const unpacks = remove_end(label, ": unpack");
+      Exchanges& of = by_name[std::string(label)];
+      // One of the same label has the value of the future, once that has been unpacked.
+      if (unpacks || task.completes_later) (unpacks ? of.unpack : of.recv).push_back(ran);
+    }
+  }
+  for (auto& [name, of] : by_name) of.add_to(exchanges, name);
+
+  // Go along all beginnings and ends: between two of them nothing changes.
+>>>>>>>> h-particles:example/shared/Communication.cpp
   struct Change {
     Nanoseconds at;
     int exchanges;
@@ -103,6 +140,7 @@ Communication overlap(trellis::Trace const& trace, std::vector<Interval> const& 
   return result;
 }
 
+<<<<<<<< HEAD:example/shared/Hidden.cpp
 }  // namespace
 
 Communication exchanges_of(trellis::Trace const& trace, Computes const& computes) {
@@ -136,4 +174,6 @@ Communication collectives_of(trellis::Trace const& trace, std::string_view label
   return overlap(trace, operations, computes);
 }
 
+========
+>>>>>>>> h-particles:example/shared/Communication.cpp
 }  // namespace example

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_PARTICLES_GATE_HPP
+#define TRELLIS_EXAMPLE_PARTICLES_GATE_HPP
+
+#include <Trellis_Observer.hpp>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+
+/// With this header a short run shows what can happen at the same time, each time it is run: tasks
+/// wait in their bodies, with a limit, until what they claim to be independent of has happened. If
+/// they were not independent, it never would.
+///
+/// - In even steps the push of the western border does not end before the message of its currents
+///   has been started: it has given these up.
+/// - In odd steps the push of the first tile of the core begins before that message is started, and
+///   does not end before the neighbour's has come.
+///
+/// At no time do two tasks wait that need the same thread, so two workers are enough.
+namespace particles {
+
+class Gate {
+ public:
+  /// What the graph of the run is to call.
+  trellis::TaskObserver observer() {
+    return [this](trellis::TaskEvent const& event) {
+      constexpr std::string_view message = "send J west ";
+      if (event.state == trellis::TaskState::running && event.label.starts_with(message))
+        m_messages.fetch_add(1, std::memory_order_release);
+    };
+  }
+
+  // Each is of one step after the other, so counts are steps.
+  void core_has_begun(int step) { m_core.store(step + 1, std::memory_order_release); }
+  void current_has_come() { m_currents.fetch_add(1, std::memory_order_release); }
+
+  void border_waits_for_core(int step) const {
+    if (!is_even(step))
+      wait(m_core, step, "the push of the core did not begin while that of the border ran");
+  }
+  void border_waits_for_message(int step) const {
+    if (is_even(step))
+      wait(m_messages, step,
+           "the message of the currents was not started before the push that had given them up "
+           "was over: no early release");
+  }
+  void core_waits_for_message(int step) const {
+    if (!is_even(step))
+      wait(m_currents, step, "no message came while the core was pushed: no overlap");
+  }
+
+  static bool is_even(int step) { return step % 2 == 0; }
+
+ private:
+  static void wait(std::atomic<int> const& count, int step, char const* otherwise) {
+    using Clock = std::chrono::steady_clock;
+    auto const limit = Clock::now() + std::chrono::seconds(20);
+    while (count.load(std::memory_order_acquire) <= step) {
+      if (Clock::now() > limit)
+        throw std::runtime_error("step " + std::to_string(step) + ": " + otherwise);
+      std::this_thread::yield();
+    }
+  }
+  std::atomic<int> m_core{0}, m_messages{0}, m_currents{0};
+};
+
+}  // namespace particles
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_PARTICLES_PARTICLEBUFFER_HPP
+#define TRELLIS_EXAMPLE_PARTICLES_PARTICLEBUFFER_HPP
+
+#include <Trellis.hpp>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "Plasma.hpp"
+
+/// With this header a buffer of particles is a resource. It grows, so it is no View; what tasks
+/// declare is a Token that stands for it.
+namespace particles {
+
+/// Copies are the same buffer.
+class ParticleBuffer {
+ public:
+  explicit ParticleBuffer(std::string label)
+      : m_token(std::move(label)), m_all(std::make_shared<std::vector<Particle>>()) {}
+
+  [[nodiscard]] trellis::Token const& token() const { return m_token; }
+  [[nodiscard]] std::vector<Particle>& operator*() const { return *m_all; }
+  [[nodiscard]] std::vector<Particle>* operator->() const { return m_all.get(); }
+
+  /// All of another one comes into this one.
+  void take_all_of(ParticleBuffer const& other) const {
+    m_all->insert(m_all->end(), other->begin(), other->end());
+    other->clear();
+  }
+
+ private:
+  trellis::Token m_token;
+  std::shared_ptr<std::vector<Particle>> m_all;
+};
+
+}  // namespace particles
+
+template <>
+struct trellis::ResourceTraits<particles::ParticleBuffer> {
+  static auto accesses(particles::ParticleBuffer const& buffer, auto how) {
+    return access(buffer.token(), how);
+  }
+  static particles::ParticleBuffer argument(particles::ParticleBuffer const& buffer, auto) {
+    return buffer;
+  }
+};
+
+#endif
