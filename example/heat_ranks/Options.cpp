@@ -15,17 +15,10 @@
 namespace heat::ranks {
 namespace {
 
-using example::fail, example::number, example::plural, example::require_at_least, example::times;
+using example::both_directions, example::fail, example::number, example::plural,
+    example::require_at_least, example::times;
 
 constexpr std::int64_t most_verified_cells = 1 << 22;
-
-/// One number stands for both directions.
-void both_directions(char const* option, std::vector<int>& numbers, int least) {
-  if (numbers.size() == 1) numbers.push_back(numbers.front());
-  if (numbers.size() != 2)
-    fail(std::string(option) + " takes one number or two, not " + std::to_string(numbers.size()));
-  for (int const number : numbers) require_at_least(option, least, number);
-}
 
 }  // namespace
 
