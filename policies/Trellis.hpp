@@ -18,6 +18,7 @@
 #include <patterns/Trellis_ParallelReduce.hpp>
 #include <patterns/Trellis_ParallelScan.hpp>
 #include <Trellis_Plan.hpp>
+#include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_Resource.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
