@@ -28,6 +28,7 @@
 #include <Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>
 #include <Trellis_ViewList.hpp>
+#include <Trellis_WhatIf.hpp>
 #include <Trellis_ThisWorker.hpp>
 #include <patterns/Trellis_Then.hpp>
 #include <patterns/Trellis_WhenAll.hpp>
