@@ -5,8 +5,10 @@
 #include <Trellis_Tag.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <typeindex>
@@ -22,6 +24,12 @@ struct Task;
 class Engine;
 }  // namespace Impl
 
+/// Which of the tasks whose order is known before they run a task is, see PlannedTasks.
+struct PlannedPlace {
+  std::uint64_t plan = 0;   ///< `PlannedTasks::number`
+  std::uint32_t index = 0;  ///< into `PlannedTasks::tasks`
+};
+
 /// A task that is ready to run, as a scheduling policy sees it. A handle, valid until the task has
 /// run.
 class ReadyTask {
@@ -33,6 +41,8 @@ class ReadyTask {
   [[nodiscard]] std::uint64_t id() const;  ///< position in the order of submission
   [[nodiscard]] std::string_view label() const;
   [[nodiscard]] int priority() const;  ///< larger is more urgent, 0 by default
+  /// Of a task of a plan, or of a pass of `iterate` that is replayed, where the policy sees these.
+  [[nodiscard]] std::optional<PlannedPlace> place() const;
   /// The task's tag of this type, `T{}` when it has none.
   template <TagValue T>
   [[nodiscard]] T tag() const {
@@ -84,6 +94,24 @@ class SchedulingEdges {
 
  protected:
   ~SchedulingEdges() = default;
+};
+
+/// Tasks whose order is known before they run, and that run again and again: those of a plan, or of
+/// a pass of `iterate`. What it refers to is there only during the call of
+/// `SchedulingPolicy::planned`.
+struct PlannedTasks {
+  struct Node {
+    std::string_view label;
+    int priority;
+  };
+  /// Positions in `tasks`. Of one round; those to the next one are not among them.
+  struct Edge {
+    std::uint32_t from;
+    std::uint32_t to;
+  };
+  std::uint64_t number = 0;  ///< of this plan or pass, and of no other one of the process
+  std::span<Node const> tasks;
+  std::span<Edge const> edges;
 };
 
 /// Orders the ready tasks of one graph at a time. Any function may be called by several threads at
@@ -142,6 +170,21 @@ class SchedulingPolicy {
   /// run.
   virtual void submitted(SubmittedTask /*task*/, SchedulingEdges& /*edges*/) {}
 
+  /// Does `planned` do anything, and does the policy ask `ReadyTask::place`? The answer does not
+  /// change.
+  [[nodiscard]] virtual bool sees_plans() const { return false; }
+  /// A plan has been recorded, or the first of the passes of `iterate` that are alike; before any
+  /// of its tasks is ready. Nobody says when it will never run again. Must not use the graph.
+  virtual void planned(PlannedTasks const& /*plan*/) {}
+
+  /// Does `ran` do anything? Asked once for each graph; without it no clock is read.
+  [[nodiscard]] virtual bool wants_times() const { return false; }
+  /// A task has run, and this is how long: from the begin of its body until it was complete, parts
+  /// included; on a device what it took there, by the device's events or its virtual clock. Called
+  /// before those behind it are ready. Tasks of a plan that is a graph of its device are not told
+  /// one by one.
+  virtual void ran(ReadyTask /*task*/, std::chrono::nanoseconds /*time*/) {}
+
  private:
   friend class Impl::Engine;
   bool m_serves_a_graph = false;  ///< for the engine, which uses it atomically
@@ -170,6 +213,10 @@ class ForwardingPolicy : public SchedulingPolicy {
   void submitted(SubmittedTask task, SchedulingEdges& edges) override {
     m_to->submitted(task, edges);
   }
+  [[nodiscard]] bool sees_plans() const override { return m_to->sees_plans(); }
+  void planned(PlannedTasks const& plan) override { m_to->planned(plan); }
+  [[nodiscard]] bool wants_times() const override { return m_to->wants_times(); }
+  void ran(ReadyTask task, std::chrono::nanoseconds time) override { m_to->ran(task, time); }
 
  private:
   std::shared_ptr<SchedulingPolicy> const m_to;

@@ -69,7 +69,7 @@ struct TaskGraphOptions {
   /// nowhere. The first graph of the process that writes to a file overwrites the file, later ones
   /// append. Its folder must be there. `TRELLIS_LOG`; default nowhere.
   std::optional<std::string> log;
-  /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "shake" or "shake:SEED".
+  /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "priority", "shake" or "shake:SEED".
   std::shared_ptr<SchedulingPolicy> policy;
   /// Run each task inside the call that submits it, one by one in the order of submission; `policy`
   /// is then ignored. Threads that submit to one serial graph take turns. The deadlock search does

@@ -18,6 +18,7 @@
 #include <patterns/Trellis_ParallelReduce.hpp>
 #include <patterns/Trellis_ParallelScan.hpp>
 #include <Trellis_Plan.hpp>
+#include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_Resource.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
@@ -27,6 +28,7 @@
 #include <Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>
 #include <Trellis_ViewList.hpp>
+#include <Trellis_WhatIf.hpp>
 #include <Trellis_ThisWorker.hpp>
 #include <patterns/Trellis_Then.hpp>
 #include <patterns/Trellis_WhenAll.hpp>

@@ -58,9 +58,9 @@ namespace trellis::Impl {
 /// too. Until then its tasks may run, and nobody must touch what they access.
 class AsyncStreams {
  public:
-  /// `recorder`: of a graph that records, or null. Then tasks get times, see DeviceClock.
-  AsyncStreams(int streams_per_space, Recorder const* recorder)
-      : m_streams_per_space(static_cast<std::size_t>(streams_per_space)), m_clock(recorder) {}
+  /// `timed`: tasks get times, from `start` on, see DeviceClock.
+  AsyncStreams(int streams_per_space, bool timed, std::chrono::steady_clock::time_point start)
+      : m_streams_per_space(static_cast<std::size_t>(streams_per_space)), m_clock(timed, start) {}
   AsyncStreams(AsyncStreams const&) = delete;
   AsyncStreams& operator=(AsyncStreams const&) = delete;
   ~AsyncStreams();

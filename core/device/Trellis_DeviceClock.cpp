@@ -19,7 +19,7 @@ void DeviceClock::set(DeviceAdapter& device, void* instance) {
   Origin best{&device, nullptr, 0};
   std::uint64_t best_doubt = 0;
   for (int attempt = 0; attempt < 8; ++attempt) {
-    std::uint64_t const before = m_recorder->now_ns();
+    std::uint64_t const before = now_ns();
     void* event = nullptr;
     try {
       event = device.record_event(instance, true);
@@ -29,7 +29,7 @@ void DeviceClock::set(DeviceAdapter& device, void* instance) {
         if (each != nullptr) device.release_event(each);
       throw;
     }
-    std::uint64_t const after = m_recorder->now_ns();
+    std::uint64_t const after = now_ns();
     bool const better = best.event == nullptr || after - before < best_doubt;
     if (void* const worse = better ? best.event : event) device.release_event(worse);
     if (!better) continue;

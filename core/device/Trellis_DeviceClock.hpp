@@ -3,30 +3,35 @@
 #define TRELLIS_IMPL_DEVICECLOCK_HPP
 
 #include <Trellis_DeviceAdapter.hpp>
-#include <trace/Trellis_Recorder.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 namespace trellis::Impl {
 
-/// When something ran on a device, by the host's clock, for a graph that records. Used under the
-/// mutex of AsyncStreams.
+/// When something ran on a device, by the host's clock, for a graph that records, or whose policy
+/// wants times. Used under the mutex of AsyncStreams.
 class DeviceClock {
  public:
-  /// `recorder`: has the host's clock; null: nobody records.
-  explicit DeviceClock(Recorder const* recorder) : m_recorder(recorder) {}
+  /// `runs`: somebody wants times; `start`: when they begin.
+  DeviceClock(bool runs, std::chrono::steady_clock::time_point start)
+      : m_runs(runs), m_start(start) {}
   DeviceClock(DeviceClock const&) = delete;
   DeviceClock& operator=(DeviceClock const&) = delete;
   ~DeviceClock() { stop(); }
 
-  [[nodiscard]] bool runs() const { return m_recorder != nullptr; }
+  [[nodiscard]] bool runs() const { return m_runs; }
   /// Gives its events back; nothing is asked afterwards.
   void stop() noexcept;
 
   // Requires that it runs, and all but the first two that it has been set for the device.
-  [[nodiscard]] std::uint64_t now_ns() const { return m_recorder->now_ns(); }
+  [[nodiscard]] std::uint64_t now_ns() const {
+    using namespace std::chrono;
+    return static_cast<std::uint64_t>(
+        duration_cast<nanoseconds>(steady_clock::now() - m_start).count());
+  }
   /// To be called before anything on a space is timed, with an instance of it. Does nothing when it
   /// has been set before.
   void set(DeviceAdapter& device, void* instance);
@@ -58,7 +63,8 @@ class DeviceClock {
                              std::uint64_t launched, std::int64_t earliest);
   [[nodiscard]] static std::int64_t time_of(Origin const& origin, void* event);
 
-  Recorder const* const m_recorder;
+  bool const m_runs;
+  std::chrono::steady_clock::time_point const m_start;
   std::vector<Origin> m_origins;  ///< one for each space
 };
 

@@ -8,7 +8,6 @@
 #include <progress/Trellis_Poller.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <threads/Trellis_Unlocked.hpp>
-#include <trace/Trellis_Recorder.hpp>
 
 #include <exception>
 #include <mutex>
@@ -18,17 +17,15 @@
 namespace trellis::Impl {
 
 DeviceTasks::DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclusion& exclusion,
-                         FailureLog const& failures, Recorder* recorder, Destructors& destructors,
-                         Workers& workers)
+                         FailureLog const& failures, Destructors& destructors, Workers& workers)
     : m_engine(engine),
       m_exclusion(exclusion),
       m_failures(failures),
-      m_recorder(recorder),
       m_destructors(destructors),
       m_workers(workers),
       m_serial(*options.serial),
       m_threads_per_worker(*options.threads_per_worker),
-      m_streams(*options.streams, recorder) {}
+      m_streams(*options.streams, engine.events().are_timed(), engine.events().start()) {}
 
 /// Requires one of an asynchronous device.
 bool DeviceTasks::may_be_launched(Task const& task) const {
@@ -158,8 +155,8 @@ void DeviceTasks::complete_one(AsyncStreams::Retired const& passed, Seat& seat) 
       inherit(task, m_engine.current_failure(task));
     }
   }
-  if (m_recorder && passed.finished_ns != 0)
-    m_recorder->ran_on_device(task.public_id(), passed.started_ns, passed.finished_ns);
+  if (passed.finished_ns != 0)
+    m_engine.events().ran_on_device(task, passed.started_ns, passed.finished_ns);
   if (Task* const next =
           m_engine.complete(task, seat, state, m_workers.max_seats() + passed.stream))
     m_engine.push(*next, &seat);

@@ -19,14 +19,12 @@ class Engine;
 class Exclusion;
 class FailureLog;
 class Poller;
-class Recorder;
 
 /// Tasks on devices: from ready to launched, and from passed to done.
 class DeviceTasks {
  public:
   DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclusion& exclusion,
-              FailureLog const& failures, Recorder* recorder, Destructors& destructors,
-              Workers& workers);
+              FailureLog const& failures, Destructors& destructors, Workers& workers);
   DeviceTasks(DeviceTasks const&) = delete;
   DeviceTasks& operator=(DeviceTasks const&) = delete;
 
@@ -64,7 +62,6 @@ class DeviceTasks {
   Engine& m_engine;
   Exclusion& m_exclusion;
   FailureLog const& m_failures;
-  Recorder* const m_recorder;  ///< null: does not record
   Destructors& m_destructors;
   Workers& m_workers;
   bool const m_serial;

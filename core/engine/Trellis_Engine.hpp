@@ -125,6 +125,10 @@ class Engine final : private TaskSource {
   [[nodiscard]] Destructors& destructors() { return m_destructors; }
   [[nodiscard]] PolicyEdges& policy_edges() { return m_policy_edges; }
   [[nodiscard]] Events& events() { return m_events; }
+  /// The policy, if it wants to see plans and passes; else null.
+  [[nodiscard]] SchedulingPolicy* planner() {
+    return m_policy->sees_plans() ? m_policy.get() : nullptr;
+  }
   [[nodiscard]] WideSpaces& wide_spaces() { return m_wide_spaces; }
   /// Null: nobody asks for warnings.
   [[nodiscard]] Warnings* warnings() { return m_warnings.get(); }

@@ -30,7 +30,8 @@ constexpr std::array rows{
                 "where the main thread and the workers run"},
     VariableRow{Variable::in_flight, "TRELLIS_IN_FLIGHT", "a whole number",
                 "largest number of tasks submitted and not complete"},
-    VariableRow{Variable::policy, "TRELLIS_POLICY", "work_stealing, fifo, shake or shake:SEED",
+    VariableRow{Variable::policy, "TRELLIS_POLICY",
+                "work_stealing, fifo, priority, shake or shake:SEED",
                 "the order of tasks that are ready; shake: at random, which finds bugs"},
     VariableRow{Variable::streams, "TRELLIS_STREAMS", "a whole number",
                 "streams of each asynchronous device"},
@@ -38,6 +39,9 @@ constexpr std::array rows{
                 "keep both graphs and time stamps"},
     VariableRow{Variable::log, "TRELLIS_LOG", "stderr, stdout or a file",
                 "gets a line for every change of a task's state"},
+    VariableRow{Variable::analysis, "TRELLIS_ANALYSIS", "stderr, stdout or a file",
+                "gets the critical path of each graph when that ends, and predictions for other "
+                "machines; records"},
     VariableRow{Variable::serial, "TRELLIS_SERIAL", flag_values,
                 "run each task inside the call that submits it: the oracle"},
     VariableRow{Variable::warn, "TRELLIS_WARN", flag_values,
@@ -129,6 +133,8 @@ bool says(TaskGraphOptions const& asked, Variable variable) {
       return asked.record.has_value();
     case Variable::log:
       return asked.log.has_value();
+    case Variable::analysis:
+      return false;
     case Variable::serial:  // here the environment takes precedence
       return asked.serial.has_value() && value_of(variable) == nullptr;
     case Variable::warn:
@@ -160,6 +166,8 @@ std::string in_force(TaskGraphOptions const& options, Variable variable) {
       return word(*options.record);
     case Variable::log:
       return options.log && !options.log->empty() ? *options.log : "nowhere";
+    case Variable::analysis:
+      return text_from(Variable::analysis).value_or("nowhere");
     case Variable::serial:
       return word(*options.serial);
     case Variable::warn:

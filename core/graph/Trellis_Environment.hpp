@@ -26,6 +26,7 @@ enum class Variable {
   streams,
   record,
   log,
+  analysis,
   serial,
   warn,
   watchdog,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <graph/Trellis_AnalysisAtEnd.hpp>
 #include <graph/Trellis_Environment.hpp>
 #include <graph/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
@@ -60,6 +62,7 @@ void close_all() {
                 << " outlives Kokkos::finalize(); it is closed now and cannot be used any more"
                 << std::endl;
       engine->close();
+      write_analysis_at_end(*engine);
       delete engine;
     }
 }
@@ -69,6 +72,7 @@ std::shared_ptr<SchedulingPolicy> policy_from_environment() {
   std::string_view const name = text;
   if (name == "work_stealing") return make_work_stealing_policy();
   if (name == "fifo") return make_fifo_policy();
+  if (name == "priority") return make_priority_policy();
   if (name == "shake") return make_shake_policy(1);
   if (name.starts_with("shake:")) {
     std::uint64_t seed = 0;
@@ -82,6 +86,12 @@ std::shared_ptr<SchedulingPolicy> policy_from_environment() {
 std::optional<std::string> log_from_environment() {
   std::optional<std::string> destination = text_from(Variable::log);
   if (destination && flag_of(*destination)) bad_value(Variable::log, *destination);
+  return destination;
+}
+
+std::optional<std::string> analysis_from_environment() {
+  std::optional<std::string> destination = text_from(Variable::analysis);
+  if (destination && flag_of(*destination)) bad_value(Variable::analysis, *destination);
   return destination;
 }
 
@@ -129,7 +139,8 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   if (!options.bind) options.bind = text_from(Variable::bind).value_or("auto");
   if (!options.streams) options.streams = number_from<int>(Variable::streams).value_or(8);
   require_positive(options, "streams", options.streams);
-  if (!options.record) options.record = flag_from(Variable::record).value_or(false);
+  bool const is_analysed = analysis_from_environment().has_value();
+  if (!options.record) options.record = flag_from(Variable::record).value_or(is_analysed);
   options.serial = flag_from(Variable::serial).value_or(options.serial.value_or(false));
   if (*options.serial)
     options.policy = std::make_shared<SerialOrder>();
@@ -345,6 +356,7 @@ TaskGraph::TaskGraph(TaskGraphOptions const& options) : m_options(Impl::resolve(
 TaskGraph::~TaskGraph() {
   if (Impl::Engine* const engine = m_control->engine.load()) {
     engine->close();
+    Impl::write_analysis_at_end(*engine);
     delete engine;
   }
   Controls& controls = Controls::get();

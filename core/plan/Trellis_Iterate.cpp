@@ -155,6 +155,7 @@ std::shared_ptr<PassPlan> Passes::plan_of(Pass& pass, PassMemory& memory) {
     }
   }
   pass.recorded->seal();
+  if (SchedulingPolicy* const planner = m_engine.planner()) pass.recorded->tell(*planner);
   std::lock_guard const lock(m_submission);
   if (!pass.collects) return nullptr;  // so its tasks may be over, and their cells used for others
   m_engine.graphs().choose_graph(*pass.recorded, pass.tasks);
@@ -194,6 +195,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   }
   region->waits_for_owner = true;
   region->is_planned = true;
+  region->plan_number = 0;
   if (!as_graph) region->open.renew(parts.size());
   region->parts.reserve(as_graph ? parts.size() : plan->roots().size());
 
@@ -224,6 +226,11 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     else
       for (std::uint32_t const root : plan->roots())
         region->parts.push_back({parts[root], parts[root]->id});
+    if (m_engine.planner() != nullptr) {
+      region->plan_number = plan->number();
+      for (std::size_t k = 0; k < parts.size(); ++k)
+        parts[k]->node.index = static_cast<std::uint32_t>(k);
+    }
     whole->inner = std::move(region);
     whole->is_split = true;
     // The parts that are launched as a graph are complete with it.

@@ -150,6 +150,14 @@ void PassPlan::seal() {
   m_requests = requests_of(m_outer);
 }
 
+void PassPlan::tell(SchedulingPolicy& planner) const {
+  std::vector<PlannedTasks::Node> tasks;
+  std::vector<PlannedTasks::Edge> edges;
+  for (Node const& node : m_nodes) tasks.push_back({node.label.view(), node.priority});
+  for (Edge const& edge : m_edges) edges.push_back({edge.from, edge.to});
+  planner.planned({m_number, tasks, edges});
+}
+
 // --- which one -----------------------------------------------------------------------------------
 
 void PassMemory::begin() {

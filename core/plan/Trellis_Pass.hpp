@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_PASS_HPP
 
 #include <Trellis_Label.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -42,6 +43,9 @@ class PassPlan {
   ~PassPlan();
 
   [[nodiscard]] std::size_t size() const { return m_nodes.size(); }
+  /// See PlannedTasks.
+  [[nodiscard]] std::uint64_t number() const { return m_number; }
+  void tell(SchedulingPolicy& planner) const;
   /// Would submitting `spec` give this task, but for what its functor holds?
   [[nodiscard]] bool is_same(std::size_t k, TaskSpec const& spec) const;
   [[nodiscard]] std::span<TaskAccess const> accesses(std::size_t k) const {
@@ -103,6 +107,7 @@ class PassPlan {
   void enter(Task& task);
   void add_edge(std::size_t from, std::size_t to, EdgeReason reason);
 
+  std::uint64_t const m_number = new_plan_number();
   AsyncStreams& m_streams;
   AccessTable m_table;
   std::vector<Node> m_nodes;

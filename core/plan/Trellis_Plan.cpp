@@ -61,7 +61,25 @@ std::shared_ptr<PlanState> Plans::record(Label&& label, FunctionRef<void()> body
     finish(recording);
   }
   m_engine.graphs().capture(*plan);
+  if (SchedulingPolicy* const planner = m_engine.planner()) tell(*planner, *plan);
   return plan;
+}
+
+/// What the policy may want to know of a plan that has just been recorded.
+void Plans::tell(SchedulingPolicy& planner, PlanState const& plan) {
+  std::vector<PlannedTasks::Node> tasks;
+  std::vector<PlannedTasks::Edge> edges;
+  for (Task const* task : plan.tasks) {
+    tasks.push_back({task->label.view(), task->priority});
+    for (std::uint32_t k = 0; k < task->node.own_round; ++k)
+      edges.push_back({task->node.index, task->successor(k)->node.index});
+  }
+  planner.planned({plan.number, tasks, edges});
+}
+
+std::uint64_t new_plan_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 std::shared_ptr<PlanState> Plans::new_plan(Label&& label) {

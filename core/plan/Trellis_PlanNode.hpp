@@ -10,6 +10,9 @@ namespace trellis::Impl {
 
 struct PlanState;
 
+/// By which scheduling policies know a plan, or a pass: a new one, never 0.
+[[nodiscard]] std::uint64_t new_plan_number();
+
 /// What a task has that is recorded in a plan, see PlanState. It is never done before its plan is
 /// gone: its `live_id` is what it was recorded with, and so is its `id`.
 struct PlanNode {

@@ -142,6 +142,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   Label label;
 
   // Does not change once it is recorded.
+  std::uint64_t const number = new_plan_number();
   /// The parent of all tasks, of which nothing but `scope`, `parent`, `run_id` and `unfinished` is
   /// used: the last counts replays that are not complete. Its memory outlives the plan.
   Task* owner = nullptr;

@@ -17,6 +17,10 @@
 #include <string>
 #include <vector>
 
+namespace trellis {
+class SchedulingPolicy;
+}
+
 namespace trellis::Impl {
 
 struct AccessRequest;
@@ -74,6 +78,7 @@ class Plans {
  private:
   std::shared_ptr<PlanState> new_plan(Label&& label);
   static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
+  static void tell(SchedulingPolicy& planner, PlanState const& plan);
   static void count_references(PlanState& plan, Task const& task,
                                std::span<AccessRequest const> requests, FoundEntries const& found);
   void check_still_held(PlanState const& plan) const;

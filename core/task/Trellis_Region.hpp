@@ -113,6 +113,9 @@ struct Region {
   Relaxed<bool> shrinks{false};
   std::unique_ptr<Shrinking> shrinking;  ///< how it does that
   bool is_planned = false;               ///< the parts' order is that of a pass before, see Pass
+  /// Where it is planned: by which the scheduling policy knows that pass, with the parts'
+  /// `node.index`; 0: it does not want to.
+  std::uint64_t plan_number = 0;
   bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
   bool has_completions = false;  ///< the owner's body has made some
   std::atomic<int> open_completions{0};     ///< for who wants to know

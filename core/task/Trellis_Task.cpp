@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
 #include <access/Trellis_AccessTable.hpp>
+#include <plan/Trellis_PlanState.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
@@ -194,6 +195,17 @@ std::string_view ReadyTask::label() const {
 }
 int ReadyTask::priority() const {
   return m_task->priority;
+}
+std::optional<PlannedPlace> ReadyTask::place() const {
+  if (m_task->is_recorded()) {
+    Impl::PlanState const& plan = *m_task->node.plan;
+    if (m_task->node.index >= plan.tasks.size()) return std::nullopt;  // a piece, see PlanPiece
+    return PlannedPlace{plan.number, m_task->node.index};
+  }
+  if (m_task->region_kind != Impl::RegionKind::parts) return std::nullopt;
+  Impl::Region const& region = *m_task->region;
+  if (!region.is_planned || region.plan_number == 0) return std::nullopt;
+  return PlannedPlace{region.plan_number, m_task->node.index};
 }
 Impl::AnyTag const* ReadyTask::find_tag(std::type_index type) const {
   return m_task->tag(type);

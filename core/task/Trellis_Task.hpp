@@ -165,12 +165,14 @@ struct alignas(64) Task {
     TaskId id;
   };
   std::vector<DevicePredecessor> device_predecessors;
-  int wanted_stream = -1;         ///< that the user gave
-  int stream = -1;                ///< while it is launched
-  std::uint64_t position = 0;     ///< on the stream
-  std::uint64_t bytes = 0;        ///< that it accesses, about
-  void* start_event = nullptr;    ///< of a recording graph
-  std::uint64_t launched_ns = 0;  ///< the same, by the host's clock
+  int wanted_stream = -1;       ///< that the user gave
+  int stream = -1;              ///< while it is launched
+  std::uint64_t position = 0;   ///< on the stream
+  std::uint64_t bytes = 0;      ///< that it accesses, about
+  void* start_event = nullptr;  ///< of a recording graph
+  /// The same, by the host's clock. Of a task on the host, where a policy wants times: when its body
+  /// began, see Events.
+  mutable std::uint64_t launched_ns = 0;
 
   /// The lines that whoever submits or runs it is going to touch.
   void prefetch() const {

@@ -17,7 +17,31 @@ Recorder const& Events::require_recorder() const {
   return *m_recorder;
 }
 
+std::uint64_t Events::since_start() const {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<nanoseconds>(steady_clock::now() - start()).count());
+}
+
+/// The thread that runs a body notes when it began. Who completes the task happens after that, as
+/// after all that the body has done.
+void Events::take_time(Task const& task, TaskState state) {
+  if (task.runs_on_device()) return;  // see ran_on_device
+  if (state == TaskState::running)
+    task.launched_ns = since_start();
+  else if (state == TaskState::done)
+    m_timed->ran(ReadyTask(const_cast<Task*>(&task)),
+                 std::chrono::nanoseconds(since_start() - task.launched_ns));
+}
+
+void Events::ran_on_device(Task& task, std::uint64_t started_ns, std::uint64_t finished_ns) {
+  if (m_recorder != nullptr) m_recorder->ran_on_device(task.public_id(), started_ns, finished_ns);
+  if (m_timed != nullptr)
+    m_timed->ran(ReadyTask(&task), std::chrono::nanoseconds(finished_ns - started_ns));
+}
+
 void Events::tell(Task const& task, TaskState state, int row) {
+  if (m_timed != nullptr) take_time(task, state);
   if (m_recorder) {
     if (state == TaskState::ready || state == TaskState::running)
       m_recorder->changed(task, state, row);
@@ -25,15 +49,14 @@ void Events::tell(Task const& task, TaskState state, int row) {
       m_recorder->finished(task, state, row);
   }
   if (m_options.observer == nullptr) return;
-  auto const since_start = std::chrono::steady_clock::now() - m_start;
-  TaskEvent const event{
-      task.public_id(),
-      owner_of(task) != nullptr ? owner_of(task)->public_id() : 0,
-      task.label.view(),
-      state,
-      row,
-      static_cast<std::uint64_t>(
-          std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count())};
+  auto const since = std::chrono::steady_clock::now() - m_start;
+  TaskEvent const event{task.public_id(),
+                        owner_of(task) != nullptr ? owner_of(task)->public_id() : 0,
+                        task.label.view(),
+                        state,
+                        row,
+                        static_cast<std::uint64_t>(
+                            std::chrono::duration_cast<std::chrono::nanoseconds>(since).count())};
   try {
     m_options.observer(event);
   } catch (...) {

@@ -12,13 +12,16 @@
 
 namespace trellis::Impl {
 
-/// What happens to the tasks of a graph, for its recorder and its observer.
+/// What happens to the tasks of a graph, for its recorder, its observer, and a policy that wants to
+/// know how long they take.
 class Events {
  public:
   explicit Events(TaskGraphOptions const& options)
       : m_options(options),
         m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
-        m_watched(*options.record || options.observer != nullptr) {}
+        m_timed(options.policy->wants_times() ? options.policy.get() : nullptr),
+        m_watched(*options.record || options.observer != nullptr),
+        m_tells(m_watched || m_timed != nullptr) {}
 
   /// Somebody looks.
   [[nodiscard]] bool is_watched() const { return m_watched; }
@@ -29,15 +32,27 @@ class Events {
 
   /// `row`: the seat or the stream that runs it, -1: none.
   void changed(Task const& task, TaskState state, int row = -1) {
-    if (m_watched) tell(task, state, row);
+    if (m_tells) tell(task, state, row);
   }
+  /// Somebody wants times, also those of devices.
+  [[nodiscard]] bool are_timed() const { return m_recorder != nullptr || m_timed != nullptr; }
+  /// When times begin.
+  [[nodiscard]] std::chrono::steady_clock::time_point start() const {
+    return m_recorder != nullptr ? m_recorder->start() : m_start;
+  }
+  /// Of a task that is about to be over; see Recorder.
+  void ran_on_device(Task& task, std::uint64_t started_ns, std::uint64_t finished_ns);
 
  private:
   void tell(Task const& task, TaskState state, int row);
+  void take_time(Task const& task, TaskState state);
+  [[nodiscard]] std::uint64_t since_start() const;
 
   TaskGraphOptions const& m_options;
   std::unique_ptr<Recorder> const m_recorder;
+  SchedulingPolicy* const m_timed;  ///< null: it does not want to know
   bool const m_watched;
+  bool const m_tells;
   std::chrono::steady_clock::time_point const m_start = std::chrono::steady_clock::now();
 };
 

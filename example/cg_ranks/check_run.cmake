@@ -7,7 +7,7 @@
 # ORDER: the error must be that of the discretisation, by its order.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../shared/run_and_read.cmake)
-require_files(history.json residual.svg trace.json timeline.svg graph.dot)
+require_files(history.json residual.svg trace.json timeline.svg analysis.txt graph.dot)
 
 must_be(${RANKS} ranks)
 must_be(${PLAN} plan)

@@ -11,7 +11,7 @@ if(NOT result EQUAL 0)
   message(FATAL_ERROR "cholesky ended with ${result}\n${output}\n${error}")
 endif()
 
-foreach(name summary.json trace.json timeline.svg graph.dot)
+foreach(name summary.json trace.json timeline.svg analysis.txt graph.dot)
   if(NOT EXISTS "${FOLDER}/${name}")
     message(FATAL_ERROR "${name} is missing\n${output}")
   endif()

@@ -226,9 +226,8 @@ int report(Options const& options, Findings const& found) {
   print(options, found);
   write_summary(options, found);
   std::printf(
-      "\nWritten to %s: summary.json; trace.json and timeline.svg of a recorded run; graph.dot, "
-      "the "
-      "graph for %d x %d tiles\n",
+      "\nWritten to %s: summary.json; trace.json, timeline.svg and analysis.txt of a recorded run; "
+      "graph.dot, the graph for %d x %d tiles\n",
       options.output.string().c_str(), tiles_in_picture, tiles_in_picture);
   if (found.recorded_tasks > example::tasks_in_timeline)
     std::printf("(the trace and the timeline show its middle: at most %zu and %zu tasks)\n",

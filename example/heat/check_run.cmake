@@ -12,7 +12,7 @@ if(NOT result EQUAL 0)
   message(FATAL_ERROR "heat ended with ${result}\n${output}\n${error}")
 endif()
 
-foreach(name summary.json trace.json timeline.svg graph.dot field.png)
+foreach(name summary.json trace.json timeline.svg analysis.txt graph.dot field.png)
   if(NOT EXISTS "${FOLDER}/${name}")
     message(FATAL_ERROR "${name} is missing\n${output}")
   endif()

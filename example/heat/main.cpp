@@ -133,8 +133,8 @@ int report(Options const& options, Findings const& found) {
   print(options, found);
   write_summary(options, found);
   std::printf(
-      "\nWritten to %s: summary.json, field.png, and of the recorded run trace.json, timeline.svg, "
-      "graph.dot\n",
+      "\nWritten to %s: summary.json, field.png, and of the recorded run analysis.txt, trace.json, "
+      "timeline.svg, graph.dot\n",
       options.output.string().c_str());
   if (found.tasks > example::tasks_in_graph)
     std::printf("(the last three show its middle: at most %zu, %zu and %zu tasks)\n",

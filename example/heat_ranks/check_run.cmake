@@ -7,7 +7,7 @@
 # ERROR: the JSON type that max_error must have.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../shared/run_and_read.cmake)
-require_files(trace.json timeline.svg graph.dot field.png)
+require_files(trace.json timeline.svg analysis.txt graph.dot field.png)
 
 must_be(${RANKS} ranks)
 must_be(ON same_as_bulk)

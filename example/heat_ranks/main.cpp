@@ -249,7 +249,7 @@ Findings run(Options const& options, MPI_Comm world) {
     print(options, found);
     std::printf(
         "\nWritten to %s: summary.json, field.png, and of rank 0 in the recorded run trace.json, "
-        "timeline.svg, graph.dot\n",
+        "timeline.svg, analysis.txt, graph.dot\n",
         options.output.string().c_str());
   });
   return found;

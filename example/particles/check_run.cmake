@@ -8,7 +8,7 @@
 # come. SERIAL: nothing overlaps, so nothing is looked at.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../shared/run_and_read.cmake)
-require_files(trace.json timeline.svg graph.dot phase_space.png)
+require_files(trace.json timeline.svg analysis.txt graph.dot phase_space.png)
 
 must_be(${RANKS} ranks)
 must_be(ON same_as_one_rank)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Recording.hpp"
 
+#include <Trellis_Analysis.hpp>
+#include <Trellis_WhatIf.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <fstream>
@@ -47,6 +50,11 @@ void write_timeline(std::filesystem::path const& folder, trellis::Trace const& t
   write_file(folder / "trace.json", [&](std::ostream& out) { long_trace.write_chrome_json(out); });
   auto const short_trace = excerpt(trace, tasks_in_timeline);
   write_file(folder / "timeline.svg", [&](std::ostream& out) { short_trace.write_svg(out); });
+  write_file(folder / "analysis.txt", [&](std::ostream& out) {
+    trellis::write_analysis(out, trace.graph);
+    out << '\n';
+    trellis::write_predictions(out, trace);
+  });
 }
 
 void write_graph(std::filesystem::path const& folder, trellis::Trace const& trace) {

@@ -16,7 +16,8 @@ inline constexpr std::size_t tasks_in_trace = 5000;
 inline constexpr std::size_t tasks_in_timeline = 500;
 inline constexpr std::size_t tasks_in_graph = 60;
 
-/// Writes `trace.json` and `timeline.svg` into a folder.
+/// Writes `trace.json`, `timeline.svg` and `analysis.txt` into a folder. The last has how parallel the
+/// whole run was, and how long it would take on other machines.
 void write_timeline(std::filesystem::path const& folder, trellis::Trace const& trace);
 
 /// Writes `graph.dot` into a folder.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_WHATIF_HPP
+#define TRELLIS_WHATIF_HPP
+
+#include <Trellis_Analysis.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_TaskId.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// With this header you run a recorded graph again, in virtual time: on other machines, or with
+/// tasks that take another time. Nothing is executed; it tells how long the program would take.
+namespace trellis {
+
+/// Where a recorded graph is run again.
+struct Machine {
+  /// Threads that run tasks at the same time. 0: as many as the trace says it had, or 1.
+  int workers = 0;
+  /// Devices of each kind that the trace has. 0: the recorded ones, and each task on its own.
+  /// Otherwise a task that is ready goes to the device that is free first, and to that of the task
+  /// before it if there are several such; copies that this would need are not counted.
+  int devices = 0;
+  /// Tasks that run at the same time on one device. 0: as many as did at most in the trace.
+  int tasks_per_device = 0;
+  /// What a worker spends for each task besides the task's own cost.
+  double overhead = 0;
+};
+
+/// What is to be other than in the record.
+struct WhatIf {
+  /// In the unit of the result, nanoseconds for a recorded graph. Null: what each task took.
+  TaskCost cost = nullptr;
+  EdgeCost edge_cost = nullptr;
+  /// Orders the ready tasks; serves one run, so it must be new. Null: the default policy. It sees
+  /// ids, labels and priorities, but no tags, no submissions, plans or times.
+  std::shared_ptr<SchedulingPolicy> policy = nullptr;
+  /// Tasks are submitted one after the other, as far apart as they were. Where a thread submitted
+  /// nothing until all was complete, it has waited, and does so here, whenever that is. Otherwise
+  /// all are there at the begin.
+  bool as_submitted = true;
+};
+
+/// How a graph ran in virtual time.
+struct Schedule {
+  struct Run {
+    TaskId id = 0;
+    int row = -1;      ///< the worker, or `machine.workers` and more: a place on a device; -1: none
+    double begin = 0;  ///< of its body
+    double body_end = 0;  ///< from there on it took no place
+    double end = 0;       ///< when it was complete, parts included
+  };
+  std::vector<Run> runs;  ///< in the order of the graph's nodes
+  double makespan = 0;    ///< until the last task was complete
+  int workers = 0;
+  std::vector<std::string> rows;  ///< names, by `Run::row`
+};
+
+/// Runs the tasks of a trace in virtual time: whenever a worker is free, the scheduling policy says
+/// which ready task it runs. What holds for real runs holds here: dependencies, exclusive tasks
+/// (one at a time on one area, in turns by the policy's rank), tasks bound to the main thread,
+/// tasks with the threads of several workers, parts, device tasks in the order in which they become
+/// ready. Two calls with the same arguments give the same schedule, if the policy is new and does
+/// not choose at random.
+///
+/// Not in a record, and so not here: that a task takes longer when others use the memory, the
+/// caches or the cores beside it; what a thread waits for that submits tasks while others are in
+/// flight; and the cap on tasks in flight. Exclusive tasks whose areas only overlap, or that a rule
+/// excludes, keep the order in which they ran.
+///
+/// Throws `Error` when the edges close a circle, a policy never gives out a task, or the machine
+/// makes no sense.
+[[nodiscard]] Schedule simulate(Trace const& trace, Machine const& machine = {},
+                                WhatIf const& what_if = {});
+/// Of a graph without rows: all tasks run on workers.
+[[nodiscard]] Schedule simulate(Graph const& graph, Machine const& machine,
+                                WhatIf const& what_if = {});
+/// What the trace would be, e.g. for its picture.
+[[nodiscard]] Trace predicted_trace(Trace const& recorded, Schedule const& schedule);
+
+/// Each task of this label so many times as fast; "*" stands for any number, as in "tile *,*".
+/// `cost`: what tasks cost so far; null: what those of the graph took.
+[[nodiscard]] TaskCost faster(Graph const& graph, std::string_view label, double times,
+                              TaskCost cost = nullptr);
+
+/// Prints how long the run was, how long it is predicted to be on the same machine, and what it
+/// would be with other numbers of workers, one device more, and each of the costliest labels twice
+/// as fast. `policy`: makes the policy for each; null: the default one.
+void write_predictions(std::ostream& out, Trace const& trace,
+                       std::function<std::shared_ptr<SchedulingPolicy>()> const& policy = nullptr);
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Analysis.hpp>
+#include <Trellis_PriorityPolicy.hpp>
+#include <Trellis_WhatIf.hpp>
+#include <engine/Trellis_Engine.hpp>
+#include <graph/Trellis_AnalysisAtEnd.hpp>
+#include <graph/Trellis_Environment.hpp>
+
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace trellis::Impl {
+namespace {
+
+/// A policy like that of the graph, as far as it is known how to make one.
+std::shared_ptr<SchedulingPolicy> policy_like(std::string_view name, Graph const& graph) {
+  if (name == "fifo") return make_fifo_policy();
+  if (name != "priority") return make_work_stealing_policy();
+  auto policy = make_priority_policy();
+  policy->learn(graph);
+  return policy;
+}
+
+void write(std::string const& destination, std::string const& text) {
+  static std::mutex mutex;
+  static std::set<std::string> begun;  // files; the first graph of the process overwrites
+  std::lock_guard const lock(mutex);
+  if (destination == "stderr") {
+    std::cerr << text << std::flush;
+  } else if (destination == "stdout") {
+    std::cout << text << std::flush;
+  } else {
+    std::ofstream file(destination,
+                       begun.insert(destination).second ? std::ios::trunc : std::ios::app);
+    if (!(file << text << std::flush))
+      std::cerr << "Trellis: cannot write the analysis to \"" << destination << "\"" << std::endl;
+  }
+}
+
+}  // namespace
+
+void write_analysis_at_end(Engine& engine) noexcept try {
+  std::optional<std::string> const destination = text_from(Variable::analysis);
+  Recorder const* const recorder = engine.events().recorder();
+  if (!destination || destination->empty() || recorder == nullptr) return;
+  Trace trace;
+  trace.graph = SchedulingGraph(recorder->nodes(), recorder->edges(false));
+  trace.rows = engine.rows();
+  trace.workers = *engine.options().workers;
+  trace.threads = engine.threads();
+  if (trace.graph.nodes().empty()) return;
+  std::ostringstream out;
+  out << "Trellis: analysis of " << engine.options().name << '\n';
+  write_analysis(out, trace.graph);
+  out << '\n';
+  std::string_view const policy = engine.options().policy->name();
+  write_predictions(out, trace, [&] { return policy_like(policy, trace.graph); });
+  write(*destination, out.str());
+} catch (std::exception const& error) {
+  std::cerr << "Trellis: no analysis of " << engine.options().name << ": " << error.what()
+            << std::endl;
+}
+
+}  // namespace trellis::Impl
