@@ -92,8 +92,9 @@ template <class V, class Whole, class Part>
 struct FieldSource {
   static constexpr bool ends_without_user = true;
   std::shared_ptr<FieldState> field;
-  KeptPtr kept;    ///< of a task that belongs to no model
-  void* external;  ///< the same
+  KeptPtr kept;                      ///< of a task that belongs to no model
+  void* external;                    ///< the same
+  std::shared_ptr<void const> held;  ///< whose memory that is
   Part part;
 
   [[nodiscard]] V resolve() const {
@@ -163,9 +164,9 @@ void require_kept(FieldState const& field);
 template <class V, class Whole, class Part>
 FieldSource<V, Whole, Part> make_source(std::shared_ptr<FieldState> const& field, Part const& part,
                                         Target const& target) {
-  if (target.collector() != nullptr) return {field, nullptr, nullptr, part};
+  if (target.collector() != nullptr) return {field, nullptr, nullptr, nullptr, part};
   require_kept(*field);
-  return {field, field->kept(), field->external, part};
+  return {field, field->kept(), field->external, field->held, part};
 }
 
 template <class How, class V>

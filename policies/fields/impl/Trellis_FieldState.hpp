@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -28,8 +29,6 @@ enum class FieldStorage : unsigned char {
 };
 
 namespace Impl {
-
-class Model;
 
 /// Addresses that nothing else has, and no memory: an area of a field that has none is among them.
 class ReservedRange {
@@ -98,10 +97,11 @@ struct FieldShape {
 /// names the field, touch the same bytes. The address changes only with the memory itself: tasks
 /// of the time before use other memory than those after, and are not ordered by this field.
 struct FieldState {
-  FieldState(Label label, Model const* model) : name(std::move(label)), owner(model) {}
+  /// `model`: a number that no other model has.
+  FieldState(Label label, std::uint64_t model) : name(std::move(label)), owner(model) {}
 
   Label const name;  ///< with the place in the source that named it first
-  Model const* const owner;
+  std::uint64_t const owner;
   FieldShape shape;
   FieldStorage storage = FieldStorage::transient;
   bool is_locked = false;

@@ -14,10 +14,11 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -98,15 +99,7 @@ struct ModelTask {
   std::size_t place = 0;  ///< of the model's targets
   /// Its runs are ordered among themselves by what they write, or by this.
   bool makes_fields = false;
-
-  // Of the newest analysis.
-  struct FieldUse {
-    std::size_t slot;  ///< of the pass's fields
-    bool makes;
-  };
-  std::vector<FieldUse> uses;       ///< each field once
-  std::vector<std::size_t> needs;   ///< new memory that it is the first one to use, for each place
-  std::vector<std::size_t> starts;  ///< slots of that
+  /// For the submission of a pass.
   std::vector<AccessRequest> requests;
 };
 
@@ -116,12 +109,36 @@ struct ModelSlot {
   int users = 0;  ///< tasks that touch it
 };
 
+/// What a pass has to know of a task.
+struct ModelStep {
+  struct Use {
+    std::size_t slot;
+    bool makes;
+  };
+  std::shared_ptr<ModelTask> task;
+  std::vector<Use> uses;            ///< each field once
+  std::vector<std::size_t> starts;  ///< slots of fields that need memory for it, and not before
+  std::vector<std::size_t> needs;   ///< bytes of these, for each place
+};
+
+/// What an analysis finds. It does not change: passes in flight share it.
+struct ModelSchedule {
+  std::vector<ModelSlot> slots;
+  std::vector<ModelStep> steps;  ///< in order
+  MemoryGraph memory;
+  std::vector<int> memory_order;
+};
+
 struct Pass;
 
 /// The state of a FieldGraph, which its passes share.
 class Model : public std::enable_shared_from_this<Model> {
  public:
   Model(TaskGraph& graph, FieldGraphOptions options);
+  Model(Model const&) = delete;
+  Model& operator=(Model const&) = delete;
+  /// Takes the memory of all fields: their handles may live longer than Kokkos.
+  ~Model();
 
   // Of one thread at a time.
   std::shared_ptr<FieldState> declare(Label name, FieldShape const& shape);
@@ -144,7 +161,7 @@ class Model : public std::enable_shared_from_this<Model> {
   [[nodiscard]] FieldTarget const& target(std::size_t place) const {
     return m_options.targets[place];
   }
-  [[nodiscard]] std::span<ModelSlot const> slots() const { return m_slots; }
+  [[nodiscard]] std::shared_ptr<ModelSchedule const> const& schedule() const { return m_schedule; }
   [[noreturn]] void refuse(std::string const& why) const;
 
  private:
@@ -160,11 +177,15 @@ class Model : public std::enable_shared_from_this<Model> {
   void prune();
   void check_made(FieldState const& field, FieldBox const& box, std::string const& who) const;
   void place_fields();
-  void number_fields();
-  void choose_order();
-  [[nodiscard]] MemoryGraph memory_graph() const;
+  [[nodiscard]] std::vector<ModelStep> number_fields(ModelSchedule& schedule) const;
+  void choose_order(ModelSchedule& schedule, std::vector<ModelStep> const& steps) const;
+  [[nodiscard]] MemoryGraph memory_graph(ModelSchedule const& schedule,
+                                         std::vector<ModelStep> const& steps) const;
+  /// It has memory between the passes of this schedule.
+  [[nodiscard]] static bool is_kept(ModelSchedule const& schedule, FieldState const& field);
   void check_limit() const;
-  [[nodiscard]] std::size_t persistent_bytes(std::size_t place) const;
+  [[nodiscard]] std::size_t persistent_bytes(ModelSchedule const& schedule,
+                                             std::size_t place) const;
 
   // Trellis_ModelPass.cpp
   void keep_memory();
@@ -172,8 +193,11 @@ class Model : public std::enable_shared_from_this<Model> {
   void make_requests();
   TaskHandle submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
                          std::shared_ptr<Pass> const& pass);
-  void submit_task(std::shared_ptr<ModelTask> const& self, std::shared_ptr<Pass> const& pass);
+  void submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass);
 
+  static inline std::atomic<std::uint64_t> s_models{0};
+
+  std::uint64_t const m_number = ++s_models;
   TaskGraph& m_graph;
   FieldGraphOptions m_options;
   std::shared_ptr<Admission> m_admission;  ///< null: no limit
@@ -185,10 +209,7 @@ class Model : public std::enable_shared_from_this<Model> {
   bool m_is_analysed = false;
   std::vector<std::vector<std::size_t>> m_before;  ///< of each task
   std::vector<bool> m_is_needed;
-  std::vector<std::shared_ptr<ModelTask>> m_order;
-  std::vector<ModelSlot> m_slots;
-  MemoryGraph m_memory;
-  std::vector<int> m_memory_order;
+  std::shared_ptr<ModelSchedule const> m_schedule;
 };
 
 /// What the passes of a model have of one field during one of them.
@@ -205,9 +226,9 @@ struct PassField {
 /// One pass of a model. Each of its tasks has a part in it.
 struct Pass {
   explicit Pass(std::shared_ptr<Model> of);
-  std::shared_ptr<Model> model;
-  std::vector<ModelSlot> slots;
-  std::vector<PassField> fields;
+  std::shared_ptr<Model> const model;
+  std::shared_ptr<ModelSchedule const> const schedule;
+  std::vector<PassField> fields;  ///< by slot
   std::mutex lock;
 };
 

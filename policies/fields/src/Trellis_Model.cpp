@@ -55,6 +55,14 @@ Model::Model(TaskGraph& graph, FieldGraphOptions options)
     m_admission = std::make_shared<Admission>(*m_options.memory_limit, m_options.targets.size());
 }
 
+Model::~Model() {
+  for (auto const& [name, field] : m_fields) {
+    field->keep(nullptr);
+    field->external = nullptr;
+    field->held = nullptr;
+  }
+}
+
 void Model::refuse(std::string const& why) const {
   throw Error(Error::Kind::bad_input, "Trellis: the model \"" + m_options.name + "\" " + why);
 }
@@ -72,7 +80,7 @@ std::shared_ptr<FieldState> Model::declare(Label name, FieldShape const& shape) 
   m_is_analysed = false;
   auto const known = m_fields.find(name.view());
   if (known == m_fields.end()) {
-    auto field = std::make_shared<FieldState>(std::move(name), this);
+    auto field = std::make_shared<FieldState>(std::move(name), m_number);
     field->set_shape(shape);
     m_fields.emplace(field->name.string(), field);
     return field;
@@ -115,7 +123,7 @@ std::shared_ptr<FieldState> Model::find(std::string_view name) const {
 
 void Model::check_own(FieldState const* field) const {
   if (field == nullptr) refuse("is given a field that belongs to no model");
-  if (field->owner != this)
+  if (field->owner != m_number)
     refuse("is given the field " + field->text() + " (" + field->name.place() +
            ") of another model: bind one View in both");
 }

@@ -38,8 +38,10 @@ void Model::analyse() {
   check_circles();
   prune();
   place_fields();
-  number_fields();
-  choose_order();
+  auto schedule = std::make_shared<ModelSchedule>();
+  std::vector<ModelStep> const steps = number_fields(*schedule);
+  choose_order(*schedule, steps);
+  m_schedule = std::move(schedule);
   m_is_analysed = true;
 }
 
@@ -191,89 +193,87 @@ void Model::place_fields() {
   }
 }
 
-void Model::number_fields() {
-  m_slots.clear();
+/// Returns the tasks that are needed, in the order of their registration.
+std::vector<ModelStep> Model::number_fields(ModelSchedule& schedule) const {
+  std::vector<ModelStep> steps;
   std::map<FieldState const*, std::size_t> slots;
   for (auto const& task : m_tasks) {
-    task->uses.clear();
     if (!m_is_needed[task->number]) continue;
+    ModelStep& step = steps.emplace_back();
+    step.task = task;
     for (ModelAccess const& access : task->accesses) {
       if (access.field == nullptr) continue;
-      auto const [slot, is_new] = slots.try_emplace(access.field.get(), m_slots.size());
-      if (is_new) m_slots.push_back({access.field, 0});
-      auto const known = std::find_if(task->uses.begin(), task->uses.end(),
+      auto const [slot, is_new] = slots.try_emplace(access.field.get(), schedule.slots.size());
+      if (is_new) schedule.slots.push_back({access.field, 0});
+      auto const known = std::find_if(step.uses.begin(), step.uses.end(),
                                       [&](auto const& use) { return use.slot == slot->second; });
-      if (known != task->uses.end()) {
+      if (known != step.uses.end()) {
         known->makes = known->makes || access.makes();
         continue;
       }
-      task->uses.push_back({slot->second, access.makes()});
-      ++m_slots[slot->second].users;
+      step.uses.push_back({slot->second, access.makes()});
+      ++schedule.slots[slot->second].users;
     }
   }
+  return steps;
 }
 
 /// With the slots of fields that have no memory between passes as pieces.
-MemoryGraph Model::memory_graph() const {
+MemoryGraph Model::memory_graph(ModelSchedule const& schedule,
+                                std::vector<ModelStep> const& steps) const {
   MemoryGraph graph;
   graph.places = static_cast<int>(m_options.targets.size());
-  std::vector<int> piece_of(m_slots.size(), -1);
-  for (std::size_t slot = 0; slot < m_slots.size(); ++slot) {
-    FieldState const& field = *m_slots[slot].field;
+  std::vector<int> piece_of(schedule.slots.size(), -1);
+  for (std::size_t slot = 0; slot < schedule.slots.size(); ++slot) {
+    FieldState const& field = *schedule.slots[slot].field;
     if (field.keeps_values()) continue;
     piece_of[slot] = static_cast<int>(graph.pieces.size());
     graph.pieces.push_back({field.shape.bytes, static_cast<int>(field.place)});
   }
   std::vector<int> index(m_tasks.size(), -1);
-  int next = 0;
-  for (auto const& task : m_tasks)
-    if (m_is_needed[task->number]) index[task->number] = next++;
-  for (auto const& task : m_tasks) {
-    if (!m_is_needed[task->number]) continue;
+  for (std::size_t k = 0; k < steps.size(); ++k) index[steps[k].task->number] = static_cast<int>(k);
+  for (ModelStep const& step : steps) {
     MemoryGraph::Task& of = graph.tasks.emplace_back();
-    for (std::size_t const before : m_before[task->number]) of.before.push_back(index[before]);
-    for (ModelTask::FieldUse const& use : task->uses)
+    for (std::size_t const before : m_before[step.task->number]) of.before.push_back(index[before]);
+    for (ModelStep::Use const& use : step.uses)
       if (piece_of[use.slot] >= 0) (use.makes ? of.makes : of.uses).push_back(piece_of[use.slot]);
   }
   return graph;
 }
 
-std::size_t Model::persistent_bytes(std::size_t place) const {
+bool Model::is_kept(ModelSchedule const& schedule, FieldState const& field) {
+  if (field.external != nullptr || !field.shape.has_extents) return false;
+  return field.storage == FieldStorage::persistent ||
+         (field.keeps_values() &&
+          std::any_of(schedule.slots.begin(), schedule.slots.end(),
+                      [&](ModelSlot const& slot) { return slot.field.get() == &field; }));
+}
+
+std::size_t Model::persistent_bytes(ModelSchedule const& schedule, std::size_t place) const {
   std::size_t bytes = 0;
-  for (auto const& [name, field] : m_fields) {
-    if (field->place != place || field->external != nullptr || !field->shape.has_extents) continue;
-    bool const is_used = std::any_of(m_slots.begin(), m_slots.end(),
-                                     [&](auto const& slot) { return slot.field == field; });
-    if (field->storage == FieldStorage::persistent || (is_used && field->keeps_values()))
-      bytes += field->shape.bytes;
-  }
+  for (auto const& [name, field] : m_fields)
+    if (field->place == place && is_kept(schedule, *field)) bytes += field->shape.bytes;
   return bytes;
 }
 
-void Model::choose_order() {
-  std::vector<ModelTask*> needed;
-  std::vector<std::shared_ptr<ModelTask>> all;
-  for (auto const& task : m_tasks)
-    if (m_is_needed[task->number]) all.push_back(task);
+void Model::choose_order(ModelSchedule& schedule, std::vector<ModelStep> const& steps) const {
   std::size_t room = std::numeric_limits<std::size_t>::max();
   if (m_admission != nullptr)
     for (std::size_t place = 0; place < m_options.targets.size(); ++place)
-      room = std::min(
-          room, m_admission->limit() - std::min(m_admission->limit(), persistent_bytes(place)));
-  m_memory = memory_graph();
-  m_memory_order = find_order(m_memory, room);
-  m_order.clear();
-  std::vector<bool> is_started(m_slots.size(), false);
-  for (int const index : m_memory_order) {
-    auto const& task = m_order.emplace_back(all[static_cast<std::size_t>(index)]);
-    task->needs.assign(m_options.targets.size(), 0);
-    task->starts.clear();
-    for (ModelTask::FieldUse const& use : task->uses) {
-      FieldState const& field = *m_slots[use.slot].field;
+      room = std::min(room, m_admission->limit() -
+                                std::min(m_admission->limit(), persistent_bytes(schedule, place)));
+  schedule.memory = memory_graph(schedule, steps);
+  schedule.memory_order = find_order(schedule.memory, room);
+  std::vector<bool> is_started(schedule.slots.size(), false);
+  for (int const index : schedule.memory_order) {
+    ModelStep& step = schedule.steps.emplace_back(steps[static_cast<std::size_t>(index)]);
+    step.needs.assign(m_options.targets.size(), 0);
+    for (ModelStep::Use const& use : step.uses) {
+      FieldState const& field = *schedule.slots[use.slot].field;
       if (!use.makes || field.keeps_values() || is_started[use.slot]) continue;
       is_started[use.slot] = true;
-      task->starts.push_back(use.slot);
-      task->needs[field.place] += field.shape.bytes;
+      step.starts.push_back(use.slot);
+      step.needs[field.place] += field.shape.bytes;
     }
   }
 }
@@ -294,20 +294,15 @@ void Model::check_limit() const {
     if (used + field.shape.bytes > limit) tell(field, used, when);
     used += field.shape.bytes;
   };
-  for (auto const& [name, field] : m_fields) {
-    bool const is_used = std::any_of(m_slots.begin(), m_slots.end(),
-                                     [&](auto const& slot) { return slot.field == field; });
-    if (field->external == nullptr && field->shape.has_extents &&
-        (field->storage == FieldStorage::persistent || (is_used && field->keeps_values())))
-      add(*field, " between passes");
-  }
-  std::vector<int> left(m_slots.size());
-  for (std::size_t slot = 0; slot < m_slots.size(); ++slot) left[slot] = m_slots[slot].users;
-  for (auto const& task : m_order) {
-    for (std::size_t const slot : task->starts)
-      add(*m_slots[slot].field, " when " + task->text() + " computes it");
-    for (ModelTask::FieldUse const& use : task->uses) {
-      FieldState const& field = *m_slots[use.slot].field;
+  for (auto const& [name, field] : m_fields)
+    if (is_kept(*m_schedule, *field)) add(*field, " between passes");
+  std::vector<int> left;
+  for (ModelSlot const& slot : m_schedule->slots) left.push_back(slot.users);
+  for (ModelStep const& step : m_schedule->steps) {
+    for (std::size_t const slot : step.starts)
+      add(*m_schedule->slots[slot].field, " when " + step.task->text() + " computes it");
+    for (ModelStep::Use const& use : step.uses) {
+      FieldState const& field = *m_schedule->slots[use.slot].field;
       if (--left[use.slot] == 0 && !field.keeps_values()) live[field.place] -= field.shape.bytes;
     }
   }
@@ -317,7 +312,7 @@ FieldMemory Model::memory(FieldTarget const& where) {
   analyse();
   FieldMemory memory;
   std::size_t const place = place_of(where.device(), where.name());
-  for (ModelSlot const& slot : m_slots) {
+  for (ModelSlot const& slot : m_schedule->slots) {
     FieldState const& field = *slot.field;
     if (field.place != place) continue;
     if (field.external != nullptr)
@@ -325,13 +320,13 @@ FieldMemory Model::memory(FieldTarget const& where) {
     else if (!field.keeps_values())
       memory.transient += field.shape.bytes;
   }
-  memory.persistent = persistent_bytes(place);
+  memory.persistent = persistent_bytes(*m_schedule, place);
   constexpr int most_workers = 64;
   for (int workers = 1; workers <= most_workers; ++workers) {
-    std::size_t const peak =
-        std::min(memory.transient, peaks_of(m_memory, m_memory_order, workers)[place]);
+    std::size_t const peak = std::min(
+        memory.transient, peaks_of(m_schedule->memory, m_schedule->memory_order, workers)[place]);
     memory.peaks.push_back(memory.persistent + peak);
-    if (workers > 1 && static_cast<std::size_t>(workers) >= m_order.size()) break;
+    if (workers > 1 && static_cast<std::size_t>(workers) >= m_schedule->steps.size()) break;
   }
   return memory;
 }
@@ -339,7 +334,7 @@ FieldMemory Model::memory(FieldTarget const& where) {
 std::vector<std::string> Model::order() {
   analyse();
   std::vector<std::string> labels;
-  for (auto const& task : m_order) labels.push_back(task->label.string());
+  for (ModelStep const& step : m_schedule->steps) labels.push_back(step.task->label.string());
   return labels;
 }
 

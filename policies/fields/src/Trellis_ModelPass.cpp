@@ -14,13 +14,12 @@
 namespace trellis::Impl {
 
 Pass::Pass(std::shared_ptr<Model> of)
-    : model(std::move(of)),
-      slots(model->slots().begin(), model->slots().end()),
-      fields(slots.size()) {
-  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    fields[slot].users.store(slots[slot].users, std::memory_order_relaxed);
-    fields[slot].launches.store(slots[slot].users, std::memory_order_relaxed);
-    if (slots[slot].field->keeps_values()) fields[slot].kept = slots[slot].field->kept();
+    : model(std::move(of)), schedule(model->schedule()), fields(schedule->slots.size()) {
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    ModelSlot const& slot = schedule->slots[k];
+    fields[k].users.store(slot.users, std::memory_order_relaxed);
+    fields[k].launches.store(slot.users, std::memory_order_relaxed);
+    if (slot.field->keeps_values()) fields[k].kept = slot.field->kept();
   }
 }
 
@@ -39,20 +38,21 @@ namespace {
 /// pass may be launched before the one before has run, so each has a copy.
 class PassBody {
  public:
-  PassBody(std::shared_ptr<Pass> pass, std::shared_ptr<ModelTask> task)
-      : m_pass(std::move(pass)), m_task(std::move(task)) {}
+  /// `step`: of the pass's schedule.
+  PassBody(std::shared_ptr<Pass> pass, ModelStep const& step)
+      : m_pass(std::move(pass)), m_step(step) {}
   PassBody(PassBody const&) = delete;
   PassBody& operator=(PassBody const&) = delete;
   ~PassBody() {
     if (!m_is_launched) count_launches();
     for (PoolBlock* const block : m_under_way) model().pool().end_use(block);
     drop_copy();
-    for (ModelTask::FieldUse const& use : m_task->uses) {
+    for (ModelStep::Use const& use : m_step.uses) {
       PassField& field = m_pass->fields[use.slot];
       if (field.users.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       field.kept.reset();
       if (!field.is_reserved) continue;
-      FieldState const& state = *m_pass->slots[use.slot].field;
+      FieldState const& state = *m_pass->schedule->slots[use.slot].field;
       model().admission()->release(m_place, state.shape.bytes);
     }
   }
@@ -68,24 +68,23 @@ class PassBody {
 
   void run(void* instance, Label const& label) {
     std::vector<FieldBinding::Entry> entries;
-    entries.reserve(m_task->uses.size());
-    for (ModelTask::FieldUse const& use : m_task->uses)
-      entries.push_back({m_pass->slots[use.slot].field.get(), memory_of(use, instance)});
+    entries.reserve(m_step.uses.size());
+    for (ModelStep::Use const& use : m_step.uses)
+      entries.push_back({m_pass->schedule->slots[use.slot].field.get(), memory_of(use, instance)});
     void* body = m_task->body;
     if (m_task->runs_on_device()) body = m_copy = make_copy();
     FieldBinding const binding(entries);
     m_task->ops->run(body, instance, label);
     if (m_task->runs_on_device()) {
-      for (ModelTask::FieldUse const& use : m_task->uses)
-        note_use(m_pass->fields[use.slot], instance);
+      for (ModelStep::Use const& use : m_step.uses) note_use(m_pass->fields[use.slot], instance);
       count_launches();  // if an event could not be recorded, only when the task is over
     }
   }
 
   /// For this task; the first one that writes takes it from the pool.
-  [[nodiscard]] void* memory_of(ModelTask::FieldUse const& use, void* instance) {
+  [[nodiscard]] void* memory_of(ModelStep::Use const& use, void* instance) {
     PassField& field = m_pass->fields[use.slot];
-    FieldState const& state = *m_pass->slots[use.slot].field;
+    FieldState const& state = *m_pass->schedule->slots[use.slot].field;
     if (state.external != nullptr) return state.external;
     if (field.kept != nullptr) return field.kept->memory();
     std::lock_guard const lock(m_pass->lock);
@@ -115,7 +114,7 @@ class PassBody {
   /// it waits for them there.
   void count_launches() noexcept {
     m_is_launched = true;
-    for (ModelTask::FieldUse const& use : m_task->uses) {
+    for (ModelStep::Use const& use : m_step.uses) {
       PassField& field = m_pass->fields[use.slot];
       if (field.launches.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       PoolBlock* const block = std::exchange(field.block, nullptr);
@@ -158,7 +157,8 @@ class PassBody {
   }
 
   std::shared_ptr<Pass> const m_pass;
-  std::shared_ptr<ModelTask> const m_task;
+  ModelStep const& m_step;
+  ModelTask* const m_task = m_step.task.get();
   void* m_copy = nullptr;  ///< of the body, on a device
   bool m_is_launched = false;
   std::vector<PoolBlock*> m_under_way;  ///< that it uses on a device
@@ -242,10 +242,7 @@ void Model::keep(FieldState& field) {
 /// have not.
 void Model::keep_memory() {
   for (auto const& [name, field] : m_fields) {
-    if (field->external != nullptr || !field->shape.has_extents) continue;
-    bool const is_used = std::any_of(m_slots.begin(), m_slots.end(),
-                                     [&](auto const& slot) { return slot.field == field; });
-    if (field->storage == FieldStorage::persistent || (is_used && field->keeps_values()))
+    if (is_kept(*m_schedule, *field))
       keep(*field);
     else
       field->keep(nullptr);
@@ -253,7 +250,8 @@ void Model::keep_memory() {
 }
 
 void Model::make_requests() {
-  for (auto const& task : m_order) {
+  for (ModelStep const& step : m_schedule->steps) {
+    ModelTask* const task = step.task.get();
     task->requests.clear();
     for (ModelAccess& access : task->accesses) {
       if (access.field != nullptr && !access.area.has_value()) {
@@ -265,8 +263,7 @@ void Model::make_requests() {
                                 access.state != nullptr ? &access.state : nullptr});
     }
     if (!task->makes_fields)
-      task->requests.push_back(
-          {Area::contiguous(task.get(), 1), Mode::write, task.get(), &task_ops});
+      task->requests.push_back({Area::contiguous(task, 1), Mode::write, task, &task_ops});
   }
 }
 
@@ -279,12 +276,13 @@ void Model::submit() {
   keep_memory();
   make_requests();
   auto const pass = std::make_shared<Pass>(shared_from_this());
+  auto const& steps = pass->schedule->steps;
   std::size_t next = 0;
   try {
-    for (; next < m_order.size(); ++next) submit_task(m_order[next], pass);
+    for (; next < steps.size(); ++next) submit_step(steps[next], pass);
   } catch (...) {
     // As if the others had been cancelled.
-    for (++next; next < m_order.size(); ++next) PassBody const over(pass, m_order[next]);
+    for (++next; next < steps.size(); ++next) PassBody const over(pass, steps[next]);
     throw;
   }
 }
@@ -297,26 +295,26 @@ TaskHandle Model::submit_gate(std::shared_ptr<Admission::Gate> const& gate, Mode
                 [gate, pass](Completion<> completion) { gate->arm(std::move(completion)); }));
 }
 
-void Model::submit_task(std::shared_ptr<ModelTask> const& self, std::shared_ptr<Pass> const& pass) {
-  ModelTask& task = *self;
+void Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass) {
+  ModelTask const& task = *step.task;
   bool is_made = false;
   std::shared_ptr<Admission::Gate> gate;
   try {
     std::vector<TaskHandle> before;
     if (m_admission != nullptr) {
-      for (std::size_t const slot : task.starts) pass->fields[slot].is_reserved = true;
-      gate = m_admission->admit(task.needs);
+      for (std::size_t const slot : step.starts) pass->fields[slot].is_reserved = true;
+      gate = m_admission->admit(step.needs);
       TaskHandle waits;
       if (gate != nullptr) waits = submit_gate(gate, task, pass);
-      for (std::size_t const slot : task.starts) pass->fields[slot].gate = waits;
+      for (std::size_t const slot : step.starts) pass->fields[slot].gate = waits;
       // Those that write another part of a field may be the first ones to run.
-      for (ModelTask::FieldUse const& use : task.uses) {
+      for (ModelStep::Use const& use : step.uses) {
         TaskHandle const& needed = pass->fields[use.slot].gate;
         if (use.makes && needed.valid()) before.push_back(needed);
       }
     }
     auto construct = [&](void* storage) {
-      ::new (storage) PassBody(pass, self);
+      ::new (storage) PassBody(pass, step);
       is_made = true;
     };
     TaskSpec spec(Label(task.label), *task.pass_ops, sizeof(PassBody), alignof(PassBody),
@@ -332,9 +330,9 @@ void Model::submit_task(std::shared_ptr<ModelTask> const& self, std::shared_ptr<
     if (!is_made) {
       if (gate != nullptr) {
         m_admission->abandon(*gate);
-        for (std::size_t const slot : task.starts) pass->fields[slot].is_reserved = false;
+        for (std::size_t const slot : step.starts) pass->fields[slot].is_reserved = false;
       }
-      PassBody const over(pass, self);
+      PassBody const over(pass, step);
     }
     throw;
   }
