@@ -49,7 +49,7 @@ list(LENGTH points points)
 if(NOT points EQUAL residuals)
   message(FATAL_ERROR "residual.svg has ${points} points, not ${residuals}")
 endif()
-if(RANKS EQUAL 4)
+if(RANKS EQUAL 2)
   execute_process(COMMAND ${PROGRAM} ${ARGUMENTS} --output "${FOLDER}/again"
     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
   file(READ "${FOLDER}/again/history.json" again)
