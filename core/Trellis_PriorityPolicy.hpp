@@ -34,8 +34,8 @@ struct Urgency {
 /// other task has the urgency that was set for its label, or none.
 class PriorityPolicy : public SchedulingPolicy {
  public:
-  /// From now on tasks of this label that are in no plan or pass are that urgent. Also those that
-  /// are ready, once they are pushed; for any thread, at any time.
+  /// From now on tasks of this label that are in no plan or pass are that urgent when they become
+  /// ready. For any thread, at any time.
   virtual void set_urgency(std::string_view label, Urgency urgency) = 0;
   /// The same for all labels of a graph, from its longest paths by what its tasks took: e.g. of an
   /// earlier run that was recorded. Of several tasks with one label the mean counts. Throws `Error`
