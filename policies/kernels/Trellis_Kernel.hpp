@@ -249,9 +249,11 @@ auto submit_kernel(Label&& label, ResourcePolicy<Once, Given...> const& policy,
   return submit_with(std::index_sequence_for<A...>());
 }
 
-/// What is none of those that say where a task goes.
+/// What is none of those that say where a task goes. (Text is a label; nvcc's front end must not be
+/// asked for the conversion, which is consteval.)
 template <class T>
-concept NoTarget = !std::is_convertible_v<T&, Target> && !std::is_convertible_v<T const&, Label>;
+concept NoTarget = !std::is_array_v<T> && !std::is_convertible_v<T&, Target> &&
+                   !std::is_convertible_v<T const&, Label>;
 template <class T>
 inline constexpr bool is_policy_v = false;
 template <class Base, class... A>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: an MPI task cannot receive into a View of const elements
+// LINES: 40
 #include <Trellis_Mpi.hpp>
 
 void submit(trellis::TaskGraph& graph, trellis::mpi::Communicator const& comm,

@@ -4,8 +4,10 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 
 namespace trellis {
 namespace {
@@ -126,6 +128,22 @@ TYPED_TEST(KernelsCholesky, TheFirstBadPivotIsNamedWhateverItIs) {
         EXPECT_THAT(complaint(by_blocks, a), HasSubstr(right)) << bad;
       }
     }
+}
+
+int reductions_of_potrf = 0;
+
+/// A number that is reduced into a variable is waited for: that is done once, not for each block.
+TEST(Cholesky, BlocksAreWaitedForOnce) {
+  using Matrix = Kokkos::View<double**, Kokkos::LayoutLeft, trellis::Test::Space>;
+  auto const a = positive_definite<Matrix>(100);
+  reductions_of_potrf = 0;
+  Kokkos::Tools::Experimental::set_begin_parallel_reduce_callback(
+      [](char const* name, std::uint32_t, std::uint64_t*) {
+        reductions_of_potrf += std::string_view(name).starts_with("potrf");
+      });
+  Impl::potrf_by_blocks(trellis::Test::Space(), true, a);
+  Kokkos::Tools::Experimental::set_begin_parallel_reduce_callback(nullptr);
+  EXPECT_EQ(reductions_of_potrf, 1);
 }
 
 /// By tiles of one large matrix. `kernel` is given what stands in place of the execution space.

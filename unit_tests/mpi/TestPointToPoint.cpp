@@ -264,7 +264,7 @@ TEST_F(Messages, WithOtherTagsOvertake) {
 
 TEST_F(Messages, OfOneChannelMayBeLong) {
   constexpr int count = 8;
-  constexpr int n = 1 << 18;
+  constexpr int n = 1 << 15;
   Kokkos::View<long**, Kokkos::LayoutRight, HostSpace> x("x", count, n), y("y", count, n);
   number(x, rank);
   TaskGraph graph;
@@ -434,6 +434,16 @@ TEST_F(Messages, ToARankThatThereIsNotFail) {
     shift(graph, x, y);
     graph.wait();
   }
+}
+
+TEST_F(Messages, OfMoreThanMpiCountsAreRefused) {
+  char nobody_looks = 0;
+  Kokkos::View<char*, HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>> const huge(
+      &nobody_looks, std::size_t{1} << 31);
+  TaskGraph graph;
+  EXPECT_THAT(text_of([&] { mpi::send(graph, comm, huge, right, 0); }),
+              AllOf(HasSubstr("send"), HasSubstr("has 2147483648 numbers")));
+  EXPECT_THAT(text_of([&] { mpi::bcast(graph, comm, huge, 0); }), HasSubstr("bcast"));
 }
 
 TEST_F(Messages, ThatAreCancelledEnd) {

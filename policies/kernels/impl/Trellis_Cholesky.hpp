@@ -36,8 +36,9 @@ KOKKOS_INLINE_FUNCTION T real_part(Kokkos::complex<T> const& x) {
   return x.real();
 }
 
-/// Factorises one block, without blocks. `info`: the order of the leading minor that is not
-/// positive definite, or 0.
+/// Factorises one block, without blocks. Where the leading minor is not positive definite the
+/// element on the diagonal is no number afterwards, and nor are those behind it: what follows needs
+/// no answer from here, and the first of them is found in the end.
 template <class A>
 struct FactorBlock {
   using T = typename A::non_const_value_type;
@@ -46,16 +47,13 @@ struct FactorBlock {
 
   /// An element of the lower factor, or of the transpose of the upper one.
   KOKKOS_FUNCTION T& at(int i, int j) const { return is_lower ? a(i, j) : a(j, i); }
-  KOKKOS_FUNCTION void operator()(int, int& info) const {
+  KOKKOS_FUNCTION void operator()(int) const {
     int const n = static_cast<int>(a.extent(0));
     for (int j = 0; j < n; ++j) {
       auto pivot = real_part(at(j, j));
       for (int k = 0; k < j; ++k) pivot -= real_part(at(j, k) * conjugate(at(j, k)));
-      if (!(pivot > 0)) {  // nor is it a number
-        info = j + 1;
-        return;
-      }
-      pivot = Kokkos::sqrt(pivot);
+      using Real = decltype(pivot);
+      pivot = pivot > 0 ? Kokkos::sqrt(pivot) : Kokkos::Experimental::quiet_NaN<Real>::value;
       at(j, j) = pivot;
       for (int i = j + 1; i < n; ++i) {
         T sum = at(i, j);
@@ -66,17 +64,28 @@ struct FactorBlock {
   }
 };
 
+/// The first element on the diagonal that no factor has.
+template <class A>
+struct FirstBadPivot {
+  A a;
+  KOKKOS_FUNCTION void operator()(int k, int& first) const {
+    if (!(real_part(a(k, k)) > 0) && k < first) first = k;  // nor is it a number
+  }
+};
+
 [[noreturn]] inline void not_positive_definite(int order) {
   throw Error(Error::Kind::bad_input,
               "Trellis: potrf: the matrix is not positive definite, its leading minor of order " +
                   std::to_string(order) + " is not");
 }
 
-/// Without LAPACK. A number that is reduced is there when the call returns.
+/// Without LAPACK. All blocks are launched one behind the other; the only thing that is waited for
+/// is the answer whether there is a factor, as the task fails when there is none.
 template <class Space, class A>
 void potrf_by_blocks(Space const& space, bool is_lower, A const& a) {
   using T = typename A::non_const_value_type;
   using Part = std::pair<int, int>;
+  using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<int>>;
   constexpr int largest = 32;
   int const n = static_cast<int>(a.extent(0));
   for (int begin = 0; begin < n; begin += largest) {
@@ -84,17 +93,18 @@ void potrf_by_blocks(Space const& space, bool is_lower, A const& a) {
     Part const now(begin, end);
     Part const rest(end, n);
     auto const diagonal = Kokkos::subview(a, now, now);
-    int info = 0;
-    Kokkos::parallel_reduce(
-        "potrf", Kokkos::RangePolicy<Space, Kokkos::IndexType<int>>(space, 0, 1),
-        FactorBlock<std::remove_const_t<decltype(diagonal)>>{diagonal, is_lower}, info);
-    if (info != 0) not_positive_definite(begin + info);
-    if (end == n) return;
+    Kokkos::parallel_for("potrf", Range(space, 0, 1),
+                         FactorBlock<std::remove_const_t<decltype(diagonal)>>{diagonal, is_lower});
+    if (end == n) break;
     auto const panel = is_lower ? Kokkos::subview(a, rest, now) : Kokkos::subview(a, now, rest);
     KokkosBlas::trsm(space, is_lower ? "R" : "L", is_lower ? "L" : "U", "C", "N", T(1), diagonal,
                      panel);
     rank_update(space, is_lower, is_lower, "C", T(-1), panel, T(1), Kokkos::subview(a, rest, rest));
   }
+  int first = n;
+  Kokkos::parallel_reduce("potrf: check", Range(space, 0, n), FirstBadPivot<A>{a},
+                          Kokkos::Min<int>(first));
+  if (first < n) not_positive_definite(first + 1);
 }
 
 /// What LAPACK has such a number as; void: it has none.

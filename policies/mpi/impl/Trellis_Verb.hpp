@@ -16,6 +16,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -189,8 +190,12 @@ PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
   using Value = typename V::non_const_value_type;
   WireType const wire = wire_type<Value>();
   V const& view = side.view();
+  auto const values = static_cast<std::int64_t>(view.size());
+  // (The label is a new string, as long as it is: only for the error.)
+  bool const fits = values * wire.count <= std::numeric_limits<int>::max();
   return {side.data(),
-          wire_count(static_cast<std::int64_t>(view.size()), wire.count, what, view.label()),
+          fits ? static_cast<int>(values * wire.count)
+               : wire_count(values, wire.count, what, view.label()),
           wire.type,
           wire.count,
           view.size() * sizeof(Value) >= PointToPoint::long_bytes,
