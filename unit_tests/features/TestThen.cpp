@@ -221,7 +221,7 @@ TEST_F(Then, JoinsGoOnAndHaveTheValues) {
 }
 
 /// A join, its value and what goes on with it may be the last that is known of a graph that another
-/// thread ends. Open: it hung once on a machine with load 28, not understood yet.
+/// thread ends. Not run: where 25 others want the two cores its yields take more than a minute.
 TEST_F(Then, DISABLED_JoinsOutliveAGraphThatAnotherThreadEnds) {
   int const rounds = sanitized ? 100 : 500;
   for (int round = 0; round < rounds; ++round) {
