@@ -57,7 +57,7 @@ class Gate {
  private:
   static void wait(std::atomic<int> const& count, int step, char const* otherwise) {
     using Clock = std::chrono::steady_clock;
-    auto const limit = Clock::now() + std::chrono::seconds(20);
+    auto const limit = Clock::now() + std::chrono::seconds(60);
     while (count.load(std::memory_order_acquire) <= step) {
       if (Clock::now() > limit)
         throw std::runtime_error("step " + std::to_string(step) + ": " + otherwise);

@@ -3,11 +3,12 @@
 
 #include <Trellis.hpp>
 #include <cmath>
+#include <numbers>
 
 namespace particles {
 namespace {
 
-constexpr double pi = Kokkos::numbers::pi;
+using std::numbers::pi;
 constexpr std::uint64_t seed = 20170213;
 
 double gamma_of_speed(double speed) {
