@@ -82,20 +82,25 @@ concept OpenResource = !is_single_v<T> && !requires {
   typename ResourceTraits<std::remove_cvref_t<T>>::is_no_resource;
 };
 
-/// As a range-based `for` finds them: also those beside the class, as Kokkos 4.5 has for its arrays.
-/// (The header <ranges> takes long to compile.)
-namespace Iteration {
-using std::begin;
-using std::end;
+// (The header <ranges> takes long to compile. A range-based `for` also finds functions beside the
+// class; here only those of Kokkos 4.5 for its arrays count: it has some for an OffsetView, too.)
 template <class R>
-using Iterator = decltype(begin(std::declval<R&>()));
+auto begin_of(R& range) -> decltype(std::begin(range));
+template <class T, std::size_t n>
+T* begin_of(Kokkos::Array<T, n>& array);
+template <class T, std::size_t n>
+T const* begin_of(Kokkos::Array<T, n> const& array);
+template <class T>
+inline constexpr bool is_kokkos_array = false;
+template <class T, std::size_t n>
+inline constexpr bool is_kokkos_array<Kokkos::Array<T, n>> = true;
+
 template <class R>
-concept HasEnd = requires(R& range) { end(range); };
-}  // namespace Iteration
+using IteratorOf = decltype(begin_of(std::declval<R&>()));
 template <class R>
-using IteratorOf = Iteration::Iterator<R>;
-template <class R>
-concept AnyRange = Iteration::HasEnd<R> && std::input_iterator<IteratorOf<R>>;
+concept AnyRange = (is_kokkos_array<std::remove_cvref_t<R>> || requires(R& range) {
+  std::end(range);
+}) && std::input_iterator<IteratorOf<R>>;
 template <class R>
 concept SizedRange = AnyRange<R> && requires(R& range) { std::size(range); };
 template <class R>

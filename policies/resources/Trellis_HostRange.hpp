@@ -35,10 +35,6 @@ namespace Impl {
 /// Elements that hold their own in themselves are memory as any other, also where each of them
 /// would be a resource by itself.
 template <class T>
-inline constexpr bool is_kokkos_array = false;
-template <class T, std::size_t n>
-inline constexpr bool is_kokkos_array<Kokkos::Array<T, n>> = true;
-template <class T>
 concept HoldsElements =
     OpenResource<T> && (std::is_bounded_array_v<T> || is_kokkos_array<T> ||
                         requires { std::tuple_size<T>::value; } ||
