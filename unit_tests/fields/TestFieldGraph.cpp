@@ -223,6 +223,37 @@ TEST_P(Models, AFieldMayBeLockedLookedAtAndUnlocked) {
   EXPECT_THAT(message_of([&] { static_cast<void>(model.host_view(q)); }), HasSubstr("lock it"));
 }
 
+TEST_P(Models, StorageMayChangeWhilePassesAreInFlight) {
+  Values const x("x", 4), y("y", 4);
+  F const from = model.bind("x", x), to = model.bind("y", y);
+  std::vector<F> chain{from};
+  for (int k = 0; k < 4; ++k) {
+    chain.push_back(make("q" + std::to_string(k)));
+    add_sum(model, "link", {chain[chain.size() - 2]}, {chain.back()});
+  }
+  add_sum(model, "y", {chain.back()}, {to});
+  model.require(to);
+  std::atomic<int> wrong{0};
+  for (int pass = 0; pass < 200; ++pass) {
+    F const& locked = chain[static_cast<std::size_t>(1 + pass % 4)];
+    model.lock(locked);
+    model.submit();
+    // Keeps the memory of this pass, whatever comes later.
+    host_task("look", ResourcePolicy(graph, read(locked), read(from)),
+              [&, k = 1 + pass % 4](F::read_view const& q, F::read_view const& start) {
+                if (q(2) != start(2) + k) ++wrong;
+              });
+    host_task("next", ResourcePolicy(graph, read(y), write(x)), [=] { Kokkos::deep_copy(x, y); });
+    model.unlock(locked);
+  }
+  graph.wait();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(x(0), 5 * 200);
+  model.submit();
+  graph.wait();
+  EXPECT_EQ(model.pool().counts().live, 0U);
+}
+
 TEST_P(Models, APersistentFieldIsAlwaysThere) {
   F const p = make("p"), r = make("r");
   model.store(p, FieldStorage::persistent);
