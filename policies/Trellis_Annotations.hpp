@@ -98,9 +98,9 @@ inline constexpr bool is_kokkos_array<Kokkos::Array<T, n>> = true;
 template <class R>
 using IteratorOf = decltype(begin_of(std::declval<R&>()));
 template <class R>
-concept AnyRange = (is_kokkos_array<std::remove_cvref_t<R>> || requires(R& range) {
-  std::end(range);
-}) && std::input_iterator<IteratorOf<R>>;
+concept AnyRange =
+    (is_kokkos_array<std::remove_cvref_t<R>> || requires(R& range) { std::end(range); }) &&
+    std::input_iterator<IteratorOf<R>>;
 template <class R>
 concept SizedRange = AnyRange<R> && requires(R& range) { std::size(range); };
 template <class R>

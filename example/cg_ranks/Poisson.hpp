@@ -43,7 +43,8 @@ class Poisson {
  private:
   using Box = heat::Box<3>;
   template <class F>
-  HostArray<double> by_cell(std::string const& label, trellis::TaskGraph& graph, int rank, F f) const;
+  HostArray<double> by_cell(std::string const& label, trellis::TaskGraph& graph, int rank,
+                            F f) const;
 
   std::vector<int> m_cells;
   std::vector<int> m_processes;

@@ -59,15 +59,16 @@ bool remove_begin(std::string_view& text, std::string_view begin) {
   return true;
 }
 
-<<<<<<<< HEAD:example/shared/Hidden.cpp
-/// Goes along all beginnings and ends: between two of them nothing changes.
-Communication overlap(trellis::Trace const& trace, std::vector<Interval> const& exchanges,
-                      Computes const& computes) {
-========
-}  // namespace
+< < < < < < < <
+    HEAD : example / shared /
+           Hidden.cpp
+               /// Goes along all beginnings and ends: between two of them nothing changes.
+               Communication
+               overlap(trellis::Trace const& trace, std::vector<Interval> const& exchanges,
+                       Computes const& computes){ == == == == }  // namespace
 
-Communication communication_of(trellis::Trace const& trace,
-                               std::function<Role(std::string_view)> const& role_of) {
+           Communication communication_of(trellis::Trace const& trace,
+                                          std::function<Role(std::string_view)> const& role_of) {
   std::map<std::string, Exchanges, std::less<>> by_name;
   std::vector<Interval> steps, exchanges;
   Communication result;
@@ -98,8 +99,7 @@ Communication communication_of(trellis::Trace const& trace,
   for (auto& [name, of] : by_name) of.add_to(exchanges, name);
 
   // Go along all beginnings and ends: between two of them nothing changes.
->>>>>>>> h-particles:example/shared/Communication.cpp
-  struct Change {
+  >>>>>>>> h - particles : example / shared / Communication.cpp struct Change {
     Nanoseconds at;
     int exchanges;
     int computing;
@@ -140,7 +140,7 @@ Communication communication_of(trellis::Trace const& trace,
   return result;
 }
 
-<<<<<<<< HEAD:example/shared/Hidden.cpp
+< < < < < < < < HEAD : example / shared / Hidden.cpp
 }  // namespace
 
 Communication exchanges_of(trellis::Trace const& trace, Computes const& computes) {
@@ -174,6 +174,5 @@ Communication collectives_of(trellis::Trace const& trace, std::string_view label
   return overlap(trace, operations, computes);
 }
 
-========
->>>>>>>> h-particles:example/shared/Communication.cpp
+== == == == >>>>>>>> h - particles : example / shared / Communication.cpp
 }  // namespace example
