@@ -18,9 +18,6 @@ struct Interval {
   Nanoseconds begin;
   Nanoseconds end;
 };
-bool has_run(trellis::TaskRecord const& task) {
-  return task.row >= 0 && task.finished_ns != 0;
-}
 bool is_earlier(Interval const& a, Interval const& b) {
   return a.begin < b.begin;
 }
@@ -59,16 +56,10 @@ bool remove_begin(std::string_view& text, std::string_view begin) {
   return true;
 }
 
-< < < < < < < <
-    HEAD : example / shared /
-           Hidden.cpp
-               /// Goes along all beginnings and ends: between two of them nothing changes.
-               Communication
-               overlap(trellis::Trace const& trace, std::vector<Interval> const& exchanges,
-                       Computes const& computes){ == == == == }  // namespace
+}  // namespace
 
-           Communication communication_of(trellis::Trace const& trace,
-                                          std::function<Role(std::string_view)> const& role_of) {
+Communication communication_of(trellis::Trace const& trace,
+                               std::function<Role(std::string_view)> const& role_of) {
   std::map<std::string, Exchanges, std::less<>> by_name;
   std::vector<Interval> steps, exchanges;
   Communication result;
@@ -99,27 +90,22 @@ bool remove_begin(std::string_view& text, std::string_view begin) {
   for (auto& [name, of] : by_name) of.add_to(exchanges, name);
 
   // Go along all beginnings and ends: between two of them nothing changes.
-  >>>>>>>> h - particles : example / shared / Communication.cpp struct Change {
+  struct Change {
     Nanoseconds at;
     int exchanges;
-    int computing;
+    int steps;
   };
   std::vector<Change> changes;
   for (Interval const& exchange : exchanges) {
     changes.push_back({exchange.begin, 1, 0});
     changes.push_back({exchange.end, -1, 0});
   }
-  Interval whole{~Nanoseconds{0}, 0};
-  for (trellis::TaskRecord const& task : trace.graph.nodes()) {
-    if (!has_run(task)) continue;
-    whole = {std::min(whole.begin, task.started_ns), std::max(whole.end, task.finished_ns)};
-    if (!computes(task.label)) continue;
-    changes.push_back({task.started_ns, 0, 1});
-    changes.push_back({task.finished_ns, 0, -1});
+  for (Interval const& step : steps) {
+    changes.push_back({step.begin, 0, 1});
+    changes.push_back({step.end, 0, -1});
   }
   std::sort(changes.begin(), changes.end(),
             [](Change const& a, Change const& b) { return a.at < b.at; });
-  Communication result;
   int under_way = 0, computing = 0;
   Nanoseconds before = 0;
   double computed = 0;
@@ -132,7 +118,7 @@ bool remove_begin(std::string_view& text, std::string_view begin) {
       if (computing > 0) result.hidden += seconds;
     }
     under_way += change.exchanges;
-    computing += change.computing;
+    computing += change.steps;
   }
   if (whole.end > whole.begin) result.seconds = 1e-9 * static_cast<double>(whole.end - whole.begin);
   if (result.under_way > 0) result.computing = computed / result.under_way;
@@ -140,39 +126,4 @@ bool remove_begin(std::string_view& text, std::string_view begin) {
   return result;
 }
 
-< < < < < < < < HEAD : example / shared / Hidden.cpp
-}  // namespace
-
-Communication exchanges_of(trellis::Trace const& trace, Computes const& computes) {
-  std::map<std::string, Exchanges, std::less<>> by_name;
-  for (trellis::TaskRecord const& task : trace.graph.nodes()) {
-    if (!has_run(task)) continue;
-    Interval const ran{task.started_ns, task.finished_ns};
-    std::string_view label = task.label;
-    if (remove_begin(label, "send ")) {
-      bool const packs = remove_end(label, ": pack");
-      Exchanges& of = by_name[std::string(label)];
-      (packs ? of.pack : of.send).push_back(ran);
-    } else if (remove_begin(label, "recv ")) {
-      bool const unpacks = remove_end(label, ": unpack");
-      Exchanges& of = by_name[std::string(label)];
-      // One of the same label has the value of the future, once that has been unpacked.
-      if (unpacks || task.completes_later) (unpacks ? of.unpack : of.recv).push_back(ran);
-    }
-  }
-  std::vector<Interval> exchanges;
-  for (auto& [name, of] : by_name) of.add_to(exchanges, name);
-  return overlap(trace, exchanges, computes);
-}
-
-Communication collectives_of(trellis::Trace const& trace, std::string_view label,
-                             Computes const& computes) {
-  std::vector<Interval> operations;
-  for (trellis::TaskRecord const& task : trace.graph.nodes())
-    if (has_run(task) && task.label == label)
-      operations.push_back({task.started_ns, task.finished_ns});
-  return overlap(trace, operations, computes);
-}
-
-== == == == >>>>>>>> h - particles : example / shared / Communication.cpp
 }  // namespace example
