@@ -33,7 +33,7 @@ if [[ ! -x $command ]]; then
   exit 0
 fi
 root=
-[[ -f /trellis-stamp ]] || root=$(find "$home"/roots -maxdepth 1 -type d -name 'openmp-*' ! -name '*.making' \
+[[ -f /trellis-stamp ]] || root=$(find "$home"/roots/ -maxdepth 1 -type d -name 'openmp-*' ! -name '*.making' \
   -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2-)
 headers=$root/usr/include/kokkos
 if [[ ! -f $headers/KokkosCore_config.h ]]; then

@@ -2,11 +2,12 @@
 #ifndef TRELLIS_EXAMPLE_PARTICLES_GATE_HPP
 #define TRELLIS_EXAMPLE_PARTICLES_GATE_HPP
 
+#include <mpi.h>
+
 #include <Trellis_Observer.hpp>
 #include <atomic>
 #include <chrono>
-#include <stdexcept>
-#include <string>
+#include <cstdio>
 #include <string_view>
 #include <thread>
 
@@ -59,8 +60,12 @@ class Gate {
     using Clock = std::chrono::steady_clock;
     auto const limit = Clock::now() + std::chrono::seconds(60);
     while (count.load(std::memory_order_acquire) <= step) {
-      if (Clock::now() > limit)
-        throw std::runtime_error("step " + std::to_string(step) + ": " + otherwise);
+      // Not an exception: neighbours would wait for the messages that it cancels.
+      if (Clock::now() > limit) {
+        std::fprintf(stderr, "particles: step %d: %s\n", step, otherwise);
+        std::fflush(stderr);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+      }
       std::this_thread::yield();
     }
   }
