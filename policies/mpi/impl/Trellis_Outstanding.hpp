@@ -9,6 +9,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <string>
@@ -63,7 +64,8 @@ class Outstanding {
   mutable SpinLock m_lock;
   std::vector<New> m_new;  ///< guarded by m_lock
 
-  mutable std::mutex m_mutex;  ///< guards what follows
+  mutable std::atomic<int> m_reports{0};  ///< that wait for the mutex
+  mutable std::mutex m_mutex;             ///< guards what follows
   std::vector<New> m_taken;
   std::vector<MPI_Request> m_requests;
   std::vector<Entry> m_entries;  ///< of them

@@ -129,6 +129,8 @@ void Outstanding::cancel_where_asked() {
 
 bool Outstanding::poll() {
   constexpr unsigned polls_between_looks = 256;
+  // A mutex that is taken again at once lets nobody else in, and a report is waited for.
+  if (m_reports.load(std::memory_order_relaxed) > 0) return true;
   std::lock_guard const lock(m_mutex);
   take_new();
   if (m_requests.empty()) return false;
@@ -177,6 +179,11 @@ bool Outstanding::poll() {
 
 std::string Outstanding::report() const {
   constexpr std::size_t most = 100;
+  struct Asking {
+    explicit Asking(std::atomic<int>& of) : count(of) { count.fetch_add(1); }
+    ~Asking() { count.fetch_sub(1); }
+    std::atomic<int>& count;
+  } const asking(m_reports);
   std::lock_guard const lock(m_mutex);
   std::vector<Message const*> all;
   for (Entry const& entry : m_entries) all.push_back(entry.message);

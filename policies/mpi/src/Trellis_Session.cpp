@@ -56,8 +56,10 @@ void tell(mpi::ThreadLevel level) {
   MPI_Get_library_version(version, &length);
   std::string line(version, static_cast<std::size_t>(length));
   line.resize(std::min(line.find_first_of("\r\n"), line.size()));
-  std::cerr << "Trellis: MPI_THREAD_" << mpi::to_string(level) << ": " << what_follows(level)
-            << " (" << line << ")" << std::endl;
+  // At once: what starts the ranks may put other output between two pieces.
+  std::string const text = std::string("Trellis: MPI_THREAD_") + std::string(mpi::to_string(level)) +
+                           ": " + what_follows(level) + " (" + line + ")\n";
+  std::cerr << text << std::flush;
 }
 
 /// Recursive: a program that holds `mpi::Guard` may make communicators, submit messages and drop
