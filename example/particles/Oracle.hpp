@@ -65,10 +65,11 @@ class Oracle {
   }
   void bring_currents_home() const {
     auto const& j = fields.j;
-    for (std::pair const & [ from, to ] :
+    for (std::pair<int, int> const& rows :
          {std::pair(0, fields.rows), std::pair(fields.rows + 1, 1), std::pair(fields.rows + 2, 2)})
       for (int k = 0; k < 2; ++k)
-        for (int c = 0; c < fields.columns; ++c) j(to, k, c) += std::exchange(j(from, k, c), 0);
+        for (int c = 0; c < fields.columns; ++c)
+          j(rows.second, k, c) += std::exchange(j(rows.first, k, c), 0);
   }
 
   Problem m_problem;
