@@ -57,8 +57,9 @@ void tell(mpi::ThreadLevel level) {
   std::string line(version, static_cast<std::size_t>(length));
   line.resize(std::min(line.find_first_of("\r\n"), line.size()));
   // At once: what starts the ranks may put other output between two pieces.
-  std::string const text = std::string("Trellis: MPI_THREAD_") + std::string(mpi::to_string(level)) +
-                           ": " + what_follows(level) + " (" + line + ")\n";
+  std::string const text = std::string("Trellis: MPI_THREAD_") +
+                           std::string(mpi::to_string(level)) + ": " + what_follows(level) + " (" +
+                           line + ")\n";
   std::cerr << text << std::flush;
 }
 
