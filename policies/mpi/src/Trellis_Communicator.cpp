@@ -123,8 +123,8 @@ void CommunicatorState::put_attribute() {
 std::shared_ptr<CommunicatorState> CommunicatorState::find_or_make(MPI_Comm comm) {
   require_communicator(comm);
   static std::mutex* const one_at_a_time = new std::mutex;
+  MpiLock const within_mpi;  // the first of all locks, as a program may hold it by a Guard
   std::lock_guard const lock(*one_at_a_time);
-  MpiLock const within_mpi;
   void* found = nullptr;
   int is_there = 0;
   require_success(MPI_Comm_get_attr(comm, attribute_key(), &found, &is_there), "MPI_Comm_get_attr");
