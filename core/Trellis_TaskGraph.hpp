@@ -54,8 +54,8 @@ struct TaskGraphOptions {
   /// Number of tasks that may be submitted and not complete. A thread that submits more runs tasks
   /// itself until there is room, or sleeps while there is nothing to run. Tasks submitted from
   /// inside a task, or by a functor's destructor, may exceed it; so may all when nothing goes on
-  /// before a `Completion` is said, which may be what the thread does next. `TRELLIS_IN_FLIGHT`; default 2048,
-  /// or 128 for each worker if that is more.
+  /// before a `Completion` is said, which may be what the thread does next. `TRELLIS_IN_FLIGHT`;
+  /// default 2048, or 128 for each worker if that is more.
   std::optional<std::size_t> in_flight;
   /// Streams of each asynchronous device, besides those given by the user. `TRELLIS_STREAMS`;
   /// default 8.

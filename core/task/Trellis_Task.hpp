@@ -170,8 +170,8 @@ struct alignas(64) Task {
   std::uint64_t position = 0;   ///< on the stream
   std::uint64_t bytes = 0;      ///< that it accesses, about
   void* start_event = nullptr;  ///< of a recording graph
-  /// The same, by the host's clock. Of a task on the host, where a policy wants times: when its body
-  /// began, see Events.
+  /// The same, by the host's clock. Of a task on the host, where a policy wants times: when its
+  /// body began, see Events.
   mutable std::uint64_t launched_ns = 0;
 
   /// The lines that whoever submits or runs it is going to touch.

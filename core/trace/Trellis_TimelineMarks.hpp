@@ -44,8 +44,8 @@ namespace trellis::Impl {
   return sum;
 }
 
-/// The critical path of a trace, as slices. Empty where nobody wants it, no edge makes one, or edges
-/// that somebody made up close a circle.
+/// The critical path of a trace, as slices. Empty where nobody wants it, no edge makes one, or
+/// edges that somebody made up close a circle.
 class CriticalSlices {
  public:
   CriticalSlices(Graph const& graph, TraceRows const& rows, bool wanted)
