@@ -44,7 +44,7 @@ struct FieldMemoryOf {
 template <class Space>
 inline FieldMemoryOps const field_memory{Space::name(), &FieldMemoryOf<Space>::allocate,
                                          &FieldMemoryOf<Space>::free};
-extern FieldMemoryOps const host_field_memory;
+FieldMemoryOps const& host_field_memory();
 
 }  // namespace Impl
 
@@ -55,7 +55,7 @@ inline constexpr Host host{};
 /// Where fields have memory: the host, or one device. A value.
 class FieldTarget {
  public:
-  FieldTarget(Host = {}) : m_memory(&Impl::host_field_memory) {}
+  FieldTarget(Host = {}) : m_memory(&Impl::host_field_memory()) {}
   FieldTarget(Impl::FieldMemoryOps const& memory, int number, DeviceAdapter* device)
       : m_memory(&memory), m_number(number), m_device(device) {}
 

@@ -16,7 +16,12 @@ void free_on_host(int, void* memory, std::size_t) {
 }
 }  // namespace
 
-FieldMemoryOps const host_field_memory{"Host", &allocate_on_host, &free_on_host};
+// In a function: of a constant at namespace scope hipcc makes a copy for the device, too, where the
+// two functions do not exist.
+FieldMemoryOps const& host_field_memory() {
+  static FieldMemoryOps const operations{"Host", &allocate_on_host, &free_on_host};
+  return operations;
+}
 
 }  // namespace Impl
 
