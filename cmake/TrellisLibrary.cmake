@@ -44,7 +44,7 @@ foreach(library ${trellis_libraries})
     PRIVATE $<BUILD_INTERFACE:trellis_warnings> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
   set_target_properties(trellis_${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   # Eight sources at a time, unless whoever builds has said what they want: the headers take the
-  # compiler most of the time. The preset `tsan` compiles each by itself, so that one that lacks an
+  # compiler most of the time. The preset `debug` compiles each by itself, so that one that lacks an
   # include is found.
   if(NOT DEFINED CMAKE_UNITY_BUILD)
     set_target_properties(trellis_${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)

@@ -4,21 +4,24 @@
 #       ./run example NAME
 #   trellis_add_benchmark(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...] [MPI])
 #       ./run perf NAME
+#   trellis_add_program_part(NAME SOURCES file... [LIBRARIES target...] [OPTIONS option...])
+#       A static library of what a program's speed does not depend on: command lines, reports,
+#       pictures. It is compiled in one start of the compiler and hardly optimised, for these take
+#       the compiler as long as all that is measured. Programs name it in LIBRARIES.
 #   trellis_batch_sources(TARGET NAME file...)
 #       Compiles these sources of the target as one, unless the user has set CMAKE_UNITY_BUILD or
 #       Kokkos has a device. Not for code whose speed is measured: what is compiled with it could
 #       change it.
 #
-# The first two link Trellis::trellis. With OPTIONS of its own a program does without the
+# Examples and benchmarks link Trellis::trellis. With OPTIONS of its own a program does without the
 # precompiled headers. With MPI it links Trellis::mpi and has ranks (./run example NAME --ranks N);
 # where there is no MPI there is no such target. CLI11, nlohmann_json and Google Benchmark are linked
 # when they are there. All programs lie in bin/ of the build tree, so ./run finds them without
 # knowing the folders.
 #
 #   trellis_label_program_test(TEST PROGRAM [LABELS label...])
-#       `program`: ./run test builds and runs these on one toolchain only. Those that need Kokkos
-#       Kernels, which not every toolchain has, have the label `kernels` instead, and belong to the
-#       tests that are built on each.
+#       `program`. Those that need Kokkos Kernels, which not every toolchain has, have the label
+#       `toolchain` as well.
 
 find_package(CLI11 CONFIG QUIET)
 
@@ -66,13 +69,31 @@ function(trellis_add_program name)
 endfunction()
 file(REMOVE_RECURSE ${PROJECT_BINARY_DIR}/programs)
 
+function(trellis_add_program_part name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;OPTIONS")
+  add_library(${name} STATIC EXCLUDE_FROM_ALL ${arg_SOURCES})
+  foreach(library CLI11::CLI11 nlohmann_json::nlohmann_json)
+    if(TARGET ${library})
+      list(APPEND arg_LIBRARIES ${library})
+    endif()
+  endforeach()
+  target_link_libraries(${name} PRIVATE Trellis::trellis trellis_warnings ${arg_LIBRARIES})
+  target_compile_options(${name} PRIVATE ${arg_OPTIONS})
+  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  if(NOT DEFINED CMAKE_UNITY_BUILD AND NOT trellis_has_device)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  endif()
+endfunction()
+
 function(trellis_label_program_test test program)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LABELS")
   set(label program)
   get_target_property(libraries ${program} LINK_LIBRARIES)
   if("Trellis::kernels" IN_LIST libraries)
-    set(label kernels)
-    add_dependencies(trellis_kokkos_tests ${program})
+    list(APPEND label toolchain)
+    add_dependencies(trellis_toolchain_tests ${program})
   endif()
   set_property(TEST ${test} PROPERTY LABELS ${label} ${arg_LABELS})
 endfunction()

@@ -8,7 +8,9 @@
 #       is compiled once for each execution space that this Kokkos has, with TRELLIS_TEST_SPACE
 #       (Kokkos::Serial) and TRELLIS_TEST_SPACE_NAME (Serial) defined. Those in HOST_SOURCES and
 #       HOST_SPACE_SOURCES take what Kokkos chooses by default to be on the host: a Kokkos with a
-#       device does without them. The label `concurrent` puts a test under the thread sanitizer.
+#       device does without them. Label `concurrent`: the thread sanitizer runs it; `memory`: the
+#       address sanitizer does (every test with CORE has it); `toolchain`: `./run test` runs it on
+#       its second toolchain, too.
 #       Programs share precompiled headers, and their sources are compiled in batches.
 #
 #   trellis_add_mpi_test(NAME SOURCES file...|PROGRAM target RANKS n... [LIBRARIES target...]
@@ -42,13 +44,11 @@ endif()
 set(Trellis_TEST_BATCH 6 CACHE STRING
   "How many sources of a test program are compiled together; 0 or 1: each by itself")
 
-# What the address sanitizer, what the thread sanitizer, what `./run quick`, and what a second
-# toolchain needs.
-add_custom_target(trellis_tests)
-add_custom_target(trellis_concurrent_tests)
-add_custom_target(trellis_core_tests)
-add_custom_target(trellis_kokkos_tests)
-add_dependencies(trellis_tests trellis_core_tests trellis_kokkos_tests)
+# What the sanitizers, what `./run quick`, and what a second toolchain needs: the programs with that
+# label.
+foreach(label concurrent memory core toolchain)
+  add_custom_target(trellis_${label}_tests)
+endforeach()
 
 # How tests are compiled. Nothing is measured in them and the library has its own flags. With Kokkos
 # most of a test's time goes to its compiler, so these are not optimised; those without Kokkos,
@@ -64,7 +64,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set(trellis_test_core_options -O1)
   set(trellis_test_main_options -O0)
   if(Trellis_SANITIZE)
-    set(trellis_test_core_options -O0)
+    # A stack trace names the functions of tests, and the lines of the library.
+    set(trellis_test_core_options -O0 -g0)
+    set(trellis_test_main_options -O0 -g0)
   endif()
   if(Trellis_SANITIZE MATCHES undefined)
     target_compile_options(trellis_test_options INTERFACE
@@ -161,12 +163,10 @@ function(trellis_add_test_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   if(arg_CORE)
     set(kind core)
-    list(APPEND arg_LABELS core)
-    add_dependencies(trellis_core_tests ${name})
+    list(APPEND arg_LABELS core memory)
     target_link_libraries(${name} PRIVATE Trellis::core)
   else()
     set(kind main)
-    add_dependencies(trellis_kokkos_tests ${name})
     target_link_libraries(${name} PRIVATE Trellis::trellis)
   endif()
   target_compile_options(${name} PRIVATE ${trellis_test_${kind}_options})
@@ -181,9 +181,11 @@ function(trellis_add_test_program name)
     endif()
     target_link_libraries(${name} PRIVATE ${arg_MAIN})
   endif()
-  if(concurrent IN_LIST arg_LABELS)
-    add_dependencies(trellis_concurrent_tests ${name})
-  endif()
+  foreach(label ${arg_LABELS})
+    if(TARGET trellis_${label}_tests)
+      add_dependencies(trellis_${label}_tests ${name})
+    endif()
+  endforeach()
 endfunction()
 
 # trellis_set_test_properties(ENTRY TIMEOUT PROCESSORS [LABELS label...]
@@ -215,7 +217,7 @@ function(trellis_add_test name)
     return()
   endif()
   if(arg_CORE)
-    list(APPEND arg_LABELS core)
+    list(APPEND arg_LABELS core memory)
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   trellis_set_test_properties(${name} "${arg_TIMEOUT}" "${arg_PROCESSORS}" LABELS ${arg_LABELS})
@@ -227,7 +229,7 @@ function(trellis_add_mpi_test name)
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM;TIMEOUT"
     "SOURCES;RANKS;LIBRARIES;LABELS;ARGS;ENVIRONMENT")
-  list(APPEND arg_LABELS mpi)
+  list(APPEND arg_LABELS mpi toolchain)
   if(NOT arg_PROGRAM)
     set(arg_PROGRAM ${name})
     trellis_add_test_program(${name} MAIN trellis_mpi_test_main SOURCES ${arg_SOURCES}
@@ -286,7 +288,7 @@ function(trellis_add_compile_fail_tests)
   endforeach()
   file(CONFIGURE OUTPUT ${together} CONTENT "${text}" @ONLY)
   add_library(compile_ok OBJECT ${together})
-  add_dependencies(trellis_kokkos_tests compile_ok)
+  add_dependencies(trellis_toolchain_tests compile_ok)
   # This target is never built: it only collects what the compiler must be told.
   add_library(compile_fail OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES})
   set_target_properties(compile_fail PROPERTIES EXPORT_COMPILE_COMMANDS ON)
@@ -356,7 +358,8 @@ function(trellis_add_header_test)
       list(APPEND ${part}_sources ${generated})
     endforeach()
   endforeach()
-  # Without precompiled headers: what a header lacks must be missed.
+  # Of what the tests have precompiled these have Kokkos alone, which takes the compiler longest:
+  # what a header of ours lacks must be missed.
   foreach(kind core_ "" backend_ kernels_ mpi_)
     if(${kind}sources)
       add_library(trellis_${kind}headers OBJECT ${${kind}sources})
@@ -369,16 +372,19 @@ function(trellis_add_header_test)
   endif()
   if(sources)
     target_link_libraries(trellis_headers PRIVATE Trellis::trellis)
+    if(trellis_precompiles)
+      target_precompile_headers(trellis_headers PRIVATE <Kokkos_Core.hpp>)
+    endif()
   endif()
   foreach(part ${parts})
     if(${part}_sources)
       target_link_libraries(trellis_${part}_headers PRIVATE Trellis::${part})
-      add_dependencies(trellis_kokkos_tests trellis_${part}_headers)
+      add_dependencies(trellis_toolchain_tests trellis_${part}_headers)
     endif()
   endforeach()
   if(backend_sources)
     target_link_libraries(trellis_backend_headers PRIVATE Trellis::trellis)
-    add_dependencies(trellis_kokkos_tests trellis_backend_headers)
+    add_dependencies(trellis_toolchain_tests trellis_backend_headers)
   endif()
 endfunction()
 
@@ -393,7 +399,8 @@ function(trellis_add_install_tests)
     -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -DKokkos_DIR=${Kokkos_DIR})
   add_test(NAME install.stage
     COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${stage})
-  set_tests_properties(install.stage PROPERTIES FIXTURES_SETUP trellis_stage LABELS install)
+  set_tests_properties(install.stage PROPERTIES FIXTURES_SETUP trellis_stage
+    LABELS "install;toolchain")
   # What this build has besides `core` and `trellis`, with commas.
   set(parts)
   if(Trellis_KERNELS_TARGET)
@@ -407,9 +414,8 @@ function(trellis_add_install_tests)
     if(way STREQUAL package)
       set(where -DCMAKE_PREFIX_PATH=${stage} -DTRELLIS_COMPONENTS=${parts})
     else()
-      # Unity batches, as some projects build: the library must allow that, and it is quick.
-      set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_UNITY_BUILD=ON
-        -DCMAKE_UNITY_BUILD_BATCH_SIZE=40)
+      # As this build, so that a cache of the compiler has the library.
+      set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE})
     endif()
     add_test(NAME install.${way} COMMAND ${CMAKE_CTEST_COMMAND}
       --build-and-test ${PROJECT_SOURCE_DIR}/unit_tests/install
@@ -417,10 +423,10 @@ function(trellis_add_install_tests)
       --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM}
       --build-options ${options} ${where}
       --test-command consumer)
-    # The library is compiled once more for this one; it knows no toolchain.
+    # The library is compiled for this one; it knows no toolchain.
     set(labels install)
-    if(way STREQUAL subdirectory)
-      list(APPEND labels program)
+    if(way STREQUAL package)
+      list(APPEND labels toolchain)
     endif()
     set_tests_properties(install.${way} PROPERTIES TIMEOUT 600 LABELS "${labels}"
       ENVIRONMENT "OMP_PROC_BIND=false" FIXTURES_SETUP trellis_${way})

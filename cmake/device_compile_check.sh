@@ -5,9 +5,9 @@
 # of the openmp toolchain, with small configuration headers in front that switch the backend on.
 #
 #   cmake/device_compile_check.sh cuda            every file, with nvcc, for sm_90
-#   cmake/device_compile_check.sh hip             the spaces and the typed tests, with hipcc, for
-#                                                 gfx90a: nvcc has compiled the rest, which knows no
-#                                                 backend
+#   cmake/device_compile_check.sh hip             the spaces, the library and the typed tests of
+#                                                 devices, with hipcc, for gfx90a: nvcc has compiled
+#                                                 the rest, which knows no backend
 #   cmake/device_compile_check.sh cuda WORD ...   of all files those whose names have one of these
 #                                                 words in them
 #
@@ -138,7 +138,9 @@ left_out() {
 }
 
 # The typed tests, as TrellisTests.cmake generates them: the files after a SPACE_SOURCES.
-for list in unit_tests/*/CMakeLists.txt; do
+lists=(unit_tests/*/CMakeLists.txt)
+[[ $backend != hip || $# != 0 ]] || lists=(unit_tests/device/CMakeLists.txt)
+for list in "${lists[@]}"; do
   mapfile -t typed < <(tr -s ' ()\n' '\n' <"$list" |
     awk '$0 == "SPACE_SOURCES" { on = 1; next } !/[.]cpp$/ { on = 0 } on')
   for source in "${typed[@]}"; do
@@ -151,11 +153,14 @@ for list in unit_tests/*/CMakeLists.txt; do
   done
 done
 
-# run_compiler SOURCE: the messages are in the file that MESSAGES names.
+# run_compiler SOURCE: the messages are in the file that MESSAGES names. MODE is -c, or for programs,
+# where nvcc is the compiler, -cuda: it stops in front of the compiler of the host, which has had
+# them in every other build.
+MODE=-c
 run_compiler() {
   local object=$work/out/${1//\//_}.o
   MESSAGES=$object.log
-  "$command" -std=c++20 "${options[@]}" -c "$1" -o "$object" \
+  "$command" -std=c++20 "${options[@]}" "$MODE" "$1" -o "$object" \
     -I "$config" -isystem "$headers" -isystem "$work/others" \
     ${mpi:+-isystem "$mpi" -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX} -I core \
     -I spaces -I policies -I policies/mpi -I perf_tests/taskbench -I . >"$MESSAGES" 2>&1
@@ -179,6 +184,7 @@ compile() {
   local name=$1 together=$work/generated/together_${1//[^a-zA-Z0-9]/_}.cpp
   local begin=$SECONDS status=0 source number=0
   shift
+  [[ $backend != cuda || $1 != @(example|perf_tests)/* ]] || MODE=-cuda
   if (($# > 1)); then
     for source in "$@"; do
       number=$((number + 1))

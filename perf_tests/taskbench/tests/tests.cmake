@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 trellis_add_test(taskbench_tests
-  SOURCES tests/pattern_test.cpp tests/metg_test.cpp Edges.cpp Kernel.cpp Measure.cpp Metg.cpp
-  Pattern.cpp Work.cpp)
+  SOURCES tests/pattern_test.cpp tests/metg_test.cpp Kernel.cpp Measure.cpp Work.cpp
+  LIBRARIES taskbench_patterns)
 target_include_directories(taskbench_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 
 # Every model that is in, and every pattern, tiny: each task checks its inputs.
