@@ -2,6 +2,7 @@
 #ifndef TRELLIS_PLACEMENTPOLICY_HPP
 #define TRELLIS_PLACEMENTPOLICY_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -74,6 +75,13 @@ class PlacementPolicy {
   virtual void copied(TransferTime const&) {}
   /// What has been measured holds no more.
   virtual void forget() {}
+
+  // For models. `take` returns false when another one has it.
+  [[nodiscard]] bool take() { return !m_is_taken.exchange(true, std::memory_order_acquire); }
+  void give_back() { m_is_taken.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> m_is_taken{false};
 };
 
 /// Each task on the host where it may, else at the first target that it is eligible for.

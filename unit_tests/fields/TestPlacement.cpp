@@ -411,6 +411,12 @@ TEST_F(Places, WhatCannotBeIsAnError) {
   model.require(q);
   EXPECT_THAT(message_of([&] { model.submit(); }),
               testing::AllOf(HasSubstr("the field \"q\""), HasSubstr("at different places")));
+  auto const policy = make_order_placement();
+  FieldGraph const first(graph, {.placement = policy});
+  if (!all_is_serial()) {
+    EXPECT_THAT(message_of([&] { FieldGraph const second(graph, {.placement = policy}); }),
+                HasSubstr("the placement policy \"order\" that another model has"));
+  }
   FieldGraph only_host(graph);
   EXPECT_THAT(message_of([&] {
                 parallel_for("nowhere",

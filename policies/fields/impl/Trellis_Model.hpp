@@ -213,6 +213,10 @@ class Model : public std::enable_shared_from_this<Model> {
   /// The device whose clock the host goes by; null: the host's own.
   [[nodiscard]] DeviceAdapter const* clock() const;
   [[nodiscard]] DeviceOrigins& origins() { return m_origins; }
+  /// Who wants to know times of the pass that is being submitted; or null.
+  [[nodiscard]] std::shared_ptr<PlacementPolicy> measures() const {
+    return m_has_choice && m_options.placement->wants_times() ? m_options.placement : nullptr;
+  }
   [[nodiscard]] std::shared_ptr<ModelSchedule const> const& schedule() const { return m_schedule; }
   [[noreturn]] void refuse(std::string const& why) const;
 
@@ -276,6 +280,8 @@ class Model : public std::enable_shared_from_this<Model> {
   bool m_is_placed = false;    ///< the schedule is for the places that tasks have
   std::vector<std::vector<std::size_t>> m_before;  ///< of each task
   std::vector<bool> m_is_needed;
+  PlacementGraph m_placement;
+  bool m_has_choice = false;  ///< some task may run at several places
   std::vector<int> m_units;  ///< of each task: those that compute one field are one, and placed so
   std::shared_ptr<ModelSchedule const> m_schedule;
 };

@@ -58,11 +58,15 @@ Model::Model(TaskGraph& graph, FieldGraphOptions options)
   // The oracle: tasks that may run on the host do.
   if (m_options.placement == nullptr || *graph.options().serial)
     m_options.placement = make_host_placement();
+  if (!m_options.placement->take())
+    refuse("is given the placement policy \"" + std::string(m_options.placement->name()) +
+           "\" that another model has: make one for each");
   if (m_options.memory_limit.has_value())
     m_admission = std::make_shared<Admission>(*m_options.memory_limit, m_options.targets.size());
 }
 
 Model::~Model() {
+  m_options.placement->give_back();
   for (auto const& [name, field] : m_fields) {
     field->keep(nullptr);
     field->external = nullptr;

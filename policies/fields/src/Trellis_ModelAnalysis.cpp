@@ -41,6 +41,9 @@ void Model::analyse(bool is_pass) {
     check_circles();
     prune();
     find_units();
+    m_placement = placement_graph();
+    m_has_choice = std::any_of(m_placement.tasks.begin(), m_placement.tasks.end(),
+                               [](auto const& task) { return task.eligible.size() > 1; });
     m_is_analysed = true;
   }
   place_tasks(is_pass);

@@ -17,7 +17,7 @@ namespace trellis::Impl {
 Pass::Pass(std::shared_ptr<Model> of)
     : model(std::move(of)),
       schedule(model->schedule()),
-      measures(model->options().placement->wants_times() ? model->options().placement : nullptr),
+      measures(model->measures()),
       fields(schedule->slots.size()) {
   for (std::size_t k = 0; k < fields.size(); ++k) {
     ModelSlot const& slot = schedule->slots[k];

@@ -155,12 +155,11 @@ PlacementGraph Model::placement_graph() const {
 
 /// `is_pass`: the places are for a pass that is being submitted.
 void Model::place_tasks(bool is_pass) {
-  bool const is_first = !m_is_placed;
-  if (!is_pass && !is_first) return;
   if (m_schedule != nullptr)
     for (ModelSchedule::Sides const& dual : m_schedule->sides)
       if (dual.field->sides->get() != dual.before) m_is_placed = false;
-  PlacementGraph const graph = placement_graph();
+  if (m_is_placed && !(is_pass && m_has_choice)) return;
+  PlacementGraph const& graph = m_placement;
   std::vector<int> places;
   std::vector<ModelTask*> tasks;
   for (auto const& task : m_tasks)
@@ -171,7 +170,7 @@ void Model::place_tasks(bool is_pass) {
     bool const stays = std::find(eligible.begin(), eligible.end(), now) != eligible.end();
     places.push_back(stays ? now : eligible.front());
   }
-  m_options.placement->prepare(graph, places);
+  if (m_has_choice) m_options.placement->prepare(graph, places);
   for (std::size_t k = 0; k < tasks.size(); ++k) {
     auto const& eligible = graph.tasks[k].eligible;
     if (std::find(eligible.begin(), eligible.end(), places[k]) == eligible.end())
