@@ -72,9 +72,7 @@ class FieldTarget {
   /// The space whose memory it is; targets of one space share it.
   [[nodiscard]] Impl::FieldMemoryOps const* memory() const { return m_memory; }
   /// Targets of one type are alike: tasks take the same time there.
-  [[nodiscard]] std::string type() const {
-    return m_device == nullptr ? "Host" : m_device->type();
-  }
+  [[nodiscard]] std::string type() const { return m_device == nullptr ? "Host" : m_device->type(); }
   /// The label is what tools see.
   [[nodiscard]] void* allocate(std::string const& label, std::size_t bytes) const {
     return m_memory->allocate(m_number, label, bytes);

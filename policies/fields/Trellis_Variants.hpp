@@ -93,9 +93,9 @@ class TaskForms final : public TaskCollector {
     m_memory = trellis::target<Space>().memory();
   }
   TaskHandle collect(TaskSpec&& spec, bool has_result) override {
-    bool const is_known =
-        m_task != nullptr && std::any_of(m_task->forms.begin(), m_task->forms.end(),
-                                         [&](auto const& form) { return form->memory == m_memory; });
+    bool const is_known = m_task != nullptr &&
+                          std::any_of(m_task->forms.begin(), m_task->forms.end(),
+                                      [&](auto const& form) { return form->memory == m_memory; });
     if (!is_known) m_model.collect(m_task, std::move(spec), has_result, m_memory);
     return {};
   }
@@ -133,10 +133,9 @@ void add_form(TaskForms& forms, Label const& label,
         return std::tuple_cat(kept_annotation(each)..., std::tuple<On<Space>>());
       },
       policy.annotations());
-  static_cast<void>(parallel_for(Label(label),
-                                 make_policy(target, MovedPolicy<Base, Space>::make(policy.base()),
-                                             kept),
-                                 functor));
+  static_cast<void>(parallel_for(
+      Label(label), make_policy(target, MovedPolicy<Base, Space>::make(policy.base()), kept),
+      functor));
 }
 template <class... Spaces, class Policy, class Functor>
 void add_forms(TaskForms& forms, Label const& label, Policy const& policy, Functor const& functor,

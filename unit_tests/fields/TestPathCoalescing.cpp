@@ -202,9 +202,8 @@ TEST(Placement, IsTheBestOfAllWays) {
         if (pick(random, 0, 1) == 0) reads.push_back(field);
       std::vector<double> time;
       for (int type = 0; type < types; ++type)
-        time.push_back(type > 0 && pick(random, 0, 3) == 0
-                           ? -1
-                           : static_cast<double>(pick(random, 1, 20)));
+        time.push_back(
+            type > 0 && pick(random, 0, 3) == 0 ? -1 : static_cast<double>(pick(random, 1, 20)));
       int const made = problem.field(pick(random, 0, 2) == 0 ? 0 : -1);
       problem.task(reads, {made}, time);
       fields.push_back(made);
@@ -226,7 +225,8 @@ TEST(Placement, IsTheBestOfAllWays) {
         least = std::min(least, problem.cost(now));
         return;
       }
-      for (int const type : problem.graph.tasks[static_cast<std::size_t>(chains[chain][0])].eligible) {
+      for (int const type :
+           problem.graph.tasks[static_cast<std::size_t>(chains[chain][0])].eligible) {
         for (int const task : chains[chain]) now[static_cast<std::size_t>(task)] = type;
         self(self, chain + 1);
       }

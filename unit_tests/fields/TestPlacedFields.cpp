@@ -72,10 +72,9 @@ struct AddUp {
                               write(to), runs_on<HostKernels, Space>),
                AddUp());
   parallel_for("p",
-               ResourcePolicy(model,
-                              Kokkos::MDRangePolicy<HostKernels, Kokkos::Rank<2>>({0, 0},
-                                                                                  {length, 3}),
-                              read(r), write(p), runs_on<HostKernels, Space>),
+               ResourcePolicy(
+                   model, Kokkos::MDRangePolicy<HostKernels, Kokkos::Rank<2>>({0, 0}, {length, 3}),
+                   read(r), write(p), runs_on<HostKernels, Space>),
                Spread());
   parallel_for("r", ResourcePolicy(model, length, read(q), write(r)),
                variants(for_space<HostKernels>(Double()), for_space<Space>(DoubleByAdding())));

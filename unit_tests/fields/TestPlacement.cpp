@@ -244,8 +244,9 @@ TEST_F(Places, TheHeatEquationTakesWhatIsExpected) {
   std::int64_t const begin = Simulated::clock().now();
   for (int flux = 0; flux < 3; ++flux) {
     trellis::deep_copy(graph, there, T);
-    parallel_for("flux", ResourcePolicy(graph, n, read_write(there), on<Simulated>),
-                 KOKKOS_LAMBDA(int k) { there(k) += 1; });
+    parallel_for(
+        "flux", ResourcePolicy(graph, n, read_write(there), on<Simulated>),
+        KOKKOS_LAMBDA(int k) { there(k) += 1; });
     trellis::deep_copy(graph, q, there);
   }
   host_task("divergence", ResourcePolicy(graph, read_write(q)),
@@ -282,8 +283,7 @@ TEST_F(Places, HybridMeasuresOnceAtEachTypeAndThenKeepsToIt) {
     }
     std::int64_t const takes = heat.pass(7);
     if (launch == 0) EXPECT_EQ(takes, 4 * 10 + 2 * 45);  // all on the faster device
-    for (auto const& [label, where] : heat.model.assignment())
-      EXPECT_EQ(where, gpu(1)) << label;
+    for (auto const& [label, where] : heat.model.assignment()) EXPECT_EQ(where, gpu(1)) << label;
     for (int pass = 0; pass < 3; ++pass) EXPECT_EQ(heat.pass(pass), takes);
     EXPECT_TRUE(Simulated::device(0).log().empty());
     heat.model.invalidate();
@@ -358,25 +358,26 @@ TEST_F(Places, ATaskHasItsBasePolicyOnEachSpace) {
     using M = Field<double**, Kokkos::LayoutRight>;
     F const q = make_field(model, "q"), t = make_field(model, "t");
     M const m = model.field<double**, Kokkos::LayoutRight>("m", n, 3);
-    parallel_for("range",
-                 ResourcePolicy(model, Kokkos::RangePolicy<HostSpace>(2, n), write(q),
-                                runs_on<HostSpace, Simulated>),
-                 KOKKOS_LAMBDA(int k, F::view const& v) { v(k) = k; });
-    parallel_for("tiles",
-                 ResourcePolicy(model,
-                                Kokkos::MDRangePolicy<HostSpace, Kokkos::Rank<2>>({0, 1}, {n, 3}),
-                                read(q), write(m), runs_on<HostSpace, Simulated>),
-                 KOKKOS_LAMBDA(int i, int j, F::read_view const&, M::view const& v) {
-                   v(i, j) = i + 10 * j;
-                 });
+    parallel_for(
+        "range",
+        ResourcePolicy(model, Kokkos::RangePolicy<HostSpace>(2, n), write(q),
+                       runs_on<HostSpace, Simulated>),
+        KOKKOS_LAMBDA(int k, F::view const& v) { v(k) = k; });
+    parallel_for(
+        "tiles",
+        ResourcePolicy(model, Kokkos::MDRangePolicy<HostSpace, Kokkos::Rank<2>>({0, 1}, {n, 3}),
+                       read(q), write(m), runs_on<HostSpace, Simulated>),
+        KOKKOS_LAMBDA(int i, int j, F::read_view const&, M::view const& v) {
+          v(i, j) = i + 10 * j;
+        });
     using Team = Kokkos::TeamPolicy<HostSpace>;
-    parallel_for("teams",
-                 ResourcePolicy(model, Team(n, Kokkos::AUTO), read(m), write(t),
-                                runs_on<HostSpace, Simulated>),
-                 KOKKOS_LAMBDA(Team::member_type const& team, M::read_view const& from,
-                               F::view const& v) {
-                   v(team.league_rank()) = from(team.league_rank(), 2);
-                 });
+    parallel_for(
+        "teams",
+        ResourcePolicy(model, Team(n, Kokkos::AUTO), read(m), write(t),
+                       runs_on<HostSpace, Simulated>),
+        KOKKOS_LAMBDA(Team::member_type const& team, M::read_view const& from, F::view const& v) {
+          v(team.league_rank()) = from(team.league_rank(), 2);
+        });
     model.require(q);
     model.require(t);
     model.submit();
@@ -401,11 +402,11 @@ TEST_F(Places, WhatCannotBeIsAnError) {
   F const q = make_field(model, "q");
   int part = 0;
   for (int number : {0, 1}) {
-    parallel_for(Label("part " + std::to_string(number)),
-                 ResourcePolicy(model, n / 2,
-                                write(subfield(q, Kokkos::pair(part, part + n / 2))),
-                                on<Simulated>, device(number)),
-                 KOKKOS_LAMBDA(int k, F::view const& v) { v(k) = k; });
+    parallel_for(
+        Label("part " + std::to_string(number)),
+        ResourcePolicy(model, n / 2, write(subfield(q, Kokkos::pair(part, part + n / 2))),
+                       on<Simulated>, device(number)),
+        KOKKOS_LAMBDA(int k, F::view const& v) { v(k) = k; });
     part += n / 2;
   }
   model.require(q);
@@ -418,13 +419,14 @@ TEST_F(Places, WhatCannotBeIsAnError) {
                 HasSubstr("the placement policy \"order\" that another model has"));
   }
   FieldGraph only_host(graph);
-  EXPECT_THAT(message_of([&] {
-                parallel_for("nowhere",
-                             ResourcePolicy(only_host, n, write(make_field(only_host, "q")),
-                                            runs_on<Simulated>),
-                             KOKKOS_LAMBDA(int k, F::view const& v) { v(k) = k; });
-              }),
-              HasSubstr("none of the targets of the task \"nowhere\""));
+  EXPECT_THAT(
+      message_of([&] {
+        parallel_for(
+            "nowhere",
+            ResourcePolicy(only_host, n, write(make_field(only_host, "q")), runs_on<Simulated>),
+            KOKKOS_LAMBDA(int k, F::view const& v) { v(k) = k; });
+      }),
+      HasSubstr("none of the targets of the task \"nowhere\""));
 }
 
 /// A part that a device computes of a field of the program's; the rest stays as it was.
@@ -435,10 +437,10 @@ TEST_F(Places, PartsOfWhatIsBoundAreComputedElsewhere) {
   Values const x("x", n);
   Kokkos::deep_copy(x, 7);
   F const all = model.bind("x", x);
-  parallel_for("part",
-               ResourcePolicy(model, n / 2, write(subfield(all, Kokkos::pair(0, n / 2))),
-                              on<Simulated>),
-               KOKKOS_LAMBDA(int k, F::view const& v) { v(k) = k; });
+  parallel_for(
+      "part",
+      ResourcePolicy(model, n / 2, write(subfield(all, Kokkos::pair(0, n / 2))), on<Simulated>),
+      KOKKOS_LAMBDA(int k, F::view const& v) { v(k) = k; });
   model.require(all);
   for (int pass = 0; pass < 2; ++pass) {
     model.submit();

@@ -81,8 +81,9 @@ Plot random_plot(Random& random) {
       for (std::uint64_t reads = pick(random, 1, 3); reads > 0; --reads) {
         int const from = static_cast<int>(pick(random, 0, static_cast<std::uint64_t>(field) - 1));
         int const first = static_cast<int>(pick(random, 0, n - 1));
-        move.in.push_back({from, first, static_cast<int>(
-                                            pick(random, static_cast<std::uint64_t>(first) + 1, n))});
+        move.in.push_back(
+            {from, first,
+             static_cast<int>(pick(random, static_cast<std::uint64_t>(first) + 1, n))});
       }
       plot.moves.push_back(move);
     }
@@ -116,8 +117,8 @@ void run_plainly(Plot const& plot, Rows& rows) {
   for (Move const& move : plot.moves) {
     std::vector<Row> in;
     for (Stretch const& each : move.in)
-      in.push_back({rows[static_cast<std::size_t>(each.field)].data() + each.first,
-                    each.end - each.first});
+      in.push_back(
+          {rows[static_cast<std::size_t>(each.field)].data() + each.first, each.end - each.first});
     for (int k = 0; k < move.out.end - move.out.first; ++k)
       rows[static_cast<std::size_t>(move.out.field)][static_cast<std::size_t>(move.out.first + k)] =
           computed(k, in);
@@ -169,7 +170,9 @@ class Played {
   }
   /// An ordinary task between passes.
   void change_root(TaskGraph& graph) {
-    auto const change = KOKKOS_LAMBDA(int k, DeviceValues const& v) { v(k) = v(k) / 2 + 1; };
+    auto const change = KOKKOS_LAMBDA(int k, DeviceValues const& v) {
+      v(k) = v(k) / 2 + 1;
+    };
     switch (m_plot.kept[0]) {
       case Kept::on_host:
         host_task("between", ResourcePolicy(graph, read_write(m_host[0])), [](Values const& v) {
@@ -234,10 +237,10 @@ class Played {
     Piece const out = piece(move.out);
     Compute const compute{&failing, static_cast<int>(number)};
     auto const submit = [&](auto const&... where) {
-      parallel_for(Label("move " + std::to_string(number)),
-                   ResourcePolicy(m_model, move.out.end - move.out.first, read(in), write(out),
-                                  where...),
-                   compute);
+      parallel_for(
+          Label("move " + std::to_string(number)),
+          ResourcePolicy(m_model, move.out.end - move.out.first, read(in), write(out), where...),
+          compute);
     };
     switch (move.at) {
       case At::anywhere:
@@ -384,12 +387,12 @@ TEST_P(RandomPlacements, AModelMayEndBeforeItsPasses) {
     F last = model.bind("x", x);
     for (int k = 0; k < 6; ++k) {
       F const next = k == 5 ? model.bind("y", y) : make_field(model, "q" + std::to_string(k));
-      parallel_for("step",
-                   ResourcePolicy(model, n, read(last), write(next),
-                                  runs_on<HostKernels, Simulated>),
-                   KOKKOS_LAMBDA(int k, F::read_view const& from, F::view const& to) {
-                     to(k) = from(k) + 1;
-                   });
+      parallel_for(
+          "step",
+          ResourcePolicy(model, n, read(last), write(next), runs_on<HostKernels, Simulated>),
+          KOKKOS_LAMBDA(int k, F::read_view const& from, F::view const& to) {
+            to(k) = from(k) + 1;
+          });
       last = next;
     }
     model.require(last);

@@ -62,9 +62,7 @@ struct TransferTask {
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void fail(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
-  static void copy(void const* body, void* to) {
-    ::new (to) Body(*static_cast<Body const*>(body));
-  }
+  static void copy(void const* body, void* to) { ::new (to) Body(*static_cast<Body const*>(body)); }
   static void construct(void* storage, FieldState const& to, FieldState const& from) {
     auto* const body = ::new (storage) Body();
     body->to = &to;

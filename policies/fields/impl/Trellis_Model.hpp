@@ -251,9 +251,11 @@ class Model : public std::enable_shared_from_this<Model> {
   [[nodiscard]] std::vector<ModelStep> make_steps(ModelSchedule& schedule);
   [[nodiscard]] std::shared_ptr<FieldState> const& copy_at(std::shared_ptr<FieldState> const& field,
                                                            std::size_t place);
-  [[nodiscard]] std::shared_ptr<ModelTask> make_transfer(
-      std::shared_ptr<FieldState> const& field, std::shared_ptr<FieldState> const& to,
-      std::size_t to_place, std::shared_ptr<FieldState> const& from, std::size_t from_place);
+  [[nodiscard]] std::shared_ptr<ModelTask> make_transfer(std::shared_ptr<FieldState> const& field,
+                                                         std::shared_ptr<FieldState> const& to,
+                                                         std::size_t to_place,
+                                                         std::shared_ptr<FieldState> const& from,
+                                                         std::size_t from_place);
   class Copies;
 
   // Trellis_ModelPass.cpp
@@ -282,7 +284,7 @@ class Model : public std::enable_shared_from_this<Model> {
   std::vector<bool> m_is_needed;
   PlacementGraph m_placement;
   bool m_has_choice = false;  ///< some task may run at several places
-  std::vector<int> m_units;  ///< of each task: those that compute one field are one, and placed so
+  std::vector<int> m_units;   ///< of each task: those that compute one field are one, and placed so
   std::shared_ptr<ModelSchedule const> m_schedule;
 };
 

@@ -107,9 +107,7 @@ class PassBody {
     }
   }
   /// Null: the task runs on the host.
-  [[nodiscard]] DeviceAdapter* device() const {
-    return model().target(m_step.place).device();
-  }
+  [[nodiscard]] DeviceAdapter* device() const { return model().target(m_step.place).device(); }
 
   /// For this task; the first one that writes takes it from the pool.
   [[nodiscard]] void* memory_of(ModelStep::Use const& use, void* instance) {
@@ -315,8 +313,7 @@ void Model::submit() {
     for (++next; next < steps.size(); ++next) PassBody const over(pass, steps[next]);
     throw;
   }
-  for (ModelSchedule::Sides const& dual : pass->schedule->sides)
-    dual.field->sides->set(dual.after);
+  for (ModelSchedule::Sides const& dual : pass->schedule->sides) dual.field->sides->set(dual.after);
 }
 
 TaskHandle Model::submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,

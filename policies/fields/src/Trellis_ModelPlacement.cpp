@@ -221,10 +221,9 @@ std::shared_ptr<ModelTask> Model::make_transfer(std::shared_ptr<FieldState> cons
   bool const is_from_host = target(from_place).device() == nullptr;
   bool const is_to_host = target(to_place).device() == nullptr;
   FieldTarget const& who = target(is_to_host ? from_place : to_place);
-  TransferOps const& ops =
-      who.memory()->transfer(is_from_host ? FieldWay::from_host
-                                          : (is_to_host ? FieldWay::to_host
-                                                        : FieldWay::between_devices));
+  TransferOps const& ops = who.memory()->transfer(
+      is_from_host ? FieldWay::from_host
+                   : (is_to_host ? FieldWay::to_host : FieldWay::between_devices));
   auto const construct = [&](void* storage) { ops.construct(storage, *to, *from); };
   TaskSpec spec(Label(field->name.string() + " to " + target(to_place).name(), field->name.site()),
                 *ops.task, ops.size, ops.alignment, construct);
@@ -274,8 +273,7 @@ class Model::Copies {
     for (auto const& task : m_model.m_tasks) {
       if (!m_model.m_is_needed[task->number]) continue;
       auto& before = m_steps[step_of[task->number]].before;
-      for (std::size_t const each : m_model.m_before[task->number])
-        before.push_back(step_of[each]);
+      for (std::size_t const each : m_model.m_before[task->number]) before.push_back(step_of[each]);
       std::sort(before.begin(), before.end());
       before.erase(std::unique(before.begin(), before.end()), before.end());
     }
@@ -296,9 +294,9 @@ class Model::Copies {
   struct Held {
     std::shared_ptr<FieldState> field;
     std::size_t home = nowhere;
-    std::size_t source = nowhere;              ///< where it is computed, or there before
-    std::vector<std::size_t> makers;           ///< steps
-    std::map<std::size_t, std::size_t> filled; ///< by place: the step that copies it there
+    std::size_t source = nowhere;               ///< where it is computed, or there before
+    std::vector<std::size_t> makers;            ///< steps
+    std::map<std::size_t, std::size_t> filled;  ///< by place: the step that copies it there
   };
 
   [[nodiscard]] std::shared_ptr<FieldState> state_at(Held const& held, std::size_t place) {
@@ -309,8 +307,8 @@ class Model::Copies {
   std::size_t add_transfer(Held const& held, std::size_t to, std::size_t from,
                            std::vector<std::size_t> const& before) {
     ModelStep& step = m_steps.emplace_back();
-    step.task = m_model.make_transfer(held.field, state_at(held, to), to, state_at(held, from),
-                                      from);
+    step.task =
+        m_model.make_transfer(held.field, state_at(held, to), to, state_at(held, from), from);
     step.before = before;
     return m_steps.size() - 1;
   }
@@ -330,8 +328,8 @@ class Model::Copies {
     if (is_direct(held.source, place)) {
       step = add_transfer(held, place, held.source, held.makers);
     } else {  // over the host
-      std::size_t const host = m_model.place_of(nullptr, "a copy of the field " +
-                                                             held.field->text());
+      std::size_t const host =
+          m_model.place_of(nullptr, "a copy of the field " + held.field->text());
       std::size_t const first = fill(held, host);
       step = add_transfer(held, place, host, {first});
     }
@@ -387,9 +385,10 @@ class Model::Copies {
       if (place == held.source || held.filled.count(place) != 0) return true;
       return held.makers.empty() && before;
     };
-    m_schedule.sides.push_back({field, valid,
-                                {is_valid(held.home, valid.on_host),
-                                 is_valid(sides->device_place, valid.on_device)}});
+    m_schedule.sides.push_back(
+        {field,
+         valid,
+         {is_valid(held.home, valid.on_host), is_valid(sides->device_place, valid.on_device)}});
   }
 
   Model& m_model;

@@ -305,7 +305,8 @@ std::vector<int> choose_targets(PlacementGraph const& graph, std::vector<int> co
     std::vector<int> const device_of =
         balance_chains(alike, static_cast<int>(devices.size()), balance);
     for (std::size_t chain = 0; chain < alike.size(); ++chain)
-      for (int const task : alike[chain]) targets[position(task)] = devices[position(device_of[chain])];
+      for (int const task : alike[chain])
+        targets[position(task)] = devices[position(device_of[chain])];
   }
   return targets;
 }

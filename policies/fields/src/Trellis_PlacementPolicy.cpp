@@ -109,8 +109,8 @@ class HybridPlacement final : public PlacementPolicy {
   }
   void copied(TransferTime const& time) override {
     std::lock_guard const lock(m_mutex);
-    m_transfers.add(m_targets[index_of(time.from)].type, m_targets[index_of(time.to)].type, time.bytes,
-                    time.nanoseconds);
+    m_transfers.add(m_targets[index_of(time.from)].type, m_targets[index_of(time.to)].type,
+                    time.bytes, time.nanoseconds);
   }
   void forget() override {
     std::lock_guard const lock(m_mutex);
