@@ -478,6 +478,51 @@ TEST_F(Places, CopiesCount) {
   }
 }
 
+/// Copies wait for each other; meanwhile the host goes on, in memory that is given back.
+TEST_F(Places, MemoryOfTheHostStaysUntilItIsCopied) {
+  Simulated::configure({.link_latency = 5'000'000});
+  TaskGraph graph(with_workers(1));
+  FieldGraph model(graph, {.targets = {host, gpu()}});
+  DeviceValues const y("y", n);
+  std::vector<F> all;
+  for (int number = 0; number < 6; ++number) {
+    all.push_back(make_field(model, "q" + std::to_string(number)));
+    parallel_for("make", ResourcePolicy(model, n, write(all.back()), on<HostSpace>),
+                 [number](int k, F::view const& v) { v(k) = 1 << number; });
+  }
+  F const to = model.bind("y", y);
+  add_on_device(model, "sum", all, to);
+  model.require(to);
+  for (int pass = 0; pass < 2; ++pass) model.submit();
+  graph.wait();
+  EXPECT_EQ(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y)(n - 1), 1 + 63);
+  EXPECT_EQ(model.pool().counts().live, 0U);
+}
+
+/// What waits for a device that fails gets no copy, and nothing stays behind.
+TEST_F(Places, AFailureOfADeviceWithCopiesLeaksNothing) {
+  use(2);
+  auto const pool = std::make_shared<FieldPool>();
+  {
+    TaskGraph graph(with_workers(2));
+    FieldGraph model(graph, {.targets = {host, gpu(0), gpu(1)}, .pool = pool});
+    Values const x("x", n), y("y", n);
+    F const from = model.bind("x", x), to = model.bind("y", y), q = make_field(model, "q"),
+            r = make_field(model, "r");
+    parallel_for("q", ResourcePolicy(model, n, read(from), write(q), on<Simulated>),
+                 [](int, F::read_view const&, F::view const&) { throw std::runtime_error("here"); });
+    add_on_device(model, "r", {q}, r, 1);
+    add_on_host(model, "y", {r}, to);
+    model.require(to);
+    for (int pass = 0; pass < 3; ++pass) model.submit();
+    EXPECT_THAT(message_of([&] { graph.wait(); }), HasSubstr("here"));
+    EXPECT_EQ(pool->counts().live, 0U);
+  }
+  for (int number : {0, 1}) Simulated::device(number).reset();
+  pool->trim();
+  EXPECT_EQ(pool->counts().idle, 0U);
+}
+
 TEST_F(Places, ADualViewIsCopiedWhereItIsOlder) {
   use(1);
   using Dual = Kokkos::DualView<double*, Kokkos::LayoutRight, Simulated>;
