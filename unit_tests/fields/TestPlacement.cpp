@@ -160,7 +160,7 @@ TEST_F(Places, CopiesGoOutWhileOthersRun) {
     std::vector<Values> from;
     std::vector<DeviceValues> to;
     for (char const* const name : {"d", "e", "f", "c"}) {
-      from.emplace_back(name, n);
+      from.emplace_back(std::string(name), n);
       host_task(Label(name), ResourcePolicy(graph, write(from.back())),
                 [] { Simulated::clock().spend(on_host); });
     }
