@@ -509,8 +509,9 @@ TEST_F(Places, AFailureOfADeviceWithCopiesLeaksNothing) {
     Values const x("x", n), y("y", n);
     F const from = model.bind("x", x), to = model.bind("y", y), q = make_field(model, "q"),
             r = make_field(model, "r");
-    parallel_for("q", ResourcePolicy(model, n, read(from), write(q), on<Simulated>),
-                 [](int, F::read_view const&, F::view const&) { throw std::runtime_error("here"); });
+    parallel_for(
+        "q", ResourcePolicy(model, n, read(from), write(q), on<Simulated>),
+        [](int, F::read_view const&, F::view const&) { throw std::runtime_error("here"); });
     add_on_device(model, "r", {q}, r, 1);
     add_on_host(model, "y", {r}, to);
     model.require(to);
