@@ -4,7 +4,9 @@
 
 #include <Trellis_Space.hpp>
 
+#include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace trellis {
 
@@ -18,6 +20,14 @@ class DeviceAdapter : public SpaceAdapter {
   DeviceAdapter() {
     m_device = this;
     m_is_plain = false;
+  }
+
+  /// Two devices with the same text take the same time for the same work.
+  [[nodiscard]] virtual std::string type() const { return std::string(name()); }
+  /// What a clock of the host says, in nanoseconds: of a device with a clock of its own that one.
+  [[nodiscard]] virtual std::int64_t host_time() const {
+    auto const now = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   }
 
   /// True when an instance of this device can wait, on the device, for an event of `other`: an edge

@@ -92,6 +92,7 @@ class StreamAdapter final : public DeviceAdapter {
   }
 
   [[nodiscard]] std::string_view name() const override { return m_name; }
+  [[nodiscard]] std::string type() const override { return std::string(Runtime::name()); }
 
   // --- instances
 

@@ -8,6 +8,7 @@
 #include <fields/Trellis_FieldPool.hpp>
 #include <fields/impl/Trellis_Model.hpp>
 #include <impl/Trellis_Target.hpp>
+#include <resources/Trellis_DualView.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -102,6 +103,37 @@ class FieldGraph : public Impl::TaskCollector {
     return Impl::FieldDoor::make<typename V::data_type, typename V::array_layout>(std::move(state));
   }
 
+  /// A field that the program has on the host and on a device, as a `Kokkos::DualView`. Tasks touch
+  /// the side where they run, and it is copied to the other one where a task needs that and it is
+  /// older. Its flags tell, from `submit()` on, how it will be when the tasks submitted so far are
+  /// complete. `where`: the device, if it is not the first one.
+  template <class Dual>
+    requires Impl::DualViewLike<Dual>
+  auto bind(Label name, Dual const& dual, std::optional<FieldTarget> where = {}) {
+    if constexpr (!Impl::has_two_sides<Dual>) {
+      return bind(std::move(name), dual.view_host());
+    } else {
+      if (Impl::is_part(dual.view_device()))
+        m_model->refuse("cannot bind the field \"" + name.string() + "\" (" + name.place() +
+                        ") to a part of a DualView, whose flags tell of more");
+      auto field = bind(std::move(name), dual.view_host());
+      if (!where.has_value()) where = Impl::default_target<typename Dual::t_dev>();
+      Impl::TwoSides sides;
+      sides.get = [dual] {
+        return Impl::TwoSides::Valid{!dual.need_sync_host(), !dual.need_sync_device()};
+      };
+      sides.set = [dual](Impl::TwoSides::Valid valid) {
+        Dual same = dual;
+        same.clear_sync_state();
+        if (!valid.on_device) same.modify_host();
+        if (!valid.on_host) same.modify_device();
+      };
+      m_model->bind_sides(Impl::FieldDoor::state(field), dual.view_device().data(), *where,
+                          std::move(sides));
+      return field;
+    }
+  }
+
   /// The field is to be there after each pass. It has memory of its own then, unless it is bound.
   /// What neither a required field nor a task that computes none needs is left out.
   template <class D, class L>
@@ -162,12 +194,22 @@ class FieldGraph : public Impl::TaskCollector {
     return m_model->admission() != nullptr ? m_model->admission()->gates() : 0;
   }
   [[nodiscard]] FieldPool& pool() const { return m_model->pool(); }
+  /// Where tasks run from the next pass on, as far as is known: labels, in the order of
+  /// registration, of those that are needed.
+  [[nodiscard]] std::vector<std::pair<std::string, FieldTarget>> assignment() const {
+    return m_model->assignment();
+  }
+  /// What the placement policy has measured holds no more: it is to measure again.
+  void invalidate() { m_model->invalidate(); }
 
   // For the patterns.
   Impl::TaskHandle collect(Impl::TaskSpec&& spec, bool has_result) override {
-    m_model->collect(std::move(spec), has_result);
+    std::shared_ptr<Impl::ModelTask> task;
+    m_model->collect(task, std::move(spec), has_result, nullptr);
+    m_model->add(std::move(task));
     return {};
   }
+  [[nodiscard]] Impl::Model& impl() const { return *m_model; }
   [[nodiscard]] TaskGraph& graph() const override { return m_model->graph(); }
 
  private:

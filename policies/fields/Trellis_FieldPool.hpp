@@ -34,12 +34,14 @@ namespace Impl {
 struct PoolBlock {
   /// What has been launched on a stream and may still use the memory when that is handed on.
   struct Use {
+    DeviceAdapter* device;  ///< which the event belongs to
     void* instance;
     void* event;
   };
   void* memory = nullptr;
   std::size_t bytes = 0;
   std::size_t place = 0;  ///< of the pool's
+  bool is_new = true;     ///< nobody has had it before its present owner
   std::vector<Use> uses;  ///< of a device: the next user's stream has to wait for these
   int under_way = 0;      ///< guarded by the pool: tasks that use it on a device and are not over
 };

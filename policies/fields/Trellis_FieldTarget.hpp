@@ -5,6 +5,7 @@
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_RunOn.hpp>
 #include <Trellis_Spaces.hpp>
+#include <fields/impl/Trellis_FieldTransfer.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -18,11 +19,13 @@ namespace trellis {
 
 namespace Impl {
 
-/// How memory of a place is made.
+/// How memory of a place is made, and filled from another one. One object for each space, so its
+/// address says which one that is.
 struct FieldMemoryOps {
   std::string_view name;
   void* (*allocate)(int number, std::string const& label, std::size_t bytes);
   void (*free)(int number, void* memory, std::size_t bytes);
+  TransferOps const& (*transfer)(FieldWay way);  ///< null: the host, which copies nothing
 };
 
 template <class Space>
@@ -43,7 +46,7 @@ struct FieldMemoryOf {
 };
 template <class Space>
 inline FieldMemoryOps const field_memory{Space::name(), &FieldMemoryOf<Space>::allocate,
-                                         &FieldMemoryOf<Space>::free};
+                                         &FieldMemoryOf<Space>::free, &transfer_ops<Space>};
 FieldMemoryOps const& host_field_memory();
 
 }  // namespace Impl
@@ -66,6 +69,10 @@ class FieldTarget {
   }
   /// Null: the host.
   [[nodiscard]] DeviceAdapter* device() const { return m_device; }
+  /// The space whose memory it is; targets of one space share it.
+  [[nodiscard]] Impl::FieldMemoryOps const* memory() const { return m_memory; }
+  /// Targets of one type are alike: tasks take the same time there.
+  [[nodiscard]] std::string type() const { return m_device == nullptr ? "Host" : m_device->type(); }
   /// The label is what tools see.
   [[nodiscard]] void* allocate(std::string const& label, std::size_t bytes) const {
     return m_memory->allocate(m_number, label, bytes);

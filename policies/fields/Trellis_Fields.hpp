@@ -7,5 +7,7 @@
 #include <fields/Trellis_FieldGraph.hpp>
 #include <fields/Trellis_FieldPool.hpp>
 #include <fields/Trellis_FieldTarget.hpp>
+#include <fields/Trellis_PlacementPolicy.hpp>
+#include <fields/Trellis_Variants.hpp>
 
 #endif

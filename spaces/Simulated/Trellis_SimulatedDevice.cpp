@@ -180,6 +180,15 @@ std::string_view SimulatedDevice::name() const {
   return m_state->options.name;
 }
 
+std::string SimulatedDevice::type() const {
+  SimulatedDeviceOptions const& of = m_state->options;
+  std::string text = of.name;
+  for (double const each : {of.units_per_ns, of.kernel_units, of.index_units,
+                            of.memory_bytes_per_ns, of.link_bytes_per_ns})
+    text += ' ' + std::to_string(each);
+  return text;
+}
+
 // --- work
 
 void SimulatedDevice::launch(void* instance, SimulatedWork work) {

@@ -112,6 +112,9 @@ class SimulatedDevice final : public DeviceAdapter {
   // The adapter.
 
   [[nodiscard]] std::string_view name() const override;
+  /// With its speed.
+  [[nodiscard]] std::string type() const override;
+  [[nodiscard]] std::int64_t host_time() const override { return clock().now(); }
   void* make_instance(int threads = 1) override;
   void destroy_instance(void* instance) noexcept override;
   [[nodiscard]] bool can_wait_for(DeviceAdapter const& other) const override;

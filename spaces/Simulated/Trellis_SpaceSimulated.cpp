@@ -23,18 +23,18 @@ namespace {
 
 using Devices = std::vector<std::unique_ptr<SimulatedDevice>>;
 
-Devices make_devices(SimulatedDeviceOptions options, int count) {
+Devices make_devices(std::vector<SimulatedDeviceOptions> const& all) {
   Devices devices;
-  for (int k = 0; k < count; ++k) {
-    options.number = k;
+  for (SimulatedDeviceOptions options : all) {
+    options.number = static_cast<int>(devices.size());
+    if (!devices.empty()) options.clock = devices.front()->options().clock;
     devices.push_back(std::make_unique<SimulatedDevice>(options));
-    options.clock = devices.front()->options().clock;
   }
   return devices;
 }
 
 Devices& all_devices() {
-  static Devices all = make_devices({}, 1);
+  static Devices all = make_devices({SimulatedDeviceOptions()});
   return all;
 }
 
@@ -44,6 +44,12 @@ void Simulated::configure(SimulatedDeviceOptions const& options, int count) {
   if (count < 1)
     throw Error(Error::Kind::bad_input,
                 "Trellis: there cannot be " + std::to_string(count) + " simulated devices");
+  configure_each(std::vector(static_cast<std::size_t>(count), options));
+}
+
+void Simulated::configure_each(std::vector<SimulatedDeviceOptions> const& options) {
+  if (options.empty())
+    throw Error(Error::Kind::bad_input, "Trellis: there cannot be 0 simulated devices");
   for (auto const& device : all_devices())
     if (device->live_streams() > 0 || device->live_bytes() > 0)
       throw Error(Error::Kind::bad_input,
@@ -51,7 +57,7 @@ void Simulated::configure(SimulatedDeviceOptions const& options, int count) {
                       std::to_string(device->options().number) + " still has " +
                       std::to_string(device->live_streams()) + " streams of graphs and " +
                       std::to_string(device->live_bytes()) + " bytes of Views");
-  all_devices() = make_devices(options, count);
+  all_devices() = make_devices(options);
 }
 
 int Simulated::device_count() {

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// The device in software as a space for tasks: `on<trellis::Simulated>`, and Views in
 /// `SimulatedSpace`.
@@ -53,6 +54,8 @@ class Simulated {
   /// earlier ones. Throws `Error` when the earlier ones still have streams (of a graph) or memory
   /// (of a View). Without a call there is one device, in real time, that costs nothing.
   static void configure(SimulatedDeviceOptions const& options, int count = 1);
+  /// The same for devices that differ. They have the clock of the first one.
+  static void configure_each(std::vector<SimulatedDeviceOptions> const& options);
   [[nodiscard]] static int device_count();
   /// Throws `Error` when there is no such device.
   [[nodiscard]] static SimulatedDevice& device(int number = 0);

@@ -18,6 +18,7 @@
 #include <typeindex>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 namespace trellis {
 
@@ -90,7 +91,26 @@ struct FieldShape {
   [[nodiscard]] FieldBox whole() const;
 };
 
+/// A field that the program has twice, on the host and on a device, and says which is newer: a
+/// DualView.
+struct TwoSides {
+  std::size_t device_place = 0;  ///< of the model's targets; the other one is the field's `place`
+  struct Valid {
+    bool on_host = true;
+    bool on_device = true;
+    friend bool operator==(Valid const&, Valid const&) = default;
+  };
+  std::function<Valid()> get;
+  std::function<void(Valid)> set;
+};
+
 /// What a model knows of a field. Handles and tasks share it.
+///
+/// A field that tasks need at several places has a copy at each of them but one, a `FieldState` of
+/// its own that the field owns. To passes, predictions and limits a copy is like a transient field
+/// that one task computes: the one that copies. So it is there from that task to the end of its
+/// last reader, in the memory and in the order of its own pass, and no later pass, nor anybody who
+/// writes the field between passes, can find it.
 ///
 /// The address that its areas are derived from is that of the memory that it has between passes,
 /// else one of a reserved range. So who uses the memory of a persistent field by a View, and who
@@ -106,10 +126,14 @@ struct FieldState {
   FieldStorage storage = FieldStorage::transient;
   bool is_locked = false;
   bool is_required = false;
-  std::size_t place = 0;  ///< of the model's targets; of an external one from the beginning
+  /// Of the model's targets: where it has memory between passes, or is computed; of an external
+  /// one from the beginning.
+  std::size_t place = 0;
   void* external = nullptr;
   std::shared_ptr<void const> held;  ///< the View whose memory that is
   ReservedRange range;
+  std::vector<std::shared_ptr<FieldState>> copies;  ///< by place; null: it has had none there
+  std::shared_ptr<TwoSides const> sides;            ///< of an external one; null: it has one
 
   /// It has memory between passes.
   [[nodiscard]] bool keeps_values() const {
@@ -165,6 +189,7 @@ class FieldArea {
 inline Area area_of(FieldArea const& area) {
   return area.area();
 }
+void describe_field_state(FieldState const& field, ResourceInfo& info);
 void describe_field(void const* subject, ResourceInfo& info);
 
 /// The memory that fields have for the task that the calling thread launches.

@@ -5,7 +5,9 @@
 #include <Trellis_Label.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <fields/Trellis_FieldPool.hpp>
+#include <fields/Trellis_PlacementPolicy.hpp>
 #include <fields/impl/Trellis_Admission.hpp>
+#include <fields/impl/Trellis_DeviceOrigins.hpp>
 #include <fields/impl/Trellis_FieldState.hpp>
 #include <fields/impl/Trellis_MemoryOrder.hpp>
 #include <impl/Trellis_Target.hpp>
@@ -37,6 +39,9 @@ struct FieldGraphOptions {
   /// Where transient and persistent fields have their memory from; shared with other models.
   /// Default: a pool of its own.
   std::shared_ptr<FieldPool> pool = {};
+  /// Says at which of the targets a task runs that has forms for several (`runs_on`, `variants`).
+  /// It serves one model. Default: on the host, where it may.
+  std::shared_ptr<PlacementPolicy> placement = {};
 };
 
 /// What a model needs at one of its targets, in bytes.
@@ -64,48 +69,74 @@ struct ModelAccess {
   Mode mode = Mode::read;
   ResourceInfo info;
   StatePtr state;
+  /// The field, or its copy, that the task touches where it runs; of the newest placement.
+  std::shared_ptr<FieldState> here;
 
   [[nodiscard]] bool makes() const { return field != nullptr && mode == Mode::write; }
   [[nodiscard]] Area area_now() const {
     if (area.has_value()) return *area;
-    return field->area(is_part ? box : field->shape.whole());
+    FieldState const& touched = here != nullptr ? *here : *field;
+    return touched.area(is_part ? box : field->shape.whole());
   }
 };
 
-/// A task as it was handed to the model: each pass submits a task that runs its body.
-struct ModelTask {
-  ModelTask(TaskSpec&& spec, std::size_t number);
-  ModelTask(ModelTask const&) = delete;
-  ModelTask& operator=(ModelTask const&) = delete;
-  ~ModelTask();
-  [[nodiscard]] std::string text() const {
-    return "task \"" + label.string() + "\" (" + label.place() + ')';
-  }
+/// A form of a task: what it is at some of the places where it may run.
+struct ModelForm {
+  /// `memory`: of the space that it runs on.
+  ModelForm(TaskSpec const& spec, FieldMemoryOps const* memory);
+  ModelForm(ModelForm const&) = delete;
+  ModelForm& operator=(ModelForm const&) = delete;
+  ~ModelForm();
   [[nodiscard]] bool runs_on_device() const {
     return space != nullptr && space->device() != nullptr;
   }
 
-  std::size_t const number;  ///< in order of registration
-  Label const label;
   TaskOps const* const ops;
   TaskOps const* const pass_ops;
   std::size_t const body_alignment;
   void* body = nullptr;
-  SpaceAdapter* const space;
+  SpaceAdapter* const space;  ///< of any of the space's devices
+  FieldMemoryOps const* const memory;
+  std::vector<ModelAccess> accesses;
+  std::vector<std::size_t> places;  ///< of the model's targets, where it may run
+};
+
+/// A task as it was handed to the model: each pass submits a task that runs the body of one of its
+/// forms.
+struct ModelTask {
+  /// With the properties of one form, which all have in common.
+  ModelTask(TaskSpec const& spec, std::size_t number);
+  ModelTask(ModelTask const&) = delete;
+  ModelTask& operator=(ModelTask const&) = delete;
+  [[nodiscard]] std::string text() const {
+    return "task \"" + label.string() + "\" (" + label.place() + ')';
+  }
+  [[nodiscard]] ModelForm& form() const { return *forms[form_number]; }
+  [[nodiscard]] std::vector<ModelAccess>& accesses() const { return form().accesses; }
+  /// The form for this place; `forms.size()`: it cannot run there.
+  [[nodiscard]] std::size_t form_at(std::size_t at) const;
+
+  std::size_t const number;  ///< in order of registration; of one that copies: none
+  Label const label;
   int const priority;
   bool const main_thread;
   std::vector<TagPtr> const tags;
-  std::vector<ModelAccess> accesses;
-  std::size_t place = 0;  ///< of the model's targets
+  std::vector<std::unique_ptr<ModelForm>> forms;
   /// Its runs are ordered among themselves by what they write, or by this.
   bool makes_fields = false;
+  bool is_copy = false;  ///< it copies a field to another place
+
+  // Where it runs from the next pass on.
+  std::size_t place = 0;  ///< of the model's targets
+  std::size_t form_number = 0;
   /// For the submission of a pass.
   std::vector<AccessRequest> requests;
 };
 
-/// What a pass has to know of a field.
+/// What a pass has to know of a field, or of a copy of one.
 struct ModelSlot {
   std::shared_ptr<FieldState> field;
+  std::size_t place = 0;
   int users = 0;  ///< tasks that touch it
 };
 
@@ -114,8 +145,12 @@ struct ModelStep {
   struct Use {
     std::size_t slot;
     bool makes;
+    FieldState const* named;  ///< by the task's body: the field itself, where the slot is a copy
   };
   std::shared_ptr<ModelTask> task;
+  ModelForm* form = nullptr;
+  std::size_t place = 0;
+  std::vector<std::size_t> before;  ///< positions among the steps as they are made
   std::vector<Use> uses;            ///< each field once
   std::vector<std::size_t> starts;  ///< slots of fields that need memory for it, and not before
   std::vector<std::size_t> needs;   ///< bytes of these, for each place
@@ -127,6 +162,12 @@ struct ModelSchedule {
   std::vector<ModelStep> steps;  ///< in order
   MemoryGraph memory;
   std::vector<int> memory_order;
+  /// Fields with two sides, and what the program is told of them when a pass is submitted.
+  struct Sides {
+    std::shared_ptr<FieldState> field;
+    TwoSides::Valid before, after;
+  };
+  std::vector<Sides> sides;
 };
 
 struct Pass;
@@ -145,13 +186,21 @@ class Model : public std::enable_shared_from_this<Model> {
   void bind(std::shared_ptr<FieldState> const& field, void* memory,
             std::shared_ptr<void const> held, FieldTarget const& where);
   [[nodiscard]] std::shared_ptr<FieldState> find(std::string_view name) const;
-  void collect(TaskSpec&& spec, bool has_result);
+  void bind_sides(std::shared_ptr<FieldState> const& field, void* device_memory,
+                  FieldTarget const& device, TwoSides sides);
+  /// A form of the task that `task` collects forms of; a new one if it is null. `memory`: of the
+  /// space that it runs on, at any of the targets there; null: as the spec says.
+  void collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_result,
+               FieldMemoryOps const* memory);
+  void add(std::shared_ptr<ModelTask> task);
   void require(FieldState& field);
   void store(FieldState& field, FieldStorage storage);
   void lock(FieldState& field, bool is_locked);
   void submit();
   [[nodiscard]] FieldMemory memory(FieldTarget const& where);
   [[nodiscard]] std::vector<std::string> order();
+  [[nodiscard]] std::vector<std::pair<std::string, FieldTarget>> assignment();
+  void invalidate();
   void check_own(FieldState const* field) const;
 
   [[nodiscard]] TaskGraph& graph() const { return m_graph; }
@@ -160,6 +209,13 @@ class Model : public std::enable_shared_from_this<Model> {
   [[nodiscard]] Admission* admission() const { return m_admission.get(); }
   [[nodiscard]] FieldTarget const& target(std::size_t place) const {
     return m_options.targets[place];
+  }
+  /// The device whose clock the host goes by; null: the host's own.
+  [[nodiscard]] DeviceAdapter const* clock() const;
+  [[nodiscard]] DeviceOrigins& origins() { return m_origins; }
+  /// Who wants to know times of the pass that is being submitted; or null.
+  [[nodiscard]] std::shared_ptr<PlacementPolicy> measures() const {
+    return m_has_choice && m_options.placement->wants_times() ? m_options.placement : nullptr;
   }
   [[nodiscard]] std::shared_ptr<ModelSchedule const> const& schedule() const { return m_schedule; }
   [[noreturn]] void refuse(std::string const& why) const;
@@ -170,14 +226,14 @@ class Model : public std::enable_shared_from_this<Model> {
   [[nodiscard]] std::shared_ptr<FieldState> bound_at(Area const& area) const;
 
   // Trellis_ModelAnalysis.cpp
-  void analyse();
+  void analyse(bool is_pass);
   void check_shapes() const;
   void find_edges();
   void check_circles() const;
   void prune();
+  [[nodiscard]] bool is_covered(FieldState const& field) const;
   void check_made(FieldState const& field, FieldBox const& box, std::string const& who) const;
-  void place_fields();
-  [[nodiscard]] std::vector<ModelStep> number_fields(ModelSchedule& schedule) const;
+  void number_fields(ModelSchedule& schedule, std::vector<ModelStep>& steps) const;
   void choose_order(ModelSchedule& schedule, std::vector<ModelStep> const& steps) const;
   [[nodiscard]] MemoryGraph memory_graph(ModelSchedule const& schedule,
                                          std::vector<ModelStep> const& steps) const;
@@ -186,6 +242,21 @@ class Model : public std::enable_shared_from_this<Model> {
   void check_limit() const;
   [[nodiscard]] std::size_t persistent_bytes(ModelSchedule const& schedule,
                                              std::size_t place) const;
+
+  // Trellis_ModelPlacement.cpp
+  void place_tasks(bool is_pass);
+  void find_units();
+  [[nodiscard]] PlacementGraph placement_graph() const;
+  [[nodiscard]] std::size_t home_of(FieldState const& field) const;
+  [[nodiscard]] std::vector<ModelStep> make_steps(ModelSchedule& schedule);
+  [[nodiscard]] std::shared_ptr<FieldState> const& copy_at(std::shared_ptr<FieldState> const& field,
+                                                           std::size_t place);
+  [[nodiscard]] std::shared_ptr<ModelTask> make_transfer(std::shared_ptr<FieldState> const& field,
+                                                         std::shared_ptr<FieldState> const& to,
+                                                         std::size_t to_place,
+                                                         std::shared_ptr<FieldState> const& from,
+                                                         std::size_t from_place);
+  class Copies;
 
   // Trellis_ModelPass.cpp
   void keep_memory();
@@ -204,19 +275,24 @@ class Model : public std::enable_shared_from_this<Model> {
   std::map<std::string, std::shared_ptr<FieldState>, std::less<>> m_fields;
   std::vector<std::shared_ptr<ModelTask>> m_tasks;
   std::atomic<bool> m_is_submitting{false};
+  DeviceOrigins m_origins;
 
   // Of the newest analysis.
-  bool m_is_analysed = false;
+  bool m_is_analysed = false;  ///< but for places
+  bool m_is_placed = false;    ///< the schedule is for the places that tasks have
   std::vector<std::vector<std::size_t>> m_before;  ///< of each task
   std::vector<bool> m_is_needed;
+  PlacementGraph m_placement;
+  bool m_has_choice = false;  ///< some task may run at several places
+  std::vector<int> m_units;   ///< of each task: those that compute one field are one, and placed so
   std::shared_ptr<ModelSchedule const> m_schedule;
 };
 
 /// What the passes of a model have of one field during one of them.
 struct PassField {
   std::atomic<int> users{0};          ///< tasks that touch it and are not over
-  std::atomic<int> launches{0};       ///< the same, and have not been launched
-  PoolBlock* block = nullptr;         ///< guarded by Pass::lock until the last user
+  std::atomic<int> holders{0};        ///< tasks that the block must stay for, see PassBody
+  PoolBlock* block = nullptr;         ///< guarded by Pass::lock until the last holder
   std::vector<PoolBlock::Use> waits;  ///< the same: who had the memory before, on a device
   KeptPtr kept;
   bool is_reserved = false;
@@ -228,7 +304,8 @@ struct Pass {
   explicit Pass(std::shared_ptr<Model> of);
   std::shared_ptr<Model> const model;
   std::shared_ptr<ModelSchedule const> const schedule;
-  std::vector<PassField> fields;  ///< by slot
+  std::shared_ptr<PlacementPolicy> const measures;  ///< that wants to know times; or null
+  std::vector<PassField> fields;                    ///< by slot
   std::mutex lock;
 };
 

@@ -19,7 +19,7 @@ void free_on_host(int, void* memory, std::size_t) {
 // In a function: of a constant at namespace scope hipcc makes a copy for the device, too, where the
 // two functions do not exist.
 FieldMemoryOps const& host_field_memory() {
-  static FieldMemoryOps const operations{"Host", &allocate_on_host, &free_on_host};
+  static FieldMemoryOps const operations{"Host", &allocate_on_host, &free_on_host, nullptr};
   return operations;
 }
 
@@ -38,7 +38,7 @@ void FieldPool::free_idle(Place& place, std::size_t most_held) {
     auto& blocks = size->second;
     std::erase_if(blocks, [&](PoolBlock* block) {
       if (place.counts.live + place.counts.idle <= most_held || block->under_way > 0) return false;
-      for (PoolBlock::Use const& use : block->uses) place.target.device()->release_event(use.event);
+      for (PoolBlock::Use const& use : block->uses) use.device->release_event(use.event);
       place.target.free(block->memory, block->bytes);
       place.counts.idle -= block->bytes;
       delete block;
@@ -89,7 +89,8 @@ PoolBlock* FieldPool::take(FieldTarget const& where, std::size_t bytes, std::str
   if (block != nullptr) {
     if (which == Idle::quiet)
       for (PoolBlock::Use const& use : std::exchange(block->uses, {}))
-        where.device()->release_event(use.event);
+        use.device->release_event(use.event);
+    block->is_new = false;
     place.counts.idle -= bytes;
     ++place.counts.reused;
     ++m_all.reused;

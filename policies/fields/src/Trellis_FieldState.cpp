@@ -66,7 +66,10 @@ Area FieldState::area(FieldBox const& box) const {
 }
 
 void describe_field(void const* subject, ResourceInfo& info) {
-  FieldState const& field = *static_cast<FieldArea const*>(subject)->field();
+  describe_field_state(*static_cast<FieldArea const*>(subject)->field(), info);
+}
+
+void describe_field_state(FieldState const& field, ResourceInfo& info) {
   info.label = field.name.string();
   info.begin = reinterpret_cast<std::uintptr_t>(field.identity());
   info.end = info.begin + field.shape.bytes;
@@ -75,6 +78,13 @@ void describe_field(void const* subject, ResourceInfo& info) {
   for (int d = 0; d < field.shape.rank; ++d)
     info.shape.strides[d] =
         field.shape.strides[static_cast<std::size_t>(d)] * field.shape.element_bytes;
+}
+
+std::size_t bytes_of(FieldState const& field) {
+  return field.shape.bytes;
+}
+void* bound_memory(FieldState const& field) {
+  return FieldBinding::memory_of(field);
 }
 
 void* FieldBinding::memory_of(FieldState const& field) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <fields/Trellis_Field.hpp>
 #include <fields/impl/Trellis_Model.hpp>
@@ -21,45 +22,57 @@ namespace Impl {
 
 TaskOps const* pass_ops_of(std::string_view pattern);
 
-ModelTask::ModelTask(TaskSpec&& spec, std::size_t at)
-    : number(at),
-      label(std::move(spec.label)),
-      ops(spec.ops),
+ModelForm::ModelForm(TaskSpec const& spec, FieldMemoryOps const* of)
+    : ops(spec.ops),
       pass_ops(pass_ops_of(spec.ops->pattern)),
       body_alignment(spec.body_alignment),
       space(spec.space),
-      priority(spec.priority),
-      main_thread(spec.main_thread),
-      tags(spec.tags.begin(), spec.tags.end()) {
-  void* const memory = ::operator new(spec.body_size, std::align_val_t(body_alignment));
+      memory(of) {
+  void* const storage = ::operator new(spec.body_size, std::align_val_t(body_alignment));
   try {
-    spec.construct(memory);
+    spec.construct(storage);
   } catch (...) {
-    ::operator delete(memory, std::align_val_t(body_alignment));
+    ::operator delete(storage, std::align_val_t(body_alignment));
     throw;
   }
-  body = memory;
+  body = storage;
 }
 
-ModelTask::~ModelTask() {
+ModelForm::~ModelForm() {
   if (body == nullptr) return;
   if (ops->end != TaskOps::End::nothing) ops->destroy(body);
   ::operator delete(body, std::align_val_t(body_alignment));
 }
 
+ModelTask::ModelTask(TaskSpec const& spec, std::size_t at)
+    : number(at),
+      label(spec.label),
+      priority(spec.priority),
+      main_thread(spec.main_thread),
+      tags(spec.tags.begin(), spec.tags.end()) {}
+
 Model::Model(TaskGraph& graph, FieldGraphOptions options)
     : m_graph(graph), m_options(std::move(options)) {
   if (m_options.targets.empty()) refuse("has no target");
   if (m_options.pool == nullptr) m_options.pool = std::make_shared<FieldPool>();
+  // The oracle: tasks that may run on the host do.
+  if (m_options.placement == nullptr || *graph.options().serial)
+    m_options.placement = make_host_placement();
+  if (!m_options.placement->take())
+    refuse("is given the placement policy \"" + std::string(m_options.placement->name()) +
+           "\" that another model has: make one for each");
   if (m_options.memory_limit.has_value())
     m_admission = std::make_shared<Admission>(*m_options.memory_limit, m_options.targets.size());
 }
 
 Model::~Model() {
+  m_options.placement->give_back();
   for (auto const& [name, field] : m_fields) {
     field->keep(nullptr);
     field->external = nullptr;
     field->held = nullptr;
+    field->copies.clear();
+    field->sides = nullptr;
   }
 }
 
@@ -115,6 +128,17 @@ void Model::bind(std::shared_ptr<FieldState> const& field, void* memory,
   field->held = std::move(held);
 }
 
+/// `field` has been bound to the side on the host.
+void Model::bind_sides(std::shared_ptr<FieldState> const& field, void* device_memory,
+                       FieldTarget const& device, TwoSides sides) {
+  sides.device_place = place_of(device.device(), "the field " + field->text());
+  auto const& copy = copy_at(field, sides.device_place);
+  copy->storage = FieldStorage::external;
+  copy->external = device_memory;
+  copy->held = field->held;
+  field->sides = std::make_shared<TwoSides const>(std::move(sides));
+}
+
 std::shared_ptr<FieldState> Model::find(std::string_view name) const {
   auto const known = m_fields.find(name);
   if (known != m_fields.end()) return known->second;
@@ -134,6 +158,12 @@ std::size_t Model::place_of(DeviceAdapter const* device, std::string const& who)
   refuse("does not have the target of " + who + " among its `targets`");
 }
 
+DeviceAdapter const* Model::clock() const {
+  for (FieldTarget const& each : m_options.targets)
+    if (each.device() != nullptr && each.device()->has_own_clock()) return each.device();
+  return nullptr;
+}
+
 /// An area of a View may be one of a field that is bound.
 std::shared_ptr<FieldState> Model::bound_at(Area const& area) const {
   for (auto const& [name, field] : m_fields)
@@ -142,7 +172,8 @@ std::shared_ptr<FieldState> Model::bound_at(Area const& area) const {
   return nullptr;
 }
 
-void Model::collect(TaskSpec&& spec, bool has_result) {
+void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_result,
+                    FieldMemoryOps const* memory) {
   std::string const text = "task \"" + spec.label.string() + "\" (" + spec.label.place() + ')';
   if (has_result)
     refuse("gets the " + text +
@@ -189,14 +220,28 @@ void Model::collect(TaskSpec&& spec, bool has_result) {
     makes_fields = makes_fields || access.makes();
     accesses.push_back(std::move(access));
   }
-  std::size_t const place =
-      place_of(spec.space != nullptr ? spec.space->device() : nullptr, "the " + text);
-  auto task = std::make_shared<ModelTask>(std::move(spec), m_tasks.size());
-  task->accesses = std::move(accesses);
+  DeviceAdapter const* const device = spec.space != nullptr ? spec.space->device() : nullptr;
+  std::vector<std::size_t> places;
+  for (std::size_t place = 0; place < m_options.targets.size() && memory != nullptr; ++place)
+    if (target(place).memory() == memory) places.push_back(place);
+  if (memory == nullptr) {
+    places.push_back(place_of(device, "the " + text));
+    memory = target(places.front()).memory();
+  }
+  if (task == nullptr) task = std::make_shared<ModelTask>(spec, m_tasks.size());
+  auto form = std::make_unique<ModelForm>(spec, memory);
+  form->accesses = std::move(accesses);
+  form->places = std::move(places);
   task->makes_fields = makes_fields;
-  task->place = place;
-  if (task->runs_on_device() && task->ops->copy == nullptr)
+  if (form->runs_on_device() && form->ops->copy == nullptr)
     refuse("gets the " + text + ", which runs on a device and is no kernel");
+  if (!form->places.empty()) task->forms.push_back(std::move(form));
+}
+
+void Model::add(std::shared_ptr<ModelTask> task) {
+  if (task->forms.empty())
+    refuse("has none of the targets of the " + task->text() + " among its `targets`");
+  task->place = task->forms.front()->places.front();
   m_tasks.push_back(std::move(task));
   m_is_analysed = false;
 }

@@ -31,18 +31,29 @@ FieldBox box_of(ModelAccess const& access) {
 
 }  // namespace
 
-void Model::analyse() {
-  if (m_is_analysed) return;
-  check_shapes();
-  find_edges();
-  check_circles();
-  prune();
-  place_fields();
+void Model::analyse(bool is_pass) {
+  if (!m_is_analysed) {
+    m_is_placed = false;
+    for (auto const& task : m_tasks)
+      for (ModelAccess& access : task->accesses()) access.here = nullptr;
+    check_shapes();
+    find_edges();
+    check_circles();
+    prune();
+    find_units();
+    m_placement = placement_graph();
+    m_has_choice = std::any_of(m_placement.tasks.begin(), m_placement.tasks.end(),
+                               [](auto const& task) { return task.eligible.size() > 1; });
+    m_is_analysed = true;
+  }
+  place_tasks(is_pass);
+  if (m_is_placed) return;
   auto schedule = std::make_shared<ModelSchedule>();
-  std::vector<ModelStep> const steps = number_fields(*schedule);
+  std::vector<ModelStep> steps = make_steps(*schedule);
+  number_fields(*schedule, steps);
   choose_order(*schedule, steps);
   m_schedule = std::move(schedule);
-  m_is_analysed = true;
+  m_is_placed = true;
 }
 
 void Model::check_shapes() const {
@@ -52,7 +63,7 @@ void Model::check_shapes() const {
              ": nobody has said its extents");
   };
   for (auto const& task : m_tasks)
-    for (ModelAccess const& access : task->accesses)
+    for (ModelAccess const& access : task->accesses())
       if (access.field != nullptr)
         check(*access.field, task->text() + (access.makes() ? " computes" : " reads"));
   for (auto const& [name, field] : m_fields)
@@ -67,7 +78,7 @@ void Model::find_edges() {
   };
   std::map<FieldState const*, std::vector<Part>> makers;
   for (auto const& task : m_tasks) {
-    for (ModelAccess const& access : task->accesses) {
+    for (ModelAccess const& access : task->accesses()) {
       if (!access.makes()) continue;
       Area const area = access.area_now();
       auto& others = makers[access.field.get()];
@@ -81,7 +92,7 @@ void Model::find_edges() {
   m_before.assign(m_tasks.size(), {});
   for (auto const& task : m_tasks) {
     auto& before = m_before[task->number];
-    for (ModelAccess const& access : task->accesses) {
+    for (ModelAccess const& access : task->accesses()) {
       if (access.field == nullptr || access.makes()) continue;
       auto const found = makers.find(access.field.get());
       if (found == makers.end()) continue;
@@ -139,7 +150,7 @@ void Model::prune() {
   };
   for (auto const& task : m_tasks) {
     bool is_wanted = !task->makes_fields;
-    for (ModelAccess const& access : task->accesses)
+    for (ModelAccess const& access : task->accesses())
       is_wanted = is_wanted || (access.makes() && access.field->is_required);
     if (is_wanted) reach(task->number);
   }
@@ -148,10 +159,21 @@ void Model::prune() {
     for (std::size_t const before : m_before[reached[k]]) reach(before);
   for (auto const& task : m_tasks) {
     if (!m_is_needed[task->number]) continue;
-    for (ModelAccess const& access : task->accesses)
+    for (ModelAccess const& access : task->accesses())
       if (access.field != nullptr && !access.makes() && !access.area.has_value())
         check_made(*access.field, box_of(access), "which " + task->text() + " reads");
   }
+}
+
+/// Do the tasks of a pass compute all of it?
+bool Model::is_covered(FieldState const& field) const {
+  std::size_t missing = volume(field.shape.whole(), field.shape.rank);
+  for (auto const& task : m_tasks)
+    if (m_is_needed[task->number])
+      for (ModelAccess const& access : task->accesses())
+        if (access.makes() && access.field.get() == &field && !access.area.has_value())
+          missing -= std::min(missing, volume(box_of(access), field.shape.rank));
+  return missing == 0;
 }
 
 /// Memory that is not there between passes has what the tasks of a pass put there. (Those that
@@ -161,7 +183,7 @@ void Model::check_made(FieldState const& field, FieldBox const& box, std::string
   std::size_t missing = volume(box, field.shape.rank);
   bool is_made = false;
   for (auto const& task : m_tasks)
-    for (ModelAccess const& access : task->accesses)
+    for (ModelAccess const& access : task->accesses())
       if (access.makes() && access.field.get() == &field) {
         is_made = true;
         missing -= std::min(missing, volume(common(box, box_of(access)), field.shape.rank));
@@ -172,50 +194,24 @@ void Model::check_made(FieldState const& field, FieldBox const& box, std::string
            of_field(field) + ", " + who);
 }
 
-/// A field is where it is computed.
-void Model::place_fields() {
-  std::map<FieldState const*, ModelTask const*> placed;
-  for (bool const makes : {true, false}) {
-    for (auto const& task : m_tasks) {
-      if (!m_is_needed[task->number]) continue;
-      for (ModelAccess const& access : task->accesses) {
-        if (access.field == nullptr || access.makes() != makes) continue;
-        FieldState& field = *access.field;
-        auto const [by, is_first] = placed.try_emplace(&field, task.get());
-        if (is_first && field.storage != FieldStorage::external) field.place = task->place;
-        if (field.place != task->place)
-          refuse("has " + of_field(field) + " at " + target(field.place).name() +
-                 (is_first ? std::string() : ", for " + by->second->text()) + ", and " +
-                 task->text() + ", which runs at " + target(task->place).name() +
-                 ", needs it there");
-      }
-    }
-  }
-}
-
-/// Returns the tasks that are needed, in the order of their registration.
-std::vector<ModelStep> Model::number_fields(ModelSchedule& schedule) const {
-  std::vector<ModelStep> steps;
+void Model::number_fields(ModelSchedule& schedule, std::vector<ModelStep>& steps) const {
   std::map<FieldState const*, std::size_t> slots;
-  for (auto const& task : m_tasks) {
-    if (!m_is_needed[task->number]) continue;
-    ModelStep& step = steps.emplace_back();
-    step.task = task;
-    for (ModelAccess const& access : task->accesses) {
+  for (ModelStep& step : steps) {
+    for (ModelAccess const& access : step.form->accesses) {
       if (access.field == nullptr) continue;
-      auto const [slot, is_new] = slots.try_emplace(access.field.get(), schedule.slots.size());
-      if (is_new) schedule.slots.push_back({access.field, 0});
+      auto const [slot, is_new] = slots.try_emplace(access.here.get(), schedule.slots.size());
+      if (is_new) schedule.slots.push_back({access.here, access.here->place, 0});
+      ModelSlot& of = schedule.slots[slot->second];
       auto const known = std::find_if(step.uses.begin(), step.uses.end(),
                                       [&](auto const& use) { return use.slot == slot->second; });
       if (known != step.uses.end()) {
         known->makes = known->makes || access.makes();
         continue;
       }
-      step.uses.push_back({slot->second, access.makes()});
-      ++schedule.slots[slot->second].users;
+      step.uses.push_back({slot->second, access.makes(), access.field.get()});
+      ++of.users;
     }
   }
-  return steps;
 }
 
 /// With the slots of fields that have no memory between passes as pieces.
@@ -228,13 +224,11 @@ MemoryGraph Model::memory_graph(ModelSchedule const& schedule,
     FieldState const& field = *schedule.slots[slot].field;
     if (field.keeps_values()) continue;
     piece_of[slot] = static_cast<int>(graph.pieces.size());
-    graph.pieces.push_back({field.shape.bytes, static_cast<int>(field.place)});
+    graph.pieces.push_back({field.shape.bytes, static_cast<int>(schedule.slots[slot].place)});
   }
-  std::vector<int> index(m_tasks.size(), -1);
-  for (std::size_t k = 0; k < steps.size(); ++k) index[steps[k].task->number] = static_cast<int>(k);
   for (ModelStep const& step : steps) {
     MemoryGraph::Task& of = graph.tasks.emplace_back();
-    for (std::size_t const before : m_before[step.task->number]) of.before.push_back(index[before]);
+    for (std::size_t const before : step.before) of.before.push_back(static_cast<int>(before));
     for (ModelStep::Use const& use : step.uses)
       if (piece_of[use.slot] >= 0) (use.makes ? of.makes : of.uses).push_back(piece_of[use.slot]);
   }
@@ -273,7 +267,7 @@ void Model::choose_order(ModelSchedule& schedule, std::vector<ModelStep> const& 
       if (!use.makes || field.keeps_values() || is_started[use.slot]) continue;
       is_started[use.slot] = true;
       step.starts.push_back(use.slot);
-      step.needs[field.place] += field.shape.bytes;
+      step.needs[schedule.slots[use.slot].place] += field.shape.bytes;
     }
   }
 }
@@ -282,39 +276,42 @@ void Model::choose_order(ModelSchedule& schedule, std::vector<ModelStep> const& 
 void Model::check_limit() const {
   if (m_admission == nullptr) return;
   std::size_t const limit = m_admission->limit();
-  auto const tell = [&](FieldState const& field, std::size_t used, std::string const& when) {
+  auto const tell = [&](FieldState const& field, std::size_t place, std::size_t used,
+                        std::string const& when) {
     refuse("has no room for " + of_field(field) + ": it needs " +
-           std::to_string(field.shape.bytes) + " bytes at " + target(field.place).name() + when +
+           std::to_string(field.shape.bytes) + " bytes at " + target(place).name() + when +
            ", and of the limit of " + std::to_string(limit) + " bytes " +
            std::to_string(limit - std::min(limit, used)) + " are available");
   };
   std::vector<std::size_t> live(m_options.targets.size(), 0);
-  auto const add = [&](FieldState const& field, std::string const& when) {
-    std::size_t& used = live[field.place];
-    if (used + field.shape.bytes > limit) tell(field, used, when);
+  auto const add = [&](FieldState const& field, std::size_t place, std::string const& when) {
+    std::size_t& used = live[place];
+    if (used + field.shape.bytes > limit) tell(field, place, used, when);
     used += field.shape.bytes;
   };
   for (auto const& [name, field] : m_fields)
-    if (is_kept(*m_schedule, *field)) add(*field, " between passes");
+    if (is_kept(*m_schedule, *field)) add(*field, field->place, " between passes");
   std::vector<int> left;
   for (ModelSlot const& slot : m_schedule->slots) left.push_back(slot.users);
   for (ModelStep const& step : m_schedule->steps) {
     for (std::size_t const slot : step.starts)
-      add(*m_schedule->slots[slot].field, " when " + step.task->text() + " computes it");
+      add(*m_schedule->slots[slot].field, m_schedule->slots[slot].place,
+          " when " + step.task->text() + (step.task->is_copy ? " copies it" : " computes it"));
     for (ModelStep::Use const& use : step.uses) {
       FieldState const& field = *m_schedule->slots[use.slot].field;
-      if (--left[use.slot] == 0 && !field.keeps_values()) live[field.place] -= field.shape.bytes;
+      if (--left[use.slot] == 0 && !field.keeps_values())
+        live[m_schedule->slots[use.slot].place] -= field.shape.bytes;
     }
   }
 }
 
 FieldMemory Model::memory(FieldTarget const& where) {
-  analyse();
+  analyse(false);
   FieldMemory memory;
   std::size_t const place = place_of(where.device(), where.name());
   for (ModelSlot const& slot : m_schedule->slots) {
     FieldState const& field = *slot.field;
-    if (field.place != place) continue;
+    if (slot.place != place) continue;
     if (field.external != nullptr)
       memory.external += field.shape.bytes;
     else if (!field.keeps_values())
@@ -332,7 +329,7 @@ FieldMemory Model::memory(FieldTarget const& where) {
 }
 
 std::vector<std::string> Model::order() {
-  analyse();
+  analyse(false);
   std::vector<std::string> labels;
   for (ModelStep const& step : m_schedule->steps) labels.push_back(step.task->label.string());
   return labels;

@@ -2,6 +2,7 @@
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <fields/impl/Trellis_Model.hpp>
+#include <fields/impl/Trellis_StepTime.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 
@@ -14,11 +15,14 @@
 namespace trellis::Impl {
 
 Pass::Pass(std::shared_ptr<Model> of)
-    : model(std::move(of)), schedule(model->schedule()), fields(schedule->slots.size()) {
+    : model(std::move(of)),
+      schedule(model->schedule()),
+      measures(model->measures()),
+      fields(schedule->slots.size()) {
   for (std::size_t k = 0; k < fields.size(); ++k) {
     ModelSlot const& slot = schedule->slots[k];
     fields[k].users.store(slot.users, std::memory_order_relaxed);
-    fields[k].launches.store(slot.users, std::memory_order_relaxed);
+    fields[k].holders.store(slot.users, std::memory_order_relaxed);
     if (slot.field->keeps_values()) fields[k].kept = slot.field->kept();
   }
 }
@@ -33,9 +37,18 @@ namespace {
 /// takes itself off `users` by an acquire-release decrement, so whoever finds the last one happens
 /// after all uses, and the next owner of the block after that, by the pool's lock.
 ///
+/// Memory of a device is handed on sooner, when the last user has been launched (`holders`): who
+/// gets it is launched on the device, too, behind what the block's `uses` tell. Memory of the host
+/// is not, though tasks of devices copy from it and to it: a host task that got it could not wait
+/// for a device. So of each field the block goes by `holders` alone, and a task leaves these, in one
+/// acquire-release decrement each, when it has been launched or when it is over, as the place of the
+/// field asks. Events are taken off a block under the lock of the pass, by its new owner, or by the
+/// pool when it has none.
+///
 /// One body of the model's serves all passes on the host. Two runs of it never overlap: they write
-/// the same areas, or, where the task writes no field, an area of the task's own. On a device a
-/// pass may be launched before the one before has run, so each has a copy.
+/// the same areas, or, where the task writes no field, an area of the task's own. (A copy of a field
+/// has an area of its own, so this holds where a task writes one.) On a device a pass may be
+/// launched before the one before has run, so each has a copy.
 class PassBody {
  public:
   /// `step`: of the pass's schedule.
@@ -44,7 +57,8 @@ class PassBody {
   PassBody(PassBody const&) = delete;
   PassBody& operator=(PassBody const&) = delete;
   ~PassBody() {
-    if (!m_is_launched) count_launches();
+    m_time.tell(*m_pass, m_step);
+    let_go([&](bool is_on_device) { return !is_on_device || !m_is_launched; });
     for (PoolBlock* const block : m_under_way) model().pool().end_use(block);
     drop_copy();
     for (ModelStep::Use const& use : m_step.uses) {
@@ -52,8 +66,8 @@ class PassBody {
       if (field.users.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       field.kept.reset();
       if (!field.is_reserved) continue;
-      FieldState const& state = *m_pass->schedule->slots[use.slot].field;
-      model().admission()->release(m_place, state.shape.bytes);
+      ModelSlot const& slot = slot_of(use);
+      model().admission()->release(slot.place, slot.field->shape.bytes);
     }
   }
 
@@ -65,31 +79,46 @@ class PassBody {
 
  private:
   [[nodiscard]] Model& model() const { return *m_pass->model; }
+  [[nodiscard]] ModelSlot const& slot_of(ModelStep::Use const& use) const {
+    return m_pass->schedule->slots[use.slot];
+  }
+  [[nodiscard]] bool is_on_device(ModelStep::Use const& use) const {
+    return model().target(slot_of(use).place).device() != nullptr;
+  }
 
   void run(void* instance, Label const& label) {
     std::vector<FieldBinding::Entry> entries;
     entries.reserve(m_step.uses.size());
     for (ModelStep::Use const& use : m_step.uses)
-      entries.push_back({m_pass->schedule->slots[use.slot].field.get(), memory_of(use, instance)});
-    void* body = m_task->body;
-    if (m_task->runs_on_device()) body = m_copy = make_copy();
+      entries.push_back({use.named, memory_of(use, instance)});
+    bool const launches = m_form.runs_on_device();
+    void* body = m_form.body;
+    if (launches) body = m_copy = make_copy();
     FieldBinding const binding(entries);
-    m_task->ops->run(body, instance, label);
-    if (m_task->runs_on_device()) {
-      for (ModelStep::Use const& use : m_step.uses) note_use(m_pass->fields[use.slot], instance);
-      count_launches();  // if an event could not be recorded, only when the task is over
+    if (m_pass->measures != nullptr) m_time.start(device(), model().clock(), instance);
+    m_form.ops->run(body, instance, label);
+    if (m_pass->measures != nullptr) m_time.stop(instance);
+    if (launches) {
+      for (ModelStep::Use const& use : m_step.uses)
+        if (is_on_device(use)) note_use(m_pass->fields[use.slot], instance);
+      // If an event could not be recorded, only when the task is over.
+      m_is_launched = true;
+      let_go([](bool of_device) { return of_device; });
     }
   }
+  /// Null: the task runs on the host.
+  [[nodiscard]] DeviceAdapter* device() const { return model().target(m_step.place).device(); }
 
   /// For this task; the first one that writes takes it from the pool.
   [[nodiscard]] void* memory_of(ModelStep::Use const& use, void* instance) {
     PassField& field = m_pass->fields[use.slot];
-    FieldState const& state = *m_pass->schedule->slots[use.slot].field;
+    ModelSlot const& slot = slot_of(use);
+    FieldState const& state = *slot.field;
     if (state.external != nullptr) return state.external;
     if (field.kept != nullptr) return field.kept->memory();
     std::lock_guard const lock(m_pass->lock);
     if (field.block == nullptr && use.makes) {
-      FieldTarget const& where = model().target(m_task->place);
+      FieldTarget const& where = model().target(slot.place);
       Admission const* const admission = model().admission();
       field.block =
           model().pool().take(where, state.shape.bytes, state.name.string(),
@@ -97,72 +126,70 @@ class PassBody {
       field.waits = std::exchange(field.block->uses, {});
     }
     if (field.block == nullptr) return nullptr;
+    m_time.found_new_memory = m_time.found_new_memory || (use.makes && field.block->is_new);
     // What a task that writes launches comes after what used the memory before, by the device's own
     // order. What only reads comes after these.
     if (use.makes)
       for (PoolBlock::Use const& before : field.waits)
-        if (before.instance != instance)
-          model().target(m_task->place).device()->enqueue_wait(instance, before.event);
-    if (m_task->runs_on_device()) {
+        if (before.instance != instance) device()->enqueue_wait(instance, before.event);
+    if (is_on_device(use)) {
       model().pool().begin_use(field.block);
       m_under_way.push_back(field.block);
     }
     return field.block->memory;
   }
 
-  /// The last one hands the memory on: on a device when all users have been launched, as who gets
-  /// it waits for them there.
-  void count_launches() noexcept {
-    m_is_launched = true;
+  /// Of the fields of which `now(is on a device)` is true. The last holder hands the memory on.
+  template <class Now>
+  void let_go(Now&& now) noexcept {
     for (ModelStep::Use const& use : m_step.uses) {
+      if (!now(is_on_device(use))) continue;
       PassField& field = m_pass->fields[use.slot];
-      if (field.launches.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+      if (field.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       PoolBlock* const block = std::exchange(field.block, nullptr);
       for (PoolBlock::Use const& before : std::exchange(field.waits, {}))
-        model().target(m_task->place).device()->release_event(before.event);
+        before.device->release_event(before.event);
       if (block != nullptr) model().pool().give_back(block);
     }
   }
   void note_use(PassField& field, void* instance) {
     std::lock_guard const lock(m_pass->lock);
     if (field.block == nullptr) return;
-    DeviceAdapter& device = *model().target(m_task->place).device();
     auto& uses = field.block->uses;
     auto const known = std::find_if(uses.begin(), uses.end(),
                                     [&](auto const& use) { return use.instance == instance; });
-    void* const event = device.record_event(instance, false);
+    void* const event = device()->record_event(instance, false);
     if (known == uses.end()) {
-      uses.push_back({instance, event});
+      uses.push_back({device(), instance, event});
     } else {  // the new one is behind it
-      device.release_event(known->event);
+      device()->release_event(known->event);
       known->event = event;
     }
   }
 
   [[nodiscard]] void* make_copy() const {
-    void* const memory =
-        ::operator new(m_task->ops->size, std::align_val_t(m_task->body_alignment));
+    void* const memory = ::operator new(m_form.ops->size, std::align_val_t(m_form.body_alignment));
     try {
-      m_task->ops->copy(m_task->body, memory);
+      m_form.ops->copy(m_form.body, memory);
     } catch (...) {
-      ::operator delete(memory, std::align_val_t(m_task->body_alignment));
+      ::operator delete(memory, std::align_val_t(m_form.body_alignment));
       throw;
     }
     return memory;
   }
   void drop_copy() noexcept {
     if (m_copy == nullptr) return;
-    if (m_task->ops->end != TaskOps::End::nothing) m_task->ops->destroy(m_copy);
-    ::operator delete(m_copy, std::align_val_t(m_task->body_alignment));
+    if (m_form.ops->end != TaskOps::End::nothing) m_form.ops->destroy(m_copy);
+    ::operator delete(m_copy, std::align_val_t(m_form.body_alignment));
   }
 
   std::shared_ptr<Pass> const m_pass;
   ModelStep const& m_step;
-  ModelTask* const m_task = m_step.task.get();
+  ModelForm const& m_form = *m_step.form;
   void* m_copy = nullptr;  ///< of the body, on a device
   bool m_is_launched = false;
   std::vector<PoolBlock*> m_under_way;  ///< that it uses on a device
-  std::size_t const m_place = m_task->place;
+  StepTime m_time;
 };
 
 /// What a task accesses is described when the engine meets it for the first time.
@@ -253,11 +280,11 @@ void Model::make_requests() {
   for (ModelStep const& step : m_schedule->steps) {
     ModelTask* const task = step.task.get();
     task->requests.clear();
-    for (ModelAccess& access : task->accesses) {
+    for (ModelAccess& access : step.form->accesses) {
       if (access.field != nullptr && !access.area.has_value()) {
-        access.info.begin = reinterpret_cast<std::uintptr_t>(access.field->identity());
-        access.info.end = access.info.begin + access.field->shape.bytes;
-        access.info.label = access.field->name.string();
+        access.info.begin = reinterpret_cast<std::uintptr_t>(access.here->identity());
+        access.info.end = access.info.begin + access.here->shape.bytes;
+        access.info.label = access.here->name.string();
       }
       task->requests.push_back({access.area_now(), access.mode, &access, &access_ops,
                                 access.state != nullptr ? &access.state : nullptr});
@@ -271,13 +298,14 @@ void Model::submit() {
   Submitting const submitting(*this);
   if (GraphDoor::is_recording(m_graph))
     refuse("is submitted in the recording of a plan, which would keep the memory of one pass");
-  analyse();
+  analyse(true);
   check_limit();
   keep_memory();
   make_requests();
   auto const pass = std::make_shared<Pass>(shared_from_this());
   auto const& steps = pass->schedule->steps;
   std::size_t next = 0;
+  m_options.placement->submitted();  // who submits may be overtaken by what it submits
   try {
     for (; next < steps.size(); ++next) submit_step(steps[next], pass);
   } catch (...) {
@@ -285,6 +313,7 @@ void Model::submit() {
     for (++next; next < steps.size(); ++next) PassBody const over(pass, steps[next]);
     throw;
   }
+  for (ModelSchedule::Sides const& dual : pass->schedule->sides) dual.field->sides->set(dual.after);
 }
 
 TaskHandle Model::submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
@@ -317,9 +346,10 @@ void Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass
       ::new (storage) PassBody(pass, step);
       is_made = true;
     };
-    TaskSpec spec(Label(task.label), *task.pass_ops, sizeof(PassBody), alignof(PassBody),
+    TaskSpec spec(Label(task.label), *step.form->pass_ops, sizeof(PassBody), alignof(PassBody),
                   construct);
-    spec.space = task.space;
+    spec.space = step.form->space;
+    if (step.form->runs_on_device()) spec.space = target(step.place).device();
     spec.accesses = task.requests;
     spec.tags = task.tags;
     spec.priority = task.priority;

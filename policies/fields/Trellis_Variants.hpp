@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_VARIANTS_HPP
+#define TRELLIS_VARIANTS_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <Trellis_RunOn.hpp>
+#include <fields/Trellis_FieldGraph.hpp>
+#include <fields/Trellis_FieldTarget.hpp>
+#include <fields/impl/Trellis_MovePolicy.hpp>
+#include <patterns/Trellis_ParallelFor.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// With this header a task of a model may run at several of its targets: at each of those whose
+/// space it has a form for. The model's placement policy chooses before a pass.
+///
+///     parallel_for("flux", ResourcePolicy(model, n, read(T), write(q),
+///                                         runs_on<Kokkos::Serial, Kokkos::Cuda>), Flux{});
+///     parallel_for("solve", ResourcePolicy(model, n, read(b), write(x)),
+///                  variants(for_space<Kokkos::Serial>(Solve{}), for_space<Kokkos::Cuda>(Other{})));
+///
+/// The policy's base is made anew for each space: a range keeps its bounds, one of several
+/// dimensions also the tile that was asked for, teams keep number, scratch memory and, on devices,
+/// their size; what Kokkos chooses it chooses for each space. `on<Space>` and `device(n)` say where
+/// a task runs, and leave no choice.
+namespace trellis {
+
+/// The spaces that a task of a model may run on, with one functor for all. Of several spaces of the
+/// host the first one counts.
+template <class... Spaces>
+struct RunsOn : Impl::Property {
+  static_assert(sizeof...(Spaces) > 0 && (Kokkos::is_execution_space_v<Spaces> && ...),
+                "Trellis: runs_on<...> takes Kokkos execution spaces");
+};
+template <class... Spaces>
+inline constexpr RunsOn<Spaces...> runs_on{};
+
+/// A functor for one space.
+template <class Space, class Functor>
+struct SpaceVariant {
+  static_assert(Kokkos::is_execution_space_v<Space>,
+                "Trellis: for_space<...> takes a Kokkos execution space");
+  Functor functor;
+};
+template <class Space, class Functor>
+[[nodiscard]] SpaceVariant<Space, Functor> for_space(Functor functor) {
+  return {std::move(functor)};
+}
+
+/// One task, whose functor differs from space to space.
+template <class... Each>
+struct Variants {
+  std::tuple<Each...> each;
+};
+template <class... Space, class... Functor>
+[[nodiscard]] Variants<SpaceVariant<Space, Functor>...> variants(
+    SpaceVariant<Space, Functor>... each) {
+  return {{std::move(each)...}};
+}
+
+namespace Impl {
+
+template <class A>
+inline constexpr bool is_runs_on_v = false;
+template <class... Spaces>
+inline constexpr bool is_runs_on_v<RunsOn<Spaces...>> = true;
+template <class F>
+inline constexpr bool is_variants_v = false;
+template <class... Each>
+inline constexpr bool is_variants_v<Variants<Each...>> = true;
+template <class Functor, class... Annotations>
+inline constexpr bool has_forms_v =
+    is_variants_v<std::remove_cvref_t<Functor>> || (is_runs_on_v<Annotations> || ...);
+template <class A>
+inline constexpr bool is_on_v = false;
+template <class Space>
+inline constexpr bool is_on_v<On<Space>> = true;
+
+/// Stands for the model while the forms of one task are handed over.
+class TaskForms final : public TaskCollector {
+ public:
+  explicit TaskForms(Model& model) : m_model(model) {}
+  template <class Space>
+  void expect() {
+    m_memory = trellis::target<Space>().memory();
+  }
+  TaskHandle collect(TaskSpec&& spec, bool has_result) override {
+    bool const is_known = m_task != nullptr &&
+                          std::any_of(m_task->forms.begin(), m_task->forms.end(),
+                                      [&](auto const& form) { return form->memory == m_memory; });
+    if (!is_known) m_model.collect(m_task, std::move(spec), has_result, m_memory);
+    return {};
+  }
+  [[nodiscard]] TaskGraph& graph() const override { return m_model.graph(); }
+  void add() { m_model.add(std::move(m_task)); }
+
+ private:
+  Model& m_model;
+  FieldMemoryOps const* m_memory = nullptr;
+  std::shared_ptr<ModelTask> m_task;
+};
+
+template <class Annotation>
+auto kept_annotation(Annotation const& annotation) {
+  if constexpr (is_runs_on_v<Annotation>)
+    return std::tuple<>();
+  else
+    return std::tuple<Annotation>(annotation);
+}
+template <class Base, class... Kept>
+ResourcePolicy<Base, Kept...> make_policy(Target const& target, Base const& base,
+                                          std::tuple<Kept...> const& kept) {
+  return std::apply(
+      [&](Kept const&... each) { return ResourcePolicy<Base, Kept...>(target, base, each...); },
+      kept);
+}
+
+template <class Space, class Base, class... Annotations, class Functor>
+void add_form(TaskForms& forms, Label const& label,
+              ResourcePolicy<Base, Annotations...> const& policy, Functor const& functor) {
+  forms.expect<Space>();
+  Target const target(forms, policy.target().site());
+  auto const kept = std::apply(
+      [](Annotations const&... each) {
+        return std::tuple_cat(kept_annotation(each)..., std::tuple<On<Space>>());
+      },
+      policy.annotations());
+  static_cast<void>(parallel_for(
+      Label(label), make_policy(target, MovedPolicy<Base, Space>::make(policy.base()), kept),
+      functor));
+}
+template <class... Spaces, class Policy, class Functor>
+void add_forms(TaskForms& forms, Label const& label, Policy const& policy, Functor const& functor,
+               RunsOn<Spaces...>) {
+  (add_form<Spaces>(forms, label, policy, functor), ...);
+}
+template <class Policy, class... Space, class... Functor>
+void add_variants(TaskForms& forms, Label const& label, Policy const& policy,
+                  Variants<SpaceVariant<Space, Functor>...> const& variants) {
+  std::apply(
+      [&](auto const&... each) { (add_form<Space>(forms, label, policy, each.functor), ...); },
+      variants.each);
+}
+
+/// The model that the task is for.
+[[nodiscard]] inline Model& model_of(Label const& label, Target const& target) {
+  auto* const model = dynamic_cast<FieldGraph*>(target.collector());
+  if (model == nullptr)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: task \"" + label.string() + "\" (" + label.place() +
+                    ") has forms for several spaces, but goes to no model of fields, which would "
+                    "choose: say on<...>");
+  return model->impl();
+}
+
+}  // namespace Impl
+
+/// Hands the model a task that has a form for each of several spaces.
+template <class Base, class... Annotations, class Functor>
+  requires(Impl::has_forms_v<Functor, Annotations...>)
+Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy,
+                          Functor&& functor) {
+  using F = std::remove_cvref_t<Functor>;
+  constexpr std::size_t lists = (std::size_t{Impl::is_runs_on_v<Annotations>} + ... + 0);
+  constexpr bool is_said_once = lists + std::size_t{Impl::is_variants_v<F>} == 1;
+  static_assert(is_said_once,
+                "Trellis: the spaces of a task are those of its variants(...), or those that "
+                "runs_on<...> names");
+  constexpr bool has_choice =
+      !(Impl::is_on_v<Annotations> || ...) && !(Impl::is_device_v<Annotations> || ...);
+  static_assert(has_choice,
+                "Trellis: on<...> and device(n) say where a task runs; runs_on<...> and "
+                "variants(...) leave the choice to the model");
+  if constexpr (is_said_once && has_choice) {
+    Impl::TaskForms forms(Impl::model_of(label, policy.target()));
+    if constexpr (Impl::is_variants_v<F>) {
+      Impl::add_variants(forms, label, policy, functor);
+    } else {
+      auto const look = [&]<class A>(A const& annotation) {
+        if constexpr (Impl::is_runs_on_v<A>)
+          Impl::add_forms(forms, label, policy, functor, annotation);
+      };
+      std::apply([&](auto const&... each) { (look(each), ...); }, policy.annotations());
+    }
+    forms.add();
+  }
+  return {};
+}
+
+}  // namespace trellis
+
+#endif

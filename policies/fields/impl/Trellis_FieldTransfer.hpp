@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_FIELDTRANSFER_HPP
+#define TRELLIS_IMPL_FIELDTRANSFER_HPP
+
+#include <Trellis_RunOn.hpp>
+#include <patterns/Trellis_DeepCopy.hpp>
+#include <task/Trellis_TaskOps.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <new>
+#include <string>
+
+/// Tasks that copy a field from one place to another. They are tasks of a device like any others:
+/// its stream does the copy, ordered by what the task accesses.
+namespace trellis::Impl {
+
+struct FieldState;
+[[nodiscard]] std::size_t bytes_of(FieldState const& field);
+/// That the field has for the task that the calling thread launches.
+[[nodiscard]] void* bound_memory(FieldState const& field);
+
+/// Seen from the device that does the copy.
+enum class FieldWay : unsigned char { from_host, to_host, between_devices };
+
+/// How the body of such a task is made, and what it does.
+struct TransferOps {
+  TaskOps const* task;
+  std::size_t size;
+  std::size_t alignment;
+  void (*construct)(void* storage, FieldState const& to, FieldState const& from);
+};
+
+template <class Memory>
+using FieldBytes = Kokkos::View<unsigned char*, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+template <class Memory>
+using ConstFieldBytes =
+    Kokkos::View<unsigned char const*, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+/// The copy of all bytes, as `deep_copy` does it on this space.
+template <class Space, class To, class From>
+struct TransferBody : CopyBodyOn<Space, FieldBytes<To>, ConstFieldBytes<From>> {
+  FieldState const* to = nullptr;
+  FieldState const* from = nullptr;
+
+  /// When the task is launched, which has the memory then.
+  void bind() {
+    std::size_t const bytes = bytes_of(*to);
+    this->destination = FieldBytes<To>(static_cast<unsigned char*>(bound_memory(*to)), bytes);
+    this->source =
+        ConstFieldBytes<From>(static_cast<unsigned char const*>(bound_memory(*from)), bytes);
+  }
+};
+
+template <class Space, class Body>
+struct TransferTask {
+  static void run(void* body, void* instance, Label const& label) {
+    auto& self = *static_cast<Body*>(body);
+    self.bind();
+    RunOn<Space>::template run<Space>(self, instance, label);
+  }
+  static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
+  static void fail(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
+  static void copy(void const* body, void* to) { ::new (to) Body(*static_cast<Body const*>(body)); }
+  static void construct(void* storage, FieldState const& to, FieldState const& from) {
+    auto* const body = ::new (storage) Body();
+    body->to = &to;
+    body->from = &from;
+  }
+  // (In a function, see host_field_memory.)
+  static TransferOps const& ops() {
+    static TaskOps const task = [] {
+      TaskOps made{"deep_copy", &run, &destroy, &fail};
+      made.copy = &copy;
+      made.size = sizeof(Body);
+      return made;
+    }();
+    static TransferOps const all{&task, sizeof(Body), alignof(Body), &construct};
+    return all;
+  }
+};
+
+/// For a device of this space.
+template <class Space>
+TransferOps const& transfer_ops(FieldWay way) {
+  using Here = typename Space::memory_space;
+  using Host = Kokkos::HostSpace;
+  switch (way) {
+    case FieldWay::from_host:
+      return TransferTask<Space, TransferBody<Space, Here, Host>>::ops();
+    case FieldWay::to_host:
+      return TransferTask<Space, TransferBody<Space, Host, Here>>::ops();
+    default:
+      return TransferTask<Space, TransferBody<Space, Here, Here>>::ops();
+  }
+}
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_PATHCOALESCING_HPP
+#define TRELLIS_IMPL_PATHCOALESCING_HPP
+
+#include <fields/Trellis_PlacementPolicy.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+/// Where tasks go: functions of small graphs, without clocks or devices.
+namespace trellis::Impl {
+
+/// Consumers of each task.
+using Consumers = std::vector<std::vector<int>>;
+using Chains = std::vector<std::vector<int>>;
+
+/// Joins tasks that follow each other into chains. `kinds`: of each task; those of different kinds
+/// are in different chains, those of a negative one in none. Edges are looked at breadth first from
+/// the tasks that come after nobody:
+///
+/// - a source without a chain opens one;
+/// - a target without one joins, if the source is the tail of its chain;
+/// - a target that heads another chain brings that, if the source is the tail of its own;
+/// - a target without one whose source is of another kind opens one.
+///
+/// In the end each task is in exactly one chain; those that nobody has looked at are alone.
+[[nodiscard]] Chains coalesce_paths(Consumers const& consumers, std::vector<int> const& kinds);
+
+/// The device, from 0 on, of each chain.
+[[nodiscard]] std::vector<int> balance_chains(Chains const& chains, int devices, Balance how);
+
+/// What copies take, from what they took. Nanoseconds.
+class TransferCosts {
+ public:
+  /// `from`, `to`: types of targets.
+  void add(int from, int to, std::size_t bytes, std::int64_t nanoseconds);
+  /// Of a pair that nobody has measured: as the other way round, or over the host; else 0.
+  [[nodiscard]] double cost(int from, int to, std::size_t bytes) const;
+  void set_host(int type) { m_host = type; }
+
+ private:
+  [[nodiscard]] std::map<std::size_t, std::int64_t> const* known(int from, int to) const;
+  [[nodiscard]] static double fit(std::map<std::size_t, std::int64_t> const& least,
+                                  std::size_t bytes);
+  /// Of each size the least: a copy may have waited for others.
+  std::map<std::pair<int, int>, std::map<std::size_t, std::int64_t>> m_least;
+  int m_host = 0;
+};
+
+/// What choosing needs to know besides the graph. Types of targets are whole numbers from 0 on.
+struct PlacementCosts {
+  std::function<double(int task, int type)> time;  ///< of an eligible one
+  std::function<double(int from, int to, std::size_t bytes)> transfer;
+};
+/// Work of a pass: all tasks, and a copy of each field to each type of target that needs it and is
+/// not where it is computed. `types`: of each task.
+[[nodiscard]] double cost_of(PlacementGraph const& graph, std::vector<int> const& types,
+                             PlacementCosts const& costs);
+/// Types of targets with the least work that is found, chain by chain. Exact while there are few
+/// ways.
+[[nodiscard]] std::vector<int> choose_types(PlacementGraph const& graph,
+                                            PlacementCosts const& costs);
+/// The target of each task, for these types.
+[[nodiscard]] std::vector<int> choose_targets(PlacementGraph const& graph,
+                                              std::vector<int> const& types, Balance balance);
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_STEPTIME_HPP
+#define TRELLIS_IMPL_STEPTIME_HPP
+
+#include <Trellis_DeviceAdapter.hpp>
+#include <fields/impl/Trellis_Model.hpp>
+
+#include <cstdint>
+#include <optional>
+
+namespace trellis::Impl {
+
+/// How long one task of a pass ran. Of a host task by the host's clock: the one of the model's
+/// devices, where these have their own. Of a device task by events on its stream before and behind
+/// what it launches.
+///
+/// A stream that has nothing to do passes the first event before the kernel has been launched, and
+/// the launch would be counted. So the host looks afterwards whether it has passed. If it has, the
+/// kernel began at the end of the launch: when that was by the device's clock follows from an event
+/// whose time is known by both clocks, which is the first event where that has passed at once, else
+/// an earlier such one (DeviceOrigins). Without any there is no time.
+class StepTime {
+ public:
+  bool found_new_memory = false;
+
+  StepTime() = default;
+  StepTime(StepTime const&) = delete;
+  StepTime& operator=(StepTime const&) = delete;
+  ~StepTime() { release(); }
+
+  /// `clock`: of the model's first device; null: the host's own.
+  void start(DeviceAdapter* device, DeviceAdapter const* clock, void* instance) {
+    m_device = device;
+    m_clock = clock;
+    if (m_device != nullptr) {
+      m_first = m_device->record_event(instance, true);
+      m_was_idle = m_device->has_passed(m_first);
+    }
+    m_begin = now();
+  }
+  void stop(void* instance) {
+    m_end = now();
+    if (m_device != nullptr) {
+      m_last = m_device->record_event(instance, true);
+      m_waits_for_launch = m_was_idle || m_device->has_passed(m_first);
+    }
+    m_is_known = true;
+  }
+  /// Tells the pass's policy. The task is over.
+  void tell(Pass const& pass, ModelStep const& step) noexcept;
+
+ private:
+  [[nodiscard]] std::int64_t now() const;
+  /// Nothing: nobody knows. Throws when the device has failed.
+  [[nodiscard]] std::optional<std::int64_t> nanoseconds(DeviceOrigins& origins);
+  void release() noexcept;
+
+  DeviceAdapter* m_device = nullptr;
+  DeviceAdapter const* m_clock = nullptr;
+  void* m_first = nullptr;
+  void* m_last = nullptr;
+  std::int64_t m_begin = 0;
+  std::int64_t m_end = 0;
+  bool m_was_idle = false;          ///< the stream, at the first event
+  bool m_waits_for_launch = false;  ///< the stream, for the kernel
+  bool m_is_known = false;
+};
+
+}  // namespace trellis::Impl
+
+#endif

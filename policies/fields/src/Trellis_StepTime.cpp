@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <fields/impl/Trellis_StepTime.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace trellis::Impl {
+
+std::int64_t StepTime::now() const {
+  if (m_clock != nullptr) return m_clock->host_time();
+  auto const since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
+std::optional<std::int64_t> StepTime::nanoseconds(DeviceOrigins& origins) {
+  if (m_device == nullptr) return m_end - m_begin;
+  std::int64_t const between = m_device->nanoseconds_between(m_first, m_last);
+  if (m_was_idle) origins.set(*m_device, std::exchange(m_first, nullptr), m_begin);
+  if (!m_waits_for_launch) return between;
+  auto const end = origins.time_of(*m_device, m_last);
+  if (!end.has_value()) return std::nullopt;
+  return std::clamp<std::int64_t>(*end - m_end, 0, between);
+}
+
+void StepTime::tell(Pass const& pass, ModelStep const& step) noexcept {
+  if (pass.measures == nullptr) return;
+  PlacementTime time{step.task->number, static_cast<int>(step.place), 0, found_new_memory, true};
+  try {
+    if (auto const known = m_is_known ? nanoseconds(pass.model->origins()) : std::nullopt) {
+      time.nanoseconds = *known;
+      time.is_lost = false;
+    }
+  } catch (...) {  // the device has failed, and there is no time
+  }
+  try {
+    if (!step.task->is_copy) {
+      pass.measures->ran(time);
+    } else if (!time.is_lost && !found_new_memory) {
+      ModelSlot const& from = pass.schedule->slots[step.uses[0].slot];
+      ModelSlot const& to = pass.schedule->slots[step.uses[1].slot];
+      pass.measures->copied({static_cast<int>(from.place), static_cast<int>(to.place),
+                             to.field->shape.bytes, time.nanoseconds});
+    }
+  } catch (...) {  // a policy without memory measures nothing
+  }
+}
+
+void StepTime::release() noexcept {
+  for (void* const event : {m_first, m_last})
+    if (event != nullptr) m_device->release_event(event);
+}
+
+}  // namespace trellis::Impl
