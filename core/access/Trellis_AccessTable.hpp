@@ -65,29 +65,45 @@ struct LiveAccess {
 ///
 /// That does not hold for states of the user's, nor for a task that has demoted its accesses: those
 /// are `loose`, and compared with each new access one by one.
+///
+/// A program may have a hundred thousand areas, which are then in no cache: a look-up costs the lines
+/// that it touches. An access to an area touches three lines of its entry, and one of each entry that
+/// overlaps it. (Where a line ends is checked in the source file.)
 struct alignas(64) AreaEntry {
   // First line: what is asked of an area that overlaps one that is accessed.
-  std::uint64_t hash = 0;
+  SmallVector<LiveAccess, 1> current;
+  SmallVector<LiveAccess, 1> previous;
   TaskId last_used = 0;
-  Resource* resource = nullptr;
   std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   Mode mode = Mode::none;        ///< of `current`
   bool reused = false;           ///< has been used by more than one task
-  SmallVector<LiveAccess, 1> current;
 
-  // Second line.
-  struct Overlap {
-    AreaEntry* entry;
-    bool covered;  ///< by this entry's area
+  // Second line: what is asked of an area that is accessed.
+  std::uint64_t hash = 0;
+  Resource* resource = nullptr;
+  /// Another entry whose area shares a byte with this one.
+  class Overlap {
+   public:
+    Overlap(AreaEntry* entry, bool covered)
+        : m_bits(reinterpret_cast<std::uintptr_t>(entry) | std::uintptr_t{covered}) {}
+    Overlap() = default;
+    [[nodiscard]] AreaEntry* entry() const {
+      return reinterpret_cast<AreaEntry*>(m_bits & ~std::uintptr_t{1});
+    }
+    /// By the area of the entry that this belongs to.
+    [[nodiscard]] bool covered() const { return (m_bits & 1) != 0; }
+
+   private:
+    std::uintptr_t m_bits;  ///< the address of the entry, whose last bits are 0, and `covered`
   };
-  SmallVector<Overlap, 3> overlaps;  ///< every other entry whose area shares a byte with this one
+  SmallVector<Overlap, 5> overlaps;  ///< all of these
 
-  // Third line; then a fourth one, which is all that most areas have.
-  SmallVector<LiveAccess, 1> previous;
+  // Third line, if the area has up to two strides.
+  Area area;
+
   struct Loose;
   std::vector<Loose> loose;
   std::uint32_t recorded = 0;  ///< the recorder's
-  alignas(64) Area area;
 
   struct Loose {
     LiveAccess who;
@@ -147,7 +163,7 @@ class AccessTable {
     AreaEntry const* const entry = m_buckets[hash & (m_buckets.size() - 1)];
     if (entry == nullptr) return;
     prefetch_to_write(entry);
-    prefetch_to_read(&entry->overlaps);
+    prefetch_to_read(&entry->hash);
     prefetch_to_read(&entry->area);
   }
 
@@ -299,14 +315,15 @@ void AccessTable::enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId i
                                OrderAfter&& order_after) {
   bool const writes = mode == Mode::write || mode == Mode::read_write;
   entry.last_used = id;
-  for (auto const& [other, covered] : entry.overlaps) {
-    if (other->current.empty()) continue;
-    order_behind(*other, mode, id, order_after);
-    if (covered &&
-        writes) {  // whoever conflicts with what was there conflicts with this write, too
-      other->current.clear();
-      other->previous.clear();
-      other->mode = Mode::none;
+  for (AreaEntry::Overlap const overlap : entry.overlaps) {
+    AreaEntry& other = *overlap.entry();
+    if (other.current.empty()) continue;
+    order_behind(other, mode, id, order_after);
+    // Whoever conflicts with what was there conflicts with this write, too.
+    if (writes && overlap.covered()) {
+      other.current.clear();
+      other.previous.clear();
+      other.mode = Mode::none;
     }
   }
   order_behind(entry, mode, id, order_after);
