@@ -68,7 +68,7 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
 }
 
 void AccessTable::forget_all() {
-  std::fill(m_buckets.begin(), m_buckets.end(), nullptr);
+  std::fill(m_buckets.begin(), m_buckets.end(), Bucket{0});
   m_entries.clear();
   m_resources.clear();
 }
@@ -86,14 +86,14 @@ void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId
 
 void AccessTable::put_into_bucket(AreaEntry& entry) {
   if (2 * m_entries.size() > m_buckets.size()) {
-    m_buckets.assign(2 * m_buckets.size(), nullptr);
+    m_buckets.assign(2 * m_buckets.size(), Bucket{0});
     for (auto const& each : m_entries)
       if (each.get() != &entry) put_into_bucket(*each);
   }
   std::size_t const mask = m_buckets.size() - 1;
   std::size_t k = entry.hash & mask;
-  while (m_buckets[k] != nullptr) k = (k + 1) & mask;
-  m_buckets[k] = &entry;
+  while (m_buckets[k] != 0) k = (k + 1) & mask;
+  m_buckets[k] = reinterpret_cast<Bucket>(&entry) | tag_of(entry.hash);
 }
 
 Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitted) {
@@ -212,7 +212,7 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
   }
   std::erase_if(m_entries, [](auto const& entry) { return entry->resource == nullptr; });
 
-  std::fill(m_buckets.begin(), m_buckets.end(), nullptr);
+  std::fill(m_buckets.begin(), m_buckets.end(), Bucket{0});
   for (auto const& entry : m_entries) put_into_bucket(*entry);
 }
 
