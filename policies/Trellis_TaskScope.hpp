@@ -178,8 +178,9 @@ class TaskScope {
   }
   TaskScope(Impl::TaskHandle const& self, Impl::TaskHandle const& running)
       : m_self(self), m_running(running) {}
-  Impl::TaskHandle m_self;
-  Impl::TaskHandle m_running;  ///< the task, or the rest of its body when that runs again
+  // Its maker has both.
+  Impl::TaskHandle const& m_self;
+  Impl::TaskHandle const& m_running;  ///< the task, or the rest of its body when that runs again
   std::optional<std::vector<Impl::TaskHandle>> m_again;  ///< what the next run comes after
 };
 

@@ -6,8 +6,16 @@
 #include <task/Trellis_TaskSlab.hpp>
 
 #include <algorithm>
+#include <cstddef>
 
 namespace trellis::Impl {
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported, though it need not be
+static_assert(sizeof(void*) != 8 ||
+                  (offsetof(AreaEntry, hash) == 64 && offsetof(AreaEntry, area) == 128),
+              "what the two lines before are for no longer fits into them");
+#pragma GCC diagnostic pop
 
 std::string name_of(Area const& area, Resource const& resource) {
   std::string text = '"' + (resource.label.empty() ? "unlabeled" : resource.label) + '"';
@@ -60,7 +68,7 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
 }
 
 void AccessTable::forget_all() {
-  std::fill(m_buckets.begin(), m_buckets.end(), nullptr);
+  std::fill(m_buckets.begin(), m_buckets.end(), Bucket{0});
   m_entries.clear();
   m_resources.clear();
 }
@@ -78,14 +86,14 @@ void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId
 
 void AccessTable::put_into_bucket(AreaEntry& entry) {
   if (2 * m_entries.size() > m_buckets.size()) {
-    m_buckets.assign(2 * m_buckets.size(), nullptr);
+    m_buckets.assign(2 * m_buckets.size(), Bucket{0});
     for (auto const& each : m_entries)
       if (each.get() != &entry) put_into_bucket(*each);
   }
   std::size_t const mask = m_buckets.size() - 1;
   std::size_t k = entry.hash & mask;
-  while (m_buckets[k] != nullptr) k = (k + 1) & mask;
-  m_buckets[k] = &entry;
+  while (m_buckets[k] != 0) k = (k + 1) & mask;
+  m_buckets[k] = reinterpret_cast<Bucket>(&entry) | tag_of(entry.hash);
 }
 
 Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitted) {
@@ -182,7 +190,7 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
   std::vector<AreaEntry*> neighbours;
   std::vector<Resource*> touched;
   for (AreaEntry* entry : gone) {
-    for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry);
+    for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry());
     entry->resource->index.erase(entry->area, entry);
     touched.push_back(entry->resource);
     m_patience.forgot(entry->hash, entry->last_used);
@@ -196,7 +204,7 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
   unique(touched);
   for (AreaEntry* entry : neighbours)
     entry->overlaps.erase_if(
-        [](auto const& overlap) { return overlap.entry->resource == nullptr; });
+        [](auto const& overlap) { return overlap.entry()->resource == nullptr; });
   for (Resource* resource : touched) {
     std::erase_if(resource->entries,
                   [](AreaEntry const* entry) { return entry->resource == nullptr; });
@@ -204,7 +212,7 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
   }
   std::erase_if(m_entries, [](auto const& entry) { return entry->resource == nullptr; });
 
-  std::fill(m_buckets.begin(), m_buckets.end(), nullptr);
+  std::fill(m_buckets.begin(), m_buckets.end(), Bucket{0});
   for (auto const& entry : m_entries) put_into_bucket(*entry);
 }
 
@@ -224,7 +232,7 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
       if (loose.who.id != self) found.push_back(&loose);
   };
   collect(entry);
-  for (auto const& [other, covered] : entry.overlaps) collect(*other);
+  for (AreaEntry::Overlap const& each : entry.overlaps) collect(*each.entry());
 
   // Newest first, so that whoever may lie between an access and the new one has been looked at
   // before.
@@ -258,8 +266,8 @@ void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId sel
     });
   };
   drop(entry);
-  for (auto const& [other, covered] : entry.overlaps)
-    if (covered) drop(*other);
+  for (AreaEntry::Overlap const& each : entry.overlaps)
+    if (each.covered()) drop(*each.entry());
 }
 
 void AccessTable::drop_loose(bool all) {
@@ -290,8 +298,8 @@ void AccessTable::enter(AreaEntry& entry, StatePtr const& state, Task& task, Tas
   begin_path();
   auto const after_group = [&](LiveAccess before) { return note(before, order_after); };
   order_behind(entry, Mode::write, id, after_group);
-  for (auto const& [other, covered] : entry.overlaps)
-    order_behind(*other, Mode::write, id, after_group);
+  for (AreaEntry::Overlap const& each : entry.overlaps)
+    order_behind(*each.entry(), Mode::write, id, after_group);
   order_behind_loose(entry, {Mode::write, state.get()}, id, order_after);
   entry.loose.push_back({{&task, id}, Mode::write, state});
 }
@@ -308,7 +316,7 @@ void AccessTable::check_symmetric(AreaEntry const& entry, AccessRequest const& r
                         ", which do not agree on whether they depend on each other");
   };
   check(entry);
-  for (auto const& overlap : entry.overlaps) check(*overlap.entry);
+  for (auto const& overlap : entry.overlaps) check(*overlap.entry());
 }
 
 void AccessTable::take_out(AreaEntry& entry, TaskId id) {

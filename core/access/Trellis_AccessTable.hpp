@@ -65,29 +65,45 @@ struct LiveAccess {
 ///
 /// That does not hold for states of the user's, nor for a task that has demoted its accesses: those
 /// are `loose`, and compared with each new access one by one.
+///
+/// A program may have a hundred thousand areas, which are then in no cache: what counts is how many
+/// lines are touched. An access to an area touches three lines of its entry, and one of each entry
+/// that overlaps it. (Where a line ends is checked in the source file.)
 struct alignas(64) AreaEntry {
   // First line: what is asked of an area that overlaps one that is accessed.
-  std::uint64_t hash = 0;
+  SmallVector<LiveAccess, 1> current;
+  SmallVector<LiveAccess, 1> previous;
   TaskId last_used = 0;
-  Resource* resource = nullptr;
   std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   Mode mode = Mode::none;        ///< of `current`
   bool reused = false;           ///< has been used by more than one task
-  SmallVector<LiveAccess, 1> current;
 
-  // Second line.
-  struct Overlap {
-    AreaEntry* entry;
-    bool covered;  ///< by this entry's area
+  // Second line: what is asked of an area that is accessed.
+  std::uint64_t hash = 0;
+  Resource* resource = nullptr;
+  /// Another entry whose area shares a byte with this one.
+  class Overlap {
+   public:
+    Overlap(AreaEntry* entry, bool covered)
+        : m_bits(reinterpret_cast<std::uintptr_t>(entry) | std::uintptr_t{covered}) {}
+    Overlap() = default;
+    [[nodiscard]] AreaEntry* entry() const {
+      return reinterpret_cast<AreaEntry*>(m_bits & ~std::uintptr_t{1});
+    }
+    /// By the area of the entry that this belongs to.
+    [[nodiscard]] bool covered() const { return (m_bits & 1) != 0; }
+
+   private:
+    std::uintptr_t m_bits;  ///< the address of the entry, whose last bits are 0, and `covered`
   };
-  SmallVector<Overlap, 3> overlaps;  ///< every other entry whose area shares a byte with this one
+  SmallVector<Overlap, 5> overlaps;  ///< all of these
 
-  // Third line; then a fourth one, which is all that most areas have.
-  SmallVector<LiveAccess, 1> previous;
+  // Third line, if the area has up to two strides.
+  Area area;
+
   struct Loose;
   std::vector<Loose> loose;
   std::uint32_t recorded = 0;  ///< the recorder's
-  alignas(64) Area area;
 
   struct Loose {
     LiveAccess who;
@@ -118,24 +134,17 @@ class AccessTable {
     return find_or_make(request, request.area.hash(), submitted);
   }
   AreaEntry& find_or_make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
-    std::size_t const mask = m_buckets.size() - 1;
-    for (std::size_t k = hash & mask; m_buckets[k] != nullptr; k = (k + 1) & mask)
-      if (AreaEntry& entry = *m_buckets[k]; entry.hash == hash && entry.area == request.area) {
-        if (entry.last_used != submitted + 1) {
-          entry.reused = true;
-          entry.last_used = submitted + 1;
-        }
-        return entry;
-      }
-    return make(request, hash, submitted);
+    AreaEntry* const entry = look_up(request.area, hash);
+    if (entry == nullptr) return make(request, hash, submitted);
+    if (entry->last_used != submitted + 1) {
+      entry->reused = true;
+      entry->last_used = submitted + 1;
+    }
+    return *entry;
   }
   /// The entry for an area, if there is one.
   [[nodiscard]] AreaEntry const* find(Area const& area, std::uint64_t hash) const {
-    std::size_t const mask = m_buckets.size() - 1;
-    for (std::size_t k = hash & mask; m_buckets[k] != nullptr; k = (k + 1) & mask)
-      if (AreaEntry const& entry = *m_buckets[k]; entry.hash == hash && entry.area == area)
-        return &entry;
-    return nullptr;
+    return look_up(area, hash);
   }
   /// Where there are many areas each look-up misses the caches, first the bucket, then the entry.
   /// The other two fetch them ahead, for all accesses of a task at once. (256 entries take 64 KB.)
@@ -144,10 +153,11 @@ class AccessTable {
     prefetch_to_read(&m_buckets[hash & (m_buckets.size() - 1)]);
   }
   void prefetch_entry(std::uint64_t hash) const {
-    AreaEntry const* const entry = m_buckets[hash & (m_buckets.size() - 1)];
+    AreaEntry const* entry = nullptr;
+    for_each_like(hash, [&](AreaEntry& first) { return entry = &first, true; });
     if (entry == nullptr) return;
     prefetch_to_write(entry);
-    prefetch_to_read(&entry->overlaps);
+    prefetch_to_read(&entry->hash);
     prefetch_to_read(&entry->area);
   }
 
@@ -229,6 +239,31 @@ class AccessTable {
   /// Drops members that are done. Of those that failed one is kept: it stands for all.
   void compact(SmallVector<LiveAccess, 1>& group) const;
 
+  /// The address of an entry, whose last bits are 0, and there some of its hash, so that hardly any
+  /// entry is touched but the one that is looked for; 0: there is none.
+  using Bucket = std::uintptr_t;
+  static constexpr Bucket tag_bits = alignof(AreaEntry) - 1;
+  [[nodiscard]] static Bucket tag_of(std::uint64_t hash) {
+    return static_cast<Bucket>(hash >> 58) & tag_bits;
+  }
+  /// Calls `is_it(entry)` for those that may have this hash, until it returns true.
+  template <class IsIt>
+  void for_each_like(std::uint64_t hash, IsIt&& is_it) const {
+    std::size_t const mask = m_buckets.size() - 1;
+    for (std::size_t k = hash & mask; m_buckets[k] != 0; k = (k + 1) & mask)
+      if ((m_buckets[k] & tag_bits) == tag_of(hash) &&
+          is_it(*reinterpret_cast<AreaEntry*>(m_buckets[k] & ~tag_bits)))
+        return;
+  }
+  [[nodiscard]] AreaEntry* look_up(Area const& area, std::uint64_t hash) const {
+    AreaEntry* found = nullptr;
+    for_each_like(hash, [&](AreaEntry& entry) {
+      bool const is_it = entry.hash == hash && entry.area == area;
+      if (is_it) found = &entry;
+      return is_it;
+    });
+    return found;
+  }
   void forget_all();
   AreaEntry& make(AccessRequest const& request, std::uint64_t hash, TaskId submitted);
   void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
@@ -252,7 +287,7 @@ class AccessTable {
   std::unordered_set<TaskId> m_demoted_before;
   std::vector<TaskId> m_let_go;
   /// open addressing; the size is a power of two, at most half full
-  std::vector<AreaEntry*> m_buckets;
+  std::vector<Bucket> m_buckets;
   std::vector<std::unique_ptr<AreaEntry>> m_entries;
   Patience m_patience;
   std::size_t m_collect_at = 1024;                                  ///< entries
@@ -299,14 +334,15 @@ void AccessTable::enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId i
                                OrderAfter&& order_after) {
   bool const writes = mode == Mode::write || mode == Mode::read_write;
   entry.last_used = id;
-  for (auto const& [other, covered] : entry.overlaps) {
-    if (other->current.empty()) continue;
-    order_behind(*other, mode, id, order_after);
-    if (covered &&
-        writes) {  // whoever conflicts with what was there conflicts with this write, too
-      other->current.clear();
-      other->previous.clear();
-      other->mode = Mode::none;
+  for (AreaEntry::Overlap const overlap : entry.overlaps) {
+    AreaEntry& other = *overlap.entry();
+    if (other.current.empty()) continue;
+    order_behind(other, mode, id, order_after);
+    // Whoever conflicts with what was there conflicts with this write, too.
+    if (writes && overlap.covered()) {
+      other.current.clear();
+      other.previous.clear();
+      other.mode = Mode::none;
     }
   }
   order_behind(entry, mode, id, order_after);

@@ -12,7 +12,7 @@
 namespace trellis::Impl {
 
 /// A vector whose first `few` elements are in itself, so that looking at them touches no further
-/// line of memory.
+/// line of memory. Where it has grown, the address of the elements lies where these were.
 template <class T, std::uint32_t few>
 class SmallVector {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -20,23 +20,23 @@ class SmallVector {
  public:
   using value_type = T;
 
-  SmallVector() = default;
+  SmallVector() noexcept {}  // not defaulted: the elements have no values yet
   SmallVector(SmallVector const&) = delete;
   SmallVector& operator=(SmallVector const&) = delete;
   ~SmallVector() {
-    if (m_data != m_own) delete[] m_data;
+    if (has_grown()) delete[] m_many;
   }
 
-  [[nodiscard]] T* begin() { return m_data; }
-  [[nodiscard]] T* end() { return m_data + m_size; }
-  [[nodiscard]] T const* begin() const { return m_data; }
-  [[nodiscard]] T const* end() const { return m_data + m_size; }
+  [[nodiscard]] T* begin() { return has_grown() ? m_many : m_own; }
+  [[nodiscard]] T* end() { return begin() + m_size; }
+  [[nodiscard]] T const* begin() const { return has_grown() ? m_many : m_own; }
+  [[nodiscard]] T const* end() const { return begin() + m_size; }
   [[nodiscard]] std::size_t size() const { return m_size; }
   [[nodiscard]] std::size_t capacity() const { return m_capacity; }
   [[nodiscard]] bool empty() const { return m_size == 0; }
-  [[nodiscard]] T& operator[](std::size_t k) { return m_data[k]; }
-  [[nodiscard]] T const& operator[](std::size_t k) const { return m_data[k]; }
-  [[nodiscard]] T const& back() const { return m_data[m_size - 1]; }
+  [[nodiscard]] T& operator[](std::size_t k) { return begin()[k]; }
+  [[nodiscard]] T const& operator[](std::size_t k) const { return begin()[k]; }
+  [[nodiscard]] T const& back() const { return begin()[m_size - 1]; }
 
   void clear() { m_size = 0; }
   /// Drops those beyond the first `size`.
@@ -45,18 +45,18 @@ class SmallVector {
     if (capacity <= m_capacity) return;
     auto larger = std::make_unique<T[]>(capacity);
     std::copy(begin(), end(), larger.get());
-    if (m_data != m_own) delete[] m_data;
-    m_data = larger.release();
+    if (has_grown()) delete[] m_many;
+    m_many = larger.release();
     m_capacity = static_cast<std::uint32_t>(capacity);
   }
   void push_back(T const& element) {
     if (m_size == m_capacity) {
       T const copy = element;  // which may be one of ours
       reserve(2 * std::size_t{m_capacity});
-      m_data[m_size++] = copy;
+      std::construct_at(m_many + m_size++, copy);
       return;
     }
-    m_data[m_size++] = element;
+    std::construct_at(begin() + m_size++, element);
   }
   /// Those for which `gone(element)` is true.
   template <class F>
@@ -64,32 +64,31 @@ class SmallVector {
     shrink(static_cast<std::size_t>(std::remove_if(begin(), end(), gone) - begin()));
   }
   /// Takes the elements of another one, which is empty afterwards and has the room of this one.
-  template <std::uint32_t others>
-  void take(SmallVector<T, others>& other) {
-    clear();
-    if (other.m_data == other.m_own || m_data == m_own) {
+  void take(SmallVector& other) {
+    if (other.has_grown() && has_grown()) {
+      std::swap(m_many, other.m_many);
+      std::swap(m_capacity, other.m_capacity);
+    } else {
+      clear();
       reserve(other.m_size);
       if (other.m_size == 1)  // as most often: no call
-        m_data[0] = other.m_data[0];
+        std::construct_at(begin(), *other.begin());
       else
-        std::copy(other.begin(), other.end(), m_data);
-      m_size = other.m_size;
-    } else {
-      std::swap(m_data, other.m_data);
-      std::swap(m_capacity, other.m_capacity);
-      m_size = other.m_size;
+        std::uninitialized_copy(other.begin(), other.end(), begin());
     }
+    m_size = other.m_size;
     other.clear();
   }
 
  private:
-  template <class, std::uint32_t>
-  friend class SmallVector;
+  [[nodiscard]] bool has_grown() const { return m_capacity > few; }
 
-  T* m_data = m_own;
   std::uint32_t m_size = 0;
   std::uint32_t m_capacity = few;
-  T m_own[few];
+  union {
+    T m_own[few];
+    T* m_many;
+  };
 };
 
 }  // namespace trellis::Impl

@@ -305,7 +305,7 @@ SmallSet<AreaEntry> Demotions::take_out(Task& task, Demotion const& demotion) {
   SmallSet<AreaEntry> areas;
   for (AreaEntry* entry : demotion.given_up) {
     areas.insert(entry);
-    for (AreaEntry::Overlap const& overlap : entry->overlaps) areas.insert(overlap.entry);
+    for (AreaEntry::Overlap const& overlap : entry->overlaps) areas.insert(overlap.entry());
   }
   for (AreaEntry* entry : demotion.given_up) region_of(task).table.take_out(*entry, task.id);
   for (Demotion::Kept const& kept : demotion.accesses)

@@ -6,6 +6,7 @@
 #include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <iostream>
 #include <new>
@@ -19,7 +20,7 @@ Engine::Engine(TaskGraphOptions const& options)
     : m_options(options),
       m_policy(options.policy),
       m_serial(*options.serial),
-      m_room_check(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64)),
+      m_room_check(std::bit_floor(std::clamp<std::uint64_t>(*options.in_flight / 32, 1, 64))),
       m_events(m_options),
       m_numbers_runs(m_events.is_watched() || m_serial),
       m_warnings(*options.warn ? std::make_unique<Warnings>(m_options) : nullptr),
@@ -191,10 +192,11 @@ bool Engine::has_own(Seat const& seat) const {
 /// that does a bit at a time is not to wait for the end of all that others submit: after a few
 /// other tasks it has its turn.
 ///
-/// Before all of that goes what is over later than its body: much may wait for it.
+/// Before all of that goes what is over later than its body: much may wait for it. A thread that
+/// has found no task asks functions below anyway.
 Task* Engine::pop(Seat& seat) {
   constexpr int before_rest = 8;  // tasks
-  if (m_polling.is_due(seat)) m_polling.poll(seat, false);
+  if (!seat.searching && m_polling.is_due(seat)) m_polling.poll(seat, false);
   if (m_completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(seat)) return task;
   bool const rests =
@@ -521,7 +523,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   m_destructors.count_put_aside();
   std::uint64_t const completed = seat.completed.load(std::memory_order_relaxed) + 1;
   seat.completed.store(completed, std::memory_order_release);
-  if (has_waiter || (completed % m_room_check == 0 && m_workers.anyone_waits()))
+  if (has_waiter || ((completed & (m_room_check - 1)) == 0 && m_workers.anyone_waits()))
     m_workers.wake_waiters();
   if (too_many_kept && Frame::top == nullptr) {  // else later, see run_one
     Holding const holding(seat, next);
@@ -532,9 +534,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   return next;
 }
 
-/// Gives tasks that a completion made ready to the policy; the first `granted` ones have been ready
-/// already and just got their exclusive areas.
-Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
+Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
   std::size_t kept = 0;
   std::vector<Task*> to_launch;
   for (std::size_t k = 0; k < ready.size(); ++k) {
@@ -554,12 +554,7 @@ Task* Engine::hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& se
   }
   ready.resize(kept);
   Task* next = nullptr;
-  if (!ready.empty()) {
-    static_assert(sizeof(ReadyTask) == sizeof(Task*));
-    ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
-    next = m_policy->finished({first, ready.size()}, seat.number).impl();
-    if (next == nullptr || ready.size() > 1) m_workers.ready_added();
-  }
+  if (!ready.empty()) next = give_to_policy(ready, seat);
   // After the others have gone to where they are found; `ready` may be used again.
   if (!to_launch.empty()) {
     std::stable_sort(to_launch.begin(), to_launch.end(),

@@ -212,9 +212,29 @@ class Engine final : private TaskSource {
   }
   /// Nothing goes on before something is said outside of the graph.
   [[nodiscard]] bool has_only_open_completions() const;
-  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat);
+  /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been
+  /// ready already and just got their exclusive areas. Returns the one to run next, if the policy
+  /// keeps one here.
+  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
+    if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
+    Task& task = *ready.front();
+    if (task.exclusive || is_kept(task) || task.runs_on_device())
+      return hand_over_many(ready, granted, seat);
+    task.state.store(TaskState::ready, std::memory_order_relaxed);
+    m_events.changed(task, TaskState::ready);
+    return give_to_policy(ready, seat);
+  }
 
  private:
+  Task* hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat);
+  Task* give_to_policy(std::vector<Task*> const& ready, Seat& seat) {
+    static_assert(sizeof(ReadyTask) == sizeof(Task*));
+    ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
+    Task* const next = m_policy->finished({first, ready.size()}, seat.number).impl();
+    if (next == nullptr || ready.size() > 1) m_workers.ready_added();
+    return next;
+  }
+
   // TaskSource
   Task* pop(Seat& seat) override;
   Task* pop_own(Seat& seat) override;
@@ -255,7 +275,7 @@ class Engine final : private TaskSource {
   TaskGraphOptions const m_options;
   std::shared_ptr<SchedulingPolicy> const m_policy;
   bool const m_serial;
-  /// Completions of a seat between two looks for a submitter that waits for room.
+  /// Completions of a seat between two looks for a submitter that waits for room; a power of two.
   std::uint64_t const m_room_check;
   TaskSlab m_slab;
   FailureLog m_failures;

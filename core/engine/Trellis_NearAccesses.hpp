@@ -43,7 +43,7 @@ class ByArea {
         found.insert(found.end(), here->second.begin(), here->second.end());
     };
     collect(entry);
-    for (AreaEntry::Overlap const& overlap : entry->overlaps) collect(overlap.entry);
+    for (AreaEntry::Overlap const& overlap : entry->overlaps) collect(overlap.entry());
     std::sort(found.begin(), found.end());
     for (std::size_t const k : found) f(k);
   }
@@ -91,7 +91,7 @@ class Conflicts {
     };
     return is_met(access.entry) ||
            std::any_of(access.entry->overlaps.begin(), access.entry->overlaps.end(),
-                       [&](AreaEntry::Overlap const& overlap) { return is_met(overlap.entry); });
+                       [&](AreaEntry::Overlap const& overlap) { return is_met(overlap.entry()); });
   }
 
   Task const& m_task;

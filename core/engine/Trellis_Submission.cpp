@@ -141,7 +141,8 @@ TaskHandle Submission::submit_untold(TaskSpec& spec, Frame* frame) {
     Quiet const until_published;
     Admitted admitted;
     {
-      std::unique_lock lock(m_submission);
+      SubmissionLock::WhileQuiet submission(m_submission);
+      std::unique_lock lock(submission);
       if (frame == nullptr) make_room(lock);
       admitted = admit_root(spec, frame);
       task = m_engine.handle_of(admitted.task, admitted.task->id);
@@ -160,7 +161,8 @@ TaskHandle Submission::submit_told(TaskSpec& spec, Frame* frame) {
   Admitted admitted;
   {
     if (frame == nullptr) {
-      std::unique_lock lock(m_submission);
+      SubmissionLock::WhileQuiet submission(m_submission);
+      std::unique_lock lock(submission);
       make_room(lock);
     } else if (m_submission.is_held_here()) {
       Submitting::refuse();  // it may hold the other one as well
@@ -202,10 +204,11 @@ Submission::Admitted Submission::admit_behind(TaskSpec& spec, Frame const* frame
   return admitted;
 }
 
+/// Called in a `Quiet`.
 [[gnu::always_inline]] inline Submission::Admitted Submission::admit_part(TaskSpec& spec,
                                                                           Frame const* frame) try {
   Seat* const seat = m_engine.parts().seat_for_parts(frame);
-  PartsHold const lock(*spec.parent.task, m_submission);
+  PartsHold const lock(*spec.parent.task, m_submission, PartsHold::first_while_quiet);
   NestedHold const graph(m_submission, seat == nullptr);
   Region& region =
       m_engine.parts().open_region(m_engine.parts().require_live(spec.parent, "gets a part"), seat);
@@ -271,7 +274,7 @@ void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
 /// woken, and the kernel may put it in the place of one that is in the middle of a task. But when
 /// there is nothing to run, or bodies poll, so that there always is, any room is enough: what those
 /// in flight wait for may be what this thread does next.
-void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
+void Submission::make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
   constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
   std::uint64_t const cap = *m_engine.options().in_flight;
   while (m_submitted.load(std::memory_order_relaxed) >= m_room_until) {
@@ -293,7 +296,7 @@ void Submission::make_room(std::unique_lock<SubmissionLock>& lock) {
       std::uint64_t const now = m_engine.in_flight();
       return now <= cap / 4 || (now < cap && m_engine.anyone_polls());
     };
-    m_engine.waiting().wait_outside({is_much_room, &any_room, true});
+    m_engine.waiting().wait_outside({is_much_room, &any_room, true, 16});
     lock.lock();
     // What those in flight are waiting for may be what this thread does next. It has slept, so it
     // is not fast.
@@ -339,7 +342,7 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
     // that runs it.
     if (!entry.current.empty() && MatrixAccess<IOMatrix>(request.mode).is_dependent_of(entry.mode))
       prefetch_to_write(entry.current.back().task);
-    for (AreaEntry::Overlap const& overlap : entry.overlaps) prefetch_to_write(overlap.entry);
+    for (AreaEntry::Overlap const& overlap : entry.overlaps) prefetch_to_write(overlap.entry());
     if (request.mode == Mode::exclusive || request.state != nullptr) found.is_special = true;
   }
   if (found.is_special)

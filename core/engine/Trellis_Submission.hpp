@@ -99,7 +99,7 @@ class Submission {
   void has_news() { m_workers.submits(); }
   // In those from make_room on the lock of the region is held.
   void publish(Task& task, std::int32_t rest, Frame* frame);
-  void make_room(std::unique_lock<SubmissionLock>& lock);
+  void make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock);
   struct Admitted {
     Task* task = nullptr;
     std::int32_t rest = 0;  ///< to be taken off its count

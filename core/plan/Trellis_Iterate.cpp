@@ -205,7 +205,8 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
   if (frame == nullptr) m_engine.submission().has_news();
   Quiet const until_published;
   {
-    std::unique_lock lock(m_submission);
+    SubmissionLock::WhileQuiet submission(m_submission);
+    std::unique_lock lock(submission);
     if (frame == nullptr) m_engine.submission().make_room(lock);
     if (!pass.collects) return false;
     Submission::Admitted const admitted = m_engine.submission().admit(spec, m_root, frame);

@@ -13,7 +13,7 @@ namespace trellis::Impl {
 // --- one function --------------------------------------------------------------------------------
 
 bool ProgressSource::call() {
-  if (!is_asked()) return false;
+  if (!is_asked() || m_others.load(std::memory_order_relaxed) > 0) return false;
   std::lock_guard const lock(m_calls);
   int expected = asked;
   if (m_is_taken_away ||
@@ -46,7 +46,7 @@ bool ProgressSource::take_away() {
     m_is_taken_away = true;
     return false;
   }
-  std::lock_guard const lock(m_calls);
+  BetweenCalls const between(*this);
   m_is_taken_away = true;
   drop();
   return m_state.exchange(idle, std::memory_order_seq_cst) != idle;
@@ -67,7 +67,7 @@ void Polling::remove(std::shared_ptr<ProgressSource> const& source) {
 }
 
 void Polling::ask(ProgressSource& source) {
-  m_vain_since = Poller::Clock::now();
+  has_news();
   if (!source.ask()) return;
   if (!source.is_of_main()) {
     m_asked.fetch_add(1, std::memory_order_seq_cst);
@@ -82,6 +82,7 @@ void Polling::call_functions(bool of_main) {
   std::atomic<int>& count = of_main ? m_asked_of_main : m_asked;
   for (std::size_t k = 0;; ++k) {
     std::shared_ptr<ProgressSource> source;
+    bool is_last = false;  // what is added meanwhile has its turn in the next call
     {
       std::lock_guard const lock(m_lock);
       while (k < m_sources.size() &&
@@ -89,9 +90,11 @@ void Polling::call_functions(bool of_main) {
         ++k;
       if (k >= m_sources.size()) return;
       source = m_sources[k];
+      is_last = k + 1 == m_sources.size();
     }
     if (source->call()) count.fetch_sub(1, std::memory_order_seq_cst);
-    if (m_completions.any_said(std::memory_order_relaxed)) m_vain_since = Poller::Clock::now();
+    if (m_completions.any_said(std::memory_order_relaxed)) has_news();
+    if (is_last) return;
   }
 }
 
@@ -120,7 +123,8 @@ void Polling::polls_no_more() {
 }
 
 bool Polling::poll(Seat& seat, bool is_idle) {
-  bool const due = m_poller.is_due();
+  // A thread that finds no task asks functions all the time, and needs no clock for that.
+  bool const due = is_idle && !m_devices.busy() ? true : m_poller.is_due();
   if (seat.is_main && any_of_main() && (is_idle || due)) {
     call_functions(true);
     if (!is_idle) m_poller.found_nothing();
@@ -135,8 +139,8 @@ bool Polling::poll(Seat& seat, bool is_idle) {
   }
   // In code of the user's that waits the thread may have stopped to poll.
   if (devices && m_poller.is_here()) any = m_devices.complete_passed(seat, m_poller) || any;
-  if (any) m_vain_since = Poller::Clock::now();
-  if (!any && m_poller.is_here()) m_poller.found_nothing();
+  if (any) has_news();
+  if (!any && (!is_idle || devices) && m_poller.is_here()) m_poller.found_nothing();
   if (!busy()) stop_polling();
   return any;
 }

@@ -75,7 +75,14 @@ class Polling {
   /// Functions that have been asked in vain for long are asked less often, so that a long wait
   /// takes no core: what they wait for is seen at most a twentieth of that time later, or half a
   /// millisecond. Devices are asked all the time.
-  [[nodiscard]] std::chrono::nanoseconds nap() const { return nap(m_vain_since); }
+  [[nodiscard]] std::chrono::nanoseconds nap() const {
+    // (The clock is not read for each message.)
+    if (m_has_news.load(std::memory_order_relaxed)) {
+      m_has_news.store(false, std::memory_order_relaxed);
+      m_vain_since = Poller::Clock::now();
+    }
+    return nap(m_vain_since);
+  }
   [[nodiscard]] std::chrono::nanoseconds nap(Poller::Clock::time_point since) const {
     constexpr std::chrono::nanoseconds shortest{20'000}, longest{500'000};
     if (m_devices.busy()) return {};
@@ -95,6 +102,10 @@ class Polling {
 
  private:
   void polls_no_more();
+  void has_news() {
+    if (!m_has_news.load(std::memory_order_relaxed))
+      m_has_news.store(true, std::memory_order_relaxed);
+  }
   void call_functions(bool of_main);
 
   DeviceTasks& m_devices;
@@ -105,8 +116,9 @@ class Polling {
   // Looked at between two tasks, and the poller is written often.
   alignas(64) std::atomic<int> m_asked{0};  ///< functions not idle, but those of the main thread
   std::atomic<int> m_asked_of_main{0};
-  alignas(64) Relaxed<
-      Poller::Clock::time_point> m_vain_since{};  ///< when something was asked for, or happened
+  /// Something has been asked for, or has happened, since `m_vain_since`.
+  alignas(64) mutable std::atomic<bool> m_has_news{false};
+  mutable Relaxed<Poller::Clock::time_point> m_vain_since{};
   SpinLock m_lock;
   std::vector<std::shared_ptr<ProgressSource>> m_sources;  ///< guarded by m_lock
 };

@@ -19,7 +19,9 @@ namespace trellis::Impl {
 /// meanwhile it finds `asked` instead, and leaves it. All are sequentially consistent, so the call
 /// that follows sees what was started before `ask()`.
 ///
-/// `m_calls` is held during a call, and by whoever takes the function away.
+/// `m_calls` is held during a call, by whoever takes the function away, and while it tells what it
+/// waits for. A function is called again and again, and a mutex that is taken again at once lets
+/// nobody else in; so it is not called while others want it.
 class ProgressSource {
  public:
   explicit ProgressSource(bool of_main) : m_of_main(of_main) {}
@@ -46,7 +48,7 @@ class ProgressSource {
   }
   /// What it waits for, a line for each, see StallReport. On any thread, between two calls.
   [[nodiscard]] std::string tell() {
-    std::lock_guard const lock(m_calls);
+    BetweenCalls const between(*this);
     return m_is_taken_away ? std::string() : report();
   }
   /// Before anybody asks.
@@ -60,11 +62,28 @@ class ProgressSource {
 
  private:
   enum State : int { idle, asked, called };
+  class BetweenCalls {
+   public:
+    explicit BetweenCalls(ProgressSource& of) : m_of(of) {
+      m_of.m_others.fetch_add(1, std::memory_order_relaxed);
+      m_of.m_calls.lock();
+    }
+    BetweenCalls(BetweenCalls const&) = delete;
+    BetweenCalls& operator=(BetweenCalls const&) = delete;
+    ~BetweenCalls() {
+      m_of.m_others.fetch_sub(1, std::memory_order_relaxed);
+      m_of.m_calls.unlock();
+    }
+
+   private:
+    ProgressSource& m_of;
+  };
   static inline constinit thread_local ProgressSource const* t_called = nullptr;
 
   bool const m_of_main;
   void const* m_engine = nullptr;
   std::atomic<int> m_state{idle};
+  std::atomic<int> m_others{0};  ///< threads that want the mutex for something else than a call
   std::mutex m_calls;
   bool m_is_taken_away = false;  ///< guarded by m_calls
 };

@@ -158,15 +158,15 @@ inline void put_into(Task& task, Region& region) {
 
 /// Holds the lock of a task's parts. On a thread of the user's that begins to submit it throws, as
 /// the lock of the graph does, when that thread submits to the graph already; `nested`: below
-/// another lock of the graph's.
+/// another lock of the graph's; `first_while_quiet`: in a `Quiet` that is there for longer.
 class PartsHold {
  public:
-  enum How { first, nested };
-  PartsHold(Task& owner, SubmissionLock const& graph, How how = first)
-      : m_owner(owner), m_submitting(&graph) {
-    if (how == first && graph.is_held_here()) Submitting::refuse();
+  enum How { first, nested, first_while_quiet };
+  [[gnu::always_inline]] PartsHold(Task& owner, SubmissionLock const& graph, How how = first)
+      : m_owner(owner), m_submitting(&graph), m_is_quiet(how != first_while_quiet) {
+    if (how != nested && graph.is_held_here()) Submitting::refuse();
     m_owner.parts_lock.lock();
-    ++t_quiet_locks;
+    if (m_is_quiet) ++t_quiet_locks;
     m_submitting.begin();
   }
   PartsHold(PartsHold const&) = delete;
@@ -174,12 +174,13 @@ class PartsHold {
   [[gnu::always_inline]] ~PartsHold() {
     m_submitting.end();
     m_owner.parts_lock.unlock();
-    if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();
+    if (m_is_quiet && --t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();
   }
 
  private:
   Task& m_owner;
   Submitting m_submitting;
+  bool const m_is_quiet;  ///< by itself
 };
 
 /// Holds what guards a region, and the lock of the graph below it: nobody submits to the region,

@@ -31,6 +31,13 @@ class alignas(128) TaskDeque {
     for (ReadyTask const task : tasks) at(m_first + m_count++) = task;
     m_size.store(m_count, std::memory_order_relaxed);
   }
+  /// The first of `tasks` comes out first at the back.
+  void push_back_reversed(std::span<ReadyTask const> tasks) {
+    std::lock_guard const lock(m_lock);
+    while (m_count + tasks.size() > m_room) grow();
+    for (std::size_t k = tasks.size(); k-- > 0;) at(m_first + m_count++) = tasks[k];
+    m_size.store(m_count, std::memory_order_relaxed);
+  }
   void push_back(ReadyTask task) {
     std::lock_guard const lock(m_lock);
     if (m_count == m_room) grow();

@@ -45,6 +45,8 @@ class QuietLock {
     m_mutex.unlock();
     if (--t_quiet_locks == 0 && t_any_put_aside) destroy_put_aside();
   }
+  /// For a thread that keeps destructors off for longer, see Quiet: it need not be said twice.
+  [[nodiscard]] Mutex& while_quiet() { return m_mutex; }
 
  private:
   Mutex m_mutex;
@@ -106,6 +108,24 @@ class SubmissionLock {
   /// This lock, or that of a region of the graph.
   [[nodiscard]] bool is_held_here() const { return Submitting::to(this); }
   [[nodiscard]] bool is_locked_here() const { return m_submitting.is_here(); }
+
+  /// The same lock, for a thread that is in a `Quiet` for longer than it has this.
+  class WhileQuiet {
+   public:
+    explicit WhileQuiet(SubmissionLock& lock) : m_lock(lock) {}
+    void lock() {
+      if (m_lock.is_held_here()) Submitting::refuse();
+      m_lock.m_lock.while_quiet().lock();
+      m_lock.m_submitting.begin();
+    }
+    void unlock() {
+      m_lock.m_submitting.end();
+      m_lock.m_lock.while_quiet().unlock();
+    }
+
+   private:
+    SubmissionLock& m_lock;
+  };
 
  private:
   QuietLock<SpinLock> m_lock;

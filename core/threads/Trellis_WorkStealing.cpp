@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
+#include <task/Trellis_Task.hpp>
 #include <threads/Trellis_TaskDeque.hpp>
 
 #include <algorithm>
@@ -14,6 +15,11 @@ namespace trellis {
 namespace {
 
 using Impl::TaskDeque;
+
+/// `task.priority()`, without a call.
+int priority_of(ReadyTask task) {
+  return task.impl()->priority;
+}
 
 /// Tasks by priority, then in order of arrival.
 class PriorityQueue {
@@ -49,50 +55,26 @@ class WorkStealing final : public SchedulingPolicy {
   }
 
   void push(ReadyTask task, int seat) override {
-    if (int const priority = task.priority(); priority != 0)
+    if (int const priority = priority_of(task); priority != 0)
       (priority > 0 ? m_urgent : m_last).push(task);
     else
       queue(seat).push_back(task);
   }
 
   ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
-    if (ready.size() == 1 && ready[0].priority() == 0 && m_urgent.empty()) return ready[0];
-    // Last in first out: the first successor is to be on top. Few fit into a short array, the rest
-    // go one by one.
-    ReadyTask reversed[16];
-    std::size_t count = 0;
-    for (std::size_t k = ready.size(); k-- > 0;) {
-      if (ready[k].priority() != 0) {
-        push(ready[k], seat);
-        continue;
-      }
-      reversed[count++] = ready[k];
-      if (count == std::size(reversed)) {
-        queue(seat).push_back(reversed);
-        count = 0;
-      }
-    }
-    ReadyTask next;
-    if (count > 0 && m_urgent.empty()) next = reversed[--count];
-    if (count > 0) queue(seat).push_back({reversed, count});
-    return next;
+    // Last in first out: the first successor is to be on top.
+    for (ReadyTask const task : ready)
+      if (priority_of(task) != 0) return finished_some_urgent(ready, seat);
+    bool const keeps_first = m_urgent.empty();
+    if (auto const others = ready.subspan(keeps_first ? 1 : 0); !others.empty())
+      queue(seat).push_back_reversed(others);
+    return keeps_first ? ready[0] : ReadyTask();
   }
 
   ReadyTask pop(int seat) override {
     if (ReadyTask const task = m_urgent.pop()) return task;
     if (ReadyTask const task = queue(seat).pop_back()) return task;
-    // A batch keeps the shared queue's lock rare, and neighbours in submission order on one core.
-    ReadyTask batch[16];
-    if (std::size_t const count = m_shared.pop_front(batch, std::size(batch), 4); count > 0) {
-      std::reverse(batch + 1, batch + count);
-      if (count > 1) queue(seat).push_back({batch + 1, count - 1});
-      return batch[0];
-    }
-    int const seats = m_highest.load(std::memory_order_relaxed) + 1;
-    for (int k = 1; k < seats; ++k)
-      if (ReadyTask const task = m_own[static_cast<std::size_t>((seat + k) % seats)].pop_front())
-        return task;
-    return m_last.pop();
+    return pop_elsewhere(seat);
   }
 
   /// What was made ready last on this seat, or first, as a body waits for several tasks in their
@@ -113,6 +95,39 @@ class WorkStealing final : public SchedulingPolicy {
   }
 
  private:
+  /// As `finished`, where priorities are not all the same.
+  [[gnu::noinline]] ReadyTask finished_some_urgent(std::span<ReadyTask const> ready, int seat) {
+    ReadyTask next;
+    for (std::size_t k = ready.size(); k-- > 0;) {
+      if (priority_of(ready[k]) != 0) {
+        push(ready[k], seat);
+      } else {
+        if (next) queue(seat).push_back(next);
+        next = ready[k];
+      }
+    }
+    if (!next || m_urgent.empty()) return next;
+    queue(seat).push_back(next);
+    return {};
+  }
+  /// The rest of `pop`. Apart, so that it does not make that longer.
+  [[gnu::noinline]] ReadyTask pop_elsewhere(int seat) {
+    // A batch keeps the shared queue's lock rare, and neighbours in submission order on one core.
+    constexpr std::size_t most = 16;
+    alignas(ReadyTask) std::byte memory[most * sizeof(ReadyTask)];  // not cleared each time
+    auto* const batch = reinterpret_cast<ReadyTask*>(memory);
+    if (std::size_t const count = m_shared.pop_front(batch, most, 4); count > 0) {
+      std::reverse(batch + 1, batch + count);
+      if (count > 1) queue(seat).push_back({batch + 1, count - 1});
+      return batch[0];
+    }
+    int const seats = m_highest.load(std::memory_order_relaxed) + 1;
+    for (int k = seat + 1; k < seats; ++k)
+      if (ReadyTask const task = m_own[static_cast<std::size_t>(k)].pop_front()) return task;
+    for (int k = 0; k < std::min(seat, seats); ++k)
+      if (ReadyTask const task = m_own[static_cast<std::size_t>(k)].pop_front()) return task;
+    return m_last.pop();
+  }
   ReadyTask pop_oldest_wanted(int seat, TaskDeque& here,
                               Impl::FunctionRef<bool(ReadyTask)> wanted) {
     constexpr std::size_t near = 16;

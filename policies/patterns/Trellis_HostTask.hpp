@@ -132,7 +132,8 @@ struct CallBodyBase {
     else
       return std::as_bytes(std::span(this, 1));
   }
-  void run(void* instance, Label const& label) {
+  // Inlined: a recursion goes through both for each of its tasks.
+  [[gnu::always_inline]] void run(void* instance, Label const& label) {
     ToolsRegion const region(label);
     if constexpr (std::is_void_v<Space>) {
       self().keep(GraphDoor::running, label, [&]() -> decltype(auto) { return call(); });
@@ -149,8 +150,8 @@ struct CallBodyBase {
   /// `task`: whose body this is. A thread that runs it again runs another task. One that has run a
   /// few times may go on for ever; before that it may be a recursion, whose memory is bounded when
   /// what was begun last goes first.
-  void run_scoped(TaskHandle const& task, TaskHandle const& running, Label const& label,
-                  int runs = 0) {
+  [[gnu::always_inline]] void run_scoped(TaskHandle const& task, TaskHandle const& running,
+                                         Label const& label, int runs = 0) {
     constexpr int few = 4;
     TaskScope scope = ScopeDoor::make(task, running);
     auto const invoke = [&]() -> decltype(auto) { return call(scope); };

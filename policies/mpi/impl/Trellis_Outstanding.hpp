@@ -25,10 +25,11 @@ namespace trellis::Impl {
 /// nothing is left only when it has none. If one was added after it had looked, whoever added it
 /// asks afterwards, and the function is called again (see ProgressSource).
 ///
-/// THREADS. Any thread adds, under `m_lock`. One thread at a time polls; it alone has the requests
-/// themselves, under `m_mutex`, as a report may look at them meanwhile. What is started before
-/// `add` happens before the poll that takes it over, by `m_lock`; what MPI has written to memory
-/// happens before what depends on the task, by its Completion.
+/// THREADS. Any thread adds, under `m_lock`. One thread at a time polls, or reports, between two
+/// calls of the function (see ProgressSource); it alone has the requests themselves. What is
+/// started before `add` happens before the poll that takes it over, by `m_lock`; what MPI has
+/// written to memory happens before what depends on the task, by its Completion. `m_any_new` is
+/// relaxed: whoever sets it asks for progress afterwards, and the call that follows sees it.
 class Outstanding {
  public:
   /// Of the graph of this running task. It is made for the first one, and kept as long as the graph
@@ -63,9 +64,9 @@ class Outstanding {
   TaskHandle const m_graph;  ///< names no task
   mutable SpinLock m_lock;
   std::vector<New> m_new;  ///< guarded by m_lock
+  std::atomic<bool> m_any_new{false};
 
-  mutable std::atomic<int> m_reports{0};  ///< that wait for the mutex
-  mutable std::mutex m_mutex;             ///< guards what follows
+  // Of who polls, or reports.
   std::vector<New> m_taken;
   std::vector<MPI_Request> m_requests;
   std::vector<Entry> m_entries;  ///< of them

@@ -100,14 +100,17 @@ void Outstanding::add(MPI_Request request, bool is_kept, Message& message,
   {
     std::lock_guard const lock(m_lock);
     m_new.push_back({request, {&message, std::move(completion), is_kept}});
+    m_any_new.store(true, std::memory_order_relaxed);
   }
   m_progress.ask();
 }
 
 void Outstanding::take_new() {
+  if (!m_any_new.load(std::memory_order_relaxed)) return;
   {
     std::lock_guard const lock(m_lock);
     m_taken.swap(m_new);
+    m_any_new.store(false, std::memory_order_relaxed);
   }
   for (New& each : m_taken) {
     m_requests.push_back(each.request);
@@ -129,9 +132,6 @@ void Outstanding::cancel_where_asked() {
 
 bool Outstanding::poll() {
   constexpr unsigned polls_between_looks = 256;
-  // A mutex that is taken again at once lets nobody else in, and a report is waited for.
-  if (m_reports.load(std::memory_order_relaxed) > 0) return true;
-  std::lock_guard const lock(m_mutex);
   take_new();
   if (m_requests.empty()) return false;
   m_indices.resize(m_requests.size());
@@ -179,16 +179,10 @@ bool Outstanding::poll() {
 
 std::string Outstanding::report() const {
   constexpr std::size_t most = 100;
-  struct Asking {
-    explicit Asking(std::atomic<int>& of) : count(of) { count.fetch_add(1); }
-    ~Asking() { count.fetch_sub(1); }
-    std::atomic<int>& count;
-  } const asking(m_reports);
-  std::lock_guard const lock(m_mutex);
   std::vector<Message const*> all;
   for (Entry const& entry : m_entries) all.push_back(entry.message);
   {
-    // What nobody has asked for yet: it stays until a poll, which needs the mutex.
+    // What nobody has asked for yet: it stays until a poll, and there is none meanwhile.
     std::lock_guard const adding(m_lock);
     for (New const& each : m_new) all.push_back(each.entry.message);
   }
