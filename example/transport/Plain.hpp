@@ -19,11 +19,12 @@ namespace transport {
 using Host = Kokkos::DefaultHostExecutionSpace;
 
 /// Of so many threads, where the space has them.
-inline Host host_with(int threads) {
-  if constexpr (std::is_constructible_v<Host, int>)
-    return Host(threads);
+template <class Space = Host>
+Space host_with(int threads) {
+  if constexpr (std::is_constructible_v<Space, int>)
+    return Space(threads);
   else
-    return Host();
+    return Space();
 }
 
 /// One equation after the other, in memory for as many fluxes and sources as one of them has. What
