@@ -55,7 +55,6 @@ void Engine::set_threads(int workers, int threads_per_worker) {
   if (workers == *m_options.workers && threads_per_worker == *m_options.threads_per_worker) return;
   // Functors that are still kept may have destructors that submit tasks.
   m_destructors.drain();
-  m_places.set_threads_per_worker(threads_per_worker);
   m_workers.set_threads(workers, threads_per_worker);
   m_options.workers = workers;
   m_options.threads_per_worker = threads_per_worker;

@@ -85,6 +85,8 @@ void Workers::set_threads(int permits, int threads_per_worker) {
   m_stopping = false;
   m_watch = nullptr;
   m_lent.store(false, std::memory_order_relaxed);
+  m_spare.store(m_permits, std::memory_order_seq_cst);
+  m_places.set_threads_per_worker(threads_per_worker);  // may throw
   if (m_permits > 0) {
     m_permits = permits;
     m_spare.store(permits, std::memory_order_seq_cst);

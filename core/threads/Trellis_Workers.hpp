@@ -174,7 +174,7 @@ class Workers {
   /// Stops and joins all threads and destroys the instances. Requires that no task is in flight.
   void stop();
   /// See above. Instances are destroyed, and made again when they are asked for. A serial graph
-  /// stays one.
+  /// stays one. When it throws the numbers are as before.
   void set_threads(int permits, int threads_per_worker);
 
   /// Of a thread that runs no tasks of the graph, but launches one.
