@@ -248,7 +248,8 @@ class TaskGraph {
     return add(std::make_shared<Function>(thread == ProgressThread::main, std::forward<F>(f)));
   }
 
-  /// The options in force, with defaults and environment filled in.
+  /// The options in force, with defaults and environment filled in, and with the numbers of threads
+  /// that `set_threads` has set last.
   [[nodiscard]] TaskGraphOptions const& options() const;
   [[nodiscard]] int workers() const;
   [[nodiscard]] int threads_per_worker() const;
@@ -258,6 +259,24 @@ class TaskGraph {
   /// that wait inside a body. Indices are given to threads as they come, so most programs see no
   /// more than `workers() + 1` of them. 1 in a serial graph.
   [[nodiscard]] int concurrency() const;
+  /// From now on so many tasks run at a time, with so many threads each; 1 and 1 at least, and up
+  /// to `most_workers()` workers. The graph must be idle: no task is in flight, and no other
+  /// thread uses it before the call has returned. For its main thread, outside of tasks. Throws
+  /// `Error` otherwise, and then nothing has changed.
+  ///
+  ///     graph.wait();
+  ///     graph.set_threads(1, 8);   // was 8 x 1: operators in place of tasks
+  ///
+  /// All workers end; new ones are started when there is work for them, and each thread makes its
+  /// Kokkos instances anew. That takes about 0.1 ms, or what a pool of threads takes. Everything
+  /// else stays: plans, futures, the scheduling policy, `concurrency()`, the cap on tasks in
+  /// flight, what is recorded, `PerWorker` values, and what binding was asked for. A `UniqueToken`
+  /// has the numbers that it was made with. A task of a plan or of a model that was made with more
+  /// `threads(n)`, or larger teams, than there are now fails with an `Error` when it is to run.
+  void set_threads(int workers, int threads_per_worker);
+  /// How many workers `set_threads` may ask for: as many as the graph was made with threads in all,
+  /// or as the process has cores if that is more.
+  [[nodiscard]] int most_workers() const;
   /// Number of tasks submitted so far, and of the edges that they got to unfinished tasks. A replay
   /// is one task. A pass of `iterate` that is submitted as a whole counts as its tasks and one
   /// more, or as one if it is a graph of a device.

@@ -24,7 +24,6 @@ DeviceTasks::DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclus
       m_destructors(destructors),
       m_workers(workers),
       m_serial(*options.serial),
-      m_threads_per_worker(*options.threads_per_worker),
       m_streams(*options.streams, engine.events().are_timed(), engine.events().start()) {}
 
 /// Requires one of an asynchronous device.
@@ -85,7 +84,7 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
     m_engine.events().changed(task, TaskState::running);
     Frame const frame(m_engine, seat, task, Frame::What::launches);
     m_streams.launch(
-        task, m_threads_per_worker,
+        task, *m_engine.options().threads_per_worker,
         [&](void* instance) { task.ops->run(task.body, instance, task.label); },
         [&](bool threw) {
           // its successors are cancelled when the stream has passed what it may have launched

@@ -65,7 +65,6 @@ class DeviceTasks {
   Destructors& m_destructors;
   Workers& m_workers;
   bool const m_serial;
-  int const m_threads_per_worker;
   AsyncStreams m_streams;
 };
 

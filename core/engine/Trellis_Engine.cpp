@@ -46,7 +46,8 @@ Engine::Engine(TaskGraphOptions const& options)
                m_device_tasks.streams(), m_events.recorder()),
       m_wide_spaces(m_options),
       m_places(*options.bind, *options.threads_per_worker, options.name),
-      m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker, m_places) {
+      m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker,
+                most_workers(options), m_places) {
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
     throw Error(Error::Kind::bad_input,
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
@@ -355,7 +356,14 @@ bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
 /// takes none.
 TaskState Engine::run_wide(Task& task, Seat& seat) {
   if (task.is_split) return run_body(task, seat);
-  Workers::Gathered const gathered(m_workers, seat, wide_space(task.space)->permits());
+  WideSpace const& space = *wide_space(task.space);
+  try {
+    m_wide_spaces.require_room(space, task.label);
+  } catch (Error const&) {
+    inherit(task, current_failure(task));
+    return TaskState::failed;
+  }
+  Workers::Gathered const gathered(m_workers, seat, space.permits());
   // It may have taken long.
   return m_cancellation.reach(task) ? TaskState::cancelled : run_body(task, seat);
 }

@@ -97,6 +97,9 @@ class Engine final : private TaskSource {
   /// Finishes everything, takes the engine out of its control, waits for threads that still use it,
   /// stops its own, and prints failures that nobody has asked for. No calls afterwards.
   void close() noexcept;
+  /// See TaskGraph.
+  void set_threads(int workers, int threads_per_worker);
+  [[nodiscard]] int most_workers() const { return m_workers.most_workers(); }
 
   [[nodiscard]] TaskGraphOptions const& options() const { return m_options; }
   [[nodiscard]] std::uint64_t submitted() const {
@@ -269,10 +272,14 @@ class Engine final : private TaskSource {
   [[gnu::cold]] static void hand_on_failure(Task& task, Seat& seat, FailurePtr const& failure);
   Task* complete_one(Task& task, Seat& seat, TaskState state, int row);
   void give_back(Task& task, Seat& seat);
+  [[nodiscard]] static int most_workers(TaskGraphOptions const& options);
+  void require_idle(int workers, int threads_per_worker) const;
+  [[noreturn]] void refuse_threads(int workers, int threads_per_worker,
+                                   std::string const& why) const;
 
   GraphControl* m_control = nullptr;
   std::uint64_t m_generation = 0;
-  TaskGraphOptions const m_options;
+  TaskGraphOptions m_options;  ///< nothing but the numbers of threads changes, see Workers
   std::shared_ptr<SchedulingPolicy> const m_policy;
   bool const m_serial;
   /// Completions of a seat between two looks for a submitter that waits for room; a power of two.

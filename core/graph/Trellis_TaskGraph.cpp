@@ -414,6 +414,15 @@ int TaskGraph::workers() const {
 int TaskGraph::threads_per_worker() const {
   return *m_options.threads_per_worker;
 }
+void TaskGraph::set_threads(int workers, int threads_per_worker) {
+  Impl::Engine& engine = this->engine();
+  engine.set_threads(workers, threads_per_worker);
+  m_options.workers = workers;
+  m_options.threads_per_worker = threads_per_worker;
+}
+int TaskGraph::most_workers() const {
+  return engine().most_workers();
+}
 int TaskGraph::concurrency() const {
   return *m_options.serial ? 1 : static_cast<int>(engine().threads());
 }

@@ -184,9 +184,22 @@ void run_on(Cpus const& cpus) noexcept {
 }  // namespace
 
 struct Places::Sets {
+  std::string wish;
+  std::string graph;
   std::vector<Cpus> places;
   Cpus all;
   std::thread::id main;
+
+  /// Throws before it changes anything.
+  void find(int threads_per_worker) {
+    std::vector<Cpus> found =
+        wish == "core" ? places_of_cores(threads_per_worker) : places_of_list(wish, graph);
+    if (found.empty()) refuse(graph, wish, "but hwloc finds no processor that it may use");
+    Cpus together;
+    for (Cpus const& each : found) hwloc_bitmap_or(together.get(), together.get(), each.get());
+    places = std::move(found);
+    all = std::move(together);
+  }
 };
 
 bool Places::can_bind() {
@@ -196,12 +209,17 @@ bool Places::can_bind() {
 Places::Places(std::string_view wish, int threads_per_worker, std::string const& graph) {
   if (wish == "none" || wish == "auto") return;
   if (!can_bind()) refuse(graph, wish, "but hwloc cannot tell which processors there are");
-  std::vector<Cpus> places =
-      wish == "core" ? places_of_cores(threads_per_worker) : places_of_list(wish, graph);
-  if (places.empty()) refuse(graph, wish, "but hwloc finds no processor that it may use");
-  m_sets = std::make_unique<Sets>();
-  for (Cpus const& each : places) hwloc_bitmap_or(m_sets->all.get(), m_sets->all.get(), each.get());
-  m_sets->places = std::move(places);
+  auto sets = std::make_unique<Sets>();
+  sets->wish = wish;
+  sets->graph = graph;
+  sets->find(threads_per_worker);
+  m_sets = std::move(sets);
+}
+
+void Places::set_threads_per_worker(int threads_per_worker) {
+  if (m_sets == nullptr) return;
+  m_sets->find(threads_per_worker);
+  if (m_sets->main == std::this_thread::get_id()) run_on(m_sets->places.front());
 }
 
 Places::~Places() = default;
@@ -270,6 +288,7 @@ Places::Places(std::string_view wish, int /*threads_per_worker*/, std::string co
 }
 Places::~Places() = default;
 void Places::bind_main() {}
+void Places::set_threads_per_worker(int /*threads_per_worker*/) {}
 void Places::release_main() noexcept {}
 void Places::bind_worker(int /*number*/) const noexcept {}
 Places::Spread::Spread(Places const& /*places*/, bool /*is_on*/) noexcept {}

@@ -40,6 +40,9 @@ class Places {
   /// On the main thread, when its graph is made and when it ends. When the last graph that has
   /// bound the thread ends, on this thread, it runs where it ran before the first one.
   void bind_main();
+  /// On the main thread, while no worker's thread is there: workers have so many threads from now
+  /// on. Throws `Error` when there are no places for that; then nothing has changed.
+  void set_threads_per_worker(int threads_per_worker);
   void release_main() noexcept;
   /// On a worker. `number`: from 0.
   void bind_worker(int number) const noexcept;

@@ -19,6 +19,20 @@ void WideSpace::destroy_instance(void* instance) noexcept {
 
 WideSpaces::WideSpaces(TaskGraphOptions const& options) : m_options(options) {}
 
+void WideSpaces::threads_changed() {
+  int const workers = *m_options.workers;
+  int const each = *m_options.threads_per_worker;
+  std::lock_guard const lock(m_mutex);
+  for (auto const& made : m_made) {
+    int const permits = (made->m_threads - 1) / each + 1;
+    made->m_permits = permits <= workers ? permits : 0;
+  }
+}
+
+void WideSpaces::require_room(WideSpace const& space, Label const& task) const {
+  if (space.permits() == 0) require_valid(space.m_of, space.threads(), task);
+}
+
 void WideSpaces::require_valid(SpaceAdapter const* space, int threads, Label const& task) const {
   auto const refuse = [&](std::string const& why) {
     throw Error(Error::Kind::bad_input, "Trellis: task \"" + task.string() + "\" (" + task.place() +

@@ -30,12 +30,14 @@ class WideSpace final : public SpaceAdapter {
 
   [[nodiscard]] SpaceAdapter const* of() const { return m_of; }
   [[nodiscard]] int threads() const { return m_threads; }
+  /// 0: the graph has no such number of threads any more.
   [[nodiscard]] int permits() const { return m_permits; }
 
  private:
+  friend class WideSpaces;
   SpaceAdapter* const m_of;
   int const m_threads;
-  int const m_permits;
+  int m_permits;
 };
 
 /// Null: tasks there have the threads of a worker.
@@ -52,6 +54,11 @@ class WideSpaces {
   /// What stands for `space` (null: that of host tasks) where a task has so many threads: the
   /// space itself when these are a worker's. Throws `Error` when it cannot have them.
   [[nodiscard]] SpaceAdapter* find(SpaceAdapter* space, int threads, Label const& task);
+  /// The options have other numbers. Tasks of plans and models keep their spaces. No task is in
+  /// flight.
+  void threads_changed();
+  /// Throws `Error` for a task that was made when the graph had more threads.
+  void require_room(WideSpace const& space, Label const& task) const;
 
  private:
   void require_valid(SpaceAdapter const* space, int threads, Label const& task) const;

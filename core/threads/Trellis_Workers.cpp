@@ -34,12 +34,14 @@ Seat& Workers::no_seat() {
   return seat;
 }
 
-Workers::Workers(TaskSource& source, int permits, int threads_per_worker, Places& places)
+Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int most_workers,
+                 Places& places)
     : m_source(source),
       m_permits(permits),
       m_threads_per_worker(threads_per_worker),
+      m_most_workers(most_workers),
       m_places(places),
-      m_seats(static_cast<std::size_t>(1 + permits + max_blocked + most_guests)),
+      m_seats(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
   Seat& main = new_seat("main thread");
   main.is_main = true;
@@ -50,7 +52,7 @@ Workers::~Workers() {
   stop();
 }
 
-void Workers::stop() {
+void Workers::end_threads() {
   {
     std::lock_guard const lock(m_mutex);
     m_stopping = true;
@@ -58,12 +60,38 @@ void Workers::stop() {
   }
   for (std::thread& thread : m_threads) thread.join();
   m_threads.clear();
-  if (m_permits > 0) m_places.release_main();
+}
+
+void Workers::destroy_instances() {
   for (int k = 0; k < seat_count(); ++k) {
-    for (auto const& [space, instance] : m_seats[static_cast<std::size_t>(k)]->instances)
-      space->destroy_instance(instance);
-    m_seats[static_cast<std::size_t>(k)]->instances.clear();
+    for (auto const& [space, instance] : seat(k).instances) space->destroy_instance(instance);
+    seat(k).instances.clear();
   }
+}
+
+void Workers::stop() {
+  end_threads();
+  if (m_permits > 0) m_places.release_main();
+  destroy_instances();
+}
+
+void Workers::set_threads(int permits, int threads_per_worker) {
+  // Nothing is in flight, so whoever waits here is about to leave.
+  for (int k = 0; k < seat_count(); ++k)
+    while (seat(k).in_use.load(std::memory_order_acquire)) std::this_thread::yield();
+  end_threads();
+  destroy_instances();
+  std::lock_guard const lock(m_mutex);
+  m_stopping = false;
+  m_watch = nullptr;
+  m_lent.store(false, std::memory_order_relaxed);
+  m_spare.store(m_permits, std::memory_order_seq_cst);
+  m_places.set_threads_per_worker(threads_per_worker);  // may throw
+  if (m_permits > 0) {
+    m_permits = permits;
+    m_spare.store(permits, std::memory_order_seq_cst);
+  }
+  m_threads_per_worker = threads_per_worker;
 }
 
 std::uint64_t Workers::sum(std::atomic<std::uint64_t> Seat::* count) const {
@@ -123,10 +151,13 @@ bool Workers::start_thread(bool with_permit) {
   std::size_t const before = m_threads.size();
   try {
     std::thread& thread = m_threads.emplace_back();
-    if (m_seat_without_thread == nullptr)
-      m_seat_without_thread = &new_seat("worker " + std::to_string(before));
-    Seat& seat = *m_seat_without_thread;
+    if (before == m_worker_seats.size()) {
+      m_worker_seats.reserve(before + 1);
+      m_worker_seats.push_back(&new_seat("worker " + std::to_string(before)));
+    }
+    Seat& seat = *m_worker_seats[before];
     seat.is_worker = true;
+    seat.woken = false;
     seat.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
     thread = std::thread([this, &seat, number = static_cast<int>(before), with_permit] {
       background(seat, number, with_permit);
@@ -135,7 +166,6 @@ bool Workers::start_thread(bool with_permit) {
     m_threads.resize(before);
     return false;
   }
-  m_seat_without_thread = nullptr;
   if (!with_permit) return true;
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);

@@ -154,19 +154,31 @@ class TaskSource {
 /// waits for that. Whoever makes a condition true in another way (destroyed a body, asked a device)
 /// does so sequentially consistently and then reads `m_asleep_waiting`, which a thread adds itself
 /// to before it asks its condition for the last time.
+///
+/// OTHER NUMBERS OF THREADS. `set_threads` is called by the main thread, in no task, when no task is
+/// in flight, and no other thread uses the graph. It ends all workers, so the numbers change while
+/// no thread is there that reads them: a worker that is started later happens after the change by
+/// the start of its thread; whoever enters `wait()` happens after it by the mutex; a thread that
+/// submits is told by the program, as when the graph has been made. What other threads look at
+/// without being told, the seats and what they have counted, stays: a new worker gets the seat of
+/// the one with its number, whose last user has been joined.
 class Workers {
  public:
   static constexpr int most_permits = 4096;
   static constexpr int most_guests = 128;  ///< that run tasks at the same time
   static constexpr int max_blocked = 128;  ///< tasks that wait inside their bodies
-
-  Workers(TaskSource& source, int permits, int threads_per_worker, Places& places);
+  /// `most_workers`: that `set_threads` may ask for; `permits` is not more. 0 permits: serial.
+  Workers(TaskSource& source, int permits, int threads_per_worker, int most_workers,
+          Places& places);
   Workers(Workers const&) = delete;
   Workers& operator=(Workers const&) = delete;
   ~Workers();
 
   /// Stops and joins all threads and destroys the instances. Requires that no task is in flight.
   void stop();
+  /// See above. Instances are destroyed, and made again when they are asked for. A serial graph
+  /// stays one. When it throws the numbers are as before.
+  void set_threads(int permits, int threads_per_worker);
 
   /// Of a thread that runs no tasks of the graph, but launches one.
   [[nodiscard]] static Seat& no_seat();
@@ -273,7 +285,7 @@ class Workers {
   [[nodiscard]] Seat const& seat(int k) const { return *m_seats[static_cast<std::size_t>(k)]; }
   [[nodiscard]] Seat& seat(int k) { return *m_seats[static_cast<std::size_t>(k)]; }
   [[nodiscard]] int permits() const { return m_permits; }
-  [[nodiscard]] int threads_per_worker() const { return m_threads_per_worker; }
+  [[nodiscard]] int most_workers() const { return m_most_workers; }
   [[nodiscard]] std::uint64_t completed() const { return sum(&Seat::completed); }
   [[nodiscard]] std::uint64_t submitted() const { return sum(&Seat::submitted); }
   [[nodiscard]] std::uint64_t edges() const { return sum(&Seat::edges); }
@@ -281,6 +293,8 @@ class Workers {
 
  private:
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
+  void end_threads();
+  void destroy_instances();
   void wake_one();
   void wake_all_waiters();
   void background(Seat& seat, int number, bool with_permit);
@@ -316,8 +330,9 @@ class Workers {
   void wake_waiters_locked();
 
   TaskSource& m_source;
-  int const m_permits;
-  int const m_threads_per_worker;
+  int m_permits;
+  int m_threads_per_worker;
+  int const m_most_workers;
   Places& m_places;
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
@@ -337,11 +352,11 @@ class Workers {
       m_last_submission{};  ///< while nothing is lent
   alignas(64) std::mutex m_mutex;
   std::thread::id m_lent_to{};
-  std::uint64_t m_seen_news = 0;          ///< by the watch
-  Seat* m_watch = nullptr;                ///< the worker that naps, or null
-  bool m_somebody_naps = false;           ///< before it polls again
-  Seat* m_seat_without_thread = nullptr;  ///< which could not be started
-  std::vector<Seat*> m_sleeping;          ///< may be woken for a task
+  std::uint64_t m_seen_news = 0;      ///< by the watch
+  Seat* m_watch = nullptr;            ///< the worker that naps, or null
+  bool m_somebody_naps = false;       ///< before it polls again
+  std::vector<Seat*> m_worker_seats;  ///< by number of the worker; as many as there ever were
+  std::vector<Seat*> m_sleeping;      ///< may be woken for a task
   /// wait only for their condition: inside a task, or without a seat
   std::vector<Seat*> m_blocked;
   int m_blocked_tasks = 0;

@@ -2,12 +2,15 @@
 #ifndef TRELLIS_IMPL_REBINDPOLICY_HPP
 #define TRELLIS_IMPL_REBINDPOLICY_HPP
 
+#include <Trellis_Error.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_RunOn.hpp>
+#include <Trellis_Spaces.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
+#include <string>
 #include <type_traits>
 
 /// What a task keeps of its policy, the same policy on a worker's instance, and what a functor is
@@ -123,6 +126,14 @@ struct PolicyTraits<Kokkos::MDRangePolicy<P...>, Space> {
   }
 };
 
+/// The graph has been given workers of fewer threads since the task was made. Kokkos would end the
+/// program.
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_team_on_worker(int size, int threads) {
+  throw Error(Error::Kind::bad_input, "it was made with teams of " + std::to_string(size) +
+                                          " threads, but has " + std::to_string(threads) +
+                                          " since TaskGraph::set_threads");
+}
+
 template <class... P, class Space>
 struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
   using policy_type = Kokkos::TeamPolicy<P...>;
@@ -155,6 +166,9 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
     return range;
   }
   static policy_type on(Range const& range, execution_space const& instance) {
+    if constexpr (!DeviceSpace<execution_space>)
+      if (range.team_size > static_cast<int>(instance.concurrency()))
+        refuse_team_on_worker(range.team_size, static_cast<int>(instance.concurrency()));
     policy_type policy = make(range, instance);
     policy.set_chunk_size(range.chunk_size);
     for (int const level : {0, 1})

@@ -56,7 +56,8 @@ class UniqueToken {
   using execution_space = ExecutionSpace;
   using size_type = int;
 
-  /// As many as threads run tasks of this graph: `workers() * threads_per_worker()`.
+  /// As many as threads run tasks of this graph now: `workers() * threads_per_worker()`. Where
+  /// `set_threads` gives it more, `acquire()` may have to wait.
   explicit UniqueToken(TaskGraph const& graph)
       : UniqueToken(graph.workers() * graph.threads_per_worker()) {}
   /// Throws `Error` when `size` is not positive.

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #ifdef KOKKOS_ENABLE_OPENMP
@@ -131,6 +133,64 @@ SPACE_TEST(TaskThreads, MakeUpTeams) {
       graph.wait();
       EXPECT_THAT(values_of(sizes), testing::Each(size + 100));
     }
+}
+
+/// Kernels, teams that Kokkos sizes and values for each thread go on after TaskGraph::set_threads.
+SPACE_TEST(TaskThreads, AreThoseThatTheGraphIsGivenLater) {
+  TaskGraph graph(machine(4, 1));
+  PerWorker<long> sums("sums");
+  Numbers const seen("seen", 64), teams("teams", 8);
+  auto const submit = [&] {
+    parallel_for(
+        "for", ResourcePolicy(graph, Range(0, 64), write(seen), atomic_add(sums)),
+        KOKKOS_LAMBDA(int i) {
+          seen(i) = team_size();
+          ++sums.local();
+        });
+    parallel_for(
+        "teams", ResourcePolicy(graph, Teams(8, Kokkos::AUTO), write(teams)),
+        KOKKOS_LAMBDA(Member const& team) {
+          if (team.team_rank() == 0) teams(team.league_rank()) = team.team_size();
+        });
+  };
+  Plan const plan = graph.record("plan", submit);
+  long expected = 0;
+  for (auto const& [workers, each] : {std::pair(4, 1), {2, 2}, {1, 4}, {1, 1}, {2, 2}}) {
+    SCOPED_TRACE(std::to_string(workers) + " workers of " + std::to_string(each));
+    int const pool = std::min(each, most);
+    graph.set_threads(workers, each);
+    submit();
+    graph.replay(plan);
+    graph.wait();
+    EXPECT_THAT(values_of(seen), testing::Each(pool));
+    for (long const size : values_of(teams)) EXPECT_LE(size, pool);
+    expected += 2 * 64;
+    EXPECT_EQ(sums.combine(0L, std::plus<>()), expected);
+  }
+}
+
+/// Kokkos would end the program.
+SPACE_TEST(TaskThreads, AreTooFewForTheTeamsOfAnEarlierPlan) {
+  if (most == 1 || Space().concurrency() < 2) return;  // Kokkos refuses such a policy
+  TaskGraph graph(machine(1, 2));
+  Numbers const sizes("sizes", 8);
+  Plan const plan = graph.record("plan", [&] {
+    parallel_for(
+        "pairs", ResourcePolicy(graph, Teams(8, 2), write(sizes)),
+        KOKKOS_LAMBDA(Member const& team) { sizes(team.league_rank()) = team.team_size(); });
+  });
+  graph.replay(plan);
+  graph.wait();
+  EXPECT_THAT(values_of(sizes), testing::Each(2));
+  graph.set_threads(2, 1);
+  graph.replay(plan);
+  std::string const text = message_of([&] { graph.wait(); });
+  EXPECT_THAT(text, testing::HasSubstr("\"pairs\""));
+  EXPECT_THAT(text,
+              testing::HasSubstr("teams of 2 threads, but has 1 since TaskGraph::set_threads"));
+  graph.set_threads(1, 2);
+  graph.replay(plan);
+  graph.wait();
 }
 
 SPACE_TEST(TaskThreads, AreTooFewForALargerTeam) {

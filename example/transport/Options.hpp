@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_TRANSPORT_OPTIONS_HPP
+#define TRELLIS_EXAMPLE_TRANSPORT_OPTIONS_HPP
+
+#include <Trellis_ThreadRatio.hpp>
+
+#include <filesystem>
+#include <vector>
+
+#include "Problem.hpp"
+
+/// With this header a reader knows what can be asked of the program on its command line.
+namespace transport {
+
+struct Options {
+  Problem problem;
+  int steps = 5;  ///< that are timed
+  int repetitions = 3;
+  std::vector<trellis::ThreadRatio> ratios = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
+  int feedback = 8;  ///< passes
+  bool limit = true;
+  std::filesystem::path output = "out/transport";
+
+  /// Threads of the ratio that has the most.
+  [[nodiscard]] int threads() const;
+  /// The same, but not more than there are cores: what feedback divides.
+  [[nodiscard]] int threads_of_feedback() const;
+  /// That Kokkos must have: those, or the threads of a worker.
+  [[nodiscard]] int threads_of_kokkos() const;
+};
+
+/// Reads the command line. Throws `std::runtime_error` when values do not go together; ends the
+/// program after `--help` and after a malformed command line, as CLI11 does.
+[[nodiscard]] Options parse(int argc, char** argv);
+
+}  // namespace transport
+
+#endif

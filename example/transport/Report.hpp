@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_TRANSPORT_REPORT_HPP
+#define TRELLIS_EXAMPLE_TRANSPORT_REPORT_HPP
+
+#include <Trellis_Analysis.hpp>
+#include <Trellis_ThreadRatio.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "Options.hpp"
+
+/// With this header the program tells what it has found.
+namespace transport {
+
+/// Of the steps with one ratio. Bytes are of all fields.
+struct RatioFindings {
+  trellis::ThreadRatio ratio;
+  std::vector<double> seconds;  ///< of a step, in each repetition
+  std::size_t predicted = 0;    ///< with the limit, that is it
+  std::size_t measured = 0;
+  std::uint64_t allocated = 0;  ///< blocks, in the first step
+  std::uint64_t allocated_later = 0;
+  std::size_t held_back = 0;  ///< tasks that had to wait for memory
+};
+
+struct Findings {
+  std::string space;
+  std::string kokkos_version;
+  std::vector<double> seconds_plain;  ///< with one thread
+  std::vector<RatioFindings> ratios;
+  trellis::GraphAnalysis analysis;  ///< of a step, by the times of one thread
+  struct Pass {
+    trellis::ThreadRatio ratio;
+    double seconds;
+  };
+  std::vector<Pass> feedback;
+  bool agrees = true;  ///< in every bit with the plain loop
+  bool agrees_serially = true;
+};
+
+[[nodiscard]] std::string text_of(trellis::ThreadRatio const& ratio);
+void print(Options const& options, Findings const& found);
+/// Writes `summary.json`. Throws `std::runtime_error` when it cannot be written.
+void write_summary(Options const& options, Findings const& found);
+
+}  // namespace transport
+
+#endif
