@@ -252,6 +252,11 @@ function(trellis_add_mpi_test name)
       LABELS ${arg_LABELS}
       ENVIRONMENT OMP_NUM_THREADS=1 TRELLIS_TEST_RANKS=${ranks} ${trellis_mpi_test_environment}
         ${arg_ENVIRONMENT})
+    if(Trellis_SANITIZE)
+      # MPICH's launcher takes a rank that a sanitizer has ended to have ended well.
+      set_property(TEST ${entry} PROPERTY FAIL_REGULAR_EXPRESSION
+        "[a-zA-Z]Sanitizer: |: runtime error: ")
+    endif()
   endforeach()
 endfunction()
 
