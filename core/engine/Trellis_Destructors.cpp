@@ -130,8 +130,7 @@ void Destructors::destroy_kept() {
 
 void Destructors::drain() {
   do {
-    auto const all_done = [&] { return m_engine.all_done(); };
-    m_engine.waiting().wait_outside({all_done, nullptr, false, 64});  // not while there are tasks
+    m_engine.waiting().wait_outside({[&] { return m_engine.all_done(); }});
     destroy_kept();
   } while (!m_engine.all_done());
 }

@@ -296,7 +296,7 @@ void Submission::make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
       std::uint64_t const now = m_engine.in_flight();
       return now <= cap / 4 || (now < cap && m_engine.anyone_polls());
     };
-    m_engine.waiting().wait_outside({is_much_room, &any_room, true, 16});
+    m_engine.waiting().wait_outside({is_much_room, &any_room, true});
     lock.lock();
     // What those in flight are waiting for may be what this thread does next. It has slept, so it
     // is not fast.

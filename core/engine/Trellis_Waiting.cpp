@@ -128,8 +128,7 @@ void Waiting::run_serially(Until const& until) {
   while (!until.done()) {
     {
       SerialTurn::Hold const turn(m_serial_turn);
-      m_workers.work_until(
-          Until{done, &rather_than_sleep, until.then_submits, until.tasks_between});
+      m_workers.work_until(Until{done, &rather_than_sleep, until.then_submits});
       if (until.done()) return;
       m_engine.polling().call_all(m_workers.on_main_thread());
       if (m_engine.completions().any_said()) {

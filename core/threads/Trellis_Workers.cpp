@@ -405,19 +405,12 @@ inline bool Workers::has_to_stop(Seat const& seat, bool waits, bool has_turn) co
 void Workers::work(Seat& seat, Until const* until) {
   bool has_turn = true;  // when it begins, and when it has been woken
   bool const waits = until != nullptr;
-  constexpr int few = 8;
-  int tasks = 0;  // one after the other, about
-  auto const is_done = [&] {
-    if (!waits) return m_stopping.load();
-    bool const asks = ++tasks <= few || (tasks & (until->tasks_between - 1)) == 0;
-    return asks && until->done();
-  };
   auto const should_stop = [&] {
-    return (waits && is_done()) || has_to_stop(seat, waits, has_turn);
+    return (waits && until->done()) || has_to_stop(seat, waits, has_turn);
   };
   seat.searching = true;
   for (int spins = 0;;) {
-    if (is_done()) break;
+    if (until != nullptr ? until->done() : m_stopping.load()) break;
     Task* const task = pop_for(seat, waits, has_turn);
     if (task != nullptr) {
       spins = 0;
@@ -435,7 +428,6 @@ void Workers::work(Seat& seat, Until const* until) {
       m_source.run(task, seat, should_stop);
       continue;
     }
-    tasks = 0;
     if (!seat.searching) {
       seat.searching = true;
       m_searching.fetch_add(1, std::memory_order_seq_cst);

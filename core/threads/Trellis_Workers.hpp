@@ -87,9 +87,6 @@ struct Until {
   /// most.
   Condition const* rather_than_sleep = nullptr;
   bool then_submits = false;  ///< it is about to submit a task
-  /// While it finds one task after the other it asks `done` only after so many, a power of two: for
-  /// what takes long to say, where a few more tasks do no harm. Before it sleeps it always asks.
-  int tasks_between = 1;
 };
 
 /// Where workers get their tasks from: the engine.

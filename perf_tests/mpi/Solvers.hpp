@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,7 @@ class Grid {
   }
   /// With a row of halo on both sides.
   [[nodiscard]] Field field(char const* label) const {
-    return Field(label, static_cast<std::size_t>(m_shape.rows) + 2,
+    return Field(std::string(label), static_cast<std::size_t>(m_shape.rows) + 2,
                  static_cast<std::size_t>(m_shape.columns));
   }
   static Field rows_of(Field const& u, Rows rows) {

@@ -7,10 +7,12 @@
 #include "../Watchdog.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 namespace trellis {
 namespace {
@@ -123,6 +125,7 @@ TEST_F(Places, CopiesGoOutWhileOthersRun) {
   if (all_is_serial()) GTEST_SKIP() << "nothing overlaps";
   use(1, {.kernel_units = 100, .link_latency = 50});
   std::map<std::string, std::int64_t> begins;
+  std::atomic<bool> is_last{false};
   {
     TaskGraph graph(one_lane());
     FieldGraph model(graph, {.targets = {host, gpu()}});
@@ -130,9 +133,10 @@ TEST_F(Places, CopiesGoOutWhileOthersRun) {
             c = make_field(model, "c"), b = make_field(model, "b");
     auto const add = [&](std::string const& name, std::vector<F> const& in, F const& out) {
       host_task(Label(name), ResourcePolicy(model, read(in), write(out)),
-                [&begins, name](In from, F::view const& to) {
+                [&begins, &is_last, name](In from, F::view const& to) {
                   begins[name] = Simulated::clock().now();
                   for (int k = 0; k < n; ++k) Add{k == 0 ? on_host : 0}(k, from, to);
+                  if (name == "C") is_last = true;
                 });
     };
     add("D", {}, d);
@@ -142,6 +146,8 @@ TEST_F(Places, CopiesGoOutWhileOthersRun) {
     add_on_device(model, "B", {d, e, c}, b);
     model.require(b);
     model.submit();
+    // A thread in `wait()` would be a second lane while the worker launches a copy.
+    while (!is_last) std::this_thread::yield();
     graph.wait();
     EXPECT_EQ(Simulated::clock().now(), 550);
   }
