@@ -15,9 +15,9 @@
 #
 # Examples and benchmarks link Trellis::trellis. With OPTIONS of its own a program does without the
 # precompiled headers. With MPI it links Trellis::mpi and has ranks (./run example NAME --ranks N);
-# where there is no MPI there is no such target. CLI11, nlohmann_json and Google Benchmark are linked
-# when they are there. All programs lie in bin/ of the build tree, so ./run finds them without
-# knowing the folders.
+# where there is no MPI there is no such target. CLI11, nlohmann_json and Google Benchmark are
+# linked when they are there. All programs lie in bin/ of the build tree, so ./run finds them
+# without knowing the folders.
 #
 #   trellis_label_program_test(TEST PROGRAM [LABELS label...])
 #       `program`. Those that need Kokkos Kernels, which not every toolchain has, have the label

@@ -363,8 +363,8 @@ function(trellis_add_header_test)
       list(APPEND ${part}_sources ${generated})
     endforeach()
   endforeach()
-  # Of what the tests have precompiled these have Kokkos alone, which takes the compiler longest:
-  # what a header of ours lacks must be missed.
+  # A header must include what it needs, so nothing is precompiled for it but Kokkos, which takes
+  # the compiler longest.
   foreach(kind core_ "" backend_ kernels_ mpi_)
     if(${kind}sources)
       add_library(trellis_${kind}headers OBJECT ${${kind}sources})

@@ -33,8 +33,8 @@ if [[ ! -x $command ]]; then
   exit 0
 fi
 root=
-[[ -f /trellis-stamp ]] || root=$(find "$home"/roots/ -maxdepth 1 -type d -name 'openmp-*' ! -name '*.making' \
-  -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2-)
+[[ -f /trellis-stamp ]] || root=$(find "$home"/roots/ -maxdepth 1 -type d \
+  -name 'openmp-*' ! -name '*.making' -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2-)
 headers=$root/usr/include/kokkos
 if [[ ! -f $headers/KokkosCore_config.h ]]; then
   echo "no openmp toolchain here, so no Kokkos headers to compile with: no $name code is compiled"

@@ -118,7 +118,7 @@ inline Convection convection(Problem const& problem, int direction) {
   return {{problem.cells}, direction, Problem::velocity[direction]};
 }
 
-/// At the begin, of any View on the host.
+/// The initial values, in any View on the host.
 template <class V>
 void set_initial(Problem const& problem, int equation, V const& phi) {
   double const wave = 2 * 3.14159265358979323846 / problem.cells;

@@ -413,6 +413,36 @@ TEST_F(ProgressFunctions, WhoWaitsForWhatIsToldWhenNothingGoesOn) {
   EXPECT_EQ(text.find("no task of"), text.rfind("no task of")) << "it is told once: " << text;
 }
 
+/// A mutex that is taken again at once lets nobody else in.
+TEST_F(ProgressFunctions, AreAskedWithoutEndAndStillTellWhatTheyWaitFor) {
+  constexpr int tells = 100, calls_for_each = 5;
+  struct Function {
+    std::atomic<int>* calls;
+    bool operator()() {
+      ++*calls;
+      auto const end = std::chrono::steady_clock::now() + 100us;
+      while (std::chrono::steady_clock::now() < end) continue;
+      return true;
+    }
+    [[nodiscard]] std::string report() const { return "the tide"; }
+  };
+  std::atomic<int> calls{0};
+  Impl::ProgressFunction<Function> source(false, Function{&calls});
+  EXPECT_TRUE(source.ask());
+  std::atomic<bool> is_over{false};
+  std::thread caller([&] {
+    while (!is_over) static_cast<void>(source.call());
+  });
+  while (calls == 0) std::this_thread::yield();
+  int const before = calls;
+  for (int k = 0; k < tells; ++k) EXPECT_EQ(source.tell(), "the tide");
+  EXPECT_LT(calls - before, tells * calls_for_each);
+  EXPECT_TRUE(source.take_away());
+  is_over = true;
+  caller.join();
+  EXPECT_EQ(source.tell(), "");
+}
+
 TEST_F(ProgressFunctions, WatchdogsHaveATime) {
   TaskGraphOptions options;
   for (double const wrong : {-1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
