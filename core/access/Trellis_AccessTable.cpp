@@ -7,13 +7,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 namespace trellis::Impl {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // supported, though it need not be
 static_assert(sizeof(void*) != 8 ||
-                  (offsetof(AreaEntry, hash) == 64 && offsetof(AreaEntry, area) == 128),
+                  (offsetof(AreaEntry, follower) == 64 && offsetof(AreaEntry, area) == 128),
               "what the two lines before are for no longer fits into them");
 #pragma GCC diagnostic pop
 
@@ -33,7 +34,7 @@ std::string name_of(AccessRequest const& request, ResourceInfo const& info) {
 }
 
 AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
-  if (m_entries.size() >= m_collect_at && !m_keep_all) {
+  if (kept() >= m_collect_at && !m_keep_all) {
     // A program that sweeps over N areas comes back to each after about N tasks: what is much older
     // is gone. Where each task brings an area of its own nothing ever looks old that way, so for
     // those that nobody came back to there is another measure.
@@ -42,18 +43,19 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
       return std::min(oldest, submitted > age ? submitted - age : 0);
     };
     m_patience.adapt();
-    TaskId const sweep = 4 * m_entries.size();
-    forget(older_than(sweep), older_than(std::min(sweep, m_patience.tasks())));
-    m_collect_at = std::max<std::size_t>(1024, 2 * m_entries.size());
+    TaskId const sweep = 4 * m_slab.size();
+    forget_older(older_than(sweep), older_than(std::min(sweep, m_patience.tasks())));
+    m_collect_at = std::max<std::size_t>(table_kept, 2 * kept());
   }
 
-  auto made = std::make_unique<AreaEntry>();
+  Resource& resource = resource_for(request, submitted);
+  auto const give_back = [&](AreaEntry* entry) { m_slab.give_back(*entry); };
+  std::unique_ptr<AreaEntry, decltype(give_back)> made(&m_slab.make(), give_back);
   AreaEntry& entry = *made;
   entry.area = request.area;
-  entry.hash = hash;
   entry.last_used = submitted + 1;
   m_patience.met(hash, entry.last_used);
-  entry.resource = &resource_for(request, submitted);
+  entry.resource = &resource;
   entry.resource->index.for_each_candidate(entry.area, [&](void* item) {
     AreaEntry& other = *static_cast<AreaEntry*>(item);
     if (!overlaps(entry.area, other.area)) return;
@@ -62,15 +64,17 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   });
   entry.resource->index.insert(entry.area, &entry);
   entry.resource->entries.push_back(&entry);
-  m_entries.push_back(std::move(made));
-  put_into_bucket(entry);
+  put_into_bucket(entry, hash);
+  made.release();
   return entry;
 }
 
 void AccessTable::forget_all() {
   std::fill(m_buckets.begin(), m_buckets.end(), Bucket{0});
-  m_entries.clear();
+  m_no_longer = 0;
+  m_slab.clear();
   m_resources.clear();
+  std::fill(std::begin(m_trail), std::end(m_trail), nullptr);
 }
 
 void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId self) {
@@ -84,16 +88,37 @@ void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId
   entry.resource = &resource_for(request, self - 1);
 }
 
-void AccessTable::put_into_bucket(AreaEntry& entry) {
-  if (2 * m_entries.size() > m_buckets.size()) {
-    m_buckets.assign(2 * m_buckets.size(), Bucket{0});
-    for (auto const& each : m_entries)
-      if (each.get() != &entry) put_into_bucket(*each);
-  }
+void AccessTable::put_into_bucket(AreaEntry& entry, std::uint64_t hash) {
+  if (2 * (m_slab.size() + m_no_longer) > m_buckets.size())
+    fill_buckets(m_buckets.size() * (2 * m_slab.size() > m_buckets.size() ? 2 : 1), &entry);
   std::size_t const mask = m_buckets.size() - 1;
-  std::size_t k = entry.hash & mask;
-  while (m_buckets[k] != 0) k = (k + 1) & mask;
-  m_buckets[k] = reinterpret_cast<Bucket>(&entry) | tag_of(entry.hash);
+  std::size_t k = hash & mask;
+  while (m_buckets[k] != 0 && m_buckets[k] != no_longer) k = (k + 1) & mask;
+  if (m_buckets[k] == no_longer) --m_no_longer;
+  m_buckets[k] = reinterpret_cast<Bucket>(&entry) | tag_of(hash);
+}
+
+void AccessTable::take_out_of_bucket(AreaEntry const& entry) {
+  std::uint64_t const hash = entry.area.hash();
+  Bucket const mine = reinterpret_cast<Bucket>(&entry) | tag_of(hash);
+  std::size_t const mask = m_buckets.size() - 1;
+  std::size_t k = hash & mask;
+  while (m_buckets[k] != mine) k = (k + 1) & mask;
+  m_buckets[k] = no_longer;
+  ++m_no_longer;
+}
+
+void AccessTable::fill_buckets(std::size_t count, AreaEntry const* missing) {
+  m_buckets.assign(count, Bucket{0});
+  m_no_longer = 0;
+  std::size_t const mask = count - 1;
+  for_each_entry([&](AreaEntry& entry) {
+    if (&entry == missing) return;
+    std::uint64_t const hash = entry.area.hash();
+    std::size_t k = hash & mask;
+    while (m_buckets[k] != 0) k = (k + 1) & mask;
+    m_buckets[k] = reinterpret_cast<Bucket>(&entry) | tag_of(hash);
+  });
 }
 
 Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitted) {
@@ -112,7 +137,11 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
     // Two allocations cannot share addresses: what was here has been freed, or is a part met
     // before. Forget what no task in flight uses.
     TaskId const oldest = oldest_live_task(submitted);
-    forget(oldest, oldest);
+    std::vector<AreaEntry*> gone;
+    for (Resource const* other : found)
+      for (AreaEntry* const entry : other->entries)
+        if (can_be_forgotten(*entry, oldest)) gone.push_back(entry);
+    forget(gone);
     found = sharing_addresses(info);
   }
   if (found.empty()) {
@@ -169,31 +198,38 @@ TaskId AccessTable::oldest_live_task(TaskId submitted) const {
   return oldest;
 }
 
-void AccessTable::forget(TaskId before, TaskId before_once) {
-  auto const forgotten = [&](AreaEntry const& entry) {
-    if (entry.last_used >= (entry.reused ? before : before_once)) return false;
-    // A failure that has not been reported yet still cancels whoever comes to this area.
-    auto const poisons = [&](LiveAccess const& access) {
-      return m_failures.poisons(access.id) != nullptr;
-    };
-    auto const poisons_loosely = [&](AreaEntry::Loose const& loose) { return poisons(loose.who); };
-    return !m_failures.any() ||
-           (std::none_of(entry.current.begin(), entry.current.end(), poisons) &&
-            std::none_of(entry.previous.begin(), entry.previous.end(), poisons) &&
-            std::none_of(entry.loose.begin(), entry.loose.end(), poisons_loosely));
+bool AccessTable::can_be_forgotten(AreaEntry const& entry, TaskId before) const {
+  if (entry.last_used >= before) return false;
+  // A failure that has not been reported yet still cancels whoever comes to this area.
+  auto const poisons = [&](LiveAccess const& access) {
+    return m_failures.poisons(access.id) != nullptr;
   };
-  std::vector<AreaEntry*> gone;
-  for (auto const& entry : m_entries)
-    if (forgotten(*entry)) gone.push_back(entry.get());
-  if (gone.empty()) return;
+  auto const poisons_loosely = [&](AreaEntry::Loose const& loose) { return poisons(loose.who); };
+  return !m_failures.any() ||
+         (std::none_of(entry.current.begin(), entry.current.end(), poisons) &&
+          std::none_of(entry.previous.begin(), entry.previous.end(), poisons) &&
+          std::none_of(entry.loose.begin(), entry.loose.end(), poisons_loosely));
+}
 
+void AccessTable::forget_older(TaskId before, TaskId before_once) {
+  std::vector<AreaEntry*> gone;
+  for_each_entry([&](AreaEntry& entry) {
+    if (can_be_forgotten(entry, entry.reused ? before : before_once)) gone.push_back(&entry);
+  });
+  forget(gone);
+}
+
+void AccessTable::forget(std::vector<AreaEntry*> const& gone) {
+  if (gone.empty()) return;
   std::vector<AreaEntry*> neighbours;
   std::vector<Resource*> touched;
-  for (AreaEntry* entry : gone) {
+  bool const one_by_one = gone.size() < m_slab.size() / 8;
+  for (AreaEntry* const entry : gone) {
     for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry());
     entry->resource->index.erase(entry->area, entry);
     touched.push_back(entry->resource);
-    m_patience.forgot(entry->hash, entry->last_used);
+    m_patience.forgot(entry->area.hash(), entry->last_used);
+    if (one_by_one) take_out_of_bucket(*entry);
     entry->resource = nullptr;
   }
   auto const unique = [](auto& pointers) {
@@ -210,10 +246,9 @@ void AccessTable::forget(TaskId before, TaskId before_once) {
                   [](AreaEntry const* entry) { return entry->resource == nullptr; });
     if (resource->entries.empty()) m_resources.erase(resource->begin);
   }
-  std::erase_if(m_entries, [](auto const& entry) { return entry->resource == nullptr; });
-
-  std::fill(m_buckets.begin(), m_buckets.end(), Bucket{0});
-  for (auto const& entry : m_entries) put_into_bucket(*entry);
+  std::fill(std::begin(m_trail), std::end(m_trail), nullptr);
+  for (AreaEntry* const entry : gone) m_slab.give_back(*entry);
+  if (!one_by_one) fill_buckets(m_buckets.size());
 }
 
 // --- loose accesses ------------------------------------------------------------------------------
@@ -274,18 +309,18 @@ void AccessTable::drop_loose(bool all) {
   if (!m_any_loose) return;
   m_entered_beside_loose = 0;
   m_any_loose = false;
-  for (auto const& entry : m_entries) {
-    std::erase_if(entry->loose,
+  for_each_entry([&](AreaEntry& entry) {
+    std::erase_if(entry.loose,
                   [&](AreaEntry::Loose const& loose) { return all || is_gone(loose.who); });
-    m_any_loose = m_any_loose || !entry->loose.empty();
-  }
+    m_any_loose = m_any_loose || !entry.loose.empty();
+  });
 }
 
 void AccessTable::enter_beside_loose(AreaEntry& entry, Mode mode, Task& task, TaskId id,
                                      FunctionRef<bool(LiveAccess)> order_after) {
   // Where there may be loose accesses every task pays for it, so now and then it is asked whether
   // there are.
-  if (++m_entered_beside_loose > std::max<std::size_t>(256, m_entries.size())) drop_loose();
+  if (++m_entered_beside_loose > std::max<std::size_t>(256, m_slab.size())) drop_loose();
   begin_path();
   enter_groups(entry, mode, task, id, [&](LiveAccess before) { return note(before, order_after); });
   order_behind_loose(entry, {mode, nullptr}, id, order_after);

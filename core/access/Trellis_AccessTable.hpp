@@ -8,11 +8,14 @@
 #include <access/Trellis_AccessRequest.hpp>
 #include <access/Trellis_AnyState.hpp>
 #include <access/Trellis_AreaIndex.hpp>
+#include <access/Trellis_EntrySlab.hpp>
+#include <access/Trellis_LargePages.hpp>
 #include <access/Trellis_Patience.hpp>
 #include <access/Trellis_SmallVector.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -79,7 +82,7 @@ struct alignas(64) AreaEntry {
   bool reused = false;           ///< has been used by more than one task
 
   // Second line: what is asked of an area that is accessed.
-  std::uint64_t hash = 0;
+  AreaEntry* follower = nullptr;  ///< see AccessTable::expected
   Resource* resource = nullptr;
   /// Another entry whose area shares a byte with this one.
   class Overlap {
@@ -116,6 +119,10 @@ struct alignas(64) AreaEntry {
   };
 };
 
+/// A table forgets nothing while it keeps less than this, in entries (of 320 bytes): 40 MB, which a
+/// mesh of ten thousand tiles with halos on all sides needs. Tests set it.
+inline std::atomic<std::size_t> table_kept = std::size_t{1} << 17;
+
 /// Derives dependencies from accesses. Used by one thread at a time, under the lock of its region.
 ///
 /// An access to an area met before costs one hash look-up, the members of its groups, and those of
@@ -128,6 +135,9 @@ class AccessTable {
   /// (recording).
   AccessTable(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
       : m_tasks(tasks), m_failures(failures), m_keep_all(keep_all), m_buckets(64) {}
+  AccessTable(AccessTable const&) = delete;
+  AccessTable& operator=(AccessTable const&) = delete;
+  ~AccessTable() { forget_all(); }
 
   /// The entry for an area; made when it is new. `submitted`: number of the newest task.
   AreaEntry& find_or_make(AccessRequest const& request, TaskId submitted) {
@@ -136,10 +146,7 @@ class AccessTable {
   AreaEntry& find_or_make(AccessRequest const& request, std::uint64_t hash, TaskId submitted) {
     AreaEntry* const entry = look_up(request.area, hash);
     if (entry == nullptr) return make(request, hash, submitted);
-    if (entry->last_used != submitted + 1) {
-      entry->reused = true;
-      entry->last_used = submitted + 1;
-    }
+    use(*entry, submitted);
     return *entry;
   }
   /// The entry for an area, if there is one.
@@ -147,18 +154,35 @@ class AccessTable {
     return look_up(area, hash);
   }
   /// Where there are many areas each look-up misses the caches, first the bucket, then the entry.
-  /// The other two fetch them ahead, for all accesses of a task at once. (256 entries take 64 KB.)
-  [[nodiscard]] bool misses_caches() const { return m_entries.size() > 256; }
+  /// What follows is for that; where it does not, it costs more than it saves. (256 entries take
+  /// 80 KB.)
+  [[nodiscard]] bool misses_caches() const { return m_slab.size() > 256; }
+  /// A program comes to its areas in the same order time and again. Who follows a task of a sweep
+  /// goes, with each of its accesses, one tile further. So each entry knows the one that the next
+  /// task had in the same place of its list of accesses, its follower, which is fetched a whole
+  /// task ahead. Access `k` of a task is to the follower of what the task before had there, or else
+  /// it is looked for: this is found without its hash and without a bucket, and used.
+  [[nodiscard]] AreaEntry* expected(std::size_t k, Area const& area, TaskId submitted) {
+    AreaEntry* const before = k < trail_length ? m_trail[k] : nullptr;
+    AreaEntry* const entry = before != nullptr ? before->follower : nullptr;
+    if (entry == nullptr || entry->area != area) return nullptr;
+    use(*entry, submitted);
+    return entry;
+  }
+  /// Access `k` of a task is this one.
+  void follow(std::size_t k, AreaEntry& entry) {
+    if (k >= trail_length) return;
+    AreaEntry* const before = std::exchange(m_trail[k], &entry);
+    if (before != nullptr && before->follower != &entry) before->follower = &entry;
+    if (entry.follower != nullptr) prefetch(*entry.follower);
+  }
+  /// For those that are not expected, for all accesses of a task at once: first the one, then the
+  /// other.
   void prefetch_bucket(std::uint64_t hash) const {
     prefetch_to_read(&m_buckets[hash & (m_buckets.size() - 1)]);
   }
   void prefetch_entry(std::uint64_t hash) const {
-    AreaEntry const* entry = nullptr;
-    for_each_like(hash, [&](AreaEntry& first) { return entry = &first, true; });
-    if (entry == nullptr) return;
-    prefetch_to_write(entry);
-    prefetch_to_read(&entry->hash);
-    prefetch_to_read(&entry->area);
+    for_each_like(hash, [&](AreaEntry& first) { return prefetch(first), true; });
   }
 
   /// Enters an access of `task` and calls `order_after(LiveAccess)` for each access that it depends
@@ -196,19 +220,29 @@ class AccessTable {
     std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
   }
   /// No area has been accessed.
-  [[nodiscard]] bool empty() const { return m_entries.empty(); }
+  [[nodiscard]] bool empty() const { return m_slab.size() == 0; }
   [[nodiscard]] bool is_small() const { return m_buckets.size() <= 256 && m_patience.is_new(); }
   /// As it was when it was made. Requires that all tasks are done.
   void clear() {
-    if (!m_entries.empty()) forget_all();
+    if (!empty()) forget_all();
     m_any_loose = false;
     m_entered_beside_loose = 0;
-    m_collect_at = 1024;
+    m_collect_at = table_kept;
   }
   /// Drops the loose accesses of tasks that are done, as far as nobody need hear of them; or all.
   void drop_loose(bool all = false);
 
  private:
+  static void prefetch(AreaEntry const& entry) {
+    prefetch_to_write(&entry);
+    prefetch_to_read(&entry.follower);
+    prefetch_to_read(&entry.area);
+  }
+  static void use(AreaEntry& entry, TaskId submitted) {
+    if (entry.last_used == submitted + 1) return;
+    entry.reused = true;
+    entry.last_used = submitted + 1;
+  }
   template <class OrderAfter>
   void visit(SmallVector<LiveAccess, 1>& group, TaskId self, OrderAfter&& order_after) const;
   template <class OrderAfter>
@@ -243,6 +277,7 @@ class AccessTable {
   /// entry is touched but the one that is looked for; 0: there is none.
   using Bucket = std::uintptr_t;
   static constexpr Bucket tag_bits = alignof(AreaEntry) - 1;
+  static constexpr Bucket no_longer = 1;  ///< there was one, so those behind are to be looked at
   [[nodiscard]] static Bucket tag_of(std::uint64_t hash) {
     return static_cast<Bucket>(hash >> 58) & tag_bits;
   }
@@ -251,14 +286,14 @@ class AccessTable {
   void for_each_like(std::uint64_t hash, IsIt&& is_it) const {
     std::size_t const mask = m_buckets.size() - 1;
     for (std::size_t k = hash & mask; m_buckets[k] != 0; k = (k + 1) & mask)
-      if ((m_buckets[k] & tag_bits) == tag_of(hash) &&
+      if ((m_buckets[k] & tag_bits) == tag_of(hash) && m_buckets[k] != no_longer &&
           is_it(*reinterpret_cast<AreaEntry*>(m_buckets[k] & ~tag_bits)))
         return;
   }
   [[nodiscard]] AreaEntry* look_up(Area const& area, std::uint64_t hash) const {
     AreaEntry* found = nullptr;
     for_each_like(hash, [&](AreaEntry& entry) {
-      bool const is_it = entry.hash == hash && entry.area == area;
+      bool const is_it = entry.area == area;
       if (is_it) found = &entry;
       return is_it;
     });
@@ -269,10 +304,26 @@ class AccessTable {
   void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
-  void put_into_bucket(AreaEntry& entry);
+  void put_into_bucket(AreaEntry& entry, std::uint64_t hash);
+  void take_out_of_bucket(AreaEntry const& entry);
+  /// All entries but `missing`, into this many buckets.
+  void fill_buckets(std::size_t count, AreaEntry const* missing = nullptr);
+  /// Entries that there are.
+  template <class F>
+  void for_each_entry(F&& f) {
+    m_slab.for_each([&](AreaEntry& entry) {
+      if (entry.resource != nullptr) f(entry);
+    });
+  }
+  /// Its last use is before `before`, and no failure waits there for who comes next.
+  [[nodiscard]] bool can_be_forgotten(AreaEntry const& entry, TaskId before) const;
   /// Forgets the entries last used before `before`, and of those that were used only once the ones
-  /// from before `before_once`; then resources that have none left.
-  void forget(TaskId before, TaskId before_once);
+  /// from before `before_once`.
+  void forget_older(TaskId before, TaskId before_once);
+  /// Forgets these, and then resources that have no entry left.
+  void forget(std::vector<AreaEntry*> const& gone);
+  /// What it keeps, in entries. (A resource takes the memory of about four.)
+  [[nodiscard]] std::size_t kept() const { return m_slab.size() + 4 * m_resources.size(); }
   [[nodiscard]] TaskId oldest_live_task(TaskId submitted) const;
 
   TaskSlab& m_tasks;
@@ -287,10 +338,14 @@ class AccessTable {
   std::unordered_set<TaskId> m_demoted_before;
   std::vector<TaskId> m_let_go;
   /// open addressing; the size is a power of two, at most half full
-  std::vector<Bucket> m_buckets;
-  std::vector<std::unique_ptr<AreaEntry>> m_entries;
+  std::vector<Bucket, TableAllocator<Bucket>> m_buckets;
+  EntrySlab<AreaEntry> m_slab;
+  std::size_t m_no_longer = 0;  ///< buckets
+  static constexpr std::size_t trail_length = 8;
+  AreaEntry* m_trail[trail_length] =
+      {};  ///< what the newest tasks had, by place; none is forgotten
   Patience m_patience;
-  std::size_t m_collect_at = 1024;                                  ///< entries
+  std::size_t m_collect_at = table_kept;                            ///< of `kept`
   std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
 };
 

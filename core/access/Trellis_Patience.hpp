@@ -41,7 +41,8 @@ class Patience {
       place.last_used = last_used;
       return;
     }
-    if (place.hash != 0 && ++m_lost == places / 2) {
+    // One of a larger sample that there was before is no loss.
+    if (place.hash != 0 && is_in_sample(place.hash) && ++m_lost == places / 2) {
       m_lost = 0;
       m_skip = std::min(2 * m_skip + 1, largest - 1);
     }

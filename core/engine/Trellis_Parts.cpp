@@ -88,7 +88,7 @@ std::unordered_map<std::uint64_t, std::uint32_t> Parts::places_of_accesses(Task 
   std::unordered_map<std::uint64_t, std::uint32_t> places;
   places.reserve(owner.access_count);
   for (std::uint32_t k = 0; k < owner.access_count; ++k)
-    places.emplace(owner.access(k).entry->hash, k);
+    places.emplace(owner.access(k).entry->area.hash(), k);
   return places;
 }
 

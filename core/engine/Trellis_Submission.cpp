@@ -324,20 +324,30 @@ void Submission::check_part(TaskSpec const& spec, Few<std::uint64_t> const& hash
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
 void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
                               FoundEntries& found) {
+  AccessTable& table = region.table;
   std::size_t const count = spec.accesses.size();
   Few<std::uint64_t> hashes(count);
-  for (std::size_t k = 0; k < count; ++k) hashes[k] = spec.accesses[k].area.hash();
-  if (region.table.misses_caches()) {
-    for (std::size_t k = 0; k < count; ++k) region.table.prefetch_bucket(hashes[k]);
-    for (std::size_t k = 0; k < count; ++k) region.table.prefetch_entry(hashes[k]);
-  }
-  if (spec.parent.task != nullptr) check_part(spec, hashes);
+  bool const is_part = spec.parent.task != nullptr;
+  bool const is_far = table.misses_caches();
   for (std::size_t k = 0; k < count; ++k) {
     AccessRequest const& request = spec.accesses[k];
-    found.of[k] = nullptr;
+    bool const may_be_expected = is_far && !is_part && request.counts();
+    found.of[k] = may_be_expected ? table.expected(k, request.area, last) : nullptr;
+    if (found.of[k] == nullptr) hashes[k] = request.area.hash();
+  }
+  if (is_far) {
+    for (std::size_t k = 0; k < count; ++k)
+      if (found.of[k] == nullptr) table.prefetch_bucket(hashes[k]);
+    for (std::size_t k = 0; k < count; ++k)
+      if (found.of[k] == nullptr) table.prefetch_entry(hashes[k]);
+  }
+  if (is_part) check_part(spec, hashes);
+  for (std::size_t k = 0; k < count; ++k) {
+    AccessRequest const& request = spec.accesses[k];
     if (!request.counts()) continue;
-    AreaEntry& entry = region.table.find_or_make(request, hashes[k], last);
-    found.of[k] = &entry;
+    if (found.of[k] == nullptr) found.of[k] = &table.find_or_make(request, hashes[k], last);
+    AreaEntry& entry = *found.of[k];
+    if (is_far) table.follow(k, entry);
     // Whether that task is done is asked in `connect`; by then its line has come from the worker
     // that runs it.
     if (!entry.current.empty() && MatrixAccess<IOMatrix>(request.mode).is_dependent_of(entry.mode))

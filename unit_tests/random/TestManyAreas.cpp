@@ -5,6 +5,7 @@
 
 #include <Trellis_Error.hpp>
 #include <Trellis_TaskGraph.hpp>
+#include <access/Trellis_AccessTable.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 
 #include <gtest/gtest.h>
@@ -117,9 +118,19 @@ struct Twin {
   Buffer serial;
 };
 
+/// A table forgets from 1024 entries on.
+class ManyAreas : public testing::Test {
+ protected:
+  ManyAreas() : m_kept(trellis::Impl::table_kept.exchange(1024)) {}
+  ~ManyAreas() override { trellis::Impl::table_kept = m_kept; }
+
+ private:
+  std::size_t m_kept;
+};
+
 /// A working set of areas slides over a large buffer, comes back now and then: each
 /// step meets areas that are new, known, or forgotten.
-TEST(ManyAreas, of_one_buffer_are_forgotten_and_met_again) {
+TEST_F(ManyAreas, of_one_buffer_are_forgotten_and_met_again) {
   for (std::uint64_t const seed : seeds(1, 3)) {
     trellis::Test::Watchdog const watchdog(std::chrono::seconds(200),
                                            "ManyAreas seed " + std::to_string(seed));
@@ -158,7 +169,7 @@ TEST(ManyAreas, of_one_buffer_are_forgotten_and_met_again) {
 }
 
 /// Buffers come and go while tasks hold them: their addresses are used again for other sizes.
-TEST(ManyAreas, of_buffers_that_come_and_go_do_not_mix) {
+TEST_F(ManyAreas, of_buffers_that_come_and_go_do_not_mix) {
   for (std::uint64_t const seed : seeds(1, 3)) {
     trellis::Test::Watchdog const watchdog(std::chrono::seconds(200),
                                            "ManyAreas seed " + std::to_string(seed));
@@ -206,7 +217,7 @@ TEST(ManyAreas, of_buffers_that_come_and_go_do_not_mix) {
 
 /// A failure cancels what comes to its area, also when that comes thousands of areas later; and
 /// nothing else.
-TEST(ManyAreas, forgotten_do_not_take_a_failure_with_them) {
+TEST_F(ManyAreas, forgotten_do_not_take_a_failure_with_them) {
   for (std::uint64_t const seed : seeds(1, 3)) {
     trellis::Test::Watchdog const watchdog(std::chrono::seconds(200),
                                            "ManyAreas seed " + std::to_string(seed));
