@@ -18,6 +18,22 @@ static_assert(sizeof(void*) != 8 ||
               "what the two lines before are for no longer fits into them");
 #pragma GCC diagnostic pop
 
+void Resource::add(AreaEntry& entry) {
+  entries.push_back(&entry);
+  if (m_index == nullptr && entries.size() < 2) return;
+  if (m_index != nullptr) return m_index->insert(entry.area, &entry);
+  m_index = std::make_unique<AreaIndex>(begin);
+  for (AreaEntry* const each : entries) m_index->insert(each->area, each);
+}
+
+void Resource::remove_from_index(AreaEntry& entry) {
+  if (m_index != nullptr) m_index->erase(entry.area, &entry);
+}
+
+void Resource::drop_gone() {
+  entries.erase_if([](AreaEntry const* entry) { return entry->resource == nullptr; });
+}
+
 std::string name_of(Area const& area, Resource const& resource) {
   std::string text = '"' + (resource.label.empty() ? "unlabeled" : resource.label) + '"';
   bool const is_whole =
@@ -56,14 +72,12 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   entry.last_used = submitted + 1;
   m_patience.met(hash, entry.last_used);
   entry.resource = &resource;
-  entry.resource->index.for_each_candidate(entry.area, [&](void* item) {
-    AreaEntry& other = *static_cast<AreaEntry*>(item);
+  resource.for_each_candidate(entry.area, [&](AreaEntry& other) {
     if (!overlaps(entry.area, other.area)) return;
     entry.overlaps.push_back({&other, contains(entry.area, other.area)});
     other.overlaps.push_back({&entry, contains(other.area, entry.area)});
   });
-  entry.resource->index.insert(entry.area, &entry);
-  entry.resource->entries.push_back(&entry);
+  resource.add(entry);
   put_into_bucket(entry, hash);
   made.release();
   return entry;
@@ -146,9 +160,11 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   }
   if (found.empty()) {
     if (info.label.empty()) info.label = "unlabeled";
-    auto resource = std::make_unique<Resource>(info.label, info.begin, info.end);
-    if (is_allocation) resource->shape = info.shape;
-    return *m_resources.emplace(info.begin, std::move(resource)).first->second;
+    Resource& resource =
+        m_resources.try_emplace(info.begin, std::move(info.label), info.begin, info.end)
+            .first->second;
+    if (is_allocation) resource.shape = info.shape;
+    return resource;
   }
 
   // The largest takes in the others and the new range.
@@ -165,8 +181,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
     if (other == &resource) continue;
     for (AreaEntry* entry : other->entries) {
       entry->resource = &resource;
-      resource.entries.push_back(entry);
-      resource.index.insert(entry->area, entry);
+      resource.add(*entry);
     }
     m_resources.erase(other->begin);
   }
@@ -180,12 +195,12 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
 }
 
 /// In order of address.
-std::vector<Resource*> AccessTable::sharing_addresses(ResourceInfo const& info) const {
+std::vector<Resource*> AccessTable::sharing_addresses(ResourceInfo const& info) {
   std::vector<Resource*> found;
   auto next = m_resources.upper_bound(info.begin);
-  if (next != m_resources.begin() && std::prev(next)->second->end > info.begin) --next;
-  for (; next != m_resources.end() && next->second->begin < info.end; ++next)
-    found.push_back(next->second.get());
+  if (next != m_resources.begin() && std::prev(next)->second.end > info.begin) --next;
+  for (; next != m_resources.end() && next->second.begin < info.end; ++next)
+    found.push_back(&next->second);
   return found;
 }
 
@@ -226,7 +241,7 @@ void AccessTable::forget(std::vector<AreaEntry*> const& gone) {
   bool const one_by_one = gone.size() < m_slab.size() / 8;
   for (AreaEntry* const entry : gone) {
     for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry());
-    entry->resource->index.erase(entry->area, entry);
+    entry->resource->remove_from_index(*entry);
     touched.push_back(entry->resource);
     m_patience.forgot(entry->area.hash(), entry->last_used);
     if (one_by_one) take_out_of_bucket(*entry);
@@ -242,8 +257,7 @@ void AccessTable::forget(std::vector<AreaEntry*> const& gone) {
     entry->overlaps.erase_if(
         [](auto const& overlap) { return overlap.entry()->resource == nullptr; });
   for (Resource* resource : touched) {
-    std::erase_if(resource->entries,
-                  [](AreaEntry const* entry) { return entry->resource == nullptr; });
+    resource->drop_gone();
     if (resource->entries.empty()) m_resources.erase(resource->begin);
   }
   std::fill(std::begin(m_trail), std::end(m_trail), nullptr);

@@ -35,16 +35,33 @@ struct AreaEntry;
 /// An allocation (or a Token): the areas of it that have been accessed. Areas are absolute
 /// addresses, so two resources never conflict and a View that aliases part of an allocation falls
 /// into its resource.
-struct Resource {
+class Resource {
+ public:
   Resource(std::string name, std::uintptr_t first, std::uintptr_t past)
-      : label(std::move(name)), begin(first), end(past), index(first) {}
+      : label(std::move(name)), begin(first), end(past) {}
+
+  void add(AreaEntry& entry);
+  /// Forgets those whose `resource` is null. (`remove_from_index` has been called for them.)
+  void drop_gone();
+  void remove_from_index(AreaEntry& entry);
+  /// Calls f(entry) for a superset of those that overlap `area`.
+  template <class F>
+  void for_each_candidate(Area const& area, F&& f) const {
+    if (m_index != nullptr)
+      m_index->for_each_candidate(area, [&](void* item) { f(*static_cast<AreaEntry*>(item)); });
+    else if (!entries.empty())
+      f(*entries.back());
+  }
 
   std::string label;
   std::uintptr_t begin;
   std::uintptr_t end;
   ViewShape shape{};  ///< of the View with the most dimensions
-  AreaIndex index;
-  std::vector<AreaEntry*> entries;
+  SmallVector<AreaEntry*, 1> entries;
+
+ private:
+  /// Of all entries, from the second one on: most allocations are accessed as a whole only.
+  std::unique_ptr<AreaIndex> m_index;
 };
 
 /// An area of it for messages, as `name_of` says what is asked for. Under the lock of its region.
@@ -303,7 +320,7 @@ class AccessTable {
   AreaEntry& make(AccessRequest const& request, std::uint64_t hash, TaskId submitted);
   void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
-  [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info) const;
+  [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info);
   void put_into_bucket(AreaEntry& entry, std::uint64_t hash);
   void take_out_of_bucket(AreaEntry const& entry);
   /// All entries but `missing`, into this many buckets.
@@ -322,8 +339,8 @@ class AccessTable {
   void forget_older(TaskId before, TaskId before_once);
   /// Forgets these, and then resources that have no entry left.
   void forget(std::vector<AreaEntry*> const& gone);
-  /// What it keeps, in entries. (A resource takes the memory of about four.)
-  [[nodiscard]] std::size_t kept() const { return m_slab.size() + 4 * m_resources.size(); }
+  /// What it keeps, in entries. (A resource takes about as much as one.)
+  [[nodiscard]] std::size_t kept() const { return m_slab.size() + m_resources.size(); }
   [[nodiscard]] TaskId oldest_live_task(TaskId submitted) const;
 
   TaskSlab& m_tasks;
@@ -345,8 +362,8 @@ class AccessTable {
   AreaEntry* m_trail[trail_length] =
       {};  ///< what the newest tasks had, by place; none is forgotten
   Patience m_patience;
-  std::size_t m_collect_at = table_kept;                            ///< of `kept`
-  std::map<std::uintptr_t, std::unique_ptr<Resource>> m_resources;  ///< by begin; disjoint
+  std::size_t m_collect_at = table_kept;           ///< of `kept`
+  std::map<std::uintptr_t, Resource> m_resources;  ///< by begin; disjoint
 };
 
 // -------------------------------------------------------------------------------------------------

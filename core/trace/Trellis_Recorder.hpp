@@ -17,7 +17,7 @@
 
 namespace trellis::Impl {
 
-struct Resource;
+class Resource;
 
 /// Keeps what a graph that records has done. Everything is kept, so memory grows with the number of
 /// tasks; a graph that does not record has no recorder. Safe for use by several threads.
