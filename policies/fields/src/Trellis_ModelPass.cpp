@@ -119,10 +119,8 @@ class PassBody {
     std::lock_guard const lock(m_pass->lock);
     if (field.block == nullptr && use.makes) {
       FieldTarget const& where = model().target(slot.place);
-      Admission const* const admission = model().admission();
-      field.block =
-          model().pool().take(where, state.shape.bytes, state.name.string(),
-                              admission != nullptr ? admission->limit() : FieldPool::any_number);
+      field.block = model().pool().take(where, state.shape.bytes, state.name.string(),
+                                        model().limit(slot.place));
       field.waits = std::exchange(field.block->uses, {});
     }
     if (field.block == nullptr) return nullptr;
@@ -203,6 +201,12 @@ void describe_task(void const* subject, ResourceInfo& info) {
   info.end = info.begin + 1;
 }
 constexpr SubjectOps task_ops{&describe_task};
+void describe_links(void const* subject, ResourceInfo& info) {
+  info.label = "links between targets";
+  info.begin = reinterpret_cast<std::uintptr_t>(subject);
+  info.end = info.begin + 1;
+}
+constexpr SubjectOps links_ops{&describe_links};
 
 }  // namespace
 
@@ -255,9 +259,8 @@ void Model::keep(FieldState& field) {
   PoolBlock* block = nullptr;
   try {
     // On a device, too, nothing uses it any more: tasks of any stream may be its first users.
-    block = pool().take(where, bytes, field.name.string(),
-                        m_admission != nullptr ? m_admission->limit() : FieldPool::any_number,
-                        FieldPool::Idle::quiet);
+    block =
+        pool().take(where, bytes, field.name.string(), limit(field.place), FieldPool::Idle::quiet);
   } catch (...) {
     give_back();
     throw;
@@ -269,14 +272,17 @@ void Model::keep(FieldState& field) {
 /// have not.
 void Model::keep_memory() {
   for (auto const& [name, field] : m_fields) {
-    if (is_kept(*m_schedule, *field))
+    if (is_kept(*field))
       keep(*field);
     else
       field->keep(nullptr);
   }
 }
 
+/// While copies are measured, a probe has all links for itself: it writes what stands for them, and
+/// other copies, of its pass and of those in flight, read that.
 void Model::make_requests() {
+  bool const is_measured = measures() != nullptr;
   for (ModelStep const& step : m_schedule->steps) {
     ModelTask* const task = step.task.get();
     task->requests.clear();
@@ -291,6 +297,10 @@ void Model::make_requests() {
     }
     if (!task->makes_fields)
       task->requests.push_back({Area::contiguous(task, 1), Mode::write, task, &task_ops});
+    if (is_measured && task->kind != PlacedStep::Kind::task)
+      task->requests.push_back({Area::contiguous(&m_links, 1),
+                                task->kind == PlacedStep::Kind::probe ? Mode::write : Mode::read,
+                                &m_links, &links_ops});
   }
 }
 
