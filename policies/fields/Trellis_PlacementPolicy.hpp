@@ -95,7 +95,8 @@ class PlacementPolicy {
   /// A pass with the places of the last `prepare` is being submitted; each of its tasks is going to
   /// be told to `ran` if the pass is measured.
   virtual void submitted() {}
-  /// Is the pass that is being submitted to be measured?
+  /// Is the pass that is being submitted to be measured? Then a device runs one of its tasks at a
+  /// time.
   [[nodiscard]] virtual bool wants_times() const { return false; }
   virtual void ran(PlacementTime const&) {}
   virtual void copied(TransferTime const&) {}

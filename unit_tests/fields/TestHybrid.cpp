@@ -81,7 +81,12 @@ class Probing final : public PlacementPolicy {
     std::lock_guard const lock(m_mutex);
     (time.is_probe ? probed : others).push_back(time);
   }
+  void ran(PlacementTime const& time) override {
+    std::lock_guard const lock(m_mutex);
+    times.push_back(time);
+  }
   std::vector<TransferTime> probed, others;
+  std::vector<PlacementTime> times;
 
  private:
   std::vector<TransferProbe> const m_asked;
@@ -122,6 +127,29 @@ TEST_F(Hybrid, AProbeTakesWhatTheLinkIsMadeToTake) {
           EXPECT_TRUE(one.end <= other.begin || other.end <= one.begin)
               << one.name << " and " << other.name;
     EXPECT_EQ(model.pool().counts().live, 0U);
+  }
+}
+
+/// Tasks that nothing orders, which a device runs one after the other from several streams: none
+/// has the time of another one as well.
+TEST_F(Hybrid, ATaskIsMeasuredAlone) {
+  if (all_is_serial()) GTEST_SKIP() << "nothing runs on a device";
+  for (int const at_a_time : {1, 3}) {
+    Simulated::configure(
+        {.virtual_time = true, .kernel_units = 10, .concurrent_kernels = at_a_time}, 2);
+    auto const probing = std::make_shared<Probing>(std::vector<TransferProbe>());
+    TaskGraph graph(one_lane());
+    FieldGraph model(graph, {.targets = {host, gpu(0), gpu(1)}, .placement = probing});
+    F const x = model.bind("x", Values("x", n));
+    for (int k = 0; k < 4; ++k) {
+      F const q = make_field(model, "q" + std::to_string(k));
+      increase(model, "q", x, q);
+      model.require(q);
+    }
+    for (int pass = 0; pass < 3; ++pass) model.submit();
+    graph.wait();
+    ASSERT_EQ(probing->times.size(), 12U);
+    for (PlacementTime const& time : probing->times) EXPECT_EQ(time.nanoseconds, 10);
   }
 }
 

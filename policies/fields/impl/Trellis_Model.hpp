@@ -280,7 +280,8 @@ class Model : public std::enable_shared_from_this<Model> {
   std::vector<std::shared_ptr<ModelTask>> m_tasks;
   std::atomic<bool> m_is_submitting{false};
   DeviceOrigins m_origins;
-  char const m_links = 0;  ///< stands for all links, while copies are measured
+  /// While tasks are measured one stands for each target, and the last one for all links.
+  std::vector<char> const m_alone;
 
   // Of the newest analysis.
   bool m_is_analysed = false;  ///< but for places

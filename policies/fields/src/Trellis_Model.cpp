@@ -52,7 +52,7 @@ ModelTask::ModelTask(TaskSpec const& spec, std::size_t at)
       tags(spec.tags.begin(), spec.tags.end()) {}
 
 Model::Model(TaskGraph& graph, FieldGraphOptions options)
-    : m_graph(graph), m_options(std::move(options)) {
+    : m_graph(graph), m_options(std::move(options)), m_alone(m_options.targets.size() + 1, 0) {
   if (m_options.targets.empty()) refuse("has no target");
   if (m_options.pool == nullptr) m_options.pool = std::make_shared<FieldPool>();
   // The oracle: tasks that may run on the host do.

@@ -201,12 +201,12 @@ void describe_task(void const* subject, ResourceInfo& info) {
   info.end = info.begin + 1;
 }
 constexpr SubjectOps task_ops{&describe_task};
-void describe_links(void const* subject, ResourceInfo& info) {
-  info.label = "links between targets";
+void describe_measured(void const* subject, ResourceInfo& info) {
+  info.label = "what is measured alone";
   info.begin = reinterpret_cast<std::uintptr_t>(subject);
   info.end = info.begin + 1;
 }
-constexpr SubjectOps links_ops{&describe_links};
+constexpr SubjectOps measured_ops{&describe_measured};
 
 }  // namespace
 
@@ -279,8 +279,10 @@ void Model::keep_memory() {
   }
 }
 
-/// While copies are measured, a probe has all links for itself: it writes what stands for them, and
-/// other copies, of its pass and of those in flight, read that.
+/// While tasks are measured, in this pass and in those in flight, each device runs one of them at a
+/// time, as otherwise the time of one would be that of those before it on other streams as well:
+/// they write what stands for the device. And a probe has all links for itself: it writes what
+/// stands for them, and other copies read that.
 void Model::make_requests() {
   bool const is_measured = measures() != nullptr;
   for (ModelStep const& step : m_schedule->steps) {
@@ -297,10 +299,13 @@ void Model::make_requests() {
     }
     if (!task->makes_fields)
       task->requests.push_back({Area::contiguous(task, 1), Mode::write, task, &task_ops});
-    if (is_measured && task->kind != PlacedStep::Kind::task)
-      task->requests.push_back({Area::contiguous(&m_links, 1),
-                                task->kind == PlacedStep::Kind::probe ? Mode::write : Mode::read,
-                                &m_links, &links_ops});
+    if (!is_measured) continue;
+    bool const is_task = task->kind == PlacedStep::Kind::task;
+    if (is_task && !step.form->runs_on_device()) continue;
+    char const* const alone = is_task ? &m_alone[step.place] : &m_alone.back();
+    bool const is_other_copy = task->kind == PlacedStep::Kind::copy;
+    task->requests.push_back({Area::contiguous(alone, 1), is_other_copy ? Mode::read : Mode::write,
+                              alone, &measured_ops});
   }
 }
 
