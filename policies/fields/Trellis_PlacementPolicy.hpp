@@ -64,6 +64,7 @@ struct TransferProbe {
   int from;  ///< targets
   int to;
   std::size_t bytes;
+  std::size_t memory = 0;  ///< that it takes at each end, if that is more
   friend bool operator==(TransferProbe const&, TransferProbe const&) = default;
 };
 struct TransferTime {

@@ -383,9 +383,7 @@ TEST_F(Hybrid, TheHostMayBeTooSmallToo) {
                         HasSubstr("of the limit of 0 bytes 0 are available")));
       continue;
     }
-    // Where blocks of one size make room for those of another memory is new again and again, and
-    // after eight runs what there is counts.
-    for (int pass = 0; pass < 20; ++pass) {
+    for (int pass = 0; pass < 6; ++pass) {
       run_pass(model);
     }
     EXPECT_EQ(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y)(n - 1), 2);

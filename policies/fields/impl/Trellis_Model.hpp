@@ -257,6 +257,8 @@ class Model : public std::enable_shared_from_this<Model> {
   void make_schedule();
   [[nodiscard]] std::shared_ptr<FieldState> const& copy_at(std::shared_ptr<FieldState> const& field,
                                                            std::size_t place);
+  /// Memory for a probe.
+  [[nodiscard]] std::shared_ptr<FieldState> probe_at(std::size_t place, std::size_t bytes) const;
   [[nodiscard]] std::shared_ptr<FieldState> state_of(PlacedSteps const& placed, int slot);
   [[nodiscard]] std::shared_ptr<ModelTask> make_transfer(PlacedStep const& step,
                                                          std::shared_ptr<FieldState> const& from,

@@ -32,6 +32,7 @@ struct PlacedStep {
   int field = -1;  ///< that is copied
   int from = -1;   ///< targets; of a task both are where it runs
   int to = -1;
+  std::size_t bytes = 0;    ///< that a probe copies
   std::vector<int> before;  ///< steps
   std::vector<Use> uses;    ///< each slot once; of what copies first the source
 };

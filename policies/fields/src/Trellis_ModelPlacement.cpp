@@ -309,21 +309,23 @@ std::shared_ptr<ModelTask> Model::make_transfer(PlacedStep const& step,
   return task;
 }
 
+std::shared_ptr<FieldState> Model::probe_at(std::size_t place, std::size_t bytes) const {
+  auto state = std::make_shared<FieldState>(Label("probe at " + target(place).name()), m_number);
+  FieldShape shape;
+  shape.element_bytes = 1;
+  shape.rank = 1;
+  shape.has_extents = true;
+  shape.extents[0] = shape.bytes = bytes;
+  shape.strides[0] = 1;
+  state->set_shape(shape);
+  state->place = place;
+  return state;
+}
+
 std::shared_ptr<FieldState> Model::state_of(PlacedSteps const& placed, int slot) {
   PlacedSlot const& of = placed.slots[static_cast<std::size_t>(slot)];
   auto const place = static_cast<std::size_t>(of.place);
-  if (of.field < 0) {  // of a probe
-    auto state = std::make_shared<FieldState>(Label("probe at " + target(place).name()), m_number);
-    FieldShape shape;
-    shape.element_bytes = 1;
-    shape.rank = 1;
-    shape.has_extents = true;
-    shape.extents[0] = shape.bytes = of.bytes;
-    shape.strides[0] = 1;
-    state->set_shape(shape);
-    state->place = place;
-    return state;
-  }
+  if (of.field < 0) return probe_at(place, of.bytes);
   auto const number = static_cast<std::size_t>(of.field);
   auto const& field = m_placed_fields[number];
   return of.place == placed.fields[number].base ? field : copy_at(field, place);
@@ -359,20 +361,27 @@ void Model::make_schedule() {
       return schedule->slots[static_cast<std::size_t>(use.slot)].field;
     };
     bool const is_task = step.kind == PlacedStep::Kind::task;
+    // What the body names. A probe names as many bytes of its memory as it copies.
+    std::vector<std::shared_ptr<FieldState>> named;
+    for (PlacedStep::Use const& use : step.uses) {
+      PlacedSlot const& slot = placed.slots[static_cast<std::size_t>(use.slot)];
+      named.push_back(is_task ? m_placed_fields[static_cast<std::size_t>(slot.field)]
+                      : step.kind == PlacedStep::Kind::probe
+                          ? probe_at(static_cast<std::size_t>(slot.place), step.bytes)
+                          : state_at(use));
+    }
     made.task = is_task ? m_placed_tasks[static_cast<std::size_t>(step.task)]
-                        : make_transfer(step, state_at(step.uses[0]), state_at(step.uses[1]));
+                        : make_transfer(step, named[0], named[1]);
     made.form = &made.task->form();
     made.place = made.task->place;
-    for (PlacedStep::Use const& use : step.uses) {
+    for (std::size_t k = 0; k < step.uses.size(); ++k) {
+      PlacedStep::Use const& use = step.uses[k];
       auto const slot = static_cast<std::size_t>(use.slot);
-      int const field = placed.slots[slot].field;
       ++schedule->slots[slot].users;
-      made.uses.push_back(
-          {slot, use.makes,
-           is_task ? m_placed_fields[static_cast<std::size_t>(field)].get() : state_at(use).get()});
+      made.uses.push_back({slot, use.makes, named[k].get()});
       if (!is_task) continue;
       for (ModelAccess& access : made.form->accesses)
-        if (access.field == m_placed_fields[static_cast<std::size_t>(field)])
+        if (access.field == named[k])
           access.here = access.area.has_value() ? access.field : state_at(use);
     }
   }

@@ -88,7 +88,7 @@ class Placing {
     return number;
   }
   int add_copy(Held const& held, int to, int from, std::vector<int> const& before) {
-    PlacedStep step{PlacedStep::Kind::copy, absent, held.field, from, to, before, {}};
+    PlacedStep step{PlacedStep::Kind::copy, absent, held.field, from, to, 0, before, {}};
     use(step, slot(held.field, from), false);
     use(step, slot(held.field, to), true);
     m_result.steps.push_back(std::move(step));
@@ -159,10 +159,14 @@ class Placing {
   void add_probes(std::span<TransferProbe const> probes) {
     std::size_t const others = m_result.steps.size();
     for (TransferProbe const& probe : probes) {
-      PlacedStep step{PlacedStep::Kind::probe, absent, absent, probe.from, probe.to, {}, {}};
+      PlacedStep step;
+      step.kind = PlacedStep::Kind::probe;
+      step.from = probe.from;
+      step.to = probe.to;
+      step.bytes = probe.bytes;
       for (int const place : {probe.from, probe.to}) {
         use(step, static_cast<int>(m_result.slots.size()), true);
-        m_result.slots.push_back({absent, place, probe.bytes, false});
+        m_result.slots.push_back({absent, place, std::max(probe.bytes, probe.memory), false});
       }
       if (m_result.steps.size() > others)
         step.before = {static_cast<int>(m_result.steps.size()) - 1};

@@ -97,7 +97,8 @@ class LinkProbes {
     for (auto const& [types, probe] : largest)
       for (std::size_t const bytes : {std::min(small, probe.bytes), probe.bytes})
         if (bytes > 0) {
-          m_links.push_back({types, {probe.from, probe.to, bytes}});
+          // Both in one block: small ones would be in the way of large ones later.
+          m_links.push_back({types, {probe.from, probe.to, bytes, probe.bytes}});
           m_probes.try_emplace(Key{types, bytes});
         }
   }

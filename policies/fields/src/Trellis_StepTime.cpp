@@ -40,7 +40,7 @@ void StepTime::tell(Pass const& pass, ModelStep const& step) noexcept {
       ModelSlot const& from = pass.schedule->slots[step.uses[0].slot];
       ModelSlot const& to = pass.schedule->slots[step.uses[1].slot];
       pass.measures->copied({static_cast<int>(from.place), static_cast<int>(to.place),
-                             to.field->shape.bytes, time.nanoseconds,
+                             step.uses[1].named->shape.bytes, time.nanoseconds,
                              step.task->kind == PlacedStep::Kind::probe, found_new_memory,
                              time.is_lost});
     }
