@@ -175,6 +175,7 @@ class Choosing {
     if (pass.is_stuck()) return false;
     PlacementValue value{pass.bound(), pass.work()};
     if (m_best.has_value() && value >= m_best->value) return false;
+    ++m_looks;
     value.makespan = pass.makespan();
     if (m_best.has_value() && value >= m_best->value) return false;
     if (missing_bytes(m_graph, places) != 0) return false;
@@ -214,12 +215,13 @@ class Choosing {
     if (!m_best.has_value()) return;
     std::vector<std::vector<std::size_t>> moves = parts();
     for (std::size_t chain = 0; chain < m_chains.size(); ++chain) moves.push_back({chain});
-    constexpr int most_rounds = 16;
-    bool is_better = true;
-    for (int round = 0; round < most_rounds && is_better; ++round) {
+    constexpr int most_looks = 2048;
+    m_looks = 0;
+    for (bool is_better = true; is_better && m_looks < most_looks;) {
       is_better = false;
       for (auto const& move : moves)
         for (int const type : m_all_types) {
+          if (m_looks >= most_looks) return;
           m_types = m_best->types;
           for (std::size_t const chain : move)
             if (may_be(chain, type)) put(chain, type);
@@ -254,6 +256,7 @@ class Choosing {
   std::vector<std::vector<int>> m_ways;  ///< types, of each chain
   std::vector<int> m_types;              ///< of each task
   std::optional<Found> m_best;
+  int m_looks = 0;  ///< at schedules, which are what takes its time
 };
 
 }  // namespace
