@@ -3,13 +3,12 @@
 // several places work side by side, and that nothing is sent where it has no room.
 #include "DeviceFields.hpp"
 
-#include "../Watchdog.hpp"
+#include <Kokkos_DualView.hpp>
+#include <fields/impl/Trellis_PathCoalescing.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <set>
 
 namespace trellis {
@@ -115,6 +114,14 @@ TEST_F(Hybrid, AProbeTakesWhatTheLinkIsMadeToTake) {
       TransferTime const& time = probing->probed[k];
       EXPECT_FALSE(time.is_lost);
       EXPECT_EQ(time.nanoseconds, 100 + static_cast<std::int64_t>(time.bytes) / 2);
+    }
+    // What two sizes tell of a link: 100 ns, and 2 bytes in each.
+    Impl::TransferCosts costs;
+    for (TransferTime const& time : probing->probed)
+      costs.add(time.from, time.to, time.bytes, time.nanoseconds);
+    for (auto const& [from, to] : {std::pair(0, 1), std::pair(1, 0)}) {
+      EXPECT_DOUBLE_EQ(costs.cost(from, to, 0), 100);
+      EXPECT_DOUBLE_EQ(costs.cost(from, to, 1'000'000), 100 + 500'000);
     }
     EXPECT_EQ(probing->others.size(), 2U * passes);
     // Each had all links for itself, also beside passes that were in flight.
@@ -420,6 +427,71 @@ TEST_F(Hybrid, WhatHasBeenDecidedIsGivenUpWhereItDoesNotFitAnyMore) {
   model.invalidate();
   run(7, gpu());
   EXPECT_LE(Simulated::device().most_live_bytes(), 2 * wide_block);
+}
+
+// --- what a policy sees --------------------------------------------------------------------------
+
+class Looking final : public PlacementPolicy {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "looking"; }
+  void prepare(PlacementGraph const& graph, std::span<int>) override { seen = graph; }
+  PlacementGraph seen;
+};
+
+TEST_F(Hybrid, APolicySeesLanesRoomAndWhatIsUpToDate) {
+  if (all_is_serial()) GTEST_SKIP() << "no policy is asked";
+  use({.memory = 6 * wide_block}, 2);
+  auto const looking = std::make_shared<Looking>();
+  TaskGraph graph(with_workers(2));
+  using Dual = Kokkos::DualView<double*, Kokkos::LayoutRight, Simulated>;
+  Dual x("x", wide);  // takes some of what the first device has
+  std::size_t const left = 6 * wide_block - Simulated::device(0).live_bytes();
+  ASSERT_LE(left, 5 * wide_block);
+  FieldGraph model(graph, {.targets = {host, gpu(0), gpu(1)},
+                           .memory_limit = 5 * wide_block + 8,
+                           .placement = looking});
+  F const from = model.bind("x", x), kept = make_wide(model, "kept"), y = make_wide(model, "y");
+  parallel_for("y",
+               ResourcePolicy(model, wide, read(from), write(y), runs_on<HostKernels, Simulated>),
+               Increase{});
+  parallel_for("half",
+               ResourcePolicy(model, wide / 2, read(y), on<HostKernels>,
+                              write(subfield(kept, Kokkos::pair(0, wide / 2)))),
+               [](int k, F::read_view const& in, F::view const& out) { out(k) = in(k); });
+  model.store(kept, FieldStorage::persistent);
+  model.require(kept);
+  x.modify_device();
+  auto const look = [&]() -> PlacementGraph const& {
+    model.submit();
+    graph.wait();
+    return looking->seen;
+  };
+  PlacementGraph const first = look();
+  ASSERT_EQ(first.targets.size(), 3U);
+  EXPECT_TRUE(first.targets[0].is_host);
+  EXPECT_EQ(first.targets[0].lanes, 2);
+  EXPECT_EQ(first.targets[1].lanes, 1);
+  EXPECT_EQ(first.targets[1].group, first.targets[2].group) << "they can wait for each other";
+  EXPECT_EQ(first.targets[0].room, 4 * wide_block + 8) << "without what is kept";
+  EXPECT_EQ(first.targets[1].room, left);
+  EXPECT_EQ(first.targets[2].room, 5 * wide_block + 8);
+  ASSERT_EQ(first.fields.size(), 3U);  // x, y, kept
+  EXPECT_EQ(first.fields[0].home, 0);
+  EXPECT_EQ(first.fields[0].second_home, 1);
+  EXPECT_FALSE(first.fields[0].is_valid_at_home);
+  EXPECT_TRUE(first.fields[0].is_valid_at_second);
+  EXPECT_EQ(first.fields[1].home, -1);
+  EXPECT_TRUE(first.fields[1].is_covered);
+  EXPECT_EQ(first.fields[2].home, 0);
+  EXPECT_FALSE(first.fields[2].is_covered);
+  // The host's side is up to date now, as the task runs there.
+  PlacementGraph const second = look();
+  EXPECT_TRUE(second.fields[0].is_valid_at_home);
+  EXPECT_NE(second.version, first.version);
+  PlacementGraph const third = look();
+  EXPECT_EQ(third.version, second.version);
+  graph.set_threads(1, 1);
+  EXPECT_EQ(look().targets[0].lanes, 1);
 }
 
 }  // namespace
