@@ -269,6 +269,20 @@ std::size_t missing_bytes(PlacementGraph const& graph, std::span<int const> plac
 
 namespace {
 
+/// Is there room for what the task touches there, if there is nothing else?
+bool may_fit(PlacementGraph const& graph, std::size_t task, int target) {
+  std::vector<int> fields = graph.tasks[task].reads;
+  fields.insert(fields.end(), graph.tasks[task].makes.begin(), graph.tasks[task].makes.end());
+  std::sort(fields.begin(), fields.end());
+  fields.erase(std::unique(fields.begin(), fields.end()), fields.end());
+  std::size_t bytes = 0;
+  for (int const field : fields) {
+    PlacementGraph::Field const& of = graph.fields[ordinal(field)];
+    if (target != of.home && target != of.second_home) bytes += of.bytes;
+  }
+  return bytes <= graph.targets[ordinal(target)].room;
+}
+
 /// Finds places that fit, unit by unit.
 class Fitting {
  public:
@@ -283,7 +297,8 @@ class Fitting {
       Unit& unit = m_units[known->second];
       unit.tasks.push_back(task);
       std::erase_if(unit.targets, [&](int target) {
-        return std::find(may_be.begin(), may_be.end(), target) == may_be.end();
+        return std::find(may_be.begin(), may_be.end(), target) == may_be.end() ||
+               !may_fit(graph, task, target);
       });
     }
     for (Unit& unit : m_units) {  // what is wanted first
