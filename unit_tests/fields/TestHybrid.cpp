@@ -147,15 +147,19 @@ TEST_F(Hybrid, ATaskIsMeasuredAlone) {
     auto const probing = std::make_shared<Probing>(std::vector<TransferProbe>());
     TaskGraph graph(one_lane());
     FieldGraph model(graph, {.targets = {host, gpu(0), gpu(1)}, .placement = probing});
-    F const x = model.bind("x", Values("x", n));
+    F const x = model.bind("x", Values("x", n)), y = model.bind("y", Values("y", n));
+    std::vector<F> made;
     for (int k = 0; k < 4; ++k) {
-      F const q = make_field(model, "q" + std::to_string(k));
-      increase(model, "q", x, q);
-      model.require(q);
+      made.push_back(make_field(model, "q" + std::to_string(k)));
+      increase(model, made.back().label(), x, made.back());
     }
+    // It needs all of them, so none has the memory of another one, and would wait for that.
+    parallel_for("y", ResourcePolicy(model, n, read(made), write(y), on<Simulated>, device(1)),
+                 [](int k, In in, F::view const& to) { to(k) = in[0](k) + in[3](k); });
+    model.require(y);
     for (int pass = 0; pass < 3; ++pass) model.submit();
     graph.wait();
-    ASSERT_EQ(probing->times.size(), 12U);
+    ASSERT_EQ(probing->times.size(), 15U);
     for (PlacementTime const& time : probing->times) EXPECT_EQ(time.nanoseconds, 10);
   }
 }
