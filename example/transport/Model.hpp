@@ -16,12 +16,28 @@
 /// With this header the equations are a model of fields.
 namespace transport {
 
+/// All tasks on the host.
+struct OnTheHost {
+  static constexpr auto place = trellis::on<Kokkos::DefaultHostExecutionSpace>;
+  template <class Functor, class... Annotations>
+  void operator()(trellis::FieldGraph& model, std::string const& label, int rows,
+                  Functor const& functor, Annotations const&... annotations) const {
+    trellis::parallel_for(label, trellis::ResourcePolicy(model, rows, place, annotations...),
+                          functor);
+  }
+};
+
 /// The scalars and the right-hand sides are there between steps; fluxes and sources have memory
-/// only while they are needed. Tasks run where `options.targets` and `place` say.
-class Model {
+/// only while they are needed. `Add` gives a task to the model, and says where it may run.
+template <class Add>
+class ModelOf {
  public:
-  Model(trellis::TaskGraph& graph, Problem const& problem, trellis::FieldGraphOptions options = {})
-      : m_graph(graph), m_problem(problem), m_model(graph, std::move(options)) {
+  ModelOf(trellis::TaskGraph& graph, Problem const& problem,
+          trellis::FieldGraphOptions options = {}, Add add = {})
+      : m_graph(graph),
+        m_problem(problem),
+        m_model(graph, std::move(options)),
+        m_add(std::move(add)) {
     for (int e = 0; e < problem.equations; ++e) {
       m_phi.push_back(field("phi " + std::to_string(e)));
       m_rate.push_back(field("rate " + std::to_string(e)));
@@ -34,12 +50,16 @@ class Model {
 
   /// Submits a step: a pass of the model, then ordinary tasks that advance the scalars.
   void step() {
-    m_model.submit();
+    submit_pass();
+    submit_updates();
+  }
+  void submit_pass() { m_model.submit(); }
+  void submit_updates() {
     for (std::size_t e = 0; e < m_phi.size(); ++e)
       trellis::parallel_for(
           "advance " + std::to_string(e),
-          trellis::ResourcePolicy(m_graph, m_problem.rows(), place, trellis::read(m_rate[e]),
-                                  trellis::read_write(m_phi[e])),
+          trellis::ResourcePolicy(m_graph, m_problem.rows(), OnTheHost::place,
+                                  trellis::read(m_rate[e]), trellis::read_write(m_phi[e])),
           Advance{{m_problem.cells}, m_problem.time_step()});
   }
 
@@ -50,18 +70,16 @@ class Model {
   [[nodiscard]] trellis::FieldMemory memory() const { return m_model.memory(); }
   [[nodiscard]] trellis::FieldPoolCounts counts() const { return m_model.pool().counts(); }
   [[nodiscard]] std::size_t tasks_held_back() const { return m_model.tasks_held_back(); }
+  [[nodiscard]] auto assignment() const { return m_model.assignment(); }
 
  private:
-  static constexpr auto place = trellis::on<Kokkos::DefaultHostExecutionSpace>;
-
   F field(std::string const& name) {
     int const n = m_problem.cells;
     return m_model.field<double***, Kokkos::LayoutRight>(name, n, n, n);
   }
   template <class Functor, class... Annotations>
   void add(std::string const& label, Functor const& functor, Annotations const&... annotations) {
-    trellis::parallel_for(
-        label, trellis::ResourcePolicy(m_model, m_problem.rows(), place, annotations...), functor);
+    m_add(m_model, label, m_problem.rows(), functor, annotations...);
   }
   F add_source(std::string const& name, std::vector<F> const& phis) {
     F const source = field(name);
@@ -94,9 +112,11 @@ class Model {
   trellis::TaskGraph& m_graph;
   Problem const m_problem;
   trellis::FieldGraph m_model;
+  Add const m_add;
   std::vector<F> m_phi, m_rate;
   F m_shared;
 };
+using Model = ModelOf<OnTheHost>;
 
 }  // namespace transport
 

@@ -64,7 +64,8 @@ Options parse(int argc, char** argv) {
   bool no_limit = false;
   CLI::App app(
       "Transport of scalars as a model of fields, with other numbers of task and operator "
-      "threads.\n"
+      "threads,\n"
+      "and on devices of different speeds in software.\n"
       "Tells the predicted and the measured memory, compares times and every bit with a plain "
       "loop,\n"
       "and draws what the tasks did.",
@@ -85,6 +86,13 @@ Options parse(int argc, char** argv) {
   app.add_option("--feedback", options.feedback,
                  "steps after each of which the ratio may change, 0: none")
       ->capture_default_str();
+  app.add_option("--hybrid", options.hybrid,
+                 "grids on which tasks run on the host or on devices in software, in virtual time; "
+                 "0: none")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--hybrid-equations", options.hybrid_equations, "scalars there")
+      ->capture_default_str();
   app.add_flag("--no-limit", no_limit, "do not hold the memory to what is predicted");
   app.add_option("--output", options.output, "folder for summary.json, the graphs and the pictures")
       ->capture_default_str();
@@ -103,6 +111,9 @@ Options parse(int argc, char** argv) {
   require("--steps", 1, options.steps, 1000000);
   require("--repetitions", 1, options.repetitions, 1000);
   require("--feedback", 0, options.feedback, 1000);
+  require("--hybrid-equations", 1, options.hybrid_equations, 64);
+  std::erase(options.hybrid, 0);
+  for (int const grid : options.hybrid) require("--hybrid", 2, grid, 512);
   if (problem.source == Source::shared && problem.coupling == Coupling::none)
     fail("--source shared needs --coupling all: the sources of uncoupled equations differ");
   return options;

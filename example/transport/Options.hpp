@@ -19,6 +19,8 @@ struct Options {
   std::vector<trellis::ThreadRatio> ratios = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
   int feedback = 8;  ///< passes
   bool limit = true;
+  std::vector<int> hybrid = {32, 64, 128};  ///< grids on which tasks may run on devices
+  int hybrid_equations = 2;
   std::filesystem::path output = "out/transport";
 
   /// Threads of the ratio that has the most.

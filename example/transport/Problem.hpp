@@ -47,6 +47,17 @@ struct Problem {
   [[nodiscard]] int tasks() const { return equations * (6 + 1 + 1) + sources(); }
 };
 
+/// What tasks and copies take in virtual time: a core of a host, and two devices. A kernel takes the
+/// same for each cell, whatever it does there.
+struct Machine {
+  static constexpr double fast = 10;  ///< cells in a nanosecond, on a device; on the host 1
+  static constexpr double slow = 4;
+  static constexpr double link_bytes = 16;  ///< in a nanosecond, each way
+  static constexpr int link_latency = 10'000;
+  static constexpr int launch_latency = 2'500;
+  static constexpr int start_overhead = 1'500;
+};
+
 }  // namespace transport
 
 #endif

@@ -24,6 +24,36 @@ namespace {
 std::string megabytes(std::size_t bytes) {
   return number("%.2f MB", 1e-6 * static_cast<double>(bytes));
 }
+std::string milliseconds(std::int64_t ns) {
+  return number("%.3f ms", 1e-6 * static_cast<double>(ns));
+}
+double of_host(HybridFindings const& found) {
+  return static_cast<double>(found.hybrid_ns) / static_cast<double>(found.host_ns);
+}
+
+void print(HybridFindings const& found) {
+  std::printf("  %3d^3, %s: %s on the host, %s with %s (%.3f); same as the plain loop: %s\n",
+              found.problem.cells, example::plural(found.problem.equations, "equation").c_str(),
+              milliseconds(found.host_ns).c_str(), milliseconds(found.hybrid_ns).c_str(),
+              found.copies == 1 ? "1 copy" : (std::to_string(found.copies) + " copies").c_str(),
+              of_host(found), found.agrees ? "yes" : "NO");
+  for (auto const& [kind, places] : found.assignment) {
+    std::printf("    %-12s", kind.c_str());
+    for (auto const& [place, tasks] : places) std::printf(" %s: %d", place.c_str(), tasks);
+    std::printf("\n");
+  }
+}
+nlohmann::ordered_json row_of(HybridFindings const& found) {
+  return {{"grid", found.problem.cells},
+          {"equations", found.problem.equations},
+          {"virtual_ns_host", found.host_ns},
+          {"virtual_ns_hybrid", found.hybrid_ns},
+          {"of_host", of_host(found)},
+          {"copies", found.copies},
+          {"steps", found.steps},
+          {"assignment", found.assignment},
+          {"agrees", found.agrees}};
+}
 std::string yes(bool is_so) {
   return is_so ? "yes" : "NO";
 }
@@ -65,6 +95,13 @@ void print(Options const& options, Findings const& found) {
       std::printf(" %s (%.3f ms)", text_of(pass.ratio).c_str(), 1e3 * pass.seconds);
     std::printf("\n");
   }
+  if (found.hybrid.empty()) return;
+  std::printf(
+      "\nPlaces chosen by measured times, in virtual time: a host thread that computes a cell in "
+      "1 ns,\ndevices in software that compute %g and %g cells in that, and links of %g bytes in "
+      "that and\n%g us for each copy. A pass takes:\n",
+      Machine::fast, Machine::slow, Machine::link_bytes, 1e-3 * Machine::link_latency);
+  for (HybridFindings const& each : found.hybrid) print(each);
 }
 
 void write_summary(Options const& options, Findings const& found) {
@@ -100,6 +137,8 @@ void write_summary(Options const& options, Findings const& found) {
   summary["feedback"] = nlohmann::json::array();
   for (Findings::Pass const& pass : found.feedback)
     summary["feedback"].push_back({{"ratio", text_of(pass.ratio)}, {"seconds", pass.seconds}});
+  summary["hybrid"] = nlohmann::json::array();
+  for (HybridFindings const& each : found.hybrid) summary["hybrid"].push_back(row_of(each));
   auto const file = options.output / "summary.json";
   std::ofstream out(file);
   out << summary.dump(2) << '\n';

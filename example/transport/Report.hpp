@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,18 @@ struct RatioFindings {
   std::size_t held_back = 0;  ///< tasks that had to wait for memory
 };
 
+/// Of steps whose tasks may run on the host or on devices. Times are of the devices' virtual clock.
+struct HybridFindings {
+  Problem problem;
+  std::int64_t host_ns = 0;    ///< of a pass, with all tasks on the host
+  std::int64_t hybrid_ns = 0;  ///< with the places that were chosen
+  int copies = 0;              ///< in a pass, with these
+  int steps = 0;               ///< until they were chosen, and the first one with them
+  /// Of each kind of task: how many are where.
+  std::map<std::string, std::map<std::string, int>> assignment;
+  bool agrees = true;  ///< in every bit with the plain loop: both, and a serial graph
+};
+
 struct Findings {
   std::string space;
   std::string kokkos_version;
@@ -37,6 +50,7 @@ struct Findings {
     double seconds;
   };
   std::vector<Pass> feedback;
+  std::vector<HybridFindings> hybrid;
   bool agrees = true;  ///< in every bit with the plain loop
   bool agrees_serially = true;
 };

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <system_error>
+#include <vector>
 
 #include "../heat/Picture.hpp"
 #include "../shared/Progress.hpp"
@@ -14,6 +16,9 @@
 #include "Measure.hpp"
 #include "Options.hpp"
 #include "Report.hpp"
+#ifdef TRANSPORT_HAS_SIMULATED
+#include "Hybrid.hpp"
+#endif
 
 namespace transport {
 namespace {
@@ -28,6 +33,27 @@ void write_picture(Options const& options, Plain const& plain) {
   heat::write_png(options.output / "phi.png", picture);
 }
 
+/// The same equations where their tasks may run anywhere. Draws the last one.
+std::vector<HybridFindings> run_on_devices([[maybe_unused]] Options const& options,
+                                           [[maybe_unused]] example::Progress& progress) {
+  std::vector<HybridFindings> all;
+#ifdef TRANSPORT_HAS_SIMULATED
+  for (int const cells : options.hybrid) {
+    progress.next("host and devices");
+    Problem problem = options.problem;
+    problem.cells = cells;
+    problem.equations = options.hybrid_equations;
+    all.push_back(run_hybrid(problem, [&](HybridRun const& run) {
+      auto const file = options.output / "hybrid.svg";
+      std::ofstream out(file);
+      run.trace().write_svg(out);
+      if (!out.flush()) throw std::runtime_error("cannot write '" + file.string() + "'");
+    }));
+  }
+#endif
+  return all;
+}
+
 Findings run(Options const& options) {
   Problem const& problem = options.problem;
   std::error_code error;
@@ -36,7 +62,8 @@ Findings run(Options const& options) {
     throw std::runtime_error("cannot make the output folder '" + options.output.string() +
                              "': " + error.message());
   auto const ratios = static_cast<int>(options.ratios.size());
-  example::Progress progress(options.repetitions * (1 + ratios) + 3);
+  example::Progress progress(options.repetitions * (1 + ratios) + 3 +
+                             static_cast<int>(options.hybrid.size()));
   Findings found;
   found.space = Host::name();
   found.kokkos_version = example::kokkos_version();
@@ -81,6 +108,7 @@ Findings run(Options const& options) {
   progress.next("feedback");
   if (options.feedback > 0)
     found.feedback = run_with_feedback(problem, threads, options.feedback, structure);
+  found.hybrid = run_on_devices(options, progress);
   return found;
 }
 
@@ -89,10 +117,13 @@ int report(Options const& options, Findings const& found) {
   write_summary(options, found);
   std::printf(
       "\nWritten to %s: summary.json, phi.png, and of a recorded run analysis.txt, trace.json, "
-      "timeline.svg, graph.dot\n",
-      options.output.string().c_str());
+      "timeline.svg, graph.dot%s\n",
+      options.output.string().c_str(),
+      found.hybrid.empty() ? "" : "; hybrid.svg is a pass on host and devices");
   if (!found.agrees || !found.agrees_serially)
     throw std::runtime_error("the model and the plain loop do not agree");
+  for (HybridFindings const& each : found.hybrid)
+    if (!each.agrees) throw std::runtime_error("with devices the model and the loop do not agree");
   if (!options.limit) return 0;
   for (RatioFindings const& each : found.ratios) {
     if (each.measured > each.predicted)

@@ -4,6 +4,9 @@
 // are those of the example transport.
 #include "../../example/transport/Measure.hpp"
 #include "Ends.hpp"
+#ifdef TRANSPORT_HAS_SIMULATED
+#include "../../example/transport/Hybrid.hpp"
+#endif
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -28,6 +31,7 @@ struct Options {
   int steps = 5;
   int rounds = 7;
   int threads = 2;
+  std::vector<int> hybrid = {32, 128};
   std::string json = "out/perf/field_models.json";
 };
 
@@ -166,6 +170,36 @@ void measure_ends(Options const& options, Program const& program, Report& report
                          {"feedback", ends}});
 }
 
+/// On the host and on devices in software: times are virtual, so they are the same in each run.
+void measure_hybrid([[maybe_unused]] int cells, [[maybe_unused]] Report& report) {
+#ifdef TRANSPORT_HAS_SIMULATED
+  for (transport::Coupling const coupling : {transport::Coupling::none, transport::Coupling::all}) {
+    transport::Problem problem;
+    problem.equations = 2;
+    problem.cells = cells;
+    problem.coupling = coupling;
+    std::string const name =
+        coupling == transport::Coupling::all ? "2 coupled, hybrid" : "2 uncoupled, hybrid";
+    auto const found = transport::run_hybrid(problem, [](transport::HybridRun const&) {});
+    if (!found.agrees) report.wrong(name + " differs from the loop");
+    if (found.hybrid_ns > found.host_ns) report.wrong(name + " takes longer than the host alone");
+    double const of_host =
+        static_cast<double>(found.hybrid_ns) / static_cast<double>(found.host_ns);
+    std::printf("%-24s %3d^3 host %9.3f ms, hybrid %9.3f ms (%.3f) in virtual time; copies: %d\n",
+                name.c_str(), cells, 1e-6 * static_cast<double>(found.host_ns),
+                1e-6 * static_cast<double>(found.hybrid_ns), of_host, found.copies);
+    report.rows.push_back({{"benchmark", "hybrid"},
+                           {"case", name},
+                           {"cells", cells},
+                           {"virtual_ns_host", found.host_ns},
+                           {"virtual_ns_hybrid", found.hybrid_ns},
+                           {"of_host", of_host},
+                           {"copies", found.copies},
+                           {"assignment", found.assignment}});
+  }
+#endif
+}
+
 bool run(Options const& options) {
   Report report;
   std::printf("%d^3 cells, medians of %d rounds\n", options.cells, options.rounds);
@@ -188,6 +222,7 @@ bool run(Options const& options) {
   int const size = options.cells * options.cells * options.cells;
   for (Program::Kind const kind : {Program::independent, Program::chain})
     measure_ends(options, Program(kind, size), report);
+  for (int const cells : options.hybrid) measure_hybrid(cells, report);
 
   std::filesystem::path const path(options.json);
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path());
@@ -217,6 +252,9 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", options.rounds, "of which the median counts")
       ->check(CLI::Range(1, 1000));
   app.add_option("--threads", options.threads, "in all")->check(CLI::Range(1, 64));
+  app.add_option("--hybrid", options.hybrid, "grids on which tasks may run on devices in software")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 512));
   app.add_option("--json", options.json, "where the rows go");
   CLI11_PARSE(app, argc, argv);
   auto settings = Kokkos::InitializationSettings();

@@ -10,6 +10,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,7 @@ struct FieldMemoryOps {
   void* (*allocate)(int number, std::string const& label, std::size_t bytes);
   void (*free)(int number, void* memory, std::size_t bytes);
   TransferOps const& (*transfer)(FieldWay way);  ///< null: the host, which copies nothing
+  std::size_t (*available)(int number);          ///< bytes that can still be allocated
 };
 
 template <class Space>
@@ -43,10 +45,17 @@ struct FieldMemoryOf {
     else
       Kokkos::kokkos_free<memory_space>(memory);
   }
+  static std::size_t available(int number) {
+    if constexpr (requires { AdapterOf<Space>::available_bytes(number); })
+      return AdapterOf<Space>::available_bytes(number);
+    static_cast<void>(number);
+    return std::numeric_limits<std::size_t>::max();
+  }
 };
 template <class Space>
 inline FieldMemoryOps const field_memory{Space::name(), &FieldMemoryOf<Space>::allocate,
-                                         &FieldMemoryOf<Space>::free, &transfer_ops<Space>};
+                                         &FieldMemoryOf<Space>::free, &transfer_ops<Space>,
+                                         &FieldMemoryOf<Space>::available};
 FieldMemoryOps const& host_field_memory();
 
 }  // namespace Impl
@@ -78,6 +87,8 @@ class FieldTarget {
     return m_memory->allocate(m_number, label, bytes);
   }
   void free(void* memory, std::size_t bytes) const { m_memory->free(m_number, memory, bytes); }
+  /// Bytes that can still be allocated there; the largest number where nobody knows.
+  [[nodiscard]] std::size_t available() const { return m_memory->available(m_number); }
   friend bool operator==(FieldTarget const&, FieldTarget const&) = default;
 
  private:

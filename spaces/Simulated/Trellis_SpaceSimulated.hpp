@@ -128,6 +128,10 @@ template <>
 struct AdapterOf<Simulated> {
   static constexpr bool exists = true;
   static DeviceAdapter& get(int number = 0) { return Simulated::device(number); }
+  static std::size_t available_bytes(int number) {
+    SimulatedDevice const& device = Simulated::device(number);
+    return device.options().memory - device.live_bytes();
+  }
 };
 
 /// Instances of a host space for the threads that work for devices. One thread uses an instance for

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace trellis::Test {
 
@@ -22,6 +23,22 @@ inline F make_field(FieldGraph& model, std::string name) {
 }
 inline FieldTarget gpu(int number = 0) {
   return target<Simulated>(number);
+}
+
+inline std::vector<SimulatedRecord> copies_of(int number) {
+  std::vector<SimulatedRecord> copies;
+  for (SimulatedRecord const& record : Simulated::device(number).log())
+    if (record.kind == SimulatedRecord::Kind::copy) copies.push_back(record);
+  return copies;
+}
+/// Then all that may run on the host does, and one task at a time.
+inline bool all_is_serial() {
+  return *TaskGraph(with_workers(1)).options().serial;
+}
+inline TaskGraphOptions one_lane() {
+  TaskGraphOptions options = with_workers(1);
+  options.policy = make_fifo_policy();
+  return options;
 }
 
 }  // namespace trellis::Test

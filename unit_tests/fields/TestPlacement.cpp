@@ -51,28 +51,11 @@ void add_on_device(FieldGraph& model, std::string label, std::vector<F> const& i
                Add{});
 }
 
-std::vector<SimulatedRecord> copies_of(int number) {
-  std::vector<SimulatedRecord> copies;
-  for (SimulatedRecord const& record : Simulated::device(number).log())
-    if (record.kind == Kind::copy) copies.push_back(record);
-  return copies;
-}
 SimulatedRecord record_of(int number, std::string const& name) {
   for (SimulatedRecord const& record : Simulated::device(number).log())
     if (record.name == name) return record;
   ADD_FAILURE() << "no record of " << name;
   return {};
-}
-
-/// Then all that may run on the host does, and one task at a time.
-bool all_is_serial() {
-  return *TaskGraph(with_workers(1)).options().serial;
-}
-
-TaskGraphOptions one_lane() {
-  TaskGraphOptions options = with_workers(1);
-  options.policy = make_fifo_policy();
-  return options;
 }
 
 class Places : public testing::Test {
@@ -347,10 +330,13 @@ TEST_F(Places, TimesAreOfKernelsAndOfMemoryThatIsWarm) {
     EXPECT_EQ(time.nanoseconds, k % 2 == 0 ? 10 : on_host);
     EXPECT_EQ(time.found_new_memory, k == 0);
   }
-  ASSERT_EQ(noting->transfers.size(), 2U) << "in the second pass";
-  for (TransferTime const& time : noting->transfers) {
+  ASSERT_EQ(noting->transfers.size(), 4U);
+  for (std::size_t k = 0; k < 4; ++k) {
+    TransferTime const& time = noting->transfers[k];
+    EXPECT_FALSE(time.is_lost || time.is_probe);
     EXPECT_EQ(time.nanoseconds, 45);
     EXPECT_EQ(time.bytes, block);
+    EXPECT_EQ(time.found_new_memory, k < 2) << "in the first pass";
   }
 }
 

@@ -288,16 +288,26 @@ TEST_P(RandomPlacements, AreWhatAPlainLoopIs) {
     auto const pool = std::make_shared<FieldPool>();
     FieldGraphOptions options{.targets = {host, gpu(0), gpu(1)}};
     if (pick(random, 0, 1) == 0) options.pool = pool;
-    switch (pick(random, 0, 3)) {
-      case 0: {
-        options.placement = make_order_placement();
+    std::uint64_t const kind = pick(random, 0, 4);
+    switch (kind) {
+      // With as much memory as the tasks need in order, or wherever chance has put them: that fits,
+      // and so the hybrid policy finds something that does.
+      case 0:
+      case 4: {
         Random same = random;
+        if (kind == 0)
+          options.placement = make_order_placement();
+        else
+          options.placement = std::make_shared<AnywherePlacement>(seed);
         Played probe(graph, plot, same, options);
         std::size_t limit = 0;
         for (FieldTarget const& each : options.targets)
           limit = std::max(limit, probe.model().memory(each).peak());
         options.memory_limit = limit;
-        options.placement = make_order_placement();
+        if (kind == 0)
+          options.placement = make_order_placement();
+        else
+          options.placement = make_hybrid_placement();
         options.pool = nullptr;
         ++limited;
         break;

@@ -14,7 +14,7 @@
 
 namespace trellis::Impl {
 
-/// Keeps the memory of one model's fields within its limit, whatever a scheduling policy prefers.
+/// Keeps the memory of one model's fields within its limits, whatever a scheduling policy prefers.
 ///
 /// Each task that needs new memory reserves it before it may start, and the tasks do so in the
 /// order in which they are submitted. Who finds no room waits at a gate: a task of the graph with a
@@ -48,9 +48,11 @@ class Admission {
     Completion<> m_completion;
   };
 
-  Admission(std::size_t limit, std::size_t places) : m_limit(limit), m_reserved(places, 0) {}
+  /// Bytes, by place.
+  explicit Admission(std::vector<std::size_t> limits)
+      : m_limits(std::move(limits)), m_reserved(m_limits.size(), 0) {}
 
-  [[nodiscard]] std::size_t limit() const { return m_limit; }
+  [[nodiscard]] std::size_t limit(std::size_t place) const { return m_limits[place]; }
   /// Reserves so many bytes at each place. Null: there was room; else where to wait.
   [[nodiscard]] std::shared_ptr<Gate> admit(std::vector<std::size_t> const& needs);
   /// The task that was to wait there has not been submitted.
@@ -70,7 +72,7 @@ class Admission {
   /// Those whose turn it is, to be told without the lock.
   void open(std::vector<Completion<>>& told);
 
-  std::size_t const m_limit;
+  std::vector<std::size_t> const m_limits;
   mutable std::mutex m_mutex;
   std::vector<std::size_t> m_reserved;
   std::deque<std::shared_ptr<Gate>> m_waiting;

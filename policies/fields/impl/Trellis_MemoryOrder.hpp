@@ -36,13 +36,17 @@ struct MemoryGraph {
 [[nodiscard]] std::size_t peak_of(MemoryGraph const& graph, std::vector<int> const& order,
                                   int workers = 1);
 
-/// An order for one worker that needs no more than `limit` bytes at any place, if one is found;
-/// else the best that is found. Three simple ways are tried first: depth first, whatever adds
-/// least, and the order of the tasks. When none is good enough, a search over the sets of tasks
-/// that may be over, which finds the best order unless it gives up: it looks at `most_sets` sets at
-/// most, and at graphs of up to 64 tasks.
+/// An order for one worker that needs no more than `rooms` has for each place, if one is found;
+/// else the best that is found, which lacks least at the place where it lacks most. Three simple
+/// ways are tried first: depth first, whatever adds least, and the order of the tasks. When none is
+/// good enough, a search over the sets of tasks that may be over, which finds the best order unless
+/// it gives up: it looks at `most_sets` sets at most, and at graphs of up to 64 tasks.
 ///
 /// Requires that there is no circle.
+[[nodiscard]] std::vector<int> find_order(MemoryGraph const& graph,
+                                          std::vector<std::size_t> const& rooms,
+                                          std::size_t most_sets = 1 << 16);
+/// With as much room at each place.
 [[nodiscard]] std::vector<int> find_order(MemoryGraph const& graph, std::size_t limit,
                                           std::size_t most_sets = 1 << 16);
 

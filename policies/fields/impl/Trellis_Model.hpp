@@ -10,6 +10,7 @@
 #include <fields/impl/Trellis_DeviceOrigins.hpp>
 #include <fields/impl/Trellis_FieldState.hpp>
 #include <fields/impl/Trellis_MemoryOrder.hpp>
+#include <fields/impl/Trellis_PlacedSteps.hpp>
 #include <impl/Trellis_Target.hpp>
 #include <task/Trellis_TaskOps.hpp>
 #include <task/Trellis_TaskSpec.hpp>
@@ -34,7 +35,8 @@ struct FieldGraphOptions {
   std::vector<FieldTarget> targets = {host};
   /// The most bytes that its fields have at one time, at each of its targets (but for what is
   /// bound). A task that has no room for what it writes waits, whatever its priority, until others
-  /// have released enough. Default: no limit.
+  /// have released enough. Default: no limit. What a device says it can still allocate when the
+  /// model is made is one, too.
   std::optional<std::size_t> memory_limit = {};
   /// Where transient and persistent fields have their memory from; shared with other models.
   /// Default: a pool of its own.
@@ -104,6 +106,7 @@ struct ModelForm {
 /// A task as it was handed to the model: each pass submits a task that runs the body of one of its
 /// forms.
 struct ModelTask {
+  using Kind = PlacedStep::Kind;
   /// With the properties of one form, which all have in common.
   ModelTask(TaskSpec const& spec, std::size_t number);
   ModelTask(ModelTask const&) = delete;
@@ -124,7 +127,7 @@ struct ModelTask {
   std::vector<std::unique_ptr<ModelForm>> forms;
   /// Its runs are ordered among themselves by what they write, or by this.
   bool makes_fields = false;
-  bool is_copy = false;  ///< it copies a field to another place
+  Kind kind = Kind::task;
 
   // Where it runs from the next pass on.
   std::size_t place = 0;  ///< of the model's targets
@@ -150,7 +153,6 @@ struct ModelStep {
   std::shared_ptr<ModelTask> task;
   ModelForm* form = nullptr;
   std::size_t place = 0;
-  std::vector<std::size_t> before;  ///< positions among the steps as they are made
   std::vector<Use> uses;            ///< each field once
   std::vector<std::size_t> starts;  ///< slots of fields that need memory for it, and not before
   std::vector<std::size_t> needs;   ///< bytes of these, for each place
@@ -218,6 +220,10 @@ class Model : public std::enable_shared_from_this<Model> {
     return m_has_choice && m_options.placement->wants_times() ? m_options.placement : nullptr;
   }
   [[nodiscard]] std::shared_ptr<ModelSchedule const> const& schedule() const { return m_schedule; }
+  /// The most bytes that fields may have at one of the targets.
+  [[nodiscard]] std::size_t limit(std::size_t place) const {
+    return m_admission != nullptr ? m_admission->limit(place) : FieldPool::any_number;
+  }
   [[noreturn]] void refuse(std::string const& why) const;
 
  private:
@@ -233,30 +239,30 @@ class Model : public std::enable_shared_from_this<Model> {
   void prune();
   [[nodiscard]] bool is_covered(FieldState const& field) const;
   void check_made(FieldState const& field, FieldBox const& box, std::string const& who) const;
-  void number_fields(ModelSchedule& schedule, std::vector<ModelStep>& steps) const;
-  void choose_order(ModelSchedule& schedule, std::vector<ModelStep> const& steps) const;
-  [[nodiscard]] MemoryGraph memory_graph(ModelSchedule const& schedule,
-                                         std::vector<ModelStep> const& steps) const;
-  /// It has memory between the passes of this schedule.
-  [[nodiscard]] static bool is_kept(ModelSchedule const& schedule, FieldState const& field);
+  void choose_order(ModelSchedule& schedule, PlacedSteps const& placed,
+                    std::vector<int> const& places, std::vector<ModelStep> const& steps) const;
+  /// It has memory between passes.
+  [[nodiscard]] bool is_kept(FieldState const& field) const;
   void check_limit() const;
-  [[nodiscard]] std::size_t persistent_bytes(ModelSchedule const& schedule,
-                                             std::size_t place) const;
+  [[nodiscard]] std::size_t persistent_bytes(std::size_t place) const;
 
   // Trellis_ModelPlacement.cpp
   void place_tasks(bool is_pass);
   void find_units();
-  [[nodiscard]] PlacementGraph placement_graph() const;
+  void make_placement_graph();
+  void set_targets(PlacementGraph& graph) const;
+  /// What may be different from pass to pass.
+  void renew_placement_graph();
   [[nodiscard]] std::size_t home_of(FieldState const& field) const;
-  [[nodiscard]] std::vector<ModelStep> make_steps(ModelSchedule& schedule);
+  void make_schedule();
   [[nodiscard]] std::shared_ptr<FieldState> const& copy_at(std::shared_ptr<FieldState> const& field,
                                                            std::size_t place);
-  [[nodiscard]] std::shared_ptr<ModelTask> make_transfer(std::shared_ptr<FieldState> const& field,
-                                                         std::shared_ptr<FieldState> const& to,
-                                                         std::size_t to_place,
+  /// Memory for a probe.
+  [[nodiscard]] std::shared_ptr<FieldState> probe_at(std::size_t place, std::size_t bytes) const;
+  [[nodiscard]] std::shared_ptr<FieldState> state_of(PlacedSteps const& placed, int slot);
+  [[nodiscard]] std::shared_ptr<ModelTask> make_transfer(PlacedStep const& step,
                                                          std::shared_ptr<FieldState> const& from,
-                                                         std::size_t from_place);
-  class Copies;
+                                                         std::shared_ptr<FieldState> const& to);
 
   // Trellis_ModelPass.cpp
   void keep_memory();
@@ -276,15 +282,21 @@ class Model : public std::enable_shared_from_this<Model> {
   std::vector<std::shared_ptr<ModelTask>> m_tasks;
   std::atomic<bool> m_is_submitting{false};
   DeviceOrigins m_origins;
+  /// While tasks are measured one stands for each target, and the last one for all links.
+  std::vector<char> const m_alone;
 
   // Of the newest analysis.
   bool m_is_analysed = false;  ///< but for places
   bool m_is_placed = false;    ///< the schedule is for the places that tasks have
   std::vector<std::vector<std::size_t>> m_before;  ///< of each task
   std::vector<bool> m_is_needed;
+  std::vector<int> m_units;  ///< of each task: those that compute one field are one, and placed so
   PlacementGraph m_placement;
-  bool m_has_choice = false;  ///< some task may run at several places
-  std::vector<int> m_units;   ///< of each task: those that compute one field are one, and placed so
+  std::vector<std::shared_ptr<ModelTask>> m_placed_tasks;  ///< of that graph
+  std::vector<std::shared_ptr<FieldState>> m_placed_fields;
+  std::map<FieldState const*, int> m_placed_numbers;  ///< of fields
+  bool m_has_choice = false;                          ///< some task may run at several places
+  std::vector<TransferProbe> m_probes;                ///< of the next pass
   std::shared_ptr<ModelSchedule const> m_schedule;
 };
 

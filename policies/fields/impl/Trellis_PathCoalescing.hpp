@@ -6,8 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -40,6 +40,8 @@ class TransferCosts {
   void add(int from, int to, std::size_t bytes, std::int64_t nanoseconds);
   /// Of a pair that nobody has measured: as the other way round, or over the host; else 0.
   [[nodiscard]] double cost(int from, int to, std::size_t bytes) const;
+  /// Has the pair been measured, or the way back?
+  [[nodiscard]] bool knows(int from, int to) const { return known(from, to) != nullptr; }
   void set_host(int type) { m_host = type; }
 
  private:
@@ -51,20 +53,11 @@ class TransferCosts {
   int m_host = 0;
 };
 
-/// What choosing needs to know besides the graph. Types of targets are whole numbers from 0 on.
-struct PlacementCosts {
-  std::function<double(int task, int type)> time;  ///< of an eligible one
-  std::function<double(int from, int to, std::size_t bytes)> transfer;
-};
-/// Work of a pass: all tasks, and a copy of each field to each type of target that needs it and is
-/// not where it is computed. `types`: of each task.
-[[nodiscard]] double cost_of(PlacementGraph const& graph, std::vector<int> const& types,
-                             PlacementCosts const& costs);
-/// Types of targets with the least work that is found, chain by chain. Exact while there are few
-/// ways.
-[[nodiscard]] std::vector<int> choose_types(PlacementGraph const& graph,
-                                            PlacementCosts const& costs);
-/// The target of each task, for these types.
+/// Chains of tasks with equal choices; tasks with none are in none. Tasks of one unit are in one.
+[[nodiscard]] Chains chains_of(PlacementGraph const& graph,
+                               std::vector<std::set<int>> const& choices);
+/// The target of each task, for these types of targets: chains of device tasks are spread over the
+/// devices of a type.
 [[nodiscard]] std::vector<int> choose_targets(PlacementGraph const& graph,
                                               std::vector<int> const& types, Balance balance);
 

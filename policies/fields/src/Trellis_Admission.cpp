@@ -11,7 +11,7 @@ void Admission::note_most() {
 
 bool Admission::reserve(std::vector<std::size_t> const& needs) {
   for (std::size_t place = 0; place < needs.size(); ++place)
-    if (needs[place] != 0 && m_reserved[place] + needs[place] > m_limit) return false;
+    if (needs[place] != 0 && m_reserved[place] + needs[place] > m_limits[place]) return false;
   for (std::size_t place = 0; place < needs.size(); ++place) m_reserved[place] += needs[place];
   note_most();
   return true;

@@ -14,12 +14,16 @@ void* allocate_on_host(int, std::string const& label, std::size_t bytes) {
 void free_on_host(int, void* memory, std::size_t) {
   Kokkos::kokkos_free<Kokkos::HostSpace>(memory);
 }
+std::size_t available_on_host(int) {
+  return std::numeric_limits<std::size_t>::max();
+}
 }  // namespace
 
 // In a function: of a constant at namespace scope hipcc makes a copy for the device, too, where the
 // two functions do not exist.
 FieldMemoryOps const& host_field_memory() {
-  static FieldMemoryOps const operations{"Host", &allocate_on_host, &free_on_host, nullptr};
+  static FieldMemoryOps const operations{"Host", &allocate_on_host, &free_on_host, nullptr,
+                                         &available_on_host};
   return operations;
 }
 
@@ -97,7 +101,13 @@ PoolBlock* FieldPool::take(FieldTarget const& where, std::size_t bytes, std::str
   } else {
     if (most_held != any_number) free_idle(place, most_held > bytes ? most_held - bytes : 0);
     auto made = std::make_unique<PoolBlock>();
-    made->memory = where.allocate(label, bytes);
+    try {
+      made->memory = where.allocate(label, bytes);
+    } catch (...) {
+      if (place.counts.idle == 0) throw;
+      free_idle(place, 0);  // what is idle may be what is missing
+      made->memory = where.allocate(label, bytes);
+    }
     made->bytes = bytes;
     made->place =
         static_cast<std::size_t>(std::find_if(m_places.begin(), m_places.end(),

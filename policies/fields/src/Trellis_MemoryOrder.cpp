@@ -149,11 +149,36 @@ std::vector<int> depth_first(MemoryGraph const& graph) {
   return order;
 }
 
-/// The best order of all, by the least largest peak on the way to each set of tasks that are over;
+/// How full the fullest place is: bytes, and where a place has less room than another one as many
+/// more. So all of them fit if the level is not above the largest room.
+class Level {
+ public:
+  Level(MemoryGraph const& graph, std::vector<std::size_t> const& rooms) {
+    std::size_t all = 0;  // no place ever has more, so more room is of no use
+    for (MemoryGraph::Piece const& piece : graph.pieces) all += piece.bytes;
+    for (std::size_t const room : rooms) m_less.push_back(std::min(room, all));
+    m_most = largest(m_less);
+    for (std::size_t& less : m_less) less = m_most - less;
+  }
+  [[nodiscard]] std::size_t of(std::vector<std::size_t> const& bytes) const {
+    std::size_t level = 0;
+    for (std::size_t place = 0; place < bytes.size(); ++place)
+      level = std::max(level, bytes[place] == 0 ? 0 : bytes[place] + m_less[place]);
+    return level;
+  }
+  [[nodiscard]] bool fits(std::size_t level) const { return level <= m_most; }
+
+ private:
+  std::vector<std::size_t> m_less;
+  std::size_t m_most = 0;
+};
+
+/// The best order of all, by the least highest level on the way to each set of tasks that are over;
 /// empty when it gives up.
 class Search {
  public:
-  Search(MemoryGraph const& graph, std::size_t most_sets) : m_graph(graph), m_most(most_sets) {
+  Search(MemoryGraph const& graph, Level const& level, std::size_t most_sets)
+      : m_graph(graph), m_level(level), m_most(most_sets) {
     for (MemoryGraph::Task const& task : graph.tasks) {
       std::uint64_t before = 0;
       for (int each : task.before) before |= bit(each);
@@ -181,7 +206,7 @@ class Search {
       if (peak > m_found[over].peak) continue;
       for (std::size_t task = 0; task < m_graph.tasks.size(); ++task) {
         if ((over & bit(task)) != 0 || (m_before[task] & ~over) != 0) continue;
-        std::size_t const with = std::max(peak, largest(during(over, task)));
+        std::size_t const with = std::max(peak, m_level.of(during(over, task)));
         auto const [place, is_new] = m_found.try_emplace(over | bit(task));
         if (!is_new && place->second.peak <= with) continue;
         place->second = {with, static_cast<int>(task)};
@@ -220,6 +245,7 @@ class Search {
   }
 
   MemoryGraph const& m_graph;
+  Level const& m_level;
   std::size_t const m_most;
   std::vector<std::uint64_t> m_before, m_makers, m_users;
   std::unordered_map<std::uint64_t, Found> m_found;
@@ -279,20 +305,27 @@ std::size_t peak_of(MemoryGraph const& graph, std::vector<int> const& order, int
   return largest(peaks_of(graph, order, workers));
 }
 
-std::vector<int> find_order(MemoryGraph const& graph, std::size_t limit, std::size_t most_sets) {
+std::vector<int> find_order(MemoryGraph const& graph, std::vector<std::size_t> const& rooms,
+                            std::size_t most_sets) {
+  Level const level(graph, rooms);
   std::vector<int> best = depth_first(graph);
-  std::size_t least = peak_of(graph, best);
+  std::size_t least = level.of(peaks_of(graph, best));
   auto const consider = [&](std::vector<int> order) {
     if (order.size() != graph.tasks.size()) return;  // the search has given up
-    if (std::size_t const peak = peak_of(graph, order); peak < least) {
-      least = peak;
+    if (std::size_t const highest = level.of(peaks_of(graph, order)); highest < least) {
+      least = highest;
       best = std::move(order);
     }
   };
   consider(greedy(graph, [](Live const& live, int task) { return live.gain(task); }));
   consider(greedy(graph, [](Live const&, int) { return 0; }));
-  if (least > limit && graph.tasks.size() <= 64) consider(Search(graph, most_sets).run());
+  if (!level.fits(least) && graph.tasks.size() <= 64)
+    consider(Search(graph, level, most_sets).run());
   return best;
+}
+
+std::vector<int> find_order(MemoryGraph const& graph, std::size_t limit, std::size_t most_sets) {
+  return find_order(graph, std::vector(at(graph.places), limit), most_sets);
 }
 
 }  // namespace trellis::Impl

@@ -52,7 +52,7 @@ ModelTask::ModelTask(TaskSpec const& spec, std::size_t at)
       tags(spec.tags.begin(), spec.tags.end()) {}
 
 Model::Model(TaskGraph& graph, FieldGraphOptions options)
-    : m_graph(graph), m_options(std::move(options)) {
+    : m_graph(graph), m_options(std::move(options)), m_alone(m_options.targets.size() + 1, 0) {
   if (m_options.targets.empty()) refuse("has no target");
   if (m_options.pool == nullptr) m_options.pool = std::make_shared<FieldPool>();
   // The oracle: tasks that may run on the host do.
@@ -61,8 +61,15 @@ Model::Model(TaskGraph& graph, FieldGraphOptions options)
   if (!m_options.placement->take())
     refuse("is given the placement policy \"" + std::string(m_options.placement->name()) +
            "\" that another model has: make one for each");
-  if (m_options.memory_limit.has_value())
-    m_admission = std::make_shared<Admission>(*m_options.memory_limit, m_options.targets.size());
+  std::vector<std::size_t> limits;
+  for (FieldTarget const& each : m_options.targets) {
+    std::size_t available = each.available();
+    if (available != FieldPool::any_number) available += pool().counts(each).idle;
+    limits.push_back(std::min(available, m_options.memory_limit.value_or(FieldPool::any_number)));
+  }
+  if (std::any_of(limits.begin(), limits.end(),
+                  [](std::size_t limit) { return limit != FieldPool::any_number; }))
+    m_admission = std::make_shared<Admission>(std::move(limits));
 }
 
 Model::~Model() {

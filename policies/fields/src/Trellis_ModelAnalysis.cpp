@@ -3,7 +3,6 @@
 #include <fields/impl/Trellis_Model.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace trellis::Impl {
@@ -41,18 +40,12 @@ void Model::analyse(bool is_pass) {
     check_circles();
     prune();
     find_units();
-    m_placement = placement_graph();
-    m_has_choice = std::any_of(m_placement.tasks.begin(), m_placement.tasks.end(),
-                               [](auto const& task) { return task.eligible.size() > 1; });
+    make_placement_graph();
     m_is_analysed = true;
   }
   place_tasks(is_pass);
   if (m_is_placed) return;
-  auto schedule = std::make_shared<ModelSchedule>();
-  std::vector<ModelStep> steps = make_steps(*schedule);
-  number_fields(*schedule, steps);
-  choose_order(*schedule, steps);
-  m_schedule = std::move(schedule);
+  make_schedule();
   m_is_placed = true;
 }
 
@@ -194,70 +187,40 @@ void Model::check_made(FieldState const& field, FieldBox const& box, std::string
            of_field(field) + ", " + who);
 }
 
-void Model::number_fields(ModelSchedule& schedule, std::vector<ModelStep>& steps) const {
-  std::map<FieldState const*, std::size_t> slots;
-  for (ModelStep& step : steps) {
-    for (ModelAccess const& access : step.form->accesses) {
-      if (access.field == nullptr) continue;
-      auto const [slot, is_new] = slots.try_emplace(access.here.get(), schedule.slots.size());
-      if (is_new) schedule.slots.push_back({access.here, access.here->place, 0});
-      ModelSlot& of = schedule.slots[slot->second];
-      auto const known = std::find_if(step.uses.begin(), step.uses.end(),
-                                      [&](auto const& use) { return use.slot == slot->second; });
-      if (known != step.uses.end()) {
-        known->makes = known->makes || access.makes();
-        continue;
-      }
-      step.uses.push_back({slot->second, access.makes(), access.field.get()});
-      ++of.users;
-    }
-  }
-}
-
-/// With the slots of fields that have no memory between passes as pieces.
-MemoryGraph Model::memory_graph(ModelSchedule const& schedule,
-                                std::vector<ModelStep> const& steps) const {
-  MemoryGraph graph;
-  graph.places = static_cast<int>(m_options.targets.size());
-  std::vector<int> piece_of(schedule.slots.size(), -1);
-  for (std::size_t slot = 0; slot < schedule.slots.size(); ++slot) {
-    FieldState const& field = *schedule.slots[slot].field;
-    if (field.keeps_values()) continue;
-    piece_of[slot] = static_cast<int>(graph.pieces.size());
-    graph.pieces.push_back({field.shape.bytes, static_cast<int>(schedule.slots[slot].place)});
-  }
-  for (ModelStep const& step : steps) {
-    MemoryGraph::Task& of = graph.tasks.emplace_back();
-    for (std::size_t const before : step.before) of.before.push_back(static_cast<int>(before));
-    for (ModelStep::Use const& use : step.uses)
-      if (piece_of[use.slot] >= 0) (use.makes ? of.makes : of.uses).push_back(piece_of[use.slot]);
-  }
-  return graph;
-}
-
-bool Model::is_kept(ModelSchedule const& schedule, FieldState const& field) {
+bool Model::is_kept(FieldState const& field) const {
   if (field.external != nullptr || !field.shape.has_extents) return false;
   return field.storage == FieldStorage::persistent ||
-         (field.keeps_values() &&
-          std::any_of(schedule.slots.begin(), schedule.slots.end(),
-                      [&](ModelSlot const& slot) { return slot.field.get() == &field; }));
+         (field.keeps_values() && m_placed_numbers.count(&field) != 0);
 }
 
-std::size_t Model::persistent_bytes(ModelSchedule const& schedule, std::size_t place) const {
+std::size_t Model::persistent_bytes(std::size_t place) const {
   std::size_t bytes = 0;
-  for (auto const& [name, field] : m_fields)
-    if (field->place == place && is_kept(schedule, *field)) bytes += field->shape.bytes;
+  for (auto const& [name, field] : m_fields) {
+    if (!is_kept(*field)) continue;
+    auto const number = m_placed_numbers.find(field.get());
+    std::size_t const home =
+        number == m_placed_numbers.end()
+            ? field->place
+            : static_cast<std::size_t>(
+                  m_placement.fields[static_cast<std::size_t>(number->second)].home);
+    if (home == place) bytes += field->shape.bytes;
+  }
   return bytes;
 }
 
-void Model::choose_order(ModelSchedule& schedule, std::vector<ModelStep> const& steps) const {
-  std::size_t room = std::numeric_limits<std::size_t>::max();
-  if (m_admission != nullptr)
-    for (std::size_t place = 0; place < m_options.targets.size(); ++place)
-      room = std::min(room, m_admission->limit() -
-                                std::min(m_admission->limit(), persistent_bytes(schedule, place)));
-  schedule.memory = memory_graph(schedule, steps);
-  schedule.memory_order = find_order(schedule.memory, room);
+/// Probes come first. The order of all else is the one that was thought of when places were chosen.
+void Model::choose_order(ModelSchedule& schedule, PlacedSteps const& placed,
+                         std::vector<int> const& places,
+                         std::vector<ModelStep> const& steps) const {
+  schedule.memory = memory_of(m_placement, placed);
+  std::size_t const others = steps.size() - m_probes.size();
+  for (std::size_t step = others; step < steps.size(); ++step)
+    schedule.memory_order.push_back(static_cast<int>(step));
+  std::vector<int> const order =
+      m_probes.empty() ? find_order(schedule.memory, rooms_of(m_placement))
+                       : find_order(memory_of(m_placement, place_steps(m_placement, places)),
+                                    rooms_of(m_placement));
+  schedule.memory_order.insert(schedule.memory_order.end(), order.begin(), order.end());
   std::vector<bool> is_started(schedule.slots.size(), false);
   for (int const index : schedule.memory_order) {
     ModelStep& step = schedule.steps.emplace_back(steps[static_cast<std::size_t>(index)]);
@@ -275,28 +238,28 @@ void Model::choose_order(ModelSchedule& schedule, std::vector<ModelStep> const& 
 /// Finds what does not fit when tasks run one by one.
 void Model::check_limit() const {
   if (m_admission == nullptr) return;
-  std::size_t const limit = m_admission->limit();
   auto const tell = [&](FieldState const& field, std::size_t place, std::size_t used,
                         std::string const& when) {
     refuse("has no room for " + of_field(field) + ": it needs " +
            std::to_string(field.shape.bytes) + " bytes at " + target(place).name() + when +
-           ", and of the limit of " + std::to_string(limit) + " bytes " +
-           std::to_string(limit - std::min(limit, used)) + " are available");
+           ", and of the limit of " + std::to_string(limit(place)) + " bytes " +
+           std::to_string(limit(place) - std::min(limit(place), used)) + " are available");
   };
   std::vector<std::size_t> live(m_options.targets.size(), 0);
   auto const add = [&](FieldState const& field, std::size_t place, std::string const& when) {
     std::size_t& used = live[place];
-    if (used + field.shape.bytes > limit) tell(field, place, used, when);
+    if (used + field.shape.bytes > limit(place)) tell(field, place, used, when);
     used += field.shape.bytes;
   };
   for (auto const& [name, field] : m_fields)
-    if (is_kept(*m_schedule, *field)) add(*field, field->place, " between passes");
+    if (is_kept(*field)) add(*field, field->place, " between passes");
   std::vector<int> left;
   for (ModelSlot const& slot : m_schedule->slots) left.push_back(slot.users);
   for (ModelStep const& step : m_schedule->steps) {
     for (std::size_t const slot : step.starts)
       add(*m_schedule->slots[slot].field, m_schedule->slots[slot].place,
-          " when " + step.task->text() + (step.task->is_copy ? " copies it" : " computes it"));
+          " when " + step.task->text() +
+              (step.task->kind == PlacedStep::Kind::task ? " computes it" : " copies it"));
     for (ModelStep::Use const& use : step.uses) {
       FieldState const& field = *m_schedule->slots[use.slot].field;
       if (--left[use.slot] == 0 && !field.keeps_values())
@@ -317,7 +280,7 @@ FieldMemory Model::memory(FieldTarget const& where) {
     else if (!field.keeps_values())
       memory.transient += field.shape.bytes;
   }
-  memory.persistent = persistent_bytes(*m_schedule, place);
+  memory.persistent = persistent_bytes(place);
   constexpr int most_workers = 64;
   for (int workers = 1; workers <= most_workers; ++workers) {
     std::size_t const peak = std::min(

@@ -119,10 +119,8 @@ class PassBody {
     std::lock_guard const lock(m_pass->lock);
     if (field.block == nullptr && use.makes) {
       FieldTarget const& where = model().target(slot.place);
-      Admission const* const admission = model().admission();
-      field.block =
-          model().pool().take(where, state.shape.bytes, state.name.string(),
-                              admission != nullptr ? admission->limit() : FieldPool::any_number);
+      field.block = model().pool().take(where, state.shape.bytes, state.name.string(),
+                                        model().limit(slot.place));
       field.waits = std::exchange(field.block->uses, {});
     }
     if (field.block == nullptr) return nullptr;
@@ -203,6 +201,12 @@ void describe_task(void const* subject, ResourceInfo& info) {
   info.end = info.begin + 1;
 }
 constexpr SubjectOps task_ops{&describe_task};
+void describe_measured(void const* subject, ResourceInfo& info) {
+  info.label = "what is measured alone";
+  info.begin = reinterpret_cast<std::uintptr_t>(subject);
+  info.end = info.begin + 1;
+}
+constexpr SubjectOps measured_ops{&describe_measured};
 
 }  // namespace
 
@@ -255,9 +259,8 @@ void Model::keep(FieldState& field) {
   PoolBlock* block = nullptr;
   try {
     // On a device, too, nothing uses it any more: tasks of any stream may be its first users.
-    block = pool().take(where, bytes, field.name.string(),
-                        m_admission != nullptr ? m_admission->limit() : FieldPool::any_number,
-                        FieldPool::Idle::quiet);
+    block =
+        pool().take(where, bytes, field.name.string(), limit(field.place), FieldPool::Idle::quiet);
   } catch (...) {
     give_back();
     throw;
@@ -269,14 +272,19 @@ void Model::keep(FieldState& field) {
 /// have not.
 void Model::keep_memory() {
   for (auto const& [name, field] : m_fields) {
-    if (is_kept(*m_schedule, *field))
+    if (is_kept(*field))
       keep(*field);
     else
       field->keep(nullptr);
   }
 }
 
+/// While tasks are measured, in this pass and in those in flight, each device runs one of them at a
+/// time, as otherwise the time of one would be that of those before it on other streams as well:
+/// they write what stands for the device. And a probe has all links for itself: it writes what
+/// stands for them, and other copies read that.
 void Model::make_requests() {
+  bool const is_measured = measures() != nullptr;
   for (ModelStep const& step : m_schedule->steps) {
     ModelTask* const task = step.task.get();
     task->requests.clear();
@@ -291,6 +299,13 @@ void Model::make_requests() {
     }
     if (!task->makes_fields)
       task->requests.push_back({Area::contiguous(task, 1), Mode::write, task, &task_ops});
+    if (!is_measured) continue;
+    bool const is_task = task->kind == PlacedStep::Kind::task;
+    if (is_task && !step.form->runs_on_device()) continue;
+    char const* const alone = is_task ? &m_alone[step.place] : &m_alone.back();
+    bool const is_other_copy = task->kind == PlacedStep::Kind::copy;
+    task->requests.push_back({Area::contiguous(alone, 1), is_other_copy ? Mode::read : Mode::write,
+                              alone, &measured_ops});
   }
 }
 

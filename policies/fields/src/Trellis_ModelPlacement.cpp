@@ -95,20 +95,47 @@ std::size_t Model::home_of(FieldState const& field) const {
   return 0;
 }
 
-PlacementGraph Model::placement_graph() const {
-  PlacementGraph graph;
+void Model::set_targets(PlacementGraph& graph) const {
   std::map<std::string, int> types;
   types.try_emplace("Host", 0);  // the lowest: what costs the same is not copied
-  for (FieldTarget const& each : m_options.targets) {
+  for (std::size_t place = 0; place < m_options.targets.size(); ++place) {
+    FieldTarget const& each = target(place);
     auto const type = types.try_emplace(each.type(), static_cast<int>(types.size())).first->second;
-    graph.targets.push_back({each.name(), type, each.device() == nullptr});
+    auto& of = graph.targets.emplace_back();
+    of.name = each.name();
+    of.type = type;
+    of.is_host = each.device() == nullptr;
+    of.group = static_cast<int>(place);
+    auto const is_direct = [&](FieldTarget const& other) {
+      return !of.is_host && other.device() != nullptr && each.memory() == other.memory() &&
+             each.device()->can_wait_for(*other.device()) &&
+             other.device()->can_wait_for(*each.device());
+    };
+    for (std::size_t other = 0; other < place; ++other)
+      if (is_direct(target(other))) of.group = graph.targets[other].group;
+    std::size_t const limit = this->limit(place);
+    of.room = limit == FieldPool::any_number ? PlacementGraph::any_number
+                                             : limit - std::min(limit, persistent_bytes(place));
   }
-  std::map<FieldState const*, int> fields;
-  auto const number_of = [&](FieldState const& field) {
-    auto const [known, is_new] = fields.try_emplace(&field, static_cast<int>(graph.fields.size()));
+}
+
+/// Of the tasks that are needed, and the fields that these touch.
+void Model::make_placement_graph() {
+  PlacementGraph graph;
+  m_placed_tasks.clear();
+  m_placed_fields.clear();
+  m_placed_numbers.clear();
+  auto const number_of = [&](std::shared_ptr<FieldState> const& field) {
+    auto const [known, is_new] =
+        m_placed_numbers.try_emplace(field.get(), static_cast<int>(graph.fields.size()));
     if (is_new) {
-      std::size_t const home = field.sides != nullptr ? nowhere : home_of(field);
-      graph.fields.push_back({field.shape.bytes, home == nowhere ? -1 : static_cast<int>(home)});
+      m_placed_fields.push_back(field);
+      std::size_t const home = home_of(*field);
+      auto& of = graph.fields.emplace_back();
+      of.bytes = field->shape.bytes;
+      of.home = home == nowhere ? -1 : static_cast<int>(home);
+      of.is_covered = is_covered(*field);
+      if (field->sides != nullptr) of.second_home = static_cast<int>(field->sides->device_place);
     }
     return known->second;
   };
@@ -116,6 +143,8 @@ PlacementGraph Model::placement_graph() const {
   std::map<int, std::vector<std::size_t>> eligible;  // of units
   for (auto const& task : m_tasks) {
     if (!m_is_needed[task->number]) continue;
+    index[task->number] = static_cast<int>(m_placed_tasks.size());
+    m_placed_tasks.push_back(task);
     auto places = places_of(*task);
     // A View that is named itself is where it is.
     for (ModelAccess const& access : task->accesses())
@@ -134,11 +163,7 @@ PlacementGraph Model::placement_graph() const {
                  " and computes the field " + access.field->text() + " (" +
                  access.field->name.place() + ')');
   }
-  int next = 0;
-  for (auto const& task : m_tasks)
-    if (m_is_needed[task->number]) index[task->number] = next++;
-  for (auto const& task : m_tasks) {
-    if (!m_is_needed[task->number]) continue;
+  for (auto const& task : m_placed_tasks) {
     auto& of = graph.tasks.emplace_back();
     of.label = task->label.string();
     of.number = task->number;
@@ -148,40 +173,72 @@ PlacementGraph Model::placement_graph() const {
     for (std::size_t const before : m_before[task->number]) of.before.push_back(index[before]);
     for (ModelAccess const& access : task->accesses())
       if (access.field != nullptr)
-        (access.makes() ? of.makes : of.reads).push_back(number_of(*access.field));
+        (access.makes() ? of.makes : of.reads).push_back(number_of(access.field));
   }
-  return graph;
+  graph.version = m_placement.version + 1;
+  m_placement = std::move(graph);
+  set_targets(m_placement);
+  m_has_choice = std::any_of(m_placement.tasks.begin(), m_placement.tasks.end(),
+                             [](auto const& task) { return task.eligible.size() > 1; });
+}
+
+void Model::renew_placement_graph() {
+  for (auto& each : m_placement.targets)
+    if (each.is_host) each.lanes = m_graph.workers();
+  bool is_other = false;
+  for (std::size_t field = 0; field < m_placed_fields.size(); ++field) {
+    TwoSides const* const sides = m_placed_fields[field]->sides.get();
+    if (sides == nullptr) continue;
+    TwoSides::Valid const now = sides->get();
+    auto& of = m_placement.fields[field];
+    is_other = is_other || now != TwoSides::Valid{of.is_valid_at_home, of.is_valid_at_second};
+    of.is_valid_at_home = now.on_host;
+    of.is_valid_at_second = now.on_device;
+  }
+  if (!is_other) return;
+  ++m_placement.version;
+  m_is_placed = false;
 }
 
 /// `is_pass`: the places are for a pass that is being submitted.
 void Model::place_tasks(bool is_pass) {
-  if (m_schedule != nullptr)
-    for (ModelSchedule::Sides const& dual : m_schedule->sides)
-      if (dual.field->sides->get() != dual.before) m_is_placed = false;
+  renew_placement_graph();
   if (m_is_placed && !(is_pass && m_has_choice)) return;
   PlacementGraph const& graph = m_placement;
   std::vector<int> places;
-  std::vector<ModelTask*> tasks;
-  for (auto const& task : m_tasks)
-    if (m_is_needed[task->number]) tasks.push_back(task.get());
-  for (std::size_t k = 0; k < tasks.size(); ++k) {
+  for (std::size_t k = 0; k < m_placed_tasks.size(); ++k) {
     auto const& eligible = graph.tasks[k].eligible;
-    auto const now = static_cast<int>(tasks[k]->place);
+    auto const now = static_cast<int>(m_placed_tasks[k]->place);
     bool const stays = std::find(eligible.begin(), eligible.end(), now) != eligible.end();
     places.push_back(stays ? now : eligible.front());
   }
-  if (m_has_choice) m_options.placement->prepare(graph, places);
-  for (std::size_t k = 0; k < tasks.size(); ++k) {
+  std::vector<TransferProbe> probes;
+  if (m_has_choice) {
+    m_options.placement->prepare(graph, places);
+    probes = m_options.placement->probes();
+  }
+  std::string const policy = "the placement policy \"" + std::string(m_options.placement->name());
+  for (std::size_t k = 0; k < m_placed_tasks.size(); ++k) {
+    ModelTask& task = *m_placed_tasks[k];
     auto const& eligible = graph.tasks[k].eligible;
     if (std::find(eligible.begin(), eligible.end(), places[k]) == eligible.end())
-      refuse("has the " + tasks[k]->text() + ", which the placement policy \"" +
-             std::string(m_options.placement->name()) + "\" puts where it cannot run");
+      refuse("has the " + task.text() + ", which " + policy + "\" puts where it cannot run");
     auto const place = static_cast<std::size_t>(places[k]);
-    if (tasks[k]->place == place && tasks[k]->form_at(place) == tasks[k]->form_number) continue;
-    tasks[k]->place = place;
-    tasks[k]->form_number = tasks[k]->form_at(place);
+    if (task.place == place && task.form_number == task.form_at(place)) continue;
+    task.place = place;
+    task.form_number = task.form_at(place);
     m_is_placed = false;
   }
+  auto const is_target = [&](int target) {
+    return target >= 0 && static_cast<std::size_t>(target) < graph.targets.size();
+  };
+  for (TransferProbe const& each : probes)
+    if (!is_target(each.from) || !is_target(each.to) || each.from == each.to || each.bytes == 0 ||
+        !is_direct(graph, each.from, each.to))
+      refuse("is asked by " + policy + "\" for a copy that cannot be made");
+  if (probes == m_probes) return;
+  m_probes = std::move(probes);
+  m_is_placed = false;
 }
 
 std::vector<std::pair<std::string, FieldTarget>> Model::assignment() {
@@ -213,11 +270,12 @@ std::shared_ptr<FieldState> const& Model::copy_at(std::shared_ptr<FieldState> co
 /// A task of the device that does the copy: of the one that gets it, else of the one that has it.
 /// What others wait for goes out at once: device tasks are launched by whoever makes them ready,
 /// and where that thread must not the largest priority says so.
-std::shared_ptr<ModelTask> Model::make_transfer(std::shared_ptr<FieldState> const& field,
-                                                std::shared_ptr<FieldState> const& to,
-                                                std::size_t to_place,
+std::shared_ptr<ModelTask> Model::make_transfer(PlacedStep const& step,
                                                 std::shared_ptr<FieldState> const& from,
-                                                std::size_t from_place) {
+                                                std::shared_ptr<FieldState> const& to) {
+  auto const from_place = static_cast<std::size_t>(step.from);
+  auto const to_place = static_cast<std::size_t>(step.to);
+  bool const is_probe = step.kind == PlacedStep::Kind::probe;
   bool const is_from_host = target(from_place).device() == nullptr;
   bool const is_to_host = target(to_place).device() == nullptr;
   FieldTarget const& who = target(is_to_host ? from_place : to_place);
@@ -225,17 +283,23 @@ std::shared_ptr<ModelTask> Model::make_transfer(std::shared_ptr<FieldState> cons
       is_from_host ? FieldWay::from_host
                    : (is_to_host ? FieldWay::to_host : FieldWay::between_devices));
   auto const construct = [&](void* storage) { ops.construct(storage, *to, *from); };
-  TaskSpec spec(Label(field->name.string() + " to " + target(to_place).name(), field->name.site()),
-                *ops.task, ops.size, ops.alignment, construct);
+  Label label = is_probe
+                    ? Label("probe: " + std::to_string(to->shape.bytes) + " bytes from " +
+                            target(from_place).name() + " to " + target(to_place).name())
+                    : Label(m_placed_fields[static_cast<std::size_t>(step.field)]->name.string() +
+                                " to " + target(to_place).name(),
+                            from->name.site());
+  TaskSpec spec(std::move(label), *ops.task, ops.size, ops.alignment, construct);
   spec.space = who.device();
   spec.priority = std::numeric_limits<int>::max();
   auto task = std::make_shared<ModelTask>(spec, nowhere);
-  task->is_copy = true;
+  task->kind = step.kind;
   task->makes_fields = true;
   task->place = is_to_host ? from_place : to_place;
   auto& form = *task->forms.emplace_back(std::make_unique<ModelForm>(spec, who.memory()));
   form.places = {task->place};
-  for (auto const& [state, mode] : {std::pair(from, Mode::read), std::pair(to, Mode::write)}) {
+  for (auto const& [state, mode] :
+       {std::pair(from, is_probe ? Mode::write : Mode::read), std::pair(to, Mode::write)}) {
     ModelAccess& access = form.accesses.emplace_back();
     access.field = state;
     access.here = state;
@@ -245,159 +309,84 @@ std::shared_ptr<ModelTask> Model::make_transfer(std::shared_ptr<FieldState> cons
   return task;
 }
 
-/// The steps of a pass while they are made: tasks, and what copies fields.
-///
-/// Each field is computed at one place, or is there before the pass. From there it is copied to
-/// each place that needs it, once: where tasks read it, and where it has its memory between passes.
-class Model::Copies {
- public:
-  Copies(Model& model, ModelSchedule& schedule) : m_model(model), m_schedule(schedule) {}
+std::shared_ptr<FieldState> Model::probe_at(std::size_t place, std::size_t bytes) const {
+  auto state = std::make_shared<FieldState>(Label("probe at " + target(place).name()), m_number);
+  FieldShape shape;
+  shape.element_bytes = 1;
+  shape.rank = 1;
+  shape.has_extents = true;
+  shape.extents[0] = shape.bytes = bytes;
+  shape.strides[0] = 1;
+  state->set_shape(shape);
+  state->place = place;
+  return state;
+}
 
-  std::vector<ModelStep> run() {
-    std::vector<std::size_t> step_of(m_model.m_tasks.size(), nowhere);
-    std::vector<std::shared_ptr<FieldState>> fields;
-    std::map<FieldState const*, std::vector<Access>> users;
-    for (auto const& task : m_model.m_tasks) {
-      if (!m_model.m_is_needed[task->number]) continue;
-      step_of[task->number] = m_steps.size();
-      ModelStep& step = m_steps.emplace_back();
-      step.task = task;
-      for (ModelAccess& access : task->accesses()) {
-        if (access.field == nullptr) continue;
-        auto& all = users[access.field.get()];
-        if (all.empty()) fields.push_back(access.field);
-        all.push_back({step_of[task->number], task->place, &access});
-      }
-    }
-    for (auto const& field : fields) place(field, users.at(field.get()));
-    for (auto const& task : m_model.m_tasks) {
-      if (!m_model.m_is_needed[task->number]) continue;
-      auto& before = m_steps[step_of[task->number]].before;
-      for (std::size_t const each : m_model.m_before[task->number]) before.push_back(step_of[each]);
-      std::sort(before.begin(), before.end());
-      before.erase(std::unique(before.begin(), before.end()), before.end());
-    }
-    for (ModelStep& step : m_steps) {
-      step.form = &step.task->form();
-      step.place = step.task->place;
-    }
-    return std::move(m_steps);
-  }
+std::shared_ptr<FieldState> Model::state_of(PlacedSteps const& placed, int slot) {
+  PlacedSlot const& of = placed.slots[static_cast<std::size_t>(slot)];
+  auto const place = static_cast<std::size_t>(of.place);
+  if (of.field < 0) return probe_at(place, of.bytes);
+  auto const number = static_cast<std::size_t>(of.field);
+  auto const& field = m_placed_fields[number];
+  return of.place == placed.fields[number].base ? field : copy_at(field, place);
+}
 
- private:
-  struct Access {
-    std::size_t step;
-    std::size_t place;
-    ModelAccess* access;
-  };
-  /// Of one field.
-  struct Held {
-    std::shared_ptr<FieldState> field;
-    std::size_t home = nowhere;
-    std::size_t source = nowhere;               ///< where it is computed, or there before
-    std::vector<std::size_t> makers;            ///< steps
-    std::map<std::size_t, std::size_t> filled;  ///< by place: the step that copies it there
-  };
-
-  [[nodiscard]] std::shared_ptr<FieldState> state_at(Held const& held, std::size_t place) {
-    // A field without memory between passes is where it is computed, and its copies elsewhere.
-    std::size_t const base = held.home != nowhere ? held.home : held.source;
-    return place == base ? held.field : m_model.copy_at(held.field, place);
+/// A pass as its steps say.
+void Model::make_schedule() {
+  auto schedule = std::make_shared<ModelSchedule>();
+  std::vector<int> places;
+  for (auto const& task : m_placed_tasks) places.push_back(static_cast<int>(task->place));
+  PlacedSteps const placed = place_steps(m_placement, places, m_probes);
+  if (placed.stuck >= 0)
+    static_cast<void>(place_of(
+        nullptr,
+        "a copy of the field " + m_placed_fields[static_cast<std::size_t>(placed.stuck)]->text()));
+  for (std::size_t k = 0; k < m_placed_fields.size(); ++k) {
+    FieldState& field = *m_placed_fields[k];
+    auto const& of = placed.fields[k];
+    if (field.sides == nullptr && of.base >= 0) field.place = static_cast<std::size_t>(of.base);
+    if (field.sides == nullptr) continue;
+    auto const& before = m_placement.fields[k];
+    schedule->sides.push_back({m_placed_fields[k],
+                               {before.is_valid_at_home, before.is_valid_at_second},
+                               {of.is_valid_at_home, of.is_valid_at_second}});
   }
-  std::size_t add_transfer(Held const& held, std::size_t to, std::size_t from,
-                           std::vector<std::size_t> const& before) {
-    ModelStep& step = m_steps.emplace_back();
-    step.task =
-        m_model.make_transfer(held.field, state_at(held, to), to, state_at(held, from), from);
-    step.before = before;
-    return m_steps.size() - 1;
-  }
-  [[nodiscard]] bool is_direct(std::size_t from, std::size_t to) const {
-    FieldTarget const& a = m_model.target(from);
-    FieldTarget const& b = m_model.target(to);
-    return a.device() == nullptr || b.device() == nullptr ||
-           (a.memory() == b.memory() && b.device()->can_wait_for(*a.device()) &&
-            a.device()->can_wait_for(*b.device()));
-  }
-  /// The step that brings it there; `nowhere`: it is there.
-  std::size_t fill(Held& held, std::size_t place) {
-    if (place == held.source) return nowhere;
-    if (auto const known = held.filled.find(place); known != held.filled.end())
-      return known->second;
-    std::size_t step = 0;
-    if (is_direct(held.source, place)) {
-      step = add_transfer(held, place, held.source, held.makers);
-    } else {  // over the host
-      std::size_t const host =
-          m_model.place_of(nullptr, "a copy of the field " + held.field->text());
-      std::size_t const first = fill(held, host);
-      step = add_transfer(held, place, host, {first});
-    }
-    held.filled.emplace(place, step);
-    return step;
-  }
-
-  void place(std::shared_ptr<FieldState> const& field, std::vector<Access> const& users) {
-    Held held;
-    held.field = field;
-    held.home = m_model.home_of(*field);
-    std::size_t made_at = nowhere;
-    for (Access const& user : users) {
-      if (!user.access->makes()) continue;
-      if (held.makers.empty() || held.makers.back() != user.step) held.makers.push_back(user.step);
-      made_at = user.place;
-    }
-    TwoSides const* const sides = field->sides.get();
-    TwoSides::Valid valid;
-    if (sides != nullptr) {
-      valid = sides->get();
-      if (!valid.on_host) held.source = sides->device_place;
-    }
-    if (held.source == nowhere) held.source = held.home;
-    bool const is_there = sides != nullptr && made_at == sides->device_place && valid.on_device;
-    if (made_at != nowhere) {
-      if (made_at != held.source && held.source != nowhere && !is_there &&
-          !m_model.is_covered(*field)) {
-        // The tasks compute parts; the rest is what it was.
-        std::vector<std::size_t> const makers = std::exchange(held.makers, {});
-        std::size_t const step = fill(held, made_at);
-        for (std::size_t const maker : makers) m_steps[maker].before.push_back(step);
-        held.makers = makers;
-        held.filled.clear();
-      }
-      held.source = made_at;
-    } else if (sides != nullptr && valid.on_host && valid.on_device) {
-      held.filled.emplace(sides->device_place, nowhere);
-    }
-    if (sides == nullptr) {
-      field->place = held.home != nowhere ? held.home : held.source;
-      if (held.home != nowhere && !held.makers.empty()) fill(held, held.home);
-    } else if (held.source != held.home && held.source != sides->device_place) {
-      fill(held, held.home);
-    }
-    for (Access const& user : users) {
-      std::size_t const step = user.access->makes() ? nowhere : fill(held, user.place);
-      if (step != nowhere) m_steps[user.step].before.push_back(step);
-      user.access->here = user.access->area.has_value() ? field : state_at(held, user.place);
-    }
-    if (sides == nullptr) return;
-    auto const is_valid = [&](std::size_t place, bool before) {
-      if (place == held.source || held.filled.count(place) != 0) return true;
-      return held.makers.empty() && before;
+  for (std::size_t slot = 0; slot < placed.slots.size(); ++slot)
+    schedule->slots.push_back({state_of(placed, static_cast<int>(slot)),
+                               static_cast<std::size_t>(placed.slots[slot].place), 0});
+  std::vector<ModelStep> steps;
+  for (PlacedStep const& step : placed.steps) {
+    ModelStep& made = steps.emplace_back();
+    auto const state_at = [&](PlacedStep::Use const& use) {
+      return schedule->slots[static_cast<std::size_t>(use.slot)].field;
     };
-    m_schedule.sides.push_back(
-        {field,
-         valid,
-         {is_valid(held.home, valid.on_host), is_valid(sides->device_place, valid.on_device)}});
+    bool const is_task = step.kind == PlacedStep::Kind::task;
+    // What the body names. A probe names as many bytes of its memory as it copies.
+    std::vector<std::shared_ptr<FieldState>> named;
+    for (PlacedStep::Use const& use : step.uses) {
+      PlacedSlot const& slot = placed.slots[static_cast<std::size_t>(use.slot)];
+      named.push_back(is_task ? m_placed_fields[static_cast<std::size_t>(slot.field)]
+                      : step.kind == PlacedStep::Kind::probe
+                          ? probe_at(static_cast<std::size_t>(slot.place), step.bytes)
+                          : state_at(use));
+    }
+    made.task = is_task ? m_placed_tasks[static_cast<std::size_t>(step.task)]
+                        : make_transfer(step, named[0], named[1]);
+    made.form = &made.task->form();
+    made.place = made.task->place;
+    for (std::size_t k = 0; k < step.uses.size(); ++k) {
+      PlacedStep::Use const& use = step.uses[k];
+      auto const slot = static_cast<std::size_t>(use.slot);
+      ++schedule->slots[slot].users;
+      made.uses.push_back({slot, use.makes, named[k].get()});
+      if (!is_task) continue;
+      for (ModelAccess& access : made.form->accesses)
+        if (access.field == named[k])
+          access.here = access.area.has_value() ? access.field : state_at(use);
+    }
   }
-
-  Model& m_model;
-  ModelSchedule& m_schedule;
-  std::vector<ModelStep> m_steps;
-};
-
-std::vector<ModelStep> Model::make_steps(ModelSchedule& schedule) {
-  return Copies(*this, schedule).run();
+  choose_order(*schedule, placed, places, steps);
+  m_schedule = std::move(schedule);
 }
 
 }  // namespace trellis::Impl

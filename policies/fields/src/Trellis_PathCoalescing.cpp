@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
-#include <numeric>
 #include <set>
 
 namespace trellis::Impl {
@@ -14,12 +12,6 @@ namespace {
 template <class T>
 std::size_t position(T number) {
   return static_cast<std::size_t>(number);
-}
-
-bool may_be_at(PlacementGraph const& graph, int task, int type) {
-  auto const& eligible = graph.tasks[position(task)].eligible;
-  return std::any_of(eligible.begin(), eligible.end(),
-                     [&](int target) { return graph.targets[position(target)].type == type; });
 }
 
 Consumers consumers_in(PlacementGraph const& graph) {
@@ -48,17 +40,6 @@ void join_units(PlacementGraph const& graph, Chains& chains) {
   }
   std::erase_if(chains, [](auto const& chain) { return chain.empty(); });
 }
-
-/// A number for each set of numbers.
-class Sets {
- public:
-  int number(std::set<int> const& of) {
-    return m_numbers.try_emplace(of, static_cast<int>(m_numbers.size())).first->second;
-  }
-
- private:
-  std::map<std::set<int>, int> m_numbers;
-};
 
 }  // namespace
 
@@ -173,139 +154,43 @@ double TransferCosts::fit(std::map<std::size_t, std::int64_t> const& least, std:
   return latency + slope * amount;
 }
 
-// --- choosing ------------------------------------------------------------------------------------
+// --- devices of a type ---------------------------------------------------------------------------
 
-double cost_of(PlacementGraph const& graph, std::vector<int> const& types,
-               PlacementCosts const& costs) {
-  double sum = 0;
-  std::vector<int> made_at(graph.fields.size(), -1);
-  std::vector<std::set<int>> needed_at(graph.fields.size());
-  for (std::size_t task = 0; task < graph.tasks.size(); ++task) {
-    sum += costs.time(static_cast<int>(task), types[task]);
-    for (int const field : graph.tasks[task].makes) made_at[position(field)] = types[task];
-    for (int const field : graph.tasks[task].reads) needed_at[position(field)].insert(types[task]);
-  }
-  for (std::size_t field = 0; field < graph.fields.size(); ++field) {
-    PlacementGraph::Field const& of = graph.fields[field];
-    int const home = of.home < 0 ? -1 : graph.targets[position(of.home)].type;
-    int const from = made_at[field] >= 0 ? made_at[field] : home;
-    if (home >= 0) needed_at[field].insert(home);
-    if (from < 0) continue;
-    for (int const to : needed_at[field])
-      if (to != from) sum += costs.transfer(from, to, of.bytes);
-  }
-  return sum;
-}
-
-std::vector<int> choose_types(PlacementGraph const& graph, PlacementCosts const& costs) {
-  std::set<int> types;
-  for (auto const& target : graph.targets) types.insert(target.type);
-  // Tasks with the same choice form chains.
-  Sets sets;
+Chains chains_of(PlacementGraph const& graph, std::vector<std::set<int>> const& choices) {
+  std::map<std::set<int>, int> numbers;
   std::vector<int> kinds;
-  for (std::size_t task = 0; task < graph.tasks.size(); ++task) {
-    std::set<int> may_be;
-    for (int const type : types)
-      if (may_be_at(graph, static_cast<int>(task), type)) may_be.insert(type);
-    kinds.push_back(sets.number(may_be));
-  }
+  for (auto const& choice : choices)
+    kinds.push_back(
+        choice.empty()
+            ? -1
+            : numbers.try_emplace(choice, static_cast<int>(numbers.size())).first->second);
   Chains chains = coalesce_paths(consumers_in(graph), kinds);
   join_units(graph, chains);
-  std::vector<std::vector<int>> ways;
-  double all_ways = 1;
-  for (auto const& chain : chains) {
-    auto& way = ways.emplace_back();
-    for (int const type : types)
-      if (std::all_of(chain.begin(), chain.end(),
-                      [&](int task) { return may_be_at(graph, task, type); }))
-        way.push_back(type);
-    all_ways *= static_cast<double>(way.size());
-  }
-  std::vector<int> now(graph.tasks.size(), 0);
-  auto const put = [&](std::size_t chain, int type) {
-    for (int const task : chains[chain]) now[position(task)] = type;
-  };
-  std::vector<int> best;
-  double least = std::numeric_limits<double>::infinity();
-  auto const consider = [&] {
-    double const cost = cost_of(graph, now, costs);
-    if (cost >= least) return false;
-    least = cost;
-    best = now;
-    return true;
-  };
-
-  constexpr double few = 4096;
-  if (all_ways <= few) {
-    std::vector<std::size_t> digits(chains.size(), 0);
-    for (std::size_t chain = 0; chain < chains.size(); ++chain) put(chain, ways[chain][0]);
-    for (;;) {
-      consider();
-      std::size_t chain = 0;
-      for (; chain < chains.size(); ++chain) {
-        digits[chain] = (digits[chain] + 1) % ways[chain].size();
-        put(chain, ways[chain][digits[chain]]);
-        if (digits[chain] != 0) break;
-      }
-      if (chain == chains.size()) return best;
-    }
-  }
-  // From all on one type, chain by chain, as long as that gets better.
-  for (int const start : types) {
-    for (std::size_t chain = 0; chain < chains.size(); ++chain) {
-      auto const& way = ways[chain];
-      put(chain, std::find(way.begin(), way.end(), start) != way.end() ? start : way[0]);
-    }
-    std::vector<int> here = now;
-    double cost = cost_of(graph, here, costs);
-    for (bool is_better = true; is_better;) {
-      is_better = false;
-      for (std::size_t chain = 0; chain < chains.size(); ++chain) {
-        for (int const type : ways[chain]) {
-          now = here;
-          put(chain, type);
-          double const with = cost_of(graph, now, costs);
-          if (with >= cost) continue;
-          cost = with;
-          here = now;
-          is_better = true;
-        }
-      }
-    }
-    now = here;
-    consider();
-  }
-  return best;
+  return chains;
 }
 
 std::vector<int> choose_targets(PlacementGraph const& graph, std::vector<int> const& types,
                                 Balance balance) {
   std::vector<int> targets(graph.tasks.size(), 0);
-  Sets sets;
-  std::vector<int> kinds;
-  std::map<int, std::vector<int>> targets_of;  // of a kind: where its tasks may go
+  std::vector<std::set<int>> choices(graph.tasks.size());  // devices
   for (std::size_t task = 0; task < graph.tasks.size(); ++task) {
-    std::set<int> may_be;
+    std::set<int>& may_be = choices[task];
     for (int const target : graph.tasks[task].eligible)
       if (graph.targets[position(target)].type == types[task]) may_be.insert(target);
-    if (graph.targets[position(*may_be.begin())].is_host) {
-      targets[task] = *may_be.begin();
-      kinds.push_back(-1);
-    } else {
-      kinds.push_back(sets.number(may_be));
-      targets_of[kinds.back()].assign(may_be.begin(), may_be.end());
-    }
+    targets[task] = *may_be.begin();
+    if (graph.targets[position(targets[task])].is_host) may_be.clear();
   }
-  Chains chains = coalesce_paths(consumers_in(graph), kinds);
-  join_units(graph, chains);
-  for (auto const& [kind, devices] : targets_of) {
-    Chains alike;
-    for (auto const& chain : chains)
-      if (kinds[position(chain.front())] == kind) alike.push_back(chain);
+  if (std::all_of(choices.begin(), choices.end(), [](auto const& each) { return each.size() < 2; }))
+    return targets;
+  std::map<std::set<int>, Chains> alike;
+  for (auto const& chain : chains_of(graph, choices))
+    alike[choices[position(chain.front())]].push_back(chain);
+  for (auto const& [may_be, chains] : alike) {
+    std::vector<int> const devices(may_be.begin(), may_be.end());
     std::vector<int> const device_of =
-        balance_chains(alike, static_cast<int>(devices.size()), balance);
-    for (std::size_t chain = 0; chain < alike.size(); ++chain)
-      for (int const task : alike[chain])
+        balance_chains(chains, static_cast<int>(devices.size()), balance);
+    for (std::size_t chain = 0; chain < chains.size(); ++chain)
+      for (int const task : chains[chain])
         targets[position(task)] = devices[position(device_of[chain])];
   }
   return targets;

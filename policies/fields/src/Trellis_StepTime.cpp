@@ -34,13 +34,15 @@ void StepTime::tell(Pass const& pass, ModelStep const& step) noexcept {
   } catch (...) {  // the device has failed, and there is no time
   }
   try {
-    if (!step.task->is_copy) {
+    if (step.task->kind == PlacedStep::Kind::task) {
       pass.measures->ran(time);
-    } else if (!time.is_lost && !found_new_memory) {
+    } else {
       ModelSlot const& from = pass.schedule->slots[step.uses[0].slot];
       ModelSlot const& to = pass.schedule->slots[step.uses[1].slot];
       pass.measures->copied({static_cast<int>(from.place), static_cast<int>(to.place),
-                             to.field->shape.bytes, time.nanoseconds});
+                             step.uses[1].named->shape.bytes, time.nanoseconds,
+                             step.task->kind == PlacedStep::Kind::probe, found_new_memory,
+                             time.is_lost});
     }
   } catch (...) {  // a policy without memory measures nothing
   }
