@@ -4,6 +4,7 @@
 // are those of the example transport.
 #include "../../example/transport/Measure.hpp"
 #include "Ends.hpp"
+#include "Frozen.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -114,6 +115,53 @@ void measure_transport(Options const& options, trellis::TaskGraph& graph,
   for (transport::RatioFindings const& each : ratios) tell(each, true);
 }
 
+/// Passes and plans in turns, at a size that memory bounds and at one where overhead counts.
+void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equations, int cells,
+                    int steps, Report& report) {
+  transport::Problem problem;
+  problem.equations = equations;
+  problem.cells = cells;
+  std::string const name =
+      std::to_string(equations) + " x " + std::to_string(cells) + "^3 in a plan";
+  for (int const workers : {1, options.threads}) {
+    graph.set_threads(workers, 1);
+    FrozenFindings found;
+    for (int round = 0; round < options.rounds; ++round)
+      measure_round(graph, problem, steps, found);
+    std::string const ratio = text_of({workers, 1});
+    if (!found.agrees) report.wrong(name + ": " + ratio + " differs from passes");
+    if (found.frozen_bytes != found.frozen_predicted)
+      report.wrong(name + ": the memory is not what was predicted");
+    double const passes = median(found.passes), frozen = median(found.frozen);
+    double const passes_at_once = median(found.passes_at_once);
+    double const frozen_at_once = median(found.frozen_at_once);
+    double const each = 1e6 / problem.tasks();
+    std::printf(
+        "%-24s %-4s %9.3f us per task, %7.3f of a pass; steps at once %9.3f, %7.3f; "
+        "%8.2f MB, a pass %8.2f\n",
+        name.c_str(), ratio.c_str(), each * frozen, frozen / passes, each * frozen_at_once,
+        frozen_at_once / passes_at_once, 1e-6 * static_cast<double>(found.frozen_bytes),
+        1e-6 * static_cast<double>(found.passes_bytes));
+    report.rows.push_back({{"benchmark", "frozen"},
+                           {"case", name},
+                           {"cells", cells},
+                           {"equations", equations},
+                           {"ratio", ratio},
+                           {"tasks", problem.tasks()},
+                           {"us_per_task_frozen", each * frozen},
+                           {"us_per_task_pass", each * passes},
+                           {"of_pass", frozen / passes},
+                           {"us_per_task_frozen_at_once", each * frozen_at_once},
+                           {"us_per_task_pass_at_once", each * passes_at_once},
+                           {"of_pass_at_once", frozen_at_once / passes_at_once},
+                           {"frozen_bytes", found.frozen_bytes},
+                           {"frozen_predicted_bytes", found.frozen_predicted},
+                           {"pass_bytes", found.passes_bytes},
+                           {"pass_predicted_bytes", found.passes_predicted}});
+    if (options.threads == 1) break;
+  }
+}
+
 /// Both ends of the ratio, in turns, and what feedback comes to from either.
 void measure_ends(Options const& options, Program const& program, Report& report) {
   std::vector<ThreadRatio> const ratios{{options.threads, 1}, {1, options.threads}};
@@ -184,6 +232,10 @@ bool run(Options const& options) {
         if (kind > 1) problem.source = transport::Source::shared;
         measure_transport(options, graph, problem, report);
       }
+    int const equations = options.equations.front();
+    measure_frozen(options, graph, equations, options.cells, options.steps, report);
+    measure_frozen(options, graph, equations, std::min(options.cells, 2), 20 * options.steps,
+                   report);
   }
   int const size = options.cells * options.cells * options.cells;
   for (Program::Kind const kind : {Program::independent, Program::chain})

@@ -92,11 +92,11 @@ class TaskForms final : public TaskCollector {
   void expect() {
     m_memory = trellis::target<Space>().memory();
   }
-  TaskHandle collect(TaskSpec&& spec, bool has_result) override {
+  TaskHandle collect(TaskSpec&& spec, bool has_result, LateOps const* late) override {
     bool const is_known = m_task != nullptr &&
                           std::any_of(m_task->forms.begin(), m_task->forms.end(),
                                       [&](auto const& form) { return form->memory == m_memory; });
-    if (!is_known) m_model.collect(m_task, std::move(spec), has_result, m_memory);
+    if (!is_known) m_model.collect(m_task, std::move(spec), has_result, late, m_memory);
     return {};
   }
   [[nodiscard]] TaskGraph& graph() const override { return m_model.graph(); }

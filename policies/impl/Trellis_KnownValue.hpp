@@ -161,6 +161,7 @@ inline constexpr bool source_may_have_views<ResultPtr<T>> =
 /// this adds the same.
 template <class Body, class... Sources>
 struct WithLate : Body {
+  using plain_body = Body;
   std::tuple<Sources...> sources;
 
   /// Then nobody can say what the functor has before it runs.

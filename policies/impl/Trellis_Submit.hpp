@@ -117,6 +117,33 @@ struct OpsOf {
   static constexpr TaskOps ops = make_ops();
 };
 
+/// The halves of a body that is bound late; see OpsOf.
+template <class Body, class Space, class RunsOn>
+struct LateOpsOf {
+  using Plain = typename Body::plain_body;
+  static void bind(void* body) { static_cast<Body*>(body)->bind(); }
+  static void run(void* body, void* instance, Label const& label) {
+    RunOn<RunsOn>::template run<Space>(static_cast<Plain&>(*static_cast<Body*>(body)), instance,
+                                       label);
+  }
+  static constexpr bool launches_only() {
+    if constexpr (is_foreign_v<RunsOn>)
+      return true;
+    else if constexpr (requires { Plain::launches_only; })
+      return Plain::launches_only;
+    else
+      return false;
+  }
+  static constexpr LateOps ops{&bind, &run, launches_only()};
+};
+template <class Body, class Space, class RunsOn>
+constexpr LateOps const* late_ops() {
+  if constexpr (requires { typename Body::plain_body; })
+    return &LateOpsOf<Body, Space, RunsOn>::ops;
+  else
+    return nullptr;
+}
+
 /// The name under which Kokkos Tools sees what the calling thread does next. In memory that is
 /// kept.
 inline std::string const& kernel_name(Label const& label) {
@@ -301,7 +328,9 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
   spec.tags = tags;
   auto const send = [&] {
     if (TaskCollector* const collector = policy.target().collector())
-      return collector->collect(std::move(spec), requires(B& body) { body.result; });
+      return collector->collect(
+          std::move(spec), requires(B& body) { body.result; },
+          late_ops<B, typename Place::space, RunsOn>());
     if (TaskScope* const scope = policy.target().scope())
       return GraphDoor::submit_part(ScopeDoor::handle(*scope), std::move(spec));
     if (TaskGraph* const graph = policy.target().graph())

@@ -56,8 +56,8 @@ class Admission {
   /// The task that was to wait there has not been submitted.
   void abandon(Gate& gate);
   void release(std::size_t place, std::size_t bytes);
-  /// Of memory between passes, which is there at once. False when somebody waits, who might then
-  /// never get what was promised.
+  /// Of memory between passes, which is there at once. False when passes under way have what is
+  /// left, or when somebody waits, who might then never get what was promised.
   [[nodiscard]] bool keep(std::size_t place, std::size_t bytes);
   /// The most that was reserved at one time.
   [[nodiscard]] std::size_t most_reserved() const;

@@ -247,7 +247,7 @@ std::size_t Model::persistent_bytes(ModelSchedule const& schedule, std::size_t p
   std::size_t bytes = 0;
   for (auto const& [name, field] : m_fields)
     if (field->place == place && is_kept(schedule, *field)) bytes += field->shape.bytes;
-  return bytes;
+  return bytes + bytes_in_plans(place);
 }
 
 void Model::choose_order(ModelSchedule& schedule, std::vector<ModelStep> const& steps) const {
@@ -283,7 +283,9 @@ void Model::check_limit() const {
            ", and of the limit of " + std::to_string(limit) + " bytes " +
            std::to_string(limit - std::min(limit, used)) + " are available");
   };
-  std::vector<std::size_t> live(m_options.targets.size(), 0);
+  std::vector<std::size_t> live;
+  for (std::size_t place = 0; place < m_options.targets.size(); ++place)
+    live.push_back(bytes_in_plans(place));
   auto const add = [&](FieldState const& field, std::size_t place, std::string const& when) {
     std::size_t& used = live[place];
     if (used + field.shape.bytes > limit) tell(field, place, used, when);
@@ -318,6 +320,8 @@ FieldMemory Model::memory(FieldTarget const& where) {
       memory.transient += field.shape.bytes;
   }
   memory.persistent = persistent_bytes(*m_schedule, place);
+  memory.frozen = memory.persistent + frozen_layout(frozen_window()).bytes[place];
+  memory.least_frozen = memory.persistent + frozen_layout(0).bytes[place];
   constexpr int most_workers = 64;
   for (int workers = 1; workers <= most_workers; ++workers) {
     std::size_t const peak = std::min(

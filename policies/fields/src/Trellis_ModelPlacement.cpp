@@ -233,7 +233,8 @@ std::shared_ptr<ModelTask> Model::make_transfer(std::shared_ptr<FieldState> cons
   task->is_copy = true;
   task->makes_fields = true;
   task->place = is_to_host ? from_place : to_place;
-  auto& form = *task->forms.emplace_back(std::make_unique<ModelForm>(spec, who.memory()));
+  auto& form =
+      *task->forms.emplace_back(std::make_unique<ModelForm>(spec, &ops.late, who.memory()));
   form.places = {task->place};
   for (auto const& [state, mode] : {std::pair(from, Mode::read), std::pair(to, Mode::write)}) {
     ModelAccess& access = form.accesses.emplace_back();
