@@ -354,7 +354,8 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
   static_assert(!std::is_void_v<Space> || !(is_device_v<Annotations> || ...),
                 "Trellis: a host_task runs on no device");
   using Place = PlaceOf<Space, Annotations...>;
-  constexpr bool has_open = (is_open_access_v<Annotations> || ...);
+  constexpr bool has_open =
+      (is_open_access_v<Annotations> || ...) || (is_open_access_v<More> || ...);
   if constexpr (!has_open && !requires { decltype(make())::copies_between_spaces; }) {
     static_assert(MustReach<typename Place::reached, Annotations...>::value);
     static_assert(MustReach<typename Place::reached, More...>::value);
@@ -384,10 +385,14 @@ template <class Space, class Base, class... Annotations, class Make, class... Mo
 TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
                        Make&& make, SpaceAdapter* home, More const&... more) {
   using Reached = typename PlaceOf<Space, Annotations...>::reached;
-  if constexpr (!(has_late_arguments_v<Annotations, Reached> || ...)) {
+  constexpr bool has_late = (has_late_arguments_v<Annotations, Reached> || ...) ||
+                            (has_late_arguments_v<More, Reached> || ...);
+  if constexpr (!has_late) {
     return submit_body<Space>(std::move(label), policy, make, home, more...);
   } else {
-    auto const sources = sources_in<Reached>(policy.annotations(), policy.target());
+    auto const sources =
+        std::tuple_cat(sources_in<Reached>(policy.annotations(), policy.target()),
+                       sources_in<Reached>(std::tuple<More const&...>(more...), policy.target()));
     auto const make_it = [&] { return make_with_late(make, sources); };
     if constexpr (!std::is_void_v<Space> && (is_value_v<Annotations> || ...)) {
       if (space_adapter<typename PlaceOf<Space, Annotations...>::runs_on>().device() != nullptr) {
