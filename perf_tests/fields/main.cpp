@@ -6,10 +6,13 @@
 #include "Ends.hpp"
 #include "Frozen.hpp"
 
+#include <Trellis_WhatIf.hpp>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -162,6 +165,51 @@ void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equat
   }
 }
 
+/// From the begin of the first step of a trace to the end of the last one, in ms.
+double milliseconds_of(trellis::Trace const& trace) {
+  std::uint64_t begin = ~std::uint64_t{0}, end = 0;
+  for (trellis::TaskRecord const& task : trace.graph.nodes()) {
+    begin = std::min(begin, task.submitted_ns);
+    end = std::max(end, task.finished_ns);
+  }
+  return 1e-6 * static_cast<double>(end - begin);
+}
+
+/// What is predicted from runs with one number of workers, beside runs with the same and with the
+/// other one, in turns.
+void measure_what_if(Options const& options, Report& report) {
+  transport::Problem problem;
+  problem.equations = options.equations.front();
+  problem.cells = options.cells;
+  std::vector<int> workers{1};
+  if (options.threads > 1) workers.push_back(options.threads);
+  std::size_t const count = workers.size();
+  std::vector<std::vector<double>> measured(count), predicted(count * count);
+  for (int round = 0; round < options.rounds; ++round)
+    for (std::size_t of = 0; of < count; ++of) {
+      trellis::Trace const trace = transport::record(problem, workers[of], options.steps);
+      measured[of].push_back(milliseconds_of(trace));
+      for (std::size_t on = 0; on < count; ++on)
+        predicted[of * count + on].push_back(
+            1e-6 * trellis::simulate(trace, {.workers = workers[on]}).makespan);
+    }
+  for (std::size_t of = 0; of < count; ++of)
+    for (std::size_t on = 0; on < count; ++on) {
+      double const real = median(measured[on]), guess = median(predicted[of * count + on]);
+      std::printf("what if: recorded with %d, run with %d: %9.3f ms, predicted %9.3f: %.3f\n",
+                  workers[of], workers[on], real, guess, guess / real);
+      report.rows.push_back({{"benchmark", "what_if"},
+                             {"equations", problem.equations},
+                             {"cells", problem.cells},
+                             {"steps", options.steps},
+                             {"recorded_with", workers[of]},
+                             {"workers", workers[on]},
+                             {"ms", real},
+                             {"predicted_ms", guess},
+                             {"predicted_of_measured", guess / real}});
+    }
+}
+
 /// Both ends of the ratio, in turns, and what feedback comes to from either.
 void measure_ends(Options const& options, Program const& program, Report& report) {
   std::vector<ThreadRatio> const ratios{{options.threads, 1}, {1, options.threads}};
@@ -237,6 +285,7 @@ bool run(Options const& options) {
     measure_frozen(options, graph, equations, std::min(options.cells, 2), 20 * options.steps,
                    report);
   }
+  measure_what_if(options, report);
   int const size = options.cells * options.cells * options.cells;
   for (Program::Kind const kind : {Program::independent, Program::chain})
     measure_ends(options, Program(kind, size), report);
