@@ -202,6 +202,61 @@ TEST_P(FrozenOnSimulated, WaitUntilThePlacementHasSettled) {
   EXPECT_EQ(y(0), 2);
 }
 
+/// Reductions, a scan and a copy on the device, which a plan captures.
+TEST_P(FrozenOnSimulated, ResultsAreFieldsOfTheDevice) {
+  TaskGraph graph(with_workers(1));
+  FieldGraph model(graph, {.targets = {host, gpu(0)}});
+  Values const x("x", length), y("y", length);
+  for (int k = 0; k < length; ++k) x(k) = (k * 7 % length) - 3.0;
+  using Scalar = Field<double, Kokkos::LayoutRight>;
+  F const from = model.bind("x", x), to = model.bind("y", y);
+  F const running = line(model, "running"), copy = line(model, "copy");
+  Scalar const sum = model.field<double, Kokkos::LayoutRight>("sum");
+  Scalar const most = model.field<double, Kokkos::LayoutRight>("most");
+  Scalar const total = model.field<double, Kokkos::LayoutRight>("total");
+  parallel_reduce(
+      "sum", ResourcePolicy(model, length, read(from), on<Simulated>),
+      [](int k, F::read_view const& in, double& value) { value += in(k); }, sum);
+  parallel_reduce(
+      "most", ResourcePolicy(model, length, read(from), on<Simulated>),
+      [](int k, F::read_view const& in, double& value) {
+        if (in(k) > value) value = in(k);
+      },
+      reduced<Kokkos::Max<double>>(most));
+  parallel_scan(
+      "total", ResourcePolicy(model, length, read(from), write(running), on<Simulated>),
+      [](int k, F::read_view const& in, F::view const& out, double& value, bool last) {
+        value += in(k);
+        if (last) out(k) = value;
+      },
+      total);
+  deep_copy("copy", ResourcePolicy(model, on<Simulated>), copy, running);
+  parallel_for("y",
+               ResourcePolicy(model, length, read(copy), read(sum), read(most), read(total),
+                              write(to), on<Simulated>),
+               [](int k, F::read_view const& in, Scalar::read_view const& a,
+                  Scalar::read_view const& b, Scalar::read_view const& c,
+                  F::view const& out) { out(k) = in(k) + 1000 * a() + 1e6 * b() + 1e9 * c(); });
+  model.require(to);
+  double all = 0, largest = -1e9;
+  std::vector<double> right;
+  for (int k = 0; k < length; ++k) {
+    all += x(k);
+    largest = std::max(largest, x(k));
+    right.push_back(all);
+  }
+  auto const check = [&] {
+    graph.wait();
+    for (int k = 0; k < length; ++k)
+      ASSERT_EQ(y(k), right[static_cast<std::size_t>(k)] + 1000 * all + 1e6 * largest + 1e9 * all);
+    Kokkos::deep_copy(y, 0.0);
+  };
+  model.submit();
+  check();
+  graph.replay(model.record(), 3);
+  check();
+}
+
 TEST_P(FrozenOnSimulated, ADeviceThatFailsLeavesNothingBehind) {
   if (GetParam()) GTEST_SKIP() << "in virtual time a function fails inside its launch";
   auto const pool = std::make_shared<FieldPool>();
