@@ -168,6 +168,14 @@ struct FieldCopyCheck {
   static constexpr bool value = has_no_range && has_destination && has_source && has_value_now;
 };
 
+template <class... A>
+ResourcePolicy<Count, A...> policy_of(Target const& target, std::int64_t elements,
+                                      std::tuple<A...> const& annotations) {
+  return std::apply(
+      [&](auto const&... each) { return ResourcePolicy<Count, A...>(target, elements, each...); },
+      annotations);
+}
+
 template <class... A, class Destination, class Source>
 Future<void> copy_field(Label&& label, ResourcePolicy<Once, A...> const& policy,
                         Destination const& to, Source const& from) {
@@ -176,20 +184,15 @@ Future<void> copy_field(Label&& label, ResourcePolicy<Once, A...> const& policy,
   std::int64_t elements = 1;
   for (std::size_t const each : extents) elements *= static_cast<std::int64_t>(each);
   auto const submit = [&](auto const& functor, auto const&... accesses) {
-    return std::apply(
-        [&](A const&... each) {
-          return parallel_for(std::move(label),
-                              ResourcePolicy(policy.target(), elements, accesses..., each...),
-                              functor);
-        },
-        policy.annotations());
+    auto const all = std::tuple_cat(std::make_tuple(accesses...), policy.annotations());
+    return parallel_for(std::move(label), policy_of(policy.target(), elements, all), functor);
   };
   if constexpr (!Kokkos::is_view_v<typename CopiedAs<Source>::type>) {
     using Value = typename D::non_const_value_type;
     return submit(FillElements<Value>{static_cast<Value>(from)}, write(to));
   } else {
     auto const others = extents_of(from);
-    for (std::size_t k = 0; k < extents.size(); ++k)
+    for (std::size_t k = 0; k != extents.size(); ++k)
       if (extents[k] != others[k])
         throw Error(Error::Kind::bad_input,
                     "Trellis: task \"" + label.string() + "\" (" + label.place() + ") copies \"" +
