@@ -154,6 +154,9 @@ class SchedulingPolicy {
   /// with the largest rank gets its turn first; among equals the one that became ready first. Tasks
   /// of a smaller rank may have to wait as long as others of a larger one keep coming. Asked once
   /// for each task that may exclude others, when it becomes ready. The default is the priority.
+  ///
+  /// Of several tasks of devices that become ready together, which are launched at once without the
+  /// policy, those of one priority go in this order, too.
   [[nodiscard]] virtual std::int64_t exclusive_rank(ReadyTask task) { return task.priority(); }
 
   /// Does `submitted` do anything? Asked once for each graph, before `start`. Without it submission

@@ -11,6 +11,7 @@
 
 #include <exception>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -35,7 +36,12 @@ bool DeviceTasks::may_be_launched(Task const& task) const {
 
 void DeviceTasks::launch(Task& first, Seat& seat) {
   std::vector<Task*> ready;
-  launch_one(first, seat, ready);
+  auto const launch_and_order = [&](Task& task) {
+    std::size_t const before = ready.size();
+    launch_one(task, seat, ready);
+    m_engine.order_launches(std::span(ready).subspan(before));
+  };
+  launch_and_order(first);
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
     task.state.store(TaskState::ready, std::memory_order_relaxed);
@@ -47,7 +53,7 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
       if (!may_run) continue;
     }
     if (launches_here(task))
-      launch_one(task, seat, ready);
+      launch_and_order(task);
     else
       m_engine.push(task, &seat);
   }

@@ -565,12 +565,29 @@ Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Sea
   if (!ready.empty()) next = give_to_policy(ready, seat);
   // After the others have gone to where they are found; `ready` may be used again.
   if (!to_launch.empty()) {
-    std::stable_sort(to_launch.begin(), to_launch.end(),
-                     [](Task const* a, Task const* b) { return a->priority > b->priority; });
+    order_launches(to_launch);
     for (Task* task : to_launch) m_device_tasks.launch(*task, seat);
     m_workers.ready_added();
   }
   return next;
+}
+
+void Engine::order_launches(std::span<Task*> ready) const {
+  if (ready.size() < 2) return;
+  struct Launch {
+    Task* task;
+    std::int64_t rank;
+  };
+  std::vector<Launch> launches;
+  for (Task* const task : ready)
+    if (task->runs_on_device())
+      launches.push_back({task, m_policy->exclusive_rank(ReadyTask(task))});
+  std::stable_sort(launches.begin(), launches.end(), [](Launch const& a, Launch const& b) {
+    return std::pair(a.task->priority, a.rank) > std::pair(b.task->priority, b.rank);
+  });
+  auto next = launches.begin();
+  for (Task*& task : ready)
+    if (task->runs_on_device()) task = (next++)->task;
 }
 
 }  // namespace trellis::Impl

@@ -41,6 +41,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -227,6 +228,10 @@ class Engine final : private TaskSource {
     m_events.changed(task, TaskState::ready);
     return give_to_policy(ready, seat);
   }
+
+  /// Puts those on devices, which have become ready together, into the order in which they are to be
+  /// launched: by priority, then as the policy ranks them. The others stay where they are.
+  void order_launches(std::span<Task*> ready) const;
 
  private:
   Task* hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat);

@@ -7,11 +7,15 @@
 #ifdef TRANSPORT_HAS_SIMULATED
 #include "../../example/transport/Hybrid.hpp"
 #endif
+#include "Frozen.hpp"
+
+#include <Trellis_WhatIf.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -118,6 +122,98 @@ void measure_transport(Options const& options, trellis::TaskGraph& graph,
   for (transport::RatioFindings const& each : ratios) tell(each, true);
 }
 
+/// Passes and plans in turns, at a size that memory bounds and at one where overhead counts.
+void measure_frozen(Options const& options, trellis::TaskGraph& graph, int equations, int cells,
+                    int steps, Report& report) {
+  transport::Problem problem;
+  problem.equations = equations;
+  problem.cells = cells;
+  std::string const name =
+      std::to_string(equations) + " x " + std::to_string(cells) + "^3 in a plan";
+  for (int const workers : {1, options.threads}) {
+    graph.set_threads(workers, 1);
+    FrozenFindings found;
+    for (int round = 0; round < options.rounds; ++round)
+      measure_round(graph, problem, steps, found);
+    std::string const ratio = text_of({workers, 1});
+    if (!found.agrees) report.wrong(name + ": " + ratio + " differs from passes");
+    if (found.frozen_bytes != found.frozen_predicted)
+      report.wrong(name + ": the memory is not what was predicted");
+    double const passes = median(found.passes), frozen = median(found.frozen);
+    double const passes_at_once = median(found.passes_at_once);
+    double const frozen_at_once = median(found.frozen_at_once);
+    double const each = 1e6 / problem.tasks();
+    std::printf(
+        "%-24s %-4s %9.3f us per task, %7.3f of a pass; steps at once %9.3f, %7.3f; "
+        "%8.2f MB, a pass %8.2f\n",
+        name.c_str(), ratio.c_str(), each * frozen, frozen / passes, each * frozen_at_once,
+        frozen_at_once / passes_at_once, 1e-6 * static_cast<double>(found.frozen_bytes),
+        1e-6 * static_cast<double>(found.passes_bytes));
+    report.rows.push_back({{"benchmark", "frozen"},
+                           {"case", name},
+                           {"cells", cells},
+                           {"equations", equations},
+                           {"ratio", ratio},
+                           {"tasks", problem.tasks()},
+                           {"us_per_task_frozen", each * frozen},
+                           {"us_per_task_pass", each * passes},
+                           {"of_pass", frozen / passes},
+                           {"us_per_task_frozen_at_once", each * frozen_at_once},
+                           {"us_per_task_pass_at_once", each * passes_at_once},
+                           {"of_pass_at_once", frozen_at_once / passes_at_once},
+                           {"frozen_bytes", found.frozen_bytes},
+                           {"frozen_predicted_bytes", found.frozen_predicted},
+                           {"pass_bytes", found.passes_bytes},
+                           {"pass_predicted_bytes", found.passes_predicted}});
+    if (options.threads == 1) break;
+  }
+}
+
+/// From the begin of the first step of a trace to the end of the last one, in ms.
+double milliseconds_of(trellis::Trace const& trace) {
+  std::uint64_t begin = ~std::uint64_t{0}, end = 0;
+  for (trellis::TaskRecord const& task : trace.graph.nodes()) {
+    begin = std::min(begin, task.submitted_ns);
+    end = std::max(end, task.finished_ns);
+  }
+  return 1e-6 * static_cast<double>(end - begin);
+}
+
+/// What is predicted from runs with one number of workers, beside runs with the same and with the
+/// other one, in turns.
+void measure_what_if(Options const& options, Report& report) {
+  transport::Problem problem;
+  problem.equations = options.equations.front();
+  problem.cells = options.cells;
+  std::vector<int> workers{1};
+  if (options.threads > 1) workers.push_back(options.threads);
+  std::size_t const count = workers.size();
+  std::vector<std::vector<double>> measured(count), predicted(count * count);
+  for (int round = 0; round < options.rounds; ++round)
+    for (std::size_t of = 0; of < count; ++of) {
+      trellis::Trace const trace = transport::record(problem, workers[of], options.steps);
+      measured[of].push_back(milliseconds_of(trace));
+      for (std::size_t on = 0; on < count; ++on)
+        predicted[of * count + on].push_back(
+            1e-6 * trellis::simulate(trace, {.workers = workers[on]}).makespan);
+    }
+  for (std::size_t of = 0; of < count; ++of)
+    for (std::size_t on = 0; on < count; ++on) {
+      double const real = median(measured[on]), guess = median(predicted[of * count + on]);
+      std::printf("what if: recorded with %d, run with %d: %9.3f ms, predicted %9.3f: %.3f\n",
+                  workers[of], workers[on], real, guess, guess / real);
+      report.rows.push_back({{"benchmark", "what_if"},
+                             {"equations", problem.equations},
+                             {"cells", problem.cells},
+                             {"steps", options.steps},
+                             {"recorded_with", workers[of]},
+                             {"workers", workers[on]},
+                             {"ms", real},
+                             {"predicted_ms", guess},
+                             {"predicted_of_measured", guess / real}});
+    }
+}
+
 /// Both ends of the ratio, in turns, and what feedback comes to from either.
 void measure_ends(Options const& options, Program const& program, Report& report) {
   std::vector<ThreadRatio> const ratios{{options.threads, 1}, {1, options.threads}};
@@ -218,7 +314,12 @@ bool run(Options const& options) {
         if (kind > 1) problem.source = transport::Source::shared;
         measure_transport(options, graph, problem, report);
       }
+    int const equations = options.equations.front();
+    measure_frozen(options, graph, equations, options.cells, options.steps, report);
+    measure_frozen(options, graph, equations, std::min(options.cells, 2), 20 * options.steps,
+                   report);
   }
+  measure_what_if(options, report);
   int const size = options.cells * options.cells * options.cells;
   for (Program::Kind const kind : {Program::independent, Program::chain})
     measure_ends(options, Program(kind, size), report);

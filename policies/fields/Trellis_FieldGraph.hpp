@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -181,7 +182,36 @@ class FieldGraph : public Impl::TaskCollector {
   /// nobody computes, when tasks need each other in a circle (the text lists them), when two
   /// compute the same part of a field, when extents are missing, or when the memory limit leaves no
   /// room in any order that was found (see `memory`).
+  ///
+  /// In the recording of a plan (`graph.record`) the pass becomes a part of the plan: it is frozen,
+  /// see `record`.
   void submit() { m_model->submit(); }
+
+  /// A plan of one pass, for `graph.replay(plan, n)`. Nothing is submitted now. Its tasks run where
+  /// they would run in a pass now, and its fields have the same memory in each round: what is there
+  /// only during a pass lies in one block for each target, which the plan has until it is gone, and
+  /// which the memory limit counts. How much that is `memory().frozen` tells. Nothing is allocated,
+  /// and no task waits for memory, in a replay.
+  ///
+  /// What else a step does belongs into the same plan:
+  ///
+  ///     trellis::Plan const step = graph.record("step", [&] {
+  ///       model.submit();
+  ///       update(graph, T_view, r_view);
+  ///     });
+  ///
+  /// Throws `Error` as `submit` does, and when the limit leaves no room for all fields of a pass,
+  /// when the placement policy has not settled, or when a DualView is up to date at a side where it
+  /// is not after a pass. A replay throws `Error` when a field that has memory between passes does
+  /// not have the memory that it had in the recording, or when the values of a DualView are not
+  /// where the plan needs them. Both the model and the plan may end first.
+  [[nodiscard]] Plan record(Label name) {
+    return graph().record(std::move(name), [this] { submit(); });
+  }
+  /// The same, with the model's name.
+  [[nodiscard]] Plan record(std::source_location site = std::source_location::current()) {
+    return record(Label(m_model->options().name, site));
+  }
 
   /// What the model is going to need.
   [[nodiscard]] FieldMemory memory(FieldTarget const& where = host) const {
@@ -203,9 +233,10 @@ class FieldGraph : public Impl::TaskCollector {
   void invalidate() { m_model->invalidate(); }
 
   // For the patterns.
-  Impl::TaskHandle collect(Impl::TaskSpec&& spec, bool has_result) override {
+  Impl::TaskHandle collect(Impl::TaskSpec&& spec, bool has_result,
+                           Impl::LateOps const* late) override {
     std::shared_ptr<Impl::ModelTask> task;
-    m_model->collect(task, std::move(spec), has_result, nullptr);
+    m_model->collect(task, std::move(spec), has_result, late, nullptr);
     m_model->add(std::move(task));
     return {};
   }

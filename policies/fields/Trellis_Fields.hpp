@@ -4,6 +4,7 @@
 
 /// With this header you have models of fields. `Trellis.hpp` does not include it.
 #include <fields/Trellis_Field.hpp>
+#include <fields/Trellis_FieldCopy.hpp>
 #include <fields/Trellis_FieldGraph.hpp>
 #include <fields/Trellis_FieldPool.hpp>
 #include <fields/Trellis_FieldTarget.hpp>

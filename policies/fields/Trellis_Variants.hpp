@@ -9,6 +9,8 @@
 #include <fields/Trellis_FieldTarget.hpp>
 #include <fields/impl/Trellis_MovePolicy.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
+#include <patterns/Trellis_ParallelReduce.hpp>
+#include <patterns/Trellis_ParallelScan.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -92,11 +94,11 @@ class TaskForms final : public TaskCollector {
   void expect() {
     m_memory = trellis::target<Space>().memory();
   }
-  TaskHandle collect(TaskSpec&& spec, bool has_result) override {
+  TaskHandle collect(TaskSpec&& spec, bool has_result, LateOps const* late) override {
     bool const is_known = m_task != nullptr &&
                           std::any_of(m_task->forms.begin(), m_task->forms.end(),
                                       [&](auto const& form) { return form->memory == m_memory; });
-    if (!is_known) m_model.collect(m_task, std::move(spec), has_result, m_memory);
+    if (!is_known) m_model.collect(m_task, std::move(spec), has_result, late, m_memory);
     return {};
   }
   [[nodiscard]] TaskGraph& graph() const override { return m_model.graph(); }
@@ -123,9 +125,11 @@ ResourcePolicy<Base, Kept...> make_policy(Target const& target, Base const& base
       kept);
 }
 
-template <class Space, class Base, class... Annotations, class Functor>
+/// `send(label, policy, functor)` hands over one form.
+template <class Space, class Base, class... Annotations, class Functor, class Send>
 void add_form(TaskForms& forms, Label const& label,
-              ResourcePolicy<Base, Annotations...> const& policy, Functor const& functor) {
+              ResourcePolicy<Base, Annotations...> const& policy, Functor const& functor,
+              Send const& send) {
   forms.expect<Space>();
   Target const target(forms, policy.target().site());
   auto const kept = std::apply(
@@ -133,20 +137,21 @@ void add_form(TaskForms& forms, Label const& label,
         return std::tuple_cat(kept_annotation(each)..., std::tuple<On<Space>>());
       },
       policy.annotations());
-  static_cast<void>(parallel_for(
-      Label(label), make_policy(target, MovedPolicy<Base, Space>::make(policy.base()), kept),
-      functor));
+  send(Label(label), make_policy(target, MovedPolicy<Base, Space>::make(policy.base()), kept),
+       functor);
 }
-template <class... Spaces, class Policy, class Functor>
+template <class... Spaces, class Policy, class Functor, class Send>
 void add_forms(TaskForms& forms, Label const& label, Policy const& policy, Functor const& functor,
-               RunsOn<Spaces...>) {
-  (add_form<Spaces>(forms, label, policy, functor), ...);
+               RunsOn<Spaces...>, Send const& send) {
+  (add_form<Spaces>(forms, label, policy, functor, send), ...);
 }
-template <class Policy, class... Space, class... Functor>
+template <class Policy, class... Space, class... Functor, class Send>
 void add_variants(TaskForms& forms, Label const& label, Policy const& policy,
-                  Variants<SpaceVariant<Space, Functor>...> const& variants) {
+                  Variants<SpaceVariant<Space, Functor>...> const& variants, Send const& send) {
   std::apply(
-      [&](auto const&... each) { (add_form<Space>(forms, label, policy, each.functor), ...); },
+      [&](auto const&... each) {
+        (add_form<Space>(forms, label, policy, each.functor, send), ...);
+      },
       variants.each);
 }
 
@@ -161,6 +166,33 @@ void add_variants(TaskForms& forms, Label const& label, Policy const& policy,
   return model->impl();
 }
 
+template <class Base, class... Annotations, class Functor, class Send>
+void submit_forms(Label const& label, ResourcePolicy<Base, Annotations...> const& policy,
+                  Functor const& functor, Send const& send) {
+  using F = std::remove_cvref_t<Functor>;
+  constexpr std::size_t lists = (std::size_t{is_runs_on_v<Annotations>} + ... + 0);
+  constexpr bool is_said_once = lists + std::size_t{is_variants_v<F>} == 1;
+  static_assert(is_said_once,
+                "Trellis: the spaces of a task are those of its variants(...), or those that "
+                "runs_on<...> names");
+  constexpr bool has_choice = !(is_on_v<Annotations> || ...) && !(is_device_v<Annotations> || ...);
+  static_assert(has_choice,
+                "Trellis: on<...> and device(n) say where a task runs; runs_on<...> and "
+                "variants(...) leave the choice to the model");
+  if constexpr (is_said_once && has_choice) {
+    TaskForms forms(model_of(label, policy.target()));
+    if constexpr (is_variants_v<F>) {
+      add_variants(forms, label, policy, functor, send);
+    } else {
+      auto const look = [&]<class A>(A const& annotation) {
+        if constexpr (is_runs_on_v<A>) add_forms(forms, label, policy, functor, annotation, send);
+      };
+      std::apply([&](auto const&... each) { (look(each), ...); }, policy.annotations());
+    }
+    forms.add();
+  }
+}
+
 }  // namespace Impl
 
 /// Hands the model a task that has a form for each of several spaces.
@@ -168,30 +200,29 @@ template <class Base, class... Annotations, class Functor>
   requires(Impl::has_forms_v<Functor, Annotations...>)
 Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                           Functor&& functor) {
-  using F = std::remove_cvref_t<Functor>;
-  constexpr std::size_t lists = (std::size_t{Impl::is_runs_on_v<Annotations>} + ... + 0);
-  constexpr bool is_said_once = lists + std::size_t{Impl::is_variants_v<F>} == 1;
-  static_assert(is_said_once,
-                "Trellis: the spaces of a task are those of its variants(...), or those that "
-                "runs_on<...> names");
-  constexpr bool has_choice =
-      !(Impl::is_on_v<Annotations> || ...) && !(Impl::is_device_v<Annotations> || ...);
-  static_assert(has_choice,
-                "Trellis: on<...> and device(n) say where a task runs; runs_on<...> and "
-                "variants(...) leave the choice to the model");
-  if constexpr (is_said_once && has_choice) {
-    Impl::TaskForms forms(Impl::model_of(label, policy.target()));
-    if constexpr (Impl::is_variants_v<F>) {
-      Impl::add_variants(forms, label, policy, functor);
-    } else {
-      auto const look = [&]<class A>(A const& annotation) {
-        if constexpr (Impl::is_runs_on_v<A>)
-          Impl::add_forms(forms, label, policy, functor, annotation);
-      };
-      std::apply([&](auto const&... each) { (look(each), ...); }, policy.annotations());
-    }
-    forms.add();
-  }
+  Impl::submit_forms(label, policy, functor, [](Label name, auto const& on, auto const& of) {
+    static_cast<void>(parallel_for(std::move(name), on, of));
+  });
+  return {};
+}
+
+/// The same, into fields.
+template <class Base, class... Annotations, class Functor, class First, class... Rest>
+  requires(Impl::has_forms_v<Functor, Annotations...>)
+Future<void> parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
+                             Functor&& functor, First const& first, Rest const&... rest) {
+  Impl::submit_forms(label, policy, functor, [&](Label name, auto const& on, auto const& of) {
+    static_cast<void>(parallel_reduce(std::move(name), on, of, first, rest...));
+  });
+  return {};
+}
+template <class Base, class... Annotations, class Functor, class Total>
+  requires(Impl::has_forms_v<Functor, Annotations...>)
+Future<void> parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& policy,
+                           Functor&& functor, Total const& total) {
+  Impl::submit_forms(label, policy, functor, [&](Label name, auto const& on, auto const& of) {
+    static_cast<void>(parallel_scan(std::move(name), on, of, total));
+  });
   return {};
 }
 

@@ -131,6 +131,15 @@ decltype(auto) arguments_in(Body& body) {
     return std::tuple<>();
 }
 
+/// What a body puts its results into, of which some may be places as well. Nothing: `std::tuple<>`.
+template <class Body>
+decltype(auto) results_in(Body& body) {
+  if constexpr (requires { body.results; })
+    return (body.results);
+  else
+    return std::tuple<>();
+}
+
 template <class Arguments>
 consteval std::size_t count_places() {
   return []<class... A>(std::type_identity<std::tuple<A...>>) {
@@ -161,6 +170,7 @@ inline constexpr bool source_may_have_views<ResultPtr<T>> =
 /// this adds the same.
 template <class Body, class... Sources>
 struct WithLate : Body {
+  using plain_body = Body;
   std::tuple<Sources...> sources;
 
   /// Then nobody can say what the functor has before it runs.
@@ -169,15 +179,25 @@ struct WithLate : Body {
   static constexpr bool ends_without_user =
       body_ends_without_user<Body>() && (source_ends_without_user<Sources> && ...);
 
-  /// When the task is launched, on the host.
+  /// When the task is launched, on the host. The sources of arguments come before those of results.
   void bind() {
     auto&& arguments = arguments_in(static_cast<Body&>(*this));
+    auto&& results = results_in(static_cast<Body&>(*this));
     constexpr std::size_t places = count_places<std::remove_cvref_t<decltype(arguments)>>();
-    static_assert(places == sizeof...(Sources) || places == 0);  // the functor takes no Views
+    constexpr std::size_t of_results = count_places<std::remove_cvref_t<decltype(results)>>();
+    constexpr std::size_t of_arguments = sizeof...(Sources) - of_results;
+    static_assert(places == of_arguments || places == 0);  // the functor takes no Views
     if constexpr (places == 0)
-      std::apply([](auto const&... each) { (static_cast<void>(resolve(each)), ...); }, sources);
+      look_at(std::make_index_sequence<of_arguments>());
     else
       fill_places<0, 0>(arguments, sources);
+    fill_places<0, of_arguments>(results, sources);
+  }
+
+ private:
+  template <std::size_t... k>
+  void look_at(std::index_sequence<k...>) const {
+    (static_cast<void>(resolve(std::get<k>(sources))), ...);
   }
 };
 

@@ -117,6 +117,33 @@ struct OpsOf {
   static constexpr TaskOps ops = make_ops();
 };
 
+/// The halves of a body that is bound late; see OpsOf.
+template <class Body, class Space, class RunsOn>
+struct LateOpsOf {
+  using Plain = typename Body::plain_body;
+  static void bind(void* body) { static_cast<Body*>(body)->bind(); }
+  static void run(void* body, void* instance, Label const& label) {
+    RunOn<RunsOn>::template run<Space>(static_cast<Plain&>(*static_cast<Body*>(body)), instance,
+                                       label);
+  }
+  static constexpr bool launches_only() {
+    if constexpr (is_foreign_v<RunsOn>)
+      return true;
+    else if constexpr (requires { Plain::launches_only; })
+      return Plain::launches_only;
+    else
+      return false;
+  }
+  static constexpr LateOps ops{&bind, &run, launches_only()};
+};
+template <class Body, class Space, class RunsOn>
+constexpr LateOps const* late_ops() {
+  if constexpr (requires { typename Body::plain_body; })
+    return &LateOpsOf<Body, Space, RunsOn>::ops;
+  else
+    return nullptr;
+}
+
 /// The name under which Kokkos Tools sees what the calling thread does next. In memory that is
 /// kept.
 inline std::string const& kernel_name(Label const& label) {
@@ -301,7 +328,9 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
   spec.tags = tags;
   auto const send = [&] {
     if (TaskCollector* const collector = policy.target().collector())
-      return collector->collect(std::move(spec), requires(B& body) { body.result; });
+      return collector->collect(
+          std::move(spec), requires(B& body) { body.result; },
+          late_ops<B, typename Place::space, RunsOn>());
     if (TaskScope* const scope = policy.target().scope())
       return GraphDoor::submit_part(ScopeDoor::handle(*scope), std::move(spec));
     if (TaskGraph* const graph = policy.target().graph())
@@ -325,7 +354,8 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
   static_assert(!std::is_void_v<Space> || !(is_device_v<Annotations> || ...),
                 "Trellis: a host_task runs on no device");
   using Place = PlaceOf<Space, Annotations...>;
-  constexpr bool has_open = (is_open_access_v<Annotations> || ...);
+  constexpr bool has_open =
+      (is_open_access_v<Annotations> || ...) || (is_open_access_v<More> || ...);
   if constexpr (!has_open && !requires { decltype(make())::copies_between_spaces; }) {
     static_assert(MustReach<typename Place::reached, Annotations...>::value);
     static_assert(MustReach<typename Place::reached, More...>::value);
@@ -355,10 +385,14 @@ template <class Space, class Base, class... Annotations, class Make, class... Mo
 TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
                        Make&& make, SpaceAdapter* home, More const&... more) {
   using Reached = typename PlaceOf<Space, Annotations...>::reached;
-  if constexpr (!(has_late_arguments_v<Annotations, Reached> || ...)) {
+  constexpr bool has_late = (has_late_arguments_v<Annotations, Reached> || ...) ||
+                            (has_late_arguments_v<More, Reached> || ...);
+  if constexpr (!has_late) {
     return submit_body<Space>(std::move(label), policy, make, home, more...);
   } else {
-    auto const sources = sources_in<Reached>(policy.annotations(), policy.target());
+    auto const sources =
+        std::tuple_cat(sources_in<Reached>(policy.annotations(), policy.target()),
+                       sources_in<Reached>(std::tuple<More const&...>(more...), policy.target()));
     auto const make_it = [&] { return make_with_late(make, sources); };
     if constexpr (!std::is_void_v<Space> && (is_value_v<Annotations> || ...)) {
       if (space_adapter<typename PlaceOf<Space, Annotations...>::runs_on>().device() != nullptr) {

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_TARGET_HPP
 #define TRELLIS_IMPL_TARGET_HPP
 
+#include <Trellis_Label.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 
 #include <source_location>
@@ -15,11 +16,20 @@ namespace Impl {
 
 struct TaskSpec;
 
+/// The two halves of what a body does that has arguments which are bound late: who knows that they
+/// stay the same binds them once, and runs it as if they had been there from the beginning.
+struct LateOps {
+  void (*bind)(void* body);
+  void (*run)(void* body, void* instance, Label const& label);
+  bool launches_only;  ///< of `run`, as in TaskOps
+};
+
 /// Stands where a graph does, and keeps the tasks that are to be submitted there.
 class TaskCollector {
  public:
-  /// What the task was to be submitted as. `has_result`: it has a Future with a value.
-  virtual TaskHandle collect(TaskSpec&& spec, bool has_result) = 0;
+  /// What the task was to be submitted as. `has_result`: it has a Future with a value. `late`: null
+  /// if nothing is bound late.
+  virtual TaskHandle collect(TaskSpec&& spec, bool has_result, LateOps const* late) = 0;
   /// That the tasks are for.
   [[nodiscard]] virtual TaskGraph& graph() const = 0;
 

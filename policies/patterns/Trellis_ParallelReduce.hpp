@@ -4,6 +4,7 @@
 
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <impl/Trellis_LastArgument.hpp>
+#include <impl/Trellis_LateResult.hpp>
 #include <impl/Trellis_SlotReduction.hpp>
 
 #include <cstddef>
@@ -32,6 +33,8 @@ constexpr bool goes_into_future() {
 /// A result of `parallel_reduce` that goes into the Future: `reduced<Kokkos::Max<double>>`. The
 /// reducer may be a class of your own that does what Kokkos asks of reducers, and that can be made
 /// on a value (`value_type&`) or on its `result_view_type`.
+///
+/// `reduced<Kokkos::Max<double>>(q)` goes into q, a field of a model.
 template <class Reducer>
 struct Reduced {
   static_assert(Kokkos::is_reducer_v<Reducer>,
@@ -40,6 +43,10 @@ struct Reduced {
                 "Trellis: a reducer in reduced<...> can be made on a value_type&, or on a "
                 "result_view_type");
   using reducer_type = Reducer;
+  template <Impl::LateResult R>
+  Impl::ReducedTo<Reducer, R> operator()(R const& resource) const {
+    return {resource};
+  }
 };
 template <class Reducer>
 inline constexpr Reduced<Reducer> reduced{};
@@ -89,7 +96,7 @@ struct ResultTraits;
 /// Not a variable.
 template <class R>
 inline constexpr bool is_result_v =
-    IsReduced<R>::value || Kokkos::is_view_v<R> || Kokkos::is_reducer_v<R>;
+    IsReduced<R>::value || Kokkos::is_view_v<R> || Kokkos::is_reducer_v<R> || is_late_result_v<R>;
 /// Another one has said so by itself.
 template <class R>
 inline constexpr bool is_whole_result_v = true;
@@ -100,6 +107,10 @@ template <bool is_array, class R>
 constexpr bool has_right_rank() {
   if constexpr (Kokkos::is_view_v<R>)
     return R::rank() == (is_array ? 1 : 0);
+  else if constexpr (LateResult<R>)
+    return LatePlaceOf<R>::seen_type::rank() == (is_array ? 1 : 0);
+  else if constexpr (is_reduced_to_v<R>)
+    return !is_array && StoredResultOf<R>::seen_type::rank() == 0;
   else
     return !is_array;
 }
@@ -128,6 +139,23 @@ struct ResultTraits<R> {
   static auto access(R const& reducer) { return write(reducer.view()); }
 };
 
+template <LateResult R>
+struct ResultTraits<R> {
+  using value_type = typename LatePlaceOf<R>::seen_type::non_const_value_type;
+  static auto access(R const& resource) { return write(resource); }
+};
+template <class Reducer, class R>
+struct ResultTraits<ReducedTo<Reducer, R>> {
+  using value_type = typename Reducer::value_type;
+  static auto access(ReducedTo<Reducer, R> const& result) { return write(result.resource); }
+};
+/// Stored in a body.
+template <class P>
+  requires is_late_place_v<P>
+struct ResultTraits<P> {
+  using value_type = typename P::seen_type::non_const_value_type;
+};
+
 /// The access that a result adds, as a tuple; empty for one that goes into the Future.
 template <class R>
 auto result_access(R const& result) {
@@ -147,6 +175,8 @@ struct HasFinal<R> : std::bool_constant < requires(R const& r, typename R::value
 }>{};
 template <class R>
 struct HasFinal<Reduced<R>> : HasFinal<R> {};
+template <class Reducer, class R>
+struct HasFinal<ReducedTo<Reducer, R>> : HasFinal<Reducer> {};
 
 template <class R>
 concept SaysWhereItReduces = requires(R const& reducer) { reducer.references_scalar(); };
@@ -177,6 +207,24 @@ void require_room(Label const& label, Functor const& functor, V const& view) {
   if (!view.span_is_contiguous())
     refuse_base(label, "reduces into the View \"" + view.label() +
                            "\", which is not contiguous; reduce into one that is, and copy");
+}
+
+/// The same for a View that is known when the task is launched.
+template <class Functor, class P>
+void require_room_late(Label const& label, Functor const& functor, P const& stored) {
+  if constexpr (is_late_place_v<P>) {
+    auto const& view = stored.get();
+    if constexpr (std::remove_cvref_t<decltype(view)>::rank() == 1) {
+      auto const count = static_cast<std::size_t>(functor.value_count);
+      if (view.extent(0) < count)
+        refuse_base(label, "reduces into " + std::to_string(count) +
+                               " values, but its result has " + std::to_string(view.extent(0)));
+      if (!view.span_is_contiguous())
+        refuse_base(label,
+                    "reduces into a result that is not contiguous; reduce into one that is, "
+                    "and copy");
+    }
+  }
 }
 
 /// Values of all `Reduced` results: nothing, one, or a tuple.
@@ -240,6 +288,14 @@ struct LiveResult<ReducedByFunctor<T[]>> {
   }
 };
 
+template <class P>
+  requires is_late_place_v<P>
+struct LiveResult<P> {
+  P const& given;
+  auto kokkos() { return kokkos_result<Kokkos::DefaultHostExecutionSpace>(given); }
+  std::tuple<> value() { return {}; }
+};
+
 /// How one of several results is reduced into a slot, and where it goes from there.
 template <class R>
 struct SlotPart {  // a View: the sum, as in Kokkos
@@ -263,6 +319,23 @@ struct SlotPart<Reduced<R>> {
     return reducer_into<R>(place);
   }
   static std::tuple<> view(Reduced<R> const&) { return {}; }
+};
+
+template <class P>
+  requires is_late_place_v<P>
+struct SlotPart<P> {
+  using value_type = typename P::seen_type::non_const_value_type;
+  static auto choose() {
+    if constexpr (requires { typename P::reducer_type; })
+      return std::type_identity<typename P::reducer_type>();
+    else
+      return std::type_identity<Kokkos::Sum<value_type, Kokkos::HostSpace>>();
+  }
+  using reducer_type = typename decltype(choose())::type;
+  static reducer_type reducer(P const&, value_type& place) {
+    return reducer_into<reducer_type>(place);
+  }
+  static auto view(P const& given) { return given.get(); }
 };
 
 /// Reduces on a device without a wait.
@@ -430,17 +503,20 @@ struct ReduceBody<Traits, Functor, void, Results...> {
   void run(void* instance, Label const& label) {
     auto const here = Traits::on(range, *static_cast<Space const*>(instance));
     auto const& policy = launched(here);
-    if constexpr (reduces_into_slot<Space, Results...>)
+    if constexpr (reduces_into_slot<Space, Results...>) {
       InSlot::run(label, policy, functor, results, slot);
-    else if constexpr (sizeof...(Results) == 1)
-      Kokkos::parallel_reduce(kernel_name(label), policy, functor,
-                              without_wait(std::get<0>(results)));
-    else
+    } else if constexpr (sizeof...(Results) == 1) {
+      require_room_late(label, functor, std::get<0>(results));
+      auto&& result = kokkos_result<Space>(std::get<0>(results));
+      Kokkos::parallel_reduce(kernel_name(label), policy, functor, without_wait(result));
+    } else {
       std::apply(
           [&](auto const&... result) {
-            Kokkos::parallel_reduce(kernel_name(label), policy, functor, result...);
+            Kokkos::parallel_reduce(kernel_name(label), policy, functor,
+                                    kokkos_result<Space>(result)...);
           },
           results);
+    }
   }
 };
 
@@ -464,7 +540,12 @@ auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, Fi
   auto const prepared = [&] {
     return prepare_functor<Bound, Call, Traits>(std::forward<Functor>(functor), policy);
   };
-  using Body = ReduceBody<Traits, decltype(prepared()), Value, First, Rest...>;
+  using Body = ReduceBody<Traits, decltype(prepared()), Value, StoredResultOf<First>,
+                          StoredResultOf<Rest>...>;
+  auto const stored = [&] {
+    return std::tuple<StoredResultOf<First>, StoredResultOf<Rest>...>(
+        StoredResult<First>::of(first), StoredResult<Rest>::of(rest)...);
+  };
 
   auto const submit = [&](auto const& make) {
     return std::apply(
@@ -476,11 +557,11 @@ auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, Fi
   };
   if constexpr (std::is_void_v<Value>) {
     return FutureDoor::make(
-        submit([&] { return Body{Traits::keep(policy.base()), prepared(), {first, rest...}}; }));
+        submit([&] { return Body{Traits::keep(policy.base()), prepared(), stored()}; }));
   } else {
     auto result = ResultPtr<Value>::make();
     TaskHandle const handle = submit([&] {
-      return Body{Traits::keep(policy.base()), prepared(), {first, rest...}, std::move(result[0])};
+      return Body{Traits::keep(policy.base()), prepared(), stored(), std::move(result[0])};
     });
     return FutureDoor::make(handle, std::move(result[1]));
   }
@@ -494,11 +575,12 @@ auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, Fi
 ///
 /// `results` are Views of rank 0 and Kokkos reducers made on Views (both count as `write`
 /// accesses), or `reduced<Reducer>`, whose value comes with the returned Future: a `Future<T>` for
-/// one such result, a `Future<std::tuple<...>>` for several.
+/// one such result, a `Future<std::tuple<...>>` for several. Or fields of a model, or parts of
+/// fields: of rank 0 as Views are, with a reducer as `reduced<Reducer>(field)`.
 ///
 /// A functor with a member type `value_type = T[]` and a member `value_count` reduces into an array
-/// of so many values, `T*` as its last argument. Its result is one contiguous View of rank 1 with
-/// room for them.
+/// of so many values, `T*` as its last argument. Its result is one contiguous View, or field, of
+/// rank 1 with room for them.
 template <class Base, class... Annotations, class Functor, class First, class... Rest>
 auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                      Functor&& functor, First const& first, Rest const&... rest) {

@@ -5,8 +5,10 @@
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <Trellis_ResultSlot.hpp>
 #include <impl/Trellis_LastArgument.hpp>
+#include <impl/Trellis_LateResult.hpp>
 
 #include <memory>
+#include <tuple>
 #include <type_traits>
 
 namespace trellis {
@@ -76,8 +78,8 @@ struct ScanBody<Traits, Functor, Value> {
   void finish() { result->value.emplace(slot.value()); }
 };
 
-/// The total goes into a View.
-template <class Traits, class Functor, class V>
+/// The total goes into a View. `Stored`: the View, or a place for it.
+template <class Traits, class Functor, class Stored>
 struct ScanIntoView {
   static constexpr std::string_view pattern = "parallel_scan";
   static constexpr bool kokkos_copies_it = true;
@@ -85,11 +87,13 @@ struct ScanIntoView {
   using Space = typename Traits::execution_space;
   typename Traits::Range range;
   Functor functor;
-  V total;
+  std::tuple<Stored> results;
 
   void run(void* instance, Label const& label) {
     auto const& here = *static_cast<Space const*>(instance);
     auto const policy = Traits::on(range, here);
+    auto&& total = kokkos_result<Space>(std::get<0>(results));
+    using V = std::remove_cvref_t<decltype(total)>;
     if (policy.begin() < policy.end())
       Kokkos::parallel_scan(kernel_name(label), launched(policy), functor, total);
     else
@@ -149,11 +153,12 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
   }
 }
 
-/// The same with the total in a View of rank 0, which counts as a `write` access.
+/// The same with the total in a View of rank 0, which counts as a `write` access, or in such a field
+/// of a model.
 template <class Base, class... Annotations, class Functor, class Total>
 auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                    Functor&& functor, Total const& total) {
-  constexpr bool is_view = Kokkos::is_view_v<Total>;
+  constexpr bool is_view = Kokkos::is_view_v<Total> || Impl::LateResult<Total>;
   static_assert(is_view,
                 "Trellis: parallel_scan cannot write into a variable, which may be gone when the "
                 "task runs; take the returned Future, or give a View of rank 0");
@@ -165,11 +170,13 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
   if constexpr (!is_view || !Impl::is_one_dimensional<Base>) {
     return Impl::Refused();
   } else {
-    using Value = typename Total::non_const_value_type;
-    static_assert(Total::rank() == 0, "Trellis: parallel_scan writes into a View of rank 0");
+    using Stored = Impl::StoredResultOf<Total>;
+    using View = typename Impl::SeenAs<Stored>::type;
+    using Value = typename View::non_const_value_type;
+    static_assert(View::rank() == 0, "Trellis: parallel_scan writes into a View of rank 0");
     using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
     using Call = Impl::FunctorCall<Traits, Impl::TypeList<Value&, bool>, Functor, Annotations...>;
-    if constexpr (!Call::Check::value || Total::rank() != 0) {
+    if constexpr (!Call::Check::value || View::rank() != 0) {
       return Impl::Refused();
     } else {
       Impl::require_valid<Traits>(label, policy);
@@ -177,8 +184,8 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
         return Impl::prepare_functor<Value, Call, Traits>(std::forward<Functor>(functor), policy);
       };
       auto const make = [&] {
-        return Impl::ScanIntoView<Traits, decltype(prepared()), Total>{Traits::keep(policy.base()),
-                                                                       prepared(), total};
+        return Impl::ScanIntoView<Traits, decltype(prepared()), Stored>{
+            Traits::keep(policy.base()), prepared(), {Impl::StoredResult<Total>::of(total)}};
       };
       return Impl::FutureDoor::make(Impl::submit_made<typename Traits::execution_space>(
           std::move(label), policy, make, nullptr, write(total)));

@@ -256,6 +256,63 @@ TEST(FieldLimits, NobodyWaitsForEverInAnySmallGraph) {
   EXPECT_GT(runs - refused, 100);
 }
 
+/// A task `name` that makes a field of so many blocks, and one that reads it into a View.
+template <class Body>
+void add_pair(FieldGraph& model, std::string const& name, std::size_t blocks, Body const& body) {
+  F const q = model.field<double*, Kokkos::LayoutRight>(name, blocks * n);
+  F const to = model.bind(name + " out", Values(name + " out", n));
+  host_task(Label(name), ResourcePolicy(model, write(q)), [=](F::view const& v) {
+    body();
+    v(0) = 1;
+  });
+  host_task(name + " out", ResourcePolicy(model, read(q), write(to)),
+            [](F::read_view const& from, F::view const& v) { v(0) = from(0); });
+  model.require(to);
+}
+
+TEST(FieldLimits, WhoNeedsNoMemoryNeverWaitsForAny) {
+  Watchdog const watchdog(std::chrono::seconds(60), "FieldLimits.WhoNeedsNoMemory");
+  TaskGraph graph(with_workers(2));
+  if (*graph.options().serial) GTEST_SKIP() << "nobody waits";
+  FieldGraph model(graph, {.memory_limit = block});
+  std::atomic<bool> go{false};
+  std::atomic<int> bare{0};
+  F const z = model.bind("z", Values("z", n));
+  add_pair(model, "q", 1, [&] {
+    while (!go) std::this_thread::yield();
+  });
+  host_task("bare", ResourcePolicy(model, write(z)), [&](F::view const&) { ++bare; });
+  model.require(z);
+  for (int pass = 0; pass < 5; ++pass) model.submit();
+  EXPECT_EQ(model.tasks_held_back(), 4U);
+  while (bare < 5) std::this_thread::yield();  // all of them, past four that wait
+  go = true;
+  graph.wait();
+}
+
+TEST(FieldLimits, NobodyOvertakesWhoWaits) {
+  TaskGraph graph(with_workers(3));
+  if (*graph.options().serial) GTEST_SKIP() << "nobody waits";
+  FieldGraph model(graph, {.memory_limit = 3 * block});
+  std::atomic<bool> go{false};
+  std::atomic<int> big{0}, small{0};
+  add_pair(model, "has", 2, [&] {
+    while (!go) std::this_thread::yield();
+  });
+  add_pair(model, "big", 2, [&] { ++big; });
+  add_pair(model, "small", 1, [&] { small = 1 + big; });  // would fit at once
+  ASSERT_THAT(model.order(),
+              testing::ElementsAre("has", "has out", "big", "big out", "small", "small out"));
+  model.submit();
+  EXPECT_EQ(model.tasks_held_back(), 2U);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(big + small, 0);
+  go = true;
+  graph.wait();
+  EXPECT_EQ(big, 1);
+  EXPECT_GE(small, 1);
+}
+
 TEST(FieldLimits, FailuresAndCancelledTasksPassTheGatesToo) {
   Watchdog const watchdog(std::chrono::seconds(120), "FieldLimits.Failures");
   for (int round = 0; round < 100; ++round) {

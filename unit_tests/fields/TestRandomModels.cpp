@@ -277,5 +277,125 @@ TEST(RandomModels, AreWhatAPlainLoopIs) {
   }
 }
 
+/// The same with passes that are recorded in plans, among ordinary ones and after changes of what
+/// is kept.
+TEST(RandomModels, InPlansAreWhatAPlainLoopIs) {
+  Watchdog const watchdog(std::chrono::seconds(200), "RandomModels.InPlans");
+  int limited = 0, failed = 0, replayed = 0;
+  for (std::uint64_t const seed : random_program::seeds(6)) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    Program const program = random_program(random);
+    int const workers = static_cast<int>(pick(random, 1, 4));
+    bool const serial = pick(random, 0, 4) == 0;
+    TaskGraph graph(serial                    ? with_workers(1, true)
+                    : pick(random, 0, 1) == 0 ? with_workers(workers)
+                                              : shaken(workers, seed));
+    std::optional<std::size_t> limit;
+    if (pick(random, 0, 1) == 0) {
+      Random same = random;
+      Submitted probe(graph, program, same, std::nullopt);
+      FieldMemory const memory = probe.model().memory();
+      limit = pick(random, 0, 1) == 0 ? memory.least_frozen : memory.frozen;
+      ++limited;
+    }
+    Submitted run(graph, program, random, limit);
+    Memory memory;
+    for (std::size_t const size : program.sizes) {
+      memory.emplace_back(size);
+      for (double& value : memory.back()) value = static_cast<double>(pick(random, 0, 1000)) / 8;
+    }
+    run.set_roots(memory);
+    std::vector<bool> const is_computed = computed(program, run.model());
+    auto const step = [&] {
+      run.model().submit();
+      host_task("between", ResourcePolicy(graph, read_write(run.fields()[0])),
+                [](F::view const& root) {
+                  for (std::size_t k = 0; k < root.extent(0); ++k) root(k) = root(k) / 2 + 1;
+                });
+    };
+    auto const follow = [&](std::uint64_t steps) {
+      for (; steps > 0; --steps) {
+        run_plainly(program, memory);
+        for (double& value : memory[0]) value = value / 2 + 1;
+      }
+    };
+    std::vector<bool> is_locked = program.is_locked;
+    auto const check = [&] {
+      graph.wait();
+      for (std::size_t k = 0; k < program.sizes.size(); ++k) {
+        if (!is_computed[k] || !(program.is_bound[k] || program.is_required[k] || is_locked[k]))
+          continue;
+        for (std::size_t i = 0; i < program.sizes[k]; ++i)
+          ASSERT_EQ(run.values(k)[i], memory[k][i]) << "field " << k << ", element " << i;
+      }
+    };
+    std::optional<Plan> plan;
+    for (std::uint64_t acts = pick(random, 2, 8); acts > 0; --acts) {
+      switch (pick(random, 0, 3)) {
+        case 0:
+          if (limit.has_value()) break;  // which the plan has used up
+          step();
+          follow(1);
+          break;
+        case 1: {
+          if (limit.has_value()) break;
+          std::size_t const field = pick(random, 0, program.sizes.size() - 1);
+          is_locked[field] = !is_locked[field];
+          if (is_locked[field])
+            run.model().lock(run.fields()[field]);
+          else
+            run.model().unlock(run.fields()[field]);
+          plan.reset();
+          step();
+          follow(1);
+          break;
+        }
+        default:
+          break;
+      }
+      if (!plan.has_value()) {
+        bool const is_idle = pick(random, 0, 1) == 0;  // else an older plan may be there yet
+        if (is_idle) graph.wait();
+        std::size_t const frozen = run.model().memory().frozen;
+        plan = graph.record("step", step);
+        if (is_idle) {
+          ASSERT_EQ(run.model().memory().persistent, frozen);
+        }
+      }
+      std::uint64_t const rounds = pick(random, 0, 3);
+      graph.replay(*plan, rounds);
+      follow(rounds);
+      replayed += static_cast<int>(rounds);
+      if (rounds > 0 && pick(random, 0, 2) == 0) check();
+    }
+    graph.replay(*plan);
+    follow(1);
+    check();
+    std::size_t const live = run.model().pool().counts().live;
+    if (limit.has_value()) {
+      ASSERT_LE(run.model().pool().counts().most_held, *limit);
+    }
+    ASSERT_EQ(live, run.model().memory().persistent);
+
+    // A step fails in a replay; a later one is whole.
+    auto const order = run.model().order();
+    std::string const label = order[pick(random, 0, order.size() - 1)];
+    run.failing = static_cast<int>(std::stoul(label.substr(5)));
+    graph.replay(*plan, 2);
+    ASSERT_THAT(message_of([&] { graph.wait(); }), testing::HasSubstr("\"" + label + "\""));
+    ++failed;
+    run.failing = -1;
+    run.set_roots(memory);
+    graph.replay(*plan, 2);
+    follow(2);
+    check();
+    ASSERT_EQ(run.model().pool().counts().live, live);
+  }
+  EXPECT_GT(limited, 0);
+  EXPECT_GT(failed, 0);
+  EXPECT_GT(replayed, 0);
+}
+
 }  // namespace
 }  // namespace trellis

@@ -27,20 +27,29 @@ using Piece = decltype(subfield(std::declval<F>(), Kokkos::pair<int, int>()));
 /// Everywhere in turn, as chance has it.
 class AnywherePlacement final : public PlacementPolicy {
  public:
-  explicit AnywherePlacement(std::uint64_t seed) : m_random(seed) {}
+  /// `settles`: the first choice stays.
+  explicit AnywherePlacement(std::uint64_t seed, bool settles = false)
+      : m_random(seed), m_settles(settles) {}
   [[nodiscard]] std::string_view name() const override { return "anywhere"; }
   void prepare(PlacementGraph const& graph, std::span<int> places) override {
+    if (m_settles && m_chosen.size() == places.size()) {
+      std::copy(m_chosen.begin(), m_chosen.end(), places.begin());
+      return;
+    }
     std::map<int, int> of_unit;
     for (std::size_t k = 0; k < places.size(); ++k) {
       auto const& eligible = graph.tasks[k].eligible;
       int const choice = eligible[pick(m_random, 0, eligible.size() - 1)];
       places[k] = of_unit.try_emplace(graph.tasks[k].unit, choice).first->second;
     }
+    m_chosen.assign(places.begin(), places.end());
   }
-  [[nodiscard]] bool wants_times() const override { return true; }
+  [[nodiscard]] bool wants_times() const override { return !m_settles; }
 
  private:
   Random m_random;
+  bool const m_settles;
+  std::vector<int> m_chosen;
 };
 
 struct Stretch {
@@ -191,6 +200,21 @@ class Played {
                                     device(m_plot.kept[0] == Kept::on_second ? 1 : 0)),
                      change);
     }
+  }
+  /// The same as a task of a plan, which changes no flags.
+  void change_root_in_plan(TaskGraph& graph) {
+    if (m_plot.kept[0] != Kept::twice) return change_root(graph);
+    Dual::t_host const side = m_dual[0].view_host();
+    host_task("between", ResourcePolicy(graph, read_write(side)), [=] {
+      for (int k = 0; k < n; ++k) side(k) = side(k) / 2 + 1;
+    });
+  }
+  /// So a program says before and after it where the newest values are.
+  void root_is_on_host() {
+    if (m_plot.kept[0] != Kept::twice) return;
+    m_dual[0].sync_host();
+    m_dual[0].clear_sync_state();
+    m_dual[0].modify_host();
   }
   /// Requires that the graph is idle. Empty: nobody can tell.
   [[nodiscard]] std::vector<double> values(std::size_t k) const {
@@ -383,6 +407,73 @@ TEST_P(RandomPlacements, AreWhatAPlainLoopIs) {
   }
   EXPECT_GT(copies, 0U);
   if (failed + limited == 0) GTEST_SKIP() << "this seed has neither failures nor limits";
+}
+
+/// Passes in plans, among ordinary ones.
+TEST_P(RandomPlacements, InPlansAreWhatAPlainLoopIs) {
+  Watchdog const watchdog(std::chrono::seconds(200), "RandomPlacements.InPlans");
+  int replayed = 0;
+  for (std::uint64_t const seed : random_program::seeds(1, sanitized ? 10 : 30)) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    Plot const plot = random_plot(random);
+    TaskGraph graph(shaken(static_cast<int>(pick(random, 1, 3)), seed));
+    FieldGraphOptions options{.targets = {host, gpu(0), gpu(1)},
+                              .placement = std::make_shared<AnywherePlacement>(seed, true)};
+    Played run(graph, plot, random, options);
+    Rows rows(plot.kept.size(), std::vector<double>(n, 0));
+    for (std::size_t k = 0; k < 2; ++k) {
+      rows[k].assign(n, static_cast<double>(pick(random, 0, 100)) / 8);
+      run.set_root(k, rows[k][0]);
+    }
+    auto const follow = [&](std::uint64_t steps) {
+      for (; steps > 0; --steps) {
+        run_plainly(plot, rows);
+        for (double& value : rows[0]) value = value / 2 + 1;
+      }
+    };
+    auto const check = [&] {
+      graph.wait();
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        auto const values = run.values(k);
+        if (!values.empty()) {
+          ASSERT_EQ(values, rows[k]) << "field " << k;
+        }
+      }
+    };
+    // After two passes the flags of DualViews stay as they are.
+    for (int pass = 0; pass < 2; ++pass) {
+      run.model().submit();
+      run.change_root(graph);
+    }
+    follow(2);
+    check();
+    run.root_is_on_host();
+    Plan const plan = graph.record("step", [&] {
+      run.model().submit();
+      run.change_root_in_plan(graph);
+    });
+    std::vector<FieldPoolCounts> recorded;
+    for (FieldTarget const& each : options.targets) {
+      recorded.push_back(run.model().pool().counts(each));
+      ASSERT_EQ(recorded.back().live, run.model().memory(each).persistent);
+    }
+    for (std::uint64_t acts = pick(random, 1, 5); acts > 0; --acts) {
+      std::uint64_t const rounds = pick(random, 1, 3);
+      graph.replay(plan, rounds);
+      follow(rounds);
+      replayed += static_cast<int>(rounds);
+      check();
+      run.root_is_on_host();
+    }
+    for (std::size_t k = 0; k < recorded.size(); ++k)
+      ASSERT_EQ(run.model().pool().counts(options.targets[k]).allocated, recorded[k].allocated);
+    run.model().submit();
+    run.change_root(graph);
+    follow(1);
+    check();
+  }
+  EXPECT_GT(replayed, 0);
 }
 
 /// A model ends while its passes are in flight, with copies on their way.

@@ -32,6 +32,12 @@ namespace trellis::Impl {
 /// that one end, which were submitted before the gated task. So all that anybody waits for was
 /// submitted earlier, and that has no circle.) What fails or is cancelled goes the same way: it
 /// passes its gate, does not run, and releases.
+///
+/// WHY NOBODY OVERTAKES. A later task v that would fit while u waits has to wait, too. What v makes
+/// stays until its last reader w is over, and w comes after u: if w needs memory itself it waits
+/// behind u, and u for the bytes of v. (With a limit of 3: u needs 3, v and w need 1 each, and 2 are
+/// in use when v comes.) To know that this cannot be, one would have to know all that comes between
+/// u and w. Only who needs no memory goes by: it holds nothing that anybody could wait for.
 class Admission {
  public:
   class Gate {
@@ -58,8 +64,8 @@ class Admission {
   /// The task that was to wait there has not been submitted.
   void abandon(Gate& gate);
   void release(std::size_t place, std::size_t bytes);
-  /// Of memory between passes, which is there at once. False when somebody waits, who might then
-  /// never get what was promised.
+  /// Of memory between passes, which is there at once. False when passes under way have what is
+  /// left, or when somebody waits, who might then never get what was promised.
   [[nodiscard]] bool keep(std::size_t place, std::size_t bytes);
   /// The most that was reserved at one time.
   [[nodiscard]] std::size_t most_reserved() const;

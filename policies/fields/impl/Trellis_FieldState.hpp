@@ -65,6 +65,7 @@ class KeptBlock {
     m_over();
   }
   [[nodiscard]] void* memory() const { return m_block->memory; }
+  [[nodiscard]] std::size_t bytes() const { return m_block->bytes; }
   [[nodiscard]] std::size_t place() const { return m_place; }
 
  private:
@@ -159,7 +160,9 @@ struct FieldState {
   }
   /// Reserves addresses when it knows how many.
   void set_shape(FieldShape const& to);
-  [[nodiscard]] Area area(FieldBox const& box) const;
+  [[nodiscard]] Area area(FieldBox const& box) const { return area(box, identity()); }
+  /// Where the field has this memory.
+  [[nodiscard]] Area area(FieldBox const& box, void const* memory) const;
   [[nodiscard]] std::string text() const { return '"' + name.string() + '"'; }
 
  private:

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_FIELDTRANSFER_HPP
 
 #include <Trellis_RunOn.hpp>
+#include <impl/Trellis_Target.hpp>
 #include <patterns/Trellis_DeepCopy.hpp>
 #include <task/Trellis_TaskOps.hpp>
 
@@ -30,6 +31,7 @@ struct TransferOps {
   std::size_t size;
   std::size_t alignment;
   void (*construct)(void* storage, FieldState const& to, FieldState const& from);
+  LateOps late;
 };
 
 template <class Memory>
@@ -55,10 +57,13 @@ struct TransferBody : CopyBodyOn<Space, FieldBytes<To>, ConstFieldBytes<From>> {
 
 template <class Space, class Body>
 struct TransferTask {
+  static void bind(void* body) { static_cast<Body*>(body)->bind(); }
+  static void run_bound(void* body, void* instance, Label const& label) {
+    RunOn<Space>::template run<Space>(*static_cast<Body*>(body), instance, label);
+  }
   static void run(void* body, void* instance, Label const& label) {
-    auto& self = *static_cast<Body*>(body);
-    self.bind();
-    RunOn<Space>::template run<Space>(self, instance, label);
+    bind(body);
+    run_bound(body, instance, label);
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void fail(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
@@ -76,7 +81,8 @@ struct TransferTask {
       made.size = sizeof(Body);
       return made;
     }();
-    static TransferOps const all{&task, sizeof(Body), alignof(Body), &construct};
+    static TransferOps const all{
+        &task, sizeof(Body), alignof(Body), &construct, {&bind, &run_bound, true}};
     return all;
   }
 };

@@ -8,6 +8,12 @@
 /// In which order tasks need little memory, and how much.
 namespace trellis::Impl {
 
+/// Numbers in these graphs have a sign, places in containers have none.
+template <class T>
+[[nodiscard]] constexpr std::size_t nth(T number) {
+  return static_cast<std::size_t>(number);
+}
+
 /// A model as far as its memory is concerned. A piece is live from the start of the first task that
 /// makes it to the end of the last task that makes or uses it.
 struct MemoryGraph {

@@ -9,6 +9,7 @@
 #include <fields/impl/Trellis_Admission.hpp>
 #include <fields/impl/Trellis_DeviceOrigins.hpp>
 #include <fields/impl/Trellis_FieldState.hpp>
+#include <fields/impl/Trellis_MemoryLayout.hpp>
 #include <fields/impl/Trellis_MemoryOrder.hpp>
 #include <fields/impl/Trellis_PlacedSteps.hpp>
 #include <impl/Trellis_Target.hpp>
@@ -49,8 +50,13 @@ struct FieldGraphOptions {
 /// What a model needs at one of its targets, in bytes.
 struct FieldMemory {
   std::size_t external = 0;    ///< bound: the program's
-  std::size_t persistent = 0;  ///< between passes, without what is bound
+  std::size_t persistent = 0;  ///< between passes, without what is bound; with what plans have
   std::size_t transient = 0;   ///< all that is there only during a pass, if it were there at once
+  /// What there is, with what is persistent, when a pass is recorded in a plan now: exactly, and
+  /// whatever the schedule. The fields that are there only during a pass share it, as far as the
+  /// model's order allows, and where several workers are to be of use not quite as far.
+  std::size_t frozen = 0;
+  std::size_t least_frozen = 0;  ///< the same under the least limit that is not refused
   std::vector<std::size_t> peaks;
 
   /// The most that a pass has at one time, with what is persistent, when its tasks start in the
@@ -85,15 +91,19 @@ struct ModelAccess {
 /// A form of a task: what it is at some of the places where it may run.
 struct ModelForm {
   /// `memory`: of the space that it runs on.
-  ModelForm(TaskSpec const& spec, FieldMemoryOps const* memory);
+  ModelForm(TaskSpec const& spec, LateOps const* late, FieldMemoryOps const* memory);
   ModelForm(ModelForm const&) = delete;
   ModelForm& operator=(ModelForm const&) = delete;
   ~ModelForm();
   [[nodiscard]] bool runs_on_device() const {
     return space != nullptr && space->device() != nullptr;
   }
+  /// Requires that the body has copies.
+  [[nodiscard]] void* copy_body() const;
+  void drop_body(void* copy) const noexcept;
 
   TaskOps const* const ops;
+  LateOps const* const late;  ///< null: nothing is bound late
   TaskOps const* const pass_ops;
   std::size_t const body_alignment;
   void* body = nullptr;
@@ -125,15 +135,15 @@ struct ModelTask {
   bool const main_thread;
   std::vector<TagPtr> const tags;
   std::vector<std::unique_ptr<ModelForm>> forms;
-  /// Its runs are ordered among themselves by what they write, or by this.
   bool makes_fields = false;
   Kind kind = Kind::task;
 
   // Where it runs from the next pass on.
   std::size_t place = 0;  ///< of the model's targets
   std::size_t form_number = 0;
-  /// For the submission of a pass.
+  // For the submission of a pass.
   std::vector<AccessRequest> requests;
+  ResourceInfo run_info;  ///< of Model::run_area
 };
 
 /// What a pass has to know of a field, or of a copy of one.
@@ -172,6 +182,7 @@ struct ModelSchedule {
   std::vector<Sides> sides;
 };
 
+struct FrozenPass;
 struct Pass;
 
 /// The state of a FieldGraph, which its passes share.
@@ -193,7 +204,7 @@ class Model : public std::enable_shared_from_this<Model> {
   /// A form of the task that `task` collects forms of; a new one if it is null. `memory`: of the
   /// space that it runs on, at any of the targets there; null: as the spec says.
   void collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_result,
-               FieldMemoryOps const* memory);
+               LateOps const* late, FieldMemoryOps const* memory);
   void add(std::shared_ptr<ModelTask> task);
   void require(FieldState& field);
   void store(FieldState& field, FieldStorage storage);
@@ -204,6 +215,7 @@ class Model : public std::enable_shared_from_this<Model> {
   [[nodiscard]] std::vector<std::pair<std::string, FieldTarget>> assignment();
   void invalidate();
   void check_own(FieldState const* field) const;
+  [[noreturn]] void refuse(std::string const& why) const;
 
   [[nodiscard]] TaskGraph& graph() const { return m_graph; }
   [[nodiscard]] FieldGraphOptions const& options() const { return m_options; }
@@ -224,7 +236,6 @@ class Model : public std::enable_shared_from_this<Model> {
   [[nodiscard]] std::size_t limit(std::size_t place) const {
     return m_admission != nullptr ? m_admission->limit(place) : FieldPool::any_number;
   }
-  [[noreturn]] void refuse(std::string const& why) const;
 
  private:
   class Submitting;
@@ -267,10 +278,24 @@ class Model : public std::enable_shared_from_this<Model> {
   // Trellis_ModelPass.cpp
   void keep_memory();
   void keep(FieldState& field);
+  [[nodiscard]] KeptPtr take_kept(std::size_t place, std::size_t bytes, std::string const& label,
+                                  std::string const& what);
+  [[nodiscard]] Area run_area(ModelStep const& step) const;
+  void add_run_area(ModelStep const& step, std::vector<AccessRequest>& requests) const;
+  void set_properties(TaskSpec& spec, ModelStep const& step) const;
   void make_requests();
   TaskHandle submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
                          std::shared_ptr<Pass> const& pass);
   void submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass);
+
+  // Trellis_FrozenPass.cpp
+  void submit_frozen();
+  void submit_frozen_step(ModelStep const& step, std::shared_ptr<FrozenPass const> const& pass,
+                          bool is_first);
+  [[nodiscard]] std::size_t frozen_window() const;
+  [[nodiscard]] MemoryLayout frozen_layout(std::size_t window) const;
+  void check_frozen_limit(MemoryLayout const& layout) const;
+  [[nodiscard]] std::size_t bytes_in_plans(std::size_t place) const;
 
   static inline std::atomic<std::uint64_t> s_models{0};
 
@@ -284,6 +309,7 @@ class Model : public std::enable_shared_from_this<Model> {
   DeviceOrigins m_origins;
   /// While tasks are measured one stands for each target, and the last one for all links.
   std::vector<char> const m_alone;
+  std::vector<std::weak_ptr<FrozenPass const>> m_frozen;  ///< passes in plans
 
   // Of the newest analysis.
   bool m_is_analysed = false;  ///< but for places

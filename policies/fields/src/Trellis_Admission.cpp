@@ -61,7 +61,7 @@ void Admission::release(std::size_t place, std::size_t bytes) {
 
 bool Admission::keep(std::size_t place, std::size_t bytes) {
   std::lock_guard const lock(m_mutex);
-  if (!m_waiting.empty()) return false;
+  if (!m_waiting.empty() || m_reserved[place] + bytes > m_limits[place]) return false;
   m_reserved[place] += bytes;
   note_most();
   return true;

@@ -16,11 +16,6 @@ namespace trellis::Impl {
 
 namespace {
 
-template <class T>
-std::size_t nth(T number) {
-  return static_cast<std::size_t>(number);
-}
-
 /// A pass with given places: its steps, where each of them runs, and what it takes there.
 class PlacedPass {
  public:

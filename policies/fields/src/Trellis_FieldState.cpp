@@ -50,7 +50,7 @@ void FieldState::set_shape(FieldShape const& to) {
   shape = to;
 }
 
-Area FieldState::area(FieldBox const& box) const {
+Area FieldState::area(FieldBox const& box, void const* memory) const {
   if (!shape.has_extents) return {};
   std::uint64_t extents[Area::max_rank] = {};
   std::uint64_t strides[Area::max_rank] = {};
@@ -61,7 +61,7 @@ Area FieldState::area(FieldBox const& box) const {
     strides[k] = shape.strides[k];
     first += box[k].first * shape.strides[k];
   }
-  return Area::strided(static_cast<char const*>(identity()) + first * shape.element_bytes,
+  return Area::strided(static_cast<char const*>(memory) + first * shape.element_bytes,
                        shape.element_bytes, shape.rank, extents, strides);
 }
 

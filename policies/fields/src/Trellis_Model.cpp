@@ -22,8 +22,9 @@ namespace Impl {
 
 TaskOps const* pass_ops_of(std::string_view pattern);
 
-ModelForm::ModelForm(TaskSpec const& spec, FieldMemoryOps const* of)
+ModelForm::ModelForm(TaskSpec const& spec, LateOps const* of_late, FieldMemoryOps const* of)
     : ops(spec.ops),
+      late(of_late),
       pass_ops(pass_ops_of(spec.ops->pattern)),
       body_alignment(spec.body_alignment),
       space(spec.space),
@@ -39,9 +40,23 @@ ModelForm::ModelForm(TaskSpec const& spec, FieldMemoryOps const* of)
 }
 
 ModelForm::~ModelForm() {
-  if (body == nullptr) return;
-  if (ops->end != TaskOps::End::nothing) ops->destroy(body);
-  ::operator delete(body, std::align_val_t(body_alignment));
+  if (body != nullptr) drop_body(body);
+}
+
+void* ModelForm::copy_body() const {
+  void* const copy = ::operator new(ops->size, std::align_val_t(body_alignment));
+  try {
+    ops->copy(body, copy);
+  } catch (...) {
+    ::operator delete(copy, std::align_val_t(body_alignment));
+    throw;
+  }
+  return copy;
+}
+
+void ModelForm::drop_body(void* copy) const noexcept {
+  if (ops->end != TaskOps::End::nothing) ops->destroy(copy);
+  ::operator delete(copy, std::align_val_t(body_alignment));
 }
 
 ModelTask::ModelTask(TaskSpec const& spec, std::size_t at)
@@ -180,7 +195,7 @@ std::shared_ptr<FieldState> Model::bound_at(Area const& area) const {
 }
 
 void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_result,
-                    FieldMemoryOps const* memory) {
+                    LateOps const* late, FieldMemoryOps const* memory) {
   std::string const text = "task \"" + spec.label.string() + "\" (" + spec.label.place() + ')';
   if (has_result)
     refuse("gets the " + text +
@@ -236,7 +251,7 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
     memory = target(places.front()).memory();
   }
   if (task == nullptr) task = std::make_shared<ModelTask>(spec, m_tasks.size());
-  auto form = std::make_unique<ModelForm>(spec, memory);
+  auto form = std::make_unique<ModelForm>(spec, late, memory);
   form->accesses = std::move(accesses);
   form->places = std::move(places);
   task->makes_fields = makes_fields;

@@ -205,7 +205,7 @@ std::size_t Model::persistent_bytes(std::size_t place) const {
                   m_placement.fields[static_cast<std::size_t>(number->second)].home);
     if (home == place) bytes += field->shape.bytes;
   }
-  return bytes;
+  return bytes + bytes_in_plans(place);
 }
 
 /// Probes come first. The order of all else is the one that was thought of when places were chosen.
@@ -245,7 +245,9 @@ void Model::check_limit() const {
            ", and of the limit of " + std::to_string(limit(place)) + " bytes " +
            std::to_string(limit(place) - std::min(limit(place), used)) + " are available");
   };
-  std::vector<std::size_t> live(m_options.targets.size(), 0);
+  std::vector<std::size_t> live;
+  for (std::size_t place = 0; place < m_options.targets.size(); ++place)
+    live.push_back(bytes_in_plans(place));
   auto const add = [&](FieldState const& field, std::size_t place, std::string const& when) {
     std::size_t& used = live[place];
     if (used + field.shape.bytes > limit(place)) tell(field, place, used, when);
@@ -281,6 +283,8 @@ FieldMemory Model::memory(FieldTarget const& where) {
       memory.transient += field.shape.bytes;
   }
   memory.persistent = persistent_bytes(place);
+  memory.frozen = memory.persistent + frozen_layout(frozen_window()).bytes[place];
+  memory.least_frozen = memory.persistent + frozen_layout(0).bytes[place];
   constexpr int most_workers = 64;
   for (int workers = 1; workers <= most_workers; ++workers) {
     std::size_t const peak = std::min(

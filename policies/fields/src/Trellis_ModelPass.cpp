@@ -45,10 +45,9 @@ namespace {
 /// field asks. Events are taken off a block under the lock of the pass, by its new owner, or by the
 /// pool when it has none.
 ///
-/// One body of the model's serves all passes on the host. Two runs of it never overlap: they write
-/// the same areas, or, where the task writes no field, an area of the task's own. (A copy of a field
-/// has an area of its own, so this holds where a task writes one.) On a device a pass may be
-/// launched before the one before has run, so each has a copy.
+/// One body of the model's serves all passes on the host. Two runs of it never overlap, see
+/// Model::run_area. On a device a pass may be launched before the one before has run, so each has a
+/// copy.
 class PassBody {
  public:
   /// `step`: of the pass's schedule.
@@ -60,7 +59,7 @@ class PassBody {
     m_time.tell(*m_pass, m_step);
     let_go([&](bool is_on_device) { return !is_on_device || !m_is_launched; });
     for (PoolBlock* const block : m_under_way) model().pool().end_use(block);
-    drop_copy();
+    if (m_copy != nullptr) m_form.drop_body(m_copy);
     for (ModelStep::Use const& use : m_step.uses) {
       PassField& field = m_pass->fields[use.slot];
       if (field.users.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
@@ -93,7 +92,7 @@ class PassBody {
       entries.push_back({use.named, memory_of(use, instance)});
     bool const launches = m_form.runs_on_device();
     void* body = m_form.body;
-    if (launches) body = m_copy = make_copy();
+    if (launches) body = m_copy = m_form.copy_body();
     FieldBinding const binding(entries);
     if (m_pass->measures != nullptr) m_time.start(device(), model().clock(), instance);
     m_form.ops->run(body, instance, label);
@@ -165,22 +164,6 @@ class PassBody {
     }
   }
 
-  [[nodiscard]] void* make_copy() const {
-    void* const memory = ::operator new(m_form.ops->size, std::align_val_t(m_form.body_alignment));
-    try {
-      m_form.ops->copy(m_form.body, memory);
-    } catch (...) {
-      ::operator delete(memory, std::align_val_t(m_form.body_alignment));
-      throw;
-    }
-    return memory;
-  }
-  void drop_copy() noexcept {
-    if (m_copy == nullptr) return;
-    if (m_form.ops->end != TaskOps::End::nothing) m_form.ops->destroy(m_copy);
-    ::operator delete(m_copy, std::align_val_t(m_form.body_alignment));
-  }
-
   std::shared_ptr<Pass> const m_pass;
   ModelStep const& m_step;
   ModelForm const& m_form = *m_step.form;
@@ -195,12 +178,10 @@ void describe_access(void const* subject, ResourceInfo& info) {
   info = static_cast<ModelAccess const*>(subject)->info;
 }
 constexpr SubjectOps access_ops{&describe_access};
-void describe_task(void const* subject, ResourceInfo& info) {
-  info.label = "runs of " + static_cast<ModelTask const*>(subject)->label.string();
-  info.begin = reinterpret_cast<std::uintptr_t>(subject);
-  info.end = info.begin + 1;
+void describe_runs(void const* subject, ResourceInfo& info) {
+  info = static_cast<ModelTask const*>(subject)->run_info;
 }
-constexpr SubjectOps task_ops{&describe_task};
+constexpr SubjectOps run_ops{&describe_runs};
 void describe_measured(void const* subject, ResourceInfo& info) {
   info.label = "what is measured alone";
   info.begin = reinterpret_cast<std::uintptr_t>(subject);
@@ -243,40 +224,86 @@ class Model::Submitting {
   Model& m_model;
 };
 
-void Model::keep(FieldState& field) {
-  KeptPtr const known = field.kept();
-  FieldTarget const& where = target(field.place);
-  std::size_t const bytes = field.shape.bytes;
-  if (known != nullptr && known->place() == field.place) return;
-  if (m_admission != nullptr && !m_admission->keep(field.place, bytes))
-    refuse("is to keep the field " + field.text() +
-           " while tasks of an earlier pass wait for memory: wait for the graph before");
+/// Memory that counts for the limit until nobody has it any more. `what`: the model is to do.
+KeptPtr Model::take_kept(std::size_t place, std::size_t bytes, std::string const& label,
+                         std::string const& what) {
+  if (m_admission != nullptr && !m_admission->keep(place, bytes))
+    refuse("is to " + what + ", " + std::to_string(bytes) + " bytes at " + target(place).name() +
+           ", while passes that are under way have what is left of the limit of " +
+           std::to_string(limit(place)) + " bytes, or wait for memory: wait for the graph before");
   auto const admission = m_admission;
-  std::size_t const place = field.place;
   auto const give_back = [admission, place, bytes] {
     if (admission != nullptr) admission->release(place, bytes);
   };
   PoolBlock* block = nullptr;
   try {
     // On a device, too, nothing uses it any more: tasks of any stream may be its first users.
-    block =
-        pool().take(where, bytes, field.name.string(), limit(field.place), FieldPool::Idle::quiet);
+    block = pool().take(target(place), bytes, label, limit(place), FieldPool::Idle::quiet);
   } catch (...) {
     give_back();
     throw;
   }
-  field.keep(std::make_shared<KeptBlock>(m_options.pool, block, place, give_back));
+  return std::make_shared<KeptBlock>(m_options.pool, block, place, give_back);
+}
+
+void Model::keep(FieldState& field) {
+  KeptPtr const known = field.kept();
+  if (known != nullptr && known->place() == field.place) return;
+  field.keep(take_kept(field.place, field.shape.bytes, field.name.string(),
+                       "keep the field " + field.text()));
 }
 
 /// Fields whose values are to be there after the pass have memory of their own from now on, others
-/// have not.
+/// have not. These are first: what they had may be needed for the limit.
 void Model::keep_memory() {
-  for (auto const& [name, field] : m_fields) {
-    if (is_kept(*field))
-      keep(*field);
-    else
-      field->keep(nullptr);
+  for (auto const& [name, field] : m_fields)
+    if (!is_kept(*field)) field->keep(nullptr);
+  for (auto const& [name, field] : m_fields)
+    if (is_kept(*field)) keep(*field);
+}
+
+/// An area that all runs of a task on the host write, in whichever pass and wherever its fields
+/// have their memory then. They share one body, which has the arguments of the run; so no two of
+/// them may overlap.
+///
+/// A task that makes fields writes them in each run, but not always in the same memory: a field may
+/// be locked, or lie in a plan. What stays is the range of addresses that is reserved for it. Bound
+/// memory stays, too, where the task writes it itself. A task that makes none, or only copies of
+/// what is bound elsewhere, has an area of its own.
+Area Model::run_area(ModelStep const& step) const {
+  Area const own = Area::contiguous(step.task.get(), 1);
+  for (ModelAccess const& access : step.form->accesses) {
+    if (!access.makes()) continue;
+    FieldState const& field = *access.field;
+    bool const has_range = field.range.begin() != nullptr;
+    if (!has_range && access.here == access.field) return access.area_now();
+    if (!has_range || access.area.has_value()) return own;
+    return field.area(access.is_part ? access.box : field.shape.whole(), field.range.begin());
   }
+  return own;
+}
+
+/// Unless the task has it anyway.
+void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requests) const {
+  Area const area = run_area(step);
+  bool const is_there = std::any_of(requests.begin(), requests.end(), [&](auto const& request) {
+    return request.mode == Mode::write && request.area == area;
+  });
+  if (is_there) return;
+  ResourceInfo& info = step.task->run_info;
+  info.label = "runs of " + step.task->label.string();
+  info.begin = area.begin();
+  info.end = area.end();
+  for (ModelAccess const& access : step.form->accesses) {
+    if (!access.makes()) continue;
+    // A part: of a whole range.
+    auto const begin = reinterpret_cast<std::uintptr_t>(access.field->range.begin());
+    if (begin <= area.begin() && area.end() <= begin + access.field->shape.bytes) {
+      info.begin = begin;
+      info.end = begin + access.field->shape.bytes;
+    }
+  }
+  requests.push_back({area, Mode::write, step.task.get(), &run_ops});
 }
 
 /// While tasks are measured, in this pass and in those in flight, each device runs one of them at a
@@ -297,8 +324,7 @@ void Model::make_requests() {
       task->requests.push_back({access.area_now(), access.mode, &access, &access_ops,
                                 access.state != nullptr ? &access.state : nullptr});
     }
-    if (!task->makes_fields)
-      task->requests.push_back({Area::contiguous(task, 1), Mode::write, task, &task_ops});
+    if (!task->makes_fields || !step.form->runs_on_device()) add_run_area(step, task->requests);
     if (!is_measured) continue;
     bool const is_task = task->kind == PlacedStep::Kind::task;
     if (is_task && !step.form->runs_on_device()) continue;
@@ -311,8 +337,7 @@ void Model::make_requests() {
 
 void Model::submit() {
   Submitting const submitting(*this);
-  if (GraphDoor::is_recording(m_graph))
-    refuse("is submitted in the recording of a plan, which would keep the memory of one pass");
+  if (GraphDoor::is_recording(m_graph)) return submit_frozen();
   analyse(true);
   check_limit();
   keep_memory();
@@ -339,6 +364,13 @@ TaskHandle Model::submit_gate(std::shared_ptr<Admission::Gate> const& gate, Mode
                 [gate, pass](Completion<> completion) { gate->arm(std::move(completion)); }));
 }
 
+void Model::set_properties(TaskSpec& spec, ModelStep const& step) const {
+  spec.space = step.form->runs_on_device() ? target(step.place).device() : step.form->space;
+  spec.tags = step.task->tags;
+  spec.priority = step.task->priority;
+  spec.main_thread = step.task->main_thread;
+}
+
 void Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass) {
   ModelTask const& task = *step.task;
   bool is_made = false;
@@ -363,12 +395,8 @@ void Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass
     };
     TaskSpec spec(Label(task.label), *step.form->pass_ops, sizeof(PassBody), alignof(PassBody),
                   construct);
-    spec.space = step.form->space;
-    if (step.form->runs_on_device()) spec.space = target(step.place).device();
+    set_properties(spec, step);
     spec.accesses = task.requests;
-    spec.tags = task.tags;
-    spec.priority = task.priority;
-    spec.main_thread = task.main_thread;
     spec.after = before;
     GraphDoor::submit(m_graph, std::move(spec));
   } catch (...) {

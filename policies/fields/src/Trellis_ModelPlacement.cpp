@@ -296,7 +296,8 @@ std::shared_ptr<ModelTask> Model::make_transfer(PlacedStep const& step,
   task->kind = step.kind;
   task->makes_fields = true;
   task->place = is_to_host ? from_place : to_place;
-  auto& form = *task->forms.emplace_back(std::make_unique<ModelForm>(spec, who.memory()));
+  auto& form =
+      *task->forms.emplace_back(std::make_unique<ModelForm>(spec, &ops.late, who.memory()));
   form.places = {task->place};
   for (auto const& [state, mode] :
        {std::pair(from, is_probe ? Mode::write : Mode::read), std::pair(to, Mode::write)}) {

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_DeviceAdapter.hpp>
+#include <Trellis_Error.hpp>
+#include <fields/impl/Trellis_FrozenPass.hpp>
+#include <fields/impl/Trellis_MemoryLayout.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <new>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+/// Passes that are recorded in plans.
+namespace trellis::Impl {
+
+namespace {
+
+/// The body of a task of a frozen pass. The arguments of a kernel are bound here, once, in a copy
+/// of it; a replay then runs it as if it had been written with Views, so a device may capture it.
+/// A callable need not have copies. Its arguments are bound in each run, in the body that all runs
+/// of the task share; see Model::run_area for why no two of them overlap.
+class FrozenBody {
+ public:
+  FrozenBody(std::shared_ptr<FrozenPass const> pass, ModelStep const& step)
+      : m_pass(std::move(pass)), m_form(*step.form), m_task(step.task) {
+    for (ModelStep::Use const& use : step.uses)
+      m_fields.push_back({use.named, m_pass->slots[use.slot].memory});
+    m_body = m_form.body;
+    m_run = m_form.ops->run;
+    if (m_form.ops->copy == nullptr) return;
+    m_body = m_form.copy_body();
+    m_is_copy = true;
+    if (m_form.late == nullptr) return;
+    m_run = m_form.late->run;
+    FieldBinding const binding(m_fields);
+    m_form.late->bind(m_body);
+  }
+  FrozenBody(FrozenBody const&) = delete;
+  FrozenBody& operator=(FrozenBody const&) = delete;
+  ~FrozenBody() {
+    if (m_is_copy) m_form.drop_body(m_body);
+  }
+
+  static void run(void* body, void* instance, Label const& label) {
+    auto& self = *static_cast<FrozenBody*>(body);
+    if (self.m_is_copy) return self.m_run(self.m_body, instance, label);
+    FieldBinding const binding(self.m_fields);
+    self.m_run(self.m_body, instance, label);
+  }
+  static void destroy(void* body) noexcept { static_cast<FrozenBody*>(body)->~FrozenBody(); }
+  static void fail(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
+
+ private:
+  std::shared_ptr<FrozenPass const> const m_pass;
+  ModelForm const& m_form;
+  std::shared_ptr<ModelTask> const m_task;  ///< has the form
+  std::vector<FieldBinding::Entry> m_fields;
+  void* m_body = nullptr;
+  bool m_is_copy = false;
+  void (*m_run)(void* body, void* instance, Label const& label) = nullptr;
+};
+
+/// They outlive all tasks.
+TaskOps const* frozen_ops_of(ModelForm const& form) {
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::pair<std::string_view, bool>, TaskOps>();
+  bool const launches_only =
+      form.ops->copy != nullptr &&
+      (form.late != nullptr ? form.late->launches_only : form.ops->launches_only);
+  std::lock_guard const lock(mutex);
+  auto const [found, is_new] = known.try_emplace({form.ops->pattern, launches_only});
+  if (is_new) {
+    TaskOps& ops = found->second;
+    ops.pattern = form.ops->pattern;
+    ops.run = &FrozenBody::run;
+    ops.destroy = &FrozenBody::destroy;
+    ops.fail = &FrozenBody::fail;
+    ops.launches_only = launches_only;
+    ops.may_wait = true;
+  }
+  return &found->second;
+}
+
+/// What a task of a frozen pass accesses, while that is recorded.
+void describe_frozen_access(void const* subject, ResourceInfo& info) {
+  info = *static_cast<ResourceInfo const*>(subject);
+}
+/// The pass itself, as a resource that its first task reads: memory that is nobody else's.
+void describe_frozen_pass(void const* subject, ResourceInfo& info) {
+  FrozenPass const& pass = **static_cast<std::shared_ptr<FrozenPass const> const*>(subject);
+  info.label = "a pass in a plan";
+  info.begin = reinterpret_cast<std::uintptr_t>(&pass);
+  info.end = info.begin + 1;
+}
+/// Before each replay a plan asks who else has what it was recorded with. So that is when the pass
+/// is asked whether it is still right.
+class FrozenHold final : public ResourceHold {
+ public:
+  explicit FrozenHold(std::shared_ptr<FrozenPass const> pass) : m_pass(std::move(pass)) {}
+  [[nodiscard]] long holders() const override {
+    m_pass->begin_replay();
+    return 2;  // the program, and this
+  }
+  [[nodiscard]] void const* record() const override { return m_pass.get(); }
+  [[nodiscard]] std::pair<std::uintptr_t, std::uintptr_t> addresses() const override {
+    auto const begin = reinterpret_cast<std::uintptr_t>(m_pass.get());
+    return {begin, begin + 1};
+  }
+  [[nodiscard]] std::span<bool const> padding() const override { return {}; }
+
+ private:
+  std::shared_ptr<FrozenPass const> const m_pass;
+};
+std::unique_ptr<ResourceHold> hold_frozen_pass(void const* subject) {
+  return std::make_unique<FrozenHold>(
+      *static_cast<std::shared_ptr<FrozenPass const> const*>(subject));
+}
+constexpr SubjectOps frozen_access_ops{&describe_frozen_access};
+constexpr SubjectOps frozen_pass_ops{&describe_frozen_pass, nullptr, &hold_frozen_pass};
+
+/// What Kokkos aligns allocations to; on a device, what it reads at a time.
+constexpr std::size_t host_alignment = 64;
+constexpr std::size_t device_alignment = 256;
+
+}  // namespace
+
+bool FrozenPass::is_watched() const {
+  return !schedule->sides.empty() ||
+         std::any_of(slots.begin(), slots.end(), [](Slot const& of) { return of.kept != nullptr; });
+}
+
+void FrozenPass::begin_replay() const {
+  auto const owner = model.lock();
+  if (owner == nullptr) return;  // nobody can change anything
+  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+    FieldState const& field = *schedule->slots[slot].field;
+    if (slots[slot].kept != nullptr && field.kept() != slots[slot].kept)
+      owner->refuse("is in a plan in which the field " + field.text() + " (" + field.name.place() +
+                    ") has other memory than it has now: it has been unlocked or stored otherwise. "
+                    "Record the plan again");
+  }
+  for (ModelSchedule::Sides const& dual : schedule->sides) {
+    TwoSides::Valid const now = dual.field->sides->get();
+    if ((dual.before.on_host && !now.on_host) || (dual.before.on_device && !now.on_device))
+      owner->refuse("is in a plan that needs the values of the DualView " + dual.field->text() +
+                    " (" + dual.field->name.place() + ") on the " +
+                    (now.on_host ? "device" : "host") +
+                    ", where they are older now: sync it before the replay");
+  }
+  for (ModelSchedule::Sides const& dual : schedule->sides)
+    if (!(dual.field->sides->get() == dual.after)) dual.field->sides->set(dual.after);
+}
+
+// --- the layout ----------------------------------------------------------------------------------
+
+/// How far apart tasks are in the model's order that may wait for each other only because of
+/// shared bytes. One worker runs the tasks in that order; of several each one finds a few tasks.
+std::size_t Model::frozen_window() const {
+  bool const has_device =
+      std::any_of(m_options.targets.begin(), m_options.targets.end(),
+                  [](FieldTarget const& each) { return each.device() != nullptr; });
+  TaskGraphOptions const& options = m_graph.options();
+  constexpr int each = 4;
+  int at_a_time = *options.serial ? 1 : m_graph.workers();
+  if (has_device) at_a_time = std::max(at_a_time, *options.streams);
+  return at_a_time > 1 ? static_cast<std::size_t>(each * at_a_time) : 0;
+}
+
+/// With what there is room for, or as little as possible.
+MemoryLayout Model::frozen_layout(std::size_t window) const {
+  std::vector<std::size_t> alignments, rooms;
+  for (std::size_t place = 0; place < m_options.targets.size(); ++place) {
+    alignments.push_back(target(place).device() != nullptr ? device_alignment : host_alignment);
+    std::size_t room = std::numeric_limits<std::size_t>::max();
+    if (m_admission != nullptr) {
+      std::size_t const used = persistent_bytes(place);
+      room = limit(place) - std::min(limit(place), used);
+    }
+    rooms.push_back(room);
+  }
+  return lay_out_within(m_schedule->memory, m_schedule->memory_order, alignments, window, rooms);
+}
+
+/// Names a field that has no room in the slab.
+void Model::check_frozen_limit(MemoryLayout const& layout) const {
+  if (m_admission == nullptr) return;
+  for (std::size_t place = 0; place < layout.bytes.size(); ++place) {
+    std::size_t const most = limit(place);
+    std::size_t const used = persistent_bytes(place);
+    if (used + layout.bytes[place] <= most) continue;
+    std::size_t const room = most - std::min(most, used);
+    std::size_t piece = 0;
+    for (ModelSlot const& slot : m_schedule->slots) {
+      if (slot.field->keeps_values()) continue;
+      std::size_t const end = layout.offsets[piece++] + slot.field->shape.bytes;
+      if (slot.place == place && end > room)
+        refuse("has no room in a plan for the field " + slot.field->text() + " (" +
+               slot.field->name.place() + "): it needs " + std::to_string(slot.field->shape.bytes) +
+               " bytes at " + target(place).name() + ", all that is not kept between passes " +
+               std::to_string(layout.bytes[place]) + ", and of the limit of " +
+               std::to_string(most) + " bytes " + std::to_string(room) + " are available");
+    }
+    refuse("has no room in a plan for its fields: they need " +
+           std::to_string(layout.bytes[place]) + " bytes at " + target(place).name() +
+           ", and of the limit of " + std::to_string(most) + " bytes " + std::to_string(room) +
+           " are available");
+  }
+}
+
+/// Memory that plans have for good, at one place, besides what fields have between passes now.
+std::size_t Model::bytes_in_plans(std::size_t place) const {
+  std::set<KeptBlock const*> blocks;
+  std::size_t bytes = 0;
+  auto const add = [&](KeptPtr const& block) {
+    if (block != nullptr && block->place() == place && blocks.insert(block.get()).second)
+      bytes += block->bytes();
+  };
+  for (auto const& each : m_frozen) {
+    auto const pass = each.lock();
+    if (pass == nullptr) continue;
+    for (KeptPtr const& slab : pass->slabs) add(slab);
+    for (std::size_t slot = 0; slot < pass->slots.size(); ++slot)
+      if (KeptPtr const& kept = pass->slots[slot].kept;
+          kept != nullptr && pass->schedule->slots[slot].field->kept() != kept)
+        add(kept);
+  }
+  return bytes;
+}
+
+// --- the recording -------------------------------------------------------------------------------
+
+void Model::submit_frozen() {
+  analyse(true);
+  if (measures() != nullptr)
+    refuse("is submitted in the recording of a plan while its placement policy \"" +
+           std::string(m_options.placement->name()) +
+           "\" still measures where its tasks are to run: submit passes until assignment() stays "
+           "the same");
+  for (ModelSchedule::Sides const& dual : m_schedule->sides)
+    if ((dual.before.on_host && !dual.after.on_host) ||
+        (dual.before.on_device && !dual.after.on_device))
+      refuse("is submitted in the recording of a plan when the DualView " + dual.field->text() +
+             " (" + dual.field->name.place() + ") is up to date on the " +
+             (dual.after.on_host ? "device" : "host") +
+             ", where it is not after a pass, so that the next pass would be another one: submit "
+             "one pass before");
+  MemoryLayout const layout = frozen_layout(frozen_window());
+  check_frozen_limit(layout);
+  keep_memory();
+  auto pass = std::make_shared<FrozenPass>();
+  pass->schedule = m_schedule;
+  pass->model = weak_from_this();
+  for (std::size_t place = 0; place < layout.bytes.size(); ++place) {
+    std::string const label = "fields of " + m_options.name + " at " + target(place).name();
+    KeptPtr& slab = pass->slabs.emplace_back();
+    ResourceInfo& info = pass->infos.emplace_back();
+    if (layout.bytes[place] == 0) continue;
+    slab = take_kept(place, layout.bytes[place], label, "have a plan with memory of its own");
+    info.label = label;
+    info.begin = reinterpret_cast<std::uintptr_t>(slab->memory());
+    info.end = info.begin + layout.bytes[place];
+  }
+  std::size_t piece = 0;
+  for (ModelSlot const& slot : m_schedule->slots) {
+    FieldState const& field = *slot.field;
+    FrozenPass::Slot& of = pass->slots.emplace_back();
+    of.bound = field.held;
+    if (field.keeps_values()) {
+      if (field.external == nullptr) of.kept = field.kept();
+      of.memory = field.memory();
+      continue;
+    }
+    std::size_t const offset = layout.offsets[piece++];
+    of.lies_in_slab = true;
+    KeptPtr const& slab = pass->slabs[slot.place];
+    if (slab != nullptr) of.memory = static_cast<char*>(slab->memory()) + offset;
+  }
+  std::erase_if(m_frozen, [](auto const& each) { return each.expired(); });
+  m_frozen.push_back(pass);
+  m_is_placed = false;  // the order has to do with less room from now on
+  bool is_first = true;
+  for (ModelStep const& step : pass->schedule->steps)
+    submit_frozen_step(step, pass, std::exchange(is_first, false));
+}
+
+void Model::submit_frozen_step(ModelStep const& step, std::shared_ptr<FrozenPass const> const& pass,
+                               bool is_first) {
+  ModelTask const& task = *step.task;
+  std::deque<ResourceInfo> infos;  // requests refer to them
+  std::vector<AccessRequest> requests;
+  for (ModelAccess const& access : step.form->accesses) {
+    ResourceInfo& info = infos.emplace_back(access.info);
+    StatePtr const* const state = access.state != nullptr ? &access.state : nullptr;
+    if (access.area.has_value()) {
+      requests.push_back({*access.area, access.mode, &info, &frozen_access_ops, state});
+      continue;
+    }
+    auto const use = std::find_if(step.uses.begin(), step.uses.end(), [&](auto const& each) {
+      return pass->schedule->slots[each.slot].field == access.here;
+    });
+    FrozenPass::Slot const& slot = pass->slots[use->slot];
+    if (slot.lies_in_slab)
+      info = pass->infos[pass->schedule->slots[use->slot].place];
+    else
+      describe_field_state(*access.here, info);
+    FieldBox const box = access.is_part ? access.box : access.field->shape.whole();
+    requests.push_back(
+        {access.here->area(box, slot.memory), access.mode, &info, &frozen_access_ops, state});
+  }
+  if (is_first && pass->is_watched())
+    requests.push_back({Area::contiguous(pass.get(), 1), Mode::read, &pass, &frozen_pass_ops});
+  if (step.form->ops->copy == nullptr || !task.makes_fields) add_run_area(step, requests);
+  auto const construct = [&](void* storage) { ::new (storage) FrozenBody(pass, step); };
+  TaskSpec spec(Label(task.label), *frozen_ops_of(*step.form), sizeof(FrozenBody),
+                alignof(FrozenBody), construct);
+  set_properties(spec, step);
+  spec.accesses = requests;
+  GraphDoor::submit(m_graph, std::move(spec));
+}
+
+}  // namespace trellis::Impl
