@@ -74,8 +74,8 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   entry.resource = &resource;
   resource.for_each_candidate(entry.area, [&](AreaEntry& other) {
     if (!overlaps(entry.area, other.area)) return;
-    entry.overlaps.push_back({&other, contains(entry.area, other.area)});
-    other.overlaps.push_back({&entry, contains(other.area, entry.area)});
+    link(entry, other);
+    link(other, entry);
   });
   resource.add(entry);
   put_into_bucket(entry, hash);
@@ -83,9 +83,15 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   return entry;
 }
 
+void AccessTable::link(AreaEntry& entry, AreaEntry& other) {
+  entry.overlaps.push_back({&other, contains(entry.area, other.area)});
+  if (entry.overlaps.size() > few_overlaps) ++m_crowd;
+}
+
 void AccessTable::forget_all() {
   std::fill(m_buckets.begin(), m_buckets.end(), Bucket{0});
   m_no_longer = 0;
+  m_crowd = 0;
   m_slab.clear();
   m_resources.clear();
   std::fill(std::begin(m_trail), std::end(m_trail), nullptr);
@@ -253,15 +259,21 @@ void AccessTable::forget(std::vector<AreaEntry*> const& gone) {
   };
   unique(neighbours);
   unique(touched);
-  for (AreaEntry* entry : neighbours)
+  for (AreaEntry* entry : neighbours) {
+    m_crowd -= crowd_of(*entry);
     entry->overlaps.erase_if(
         [](auto const& overlap) { return overlap.entry()->resource == nullptr; });
+    m_crowd += crowd_of(*entry);
+  }
   for (Resource* resource : touched) {
     resource->drop_gone();
     if (resource->entries.empty()) m_resources.erase(resource->begin);
   }
   std::fill(std::begin(m_trail), std::end(m_trail), nullptr);
-  for (AreaEntry* const entry : gone) m_slab.give_back(*entry);
+  for (AreaEntry* const entry : gone) {
+    m_crowd -= crowd_of(*entry);
+    m_slab.give_back(*entry);
+  }
   if (!one_by_one) fill_buckets(m_buckets.size());
 }
 

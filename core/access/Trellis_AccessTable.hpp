@@ -15,6 +15,7 @@
 #include <task/Trellis_FunctionRef.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -339,8 +340,17 @@ class AccessTable {
   void forget_older(TaskId before, TaskId before_once);
   /// Forgets these, and then resources that have no entry left.
   void forget(std::vector<AreaEntry*> const& gone);
-  /// What it keeps, in entries. (A resource takes about as much as one.)
-  [[nodiscard]] std::size_t kept() const { return m_slab.size() + m_resources.size(); }
+  /// What it keeps, in entries. A resource takes about as much as one. Entries that many others
+  /// overlap count for more: areas at random, which nobody comes back to, are then a few thousand,
+  /// as each access looks at all that overlap its area.
+  [[nodiscard]] std::size_t kept() const {
+    return m_slab.size() + m_resources.size() + m_crowd / few_overlaps;
+  }
+  static constexpr std::size_t few_overlaps = 8;
+  [[nodiscard]] static std::size_t crowd_of(AreaEntry const& entry) {
+    return std::max(entry.overlaps.size(), few_overlaps) - few_overlaps;
+  }
+  void link(AreaEntry& entry, AreaEntry& other);
   [[nodiscard]] TaskId oldest_live_task(TaskId submitted) const;
 
   TaskSlab& m_tasks;
@@ -358,6 +368,7 @@ class AccessTable {
   std::vector<Bucket, TableAllocator<Bucket>> m_buckets;
   EntrySlab<AreaEntry> m_slab;
   std::size_t m_no_longer = 0;  ///< buckets
+  std::size_t m_crowd = 0;      ///< overlaps, without the first few of each entry
   static constexpr std::size_t trail_length = 8;
   AreaEntry* m_trail[trail_length] =
       {};  ///< what the newest tasks had, by place; none is forgotten
