@@ -12,6 +12,7 @@
 #include <mpi.h>
 
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,14 @@ class MpiTest : public testing::Test {
   int const size = comm.size();
   int const right = (rank + 1) % size;
   int const left = (rank + size - 1) % size;
+
+  /// For a receive that is to be told that the message `sent` is too long for it. A rank that sends
+  /// to itself does so first: Open MPI 5.0 does not see that a message to oneself is too long when
+  /// the receive is there before it (its `self` transport, ob1's callback_match).
+  template <class T>
+  auto where_truncation_is_told(TaskGraph& graph, Future<T> const& sent) const {
+    return ResourcePolicy(graph, after(std::span(&sent, size == 1 ? 1 : 0)));
+  }
 
   void TearDown() override { EXPECT_EQ(broken_mpi_rules(), ""); }
 };

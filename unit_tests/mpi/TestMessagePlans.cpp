@@ -215,8 +215,8 @@ TEST_F(MessagePlans, ThatFailAreTold) {
   Plan const plan = graph.record("rounds", [&] {
     auto const count =
         host_task("count", ResourcePolicy(graph), [&] { return ++round < 4 ? 4 : 10; });
-    mpi::send(graph, comm, x, count, right, 0);
-    mpi::recv("receive it", graph, comm, y, left, 0);
+    auto const sent = mpi::send(graph, comm, x, count, right, 0);
+    mpi::recv("receive it", where_truncation_is_told(graph, sent), comm, y, left, 0);
   });
   for (int k = 0; k < 3; ++k) {
     graph.replay(plan);

@@ -403,8 +403,9 @@ TEST_F(Messages, ThatAreTooLongFailTheReceive) {
   for (TaskGraphOptions const& options : kinds_of_graphs()) {
     Kokkos::View<double*, HostSpace> x("long", 10), y("short", 4);
     TaskGraph graph(options);
-    mpi::send(graph, comm, x, right, 6);
-    auto const received = mpi::recv("receive it", graph, comm, y, left, 6);
+    auto const sent = mpi::send(graph, comm, x, right, 6);
+    auto const received =
+        mpi::recv("receive it", where_truncation_is_told(graph, sent), comm, y, left, 6);
     mpi::Error const error = error_of([&] { received.get(); });
     EXPECT_EQ(error.error_class(), MPI_ERR_TRUNCATE);
     EXPECT_THAT(error.what(),
