@@ -6,6 +6,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_Observer.hpp>
+#include <Trellis_Orchestration.hpp>
 #include <Trellis_Plan.hpp>
 #include <Trellis_Progress.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
@@ -71,6 +72,9 @@ struct TaskGraphOptions {
   std::optional<std::string> log;
   /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "priority", "shake" or "shake:SEED".
   std::shared_ptr<SchedulingPolicy> policy;
+  /// How sections run, and which fusable tasks are held back and run as one; see
+  /// `make_orchestration` for names. `TRELLIS_ORCHESTRATION`; default "native".
+  std::shared_ptr<Orchestration> orchestration;
   /// Run each task inside the call that submits it, one by one in the order of submission; `policy`
   /// is then ignored. Threads that submit to one serial graph take turns. The deadlock search does
   /// not see a task of another graph that waits there for its turn. `TRELLIS_SERIAL` (a flag) takes
@@ -247,6 +251,13 @@ class TaskGraph {
     using Function = Impl::ProgressFunction<std::decay_t<F>>;
     return add(std::make_shared<Function>(thread == ProgressThread::main, std::forward<F>(f)));
   }
+
+  /// From now on this one advises the graph, see Trellis_Orchestration.hpp; at any time, from any
+  /// thread, also while tasks run. What has been held back stays so until it is released under the
+  /// new advice; a section that is under way ends with the object that it began with. Returns the
+  /// one before. Throws `Error` for null.
+  std::shared_ptr<Orchestration> orchestrate(std::shared_ptr<Orchestration> orchestration);
+  [[nodiscard]] std::shared_ptr<Orchestration> orchestration() const;
 
   /// The options in force, with defaults and environment filled in, and with the numbers of threads
   /// that `set_threads` has set last.

@@ -19,6 +19,7 @@
 #include <engine/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
+#include <fusion/Trellis_Orchestrator.hpp>
 #include <plan/Trellis_Passes.hpp>
 #include <plan/Trellis_Plans.hpp>
 #include <progress/Trellis_Polling.hpp>
@@ -129,6 +130,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] Destructors& destructors() { return m_destructors; }
   [[nodiscard]] PolicyEdges& policy_edges() { return m_policy_edges; }
   [[nodiscard]] Events& events() { return m_events; }
+  [[nodiscard]] Orchestrator& orchestrator() { return m_orchestrator; }
   /// The policy, if it wants to see plans and passes; else null.
   [[nodiscard]] SchedulingPolicy* planner() {
     return m_policy->sees_plans() ? m_policy.get() : nullptr;
@@ -300,6 +302,7 @@ class Engine final : private TaskSource {
   Exclusion m_exclusion;
   PolicyEdges m_policy_edges;
 
+  Orchestrator m_orchestrator;
   MainQueue m_main;
   TaskQueue m_rests;  ///< bodies that run again and again, on any thread; see pop
 

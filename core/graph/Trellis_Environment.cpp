@@ -33,6 +33,10 @@ constexpr std::array rows{
     VariableRow{Variable::policy, "TRELLIS_POLICY",
                 "work_stealing, fifo, priority, shake or shake:SEED",
                 "the order of tasks that are ready; shake: at random, which finds bugs"},
+    VariableRow{Variable::orchestration, "TRELLIS_ORCHESTRATION",
+                "native, bsp, backfill, fuse_immediately:N, fuse_late:N, all_on_device:D, "
+                "round_robin:N[:DEVICES] or learning[:SEED]",
+                "how sections run, and which fusable tasks run as one"},
     VariableRow{Variable::streams, "TRELLIS_STREAMS", "a whole number",
                 "streams of each asynchronous device"},
     VariableRow{Variable::record, "TRELLIS_RECORD", flag_values,
@@ -127,6 +131,8 @@ bool says(TaskGraphOptions const& asked, Variable variable) {
       return asked.in_flight.has_value();
     case Variable::policy:
       return asked.policy != nullptr;
+    case Variable::orchestration:
+      return asked.orchestration != nullptr;
     case Variable::streams:
       return asked.streams.has_value();
     case Variable::record:
@@ -160,6 +166,8 @@ std::string in_force(TaskGraphOptions const& options, Variable variable) {
       return std::to_string(*options.in_flight);
     case Variable::policy:
       return std::string(options.policy->name());
+    case Variable::orchestration:
+      return options.orchestration->name();
     case Variable::streams:
       return std::to_string(*options.streams);
     case Variable::record:

@@ -23,6 +23,7 @@ enum class Variable {
   bind,
   in_flight,
   policy,
+  orchestration,
   streams,
   record,
   log,

@@ -82,6 +82,16 @@ std::shared_ptr<SchedulingPolicy> policy_from_environment() {
   bad_value(Variable::policy, name);
 }
 
+std::shared_ptr<Orchestration> orchestration_from_environment() {
+  std::optional<std::string> const text = text_from(Variable::orchestration);
+  if (!text) return make_native();
+  try {
+    return make_orchestration(*text);
+  } catch (Error const&) {
+    bad_value(Variable::orchestration, *text);
+  }
+}
+
 /// `TRELLIS_LOG=1` is no file's name that anybody meant (`./1` would be one).
 std::optional<std::string> log_from_environment() {
   std::optional<std::string> destination = text_from(Variable::log);
@@ -146,6 +156,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
     options.policy = std::make_shared<SerialOrder>();
   else if (!options.policy || std::dynamic_pointer_cast<SerialOrder>(options.policy) != nullptr)
     options.policy = policy_from_environment();
+  if (!options.orchestration) options.orchestration = orchestration_from_environment();
   if (!options.warn) options.warn = flag_from(Variable::warn).value_or(false);
   if (!options.watchdog) options.watchdog = number_from<double>(Variable::watchdog).value_or(0);
   if (!(*options.watchdog >= 0 && *options.watchdog <= 1e9))
@@ -419,6 +430,17 @@ void TaskGraph::set_threads(int workers, int threads_per_worker) {
   engine.set_threads(workers, threads_per_worker);
   m_options.workers = workers;
   m_options.threads_per_worker = threads_per_worker;
+}
+std::shared_ptr<Orchestration> TaskGraph::orchestrate(
+    std::shared_ptr<Orchestration> orchestration) {
+  if (orchestration == nullptr)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + m_options.name + " is given no orchestration; make_native() holds "
+                                               "nothing back");
+  return engine().orchestrator().exchange(std::move(orchestration));
+}
+std::shared_ptr<Orchestration> TaskGraph::orchestration() const {
+  return engine().orchestrator().current();
 }
 int TaskGraph::most_workers() const {
   return engine().most_workers();

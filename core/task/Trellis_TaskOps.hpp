@@ -13,6 +13,8 @@
 
 namespace trellis::Impl {
 
+struct FusionOps;
+
 /// What the typed fronts know of a task's body, as plain functions. A body lives in the task's
 /// storage.
 struct TaskOps {
@@ -38,6 +40,9 @@ struct TaskOps {
   /// The body is a functor that Kokkos copies as it likes, and destroying it is not nothing: nobody
   /// relies on when that happens, so it may come after the task is done. See KeptBodies.
   bool may_be_kept = false;
+
+  /// It may be held back and run as one with others of its kind. Null: it is not fusable.
+  FusionOps const* fusion = nullptr;
 
   // For warnings.
   /// What the functor or callable has captured, as it lies in memory; of a callable with the Views

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_FUSIONOPS_HPP
+#define TRELLIS_IMPL_FUSIONOPS_HPP
+
+#include <Trellis_Label.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace trellis {
+class SpaceAdapter;
+}
+
+namespace trellis::Impl {
+
+/// What the typed fronts know of fusable tasks that have bodies of one type: see TaskOps.
+struct FusionOps {
+  /// The type of the functor, for people.
+  std::string (*name)();
+  /// Runs these bodies as one, with `label` as the name of the launch. Null: they have no such form,
+  /// and a batch runs them one after the other on one thread. On a host space it returns when all
+  /// are done. May throw on a device, where that is the failure of the launch; and on the host,
+  /// where `at` then says which body threw: those before it are done, those behind have not begun.
+  void (*run)(std::span<void* const> bodies, void* instance, Label const& label, std::size_t& at);
+  /// On this instance nothing is launched: one after the other is as good, and each may throw.
+  bool (*loops)(void* instance);
+};
+
+}  // namespace trellis::Impl
+
+#endif
