@@ -82,6 +82,7 @@ struct TaskRecord {
   int priority = 0;
   int threads = 0;  ///< asked for with `threads(n)`; 0: those of a worker
   int workers = 1;  ///< whose places it takes while it runs
+  std::uint32_t batch = 0;  ///< tasks with one number have run as one; 0: by itself
   bool main_thread = false;
   bool synchronizing = false;
   TaskId parent = 0;  ///< the task that this one is a part of; 0: of none

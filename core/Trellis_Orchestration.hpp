@@ -67,15 +67,14 @@ struct FuseInstruction {
   When when = When::when_idle;
 };
 
-/// What became of a batch, or of a task that ran by itself after it was held back.
+/// A batch, and what goes on around it.
 struct FusionSample {
-  std::size_t batch = 0;          ///< tasks in it; 1: by itself
-  std::size_t held = 0;           ///< of the kind, when it was formed, the batch included
-  double mean_held = 0;           ///< the same, as a moving average over the kind's batches
-  double done_when_awaited = 0;   ///< 0 to 1: how often a wait for a number found it done already
+  std::size_t batch = 0;         ///< tasks in it; 1: it goes by itself
+  std::size_t held = 0;          ///< of the kind, now; when it is formed with the batch
+  double mean_held = 0;          ///< when batches of the kind were formed, as a moving average
+  double done_when_awaited = 0;  ///< 0 to 1: how often a wait for a number found it done already
   int device = FuseInstruction::home;
-  std::chrono::nanoseconds time{};  ///< from the begin of the batch to its end on a host thread; 0
-                                    ///< where it runs on a device
+  std::chrono::nanoseconds time{};  ///< that it took on a thread of the host
 };
 
 /// Advice. It owns no task, and whatever it answers changes neither results nor whether the program
@@ -107,6 +106,9 @@ class Orchestration {
   [[nodiscard]] virtual std::size_t hold_back(TaskKind /*kind*/) { return 0; }
   /// Asked when a task of this kind is held back, and when some are to be released.
   [[nodiscard]] virtual FuseInstruction fuse(TaskKind /*kind*/) { return {}; }
+  /// Tasks have been released as the last answer of `fuse` said: a batch, or one by itself.
+  virtual void formed(TaskKind /*kind*/, FusionSample const& /*sample*/) {}
+  /// A batch of two or more has run on a thread of the host.
   virtual void observed(TaskKind /*kind*/, FusionSample const& /*sample*/) {}
 };
 

@@ -492,6 +492,23 @@ inline constexpr MainThread main_thread{};
 struct Synchronizing : Impl::Property {};
 inline constexpr Synchronizing synchronizing{};
 
+/// When it is ready, the task may be held back, and run as one with others that have the same
+/// functor type and space: as the graph's `Orchestration` advises, see there. It stays a task of its
+/// own, with its accesses, future and failure. For `parallel_for` over a number, a `RangePolicy` or
+/// an `MDRangePolicy`: such a batch is one launch, and a functor must not wait for other tasks. For
+/// a `host_task` whose callable takes no `TaskScope` and no `Completion`: one thread runs the batch,
+/// or the callable's class does, if it has
+///
+///     static void fused(std::span<Callable* const> all, std::size_t& at);
+///
+/// which runs all of them, and keeps `at` at the one that it runs: what it throws is the failure of
+/// that one, those before it are done, and those behind it run by themselves.
+///
+/// Tasks that exclude others, are bound to the main thread, are synchronizing, or have `threads(n)`
+/// are never held back.
+struct Fusable : Impl::Property {};
+inline constexpr Fusable fusable{};
+
 /// The task has so many threads of the host: its functor is launched on an instance with a pool of
 /// `n`, which each worker makes once. `1 <= n <= workers() * threads_per_worker()` of the graph;
 /// by default a task has the threads of one worker. The body begins when so many workers have

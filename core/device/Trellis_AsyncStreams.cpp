@@ -115,27 +115,30 @@ std::unique_lock<std::recursive_mutex> AsyncStreams::lock_soon() {
   return lock;
 }
 
-void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(void*)> run,
-                          FunctionRef<void(bool)> launched) {
+void AsyncStreams::launch(std::span<Task* const> tasks, int threads_per_worker,
+                          FunctionRef<void(void*)> run,
+                          FunctionRef<void(Task& task, bool)> launched) {
   auto const lock = lock_soon();
+  Task& first = *tasks.front();
   // Where time is the device's own affair, what a thread happens to have asked so far must not
   // matter.
-  bool const own_clock = task.device()->has_own_clock();
+  bool const own_clock = first.device()->has_own_clock();
   if (own_clock)
     for (auto const& each : m_streams) ask(*each);
-  Stream& stream = choose(task, threads_per_worker);
+  Stream& stream = choose(first, threads_per_worker);
   bool const timed = m_clock.runs();
-  if (timed) m_clock.set(*task.device(), stream.instance);
+  if (timed) m_clock.set(*first.device(), stream.instance);
   if (!stream.launched.empty() && !stream.last_has_event() &&
-      !overwrites(task, *stream.launched.back()))
+      !(tasks.size() == 1 && overwrites(first, *stream.launched.back())))
     record_last(stream);
 
   std::fill(m_needed.begin(), m_needed.end(), 0);
-  for (auto const& before : task.device_predecessors)
-    if (Stream const* const other = stream_of(before); other != nullptr && other != &stream) {
-      std::uint64_t& needed = m_needed[static_cast<std::size_t>(other->number)];
-      needed = std::max(needed, before.task->position);
-    }
+  for (Task const* const task : tasks)
+    for (auto const& before : task->device_predecessors)
+      if (Stream const* const other = stream_of(before); other != nullptr && other != &stream) {
+        std::uint64_t& needed = m_needed[static_cast<std::size_t>(other->number)];
+        needed = std::max(needed, before.task->position);
+      }
   for (auto const& other : m_streams)
     if (std::uint64_t const position = m_needed[static_cast<std::size_t>(other->number)];
         position != 0) {
@@ -143,29 +146,34 @@ void AsyncStreams::launch(Task& task, int threads_per_worker, FunctionRef<void(v
       wait_for(stream, *other, position);
     }
 
-  if (timed) task.launched_ns = m_clock.now_ns();
-  void* const start = timed ? task.device()->record_event(stream.instance, true) : nullptr;
-  auto const enter = [&](void* start_event) {
-    task.start_event = start_event;
-    task.stream = stream.number;
-    task.position = stream.next++;
-    stream.launched.push_back(&task);
-    m_launched.fetch_add(1, std::memory_order_seq_cst);
+  std::uint64_t const launched_ns = timed ? m_clock.now_ns() : 0;
+  void* start = timed ? first.device()->record_event(stream.instance, true) : nullptr;
+  auto const enter = [&] {
+    for (Task* const task : tasks) {
+      if (timed) task->launched_ns = launched_ns;
+      task->start_event = std::exchange(start, nullptr);  // the first one's; see pass_first_event
+      task->stream = stream.number;
+      task->position = stream.next++;
+      stream.launched.push_back(task);
+      m_launched.fetch_add(1, std::memory_order_seq_cst);
+    }
   };
   try {
     run(stream.instance);
-    task.device()->check_launch(stream.instance);
+    first.device()->check_launch(stream.instance);
     if (timed || own_clock)
-      stream.events.push_back({task.device()->record_event(stream.instance, timed), stream.next});
+      stream.events.push_back({first.device()->record_event(stream.instance, timed),
+                               stream.next + tasks.size() - 1});
   } catch (...) {
     // Nobody knows what it has launched before. If the stream cannot even tell when it has passed
     // that, it has failed, which shows when it is asked.
-    if (timed) task.device()->release_event(start);
-    enter(nullptr);
-    return launched(true);
+    if (timed) first.device()->release_event(std::exchange(start, nullptr));
+    enter();
+    for (Task* const task : tasks) launched(*task, true);
+    return;
   }
-  enter(start);
-  launched(false);
+  enter();
+  for (Task* const task : tasks) launched(*task, false);
 }
 
 // --- what has passed -----------------------------------------------------------------------------
@@ -187,12 +195,19 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
   Stream::Event const event = first;
   stream.events.pop_front();
   bool timed = false;
+  Retired of_batch{};  // its first one, which has the event at which all have begun
   while (!stream.launched.empty() && stream.launched.front()->position <= event.position) {
     Task& task = *stream.launched.front();
     stream.launched.pop_front();
     Retired passed{&task, stream.number};
-    timed = task.start_event != nullptr;
-    if (timed) note_times(passed, stream, event.event);
+    if (task.start_event != nullptr) {
+      timed = true;
+      note_times(passed, stream, event.event);
+      of_batch = passed;
+    } else {
+      passed.started_ns = of_batch.started_ns;
+      passed.finished_ns = of_batch.finished_ns;
+    }
     task.stream = -1;
     hand_out(std::move(passed));
   }

@@ -14,6 +14,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,16 @@ class AsyncStreams {
   /// called before anybody can retire it; if `run` threw, as a handler of that. When this throws,
   /// nothing of the task has been launched.
   void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
-              FunctionRef<void(bool threw)> launched);
+              FunctionRef<void(bool threw)> launched) {
+    Task* const one = &task;
+    launch(std::span(&one, 1), threads_per_worker, run, [&](Task&, bool threw) { launched(threw); });
+  }
+  /// The same for several at once, which `run` launches as one: the stream waits for the
+  /// predecessors of all. They follow each other on it, with no event between. `launched(task,
+  /// threw)` is called for each.
+  void launch(std::span<Task* const> tasks, int threads_per_worker,
+              FunctionRef<void(void* instance)> run,
+              FunctionRef<void(Task& task, bool threw)> launched);
 
   /// For whoever launches graphs, or captures them.
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(m_mutex); }

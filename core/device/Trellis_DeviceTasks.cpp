@@ -5,6 +5,8 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
+#include <fusion/Trellis_FusionOps.hpp>
+#include <fusion/Trellis_FusionPool.hpp>
 #include <progress/Trellis_Poller.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <threads/Trellis_Unlocked.hpp>
@@ -52,10 +54,12 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
       for (Task* other : others) m_engine.push(*other, &seat);
       if (!may_run) continue;
     }
-    if (launches_here(task))
-      launch_and_order(task);
+    Task* const released = task.is_fusable ? m_engine.fusion().hold(task) : &task;
+    if (released == nullptr) continue;
+    if (launches_here(*released))
+      launch_and_order(*released);
     else
-      m_engine.push(task, &seat);
+      m_engine.push(*released, &seat);
   }
 }
 
@@ -81,8 +85,29 @@ Trigger DeviceTasks::trigger_between(Task const& before, Task const& after) {
   return on_device && !have_results ? Trigger::launch : Trigger::completion;
 }
 
+/// Its successors are cancelled when the stream has passed what it may have launched.
+void DeviceTasks::note_failed_launch(Task& task) {
+  FailurePtr failure = m_engine.current_failure(task);
+  std::lock_guard const lock(task.lock);
+  task.failure = std::move(failure);
+}
+
+void DeviceTasks::note_launch(Task& task, std::vector<Task*>& ready) {
+  std::lock_guard const lock(task.lock);
+  task.launched = true;
+  if (task.is_recorded()) return;  // all edges of a plan fire on completion
+  // Successors that wait for the launch alone leave the list, see Task.
+  task.keep_successors([&](Task* successor) {
+    if (DeviceTasks::trigger_between(task, *successor) == Trigger::completion) return true;
+    trigger(*successor, nullptr, ready);
+    return false;
+  });
+}
+
 /// `ready` gets its successors that wait for nothing else.
 void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) {
+  if (task.is_fusable && task.next != nullptr) [[unlikely]]
+    return launch_batch(task, seat, ready);
   inherit_on_device(task);
   if (task.failure != nullptr) return m_engine.push(task, &seat);
   try {
@@ -92,30 +117,55 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
     m_streams.launch(
         task, *m_engine.options().threads_per_worker,
         [&](void* instance) { task.ops->run(task.body, instance, task.label); },
-        [&](bool threw) {
-          // its successors are cancelled when the stream has passed what it may have launched
-          if (threw) {
-            FailurePtr failure = m_engine.current_failure(task);
-            std::lock_guard const lock(task.lock);
-            task.failure = std::move(failure);
-            return;
-          }
-          std::lock_guard const lock(task.lock);
-          task.launched = true;
-          if (task.is_recorded()) return;  // all edges of a plan fire on completion
-          // Successors that wait for the launch alone leave the list, see Task.
-          task.keep_successors([&](Task* successor) {
-            if (DeviceTasks::trigger_between(task, *successor) == Trigger::completion) return true;
-            trigger(*successor, nullptr, ready);
-            return false;
-          });
-        });
+        [&](bool threw) { threw ? note_failed_launch(task) : note_launch(task, ready); });
   } catch (...) {  // nothing has been launched
     task.failure = m_engine.current_failure(task);
     if (seat.number < 0)
       m_engine.push(task, &seat);
     else if (Task* const next = m_engine.complete(task, seat, TaskState::failed, seat.number))
       m_engine.push(*next, &seat);
+  }
+}
+
+/// One launch for all. When it throws, nobody can say by which of them, nor what has been launched:
+/// then all have failed, as one after the other they would have been enqueued behind it.
+void DeviceTasks::launch_batch(Task& first, Seat& seat, std::vector<Task*>& ready) {
+  std::vector<Task*> live = FusionPool::unlink(first);
+  std::erase_if(live, [&](Task* task) {
+    inherit_on_device(*task);
+    if (task->failure != nullptr) m_engine.push(*task, &seat);
+    return task->failure != nullptr;
+  });
+  if (live.empty()) return;
+  FusionOps const& ops = *live.front()->ops->fusion;
+  if (live.size() == 1 || ops.run == nullptr) {
+    for (Task* const task : live) launch_one(*task, seat, ready);
+    return;
+  }
+  FusionPool::link(live);
+  m_engine.events().batch(*live.front());
+  FusionPool::unlink(*live.front());
+  std::vector<void*> bodies;
+  for (Task* const task : live) {
+    bodies.push_back(task->body);
+    task->state.store(TaskState::running, std::memory_order_relaxed);
+    m_engine.events().changed(*task, TaskState::running);
+  }
+  Task& named = *live.front();
+  try {
+    Frame const frame(m_engine, seat, named, Frame::What::launches);
+    std::size_t at = 0;
+    m_streams.launch(
+        live, *m_engine.options().threads_per_worker,
+        [&](void* instance) { ops.run(bodies, instance, named.label, at); },
+        [&](Task& task, bool threw) {
+          threw ? note_failed_launch(task) : note_launch(task, ready);
+        });
+  } catch (...) {  // nothing has been launched
+    for (Task* const task : live) {
+      task->failure = m_engine.current_failure(*task);
+      m_engine.push(*task, &seat);  // in the state of one that has run
+    }
   }
 }
 

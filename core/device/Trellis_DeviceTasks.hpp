@@ -55,6 +55,9 @@ class DeviceTasks {
  private:
   [[nodiscard]] bool may_be_launched(Task const& task) const;
   void launch_one(Task& task, Seat& seat, std::vector<Task*>& ready);
+  void launch_batch(Task& first, Seat& seat, std::vector<Task*>& ready);
+  static void note_launch(Task& task, std::vector<Task*>& ready);
+  void note_failed_launch(Task& task);
   void inherit_on_device(Task& task);
   void complete_one(AsyncStreams::Retired const& passed, Seat& seat);
   void complete_failed(AsyncStreams::Retired const& failed, Seat& seat);

@@ -30,6 +30,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get()),
       m_policy_edges(*this, m_lock, *m_policy, m_events.recorder(), m_serial),
       m_orchestrator(options.orchestration),
+      m_fusion(*this, m_orchestrator, m_workers, m_serial),
       m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_workers,
                 m_serial_turn, m_serial),
       m_demotions(*this, m_lock, m_submission.root(), m_slab, m_failures, m_exclusion,
@@ -131,8 +132,10 @@ void Engine::make_ready(Task& task, Seat* seat) {
   m_events.changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !may_exclude(task, seat)) return;
-  if (!m_device_tasks.launches_here(task)) return push(task, seat);
-  m_device_tasks.launch(task, seat != nullptr ? *seat : Workers::no_seat());
+  Task* const released = task.is_fusable ? m_fusion.hold(task) : &task;
+  if (released == nullptr) return;
+  if (!m_device_tasks.launches_here(*released)) return push(*released, seat);
+  m_device_tasks.launch(*released, seat != nullptr ? *seat : Workers::no_seat());
   m_workers.ready_added();  // somebody has to ask the device how far it is
 }
 
@@ -171,17 +174,19 @@ void Engine::push_kept(Task& task) {
 }
 
 bool Engine::has_ready(Seat const& seat) const {
-  return has_task(seat) || m_polling.may_be_polled(seat);
+  return has_task(seat) || m_polling.may_be_polled(seat) || m_fusion.any_deferred();
 }
 
 bool Engine::has_task(Seat const& seat) const {
   if (!m_policy->empty() || !m_rests.empty() || (seat.is_main && !m_main.empty())) return true;
-  return m_completions.any_said();
+  return m_completions.any_said() || m_fusion.may_be_taken();
 }
 
 std::chrono::nanoseconds Engine::nap(Seat const& seat) const {
-  return has_task(seat) || !m_polling.any_function() ? std::chrono::nanoseconds(0)
-                                                     : m_polling.nap();
+  constexpr std::chrono::milliseconds before_look_at_deferred{1};
+  if (has_task(seat)) return std::chrono::nanoseconds(0);
+  if (m_polling.any_function()) return m_polling.nap();
+  return m_fusion.any_deferred() ? before_look_at_deferred : std::chrono::nanoseconds(0);
 }
 
 bool Engine::has_own(Seat const& seat) const {
@@ -208,6 +213,8 @@ Task* Engine::pop(Seat& seat) {
   if (seat.is_main)
     if (Task* const task = m_main.pop()) return task;
   if (Task* const task = m_policy->pop(seat.number).impl()) return task;
+  if (m_fusion.any())
+    if (Task* const task = m_fusion.pop(seat, rests)) return task;
   if (m_polling.busy() && m_polling.poll(seat, true)) {
     if (Task* const task = complete_said(seat)) return task;
     if (Task* const task = m_policy->pop(seat.number).impl()) return task;
@@ -371,6 +378,8 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
 
 [[gnu::always_inline]] inline Task* Engine::run_one(Task& task, Seat& seat) {
   m_cancellation.reach(task);
+  if (task.is_fusable) [[unlikely]]
+    if (Task* next = nullptr; m_fusion.run(task, seat, next)) return next;
   if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
   if (replays_plan(task)) return m_plans.run_plan(task, seat);
   // It may take long. Not above a task that waits: what is destroyed may wait for that one.
@@ -554,12 +563,15 @@ Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Sea
       if (task.exclusive && task.failure == nullptr && !m_serial && !may_exclude(task, &seat))
         continue;
     }
-    if (is_kept(task))
-      push_kept(task);
-    else if (m_device_tasks.launches_here(task))
-      to_launch.push_back(&task);
+    Task* const released = task.is_fusable ? m_fusion.hold(task) : &task;
+    if (released == nullptr)
+      continue;
+    else if (is_kept(*released))
+      push_kept(*released);
+    else if (m_device_tasks.launches_here(*released))
+      to_launch.push_back(released);
     else
-      ready[kept++] = &task;
+      ready[kept++] = released;
   }
   ready.resize(kept);
   Task* next = nullptr;

@@ -19,6 +19,7 @@
 #include <engine/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
+#include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <plan/Trellis_Passes.hpp>
 #include <plan/Trellis_Plans.hpp>
@@ -131,6 +132,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] PolicyEdges& policy_edges() { return m_policy_edges; }
   [[nodiscard]] Events& events() { return m_events; }
   [[nodiscard]] Orchestrator& orchestrator() { return m_orchestrator; }
+  [[nodiscard]] FusionPool& fusion() { return m_fusion; }
   /// The policy, if it wants to see plans and passes; else null.
   [[nodiscard]] SchedulingPolicy* planner() {
     return m_policy->sees_plans() ? m_policy.get() : nullptr;
@@ -163,6 +165,12 @@ class Engine final : private TaskSource {
   [[gnu::always_inline]] void push(Task& task, Seat* seat) {
     if (is_kept(task)) return push_kept(task);
     m_policy->push(ReadyTask(&task), seat != nullptr ? seat->number : -1);
+    m_workers.ready_added();
+  }
+  /// A ready task, or the first of a batch, goes to the policy, or to its device.
+  void dispatch(Task& task, Seat& seat) {
+    if (!m_device_tasks.launches_here(task)) return push(task, &seat);
+    m_device_tasks.launch(task, seat);
     m_workers.ready_added();
   }
   /// A part waits for a task that is not of its region. What it is a part of keeps exclusive areas
@@ -224,7 +232,7 @@ class Engine final : private TaskSource {
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
     if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
     Task& task = *ready.front();
-    if (task.exclusive || is_kept(task) || task.runs_on_device())
+    if (task.exclusive || is_kept(task) || task.is_fusable || task.runs_on_device())
       return hand_over_many(ready, granted, seat);
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_events.changed(task, TaskState::ready);
@@ -306,6 +314,7 @@ class Engine final : private TaskSource {
   MainQueue m_main;
   TaskQueue m_rests;  ///< bodies that run again and again, on any thread; see pop
 
+  FusionPool m_fusion;
   Waiting m_waiting;
   Demotions m_demotions;
   Parts m_parts;

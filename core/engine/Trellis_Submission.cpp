@@ -387,6 +387,8 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
   task.priority = spec.priority;
   task.main_thread = spec.main_thread;
   task.goes_on = spec.goes_on;
+  task.is_fusable = spec.ops->fusion != nullptr;
+  if (task.is_fusable) task.next = nullptr;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
   task.keeps_body = spec.ops->may_be_kept && m_engine.destructors().may_keep_body(task, spec);

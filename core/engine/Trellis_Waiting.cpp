@@ -197,6 +197,7 @@ bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const
 inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
   if (frame.what == Frame::What::launches) refuse_while_launched(frame);
   let_go_what_is_held(frame.seat);
+  if (m_engine.fusion().any()) m_engine.fusion().release_all(frame.seat);
   // A ready task is not complete, so of its way up to the one that is waited for, and on to the one
   // that waits, none is.
   LiveAccess const awaited{handle.task, handle.id};
@@ -245,10 +246,12 @@ void Waiting::wait_for(TaskHandle const& asked, Frame* frame) {
 }
 
 void Waiting::refuse_while_launched(Frame const& frame) const {
+  char const* const why =
+      frame.task.runs_on_device() ? " waits for a task while it is launched on its device"
+                                  : " waits for a task while it runs as one with other fusable ones";
   throw Error(Error::Kind::deadlock,
-              "Trellis: " + text_of(frame.task, m_submission) +
-                  " waits for a task while it is launched on its device; what it is to "
-                  "come after is said with its accesses or after(...)");
+              "Trellis: " + text_of(frame.task, m_submission) + why +
+                  "; what it is to come after is said with its accesses or after(...)");
 }
 
 /// True when the task is done.
@@ -414,6 +417,7 @@ void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, 
   };
   LiveAccess const whole{&task, task.id};
   auto const is_part = [&](Task const& each) { return is_within(each, whole); };
+  if (m_engine.fusion().any()) m_engine.fusion().release_needed(is_part, frame->seat);
   AbsenceElsewhere const absence(m_engine);
   std::optional<Workers::Narrowed> narrowed;
   if (!all_done()) narrowed.emplace(m_workers, frame->seat);

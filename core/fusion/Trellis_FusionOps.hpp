@@ -7,12 +7,16 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <typeinfo>
 
 namespace trellis {
 class SpaceAdapter;
 }
 
 namespace trellis::Impl {
+
+/// The type's name as a person writes it.
+[[nodiscard]] std::string readable_name(std::type_info const& type);
 
 /// What the typed fronts know of fusable tasks that have bodies of one type: see TaskOps.
 struct FusionOps {

@@ -4,10 +4,14 @@
 #include <Trellis_Space.hpp>
 #include <fusion/Trellis_FusionOps.hpp>
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -17,6 +21,13 @@
 
 /// The strategies that come with the library.
 namespace trellis {
+
+std::string Impl::readable_name(std::type_info const& type) {
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> const name(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), std::free);
+  return name != nullptr ? name.get() : type.name();
+}
 
 std::string TaskKind::name() const {
   if (m_ops == nullptr) return "none";
@@ -102,7 +113,7 @@ class RoundRobin final : public Orchestration {
             .when = When::at_spawn};
   }
   /// A batch has gone where the last answer said.
-  void observed(TaskKind, FusionSample const& sample) override {
+  void formed(TaskKind, FusionSample const& sample) override {
     if (sample.batch >= m_n) m_turn.fetch_add(1, std::memory_order_relaxed);
   }
 
@@ -138,6 +149,9 @@ class Learning final : public Orchestration {
   }
   [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return current().hold_back(kind); }
   [[nodiscard]] FuseInstruction fuse(TaskKind kind) override { return current().fuse(kind); }
+  void formed(TaskKind kind, FusionSample const& sample) override {
+    current().formed(kind, sample);
+  }
   void observed(TaskKind kind, FusionSample const& sample) override {
     current().observed(kind, sample);
   }

@@ -437,7 +437,11 @@ std::shared_ptr<Orchestration> TaskGraph::orchestrate(
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + m_options.name + " is given no orchestration; make_native() holds "
                                                "nothing back");
-  return engine().orchestrator().exchange(std::move(orchestration));
+  Impl::Engine& engine = this->engine();
+  std::shared_ptr<Orchestration> before =
+      engine.orchestrator().exchange(std::move(orchestration));
+  engine.fusion().look_again();
+  return before;
 }
 std::shared_ptr<Orchestration> TaskGraph::orchestration() const {
   return engine().orchestrator().current();

@@ -111,12 +111,14 @@ struct alignas(64) Task {
   TaskOps const* ops = nullptr;   ///< a refinement of a pending task changes it under lock
   SpaceAdapter* space = nullptr;  ///< null: none
   void* body = nullptr;           ///< in `storage` or on the heap; null: freed
-  Task* next = nullptr;           ///< free list
+  Task* next = nullptr;           ///< free list; of a fusable task, see FusionPool
   FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
-  bool main_thread = false;
-  bool goes_on = false;  ///< a body that runs again and again, see Engine::pop
-  bool synchronizing = false;
+  // One byte: nobody writes any of these once there are others that look.
+  bool main_thread : 1 = false;
+  bool goes_on : 1 = false;      ///< a body that runs again and again, see Engine::pop
+  bool is_fusable : 1 = false;   ///< may be held back, see FusionPool
+  bool synchronizing : 1 = false;
   bool keeps_body = false;  ///< its body is destroyed later, see KeptBodies
   /// It may exclude others: it has an exclusive access, or a rule asks for it. This, the region and
   /// its kind may be looked at by whoever looks for live tasks of one region; see Waiters.

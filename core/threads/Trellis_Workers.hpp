@@ -207,6 +207,12 @@ class Workers {
   [[nodiscard]] bool anyone_waits() const {
     return m_asleep_waiting.load(std::memory_order_seq_cst) > 0;
   }
+  /// No thread is within a task, but for those that wait there, and none submits. It may have been
+  /// so a moment ago; but when it is so for good the last thread that goes to sleep sees it.
+  [[nodiscard]] bool nobody_runs() const {
+    return m_spare.load(std::memory_order_seq_cst) + m_searching.load(std::memory_order_seq_cst) >=
+           m_permits;
+  }
   /// True when a thread should stop running tasks for another to run them.
   [[nodiscard]] bool oversubscribed() const { return m_spare.load(std::memory_order_relaxed) < 0; }
 

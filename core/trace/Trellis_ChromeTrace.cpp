@@ -90,6 +90,7 @@ Json arguments(TaskRecord const& task, ChromeTraceOptions const& options) {
   if (std::string site = Impl::call_site(task); !site.empty()) args["call_site"] = std::move(site);
   if (task.priority != 0) args["priority"] = task.priority;
   if (task.threads != 0) args["threads"] = task.threads;
+  if (task.batch != 0) args["batch"] = task.batch;
   if (task.main_thread) args["main_thread"] = true;
   if (task.synchronizing) args["synchronizing"] = true;
   if (task.submitted_ns != 0) args["submitted_us"] = shifted(task.submitted_ns, options);

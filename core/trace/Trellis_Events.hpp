@@ -34,6 +34,10 @@ class Events {
   void changed(Task const& task, TaskState state, int row = -1) {
     if (m_tells) tell(task, state, row);
   }
+  /// These tasks, linked by `next`, run as one.
+  void batch(Task const& first) {
+    if (m_recorder != nullptr) tell_batch(first);
+  }
   /// Somebody wants times, also those of devices.
   [[nodiscard]] bool are_timed() const { return m_recorder != nullptr || m_timed != nullptr; }
   /// When times begin.
@@ -45,6 +49,7 @@ class Events {
 
  private:
   void tell(Task const& task, TaskState state, int row);
+  void tell_batch(Task const& first);
   void take_time(Task const& task, TaskState state);
   [[nodiscard]] std::uint64_t since_start() const;
 

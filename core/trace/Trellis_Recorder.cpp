@@ -161,6 +161,13 @@ void Recorder::returned(Task const& task) {
   node(task.public_id()).returned_ns = now;
 }
 
+void Recorder::batch(Task const& first) {
+  std::lock_guard const lock(m_lock);
+  ++m_batches;
+  for (Task const* task = &first; task != nullptr; task = task->next)
+    node(task->public_id()).batch = m_batches;
+}
+
 void Recorder::changed(Task const& task, TaskState state, int row) {
   std::uint64_t const now = now_ns();
   std::lock_guard const lock(m_lock);
@@ -216,6 +223,7 @@ std::vector<TaskRecord> Recorder::nodes() const {
     record.priority = node.priority;
     record.threads = node.threads;
     record.workers = node.workers;
+    record.batch = node.batch;
     record.main_thread = node.main_thread;
     record.synchronizing = node.synchronizing;
     record.parent = node.parent;

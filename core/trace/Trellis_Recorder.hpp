@@ -50,6 +50,8 @@ class Recorder {
   void slept(Task const& task, std::chrono::nanoseconds time);
   /// Its body has a Completion.
   void completes_later(Task const& task);
+  /// These, linked by `next`, are about to run as one.
+  void batch(Task const& first);
   /// Ready, or running on this row.
   void changed(Task const& task, TaskState state, int row = -1);
   /// The task is over: done, failed or cancelled. `row`: the seat that ran it, -1: none.
@@ -101,6 +103,7 @@ class Recorder {
     std::int32_t row = -1;
     std::int32_t threads = 0;
     std::int32_t workers = 1;
+    std::uint32_t batch = 0;
     TaskState state = TaskState::pending;
     bool main_thread = false;
     bool synchronizing = false;
@@ -137,6 +140,7 @@ class Recorder {
   std::chrono::steady_clock::time_point const m_start = std::chrono::steady_clock::now();
   mutable SpinLock m_lock;
   Chunks<Node> m_nodes;  ///< task `id` at position `id - 1`
+  std::uint32_t m_batches = 0;
   Chunks<Access> m_accesses;
   Chunks<Place> m_places;
   Chunks<std::string> m_states;

@@ -9,6 +9,8 @@
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskScope.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <impl/Trellis_Fused.hpp>
+#include <impl/Trellis_KernelName.hpp>
 #include <impl/Trellis_OpenAccess.hpp>
 #include <impl/Trellis_Reachable.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
@@ -144,13 +146,6 @@ constexpr LateOps const* late_ops() {
     return nullptr;
 }
 
-/// The name under which Kokkos Tools sees what the calling thread does next. In memory that is
-/// kept.
-inline std::string const& kernel_name(Label const& label) {
-  thread_local std::string name;
-  return name = label.view();
-}
-
 /// Shows a task that launches no kernel under its own name as a region.
 class ToolsRegion {
  public:
@@ -260,6 +255,28 @@ inline SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, int t
 }
 
 template <class A>
+inline constexpr bool is_fusable_v = std::is_same_v<std::remove_cvref_t<A>, Fusable>;
+
+/// The operations of a task that may run as one with others.
+template <class Body, class Space, class RunsOn>
+struct FusableOpsOf {
+  static constexpr TaskOps make_ops() {
+    TaskOps ops = OpsOf<Body, Space, RunsOn>::make_ops();
+    using Plain = typename PlainBodyOf<Body>::type;
+    if constexpr (has_kernel_form<Plain>)
+      ops.fusion = &FusionOf<Body, Space, RunsOn>::ops;
+    else
+      ops.fusion = &FusionOfCalls<Body>::ops;
+    return ops;
+  }
+  static constexpr TaskOps ops = make_ops();
+};
+
+/// Of a fusable task on a device.
+template <class Made, bool is_on_device>
+using BodyAs = std::conditional_t<is_on_device, FusableBody<Made>, Made>;
+
+template <class A>
 inline constexpr bool is_device_v = std::is_same_v<std::remove_cvref_t<A>, device>;
 
 /// The device, and the stream if the user gave one with the base policy.
@@ -285,8 +302,23 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
 template <class Place, bool has_opened, class Policy, class Make, class... Annotations>
 TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, SpaceAdapter* home,
                             Annotations const&... annotations) {
-  using B = decltype(make());
   using RunsOn = typename Place::runs_on;
+  using Made = decltype(make());
+  constexpr bool is_fusable = (is_fusable_v<Annotations> || ...);
+  if constexpr (is_fusable) {
+    using Plain = typename PlainBodyOf<Made>::type;
+    static_assert(has_kernel_form<Plain> || is_plain_call<Plain>,
+                  "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
+                  "MDRangePolicy, and with host_task without a TaskScope or Completion");
+  }
+  constexpr bool is_fused_on_device = [] {
+    if constexpr (is_fusable && !std::is_void_v<RunsOn>)
+      return has_kernel_form<typename PlainBodyOf<Made>::type> &&
+             (DeviceSpace<RunsOn> || is_foreign_v<RunsOn>);
+    else
+      return false;
+  }();
+  using B = BodyAs<Made, is_fused_on_device>;
   using Reached = typename Place::reached;
   if constexpr (!requires { B::copies_between_spaces; }) {
     static_assert(!has_opened || MustReach<Reached, Annotations...>::value);
@@ -300,9 +332,16 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
   std::size_t before_done = 0;
   [[maybe_unused]] std::size_t tags_done = 0;
 
-  auto construct = [&](void* storage) { ::new (storage) B(make()); };
-  TaskSpec spec(std::move(label), OpsOf<B, typename Place::space, RunsOn>::ops, sizeof(B),
-                alignof(B), construct);
+  auto construct = [&](void* storage) {
+    if constexpr (is_fused_on_device)
+      ::new (storage) B{make(), nullptr};
+    else
+      ::new (storage) B(make());
+  };
+  using Ops =
+      std::conditional_t<is_fusable, std::type_identity<FusableOpsOf<B, typename Place::space, RunsOn>>,
+                         std::type_identity<OpsOf<B, typename Place::space, RunsOn>>>;
+  TaskSpec spec(std::move(label), Ops::type::ops, sizeof(B), alignof(B), construct);
   if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(spec, policy);
   if (home != nullptr && !(is_device_v<Annotations> || ...)) spec.space = home;
 

@@ -23,6 +23,8 @@ template <class Traits, class Functor>
 struct ForBody {
   static constexpr std::string_view pattern = "parallel_for";
   static constexpr bool kokkos_copies_it = true;
+  using fusable_traits = Traits;
+  using functor_type = Functor;
   static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
   typename Traits::Range range;
   Functor functor;

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <fusion/Trellis_FusionOps.hpp>
+#include <fusion/Trellis_FusionPool.hpp>
+#include <fusion/Trellis_Orchestrator.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace trellis::Impl {
+
+namespace {
+
+/// Nothing has been completed for so long: then what is deferred is let go.
+constexpr std::chrono::milliseconds overdue{10};
+
+}  // namespace
+
+FusionPool::FusionPool(Engine& engine, Orchestrator& orchestrator, Workers& workers, bool serial)
+    : m_engine(engine), m_orchestrator(orchestrator), m_workers(workers), m_serial(serial) {}
+
+TaskKind FusionPool::kind_of(Task const& task) {
+  return {task.ops->fusion, task.space, task.wanted_stream};
+}
+
+/// Not what others have been kept away from, nor what belongs to one thread, nor a task that is
+/// cancelled, whose end is all that is left of it; and on the host only what any worker's own
+/// instance can run.
+bool FusionPool::may_be_held(Task const& task) {
+  return !task.exclusive && !task.main_thread && !task.synchronizing && task.failure == nullptr &&
+         !task.is_split.load(std::memory_order_relaxed) &&
+         (task.space == nullptr || task.space->is_plain() || task.runs_on_device());
+}
+
+FusionPool::Kind& FusionPool::find(TaskKind kind) {
+  for (auto const& each : m_kinds)
+    if (each->kind == kind) return *each;
+  m_kinds.push_back(std::make_unique<Kind>());
+  m_kinds.back()->kind = kind;
+  return *m_kinds.back();
+}
+
+void FusionPool::set_deferred(Kind& kind, bool is_deferred) {
+  if (std::exchange(kind.is_deferred, is_deferred) == is_deferred) return;
+  if (is_deferred)
+    m_deferred.fetch_add(kind.count, std::memory_order_seq_cst);
+  else
+    m_deferred.fetch_sub(kind.count, std::memory_order_seq_cst);
+}
+
+std::size_t FusionPool::batch_size(FuseInstruction const& advice, std::size_t held) {
+  std::size_t const min = std::max<std::size_t>(advice.min, 1);
+  return min != FuseInstruction::never && held >= min ? std::min(held, std::max(advice.max, min))
+                                                      : 0;
+}
+
+/// The oldest ones. The most urgent of them goes first, and stands for all.
+FusionPool::Taken FusionPool::take(Kind& kind, std::size_t count, bool as_batch) {
+  Taken taken;
+  taken.held = kind.count;
+  taken.count = count;
+  if (as_batch)
+    kind.mean_held = kind.mean_held == 0 ? static_cast<double>(kind.count)
+                                         : (7 * kind.mean_held + static_cast<double>(kind.count)) / 8;
+  taken.mean_held = kind.mean_held;
+  Task* before_urgent = nullptr;
+  Task* last = kind.first;
+  for (std::size_t k = 1; k < count; ++k) {
+    Task const& urgent = before_urgent != nullptr ? *before_urgent->next : *kind.first;
+    if (last->next->priority > urgent.priority) before_urgent = last;
+    last = last->next;
+  }
+  taken.first = kind.first;
+  kind.first = std::exchange(last->next, nullptr);
+  if (kind.first == nullptr) kind.last = nullptr;
+  kind.count -= count;
+  if (before_urgent != nullptr) {
+    Task* const urgent = before_urgent->next;
+    before_urgent->next = urgent->next;
+    urgent->next = taken.first;
+    taken.first = urgent;
+  }
+  if (kind.is_deferred) m_deferred.fetch_sub(count, std::memory_order_seq_cst);
+  m_held.fetch_sub(count, std::memory_order_seq_cst);
+  return taken;
+}
+
+/// Nothing if there is none, or it is to wait.
+FusionPool::Taken FusionPool::take_advised(TaskKind kind, FuseInstruction const& advice,
+                                           bool forced) {
+  std::lock_guard const lock(m_mutex);
+  Kind& in = find(kind);
+  set_deferred(in, advice.when == When::section_end);
+  if (in.count == 0 || (in.is_deferred && !forced)) return {};
+  std::size_t const size = batch_size(advice, in.count);
+  return take(in, std::max<std::size_t>(size, 1), size != 0);
+}
+
+Task* FusionPool::hold(Task& task) {
+  if (m_serial || !may_be_held(task)) return &task;
+  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
+  TaskKind const kind = kind_of(task);
+  std::size_t const most = advice->hold_back(kind);
+  if (most == 0) return &task;
+  FuseInstruction const how = advice->fuse(kind);
+  Taken taken;
+  bool is_first_deferred = false;
+  {
+    std::lock_guard const lock(m_mutex);
+    Kind& in = find(kind);
+    set_deferred(in, how.when == When::section_end);
+    task.next = nullptr;
+    (in.last != nullptr ? in.last->next : in.first) = &task;
+    in.last = &task;
+    ++in.count;
+    if (in.is_deferred)
+      is_first_deferred = m_deferred.fetch_add(1, std::memory_order_seq_cst) == 0;
+    m_held.fetch_add(1, std::memory_order_seq_cst);
+    if (std::size_t const size = how.when == When::at_spawn ? batch_size(how, in.count) : 0)
+      taken = take(in, size, true);
+    else if (in.count > most)
+      taken = take(in, 1, false);
+  }
+  if (taken.first != nullptr) {
+    note(*advice, kind, taken, how.device);
+    return taken.first;
+  }
+  m_added.store(m_added.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  // Somebody is to take it, or to look whether it is overdue.
+  if (is_first_deferred || may_be_taken()) m_workers.ready_added();
+  return nullptr;
+}
+
+bool FusionPool::may_be_taken() const {
+  std::size_t const held = m_held.load(std::memory_order_seq_cst);
+  if (held == 0) return false;
+  return m_deferred.load(std::memory_order_seq_cst) < held ||
+         m_sections.load(std::memory_order_seq_cst) == 0 || m_workers.nobody_runs();
+}
+
+/// Asked again and again by threads with nothing else to do.
+bool FusionPool::is_overdue() {
+  auto const now = std::chrono::steady_clock::now();
+  std::uint64_t const completed = m_engine.completed();
+  std::lock_guard const lock(m_mutex);
+  if (std::exchange(m_seen_completed, completed) != completed) m_seen_at = now;
+  return now - m_seen_at >= overdue;
+}
+
+/// Others are submitting such tasks: a moment makes a batch of them.
+void FusionPool::linger(TaskKind kind, std::size_t enough) {
+  constexpr int rounds = 32;
+  constexpr int between = 50;
+  std::uint64_t seen = m_added.load(std::memory_order_relaxed);
+  for (int k = 0; k < rounds; ++k) {
+    for (int spin = 0; spin < between; ++spin) cpu_relax();
+    std::uint64_t const added = m_added.load(std::memory_order_relaxed);
+    if (added == std::exchange(seen, added)) return;
+    std::lock_guard const lock(m_mutex);
+    if (find(kind).count >= enough) return;
+  }
+}
+
+Task* FusionPool::pop(Seat& seat, bool only_rests) {
+  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
+  while (any()) {
+    bool const all_are_deferred =
+        m_deferred.load(std::memory_order_seq_cst) >= m_held.load(std::memory_order_seq_cst);
+    bool const forced =
+        only_rests || m_sections.load(std::memory_order_seq_cst) == 0 ||
+        (all_are_deferred && (m_workers.nobody_runs() || is_overdue()));
+    TaskKind kind;
+    std::size_t held = 0;
+    {
+      std::lock_guard const lock(m_mutex);
+      for (auto const& each : m_kinds)
+        if ((forced || !each->is_deferred) && each->count > held) {
+          kind = each->kind;
+          held = each->count;
+        }
+    }
+    if (!kind) return nullptr;
+    FuseInstruction const how = advice->fuse(kind);
+    if (how.min != FuseInstruction::never && held < how.min && how.when != When::section_end)
+      linger(kind, how.min);
+    Taken const taken = take_advised(kind, how, forced);
+    if (taken.first == nullptr) continue;
+    note(*advice, kind, taken, how.device);
+    if (!taken.first->runs_on_device()) return taken.first;
+    let_go(*taken.first, seat);
+  }
+  return nullptr;
+}
+
+void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, int device) {
+  if (taken.count > 1) {
+    m_batches.fetch_add(1, std::memory_order_relaxed);
+    m_fused.fetch_add(taken.count, std::memory_order_relaxed);
+  }
+  advice.formed(kind, {.batch = taken.count,
+                       .held = taken.held,
+                       .mean_held = taken.mean_held,
+                       .done_when_awaited = done_when_awaited(),
+                       .device = device});
+}
+
+void FusionPool::let_go(Task& first, Seat& seat) {
+  m_engine.dispatch(first, seat);
+}
+
+void FusionPool::release_down_to(std::size_t left, Seat& seat) {
+  if (m_held.load(std::memory_order_seq_cst) <= left) return;
+  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
+  for (std::size_t k = 0;; ++k) {
+    TaskKind kind;
+    {
+      std::lock_guard const lock(m_mutex);
+      if (k >= m_kinds.size()) return;
+      kind = m_kinds[k]->kind;
+    }
+    while (m_held.load(std::memory_order_seq_cst) > left) {
+      FuseInstruction const how = advice->fuse(kind);
+      Taken const taken = take_advised(kind, how, true);
+      if (taken.first == nullptr) break;
+      note(*advice, kind, taken, how.device);
+      let_go(*taken.first, seat);
+    }
+  }
+}
+
+void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat) {
+  struct Found {
+    TaskKind kind;
+    std::vector<Task*> tasks;
+    std::size_t held;
+    double mean_held;
+  };
+  std::vector<Found> found;
+  {
+    std::lock_guard const lock(m_mutex);
+    for (auto const& each : m_kinds) {
+      Found of{each->kind, {}, each->count, each->mean_held};
+      Task** link = &each->first;
+      each->last = nullptr;
+      while (Task* const task = *link) {
+        if (needed(*task)) {
+          of.tasks.push_back(task);
+          *link = std::exchange(task->next, nullptr);
+        } else {
+          each->last = task;
+          link = &task->next;
+        }
+      }
+      if (of.tasks.empty()) continue;
+      each->count -= of.tasks.size();
+      if (each->is_deferred) m_deferred.fetch_sub(of.tasks.size(), std::memory_order_seq_cst);
+      m_held.fetch_sub(of.tasks.size(), std::memory_order_seq_cst);
+      found.push_back(std::move(of));
+    }
+  }
+  if (found.empty()) return;
+  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
+  for (Found& each : found) {
+    for (std::span<Task* const> rest = each.tasks; !rest.empty();) {
+      FuseInstruction const how = advice->fuse(each.kind);
+      std::size_t const size = std::max<std::size_t>(batch_size(how, rest.size()), 1);
+      link(rest.first(size));
+      note(*advice, each.kind, {rest.front(), size, each.held, each.mean_held}, how.device);
+      let_go(*rest.front(), seat);
+      rest = rest.subspan(size);
+    }
+  }
+}
+
+void FusionPool::section_over(std::size_t may_stay, Seat& seat) {
+  bool const was_last = m_sections.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  release_down_to(may_stay, seat);
+  // What has been deferred is not any more.
+  if (was_last && any()) m_workers.ready_added();
+}
+
+void FusionPool::look_again() {
+  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
+  std::vector<TaskKind> kinds;
+  {
+    std::lock_guard const lock(m_mutex);
+    for (auto const& each : m_kinds) kinds.push_back(each->kind);
+  }
+  for (TaskKind const kind : kinds) {
+    bool const is_deferred = advice->fuse(kind).when == When::section_end;
+    std::lock_guard const lock(m_mutex);
+    set_deferred(find(kind), is_deferred);
+  }
+  if (any()) m_workers.ready_added();
+}
+
+// --- running -------------------------------------------------------------------------------------
+
+std::vector<Task*> FusionPool::unlink(Task& first) {
+  std::vector<Task*> tasks;
+  for (Task* task = &first; task != nullptr; task = std::exchange(task->next, nullptr))
+    tasks.push_back(task);
+  return tasks;
+}
+
+void FusionPool::link(std::span<Task* const> tasks) {
+  for (std::size_t k = 0; k + 1 < tasks.size(); ++k) tasks[k]->next = tasks[k + 1];
+}
+
+bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
+  // A thread that waited within the end of one of them has left the others to whoever comes.
+  if (task.state.load(std::memory_order_relaxed) == TaskState::running) {
+    next = complete_all(task, seat);
+    return true;
+  }
+  if (task.next == nullptr || task.runs_on_device()) return false;
+  FusionOps const& ops = *task.ops->fusion;
+  void* const instance = task.space != nullptr ? m_workers.instance(seat, *task.space) : nullptr;
+  bool const has_form = ops.run != nullptr && (ops.loops == nullptr || !ops.loops(instance));
+  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
+  TaskKind const kind = kind_of(task);
+  auto const begin = std::chrono::steady_clock::now();
+  FusionSample sample;
+  for (Task const* each = &task; each != nullptr; each = each->next) ++sample.batch;
+  m_engine.events().batch(task);
+  next = has_form ? run_fused(unlink(task), instance, seat) : run_one_by_one(task, seat);
+  sample.time = std::chrono::steady_clock::now() - begin;
+  sample.done_when_awaited = done_when_awaited();
+  {
+    std::lock_guard const lock(m_mutex);
+    Kind const& of = find(kind);
+    sample.held = of.count;
+    sample.mean_held = of.mean_held;
+  }
+  Holding const holding(seat, next);
+  advice->observed(kind, sample);
+  return true;
+}
+
+/// A body may wait for another one of the batch: then these go to where others find them.
+Task* FusionPool::run_one_by_one(Task& first, Seat& seat) {
+  Task* next = nullptr;
+  Task* rest = &first;
+  while (rest != nullptr) {
+    Task& task = *rest;
+    rest = std::exchange(task.next, nullptr);
+    Task* another = nullptr;
+    {
+      Holding const holding_rest(seat, rest);
+      Holding const holding_next(seat, next);
+      another = m_engine.run_quietly(task, seat);
+    }
+    if (another == nullptr) continue;
+    if (next == nullptr)
+      next = another;
+    else
+      m_engine.push(*another, &seat);
+  }
+  return next;
+}
+
+Task* FusionPool::run_fused(std::vector<Task*> const& tasks, void* instance, Seat& seat) {
+  std::vector<Task*> live;
+  std::vector<void*> bodies;
+  for (Task* const task : tasks) {
+    m_engine.cancellation().reach(*task);
+    if (task->failure != nullptr) {
+      m_engine.push(*task, &seat);
+      continue;
+    }
+    live.push_back(task);
+    bodies.push_back(task->body);
+  }
+  if (live.size() < 2) return live.empty() ? nullptr : live.front();
+  Task& first = *live.front();
+  for (Task* const task : live) {
+    task->state.store(TaskState::running, std::memory_order_relaxed);
+    m_engine.events().changed(*task, TaskState::running, seat.number);
+  }
+  std::size_t at = 0;
+  {
+    Frame const frame(m_engine, seat, first, Frame::What::launches);
+    try {
+      first.ops->fusion->run(bodies, instance, first.label, at);
+      at = live.size();
+    } catch (...) {
+      at = std::min(at, live.size() - 1);
+      inherit(*live[at], m_engine.current_failure(*live[at]));
+      ++at;
+    }
+  }
+  for (std::size_t k = at; k < live.size(); ++k) {  // they have not begun
+    live[k]->state.store(TaskState::ready, std::memory_order_relaxed);
+    m_engine.events().changed(*live[k], TaskState::ready);
+    m_engine.push(*live[k], &seat);
+  }
+  live.resize(at);
+  link(live);
+  return complete_all(first, seat);
+}
+
+/// The end of one may be code of the user's that waits for another one, see `run`.
+Task* FusionPool::complete_all(Task& first, Seat& seat) {
+  Task* next = nullptr;
+  Task* rest = &first;
+  while (rest != nullptr) {
+    Task& task = *rest;
+    rest = std::exchange(task.next, nullptr);
+    TaskState state = TaskState::done;
+    if (m_engine.cancellation().reach(task))
+      state = TaskState::cancelled;
+    else if (task.failure != nullptr)
+      state = task.failure->origin == task.id || task.is_recorded() ? TaskState::failed
+                                                                    : TaskState::cancelled;
+    Task* another = nullptr;
+    {
+      Holding const holding_rest(seat, rest);
+      Holding const holding_next(seat, next);
+      another = m_engine.complete(task, seat, state, seat.number);
+    }
+    if (another == nullptr) continue;
+    if (next == nullptr)
+      next = another;
+    else
+      m_engine.push(*another, &seat);
+  }
+  return next;
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_FUSIONPOOL_HPP
+#define TRELLIS_IMPL_FUSIONPOOL_HPP
+
+#include <Trellis_Orchestration.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Task.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace trellis::Impl {
+
+class Engine;
+class Orchestrator;
+struct Seat;
+class Workers;
+
+/// Fusable tasks that are ready and held back, and the batches in which they run.
+///
+/// A BATCH is a chain of ready tasks of one kind, linked by `Task::next`; its first one stands for
+/// all of them with the scheduling policy, and on the way to a device. Whoever runs that one runs
+/// the batch. Each member keeps its id, states, future and failure, and is completed by itself.
+///
+/// INVARIANT (who has a task). A fusable task that has become ready is in exactly one place: in
+/// here; with the policy, alone or in a chain; with a thread that runs it; or on a device. `next`
+/// is null but for members of a chain (a task that is over uses it for the free list). It is
+/// written under the mutex while the task is in here, then by the thread that has the chain, and
+/// goes from one thread to the next with the first task: through the policy, or `Seat::holding`.
+///
+/// INVARIANT (free choice). What is in here is ready and granted, so no path of the scheduling
+/// graph leads from one to another: no edge changes when some run as one, in any order. A batch on
+/// a device waits there for the predecessors of all its members.
+///
+/// INVARIANT (liveness). What is in here counts as ready for a thread with nothing else to do: it
+/// takes it after the policy's tasks, and asks `may_be_taken` before it sleeps; `hold` tells the
+/// workers as a push does. The advice may ask to wait for the end of a section (`deferred`). Such a
+/// wait ends when no section is under way; when no thread runs a task; before a body is run that
+/// runs again and again; when a thread waits inside a task for something else than its section; or
+/// when nothing has been completed for a while, as the thread that stands in for all others finds,
+/// which naps in place of sleeping while anything is deferred. So it delays tasks and cannot keep
+/// the program from going on, whatever the advice says.
+///
+/// Memory order. `m_held`, `m_deferred` and `m_sections` are sequentially consistent: a task is
+/// counted before `hold` tells the workers, and a thread that goes to sleep asks after it has given
+/// its permit back, as for the policy's tasks, see Workers.
+class FusionPool {
+ public:
+  FusionPool(Engine& engine, Orchestrator& orchestrator, Workers& workers, bool serial);
+  FusionPool(FusionPool const&) = delete;
+  FusionPool& operator=(FusionPool const&) = delete;
+
+  /// A fusable task has become ready. Returns what goes on to the policy, or the device, in its
+  /// place: itself, the first task of a batch, or null: it is held back.
+  [[nodiscard]] Task* hold(Task& task);
+  [[nodiscard]] bool any() const { return m_held.load(std::memory_order_relaxed) != 0; }
+  /// Would a thread with nothing else to do get something?
+  [[nodiscard]] bool may_be_taken() const;
+  /// Is there something that it would not get yet?
+  [[nodiscard]] bool any_deferred() const {
+    return m_deferred.load(std::memory_order_seq_cst) != 0;
+  }
+  /// For a thread with nothing else to do: a task of a host space, alone or the first of a batch.
+  /// Those for devices are launched on the way. `only_rests`: it would run a body that runs again.
+  [[nodiscard]] Task* pop(Seat& seat, bool only_rests);
+  /// Lets all go, as the advice says: in batches, and one by one. A thread waits.
+  void release_all(Seat& seat) { release_down_to(0, seat); }
+  /// The same of those without which a wait cannot end.
+  void release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat);
+  /// Oldest kinds first, until so many are left.
+  void release_down_to(std::size_t left, Seat& seat);
+
+  void section_starts() { m_sections.fetch_add(1, std::memory_order_seq_cst); }
+  /// `may_stay`: so many tasks of all kinds; more are let go.
+  void section_over(std::size_t may_stay, Seat& seat);
+  /// The advice is another one.
+  void look_again();
+  /// A thread waits for a task by its number, which is done already, or not.
+  void awaited(bool is_done) {
+    (is_done ? m_awaited_done : m_awaited_not).fetch_add(1, std::memory_order_relaxed);
+  }
+
+  /// Runs a task that is the first of a batch on a host space, or one whose batch has run; else
+  /// returns false. `next`: to run next on this seat, if any.
+  [[nodiscard]] bool run(Task& task, Seat& seat, Task*& next);
+  /// A batch in pieces: its tasks, no longer linked.
+  static std::vector<Task*> unlink(Task& first);
+  static void link(std::span<Task* const> tasks);
+
+  struct Counts {
+    std::uint64_t held = 0;     ///< are held back now
+    std::uint64_t batches = 0;  ///< of two or more, so far
+    std::uint64_t fused = 0;    ///< tasks in these
+  };
+  [[nodiscard]] Counts counts() const {
+    return {m_held.load(std::memory_order_relaxed), m_batches.load(std::memory_order_relaxed),
+            m_fused.load(std::memory_order_relaxed)};
+  }
+
+ private:
+  using When = FuseInstruction::When;
+  /// First in, first out.
+  struct Kind {
+    TaskKind kind;
+    Task* first = nullptr;
+    Task* last = nullptr;
+    std::size_t count = 0;
+    bool is_deferred = false;
+    double mean_held = 0;  ///< over its batches
+  };
+  struct Taken {
+    Task* first = nullptr;
+    std::size_t count = 0;
+    std::size_t held = 0;
+    double mean_held = 0;
+  };
+
+  [[nodiscard]] static TaskKind kind_of(Task const& task);
+  [[nodiscard]] static bool may_be_held(Task const& task);
+  [[nodiscard]] static std::size_t batch_size(FuseInstruction const& advice, std::size_t held);
+  Kind& find(TaskKind kind);
+  void set_deferred(Kind& kind, bool is_deferred);
+  Taken take(Kind& kind, std::size_t count, bool as_batch);
+  Taken take_advised(TaskKind kind, FuseInstruction const& advice, bool forced);
+  [[nodiscard]] bool is_overdue();
+  void note(Orchestration& advice, TaskKind kind, Taken const& taken, int device);
+  void let_go(Task& first, Seat& seat);
+  [[nodiscard]] Task* run_fused(std::vector<Task*> const& tasks, void* instance, Seat& seat);
+  [[nodiscard]] Task* run_one_by_one(Task& first, Seat& seat);
+  [[nodiscard]] Task* complete_all(Task& first, Seat& seat);
+  [[nodiscard]] double done_when_awaited() const {
+    auto const done = static_cast<double>(m_awaited_done.load(std::memory_order_relaxed));
+    auto const not_done = static_cast<double>(m_awaited_not.load(std::memory_order_relaxed));
+    return done + not_done == 0 ? 0 : done / (done + not_done);
+  }
+  void linger(TaskKind kind, std::size_t enough);
+
+  Engine& m_engine;
+  Orchestrator& m_orchestrator;
+  Workers& m_workers;
+  bool const m_serial;
+
+  std::mutex m_mutex;  ///< the last of all locks but the policy's; guards the kinds
+  std::vector<std::unique_ptr<Kind>> m_kinds;
+  std::atomic<std::size_t> m_held{0};
+  std::atomic<std::size_t> m_deferred{0};
+  std::atomic<int> m_sections{0};  ///< under way
+  std::atomic<std::uint64_t> m_added{0};
+  std::atomic<std::uint64_t> m_batches{0};
+  std::atomic<std::uint64_t> m_fused{0};
+  std::atomic<std::uint64_t> m_awaited_done{0};
+  std::atomic<std::uint64_t> m_awaited_not{0};
+  // Of whoever looks for what is overdue; guarded by m_mutex.
+  std::uint64_t m_seen_completed = ~std::uint64_t{0};
+  std::chrono::steady_clock::time_point m_seen_at{};
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_FUSED_HPP
+#define TRELLIS_IMPL_FUSED_HPP
+
+#include <Trellis_AdapterOf.hpp>
+#include <Trellis_Label.hpp>
+#include <Trellis_ResultSlot.hpp>
+#include <Trellis_RunOn.hpp>
+#include <Trellis_Spaces.hpp>
+#include <fusion/Trellis_FusionOps.hpp>
+#include <impl/Trellis_DirectLoop.hpp>
+#include <impl/Trellis_KernelName.hpp>
+#include <impl/Trellis_LaunchPolicy.hpp>
+#include <impl/Trellis_RebindPolicy.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+/// How several `parallel_for` bodies of one type are launched as one kernel: a range over the
+/// indices of all of them. An index finds its member by a division where all have the same number
+/// of indices, else by a search, and then its own index there.
+namespace trellis::Impl {
+
+/// The indices of a policy as a row of numbers, in the order of a loop over them.
+template <class Traits, class Policy = typename Traits::policy_type>
+struct LinearRange {
+  static constexpr bool exists = false;
+};
+
+template <class WorkTag, class Functor, class... Index>
+KOKKOS_FUNCTION void call_in_kernel(Functor const& functor, Index... index) {
+  if constexpr (std::is_void_v<WorkTag>)
+    functor(index...);
+  else
+    functor(WorkTag(), index...);
+}
+
+template <class Traits, class... P>
+struct LinearRange<Traits, Kokkos::RangePolicy<P...>> {
+  static constexpr bool exists = true;
+  using Range = typename Traits::Range;
+  using Index = typename Traits::index_type;
+  static constexpr bool is_count = std::is_same_v<Range, Count>;
+
+  static std::int64_t count(Range const& range) {
+    if constexpr (is_count)
+      return range.n;
+    else
+      return range.end > range.begin ? static_cast<std::int64_t>(range.end - range.begin) : 0;
+  }
+  template <class Functor>
+  KOKKOS_FUNCTION static void call(Functor const& functor, [[maybe_unused]] Range const& range,
+                                   int k) {
+    if constexpr (is_count)
+      call_in_kernel<typename Traits::work_tag>(functor, static_cast<Index>(k));
+    else
+      call_in_kernel<typename Traits::work_tag>(functor,
+                                                static_cast<Index>(range.begin + Index(k)));
+  }
+};
+
+template <class Traits, class... P>
+struct LinearRange<Traits, Kokkos::MDRangePolicy<P...>> {
+  static constexpr bool exists = true;
+  using Policy = Kokkos::MDRangePolicy<P...>;
+  using Range = typename Traits::Range;
+  using Index = typename Policy::index_type;
+  static constexpr int rank = static_cast<int>(Policy::rank);
+  static constexpr bool leftmost_is_fastest = Policy::inner_direction == Kokkos::Iterate::Left;
+
+  static std::int64_t count(Range const& range) {
+    std::int64_t all = 1;
+    for (int d = 0; d < rank; ++d) {
+      auto const extent = static_cast<std::int64_t>(range.upper[d]) -
+                          static_cast<std::int64_t>(range.lower[d]);
+      if (extent <= 0) return 0;
+      // What is too large for one launch need not be exact.
+      if (all > std::numeric_limits<int>::max() / extent) return std::numeric_limits<int>::max();
+      all *= extent;
+    }
+    return all;
+  }
+  template <class Functor>
+  KOKKOS_FUNCTION static void call(Functor const& functor, Range const& range, int k) {
+    Index index[rank];
+    for (int step = 0; step < rank; ++step) {
+      int const d = leftmost_is_fastest ? step : rank - 1 - step;
+      int const extent = static_cast<int>(range.upper[d] - range.lower[d]);
+      index[d] = static_cast<Index>(range.lower[d]) + static_cast<Index>(k % extent);
+      k /= extent;
+    }
+    call_at(functor, index, std::make_integer_sequence<int, rank>());
+  }
+
+ private:
+  template <class Functor, int... D>
+  KOKKOS_FUNCTION static void call_at(Functor const& functor, Index const* index,
+                                      std::integer_sequence<int, D...>) {
+    call_in_kernel<typename Traits::work_tag>(functor, index[D]...);
+  }
+};
+
+/// Which member has an index. `begin(k)`: of the first index of each.
+struct MemberSearch {
+  int count = 0;
+  int each = 0;  ///< indices of each; 0: they differ
+
+  template <class Begins>
+  KOKKOS_FUNCTION int find(int index, Begins const& begins) const {
+    if (each > 0) return index / each;
+    int low = 0;
+    for (int high = count; high - low > 1;) {
+      int const middle = low + (high - low) / 2;
+      (begins[middle] <= index ? low : high) = middle;
+    }
+    return low;
+  }
+};
+
+/// The members in memory that the kernel reaches.
+template <class Body>
+struct MembersInMemory {
+  Body const* bodies;
+  int const* begins;
+  MemberSearch search;
+  std::size_t* at;  ///< null, or where a kernel of one thread notes which member it is at
+
+  KOKKOS_FUNCTION void operator()(int index) const {
+    int const k = search.find(index, begins);
+    if (at != nullptr) *at = static_cast<std::size_t>(k);
+    LinearRange<typename Body::fusable_traits>::call(bodies[k].functor, bodies[k].range,
+                                                     index - begins[k]);
+  }
+};
+
+/// The members in the argument of the kernel, as bytes: copies that count no Views need no end.
+template <class Body, int room>
+struct MembersInArgument {
+  alignas(Body) std::byte bodies[room * sizeof(Body)];
+  int begins[room];
+  MemberSearch search;
+
+  KOKKOS_FUNCTION void operator()(int index) const {
+    int const k = search.find(index, begins);
+    Body const& body = reinterpret_cast<Body const*>(bodies)[k];
+    LinearRange<typename Body::fusable_traits>::call(body.functor, body.range, index - begins[k]);
+  }
+};
+
+/// Where each member's indices begin, and how many there are.
+struct MemberBegins {
+  std::vector<int> begins;
+  std::int64_t total = 0;
+  MemberSearch search;
+
+  template <class Body>
+  explicit MemberBegins(std::span<Body const* const> bodies) {
+    search.count = static_cast<int>(bodies.size());
+    std::int64_t const first = count_of(*bodies.front());
+    bool are_equal = true;
+    for (Body const* const body : bodies) {
+      std::int64_t const count = count_of(*body);
+      are_equal = are_equal && count == first;
+      begins.push_back(fits() ? static_cast<int>(total) : 0);
+      total += count;
+    }
+    if (are_equal && fits()) search.each = static_cast<int>(first);
+  }
+  /// In one launch, that is; else each member is large enough for one of its own.
+  [[nodiscard]] bool fits() const { return total < std::numeric_limits<int>::max(); }
+
+ private:
+  template <class Body>
+  static std::int64_t count_of(Body const& body) {
+    return LinearRange<typename Body::fusable_traits>::count(body.range);
+  }
+};
+
+/// A copy at a place that counts no Views, as Kokkos makes for a kernel.
+template <class Body>
+void copy_uncounted(Body const& from, void* to) {
+  if constexpr (std::is_trivially_copyable_v<Body>)
+    std::memcpy(to, &from, sizeof(Body));
+  else
+    ::new (to) Body(Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<Body>(from));
+}
+/// The same of its bytes alone, for a device.
+template <class Body>
+void copy_bytes_uncounted(Body const& from, void* to) {
+  if constexpr (std::is_trivially_copyable_v<Body>) {
+    std::memcpy(to, &from, sizeof(Body));
+  } else {
+    Body const copy = Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<Body>(from);
+    std::memcpy(to, static_cast<void const*>(&copy), sizeof(Body));
+  }
+}
+
+template <class Space>
+using FusedPolicy = Kokkos::RangePolicy<Space, Kokkos::IndexType<int>>;
+
+/// On a host space: one loop after the other where a launch is one; else one launch.
+template <class Body>
+void run_fused_on_host(std::span<Body const* const> bodies, void* instance, Label const& label,
+                       std::size_t& at) {
+  using Traits = typename Body::fusable_traits;
+  using Space = typename Traits::execution_space;
+  Space const& here = *static_cast<Space const*>(instance);
+  bool one_thread = false;
+  bool loops = false;
+  if constexpr (may_have_one_thread<Space>) {
+    one_thread = AdapterOf<Space>::has_one_thread(here);
+    loops = may_loop(here);
+  }
+  MemberBegins const members(bodies);
+  if (loops || !members.fits()) {
+    for (at = 0; at < bodies.size(); ++at) {
+      if (loops && DirectLoop<Traits>::run(bodies[at]->range, bodies[at]->functor)) continue;
+      Kokkos::parallel_for(kernel_name(label), launched(Traits::on(bodies[at]->range, here)),
+                           bodies[at]->functor);
+    }
+    return;
+  }
+  struct Copies {
+    explicit Copies(std::size_t count)
+        : memory(static_cast<Body*>(
+              ::operator new(count * sizeof(Body), std::align_val_t(alignof(Body))))) {}
+    Copies(Copies const&) = delete;
+    Copies& operator=(Copies const&) = delete;
+    ~Copies() {
+      for (std::size_t k = 0; k < made; ++k) memory[k].~Body();
+      ::operator delete(memory, std::align_val_t(alignof(Body)));
+    }
+    Body* const memory;
+    std::size_t made = 0;
+  } copies(bodies.size());
+  for (; copies.made < bodies.size(); ++copies.made)
+    copy_uncounted(*bodies[copies.made], copies.memory + copies.made);
+  Kokkos::parallel_for(
+      kernel_name(label), FusedPolicy<Space>(here, 0, static_cast<int>(members.total)),
+      MembersInMemory<Body>{copies.memory, members.begins.data(), members.search,
+                            one_thread ? &at : nullptr});
+  // Not asynchronous: the copies are there until it is done.
+  here.fence("trellis: fused tasks");
+}
+
+/// Pieces of pooled memory, for a batch whose members do not fit into a kernel's argument.
+template <class OnHost, class OnDevice>
+class BatchMemory {
+ public:
+  explicit BatchMemory(std::size_t bytes)
+      : m_bytes(bytes),
+        m_on_host(ResultPool<OnHost>::get().take(bytes)),
+        m_on_device(ResultPool<OnDevice>::get().take(bytes)) {}
+  BatchMemory(BatchMemory const&) = delete;
+  BatchMemory& operator=(BatchMemory const&) = delete;
+  ~BatchMemory() {
+    ResultPool<OnHost>::get().put(m_on_host, m_bytes);
+    ResultPool<OnDevice>::get().put(m_on_device, m_bytes);
+  }
+  [[nodiscard]] std::byte* on_host() const { return static_cast<std::byte*>(m_on_host); }
+  [[nodiscard]] std::byte* on_device() const { return static_cast<std::byte*>(m_on_device); }
+  /// On the instance, before what is launched there later.
+  template <class Space>
+  void copy(Space const& instance) const {
+    using Traits = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+    Kokkos::deep_copy(
+        instance, Kokkos::View<unsigned char*, OnDevice, Traits>(
+                      static_cast<unsigned char*>(m_on_device), m_bytes),
+        Kokkos::View<unsigned char const*, OnHost, Traits>(
+            static_cast<unsigned char const*>(m_on_host), m_bytes));
+  }
+
+ private:
+  std::size_t const m_bytes;
+  void* const m_on_host;
+  void* const m_on_device;
+};
+
+/// On a device: one launch, with the members in its argument where they fit, else in memory of the
+/// device, to which they are copied on the stream. Returns what has to be there until that is done.
+/// `argument`: bytes that there are for them.
+template <class Space, class OnHost, class OnDevice, std::size_t argument, class Body>
+std::shared_ptr<void> launch_fused(std::span<Body const* const> bodies, Space const& instance,
+                                   Label const& label) {
+  MemberBegins const members(bodies);
+  if (!members.fits()) {
+    for (Body const* const body : bodies)
+      Kokkos::parallel_for(kernel_name(label),
+                           launched(Body::fusable_traits::on(body->range, instance)),
+                           body->functor);
+    return nullptr;
+  }
+  FusedPolicy<Space> const policy(instance, 0, static_cast<int>(members.total));
+  constexpr int room = static_cast<int>(argument / (sizeof(Body) + sizeof(int)));
+  if constexpr (room >= 2) {
+    if (bodies.size() <= static_cast<std::size_t>(room)) {
+      MembersInArgument<Body, room> kernel;
+      kernel.search = members.search;
+      for (std::size_t k = 0; k < bodies.size(); ++k) {
+        copy_bytes_uncounted(*bodies[k], kernel.bodies + k * sizeof(Body));
+        kernel.begins[k] = members.begins[k];
+      }
+      Kokkos::parallel_for(kernel_name(label), launched(policy), kernel);
+      return nullptr;
+    }
+  }
+  std::size_t const bytes_of_bodies = bodies.size() * sizeof(Body);
+  auto const memory = std::make_shared<BatchMemory<OnHost, OnDevice>>(
+      bytes_of_bodies + bodies.size() * sizeof(int));
+  for (std::size_t k = 0; k < bodies.size(); ++k)
+    copy_bytes_uncounted(*bodies[k], memory->on_host() + k * sizeof(Body));
+  std::memcpy(memory->on_host() + bytes_of_bodies, members.begins.data(),
+              bodies.size() * sizeof(int));
+  memory->copy(instance);
+  auto const* const there = reinterpret_cast<Body const*>(memory->on_device());
+  Kokkos::parallel_for(
+      kernel_name(label), launched(policy),
+      MembersInMemory<Body>{there, reinterpret_cast<int const*>(there + bodies.size()),
+                            members.search, nullptr});
+  return memory;
+}
+
+/// The body of a fusable task on a device. The last one of a batch has what the batch needs until
+/// it is done.
+template <class B>
+struct FusableBody : B {
+  std::shared_ptr<void> batch;
+  void finish() { batch.reset(); }
+};
+
+/// A batch as a body by itself, for a device whose kernels are host code.
+template <class Body>
+struct FusedBody {
+  struct {
+    std::int64_t n;
+  } range;
+  std::vector<Body const*> bodies;
+  void run(void* instance, Label const& label) {
+    std::size_t at = 0;
+    run_fused_on_host<Body>(bodies, instance, label, at);
+  }
+};
+
+template <class B>
+struct PlainBodyOf {
+  using type = B;
+};
+template <class B>
+  requires requires { typename B::plain_body; }
+struct PlainBodyOf<B> {
+  using type = typename B::plain_body;
+};
+
+template <class B>
+inline constexpr bool has_kernel_form = [] {
+  if constexpr (requires { typename B::fusable_traits; })
+    return LinearRange<typename B::fusable_traits>::exists;
+  else
+    return false;
+}();
+/// A host task whose body is the callable alone.
+template <class B>
+inline constexpr bool is_plain_call = [] {
+  if constexpr (requires(B& body) { body.callable; })
+    return !B::may_give_up;
+  else
+    return false;
+}();
+
+/// See FusionOps. `Body`: as it is in the task; it is written for `Space` and runs on `RunsOn`.
+template <class Body, class Space, class RunsOn>
+struct FusionOf {
+  using Plain = typename PlainBodyOf<Body>::type;
+
+  static std::vector<Plain const*> members(std::span<void* const> bodies) {
+    std::vector<Plain const*> plain;
+    for (void* const each : bodies) {
+      Body* const body = static_cast<Body*>(each);
+      if constexpr (requires(Body& b) { b.bind(); }) body->bind();
+      plain.push_back(static_cast<Plain const*>(body));
+    }
+    return plain;
+  }
+  static void run(std::span<void* const> bodies, void* instance, Label const& label,
+                  std::size_t& at) {
+    std::vector<Plain const*> plain = members(bodies);
+    if constexpr (is_foreign_v<RunsOn>) {
+      std::int64_t total = 0;
+      for (Plain const* const each : plain)
+        total += LinearRange<typename Plain::fusable_traits>::count(each->range);
+      auto const fused = std::make_shared<FusedBody<Plain>>();
+      fused->range.n = total;
+      fused->bodies = std::move(plain);
+      static_cast<Body*>(bodies.back())->batch = fused;
+      RunOn<RunsOn>::template run<Space>(*fused, instance, label);
+    } else if constexpr (DeviceSpace<RunsOn>) {
+      using Pinned = typename AdapterOf<RunsOn>::result_space;
+      constexpr std::size_t room = largest_argument - 128;
+      static_cast<Body*>(bodies.back())->batch =
+          launch_fused<RunsOn, Pinned, typename RunsOn::memory_space, room, Plain>(
+              plain, *static_cast<RunsOn const*>(instance), label);
+    } else {
+      run_fused_on_host<Plain>(plain, instance, label, at);
+    }
+  }
+  static bool loops(void* instance) {
+    if constexpr (!is_foreign_v<RunsOn> && may_have_one_thread<RunsOn>)
+      return may_loop(*static_cast<RunsOn const*>(instance));
+    else
+      return false;
+  }
+  static std::string name() { return readable_name(typeid(typename Plain::functor_type)); }
+  static constexpr FusionOps ops{&name, &run, &loops};
+};
+
+/// Of host tasks: one after the other, or the callable's own `fused`.
+template <class Body>
+struct FusionOfCalls {
+  using Callable = std::remove_cvref_t<decltype(std::declval<Body&>().callable)>;
+  static constexpr bool has_own =
+      requires(std::span<Callable* const> all, std::size_t& at) { Callable::fused(all, at); };
+  static void run(std::span<void* const> bodies, void*, Label const&, std::size_t& at) {
+    if constexpr (has_own) {
+      std::vector<Callable*> all;
+      for (void* const each : bodies) {
+        if constexpr (requires(Body& b) { b.bind(); }) static_cast<Body*>(each)->bind();
+        all.push_back(&static_cast<Body*>(each)->callable);
+      }
+      Callable::fused(std::span<Callable* const>(all), at);
+    }
+  }
+  static std::string name() { return readable_name(typeid(Callable)); }
+  static constexpr FusionOps ops{&name, has_own ? &run : nullptr, nullptr};
+};
+
+}  // namespace trellis::Impl
+
+#endif
