@@ -43,6 +43,7 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
     launch_one(task, seat, ready);
     m_engine.order_launches(std::span(ready).subspan(before));
   };
+  bool any_held = false;
   launch_and_order(first);
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
@@ -55,12 +56,16 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
       if (!may_run) continue;
     }
     Task* const released = task.is_fusable ? m_engine.fusion().hold(task) : &task;
-    if (released == nullptr) continue;
+    if (released == nullptr) {
+      any_held = true;
+      continue;
+    }
     if (launches_here(*released))
       launch_and_order(*released);
     else
       m_engine.push(*released, &seat);
   }
+  if (any_held) m_engine.fusion().tell();
 }
 
 /// Failures of those before it on the device, as far as they are known. Each enters the log before

@@ -133,7 +133,7 @@ void Engine::make_ready(Task& task, Seat* seat) {
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !may_exclude(task, seat)) return;
   Task* const released = task.is_fusable ? m_fusion.hold(task) : &task;
-  if (released == nullptr) return;
+  if (released == nullptr) return m_fusion.tell();
   if (!m_device_tasks.launches_here(*released)) return push(*released, seat);
   m_device_tasks.launch(*released, seat != nullptr ? *seat : Workers::no_seat());
   m_workers.ready_added();  // somebody has to ask the device how far it is
@@ -554,6 +554,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
 
 Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
   std::size_t kept = 0;
+  bool any_held = false;
   std::vector<Task*> to_launch;
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
@@ -565,7 +566,7 @@ Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Sea
     }
     Task* const released = task.is_fusable ? m_fusion.hold(task) : &task;
     if (released == nullptr)
-      continue;
+      any_held = true;
     else if (is_kept(*released))
       push_kept(*released);
     else if (m_device_tasks.launches_here(*released))
@@ -576,6 +577,7 @@ Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Sea
   ready.resize(kept);
   Task* next = nullptr;
   if (!ready.empty()) next = give_to_policy(ready, seat);
+  if (any_held) m_fusion.tell();
   // After the others have gone to where they are found; `ready` may be used again.
   if (!to_launch.empty()) {
     order_launches(to_launch);

@@ -162,12 +162,15 @@ inline bool Waiting::may_run_above(Frame const& frame) const {
 /// for is complete, and when what has been run above it is over. As only tasks are run there
 /// without which the first cannot be, the second asks for nothing more: no wait can hang that did
 /// not without. So it is for any number of them on top of each other. A body that runs again is not
-/// run there: it may do so until a task has run that the wait does not need.
+/// run there: it may do so until a task has run that the wait does not need. Of a batch the first
+/// one alone is.
 template <class Needed, class Done>
 inline bool Waiting::run_needed(Frame& frame, Needed const& needed, Done const& done) {
   if (!may_run_above(frame)) return done();
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
   while (Task* const task = m_policy.pop_wanted(frame.seat.number, wanted).impl()) {
+    if (task->is_fusable && task->next != nullptr) [[unlikely]]
+      m_engine.push(*std::exchange(task->next, nullptr), &frame.seat);
     if (Task* const next = m_engine.run_quietly(*task, frame.seat))
       m_engine.push(*next, &frame.seat);
     if (done()) return true;

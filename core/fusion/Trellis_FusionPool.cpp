@@ -105,7 +105,6 @@ Task* FusionPool::hold(Task& task) {
   if (most == 0) return &task;
   FuseInstruction const how = advice->fuse(kind);
   Taken taken;
-  bool is_first_deferred = false;
   {
     std::lock_guard const lock(m_mutex);
     Kind& in = find(kind);
@@ -114,8 +113,7 @@ Task* FusionPool::hold(Task& task) {
     (in.last != nullptr ? in.last->next : in.first) = &task;
     in.last = &task;
     ++in.count;
-    if (in.is_deferred)
-      is_first_deferred = m_deferred.fetch_add(1, std::memory_order_seq_cst) == 0;
+    if (in.is_deferred) m_deferred.fetch_add(1, std::memory_order_seq_cst);
     m_held.fetch_add(1, std::memory_order_seq_cst);
     if (std::size_t const size = how.when == When::at_spawn ? batch_size(how, in.count) : 0)
       taken = take(in, size, true);
@@ -127,9 +125,12 @@ Task* FusionPool::hold(Task& task) {
     return taken.first;
   }
   m_added.store(m_added.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  // Somebody is to take it, or to look whether it is overdue.
-  if (is_first_deferred || may_be_taken()) m_workers.ready_added();
   return nullptr;
+}
+
+/// Somebody is to take them, or to look whether they are overdue.
+void FusionPool::tell() {
+  if (any_deferred() || may_be_taken()) m_workers.ready_added();
 }
 
 bool FusionPool::may_be_taken() const {
@@ -148,15 +149,22 @@ bool FusionPool::is_overdue() {
   return now - m_seen_at >= overdue;
 }
 
-/// Others are submitting such tasks: a moment makes a batch of them.
+/// Where others may make such tasks ready, a moment of a thread that has nothing else to do makes a
+/// batch of them: as long as they come.
 void FusionPool::linger(TaskKind kind, std::size_t enough) {
-  constexpr int rounds = 32;
-  constexpr int between = 50;
+  using std::chrono::microseconds;
+  constexpr microseconds without_news{20};
+  constexpr microseconds in_all{500};
+  constexpr int between = 20;
   std::uint64_t seen = m_added.load(std::memory_order_relaxed);
-  for (int k = 0; k < rounds; ++k) {
+  auto const begin = std::chrono::steady_clock::now();
+  for (auto news = begin, now = begin;
+       now - news < without_news && now - begin < in_all && !m_workers.nobody_runs();
+       now = std::chrono::steady_clock::now()) {
     for (int spin = 0; spin < between; ++spin) cpu_relax();
     std::uint64_t const added = m_added.load(std::memory_order_relaxed);
-    if (added == std::exchange(seen, added)) return;
+    if (added == std::exchange(seen, added)) continue;
+    news = now;
     std::lock_guard const lock(m_mutex);
     if (find(kind).count >= enough) return;
   }

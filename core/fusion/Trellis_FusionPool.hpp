@@ -39,8 +39,8 @@ class Workers;
 /// a device waits there for the predecessors of all its members.
 ///
 /// INVARIANT (liveness). What is in here counts as ready for a thread with nothing else to do: it
-/// takes it after the policy's tasks, and asks `may_be_taken` before it sleeps; `hold` tells the
-/// workers as a push does. The advice may ask to wait for the end of a section (`deferred`). Such a
+/// takes it after the policy's tasks, and asks `may_be_taken` before it sleeps; `tell` is to the
+/// workers what a push is. The advice may ask to wait for the end of a section (`deferred`). Such a
 /// wait ends when no section is under way; when no thread runs a task; before a body is run that
 /// runs again and again; when a thread waits inside a task for something else than its section; or
 /// when nothing has been completed for a while, as the thread that stands in for all others finds,
@@ -48,7 +48,7 @@ class Workers;
 /// the program from going on, whatever the advice says.
 ///
 /// Memory order. `m_held`, `m_deferred` and `m_sections` are sequentially consistent: a task is
-/// counted before `hold` tells the workers, and a thread that goes to sleep asks after it has given
+/// counted before the workers are told, and a thread that goes to sleep asks after it has given
 /// its permit back, as for the policy's tasks, see Workers.
 class FusionPool {
  public:
@@ -57,8 +57,10 @@ class FusionPool {
   FusionPool& operator=(FusionPool const&) = delete;
 
   /// A fusable task has become ready. Returns what goes on to the policy, or the device, in its
-  /// place: itself, the first task of a batch, or null: it is held back.
+  /// place: itself, the first task of a batch, or null: it is held back. Whoever holds some back
+  /// says so afterwards.
   [[nodiscard]] Task* hold(Task& task);
+  void tell();
   [[nodiscard]] bool any() const { return m_held.load(std::memory_order_relaxed) != 0; }
   /// Would a thread with nothing else to do get something?
   [[nodiscard]] bool may_be_taken() const;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "EngineRun.hpp"
 #include "EngineRecords.hpp"
+#include "../ShakeOrchestration.hpp"
 #include "../Watchdog.hpp"
 
 #include <Trellis_Error.hpp>
+#include <fusion/Trellis_FusionOps.hpp>
 
 #include <algorithm>
 #include <array>
@@ -31,6 +33,13 @@ struct BodyOf {
   static void fail(void*, trellis::TaskId, std::string const&,
                    trellis::Impl::FailurePtr const&) noexcept {}
   static constexpr trellis::Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
+  static std::string name() { return "body"; }
+  static constexpr trellis::Impl::FusionOps fusion{&name, nullptr, nullptr};
+  static constexpr trellis::Impl::TaskOps fusable_ops = [] {
+    trellis::Impl::TaskOps fusable = ops;
+    fusable.fusion = &fusion;
+    return fusable;
+  }();
 };
 
 /// The states look, add, turn and make.
@@ -91,6 +100,7 @@ class Run {
     if (policy == "work_stealing") options.policy = trellis::make_work_stealing_policy();
     if (policy.starts_with("shake:"))
       options.policy = trellis::make_shake_policy(std::stoull(policy.substr(6)));
+    if (m_program.settings.fuses) options.orchestration = next_orchestration();
     if (policy == "serial") setenv("TRELLIS_SERIAL", "1", 1);
     trellis::TaskGraph graph(options);
     unsetenv("TRELLIS_SERIAL");
@@ -206,6 +216,11 @@ class Run {
     return result;
   }
 
+  std::shared_ptr<trellis::Orchestration> next_orchestration() {
+    return trellis::Test::any_orchestration(m_program.seed +
+                                            m_orchestrations.fetch_add(1) * 7919);
+  }
+
   /// `owner`: null, or what it is to be a part of.
   void submit(int t, TaskHandle const* owner) {
     Task const& model = task(t);
@@ -220,8 +235,12 @@ class Run {
     auto body = [this, t] { run_body(t); };
     using Body = decltype(body);
     auto construct = [&](void* storage) { ::new (storage) Body(body); };
-    trellis::Impl::TaskSpec spec(trellis::Label(name_of(t)), BodyOf<Body>::ops, sizeof(Body),
-                                 alignof(Body), construct);
+    bool const is_fusable = m_program.settings.fuses && model.salt % 4 != 0;
+    if (m_program.settings.fuses && model.salt / 4 % 8 == 0)
+      m_graph->orchestrate(next_orchestration());
+    trellis::Impl::TaskSpec spec(trellis::Label(name_of(t)),
+                                 is_fusable ? BodyOf<Body>::fusable_ops : BodyOf<Body>::ops,
+                                 sizeof(Body), alignof(Body), construct);
     spec.accesses = requests.requests;
     spec.after = after;
     spec.tags = tags;
@@ -483,6 +502,7 @@ class Run {
   Program const& m_program;
   Conflicts const m_conflicts;
   trellis::TaskGraph* m_graph = nullptr;
+  std::atomic<std::uint64_t> m_orchestrations{0};
   std::vector<std::vector<std::uint64_t>> m_memory;
   /// by scope (0: the graph), array, element
   std::vector<std::vector<std::vector<Present>>> m_present;

@@ -65,6 +65,7 @@ class Generator {
     settings.in_flight = caps[static_cast<std::size_t>(below(8))];
     settings.record = chance(2);
     settings.wild = m_with.wild_waits;
+    settings.fuses = m_program.seed * 0x9e3779b97f4a7c15 >> 63 != 0;
   }
 
   void make_rule() {

@@ -40,6 +40,7 @@ std::string to_string(Program const& program) {
   Settings const& settings = program.settings;
   out << "seed " << program.seed << ": " << settings.workers << " workers, policy "
       << settings.policy << ", in flight " << settings.in_flight << ", record " << settings.record
+      << (settings.fuses ? ", fuses" : "")
       << (settings.wild ? ", wild waits" : "") << "\narrays of";
   for (int const size : program.arrays) out << ' ' << size;
   out << " elements";

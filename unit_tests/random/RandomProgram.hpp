@@ -113,6 +113,7 @@ struct Settings {
   std::string policy = "work_stealing";  ///< as in TRELLIS_POLICY, or "serial"
   std::size_t in_flight = 16384;
   bool record = false;
+  bool fuses = false;  ///< tasks are fusable, and the advice is random
   bool wild = false;  ///< waits may be hopeless: then they must throw, and nothing else happens
 };
 
