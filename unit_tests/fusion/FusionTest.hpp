@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -95,6 +96,16 @@ class Gated {
   void open_and_wait() {
     open();
     graph.wait();
+  }
+  /// The same where a batch is expected. A thread in `wait()` would be one more that has nothing
+  /// else to do, so this one does not come before there is a batch.
+  void form_and_wait() {
+    form();
+    graph.wait();
+  }
+  void form() {
+    open();
+    while (observed->formed().empty()) std::this_thread::yield();
   }
 
   std::shared_ptr<Observed> const observed;

@@ -27,7 +27,7 @@ void expect_members_fill(std::vector<int> const& sizes, int offset) {
                                 read_write(views.back())),
                  Fill{views.back(), static_cast<double>(views.size())});
   }
-  gated.open_and_wait();
+  gated.form_and_wait();
   EXPECT_THAT(gated.observed->formed(), Contains(sizes.size()));
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     auto const values = values_of(views[k]);
@@ -74,7 +74,7 @@ SPACE_TEST(FusedKernels, TakeTheirViewsAsArguments) {
                                 read(from.back()), write(to.back())),
                  Copy{});
   }
-  gated.open_and_wait();
+  gated.form_and_wait();
   EXPECT_THAT(gated.observed->formed(), Contains(4u));
   for (int k = 0; k < 4; ++k)
     for (double const value : values_of(to[static_cast<std::size_t>(k)])) ASSERT_EQ(value, k + 1);
@@ -96,7 +96,7 @@ SPACE_TEST(FusedKernels, OfSeveralDimensions) {
                                 read_write(all.back())),
                  Mark{all.back(), k * 1000.0});
   }
-  gated.open_and_wait();
+  gated.form_and_wait();
   EXPECT_THAT(gated.observed->formed(), Contains(3u));
   for (int k = 0; k < 3; ++k) {
     auto const values = values_of(all[static_cast<std::size_t>(k)]);
@@ -122,7 +122,7 @@ SPACE_TEST(FusedKernels, WithTags) {
                                 gated.behind(), fusable, write(views.back())),
                  Tagged{views.back()});
   }
-  gated.open_and_wait();
+  gated.form_and_wait();
   EXPECT_THAT(gated.observed->formed(), Contains(2u));
   for (V const& x : views) {
     auto const values = values_of(x);
@@ -145,7 +145,7 @@ SPACE_TEST(FusedKernels, WithTheValuesOfFutures) {
                  ResourcePolicy(gated.graph, Range(0, 8), fusable, value(later)),
                  Add{views.back()});
   }
-  gated.open_and_wait();
+  gated.form_and_wait();
   EXPECT_THAT(gated.observed->formed(), Contains(3u));
   for (int k = 0; k < 3; ++k) {
     auto const values = values_of(views[static_cast<std::size_t>(k)]);

@@ -66,7 +66,7 @@ TEST_P(FusedOnDevice, ManyTasksAreOneLaunch) {
                                   read_write(views[static_cast<std::size_t>(k)])),
                    Fill{views[static_cast<std::size_t>(k)], k + 1.0});
     Simulated::device().clear_log();
-    gated.open_and_wait();
+    gated.form_and_wait();
     EXPECT_EQ(launches_of("member"), 1u);
     EXPECT_EQ(count_of(Kind::launch), 1u);
     EXPECT_LE(count_of(Kind::record_event), std::get<1>(GetParam()) ? 12u : 3u)
@@ -111,7 +111,7 @@ TEST_P(FusedOnDevice, ABatchWaitsForThePredecessorsOfAll) {
                                   read_write(views[static_cast<std::size_t>(k)])),
                    Fill{views[static_cast<std::size_t>(k)], 5.0});
     Simulated::device().clear_log();
-    gated.open_and_wait();
+    gated.form_and_wait();
     EXPECT_EQ(launches_of("before"), static_cast<std::size_t>(members));
     EXPECT_EQ(launches_of("member"), 1u);
     EXPECT_EQ(launches_of("behind"), static_cast<std::size_t>(members));

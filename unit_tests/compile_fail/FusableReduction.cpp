@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// EXPECT: Trellis: fusable goes with parallel_for over a number, a RangePolicy or an MDRangePolicy
+#include <Trellis.hpp>
+
+void submit(trellis::TaskGraph& graph) {
+#ifdef TRELLIS_COMPILE_OK
+  trellis::parallel_for("sum", trellis::ResourcePolicy(graph, 4, trellis::fusable), KOKKOS_LAMBDA(int){});
+#else
+  trellis::parallel_reduce("sum", trellis::ResourcePolicy(graph, 4, trellis::fusable),
+                           KOKKOS_LAMBDA(int i, long& sum) { sum += i; });
+#endif
+}

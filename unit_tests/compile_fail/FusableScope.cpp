@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// EXPECT: Trellis: fusable goes with parallel_for over a number, a RangePolicy or an MDRangePolicy
+#include <Trellis.hpp>
+
+void submit(trellis::TaskGraph& graph) {
+#ifdef TRELLIS_COMPILE_OK
+  trellis::host_task("task", trellis::ResourcePolicy(graph, trellis::fusable), [] {});
+#else
+  trellis::host_task("task", trellis::ResourcePolicy(graph, trellis::fusable),
+                     [](trellis::TaskScope&) {});
+#endif
+}

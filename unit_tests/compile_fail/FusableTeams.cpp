@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// EXPECT: Trellis: fusable goes with parallel_for over a number, a RangePolicy or an MDRangePolicy
+#include <Trellis.hpp>
+
+void submit(trellis::TaskGraph& graph) {
+#ifdef TRELLIS_COMPILE_OK
+  trellis::parallel_for("task", trellis::ResourcePolicy(graph, 4, trellis::fusable), KOKKOS_LAMBDA(int){});
+#else
+  using Teams = Kokkos::TeamPolicy<Kokkos::DefaultHostExecutionSpace>;
+  trellis::parallel_for("task", trellis::ResourcePolicy(graph, Teams(4, 1), trellis::fusable),
+                        KOKKOS_LAMBDA(Teams::member_type const&){});
+#endif
+}
