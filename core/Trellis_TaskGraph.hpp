@@ -11,18 +11,22 @@
 #include <Trellis_Progress.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Tag.hpp>
+#include <Trellis_TaskNumber.hpp>
 #include <Trellis_Warning.hpp>
 #include <progress/Trellis_ProgressSource.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace trellis {
 
@@ -212,6 +216,42 @@ class TaskGraph {
   /// threw; afterwards the graph is usable again.
   void wait(std::source_location site = std::source_location::current());
 
+  /// Returns when the tasks with these numbers are complete, see Trellis_TaskNumbers.hpp. Waits as
+  /// `Future::wait()` does, inside a task, too. Then throws what `Future::get()` would throw of the
+  /// first one, in the order given, that has failed or was cancelled and of which `wait()` has not
+  /// told. `what` never changes that. Throws `Error` at once, and does not wait, when no task has
+  /// been spawned with one of the numbers, or when one is of another graph.
+  ///
+  ///     graph.wait(k);
+  ///     graph.wait({k, k + 1}, trellis::Awaited::fused);
+  ///     graph.wait(std::set<trellis::TaskNumber>{...});
+  void wait(TaskNumber const& number, Awaited what = Awaited::any,
+            std::source_location site = std::source_location::current()) {
+    wait_for({&number, 1}, what, site);
+  }
+  void wait(std::initializer_list<TaskNumber> numbers, Awaited what = Awaited::any,
+            std::source_location site = std::source_location::current()) {
+    wait_for({numbers.begin(), numbers.size()}, what, site);
+  }
+  template <Impl::NumberRange R>
+  void wait(R&& numbers, Awaited what = Awaited::any,
+            std::source_location site = std::source_location::current()) {
+    std::vector<TaskNumber> const all = Impl::numbers_in(numbers);
+    wait_for(all, what, site);
+  }
+  /// Are the tasks with these numbers complete? Throws `Error` as the wait does for a number
+  /// without a task, and nothing for a task that has failed.
+  [[nodiscard]] bool is_done(TaskNumber const& number,
+                             std::source_location site = std::source_location::current()) const {
+    return are_done({&number, 1}, site);
+  }
+  template <Impl::NumberRange R>
+  [[nodiscard]] bool is_done(R&& numbers,
+                             std::source_location site = std::source_location::current()) const {
+    std::vector<TaskNumber> const all = Impl::numbers_in(numbers);
+    return are_done(all, site);
+  }
+
   /// Asks the task of this future to stop; returns at once. What has not started of it, parts and
   /// rounds included, never runs. A body that runs may ask `TaskScope::stop_requested()`. The task
   /// is complete when what it would have waited for is, and its running bodies have returned; it
@@ -309,6 +349,13 @@ class TaskGraph {
   friend struct Impl::GraphDoor;
   [[nodiscard]] Impl::Engine& engine() const;
   void ask_to_stop(Impl::TaskHandle const& task);
+  void wait_for(std::span<TaskNumber const> numbers, Awaited what,
+                std::source_location const& site);
+  [[nodiscard]] bool are_done(std::span<TaskNumber const> numbers,
+                              std::source_location const& site) const;
+  [[nodiscard]] std::vector<Impl::TaskHandle> tasks_of(std::span<TaskNumber const> numbers,
+                                                       char const* what,
+                                                       std::source_location const& site) const;
   void add(Impl::TagRule&& rule);
   Progress add(std::shared_ptr<Impl::ProgressSource> source);
   Plan make_plan(Label&& label, Impl::FunctionRef<void()> body);

@@ -7,6 +7,7 @@
 #include <Trellis_IndexSpace.hpp>
 #include <Trellis_Graph.hpp>  // before the names below, which its enumerators share
 #include <Trellis_Tag.hpp>
+#include <Trellis_TaskNumber.hpp>
 #include <Trellis_Token.hpp>
 #include <access/Trellis_AnyState.hpp>
 
@@ -23,7 +24,7 @@
 /// With this header you say what a task touches and how: `read(x)`,
 /// `write(Kokkos::subview(y, ...))`, `exclusive(token)`, `access(token, state)`, which values of
 /// futures it takes: `value(future)`, and which properties it has: `priority(2)`, `threads(4)`,
-/// `main_thread`, `after(future)`, `tag(value)`.
+/// `main_thread`, `after(future)`, `number(k)`, `after(k)`, `tag(value)`.
 ///
 /// An annotation refers to a View given by name and does not copy it: the View must live until the
 /// call that submits the task returns. An unmanaged View's memory must live until the task is
@@ -373,6 +374,11 @@ template <class T>
 struct IsFuture<Future<T>> : std::true_type {};
 template <class R>
 concept FutureRange = AnyRange<R> && IsFuture<ElementOf<R>>::value;
+/// What may stand in `after(...)` beside numbers.
+template <class T>
+concept NamesNumber = std::is_same_v<T, TaskNumber> || NumberRange<T const&>;
+template <class T>
+concept NamesTask = NamesNumber<T> || IsFuture<T>::value || FutureRange<T const&>;
 
 }  // namespace Impl
 
@@ -565,6 +571,42 @@ AfterAll after(R&& futures) {
   for (auto const& future : futures) all.tasks.push_back(Impl::FutureDoor::handle(future));
   return all;
 }
+
+/// Explicit dependencies on tasks of the same graph, of which some are named by numbers.
+struct AfterNumbers : Impl::Property {
+  std::vector<Impl::TaskHandle> tasks;
+  std::vector<TaskNumber> numbers;
+};
+/// The task runs after the tasks that have these numbers, see Trellis_TaskNumbers.hpp, and after
+/// those of these futures, in any mixture: `after(k, k + 1, future, set_of_numbers)`. The call that
+/// submits the task throws `Error` when no task has been spawned with one of the numbers.
+template <class... Before>
+  requires((Impl::NamesTask<Before> && ...) && (Impl::NamesNumber<Before> || ...))
+AfterNumbers after(Before const&... before) {
+  AfterNumbers all;
+  auto const add = [&]<class One>(One const& one) {
+    if constexpr (std::is_same_v<One, TaskNumber>)
+      all.numbers.push_back(one);
+    else
+      all.tasks.push_back(Impl::FutureDoor::handle(one));
+  };
+  auto const take = [&]<class One>(One const& one) {
+    if constexpr (std::is_same_v<One, TaskNumber> || Impl::IsFuture<One>::value)
+      add(one);
+    else
+      for (auto const& each : one) add(each);
+  };
+  (take(before), ...);
+  return all;
+}
+
+/// The task has this number from now on, see Trellis_TaskNumbers.hpp. The call that submits it
+/// throws `Error` when another task has it, when it is not reserved, or when it is of another
+/// graph; if the call throws, the number is as it was. `number(TaskNumber())` gives it none.
+struct number : Impl::Property {
+  explicit constexpr number(TaskNumber const& k) : value(k) {}
+  TaskNumber value;
+};
 
 /// The value of a future, see `value`.
 template <class T>

@@ -7,10 +7,12 @@
 #include <graph/Trellis_GraphDoor.hpp>
 #include <impl/Trellis_OpenAccess.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
+#include <numbers/Trellis_NumberTable.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -154,6 +156,13 @@ class TaskScope {
   }
   void respawn(AfterAll const& tasks) {
     again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
+  }
+  /// Throws `Error` when no task has been spawned with one of the numbers.
+  void respawn(AfterNumbers const& tasks,
+               std::source_location site = std::source_location::current()) {
+    auto const numbered = Impl::tasks_of(tasks.numbers, m_self, "a body", "runs again in", site);
+    again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
+    m_again->insert(m_again->end(), numbered.begin(), numbered.end());
   }
 
   /// Has somebody asked this task, or one that it is a part of, to stop? See `TaskGraph::cancel`.

@@ -2,6 +2,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <engine/Trellis_Submission.hpp>
+#include <numbers/Trellis_NumberClaim.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -420,7 +421,7 @@ Task& Submission::make_task(TaskSpec& spec) {
 /// there is no seat.
 Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame const* frame,
                                        Seat* seat) {
-  TaskNumbers::Block& ids = seat != nullptr ? seat->numbers : m_ids;
+  TaskIds::Block& ids = seat != nullptr ? seat->ids : m_ids;
   TaskId above = region.newest;
   auto const comes_before = [&](TaskId other) {
     if (other < Pass::ticket) above = std::max(above, other);
@@ -439,7 +440,7 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   if (spec.parent.task != nullptr && !(in_body && &frame->task == spec.parent.task))
     is_within(spec.parent.task);
   for (TaskHandle const& before : spec.after) comes_before(before.id);
-  TaskId const id = m_numbers.peek(ids, above);
+  TaskId const id = m_all_ids.peek(ids, above);
   bool const has_accesses = !spec.accesses.empty();
   // What is wrong in the call throws in these two, before anything is half done.
   FoundEntries found(spec.accesses.size());
@@ -449,6 +450,7 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   ++ids.next;
   task.id = id;
   task.live_id.store(id, std::memory_order_release);
+  if (spec.number != nullptr) spec.number->bound(m_engine.handle_of(&task, id));
   if (seat != nullptr)
     seat->submitted.store(seat->submitted.load(std::memory_order_relaxed) + 1,
                           std::memory_order_release);

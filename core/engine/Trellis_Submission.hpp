@@ -11,7 +11,7 @@
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 #include <task/Trellis_TaskSpec.hpp>
-#include <task/Trellis_TaskNumbers.hpp>
+#include <task/Trellis_TaskIds.hpp>
 #include <threads/Trellis_Unlocked.hpp>
 #include <threads/Trellis_Workers.hpp>
 
@@ -55,7 +55,7 @@ class Submission {
         m_policy_edges(policy_edges),
         m_tells_policy(tells_policy),
         m_serial(serial),
-        m_numbers(recorder != nullptr || serial),
+        m_all_ids(recorder != nullptr || serial),
         m_root(slab, failures, recorder != nullptr) {
     m_root.kind = RegionKind::graph;
   }
@@ -81,9 +81,9 @@ class Submission {
   [[nodiscard]] std::deque<TagRule> const& rules() const { return m_rules; }
   /// So many ids in a row, for runs of recorded tasks. Returns the one before them. The graph's
   /// lock is held.
-  TaskId take_ids(std::uint64_t count) { return m_numbers.take_row(m_ids, count); }
+  TaskId take_ids(std::uint64_t count) { return m_all_ids.take_row(m_ids, count); }
   /// Of the next task of the root region. The graph's lock is held.
-  [[nodiscard]] TaskId next_id() { return m_numbers.peek(m_ids, m_root.newest); }
+  [[nodiscard]] TaskId next_id() { return m_all_ids.peek(m_ids, m_root.newest); }
   TaskId take_id() {
     m_root.newest = next_id();
     ++m_ids.next;
@@ -158,13 +158,13 @@ class Submission {
   std::deque<TagRule> m_rules;  ///< does not change once there are tasks
 
   // Apart from what those who submit parts only read.
-  alignas(64) TaskNumbers m_numbers;
+  alignas(64) TaskIds m_all_ids;
   alignas(64) Region m_root;  ///< guarded by m_submission: the tasks that are parts of none
   // Of tasks that are not counted by the seat of the thread that submits them; written under
   // m_submission.
   std::atomic<std::uint64_t> m_submitted{0};
   std::atomic<std::uint64_t> m_edges{0};
-  TaskNumbers::Block m_ids;        ///< guarded by m_submission
+  TaskIds::Block m_ids;        ///< guarded by m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
 };
 

@@ -499,6 +499,30 @@ void note_look(Engine& engine) {
 
 }  // namespace
 
+void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
+  static_cast<void>(hint);
+  Frame* const frame = Frame::of(m_engine);
+  for (TaskHandle const& each : handles) wait_for(each, frame);
+  if (!handles.empty()) note_look(m_engine);
+  for (TaskHandle const& each : handles)
+    if ((each.id & PlanNode::recorded) != 0 || m_failures.poisons(each.id) != nullptr)
+      rethrow(each);
+}
+
+bool Waiting::are_done(std::span<TaskHandle const> handles) {
+  for (TaskHandle const& each : handles)
+    if (!m_engine.is_done(m_engine.passes().settle(each))) return false;
+  if (!handles.empty()) note_look(m_engine);
+  return true;
+}
+
+/// Memory order: a task has left its failure before `live_id` changes, see Engine::complete_one.
+bool Waiting::is_over(TaskHandle const& handle) const {
+  TaskHandle const task = Passes::settled(handle);
+  if (task.task->live_id.load(std::memory_order_acquire) == task.id) return false;
+  return m_failures.poisons(handle.id) == nullptr;
+}
+
 bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
   if (!graph) return true;

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_WAITING_HPP
 #define TRELLIS_IMPL_WAITING_HPP
 
+#include <Trellis_TaskNumber.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <engine/Trellis_Waiters.hpp>
 #include <plan/Trellis_PlanNode.hpp>
@@ -12,6 +13,7 @@
 #include <threads/Trellis_Workers.hpp>
 
 #include <mutex>
+#include <span>
 #include <string>
 
 namespace trellis {
@@ -50,6 +52,14 @@ class Waiting {
   void wait();
   /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
   void wait_for(TaskHandle const& handle, Frame* frame);
+  /// Waits for all of these, then throws the error of the first one that has one which `wait()` has
+  /// not reported. `hint`: what is known of them; it changes nothing that comes out.
+  void wait_for_all(std::span<TaskHandle const> handles, Awaited hint);
+  /// Are all of these done?
+  [[nodiscard]] bool are_done(std::span<TaskHandle const> handles);
+  /// Is it done, and does it no longer matter to who names it? (It may have failed, and cancel
+  /// these.) A recorded task is not over before its plan is gone.
+  [[nodiscard]] bool is_over(TaskHandle const& handle) const;
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
   void wait_outside(Until const& until);

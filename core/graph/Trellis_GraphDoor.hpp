@@ -22,6 +22,9 @@ struct GraphDoor {
   /// The same to the graph of another task. Throws `Error` when that is not there any more.
   static TaskHandle submit_beside(TaskHandle const& other, TaskSpec&& spec);
 
+  /// What handles of its tasks have in common. Throws `Error` when the graph is closed.
+  static TaskHandle handle(TaskGraph const& graph);
+
   /// Do tasks run within `wait` alone? False when the graph is not there any more.
   static bool is_serial(TaskHandle const& task);
 

@@ -8,6 +8,7 @@
 #include <graph/Trellis_Environment.hpp>
 #include <graph/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <numbers/Trellis_NumberTable.hpp>
 #include <trace/Trellis_GraphLog.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -235,6 +236,11 @@ TaskHandle GraphDoor::submit_beside(TaskHandle const& other, TaskSpec&& spec) {
   return engine->submission().submit(std::move(spec));
 }
 
+TaskHandle GraphDoor::handle(TaskGraph const& graph) {
+  static_cast<void>(graph.engine());
+  return {graph.m_control, graph.m_generation};
+}
+
 bool GraphDoor::is_serial(TaskHandle const& task) {
   EnginePin const engine = task.pin();
   return engine && *engine->options().serial;
@@ -415,6 +421,21 @@ void TaskGraph::wait(std::source_location site) {
     }
   } const at_end{engine.warnings(), site};
   engine.waiting().wait();
+}
+void TaskGraph::wait_for(std::span<TaskNumber const> numbers, Awaited what,
+                         std::source_location const& site) {
+  Impl::Engine& engine = this->engine();
+  engine.waiting().wait_for_all(tasks_of(numbers, "waits for", site), what);
+}
+bool TaskGraph::are_done(std::span<TaskNumber const> numbers,
+                         std::source_location const& site) const {
+  Impl::Engine& engine = this->engine();
+  return engine.waiting().are_done(tasks_of(numbers, "asks", site));
+}
+std::vector<Impl::TaskHandle> TaskGraph::tasks_of(std::span<TaskNumber const> numbers,
+                                                  char const* what,
+                                                  std::source_location const& site) const {
+  return Impl::tasks_of(numbers, {m_control, m_generation}, m_options.name, what, site);
 }
 TaskGraphOptions const& TaskGraph::options() const {
   return m_options;

@@ -2,6 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <numbers/Trellis_NumberClaim.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -132,7 +133,9 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
     m_collecting.fetch_add(1, std::memory_order_relaxed);
   }
   pass.tasks.push_back(&task);
-  return m_engine.handle_of(&task, task.id);
+  TaskHandle const handle = m_engine.handle_of(&task, task.id);
+  if (spec.number != nullptr) spec.number->bound(handle);
+  return handle;
 }
 
 /// Of this pass, with the tasks that have been collected. The graph's lock is held.
@@ -327,6 +330,16 @@ void Passes::submit_collected(FunctionRef<bool(Pass const&)> which) {
       if (which(*m_passes[k])) admit_collected(*m_passes[k], admitted);
   }
   publish(admitted);
+}
+
+TaskHandle Passes::settled(TaskHandle const& handle) {
+  if (!Pass::is_ticket(handle.id)) return handle;
+  Task& task = *handle.task;
+  if (task.live_id.load(std::memory_order_acquire) == handle.id) return handle;
+  // As below.
+  TaskId const id = task.ticket_for.load(std::memory_order_acquire);
+  if (task.ticket.load(std::memory_order_relaxed) != handle.id) return handle;
+  return {handle.control, handle.generation, &task, id};
 }
 
 /// Memory order: the ticket is stored before `live_id`, the id for it before `live_id` again, and

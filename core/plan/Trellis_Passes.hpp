@@ -57,6 +57,8 @@ class Passes {
   TaskHandle settle(TaskHandle const& handle) {
     return handle.id < TaskHandle::end_of_submitted ? handle : settle_special(handle);
   }
+  /// The same as far as it has been submitted; nothing changes.
+  [[nodiscard]] static TaskHandle settled(TaskHandle const& handle);
 
  private:
   TaskHandle settle_special(TaskHandle const& handle);

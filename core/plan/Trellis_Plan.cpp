@@ -4,6 +4,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <engine/Trellis_FoundEntries.hpp>
+#include <numbers/Trellis_NumberClaim.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <plan/Trellis_Plans.hpp>
@@ -176,7 +177,9 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   } else if (recording.barrier != nullptr) {
     order_recorded(recording, *recording.barrier, task, EdgeReason::synchronizing);
   }
-  return m_engine.handle_of(&task, task.id);
+  TaskHandle const handle = m_engine.handle_of(&task, task.id);
+  if (spec.number != nullptr) spec.number->bound(handle);
+  return handle;
 }
 
 bool Plans::order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason) {

@@ -16,6 +16,7 @@
 
 namespace trellis::Impl {
 
+class NumberClaim;
 struct PlanState;
 
 /// What the typed fronts hand to the engine.
@@ -44,6 +45,7 @@ struct TaskSpec {
   bool main_thread = false;
   bool goes_on = false;  ///< others have their turn before it, see Engine::pop
   bool synchronizing = false;
+  NumberClaim* number = nullptr;  ///< that is told of the task; null: it gets none
   PlanState* replays = nullptr;  ///< the body is a ReplayBody of this
   int stream = -1;               ///< of `instance`; the engine's
 };

@@ -7,7 +7,7 @@
 #include <task/Trellis_KeptBodies.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
-#include <task/Trellis_TaskNumbers.hpp>
+#include <task/Trellis_TaskIds.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_Gathering.hpp>
 #include <threads/Trellis_Places.hpp>
@@ -65,7 +65,7 @@ struct alignas(128) Seat {
   std::chrono::steady_clock::time_point news_at{};
   // For the parts that this thread submits: what it has freed comes first.
   TaskSlab::Chain cells;
-  TaskNumbers::Block numbers;
+  TaskIds::Block ids;
   std::vector<std::unique_ptr<Region>> regions;  ///< of tasks that are over
 
   // Guarded by the mutex of Workers.

@@ -11,6 +11,8 @@
 #include <graph/Trellis_GraphDoor.hpp>
 #include <impl/Trellis_Fused.hpp>
 #include <impl/Trellis_KernelName.hpp>
+#include <numbers/Trellis_NumberClaim.hpp>
+#include <numbers/Trellis_NumberTable.hpp>
 #include <impl/Trellis_OpenAccess.hpp>
 #include <impl/Trellis_Reachable.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
@@ -182,7 +184,12 @@ struct PropertyTraits<ValueOf<T>> {
   static constexpr bool is_tag = false;
 };
 template <class A>
-inline constexpr bool is_after_all_v = std::is_same_v<std::remove_cvref_t<A>, AfterAll>;
+inline constexpr bool is_number_v = std::is_same_v<std::remove_cvref_t<A>, number>;
+template <class A>
+inline constexpr bool is_after_numbers_v = std::is_same_v<std::remove_cvref_t<A>, AfterNumbers>;
+template <class A>
+inline constexpr bool is_after_all_v =
+    std::is_same_v<std::remove_cvref_t<A>, AfterAll> || is_after_numbers_v<A>;
 template <class T>
 struct PropertyTraits<Tagged<T>> {
   static constexpr std::size_t after_count = 0;
@@ -215,15 +222,62 @@ auto all_requests_of(Annotations const&... annotations) {
   }
 }
 
+/// What the handles of tasks of the target's graph have in common.
+inline TaskHandle graph_of(Target const& target) {
+  if (TaskScope* const scope = target.scope()) return ScopeDoor::handle(*scope);
+  if (TaskGraph* const graph = target.graph()) return GraphDoor::handle(*graph);
+  return target.other();
+}
+
+/// The number of the task; null: it has none.
+template <class... Annotations>
+TaskNumber const* number_in(Annotations const&... annotations) {
+  constexpr bool has_one = (std::size_t{is_number_v<Annotations>} + ... + 0) <= 1;
+  static_assert(has_one, "Trellis: a task has one number: number(k)");
+  TaskNumber const* found = nullptr;
+  [[maybe_unused]] auto const look = [&](auto const& annotation) {
+    if constexpr (is_number_v<decltype(annotation)>) found = &annotation.value;
+  };
+  (look(annotations), ...);
+  return found;
+}
+
+/// The same policy; of several tasks that one call submits only the one whose future is returned
+/// `has_it`, the number.
+template <class Base, class... Annotations>
+decltype(auto) with_number_if(bool has_it, ResourcePolicy<Base, Annotations...> const& policy) {
+  if constexpr ((is_number_v<Annotations> || ...)) {
+    auto const strip = [has_it]<class A>(A const& annotation) -> A {
+      if constexpr (is_number_v<A>)
+        return has_it ? annotation : number(TaskNumber());
+      else
+        return annotation;
+    };
+    return std::apply(
+        [&](auto const&... annotation) {
+          if constexpr (std::is_same_v<Base, Once>)
+            return ResourcePolicy<Base, Annotations...>(policy.target(), strip(annotation)...);
+          else
+            return ResourcePolicy<Base, Annotations...>(policy.target(), policy.base(),
+                                                        strip(annotation)...);
+        },
+        policy.annotations());
+  } else {
+    return (policy);
+  }
+}
+
 /// The tasks of all `after(...)` among the annotations, as many as there are at run time. One such
 /// annotation alone has them already.
 class TasksBefore {
  public:
+  /// `task`: that is to come after these.
   template <class... Annotations>
-  explicit TasksBefore(Annotations const&... annotations) {
+  TasksBefore(Target const& target, Label const& task, Annotations const&... annotations) {
+    constexpr bool has_numbers = (is_after_numbers_v<Annotations> || ...);
     constexpr std::size_t count =
         (std::size_t{is_after_all_v<Annotations> || PropertyTraits<Annotations>::after_count > 0} +
-         ... + 0);
+         ... + std::size_t{has_numbers});
     auto const take = [&](auto const& annotation) {
       using A = std::remove_cvref_t<decltype(annotation)>;
       if constexpr (is_after_all_v<A> || PropertyTraits<A>::after_count > 0) {
@@ -231,6 +285,8 @@ class TasksBefore {
           m_tasks.insert(m_tasks.end(), annotation.tasks.begin(), annotation.tasks.end());
         else
           m_all = annotation.tasks;
+        if constexpr (is_after_numbers_v<A>)
+          add_tasks_of(annotation.numbers, graph_of(target), task, m_tasks);
       }
     };
     (take(annotations), ...);
@@ -376,13 +432,24 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
       return GraphDoor::submit(*graph, std::move(spec));
     return GraphDoor::submit_beside(policy.target().other(), std::move(spec));
   };
+  if constexpr ((is_number_v<Annotations> || ...) || (is_after_numbers_v<Annotations> || ...))
+    if (policy.target().collector() != nullptr) refuse_numbers_in_model(spec.label);
+  auto const send_numbered = [&] {
+    if constexpr ((is_number_v<Annotations> || ...)) {
+      NumberClaim claim(*number_in(annotations...), graph_of(policy.target()), spec.label);
+      spec.number = &claim;
+      return send();
+    } else {
+      return send();
+    }
+  };
   if constexpr ((is_after_all_v<Annotations> || ...)) {
-    TasksBefore const tasks(annotations...);
+    TasksBefore const tasks(policy.target(), spec.label, annotations...);
     spec.after = tasks.all();
-    return send();
+    return send_numbered();
   } else {
     spec.after = before;
-    return send();
+    return send_numbered();
   }
 }
 

@@ -106,12 +106,13 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   MessageSide<V> const side(x);
   if (is_read_with(mode)) side.pack(label, policy);
   call.out = call.in = side.data();
+  bool const goes_on = side.is_packed() && is_written_with(mode);
   Future<void> const over = submit_message(
-      Label(label), policy,
+      Label(label), with_number_if(!goes_on, policy),
       CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call), side.kept())},
       access(side.resource(), mode), read_write(require_state(comm).collective()));
   if constexpr (MessageSide<V>::may_be_packed && !std::is_const_v<typename V::value_type>)
-    if (side.is_packed() && is_written_with(mode)) return side.unpack(label, policy);
+    if (goes_on) return side.unpack(label, policy);
   return over;
 }
 /// From `x` to `y`. A rank that gets nothing, or gives nothing, has the mode `none` for that.
@@ -125,14 +126,15 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   if (is_read_with(y_mode)) in.pack(label, policy);
   call.out = out.data();
   call.in = in.data();
+  bool const goes_on = in.is_packed() && is_written_with(y_mode);
   Future<void> const over =
-      submit_message(Label(label), policy,
+      submit_message(Label(label), with_number_if(!goes_on, policy),
                      CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call),
                                                out.kept(), in.kept())},
                      access(out.resource(), x_mode), access(in.resource(), y_mode),
                      read_write(require_state(comm).collective()));
   if constexpr (MessageSide<W>::may_be_packed)
-    if (in.is_packed() && is_written_with(y_mode)) return in.unpack(label, policy);
+    if (goes_on) return in.unpack(label, policy);
   return over;
 }
 

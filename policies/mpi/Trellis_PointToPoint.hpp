@@ -87,8 +87,16 @@ Future<mpi::Received> when_unpacked(Label const& label,
                                     ResourcePolicy<Once, Given...> const& policy,
                                     Future<mpi::Received> const& received,
                                     Future<void> const& unpacked) {
-  return host_task(Label(label), ResourcePolicy(policy.target(), value(received), after(unpacked)),
-                   [](mpi::Received const& what) { return what; });
+  auto const submit = [&](auto const&... its_number) {
+    return host_task(
+        Label(label),
+        ResourcePolicy(policy.target(), value(received), after(unpacked), its_number...),
+        [](mpi::Received const& what) { return what; });
+  };
+  if constexpr ((is_number_v<Given> || ...))
+    return submit(std::get<number>(policy.annotations()));
+  else
+    return submit();
 }
 
 struct SendOperation {
@@ -133,11 +141,13 @@ struct RecvOperation {
     auto const channel = require_state(comm).channel(Direction::recv, from, tag);
     MessageSide<V> const side(x);
     auto const received = submit_message(
-        Label(label), policy, RecvBody{message_of(Direction::recv, comm, from, tag, side, "recv")},
+        Label(label), with_number_if(!side.is_packed(), policy),
+        RecvBody{message_of(Direction::recv, comm, from, tag, side, "recv")},
         write(side.resource()), read_write(channel));
     if constexpr (MessageSide<V>::may_be_packed)
       if (side.is_packed())
-        return when_unpacked(label, policy, received, side.unpack(label, policy, received));
+        return when_unpacked(label, policy, received,
+                             side.unpack(label, with_number_if(false, policy), received));
     return received;
   }
 };
@@ -156,13 +166,14 @@ struct SendRecvOperation {
     MessageSide<W> const in(y);
     out.pack(label, policy);
     auto const received = submit_message(
-        Label(label), policy,
+        Label(label), with_number_if(!in.is_packed(), policy),
         SendRecvBody{message_of(Direction::send, comm, to, send_tag, out, "sendrecv"),
                      message_of(Direction::recv, comm, from, recv_tag, in, "sendrecv")},
         read(out.resource()), write(in.resource()), read_write(sends), read_write(receives));
     if constexpr (MessageSide<W>::may_be_packed)
       if (in.is_packed())
-        return when_unpacked(label, policy, received, in.unpack(label, policy, received));
+        return when_unpacked(label, policy, received,
+                             in.unpack(label, with_number_if(false, policy), received));
     return received;
   }
 };

@@ -5,6 +5,8 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <numbers/Trellis_NumberClaim.hpp>
+#include <numbers/Trellis_NumberTable.hpp>
 
 #include <algorithm>
 #include <array>
@@ -92,7 +94,18 @@ struct Properties {
   void const* instance = nullptr;  ///< of a device
   std::vector<Impl::TagPtr> tags{};
   Impl::TaskHandle owner{};  ///< of a part
+  TaskNumber number{};
+  std::vector<TaskNumber> after_numbers{};
 };
+inline Properties numbered(TaskNumber number, std::vector<TaskNumber> after = {}) {
+  Properties properties;
+  properties.number = number;
+  properties.after_numbers = std::move(after);
+  return properties;
+}
+inline Properties after_numbers(std::vector<TaskNumber> after) {
+  return numbered({}, std::move(after));
+}
 template <TagValue T>
 Properties tagged(T value) {
   Properties properties;
@@ -169,7 +182,7 @@ inline std::vector<Impl::AccessRequest> requests_of(std::vector<Touch> const& to
 /// Submits `f`, which is called without arguments, or with the instance of a task on
 /// `properties.space`.
 template <class F, class Submit>
-auto submit_with(Submit submit, Label label, std::vector<Touch> const& touches, F f,
+auto submit_with(Submit submit, Impl::TaskHandle const& graph, Label label, std::vector<Touch> const& touches, F f,
                  Properties const& properties) {
   using Value = typename decltype(result_of(f))::type;
   using B = Body<F, Value>;
@@ -183,11 +196,15 @@ auto submit_with(Submit submit, Label label, std::vector<Touch> const& touches, 
   spec.space = properties.space;
   spec.instance = properties.instance;
   spec.accesses = accesses;
-  spec.after = properties.after;
+  std::vector<Impl::TaskHandle> before = properties.after;
+  Impl::add_tasks_of(properties.after_numbers, graph, spec.label, before);
+  spec.after = before;
   spec.priority = properties.priority;
   spec.main_thread = properties.main_thread;
   spec.synchronizing = properties.synchronizing;
   spec.tags = properties.tags;
+  Impl::NumberClaim claim(properties.number, graph, spec.label);
+  if (properties.number.valid()) spec.number = &claim;
   Impl::TaskHandle const handle = submit(std::move(spec));
   if constexpr (std::is_void_v<Value>)
     return Impl::FutureDoor::make(handle);
@@ -201,7 +218,7 @@ auto task(TaskGraph& graph, Label label, std::vector<Touch> const& touches, F f,
           Properties const& properties = {}) {
   return submit_with(
       [&](Impl::TaskSpec&& spec) { return Impl::GraphDoor::submit(graph, std::move(spec)); },
-      std::move(label), touches, std::move(f), properties);
+      Impl::GraphDoor::handle(graph), std::move(label), touches, std::move(f), properties);
 }
 
 /// The task whose body calls this.
@@ -214,7 +231,7 @@ auto part_of(Impl::TaskHandle const& owner, Label label, std::vector<Touch> cons
              Properties const& properties = {}) {
   return submit_with(
       [&](Impl::TaskSpec&& spec) { return Impl::GraphDoor::submit_part(owner, std::move(spec)); },
-      std::move(label), touches, std::move(f), properties);
+      owner, std::move(label), touches, std::move(f), properties);
 }
 template <class F>
 auto part(Label label, std::vector<Touch> const& touches, F f, Properties const& properties = {}) {

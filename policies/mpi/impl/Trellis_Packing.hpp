@@ -4,6 +4,7 @@
 
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_RunOn.hpp>
+#include <impl/Trellis_Submit.hpp>
 #include <mpi/Trellis_Received.hpp>
 #include <mpi/impl/Trellis_MessageBuffer.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
@@ -160,7 +161,7 @@ struct Packed {
   template <class... Given>
   void pack(Label const& label, ResourcePolicy<Once, Given...> const& policy, V const& view) const {
     Packer<V, Home, true> const packer(view, home);
-    with_given(policy, [&](auto const&... given) {
+    with_given(with_number_if(false, policy), [&](auto const&... given) {
       trellis::parallel_for(part_of(label, "pack"),
                             ResourcePolicy(policy.target(), Range(0, packer.rows), on<Space>,
                                            read(view), write(home), given...),
@@ -175,11 +176,13 @@ struct Packed {
   Future<void> unpack(Label const& label, ResourcePolicy<Once, Given...> const& policy,
                       V const& view, Received const&... received) const {
     Packer<V, Home, false> const packer(view, home);
-    return with_given(policy, [&](auto const&... given) {
-      if (is_staged)
+    if (is_staged)
+      with_given(with_number_if(false, policy), [&](auto const&... given) {
         trellis::deep_copy(part_of(label, "to the device"),
                            ResourcePolicy(policy.target(), given...), part(home, view),
                            part(staging, view));
+      });
+    return with_given(policy, [&](auto const&... given) {
       return trellis::parallel_for(
           part_of(label, "unpack"),
           ResourcePolicy(policy.target(), Range(0, packer.rows), on<Space>, value(received)...,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_TASKNUMBERS_HPP
-#define TRELLIS_IMPL_TASKNUMBERS_HPP
+#ifndef TRELLIS_IMPL_TASKIDS_HPP
+#define TRELLIS_IMPL_TASKIDS_HPP
 
 #include <Trellis_TaskId.hpp>
 
@@ -16,7 +16,7 @@ namespace trellis::Impl {
 /// and an id is larger than those of the tasks that are named in `after`, and of the task whose
 /// body submits: a thread asks for one above these, and takes a new block where its own has none. A
 /// new block is above all that have been taken.
-class TaskNumbers {
+class TaskIds {
  public:
   struct Block {
     TaskId next = 1;
@@ -24,7 +24,7 @@ class TaskNumbers {
   };
 
   /// `dense`: without gaps, for records and the serial order; whoever asks holds the graph's lock.
-  explicit TaskNumbers(bool dense) : m_block_size(dense ? 1 : 64) {}
+  explicit TaskIds(bool dense) : m_block_size(dense ? 1 : 64) {}
 
   /// The next id of a block, which belongs to the caller, above another id. It has been given when
   /// the caller adds 1 to `next`.

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_TASKNUMBERS_HPP
+#define TRELLIS_TASKNUMBERS_HPP
+
+#include <Trellis_TaskNumber.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+/// With this header tasks get numbers by which others may name them: from a table, a mesh, or a
+/// set that was made before the tasks are there, and without keeping their futures.
+namespace trellis {
+
+class TaskGraph;
+
+namespace Impl {
+class NumberTable;
+}
+
+/// Where the numbers of a graph's tasks come from.
+///
+///     trellis::TaskNumbers numbers(graph);
+///     trellis::TaskNumber const first = numbers.reserve(n);
+///     for (std::size_t k = 0; k != n; ++k)
+///       trellis::host_task("sweep", trellis::ResourcePolicy(graph, trellis::number(first + k)), f);
+///     trellis::host_task("sum", trellis::ResourcePolicy(graph, trellis::after(first, first + 1)), g);
+///     graph.wait(first + 2);
+///
+/// A number may be named as soon as a task has it, which is before that task can start; until then
+/// it is an `Error` to name it. Each number is for one task. When that is complete, its number may
+/// still be named, and stands for nothing to wait for; if the task has failed, or was cancelled, it
+/// still cancels what names it, until `graph.wait()` has told of the failure.
+///
+/// A number is kept while its task is in flight, or belongs to a plan, and where the graph records
+/// or warns as long as there are numbers. Reserved numbers without a task cost nothing but one note
+/// for each gap between tasks that have been spawned.
+///
+/// Copies share the numbers, so tasks may capture one. All functions may be called from any thread.
+/// When the last copy is gone, nobody may name the numbers any more; their tasks go on. It may
+/// outlive its graph.
+class TaskNumbers {
+ public:
+  /// Throws `Error` when the graph is closed.
+  explicit TaskNumbers(TaskGraph const& graph);
+  // (What is moved from shares the numbers, too.)
+  TaskNumbers(TaskNumbers const&) = default;
+  TaskNumbers& operator=(TaskNumbers const&) = default;
+  ~TaskNumbers() = default;
+
+  /// The first of `count` numbers in a row that nobody else gets; they are larger than all before.
+  /// Throws `Error` when there are no more.
+  [[nodiscard]] TaskNumber reserve(std::uint64_t count = 1) const;
+  /// The number with this value; whether it may be used is seen when it is.
+  [[nodiscard]] TaskNumber at(std::uint64_t value) const;
+  /// How many have been reserved so far.
+  [[nodiscard]] std::uint64_t reserved() const;
+  /// Bytes held for numbers; follows the largest number of tasks in flight that have one.
+  [[nodiscard]] std::size_t memory() const;
+
+ private:
+  std::shared_ptr<Impl::NumberTable> m_table;
+};
+
+}  // namespace trellis
+
+#endif
