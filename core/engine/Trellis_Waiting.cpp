@@ -200,7 +200,6 @@ bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const
 inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
   if (frame.what == Frame::What::launches) refuse_while_launched(frame);
   let_go_what_is_held(frame.seat);
-  if (m_engine.fusion().any()) m_engine.fusion().release_all(frame.seat);
   // A ready task is not complete, so of its way up to the one that is waited for, and on to the one
   // that waits, none is.
   LiveAccess const awaited{handle.task, handle.id};
@@ -230,7 +229,7 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
   sleep_inside(frame, handle);
 }
 
-void Waiting::wait_for(TaskHandle const& asked, Frame* frame) {
+void Waiting::wait_for(TaskHandle const& asked, Frame* frame, bool lets_go) {
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
   TaskHandle const handle = m_engine.passes().settle(asked);
   bool const is_done = m_engine.is_done(handle);
@@ -240,6 +239,7 @@ void Waiting::wait_for(TaskHandle const& asked, Frame* frame) {
   } else if ((handle.id & PlanNode::recorded) != 0) {
     m_engine.plans().wait_for_replay(handle);
   } else if (frame != nullptr) {
+    if (lets_go && m_engine.fusion().any()) m_engine.fusion().release_all(frame->seat);
     return wait_inside(*frame, handle);
   } else {
     wait_on_no_task(handle);
@@ -500,9 +500,14 @@ void note_look(Engine& engine) {
 }  // namespace
 
 void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
-  static_cast<void>(hint);
   Frame* const frame = Frame::of(m_engine);
-  for (TaskHandle const& each : handles) wait_for(each, frame);
+  FusionPool& held_back = m_engine.fusion();
+  for (TaskHandle const& each : handles)
+    held_back.awaited(m_engine.is_done(m_engine.passes().settle(each)));
+  // Where they are said to be there, they are let go before this thread looks for anything else.
+  if (hint == Awaited::fused && held_back.any())
+    held_back.release_all(frame != nullptr ? frame->seat : m_engine.own_seat());
+  for (TaskHandle const& each : handles) wait_for(each, frame, hint != Awaited::unfused);
   if (!handles.empty()) note_look(m_engine);
   for (TaskHandle const& each : handles)
     if ((each.id & PlanNode::recorded) != 0 || m_failures.poisons(each.id) != nullptr)

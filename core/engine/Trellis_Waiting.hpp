@@ -51,7 +51,8 @@ class Waiting {
 
   void wait();
   /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
-  void wait_for(TaskHandle const& handle, Frame* frame);
+  /// Inside a task it `lets_go` what has been held back.
+  void wait_for(TaskHandle const& handle, Frame* frame, bool lets_go = true);
   /// Waits for all of these, then throws the error of the first one that has one which `wait()` has
   /// not reported. `hint`: what is known of them; it changes nothing that comes out.
   void wait_for_all(std::span<TaskHandle const> handles, Awaited hint);

@@ -425,7 +425,10 @@ void TaskGraph::wait(std::source_location site) {
 void TaskGraph::wait_for(std::span<TaskNumber const> numbers, Awaited what,
                          std::source_location const& site) {
   Impl::Engine& engine = this->engine();
-  engine.waiting().wait_for_all(tasks_of(numbers, "waits for", site), what);
+  std::vector<Impl::TaskHandle> const tasks = tasks_of(numbers, "waits for", site);
+  for (std::size_t gone = tasks.size(); gone < numbers.size(); ++gone)
+    engine.fusion().awaited(true);
+  engine.waiting().wait_for_all(tasks, what);
 }
 bool TaskGraph::are_done(std::span<TaskNumber const> numbers,
                          std::source_location const& site) const {

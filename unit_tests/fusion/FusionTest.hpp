@@ -98,14 +98,14 @@ class Gated {
     graph.wait();
   }
   /// The same where a batch is expected. A thread in `wait()` would be one more that has nothing
-  /// else to do, so this one does not come before there is a batch.
-  void form_and_wait() {
-    form();
+  /// else to do, so this one does not come before there are so many batches.
+  void form_and_wait(std::size_t batches = 1) {
+    form(batches);
     graph.wait();
   }
-  void form() {
+  void form(std::size_t batches = 1) {
     open();
-    while (observed->formed().empty()) std::this_thread::yield();
+    while (observed->formed().size() < batches) std::this_thread::yield();
   }
 
   std::shared_ptr<Observed> const observed;

@@ -16,6 +16,28 @@ struct Fill {
   KOKKOS_FUNCTION void operator()(int i) const { x(i) = 2 * x(i) + i + add; }
 };
 
+// (nvcc takes no functors that are local to a function.)
+struct Copy {
+  KOKKOS_FUNCTION void operator()(int i, read_view<V> const& x, V const& y) const {
+    y(i) = x(i) + 1;
+  }
+};
+using Matrix = View<double**>;
+struct Mark {
+  Matrix a;
+  double add;
+  KOKKOS_FUNCTION void operator()(int i, int j) const { a(i, j) += 100 * i + j + add; }
+};
+struct Double {};
+struct Tagged {
+  V x;
+  KOKKOS_FUNCTION void operator()(Double, int i) const { x(i) = 2 * i; }
+};
+struct Add {
+  V x;
+  KOKKOS_FUNCTION void operator()(int i, double const& value) const { x(i) = i + value; }
+};
+
 /// Members of these sizes, in a batch of all.
 void expect_members_fill(std::vector<int> const& sizes, int offset) {
   Gated gated(make_fuse_immediately(sizes.size()));
@@ -60,11 +82,6 @@ SPACE_TEST(FusedKernels, MoreThanAnArgumentHolds) {
 SPACE_TEST(FusedKernels, TakeTheirViewsAsArguments) {
   Gated gated(make_fuse_immediately(4));
   std::vector<V> from, to;
-  struct Copy {
-    KOKKOS_FUNCTION void operator()(int i, read_view<V> const& x, V const& y) const {
-      y(i) = x(i) + 1;
-    }
-  };
   for (int k = 0; k < 4; ++k) {
     from.emplace_back("from", 10);
     to.emplace_back("to", 10);
@@ -82,13 +99,7 @@ SPACE_TEST(FusedKernels, TakeTheirViewsAsArguments) {
 
 SPACE_TEST(FusedKernels, OfSeveralDimensions) {
   Gated gated(make_fuse_immediately(3));
-  using Matrix = View<double**>;
   std::vector<Matrix> all;
-  struct Mark {
-    Matrix a;
-    double add;
-    KOKKOS_FUNCTION void operator()(int i, int j) const { a(i, j) += 100 * i + j + add; }
-  };
   for (int k = 0; k < 3; ++k) {
     all.emplace_back("a", 4 + k, 6);
     parallel_for("mark",
@@ -108,11 +119,6 @@ SPACE_TEST(FusedKernels, OfSeveralDimensions) {
 }
 
 SPACE_TEST(FusedKernels, WithTags) {
-  struct Double {};
-  struct Tagged {
-    V x;
-    KOKKOS_FUNCTION void operator()(Double, int i) const { x(i) = 2 * i; }
-  };
   Gated gated(make_fuse_immediately(2));
   std::vector<V> views;
   for (int k = 0; k < 2; ++k) {
@@ -131,10 +137,6 @@ SPACE_TEST(FusedKernels, WithTags) {
 }
 
 SPACE_TEST(FusedKernels, WithTheValuesOfFutures) {
-  struct Add {
-    V x;
-    KOKKOS_FUNCTION void operator()(int i, double const& value) const { x(i) = i + value; }
-  };
   Gated gated(make_fuse_immediately(3));
   std::vector<V> views;
   for (int k = 0; k < 3; ++k) {

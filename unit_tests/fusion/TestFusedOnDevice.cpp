@@ -123,7 +123,7 @@ TEST_P(FusedOnDevice, ABatchWaitsForThePredecessorsOfAll) {
 TEST_P(FusedOnDevice, ChainsOfBatches) {
   constexpr int members = 8;
   constexpr int steps = 12;
-  for (std::string const& strategy : {"fuse_immediately:4", "fuse_late:4", "backfill", "bsp"}) {
+  for (char const* const strategy : {"fuse_immediately:4", "fuse_late:4", "backfill", "bsp"}) {
     std::vector<On<double*>> views;
     for (int k = 0; k < members; ++k) views.emplace_back("x", 4);
     auto const observed = std::make_shared<Observed>(make_orchestration(strategy));

@@ -25,7 +25,7 @@ TEST(Fusion, MakesBatchesOfTheSizeAskedFor) {
   for (int k = 0; k < 10; ++k)
     futures.push_back(host_task("member", ResourcePolicy(gated.graph, gated.behind(), fusable),
                                 [&runs, k] { return ++runs, k; }));
-  gated.form_and_wait();
+  gated.form_and_wait(2);
   EXPECT_EQ(runs, 10);
   for (int k = 0; k < 10; ++k) EXPECT_EQ(futures[static_cast<std::size_t>(k)].get(), k);
   // The last two are too few for a batch.
@@ -42,7 +42,7 @@ TEST(Fusion, GoesByTypeAndSpaceNotByLabel) {
     host_task("one label", ResourcePolicy(gated.graph, gated.behind(), fusable), [&a] { ++a; });
     host_task("one label", ResourcePolicy(gated.graph, gated.behind(), fusable), [&b] { ++b; });
   }
-  gated.form_and_wait();
+  gated.form_and_wait(2);
   EXPECT_THAT(gated.observed->formed(), ElementsAre(3, 3));
   EXPECT_EQ(a, 3);
   EXPECT_EQ(b, 3);
@@ -245,31 +245,39 @@ TEST(Fusion, ACancelledMemberDoesNotRun) {
   EXPECT_THROW(futures[1].get(), Error);
 }
 
+/// Notes how urgent the tasks are that it gets.
+class NotesPriorities final : public ForwardingPolicy {
+ public:
+  NotesPriorities() : ForwardingPolicy(make_work_stealing_policy()) {}
+  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+    {
+      std::lock_guard const lock(m_mutex);
+      for (ReadyTask const task : ready) m_seen.push_back(task.priority());
+    }
+    return ForwardingPolicy::finished(ready, seat);
+  }
+  [[nodiscard]] std::vector<int> seen() const {
+    std::lock_guard const lock(m_mutex);
+    return m_seen;
+  }
+
+ private:
+  mutable std::mutex m_mutex;
+  std::vector<int> m_seen;
+};
+
 TEST(Fusion, TheMostUrgentMemberSpeaksForTheBatch) {
+  auto const policy = std::make_shared<NotesPriorities>();
   TaskGraphOptions options;
-  options.workers = 1;
-  options.policy = make_work_stealing_policy();
-  Gated gated(make_fuse_immediately(3), options);
-  std::vector<std::string> order;  // one thread at a time runs tasks
-  std::mutex mutex;
-  auto const note = [&](std::string what) {
-    return [&, what] {
-      std::lock_guard const lock(mutex);
-      order.push_back(what);
-    };
-  };
-  using Note = decltype(note(""));
-  for (int k = 0; k < 4; ++k)
-    host_task("other", ResourcePolicy(gated.graph, gated.behind(), priority(1)),
-              [f = note("other")] { f(); });
-  for (int k = 0; k < 3; ++k)
-    host_task("member", ResourcePolicy(gated.graph, gated.behind(), fusable, priority(k)),
-              Note(note("member")));
-  gated.form();
-  gated.graph.wait();
-  ASSERT_THAT(order, SizeIs(7));
-  EXPECT_EQ(order[0], "member");
-  EXPECT_EQ(order[2], "member");
+  options.policy = policy;
+  Gated gated(make_fuse_immediately(5), options);
+  std::atomic<int> runs{0};
+  for (int const urgency : {1, 3, 7, 2, 7})
+    host_task("member", ResourcePolicy(gated.graph, gated.behind(), fusable, priority(urgency)),
+              Named{&runs});
+  gated.form_and_wait();
+  EXPECT_EQ(runs, 5);
+  EXPECT_THAT(policy->seen(), ElementsAre(7));
 }
 
 TEST(Fusion, MembersAreThemselvesInRecords) {
@@ -287,7 +295,7 @@ TEST(Fusion, MembersAreThemselvesInRecords) {
     }
     host_task("sum", ResourcePolicy(gated->graph, read(x)), [] {});
     if (fuses)
-      gated->form_and_wait();
+      gated->form_and_wait(2);
     else
       gated->open_and_wait();
     return gated;
