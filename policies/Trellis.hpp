@@ -12,6 +12,7 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_Graph.hpp>
 #include <Trellis_IndexSpace.hpp>
+#include <patterns/Trellis_ForkJoin.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 #include <Trellis_Observer.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>

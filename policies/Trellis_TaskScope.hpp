@@ -197,6 +197,7 @@ namespace Impl {
 
 struct ScopeDoor {
   static TaskHandle const& handle(TaskScope const& scope) { return scope.m_self; }
+  static TaskHandle const& running(TaskScope const& scope) { return scope.m_running; }
   static TaskScope make(TaskHandle const& self, TaskHandle const& running) {
     return TaskScope(self, running);
   }

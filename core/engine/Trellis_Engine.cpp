@@ -38,6 +38,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_parts(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_serial),
       m_cancellation(*this, m_lock),
       m_completions(*this, m_lock, m_workers),
+      m_sections(*this, m_workers, m_serial),
       m_destructors(*this, m_lock, m_slab, m_workers, m_serial),
       m_device_tasks(*this, m_options, m_exclusion, m_failures, m_destructors, m_workers),
       m_polling(m_device_tasks, m_completions, m_main, m_workers),
@@ -203,6 +204,10 @@ bool Engine::has_own(Seat const& seat) const {
 /// has found no task asks functions below anyway.
 Task* Engine::pop(Seat& seat) {
   constexpr int before_rest = 8;  // tasks
+  if (seat.prefers != nullptr) [[unlikely]] {
+    auto const wanted = [&](ReadyTask task) { return (*seat.prefers)(*task.impl()); };
+    if (Task* const task = m_policy->pop_wanted(seat.number, wanted).impl()) return task;
+  }
   if (!seat.searching && m_polling.is_due(seat)) m_polling.poll(seat, false);
   if (m_completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(seat)) return task;
@@ -286,7 +291,7 @@ void Engine::run(Task* task, Seat& seat, Condition stop) {
   while (task != nullptr) {
     if (--seat.until_pause < 0 && Frame::top == nullptr) stay_behind(seat);
     task = run_quietly(*task, seat);
-    if (task != nullptr && (stop() || something_is_due(seat))) {
+    if (task != nullptr && (stop() || something_is_due(seat) || seat.prefers != nullptr)) {
       push(*task, &seat);
       return;
     }

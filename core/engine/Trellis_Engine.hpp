@@ -15,6 +15,7 @@
 #include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Destructors.hpp>
 #include <engine/Trellis_Parts.hpp>
+#include <engine/Trellis_Sections.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <engine/Trellis_Waiting.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
@@ -133,6 +134,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] Events& events() { return m_events; }
   [[nodiscard]] Orchestrator& orchestrator() { return m_orchestrator; }
   [[nodiscard]] FusionPool& fusion() { return m_fusion; }
+  [[nodiscard]] Sections& sections() { return m_sections; }
   /// The policy, if it wants to see plans and passes; else null.
   [[nodiscard]] SchedulingPolicy* planner() {
     return m_policy->sees_plans() ? m_policy.get() : nullptr;
@@ -320,6 +322,7 @@ class Engine final : private TaskSource {
   Parts m_parts;
   Cancellation m_cancellation;
   Completions m_completions;
+  Sections m_sections;
 
   Destructors m_destructors;
 

@@ -194,6 +194,23 @@ TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
   return m_engine.submission().submit(std::move(spec), nullptr);
 }
 
+TaskId Parts::hold_parts(TaskHandle const& self) {
+  PartsHold const lock(*self.task, m_submission);
+  Region& region = open_region(require_live(self, "forks parts"),
+                               seat_for_parts(Frame::of(m_engine)));
+  region.waits_for_owner = true;
+  return region.newest;
+}
+
+std::vector<LiveAccess> Parts::take_held(Task& owner, TaskId behind) {
+  PartsHold const lock(owner, m_submission, PartsHold::nested);
+  owner.inner->waits_for_owner = false;
+  std::vector<LiveAccess> held;
+  for (LiveAccess const part : owner.inner->parts)
+    if (part.id > behind) held.push_back(part);
+  return held;
+}
+
 /// The body has ended. Returns the task to run next, if any.
 Task* Parts::body_over(Task& owner, Seat& seat, TaskState state) {
   Region& region = *owner.inner;

@@ -52,6 +52,12 @@ class Parts {
   /// What is left of the body of a task when it returns, as a part that comes after all its parts
   /// so far.
   TaskHandle submit_rest(TaskHandle const& self, TaskSpec&& spec);
+  /// From here on new parts of the running task are held, see Sections. Returns the newest one that
+  /// is not.
+  TaskId hold_parts(TaskHandle const& self);
+  /// Those that are held, behind that one; from here on new ones are not. Each has one edge that is
+  /// the caller's.
+  std::vector<LiveAccess> take_held(Task& owner, TaskId behind);
 
   // A part is submitted.
   /// The task cannot become complete meanwhile if the calling thread runs its body.

@@ -239,6 +239,7 @@ void Waiting::wait_for(TaskHandle const& asked, Frame* frame, bool lets_go) {
   } else if ((handle.id & PlanNode::recorded) != 0) {
     m_engine.plans().wait_for_replay(handle);
   } else if (frame != nullptr) {
+    Sections::LetGo const parts_run(m_engine.sections(), *frame);
     if (lets_go && m_engine.fusion().any()) m_engine.fusion().release_all(frame->seat);
     return wait_inside(*frame, handle);
   } else {
@@ -246,6 +247,29 @@ void Waiting::wait_for(TaskHandle const& asked, Frame* frame, bool lets_go) {
   }
   if (frame == nullptr)
     m_engine.destructors().destroy_kept_of_workers();  // not while it launches something
+}
+
+/// Outside of tasks the thread runs the section and its parts before anything else.
+void Waiting::wait_for_section(TaskHandle const& asked) {
+  if (Frame* const frame = Frame::of(m_engine)) return wait_for(asked, frame);
+  if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
+  TaskHandle const handle = m_engine.passes().settle(asked);
+  if (m_engine.is_done(handle)) return;
+  refuse_in_progress_function();
+  {
+    std::lock_guard const lock(handle.task->lock);
+    if (m_engine.is_done(handle)) return;
+    handle.task->has_waiter = true;
+  }
+  LiveAccess const whole{handle.task, handle.id};
+  auto const is_of_section = [&](Task const& task) {
+    return (&task == whole.task && task.id == whole.id) || is_within(task, whole);
+  };
+  FunctionRef<bool(Task const&)> const prefers = is_of_section;
+  auto const is_over = [&] { return m_engine.is_done(handle); };
+  Until until{is_over};
+  until.prefers = &prefers;
+  wait_outside(until);
 }
 
 void Waiting::refuse_while_launched(Frame const& frame) const {
@@ -409,6 +433,11 @@ void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, 
                 "Trellis: task #" + std::to_string(self.id) +
                     " waits for its parts, but not from within its own body");
   if (m_submission.is_held_here()) Submitting::refuse();
+  if (!m_engine.sections().end_phase(*frame)) wait_for_started_parts(self, running, frame);
+}
+
+void Waiting::wait_for_started_parts(TaskHandle const& self, TaskHandle const& running,
+                                     Frame* frame) {
   Task& task = *self.task;
   if (!task.is_split.load(std::memory_order_acquire)) return;
   refuse_in_progress_function();

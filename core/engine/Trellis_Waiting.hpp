@@ -67,6 +67,10 @@ class Waiting {
   /// In a serial graph: runs tasks while it has the turn, until that is done.
   void run_serially(Until const& until);
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  /// The same where none of them is held, see Sections.
+  void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  /// By a thread outside of tasks, or within one, that has called `fork_join`.
+  void wait_for_section(TaskHandle const& section);
 
   /// Those that wait inside of tasks.
   [[nodiscard]] Waiters& waiters() { return m_waiters; }

@@ -61,6 +61,7 @@ class FusionPool {
   /// says so afterwards.
   [[nodiscard]] Task* hold(Task& task);
   void tell();
+  [[nodiscard]] static TaskKind kind_of(Task const& task);
   [[nodiscard]] bool any() const { return m_held.load(std::memory_order_relaxed) != 0; }
   /// Would a thread with nothing else to do get something?
   [[nodiscard]] bool may_be_taken() const;
@@ -123,7 +124,6 @@ class FusionPool {
     double mean_held = 0;
   };
 
-  [[nodiscard]] static TaskKind kind_of(Task const& task);
   [[nodiscard]] static bool may_be_held(Task const& task);
   [[nodiscard]] static std::size_t batch_size(FuseInstruction const& advice, std::size_t held);
   Kind& find(TaskKind kind);

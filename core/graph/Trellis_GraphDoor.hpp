@@ -51,6 +51,13 @@ struct GraphDoor {
   static void wait_for_parts(TaskHandle const& self) { wait_for_parts(self, self); }
   static int threads_per_worker(TaskHandle const& self);
 
+  // For sections, see there.
+  static int section_depth(TaskGraph const& graph);
+  static int section_depth(TaskHandle const& other);
+  static void run_section(TaskHandle const& self, TaskHandle const& running, int depth,
+                          FunctionRef<void()> body);
+  static void join_section(TaskHandle const& section);
+
   /// What a task's space is when it has so many threads, see WideSpaces. Throws `Error` when it
   /// cannot have them.
   static SpaceAdapter* space_with(TaskGraph const& graph, SpaceAdapter* space, int threads,

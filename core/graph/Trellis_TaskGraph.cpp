@@ -343,6 +343,19 @@ void GraphDoor::wait_for_parts(TaskHandle const& self, TaskHandle const& running
     return frame->engine.waiting().wait_for_parts(self, running, frame);
   EngineOf(self)->waiting().wait_for_parts(self, running, nullptr);
 }
+int GraphDoor::section_depth(TaskGraph const& graph) {
+  return graph.engine().sections().depth_here();
+}
+int GraphDoor::section_depth(TaskHandle const& other) {
+  return EngineOf(other)->sections().depth_here();
+}
+void GraphDoor::run_section(TaskHandle const& self, TaskHandle const& running, int depth,
+                            FunctionRef<void()> body) {
+  EngineOf(self)->sections().run(self, running, depth, body);
+}
+void GraphDoor::join_section(TaskHandle const& section) {
+  EngineOf(section)->sections().join(section);
+}
 bool GraphDoor::refine(TaskHandle const& task, FunctionRef<void(TaskHandle const&)> split) {
   return EngineOf(task)->parts().refine(task, split);
 }

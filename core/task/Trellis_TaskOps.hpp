@@ -44,6 +44,9 @@ struct TaskOps {
   /// It may be held back and run as one with others of its kind. Null: it is not fusable.
   FusionOps const* fusion = nullptr;
 
+  /// In how many others the section is whose body this is. Null: it is not the body of a section.
+  int (*section_depth)(void const* body) = nullptr;
+
   // For warnings.
   /// What the functor or callable has captured, as it lies in memory; of a callable with the Views
   /// that it is called with. Empty: nothing. Null: nobody can say.

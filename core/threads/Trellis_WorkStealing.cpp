@@ -84,7 +84,9 @@ class WorkStealing final : public SchedulingPolicy {
     constexpr std::size_t own = 256;
     TaskDeque& here = seat < 0 ? m_shared : m_own[static_cast<std::size_t>(seat)];
     if (ReadyTask const task = here.pop_wanted_back(wanted, own)) return task;
-    return pop_oldest_wanted(seat, here, wanted);
+    if (ReadyTask const task = pop_oldest_wanted(seat, here, wanted)) return task;
+    // What this thread has just submitted itself.
+    return seat < 0 ? ReadyTask() : m_shared.pop_wanted_back(wanted, near);
   }
 
   [[nodiscard]] bool empty() const override {
@@ -110,6 +112,7 @@ class WorkStealing final : public SchedulingPolicy {
     queue(seat).push_back(next);
     return {};
   }
+  static constexpr std::size_t near = 16;  ///< tasks
   /// The rest of `pop`. Apart, so that it does not make that longer.
   [[gnu::noinline]] ReadyTask pop_elsewhere(int seat) {
     // A batch keeps the shared queue's lock rare, and neighbours in submission order on one core.
@@ -130,7 +133,6 @@ class WorkStealing final : public SchedulingPolicy {
   }
   ReadyTask pop_oldest_wanted(int seat, TaskDeque& here,
                               Impl::FunctionRef<bool(ReadyTask)> wanted) {
-    constexpr std::size_t near = 16;
     if (ReadyTask const task = here.pop_wanted_front(wanted, near)) return task;
     int const seats = m_highest.load(std::memory_order_relaxed) + 1;
     for (int k = 0; k < seats; ++k) {

@@ -521,9 +521,11 @@ void Workers::work_until(Until const& until) {
   Seat* const seat = enter();
   if (seat == nullptr) return sleep_until(until);
   seat->waits = true;
+  seat->prefers = until.prefers;
   seat->permits = 1;
   work(*seat, &until);
   seat->waits = false;
+  seat->prefers = nullptr;
   leave(*seat, until);
 }
 

@@ -38,6 +38,7 @@ struct alignas(128) Seat {
   bool is_guest = false;   ///< for threads of the user's, one at a time
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
   bool waits = false;      ///< its thread is in wait(); for this thread alone
+  FunctionRef<bool(Task const&)> const* prefers = nullptr;  ///< see Until; for this thread alone
   // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
   // before the task can start, so that who counts the completed ones first misses no task.
   std::atomic<std::uint64_t> completed{0};
@@ -87,6 +88,8 @@ struct Until {
   /// most.
   Condition const* rather_than_sleep = nullptr;
   bool then_submits = false;  ///< it is about to submit a task
+  /// Null, or: of ready tasks it takes these first, where the policy finds one.
+  FunctionRef<bool(Task const&)> const* prefers = nullptr;
 };
 
 /// Where workers get their tasks from: the engine.

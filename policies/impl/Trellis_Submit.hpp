@@ -78,6 +78,11 @@ struct OpsOf {
   template <class Functor>
   static constexpr bool is_closure_v =
       !std::is_empty_v<Functor> && !std::is_copy_assignable_v<Functor>;
+  static int section_depth(void const* body) {
+    if constexpr (requires(Body const& b) { typename decltype(b.callable)::is_section; })
+      return static_cast<Body const*>(body)->callable.depth;
+    return 0;
+  }
   static void finish(void* body) {
     if constexpr (requires(Body& b) { b.finish(); }) static_cast<Body*>(body)->finish();
   }
@@ -111,6 +116,8 @@ struct OpsOf {
       ops.is_judged = !Body::may_give_up;
       ops.may_wait = true;
     }
+    if constexpr (requires(Body& b) { typename decltype(b.callable)::is_section; })
+      ops.section_depth = &section_depth;
     if constexpr (requires(Body& b) { b.finish(); }) ops.finish = &finish;
     if constexpr (is_foreign_v<RunsOn>)
       ops.launches_only = true;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_Sections.hpp>
+#include <plan/Trellis_PlanRecording.hpp>
+#include <plan/Trellis_PlanState.hpp>
+
+#include <exception>
+#include <memory>
+
+/// Sections, from the begin of their bodies to the end of their parts.
+namespace trellis::Impl {
+
+/// A section whose body is under way on this thread.
+struct Sections::Open {
+  Open(Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body, int its_depth,
+       std::shared_ptr<Orchestration> whose_advice)
+      : frame(its_frame),
+        self(its_task),
+        running(its_body),
+        depth(its_depth),
+        advice(std::move(whose_advice)),
+        outer(std::exchange(top, this)) {}
+  Open(Open const&) = delete;
+  Open& operator=(Open const&) = delete;
+  ~Open() { top = outer; }
+  /// While it collects parts.
+  static Open* of(Frame const& frame) {
+    return top != nullptr && &top->frame == &frame && top->collects ? top : nullptr;
+  }
+
+  Frame& frame;
+  TaskHandle const& self;
+  TaskHandle const& running;
+  int const depth;
+  std::shared_ptr<Orchestration> const advice;
+  Open* const outer;
+  bool collects = false;
+  TaskId released = 0;  ///< parts up to this one are not held
+  SectionPolicy policy = SectionPolicy::parallel;  ///< of the last phase
+
+  static inline thread_local Open* top = nullptr;
+};
+
+int Sections::depth_here() const {
+  Frame const* const frame = Frame::of(m_engine);
+  if (frame == nullptr) return 0;
+  for (Task const* task = &frame->task; task != nullptr; task = whole_of(*task))
+    if (task->ops->section_depth != nullptr) return task->ops->section_depth(task->body) + 1;
+  return 0;
+}
+
+void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
+                   FunctionRef<void()> body) {
+  Open section(*Frame::of(m_engine), self, running, depth, m_engine.orchestrator().current());
+  /// The advice hears of the end whatever happens, and what is held back for it is let go.
+  struct Hooks {
+    Sections& sections;
+    Open& section;
+    Hooks(Sections& in_sections, Open& its_section) : sections(in_sections), section(its_section) {
+      section.advice->section_starts(section.depth);
+      sections.m_engine.fusion().section_starts();
+    }
+    Hooks(Hooks const&) = delete;
+    Hooks& operator=(Hooks const&) = delete;
+    ~Hooks() {
+      std::size_t const may_stay = section.policy == SectionPolicy::parallel
+                                       ? section.advice->hold_back(TaskKind())
+                                       : FuseInstruction::never;
+      section.advice->section_ends(section.depth);
+      sections.m_engine.fusion().section_over(may_stay, section.frame.seat);
+    }
+  } const hooks(*this, section);
+  collect(section);
+  try {
+    body();
+  } catch (...) {
+    start(section);
+    try {
+      m_engine.waiting().wait_for_parts(self, running, &section.frame);
+    } catch (PartFailed const&) {
+      // The part has left its failure; the body's own is the first.
+    }
+    throw;
+  }
+  run_phase(section);
+}
+
+bool Sections::end_phase(Frame& frame) {
+  Open* const section = Open::of(frame);
+  if (section == nullptr) return false;
+  run_phase(*section);
+  collect(*section);
+  return true;
+}
+
+Sections::Open* Sections::let_go(Frame& frame) {
+  Open* const section = Open::of(frame);
+  if (section != nullptr) start(*section);
+  return section;
+}
+
+void Sections::collect(Open& section) {
+  section.released = m_engine.parts().hold_parts(section.self);
+  section.collects = true;
+}
+
+std::vector<LiveAccess> Sections::take_held(Open& section) {
+  section.collects = false;
+  return m_engine.parts().take_held(*section.self.task, section.released);
+}
+
+/// All parts that are held.
+void Sections::start(Open& section) {
+  start(section, take_held(section));
+}
+
+void Sections::start(Open& section, std::vector<LiveAccess> const& parts) {
+  std::vector<Task*> ready;
+  for (LiveAccess const part : parts) trigger(*part.task, nullptr, ready);
+  for (Task* const part : ready) m_engine.make_ready(*part, &section.frame.seat);
+}
+
+namespace {
+
+/// Of all of them, if they have one.
+TaskKind kind_of(std::vector<LiveAccess> const& parts) {
+  TaskKind kind;
+  for (LiveAccess const part : parts) {
+    TaskKind const next = FusionPool::kind_of(*part.task);
+    if (!next || (kind && next != kind)) return {};
+    kind = next;
+  }
+  return kind;
+}
+
+}  // namespace
+
+/// Asks the advice, without any lock; the parts are held meanwhile.
+void Sections::run_phase(Open& section) {
+  std::vector<LiveAccess> const parts = take_held(section);
+  if (!parts.empty()) {
+    section.policy = section.advice->section(section.depth, parts.size(), kind_of(parts));
+    if (section.policy == SectionPolicy::serial && !m_serial)
+      run_serially(section, parts);
+    else
+      start(section, parts);
+  }
+  m_engine.waiting().wait_for_started_parts(section.self, section.running, &section.frame);
+}
+
+/// A part that this thread cannot run here and now has its turn all the same.
+void Sections::run_serially(Open& section, std::vector<LiveAccess> const& parts) {
+  Seat& seat = section.frame.seat;
+  Workers::Narrowed const narrowed(m_workers, seat);
+  for (LiveAccess const part : parts) {
+    Task& task = *part.task;
+    std::vector<Task*> ready;
+    trigger(task, nullptr, ready);
+    bool here = false;
+    if (!ready.empty()) {
+      here = seat.number >= 0 && !task.exclusive && !task.runs_on_device() &&
+                        (!task.main_thread || seat.is_main) &&
+                        (task.space == nullptr || task.space->is_plain());
+      if (here) {
+        task.state.store(TaskState::ready, std::memory_order_relaxed);
+        m_engine.events().changed(task, TaskState::ready);
+        if (Task* const next = m_engine.run_quietly(task, seat)) m_engine.push(*next, &seat);
+      } else {
+        m_engine.make_ready(task, &seat);
+      }
+    }
+    m_engine.waiting().wait_for(m_engine.handle_of(&task, part.id), &section.frame, !here);
+  }
+}
+
+void Sections::join(TaskHandle const& section) {
+  PlanRecording const* const recording = PlanRecording::of(m_engine);
+  if (recording != nullptr && recording->pass == nullptr) return;  // it runs when it is replayed
+  m_engine.waiting().wait_for_section(section);
+  m_engine.waiting().rethrow(section);
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SECTIONS_HPP
+#define TRELLIS_IMPL_SECTIONS_HPP
+
+#include <Trellis_Orchestration.hpp>
+#include <access/Trellis_AccessTable.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Task.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+
+#include <vector>
+
+namespace trellis::Impl {
+
+class Engine;
+struct Frame;
+class Workers;
+
+/// Sections: tasks whose bodies fork parts and join them, as the graph's advice says.
+///
+/// A section is a task like any other that is split. While its body submits parts, they are held:
+/// each has one edge more, as the parts have that a pending task is refined to. When the body
+/// returns, or waits for its parts, a phase is over: the advice is asked how to run the parts that
+/// are held, and that edge is taken off them, from all at once, or from one after the other.
+///
+/// INVARIANT (nothing stays held). Parts are submitted by the body's thread alone, which also ends
+/// each phase: by `section.wait()`, before any other wait (`let_go`), and at the end, also where the
+/// body throws. A held part is pending, so its cell is not reused before. (Its edge is taken off by
+/// the thread that has put it there; the decrement orders it as every other one, see Task.)
+///
+/// WHO RUNS THE PARTS. The thread that runs the body waits as a task does: it runs parts of its own
+/// section, and nothing else, see Waiting::run_needed; when none is left for it, it gives its place
+/// to another thread, which runs what the section waits for, whatever that is. A thread outside of
+/// tasks that has called `fork_join` prefers the section and its parts to all other tasks; where the
+/// section can start at once, it is this thread that runs the body.
+class Sections {
+ public:
+  Sections(Engine& engine, Workers& workers, bool serial)
+      : m_engine(engine), m_workers(workers), m_serial(serial) {}
+  Sections(Sections const&) = delete;
+  Sections& operator=(Sections const&) = delete;
+
+ private:
+  struct Open;
+
+ public:
+  /// In how many sections the calling thread is, by the tasks whose bodies it runs.
+  [[nodiscard]] int depth_here() const;
+  /// By the body of the section's task, which is `self`: `running`, or what is left of it.
+  void run(TaskHandle const& self, TaskHandle const& running, int depth, FunctionRef<void()> body);
+  /// A section's body waits for its parts. False: it is not the body of a section.
+  [[nodiscard]] bool end_phase(Frame& frame);
+  /// As long as one is there the body of this frame waits for something else: then parts that it has
+  /// submitted are not held. (Whoever looks for circles of waits takes parts that are for such that
+  /// the body holds up.)
+  class LetGo {
+   public:
+    LetGo(Sections& sections, Frame& frame) : m_sections(sections), m_section(sections.let_go(frame)) {}
+    LetGo(LetGo const&) = delete;
+    LetGo& operator=(LetGo const&) = delete;
+    ~LetGo() {
+      if (m_section != nullptr) [[unlikely]]
+        m_sections.collect(*m_section);
+    }
+
+   private:
+    Sections& m_sections;
+    Open* const m_section;
+  };
+  /// Of the thread that has called `fork_join`. Throws what the future would throw.
+  void join(TaskHandle const& section);
+
+ private:
+  [[nodiscard]] Open* let_go(Frame& frame);
+  void collect(Open& section);
+  [[nodiscard]] std::vector<LiveAccess> take_held(Open& section);
+  void start(Open& section);
+  void start(Open& section, std::vector<LiveAccess> const& parts);
+  void run_serially(Open& section, std::vector<LiveAccess> const& parts);
+  void run_phase(Open& section);
+
+  Engine& m_engine;
+  Workers& m_workers;
+  bool const m_serial;
+};
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Sections: who runs their parts, when, and what the advice hears.
+#include "../ShakeOrchestration.hpp"
+#include "FusionTest.hpp"
+
+#include <random>
+#include <thread>
+
+namespace trellis::Test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// Says how sections run, and notes what it hears.
+class Noting final : public Orchestration {
+ public:
+  explicit Noting(SectionPolicy policy, SectionPolicy nested = SectionPolicy::serial)
+      : m_policy(policy), m_nested(nested) {}
+  [[nodiscard]] std::string name() const override { return "noting"; }
+  void section_starts(int depth) override { note("starts " + std::to_string(depth)); }
+  void section_ends(int depth) override { note("ends " + std::to_string(depth)); }
+  [[nodiscard]] SectionPolicy section(int depth, std::size_t parts, TaskKind) override {
+    note("section " + std::to_string(depth) + " of " + std::to_string(parts));
+    return depth == 0 ? m_policy : m_nested;
+  }
+  [[nodiscard]] std::size_t hold_back(TaskKind kind) override {
+    if (!kind) note("hold back");
+    return 0;
+  }
+  [[nodiscard]] std::vector<std::string> heard() const {
+    std::lock_guard const lock(m_mutex);
+    return m_heard;
+  }
+
+ private:
+  void note(std::string what) {
+    std::lock_guard const lock(m_mutex);
+    m_heard.push_back(std::move(what));
+  }
+  SectionPolicy const m_policy;
+  SectionPolicy const m_nested;
+  mutable std::mutex m_mutex;
+  std::vector<std::string> m_heard;
+};
+
+TaskGraphOptions with(std::shared_ptr<Orchestration> orchestration, int workers = 2) {
+  TaskGraphOptions options;
+  options.workers = workers;
+  options.orchestration = std::move(orchestration);
+  return options;
+}
+
+class ForkJoin : public testing::TestWithParam<std::tuple<SectionPolicy, int>> {
+ protected:
+  std::shared_ptr<Noting> const advice = std::make_shared<Noting>(std::get<0>(GetParam()));
+  int const workers = std::get<1>(GetParam());
+  Watchdog const watchdog{std::chrono::seconds(60), "a section"};
+};
+std::string name_of(SectionPolicy policy, int workers) {
+  std::string const name = policy == SectionPolicy::serial     ? "serial"
+                           : policy == SectionPolicy::parallel ? "parallel"
+                                                               : "keep_held";
+  return name + "_" + std::to_string(workers);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Policy, ForkJoin,
+    testing::Combine(testing::Values(SectionPolicy::serial, SectionPolicy::parallel,
+                                     SectionPolicy::parallel_keep_held),
+                     testing::Values(1, 2, 3)),
+    [](auto const& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
+
+TEST_P(ForkJoin, ReturnsWhenAllPartsAreComplete) {
+  TaskGraph graph(with(advice, workers));
+  for (int round = 0; round < 50; ++round) {
+    std::vector<int> done(20, 0);
+    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+      for (int& each : done) host_task("part", ResourcePolicy(section), [&each] { each = 1; });
+    });
+    EXPECT_THAT(done, testing::Each(1));
+  }
+}
+
+TEST_P(ForkJoin, TellsTheAdviceInOrder) {
+  TaskGraph graph(with(advice, workers));
+  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    for (int k = 0; k < 3; ++k) host_task("part", ResourcePolicy(section), [] {});
+    section.wait();
+    for (int k = 0; k < 2; ++k) host_task("part", ResourcePolicy(section), [] {});
+  });
+  fork_join(ResourcePolicy(graph), [](TaskScope&) {});
+  std::vector<std::string> expected = {"starts 0", "section 0 of 3", "section 0 of 2"};
+  if (std::get<0>(GetParam()) == SectionPolicy::parallel) expected.push_back("hold back");
+  expected.insert(expected.end(), {"ends 0", "starts 0", "hold back", "ends 0"});
+  EXPECT_EQ(advice->heard(), expected);
+}
+
+TEST_P(ForkJoin, PartsSeeTheOrderOfTheirAccesses) {
+  TaskGraph graph(with(advice, workers));
+  Kokkos::View<int, Kokkos::HostSpace> x("x");
+  fork_join("section", ResourcePolicy(graph, read_write(x)), [&](TaskScope& section) {
+    for (int k = 0; k < 30; ++k)
+      host_task("part", ResourcePolicy(section, read_write(x)), [x, k] { x() = 3 * x() % 1000 + k; });
+  });
+  int expected = 0;
+  for (int k = 0; k < 30; ++k) expected = 3 * expected % 1000 + k;
+  EXPECT_EQ(x(), expected);
+}
+
+TEST_P(ForkJoin, AFailedPartIsThrown) {
+  TaskGraph graph(with(advice, workers));
+  std::atomic<int> others{0};
+  try {
+    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+      for (int k = 0; k < 5; ++k)
+        host_task("part " + std::to_string(k), ResourcePolicy(section), [&, k] {
+          if (k == 2) throw std::runtime_error("on purpose");
+          ++others;
+        });
+    });
+    FAIL() << "nothing has failed";
+  } catch (Error const& error) {
+    EXPECT_THAT(error.what(), HasSubstr("part 2"));
+    EXPECT_THAT(error.what(), HasSubstr("on purpose"));
+  }
+  EXPECT_EQ(others, 4);
+  EXPECT_EQ(advice->heard().back(), "ends 0");
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_NO_THROW(fork_join(ResourcePolicy(graph), [](TaskScope&) {}));
+}
+
+TEST_P(ForkJoin, WhatTheBodyThrowsIsThrownWhenItsPartsAreOver) {
+  TaskGraph graph(with(advice, workers));
+  std::atomic<int> parts{0};
+  EXPECT_THROW(fork_join("section", ResourcePolicy(graph),
+                         [&](TaskScope& section) {
+                           for (int k = 0; k < 5; ++k)
+                             host_task("part", ResourcePolicy(section), [&] { ++parts; });
+                           throw std::runtime_error("on purpose");
+                         }),
+               Error);
+  EXPECT_EQ(parts, 5);
+  EXPECT_THAT(advice->heard().front(), "starts 0");
+  EXPECT_EQ(advice->heard().back(), "ends 0");
+}
+
+TEST_P(ForkJoin, ABodyMayWaitForOneOfItsParts) {
+  TaskGraph graph(with(advice, workers));
+  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    auto const part = host_task("part", ResourcePolicy(section), [] { return 3; });
+    EXPECT_EQ(part.get(), 3);
+    auto const another = host_task("another", ResourcePolicy(section), [] { return 4; });
+    auto const behind = host_task("behind", ResourcePolicy(graph, after(another)), [] {});
+    behind.wait();
+    EXPECT_EQ(another.get(), 4);
+    host_task("last", ResourcePolicy(section), [] {});
+  });
+}
+
+TEST_P(ForkJoin, PartsMayComeAfterTasksOutside) {
+  TaskGraph graph(with(advice, workers));
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> order{0};
+    int producer_at = -1, part_at = -1;
+    // Nobody has started it when the section waits for it.
+    Token const token("token");
+    auto const producer = host_task("producer", ResourcePolicy(graph, write(token)), [&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      producer_at = order++;
+    });
+    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+      host_task("part", ResourcePolicy(section, after(producer)), [&] { part_at = order++; });
+      host_task("other", ResourcePolicy(section), [] {});
+    });
+    EXPECT_EQ(producer_at, 0);
+    EXPECT_EQ(part_at, 1);
+  }
+}
+
+TEST_P(ForkJoin, NestedInPartsAndTasks) {
+  TaskGraph graph(with(advice, workers));
+  std::atomic<int> leaves{0};
+  fork_join("outer", ResourcePolicy(graph), [&](TaskScope& section) {
+    for (int k = 0; k < 3; ++k)
+      host_task("part", ResourcePolicy(section), [&](TaskScope& self) {
+        fork_join("inner", ResourcePolicy(self), [&](TaskScope& inner) {
+          for (int j = 0; j < 4; ++j) host_task("leaf", ResourcePolicy(inner), [&] { ++leaves; });
+        });
+        fork_join("of the graph", ResourcePolicy(graph), [&](TaskScope& other) {
+          host_task("leaf", ResourcePolicy(other), [&] { ++leaves; });
+        });
+      });
+  });
+  EXPECT_EQ(leaves, 15);
+  int nested = 0;
+  for (std::string const& what : advice->heard()) nested += what == "starts 1";
+  EXPECT_EQ(nested, 6);
+  host_task("task", ResourcePolicy(graph), [&] {
+    fork_join("section", ResourcePolicy(graph),
+              [&](TaskScope& section) { host_task(ResourcePolicy(section), [&] { ++leaves; }); });
+  }).get();
+  EXPECT_EQ(leaves, 16);
+  EXPECT_EQ(advice->heard().back(), "ends 0") << "a task is no section";
+}
+
+TEST_P(ForkJoin, WhatIsSubmittedToTheGraphOutlivesIt) {
+  TaskGraph graph(with(advice, workers));
+  std::atomic<bool> open{false};
+  Future<void> enclave;
+  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    host_task("part", ResourcePolicy(section), [&] {
+      if (workers > 1)
+        enclave = host_task("enclave", ResourcePolicy(graph), [&] {
+          while (!open) std::this_thread::yield();
+        });
+    });
+  });
+  if (workers > 1) EXPECT_FALSE(enclave.is_done());
+  open = true;
+  graph.wait();
+}
+
+TEST_P(ForkJoin, InPlans) {
+  TaskGraph graph(with(advice, workers));
+  Kokkos::View<long, Kokkos::HostSpace> x("x");
+  Plan const plan = graph.record("plan", [&] {
+    fork_join("section", ResourcePolicy(graph, read_write(x)), [x](TaskScope& section) {
+      for (int k = 0; k < 4; ++k)
+        host_task("part", ResourcePolicy(section, read_write(x)), [x, k] { x() = 2 * x() + k; });
+    });
+    host_task("behind", ResourcePolicy(graph, read_write(x)), [x] { x() %= 1009; });
+  });
+  EXPECT_THAT(advice->heard(), IsEmpty());
+  graph.replay(plan, 3);
+  graph.replay(plan);
+  graph.wait();
+  long expected = 0;
+  for (int round = 0; round < 4; ++round) {
+    for (int k = 0; k < 4; ++k) expected = 2 * expected + k;
+    expected %= 1009;
+  }
+  EXPECT_EQ(x(), expected);
+  int starts = 0, ends = 0;
+  for (std::string const& what : advice->heard()) {
+    starts += what == "starts 0";
+    ends += what == "ends 0";
+  }
+  EXPECT_EQ(starts, 4);
+  EXPECT_EQ(ends, 4);
+}
+
+TEST_P(ForkJoin, InPassesOfALoop) {
+  TaskGraph graph(with(advice, workers));
+  Kokkos::View<long, Kokkos::HostSpace> x("x");
+  graph.iterate("passes", 10, [&] {
+    host_task("before", ResourcePolicy(graph, read_write(x)), [x] { ++x(); });
+    fork_join("section", ResourcePolicy(graph, read_write(x)), [x](TaskScope& section) {
+      host_task("part", ResourcePolicy(section, read_write(x)), [x] { x() *= 2; });
+    });
+  });
+  graph.wait();
+  EXPECT_EQ(x(), 2046);
+}
+
+TEST_P(ForkJoin, MayRunAgain) {
+  TaskGraph graph(with(advice, workers));
+  std::atomic<int> parts{0};
+  fork_join("section", ResourcePolicy(graph), [&, round = 0](TaskScope& section) mutable {
+    for (int k = 0; k < 3; ++k) host_task("part", ResourcePolicy(section), [&] { ++parts; });
+    if (++round < 4) section.respawn();
+  });
+  EXPECT_EQ(parts, 12);
+}
+
+TEST_P(ForkJoin, TakesItsViewsAsArguments) {
+  TaskGraph graph(with(advice, workers));
+  Kokkos::View<int*, Kokkos::HostSpace> x("x", 4);
+  fork_join("section", ResourcePolicy(graph, write(x)),
+            [](TaskScope& section, Kokkos::View<int*, Kokkos::HostSpace> const& mine) {
+              for (int k = 0; k < 4; ++k) {
+                auto const tile = Kokkos::subview(mine, std::pair(k, k + 1));
+                host_task("part", ResourcePolicy(section, write(tile)), [tile] { tile(0) = 5; });
+              }
+            });
+  for (int k = 0; k < 4; ++k) EXPECT_EQ(x(k), 5);
+}
+
+TEST_P(ForkJoin, WithPartsOfOtherKinds) {
+  TaskGraph graph(with(advice, workers));
+  Kokkos::View<int, Kokkos::HostSpace> x("x");
+  std::atomic<int> count{0};
+  auto const main = std::this_thread::get_id();
+  fork_join("section", ResourcePolicy(graph, read_write(x)), [&](TaskScope& section) {
+    for (int k = 0; k < 3; ++k) {
+      host_task("exclusive", ResourcePolicy(section, exclusive(x)), [&, x] { ++x(), ++count; });
+      host_task("main", ResourcePolicy(section, main_thread), [&] {
+        EXPECT_EQ(std::this_thread::get_id(), main);
+        ++count;
+      });
+      host_task("late", ResourcePolicy(section), [&](Completion<> completion) {
+        ++count;
+        completion.done();
+      });
+      host_task("fusable", ResourcePolicy(section, fusable), [&] { ++count; });
+      host_task("again", ResourcePolicy(section), [&, round = 0](TaskScope& self) mutable {
+        if (++round < 3) return self.respawn();
+        ++count;
+      });
+    }
+  });
+  EXPECT_EQ(x(), 3);
+  EXPECT_EQ(count, 15);
+}
+
+TEST(Sections, SeriallyRunOnTheCallingThreadInOrder) {
+  TaskGraph graph(with(std::make_shared<Noting>(SectionPolicy::serial), 3));
+  std::vector<int> order;
+  std::vector<std::thread::id> threads;
+  std::thread::id body;
+  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    body = std::this_thread::get_id();
+    for (int k = 0; k < 40; ++k)
+      host_task("part", ResourcePolicy(section), [&, k] {
+        order.push_back(k);
+        threads.push_back(std::this_thread::get_id());
+      });
+  });
+  ASSERT_EQ(order.size(), 40u);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  EXPECT_THAT(threads, testing::Each(body));
+}
+
+/// Flaw of the source: the waiting thread picks up free tasks instead of the section's own.
+TEST(Sections, TheWaitingThreadRunsItsOwnPartsAndNoFreeTasks) {
+  Watchdog const watchdog(std::chrono::seconds(60), "own parts first");
+  for (int round = 0; round < 30; ++round) {
+    TaskGraph graph(with(make_native(), 1));
+    std::atomic<bool> open{false}, is_busy{false};
+    host_task("gate", ResourcePolicy(graph), [&] {
+      is_busy = true;
+      while (!open) std::this_thread::yield();
+    });
+    while (!is_busy) std::this_thread::yield();
+    std::atomic<int> free_tasks{0};
+    for (int k = 0; k < 100; ++k) host_task("free", ResourcePolicy(graph), [&] { ++free_tasks; });
+    int parts = 0;
+    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+      for (int k = 0; k < 10; ++k) host_task("part", ResourcePolicy(section), [&] { ++parts; });
+    });
+    EXPECT_EQ(parts, 10);
+    EXPECT_EQ(free_tasks, 0);
+    open = true;
+  }
+}
+
+/// Flaw of the source: it polls, and starves the producers that it waits for.
+TEST(Sections, TheWaitingThreadLetsProducersRun) {
+  Watchdog const watchdog(std::chrono::seconds(60), "producers are starved");
+  for (int round = 0; round < 30; ++round) {
+    TaskGraph graph(with(make_bsp(), 1));
+    std::atomic<int> count{0};
+    std::vector<Future<void>> chain;
+    for (int k = 0; k < 5; ++k)
+      chain.push_back(k == 0 ? host_task("enclave", ResourcePolicy(graph, fusable), [&] { ++count; })
+                             : host_task("producer", ResourcePolicy(graph, after(chain.back())),
+                                         [&] { ++count; }));
+    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+      host_task("consumer", ResourcePolicy(section), [&] { chain.back().get(); });
+      host_task("consumer", ResourcePolicy(section, after(chain.back())),
+                [&] { EXPECT_EQ(count, 5); });
+    });
+    EXPECT_EQ(count, 5);
+  }
+}
+
+TEST(Sections, HoldEnclavesBackUntilTheyAreOver) {
+  auto const observed = std::make_shared<Observed>(make_bsp());
+  TaskGraph graph(with(observed, 2));
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> parts{0}, early{0}, enclaves{0};
+    fork_join("sweep", ResourcePolicy(graph), [&](TaskScope& section) {
+      for (int k = 0; k < 16; ++k)
+        host_task("part", ResourcePolicy(section), [&] {
+          host_task("enclave", ResourcePolicy(graph, fusable), [&] {
+            early += parts < 16;
+            ++enclaves;
+          });
+          ++parts;
+        });
+    });
+    graph.wait();
+    EXPECT_EQ(enclaves, 16);
+    EXPECT_LE(early, 2) << "nobody ran a part when they were let go, or the last ones were ending";
+  }
+}
+
+TEST(Sections, EndWithTheAdviceThatTheyBeganWith) {
+  auto const first = std::make_shared<Noting>(SectionPolicy::parallel);
+  auto const second = std::make_shared<Noting>(SectionPolicy::parallel);
+  TaskGraph graph(with(first, 2));
+  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    graph.orchestrate(second);
+    host_task("part", ResourcePolicy(section), [] {});
+  });
+  EXPECT_THAT(first->heard(), ElementsAre("starts 0", "section 0 of 1", "hold back", "ends 0"));
+  EXPECT_THAT(second->heard(), IsEmpty());
+}
+
+TEST(Sections, InSerialGraphsCallTheHooks) {
+  auto const advice = std::make_shared<Noting>(SectionPolicy::parallel);
+  TaskGraphOptions options = with(advice);
+  options.serial = true;
+  TaskGraph graph(options);
+  std::vector<int> order;
+  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    for (int k = 0; k < 5; ++k)
+      host_task("part", ResourcePolicy(section), [&, k] { order.push_back(k); });
+  });
+  EXPECT_THAT(order, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(advice->heard(), ElementsAre("starts 0", "section 0 of 5", "hold back", "ends 0"));
+}
+
+TEST(Sections, OfSeveralThreadsAndGraphs) {
+  Watchdog const watchdog(std::chrono::seconds(100), "sections of several threads");
+  for (int workers = 1; workers <= 2; ++workers) {
+    auto const shake = std::make_shared<ShakeOrchestration>(5);
+    TaskGraph graph(with(shake, workers));
+    TaskGraph other(with(shake, workers));
+    std::atomic<int> parts{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (int round = 0; round < 30; ++round)
+          fork_join("section", ResourcePolicy(t % 2 == 0 ? graph : other),
+                    [&](TaskScope& section) {
+                      for (int k = 0; k < 5; ++k)
+                        host_task("part", ResourcePolicy(section, fusable), [&] { ++parts; });
+                      host_task("crosses", ResourcePolicy(section), [&, t] {
+                        fork_join("elsewhere", ResourcePolicy(t % 2 == 0 ? other : graph),
+                                  [&](TaskScope& inner) {
+                                    host_task("part", ResourcePolicy(inner), [&] { ++parts; });
+                                  });
+                      });
+                    });
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(parts, 4 * 30 * 6);
+    EXPECT_EQ(shake->open(), 0);
+  }
+}
+
+TEST(Sections, AtTheCap) {
+  TaskGraphOptions options = with(make_fuse_immediately(4), 1);
+  options.in_flight = 1;
+  TaskGraph graph(options);
+  std::atomic<int> count{0};
+  for (int round = 0; round < 20; ++round) {
+    host_task("task", ResourcePolicy(graph, fusable), [&] { ++count; });
+    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+      for (int k = 0; k < 5; ++k) host_task("part", ResourcePolicy(section), [&] { ++count; });
+    });
+  }
+  graph.wait();
+  EXPECT_EQ(count, 120);
+}
+
+TEST(Sections, MayBeCancelled) {
+  TaskGraph graph(with(make_native(), 2));
+  std::atomic<int> parts{0};
+  Future<void> outer;
+  std::atomic<bool> is_there{false};
+  outer = host_task("outer", ResourcePolicy(graph), [&](TaskScope& self) {
+    while (!is_there) std::this_thread::yield();
+    fork_join("section", ResourcePolicy(self), [&](TaskScope& section) {
+      for (int k = 0; k < 5; ++k) host_task("part", ResourcePolicy(section), [&] { ++parts; });
+      graph.cancel(outer);
+    });
+  });
+  is_there = true;
+  EXPECT_THROW(outer.get(), Error);
+  EXPECT_EQ(parts, 0);
+}
+
+/// A tree of sections over tiles: what is left depends on the order.
+void grow(std::mt19937_64& random, TaskGraph& graph, TaskScope& section,
+          Kokkos::View<std::uint64_t*, Kokkos::HostSpace> const& x, int depth) {
+  int const n = static_cast<int>(x.extent(0));
+  for (int k = 0; k < 6; ++k) {
+    int const at = static_cast<int>(random() % static_cast<std::uint64_t>(n));
+    auto const tile = Kokkos::subview(x, std::pair(at, std::min(n, at + 2)));
+    std::uint64_t const salt = random();
+    auto const step = [tile, salt] {
+      for (std::size_t i = 0; i < tile.extent(0); ++i)
+        tile(i) = tile(i) * 6364136223846793005u + salt;
+    };
+    switch (random() % 5) {
+      case 0:
+        section.wait();
+        break;
+      case 1: {
+        std::uint64_t const seed = random();
+        host_task("nests", ResourcePolicy(section, read_write(x)),
+                  [&graph, x, seed, depth](TaskScope& self) {
+                    std::mt19937_64 inner_random(seed);
+                    fork_join("inner", ResourcePolicy(self, read_write(x)),
+                              [&](TaskScope& inner) {
+                                if (depth < 3) grow(inner_random, graph, inner, x, depth + 1);
+                              });
+                  });
+        break;
+      }
+      case 2:
+        host_task("waited for", ResourcePolicy(section, read_write(tile)), step).get();
+        break;
+      default:
+        host_task("step", ResourcePolicy(section, fusable, read_write(tile)), step);
+    }
+  }
+}
+
+std::vector<std::uint64_t> run_sections(std::uint64_t seed, bool serial, int workers) {
+  TaskGraphOptions options;
+  options.serial = serial;
+  options.workers = workers;
+  if (!serial) options.orchestration = any_orchestration(seed);
+  if (!serial && seed % 2 == 0) options.policy = make_shake_policy(seed);
+  Kokkos::View<std::uint64_t*, Kokkos::HostSpace> x("x", 12);
+  std::mt19937_64 random(seed);
+  TaskGraph graph(options);
+  for (int k = 0; k < 6; ++k) {
+    if (!serial) graph.orchestrate(any_orchestration(seed + static_cast<std::uint64_t>(k) * 13));
+    fork_join("section", ResourcePolicy(graph, read_write(x)),
+              [&](TaskScope& section) { grow(random, graph, section, x, 0); });
+  }
+  graph.wait();
+  return {x.data(), x.data() + x.extent(0)};
+}
+
+TEST(Sections, LeaveWhatASerialRunLeaves) {
+  int seeds = 40;
+  if (char const* const text = std::getenv("TRELLIS_TEST_SEEDS")) seeds = std::atoi(text);
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Watchdog const watchdog(std::chrono::seconds(60), "seed " + std::to_string(seed));
+    auto const number = static_cast<std::uint64_t>(seed);
+    EXPECT_EQ(run_sections(number, false, 1 + seed % 3), run_sections(number, true, 1))
+        << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace trellis::Test
