@@ -208,8 +208,8 @@ void NumberTable::claim(NumberClaim& claim, TaskHandle const& graph, Label const
       }
       Entry const* const entry = table.find(number.value());
       TaskId const id = entry != nullptr ? id_of(*entry) : 0;
-      why = entry == nullptr ? "which a task has had that is complete"
-            : id == 0        ? "which another thread gives to a task"
+      why = entry == nullptr                    ? "which a task has had that is complete"
+            : id == 0                           ? "which another thread gives to a task"
             : id < TaskHandle::end_of_submitted ? "which task #" + std::to_string(id) + " has"
                                                 : "which a task of a plan or a pass has";
     }

@@ -44,7 +44,9 @@ class NumberTable {
                                            bool keeps_all);
 
   [[nodiscard]] TaskNumber reserve(std::uint64_t count);
-  [[nodiscard]] TaskNumber at(std::uint64_t value) { return NumberDoor::make(this, m_source, value); }
+  [[nodiscard]] TaskNumber at(std::uint64_t value) {
+    return NumberDoor::make(this, m_source, value);
+  }
   [[nodiscard]] std::uint64_t reserved();
   [[nodiscard]] std::size_t memory();
 

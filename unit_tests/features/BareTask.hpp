@@ -182,8 +182,8 @@ inline std::vector<Impl::AccessRequest> requests_of(std::vector<Touch> const& to
 /// Submits `f`, which is called without arguments, or with the instance of a task on
 /// `properties.space`.
 template <class F, class Submit>
-auto submit_with(Submit submit, Impl::TaskHandle const& graph, Label label, std::vector<Touch> const& touches, F f,
-                 Properties const& properties) {
+auto submit_with(Submit submit, Impl::TaskHandle const& graph, Label label,
+                 std::vector<Touch> const& touches, F f, Properties const& properties) {
   using Value = typename decltype(result_of(f))::type;
   using B = Body<F, Value>;
   std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
