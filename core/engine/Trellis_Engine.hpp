@@ -130,6 +130,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] Destructors& destructors() { return m_destructors; }
   [[nodiscard]] PolicyEdges& policy_edges() { return m_policy_edges; }
   [[nodiscard]] Events& events() { return m_events; }
+  [[nodiscard]] Statistics& statistics() { return m_events.statistics(); }
   [[nodiscard]] Orchestrator& orchestrator() { return m_orchestrator; }
   /// The policy, if it wants to see plans and passes; else null.
   [[nodiscard]] SchedulingPolicy* planner() {

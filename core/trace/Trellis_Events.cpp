@@ -42,6 +42,7 @@ void Events::ran_on_device(Task& task, std::uint64_t started_ns, std::uint64_t f
 
 void Events::tell(Task const& task, TaskState state, int row) {
   if (m_timed != nullptr) take_time(task, state);
+  m_statistics.changed(task.public_id(), state);
   if (m_recorder) {
     if (state == TaskState::ready || state == TaskState::running)
       m_recorder->changed(task, state, row);
