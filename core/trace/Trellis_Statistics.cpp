@@ -88,7 +88,7 @@ struct Files {
   /// False: it cannot be written.
   bool begin(std::string const& file) {
     std::lock_guard const lock(mutex);
-    if (begun.contains(file)) return true;
+    if (begun.contains(file) && std::ifstream(file)) return true;  // else somebody has removed it
     std::ofstream out(file, std::ios::trunc);
     if (!(out << header << std::flush)) return false;
     begun.insert(file);
@@ -172,9 +172,9 @@ struct Statistics::State {
       rows += ',';
       if (new_batches != 0) {
         char mean[32];
-        std::snprintf(mean, sizeof mean, "%.2f",
-                      static_cast<double>(all.batched - last.batched) /
-                          static_cast<double>(new_batches));
+        std::snprintf(
+            mean, sizeof mean, "%.2f",
+            static_cast<double>(all.batched - last.batched) / static_cast<double>(new_batches));
         rows += mean;
       }
       add(all.ready);
@@ -208,9 +208,8 @@ Statistics::Statistics(std::string const* file, std::string const& graph) {
   if (file->empty()) return;
   m_state->file = with_rank(*file);
   if (!Files::get().begin(m_state->file))
-    throw Error(Error::Kind::bad_input, "Trellis: " + graph +
-                                            " cannot write its statistics to \"" + m_state->file +
-                                            "\" (TRELLIS_STATISTICS)");
+    throw Error(Error::Kind::bad_input, "Trellis: " + graph + " cannot write its statistics to \"" +
+                                            m_state->file + "\" (TRELLIS_STATISTICS)");
   m_state->sampler = std::thread([state = m_state.get()] { state->run(); });
 }
 
@@ -288,8 +287,10 @@ std::vector<std::string> cells_of(std::string const& line) {
   for (std::size_t k = 0; k < line.size(); ++k) {
     char const c = line[k];
     if (c == '"') {
-      if (is_quoted && k + 1 < line.size() && line[k + 1] == '"') cells.back() += line[++k];
-      else is_quoted = !is_quoted;
+      if (is_quoted && k + 1 < line.size() && line[k + 1] == '"')
+        cells.back() += line[++k];
+      else
+        is_quoted = !is_quoted;
     } else if (c == ',' && !is_quoted) {
       cells.emplace_back();
     } else if (c != '\r') {
@@ -311,10 +312,14 @@ double number_of(std::string const& cell) {
 std::string escaped(std::string const& text) {
   std::string all;
   for (char const c : text) {
-    if (c == '<') all += "&lt;";
-    else if (c == '&') all += "&amp;";
-    else if (static_cast<unsigned char>(c) < 32) all += ' ';
-    else all += c;
+    if (c == '<')
+      all += "&lt;";
+    else if (c == '&')
+      all += "&amp;";
+    else if (static_cast<unsigned char>(c) < 32)
+      all += ' ';
+    else
+      all += c;
   }
   return all;
 }
@@ -336,8 +341,9 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
                                "#E69F00", "#56B4E9", "#000000", "#7F7F7F"};
   std::string line;
   if (!std::getline(csv, line) || line + '\n' != header)
-    throw Error(Error::Kind::bad_input, "Trellis: this is no file of statistics: its first line is \"" +
-                                            line.substr(0, 100) + '"');
+    throw Error(
+        Error::Kind::bad_input,
+        "Trellis: this is no file of statistics: its first line is \"" + line.substr(0, 100) + '"');
   std::vector<std::string> const names = cells_of(line);
   struct Row {
     double time;
@@ -350,9 +356,9 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
   while (std::getline(csv, line)) {
     std::vector<std::string> const cells = cells_of(line);
     if (cells.size() != columns)
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: a row of a file of statistics has " + std::to_string(cells.size()) +
-                      " cells: \"" + line.substr(0, 100) + '"');
+      throw Error(Error::Kind::bad_input, "Trellis: a row of a file of statistics has " +
+                                              std::to_string(cells.size()) + " cells: \"" +
+                                              line.substr(0, 100) + '"');
     Row row{number_of(cells[0]), 0, {}};
     row.graph = static_cast<std::size_t>(std::find(graphs.begin(), graphs.end(), cells[1]) -
                                          graphs.begin());
@@ -364,8 +370,8 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
   }
   double const scale = last > 0 ? (width - 1) / last : 0;
   int const all_height = top + static_cast<int>(columns - 2) * (height + gap) + 30;
-  svg << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << left + width + 20
-      << "\" height=\"" << all_height
+  svg << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << left + width + 20 << "\" height=\""
+      << all_height
       << "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
          "fill=\"white\"/>\n";
   int at = left;
@@ -389,9 +395,8 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
     svg << "<text x=\"10\" y=\"" << y + height / 2 << "\">" << escaped(names[k]) << "</text>\n"
         << "<text x=\"" << left - 8 << "\" y=\"" << y + 10 << "\" text-anchor=\"end\">" << most
         << "</text>\n<text x=\"" << left - 8 << "\" y=\"" << y + height
-        << "\" text-anchor=\"end\">0</text>\n<rect x=\"" << left << "\" y=\"" << y
-        << "\" width=\"" << width << "\" height=\"" << height
-        << "\" fill=\"none\" stroke=\"#cccccc\"/>\n";
+        << "\" text-anchor=\"end\">0</text>\n<rect x=\"" << left << "\" y=\"" << y << "\" width=\""
+        << width << "\" height=\"" << height << "\" fill=\"none\" stroke=\"#cccccc\"/>\n";
     for (std::size_t g = 0; g < graphs.size(); ++g) {
       std::string points;
       double before = -1;
@@ -406,8 +411,8 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
         before = height_of;
       }
       if (!points.empty())
-        svg << "<polyline fill=\"none\" stroke=\"" << colours[g % colours.size()]
-            << "\" points=\"" << points << "\"/>\n";
+        svg << "<polyline fill=\"none\" stroke=\"" << colours[g % colours.size()] << "\" points=\""
+            << points << "\"/>\n";
     }
   }
   svg << "<text x=\"" << left << "\" y=\"" << all_height - 12 << "\">0</text>\n<text x=\""

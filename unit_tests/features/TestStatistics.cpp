@@ -151,8 +151,7 @@ TEST_F(Statistics, AreWrittenAndAddUp) {
   {
     TaskGraph graph(counted("a.csv"));
     std::atomic<int> ran{0};
-    for (int k = 0; k < count; ++k)
-      task(graph, "t", {}, [&] { compute_for(10us), ++ran; });
+    for (int k = 0; k < count; ++k) task(graph, "t", {}, [&] { compute_for(10us), ++ran; });
     graph.wait();
     EXPECT_EQ(ran, count);
   }
@@ -241,7 +240,9 @@ TEST_F(Statistics, OfHeldTasksBatchesAndSectionsAreExact) {
 
 TEST_F(Statistics, OfRanksHaveFilesOfTheirOwn) {
   Impl::Statistics::set_rank(3);
-  { TaskGraph const graph(counted("c.csv", 1)); }
+  {
+    TaskGraph const graph(counted("c.csv", 1));
+  }
   Impl::Statistics::set_rank(-1);
   EXPECT_TRUE(std::filesystem::exists(file("c-rank-3.csv")));
   EXPECT_TRUE(std::filesystem::exists(file("c-rank-3.svg")));
@@ -257,7 +258,8 @@ TEST_F(Statistics, OfSeveralGraphsShareAFile) {
     graph.wait();
   }
   std::map<std::string, double> spawned;
-  for (auto const& row : rows_of(file("d.csv"))) spawned[row.at("graph")] += std::stod(row.at("spawned"));
+  for (auto const& row : rows_of(file("d.csv")))
+    spawned[row.at("graph")] += std::stod(row.at("spawned"));
   EXPECT_THAT(spawned, ElementsAre(std::pair<std::string const, double>("one", 1),
                                    std::pair<std::string const, double>("two", 1)));
 }
