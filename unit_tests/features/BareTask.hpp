@@ -197,7 +197,8 @@ auto submit_with(Submit submit, Impl::TaskHandle const& graph, Label label,
   spec.instance = properties.instance;
   spec.accesses = accesses;
   std::vector<Impl::TaskHandle> before = properties.after;
-  Impl::add_tasks_of(properties.after_numbers, graph, spec.label, before);
+  Impl::for_each_task_of(properties.after_numbers, graph, spec.label,
+                         [&](Impl::TaskHandle const& task) { before.push_back(task); });
   spec.after = before;
   spec.priority = properties.priority;
   spec.main_thread = properties.main_thread;
