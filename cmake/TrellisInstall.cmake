@@ -31,6 +31,9 @@ install(TARGETS ${targets} EXPORT TrellisTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT TrellisTargets NAMESPACE Trellis:: DESTINATION ${trellis_package})
 
+install(PROGRAMS core/trace/statistics.py DESTINATION ${CMAKE_INSTALL_BINDIR}
+  RENAME trellis_statistics)
+
 # Apart from the others: it needs MPI, which only those look for who ask for the component.
 if(Trellis_HAS_MPI)
   install(TARGETS trellis_mpi EXPORT TrellisMpiTargets

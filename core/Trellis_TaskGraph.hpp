@@ -10,6 +10,7 @@
 #include <Trellis_Plan.hpp>
 #include <Trellis_Progress.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_Statistics.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskNumber.hpp>
 #include <Trellis_Warning.hpp>
@@ -74,6 +75,13 @@ struct TaskGraphOptions {
   /// nowhere. The first graph of the process that writes to a file overwrites the file, later ones
   /// append. Its folder must be there. `TRELLIS_LOG`; default nowhere.
   std::optional<std::string> log;
+  /// A file that gets a row every 10 ms with how many tasks have been spawned since the last one,
+  /// and how many are ready, running and in flight, and a row for every section that starts or
+  /// ends; a picture is drawn beside it, `file.svg` for `file.csv`, when the graph ends. Empty:
+  /// nothing is written, but `statistics()` counts. The first graph of the process that writes to a
+  /// file overwrites it, later ones append. With MPI each rank has a file of its own,
+  /// `file-rank-3.csv`. `TRELLIS_STATISTICS`; default: nothing is counted.
+  std::optional<std::string> statistics;
   /// `TRELLIS_POLICY`: "work_stealing" (default), "fifo", "priority", "shake" or "shake:SEED".
   std::shared_ptr<SchedulingPolicy> policy;
   /// How sections run, and which fusable tasks are held back and run as one; see
@@ -339,6 +347,10 @@ class TaskGraph {
   [[nodiscard]] std::uint64_t in_flight() const;
   /// Bytes held for tasks; follows the largest number in flight, not the number submitted.
   [[nodiscard]] std::size_t task_memory() const;
+
+  /// The counters now. Throws `Error` when the graph does not count, see
+  /// TaskGraphOptions::statistics.
+  [[nodiscard]] GraphStatistics statistics() const;
 
   /// What was recorded so far. All three throw `Error` when the graph does not record.
   [[nodiscard]] DependencyGraph dependency_graph() const;

@@ -20,12 +20,15 @@
 #include <patterns/Trellis_ParallelScan.hpp>
 #include <Trellis_Plan.hpp>
 #include <Trellis_PriorityPolicy.hpp>
+#include <Trellis_Processors.hpp>
 #include <Trellis_Resource.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>
+#include <Trellis_TaskNumber.hpp>
+#include <Trellis_TaskNumbers.hpp>
 #include <Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>
 #include <Trellis_ViewList.hpp>

@@ -577,12 +577,16 @@ struct AfterNumbers : Impl::Property {
   std::vector<Impl::TaskHandle> tasks;
   std::vector<TaskNumber> numbers;
 };
-/// The task runs after the tasks that have these numbers, see Trellis_TaskNumbers.hpp, and after
-/// those of these futures, in any mixture: `after(k, k + 1, future, set_of_numbers)`. The call that
-/// submits the task throws `Error` when no task has been spawned with one of the numbers.
+/// The same, where all are numbers that the call names one by one.
+template <std::size_t N>
+struct AfterEach : Impl::Property {
+  static constexpr std::array<Impl::TaskHandle, 0> tasks{};
+  std::array<TaskNumber, N> numbers;
+};
+namespace Impl {
+
 template <class... Before>
-  requires((Impl::NamesTask<Before> && ...) && (Impl::NamesNumber<Before> || ...))
-AfterNumbers after(Before const&... before) {
+AfterNumbers after_some(Before const&... before) {
   AfterNumbers all;
   auto const add = [&]<class One>(One const& one) {
     if constexpr (std::is_same_v<One, TaskNumber>)
@@ -598,6 +602,20 @@ AfterNumbers after(Before const&... before) {
   };
   (take(before), ...);
   return all;
+}
+
+}  // namespace Impl
+
+/// The task runs after the tasks that have these numbers, see Trellis_TaskNumbers.hpp, and after
+/// those of these futures, in any mixture: `after(k, k + 1, future, set_of_numbers)`. The call that
+/// submits the task throws `Error` when no task has been spawned with one of the numbers.
+template <class... Before>
+  requires((Impl::NamesTask<Before> && ...) && (Impl::NamesNumber<Before> || ...))
+auto after(Before const&... before) {
+  if constexpr ((std::is_same_v<Before, TaskNumber> && ...))
+    return AfterEach<sizeof...(Before)>{{}, {before...}};
+  else
+    return Impl::after_some(before...);
 }
 
 /// The task has this number from now on, see Trellis_TaskNumbers.hpp. The call that submits it

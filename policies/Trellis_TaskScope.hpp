@@ -158,8 +158,9 @@ class TaskScope {
     again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
   }
   /// Throws `Error` when no task has been spawned with one of the numbers.
-  void respawn(AfterNumbers const& tasks,
-               std::source_location site = std::source_location::current()) {
+  template <class Numbers>
+    requires requires(Numbers const& tasks) { tasks.numbers.data()->valid(); }
+  void respawn(Numbers const& tasks, std::source_location site = std::source_location::current()) {
     auto const numbered = Impl::tasks_of(tasks.numbers, m_self, "a body", "runs again in", site);
     again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
     m_again->insert(m_again->end(), numbered.begin(), numbered.end());

@@ -30,7 +30,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get()),
       m_policy_edges(*this, m_lock, *m_policy, m_events.recorder(), m_serial),
       m_orchestrator(options.orchestration),
-      m_fusion(*this, m_orchestrator, m_workers, m_serial),
+      m_fusion(*this, m_orchestrator, m_workers, m_events.statistics(), m_serial),
       m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_workers,
                 m_serial_turn, m_serial),
       m_demotions(*this, m_lock, m_submission.root(), m_slab, m_failures, m_exclusion,

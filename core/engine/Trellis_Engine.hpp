@@ -132,6 +132,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] Destructors& destructors() { return m_destructors; }
   [[nodiscard]] PolicyEdges& policy_edges() { return m_policy_edges; }
   [[nodiscard]] Events& events() { return m_events; }
+  [[nodiscard]] Statistics& statistics() { return m_events.statistics(); }
   [[nodiscard]] Orchestrator& orchestrator() { return m_orchestrator; }
   [[nodiscard]] FusionPool& fusion() { return m_fusion; }
   [[nodiscard]] Sections& sections() { return m_sections; }

@@ -60,6 +60,7 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
     Hooks(Sections& in_sections, Open& its_section) : sections(in_sections), section(its_section) {
       section.advice->section_starts(section.depth);
       sections.m_engine.fusion().section_starts();
+      sections.m_engine.statistics().section(1);
     }
     Hooks(Hooks const&) = delete;
     Hooks& operator=(Hooks const&) = delete;
@@ -68,6 +69,7 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
                                        ? section.advice->hold_back(TaskKind())
                                        : FuseInstruction::never;
       section.advice->section_ends(section.depth);
+      sections.m_engine.statistics().section(-1);
       sections.m_engine.fusion().section_over(may_stay, section.frame.seat);
     }
   } const hooks(*this, section);

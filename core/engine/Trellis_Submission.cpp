@@ -94,7 +94,12 @@ TaskHandle Submission::submit_other(TaskSpec&& spec, Frame* frame) {
 
 TaskHandle Submission::submit_after(TaskSpec&& spec, Frame* frame) {
   std::vector<TaskHandle> settled;
-  for (TaskHandle const& before : spec.after) settled.push_back(m_engine.passes().settle(before));
+  for (TaskHandle const& before : spec.after) {
+    TaskHandle const task = m_engine.passes().settle(before);
+    // Of a task that is complete long ago nobody knows the id: only that it has failed may matter.
+    if (!Pass::is_ticket(task.id) || m_failures.poisons(task.id) != nullptr)
+      settled.push_back(task);
+  }
   spec.after = settled;
   return spec.parent.task != nullptr ? submit_part_locked(std::move(spec), frame)
                                      : submit_task(std::move(spec), frame);
@@ -389,7 +394,10 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
   task.main_thread = spec.main_thread;
   task.goes_on = spec.goes_on;
   task.is_fusable = spec.ops->fusion != nullptr;
-  if (task.is_fusable) task.next = nullptr;
+  if (task.is_fusable) [[unlikely]] {
+    task.next = nullptr;
+    m_engine.statistics().fusable();
+  }
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
   task.keeps_body = spec.ops->may_be_kept && m_engine.destructors().may_keep_body(task, spec);
@@ -659,8 +667,9 @@ bool Submission::record_edge(LiveAccess before, Task const& task, EdgeReason rea
 /// orders the two.
 bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason,
                              std::int32_t& edges) {
-  assert(before.id < task.id);
-  if (m_recorder && !record_edge(before, task, reason)) return true;
+  bool const has_id = !Pass::is_ticket(before.id);
+  assert(before.id < task.id || !has_id);
+  if (m_recorder && has_id && !record_edge(before, task, reason)) return true;
   Task& other = *before.task;
   if (other.live_id.load(std::memory_order_acquire) == before.id) {
     std::lock_guard const lock(other.lock);

@@ -164,7 +164,7 @@ class Submission {
   // m_submission.
   std::atomic<std::uint64_t> m_submitted{0};
   std::atomic<std::uint64_t> m_edges{0};
-  TaskIds::Block m_ids;        ///< guarded by m_submission
+  TaskIds::Block m_ids;            ///< guarded by m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
 };
 

@@ -4,6 +4,7 @@
 #include <fusion/Trellis_FusionOps.hpp>
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
+#include <trace/Trellis_Statistics.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -17,8 +18,13 @@ constexpr std::chrono::milliseconds overdue{10};
 
 }  // namespace
 
-FusionPool::FusionPool(Engine& engine, Orchestrator& orchestrator, Workers& workers, bool serial)
-    : m_engine(engine), m_orchestrator(orchestrator), m_workers(workers), m_serial(serial) {}
+FusionPool::FusionPool(Engine& engine, Orchestrator& orchestrator, Workers& workers,
+                       Statistics& statistics, bool serial)
+    : m_engine(engine),
+      m_orchestrator(orchestrator),
+      m_workers(workers),
+      m_statistics(statistics),
+      m_serial(serial) {}
 
 TaskKind FusionPool::kind_of(Task const& task) {
   return {task.ops->fusion, task.space, task.wanted_stream};
@@ -83,6 +89,7 @@ FusionPool::Taken FusionPool::take(Kind& kind, std::size_t count, bool as_batch)
   }
   if (kind.is_deferred) m_deferred.fetch_sub(count, std::memory_order_seq_cst);
   m_held.fetch_sub(count, std::memory_order_seq_cst);
+  m_statistics.held(-static_cast<std::int64_t>(count));
   return taken;
 }
 
@@ -115,6 +122,7 @@ Task* FusionPool::hold(Task& task) {
     ++in.count;
     if (in.is_deferred) m_deferred.fetch_add(1, std::memory_order_seq_cst);
     m_held.fetch_add(1, std::memory_order_seq_cst);
+    m_statistics.held(1);
     if (std::size_t const size = how.when == When::at_spawn ? batch_size(how, in.count) : 0)
       taken = take(in, size, true);
     else if (in.count > most)
@@ -203,6 +211,7 @@ Task* FusionPool::pop(Seat& seat, bool only_rests) {
 
 void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, int device) {
   if (taken.count > 1) {
+    m_statistics.batch(taken.count);
     m_batches.fetch_add(1, std::memory_order_relaxed);
     m_fused.fetch_add(taken.count, std::memory_order_relaxed);
   }
@@ -264,6 +273,7 @@ void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& sea
       each->count -= of.tasks.size();
       if (each->is_deferred) m_deferred.fetch_sub(of.tasks.size(), std::memory_order_seq_cst);
       m_held.fetch_sub(of.tasks.size(), std::memory_order_seq_cst);
+      m_statistics.held(-static_cast<std::int64_t>(of.tasks.size()));
       found.push_back(std::move(of));
     }
   }

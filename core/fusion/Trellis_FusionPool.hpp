@@ -20,6 +20,7 @@ namespace trellis::Impl {
 class Engine;
 class Orchestrator;
 struct Seat;
+class Statistics;
 class Workers;
 
 /// Fusable tasks that are ready and held back, and the batches in which they run.
@@ -52,7 +53,8 @@ class Workers;
 /// its permit back, as for the policy's tasks, see Workers.
 class FusionPool {
  public:
-  FusionPool(Engine& engine, Orchestrator& orchestrator, Workers& workers, bool serial);
+  FusionPool(Engine& engine, Orchestrator& orchestrator, Workers& workers, Statistics& statistics,
+             bool serial);
   FusionPool(FusionPool const&) = delete;
   FusionPool& operator=(FusionPool const&) = delete;
 
@@ -146,6 +148,7 @@ class FusionPool {
   Engine& m_engine;
   Orchestrator& m_orchestrator;
   Workers& m_workers;
+  Statistics& m_statistics;
   bool const m_serial;
 
   std::mutex m_mutex;  ///< the last of all locks but the policy's; guards the kinds

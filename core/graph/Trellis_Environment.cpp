@@ -46,6 +46,8 @@ constexpr std::array rows{
     VariableRow{Variable::analysis, "TRELLIS_ANALYSIS", "stderr, stdout or a file",
                 "gets the critical path of each graph when that ends, and predictions for other "
                 "machines; records"},
+    VariableRow{Variable::statistics, "TRELLIS_STATISTICS", "a file",
+                "gets counters over time, with a picture beside it"},
     VariableRow{Variable::serial, "TRELLIS_SERIAL", flag_values,
                 "run each task inside the call that submits it: the oracle"},
     VariableRow{Variable::warn, "TRELLIS_WARN", flag_values,
@@ -141,6 +143,8 @@ bool says(TaskGraphOptions const& asked, Variable variable) {
       return asked.log.has_value();
     case Variable::analysis:
       return false;
+    case Variable::statistics:
+      return asked.statistics.has_value();
     case Variable::serial:  // here the environment takes precedence
       return asked.serial.has_value() && value_of(variable) == nullptr;
     case Variable::warn:
@@ -176,6 +180,8 @@ std::string in_force(TaskGraphOptions const& options, Variable variable) {
       return options.log && !options.log->empty() ? *options.log : "nowhere";
     case Variable::analysis:
       return text_from(Variable::analysis).value_or("nowhere");
+    case Variable::statistics:
+      return options.statistics && !options.statistics->empty() ? *options.statistics : "nowhere";
     case Variable::serial:
       return word(*options.serial);
     case Variable::warn:

@@ -28,6 +28,7 @@ enum class Variable {
   record,
   log,
   analysis,
+  statistics,
   serial,
   warn,
   watchdog,

@@ -106,6 +106,12 @@ std::optional<std::string> analysis_from_environment() {
   return destination;
 }
 
+std::optional<std::string> statistics_from_environment() {
+  std::optional<std::string> file = text_from(Variable::statistics);
+  if (file && (file->empty() || flag_of(*file))) bad_value(Variable::statistics, *file);
+  return file;
+}
+
 int default_workers(int threads_per_worker) {
   int threads = cores_of_process();
   if (runtime().concurrency != nullptr) threads = std::min(threads, runtime().concurrency());
@@ -164,6 +170,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
     throw Error(Error::Kind::bad_input, "Trellis: " + options.name + " cannot have a watchdog of " +
                                             std::to_string(*options.watchdog) + " seconds");
   if (!options.log) options.log = log_from_environment();
+  if (!options.statistics) options.statistics = statistics_from_environment();
   static_cast<void>(Places(*options.bind, *options.threads_per_worker, options.name));
   tell_help_once(asked, options);
   // Last: what is wrong above leaves no file behind.
@@ -501,6 +508,14 @@ std::uint64_t TaskGraph::in_flight() const {
   std::uint64_t const submitted = engine().submitted();
   std::uint64_t const completed = engine().completed();
   return submitted > completed ? submitted - completed : 0;
+}
+GraphStatistics TaskGraph::statistics() const {
+  Impl::Statistics const& statistics = engine().events().statistics();
+  if (statistics.are_on()) return statistics.now();
+  throw Error(Error::Kind::bad_input,
+              "Trellis: " + m_options.name +
+                  " counts nothing; set TaskGraphOptions::statistics or the environment variable "
+                  "TRELLIS_STATISTICS=file.csv");
 }
 std::size_t TaskGraph::task_memory() const {
   return engine().task_memory();

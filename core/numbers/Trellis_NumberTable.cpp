@@ -166,30 +166,42 @@ std::string NumberTable::what_is_wrong(TaskNumber const& number, TaskHandle cons
   return {};
 }
 
-void NumberTable::resolve(TaskNumber const& number, TaskHandle const& graph,
-                          std::vector<TaskHandle>& tasks, FunctionRef<std::string()> who) {
-  if (!number.valid()) return;
-  NumberTable& table = *NumberDoor::table(number);
-  std::string why;
-  {
-    std::lock_guard const lock(table.m_mutex);
-    why = table.what_is_wrong(number, graph);
-    if (why.empty()) {
-      Entry const* const entry = table.find(number.value());
-      TaskId const id = entry != nullptr ? id_of(*entry) : 0;
-      if (id != 0) {
-        Task* const task = entry->claim != nullptr ? entry->claim->m_task : entry->task;
-        tasks.push_back({graph.control, graph.generation, task, id});
-        return;
-      }
-      // A claim that has no task yet has taken its number.
-      if ((entry == nullptr || entry->claim == nullptr) &&
-          !table.m_unspawned.contains(number.value()))
-        return;
-      why = "which is reserved, but no task has been spawned with it";
-    }
+/// Returns what is wrong, if anything is.
+std::string NumberTable::look_up(TaskNumber const& number, TaskHandle const& graph,
+                                 FunctionRef<void(TaskHandle const&)> found) {
+  if (std::string why = what_is_wrong(number, graph); !why.empty()) return why;
+  Entry const* const entry = find(number.value());
+  if (TaskId const id = entry != nullptr ? id_of(*entry) : 0; id != 0) {
+    Task* const task = entry->claim != nullptr ? entry->claim->m_task : entry->task;
+    found({graph.control, graph.generation, task, id});
+    return {};
   }
-  refuse(who(), number, why);
+  // A claim that has no task yet has taken its number.
+  bool const is_claimed = entry != nullptr && entry->claim != nullptr;
+  if (!is_claimed && !m_unspawned.contains(number.value())) return {};
+  return "which is reserved, but no task has been spawned with it";
+}
+
+void NumberTable::resolve(std::span<TaskNumber const> numbers, TaskHandle const& graph,
+                          FunctionRef<void(TaskHandle const&)> found,
+                          FunctionRef<std::string()> who) {
+  auto next = numbers.begin();
+  while (next != numbers.end()) {
+    if (!next->valid()) {
+      ++next;
+      continue;
+    }
+    NumberTable& table = *NumberDoor::table(*next);
+    std::string why;
+    {
+      std::lock_guard const lock(table.m_mutex);
+      for (; next != numbers.end() && NumberDoor::table(*next) == &table; ++next) {
+        why = table.look_up(*next, graph, found);
+        if (!why.empty()) break;
+      }
+    }
+    if (!why.empty()) refuse(who(), *next, why);
+  }
 }
 
 void NumberTable::claim(NumberClaim& claim, TaskHandle const& graph, Label const& task) {
@@ -208,8 +220,8 @@ void NumberTable::claim(NumberClaim& claim, TaskHandle const& graph, Label const
       }
       Entry const* const entry = table.find(number.value());
       TaskId const id = entry != nullptr ? id_of(*entry) : 0;
-      why = entry == nullptr ? "which a task has had that is complete"
-            : id == 0        ? "which another thread gives to a task"
+      why = entry == nullptr                    ? "which a task has had that is complete"
+            : id == 0                           ? "which another thread gives to a task"
             : id < TaskHandle::end_of_submitted ? "which task #" + std::to_string(id) + " has"
                                                 : "which a task of a plan or a pass has";
     }
@@ -238,21 +250,23 @@ NumberClaim::~NumberClaim() {
   if (m_number.valid()) NumberTable::release(*this);
 }
 
-void add_tasks_of(std::span<TaskNumber const> numbers, TaskHandle const& graph, Label const& task,
-                  std::vector<TaskHandle>& tasks) {
-  auto const who = [&] { return name_of(task) + " is to run after(...)"; };
-  for (TaskNumber const& number : numbers) NumberTable::resolve(number, graph, tasks, who);
+void for_each_task_of(std::span<TaskNumber const> numbers, TaskHandle const& graph,
+                      Label const& task, FunctionRef<void(TaskHandle const&)> found) {
+  NumberTable::resolve(numbers, graph, found,
+                       [&] { return name_of(task) + " is to run after(...)"; });
 }
 
 std::vector<TaskHandle> tasks_of(std::span<TaskNumber const> numbers, TaskHandle const& graph,
                                  std::string const& name, char const* what,
                                  std::source_location const& site) {
-  auto const who = [&] {
-    return std::string(site.file_name()) + ':' + std::to_string(site.line()) + ' ' + what + ' ' +
-           name + " and names";
-  };
   std::vector<TaskHandle> tasks;
-  for (TaskNumber const& number : numbers) NumberTable::resolve(number, graph, tasks, who);
+  tasks.reserve(numbers.size());
+  NumberTable::resolve(
+      numbers, graph, [&](TaskHandle const& task) { tasks.push_back(task); },
+      [&] {
+        return std::string(site.file_name()) + ':' + std::to_string(site.line()) + ' ' + what +
+               ' ' + name + " and names";
+      });
   return tasks;
 }
 

@@ -44,15 +44,17 @@ class NumberTable {
                                            bool keeps_all);
 
   [[nodiscard]] TaskNumber reserve(std::uint64_t count);
-  [[nodiscard]] TaskNumber at(std::uint64_t value) { return NumberDoor::make(this, m_source, value); }
+  [[nodiscard]] TaskNumber at(std::uint64_t value) {
+    return NumberDoor::make(this, m_source, value);
+  }
   [[nodiscard]] std::uint64_t reserved();
   [[nodiscard]] std::size_t memory();
 
-  /// Adds the task that has this number, if it may still matter to who names it, which is for tasks
-  /// of `graph`. Throws `Error`, which begins with what `who` says, when no task has been announced
-  /// with it.
-  static void resolve(TaskNumber const& number, TaskHandle const& graph,
-                      std::vector<TaskHandle>& tasks, FunctionRef<std::string()> who);
+  /// Calls `found` with the task of each of these numbers, if it may still matter to who names it,
+  /// which is for tasks of `graph`. Throws `Error`, which begins with what `who` says, when no task
+  /// has been announced with one.
+  static void resolve(std::span<TaskNumber const> numbers, TaskHandle const& graph,
+                      FunctionRef<void(TaskHandle const&)> found, FunctionRef<std::string()> who);
 
  private:
   friend class NumberClaim;
@@ -75,6 +77,8 @@ class NumberTable {
   Entry& place_for(std::uint64_t number);
   void sweep();
   [[nodiscard]] static TaskId id_of(Entry const& entry);
+  std::string look_up(TaskNumber const& number, TaskHandle const& graph,
+                      FunctionRef<void(TaskHandle const&)> found);
 
   QuietLock<std::mutex> m_mutex;
   // All that follows is guarded by it.
@@ -88,8 +92,8 @@ class NumberTable {
 };
 
 /// The tasks that some numbers stand for, for a task of `graph` that is to come after them.
-void add_tasks_of(std::span<TaskNumber const> numbers, TaskHandle const& graph, Label const& task,
-                  std::vector<TaskHandle>& tasks);
+void for_each_task_of(std::span<TaskNumber const> numbers, TaskHandle const& graph,
+                      Label const& task, FunctionRef<void(TaskHandle const&)> found);
 /// The same for a wait, or for who asks whether they are done. `what`: "waits for", ...
 [[nodiscard]] std::vector<TaskHandle> tasks_of(std::span<TaskNumber const> numbers,
                                                TaskHandle const& graph, std::string const& name,

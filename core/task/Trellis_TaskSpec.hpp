@@ -46,8 +46,8 @@ struct TaskSpec {
   bool goes_on = false;  ///< others have their turn before it, see Engine::pop
   bool synchronizing = false;
   NumberClaim* number = nullptr;  ///< that is told of the task; null: it gets none
-  PlanState* replays = nullptr;  ///< the body is a ReplayBody of this
-  int stream = -1;               ///< of `instance`; the engine's
+  PlanState* replays = nullptr;   ///< the body is a ReplayBody of this
+  int stream = -1;                ///< of `instance`; the engine's
 };
 
 }  // namespace trellis::Impl

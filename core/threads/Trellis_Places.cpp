@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <Trellis_Processors.hpp>
 #include <threads/Trellis_Places.hpp>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #ifdef __linux__
 #include <sched.h>
+#include <unistd.h>
 #endif
 #ifdef TRELLIS_HAS_HWLOC
 #include <hwloc.h>
@@ -57,6 +59,22 @@ int cores_of_process() {
   return count;
 }
 [[maybe_unused]] int const cores_at_start = cores_of_process();
+
+/// As far as the mask of the process tells; else as many as there are.
+std::string make_map() {
+#ifdef __linux__
+  cpu_set_t const& mask = mask_of_process();
+  if (CPU_COUNT(&mask) > 0) {
+    int last = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF))) - 1;
+    for (int k = last + 1; k < CPU_SETSIZE; ++k)
+      if (CPU_ISSET(k, &mask)) last = k;
+    std::string map;
+    for (int k = 0; k <= last; ++k) map += CPU_ISSET(k, &mask) ? 'x' : '0';
+    return map;
+  }
+#endif
+  return std::string(static_cast<std::size_t>(cores_of_process()), 'x');
+}
 
 #ifdef TRELLIS_HAS_HWLOC
 
@@ -297,3 +315,14 @@ Places::Spread::~Spread() = default;
 #endif
 
 }  // namespace trellis::Impl
+
+namespace trellis {
+
+int processors_of_process() {
+  return Impl::cores_of_process();
+}
+std::string map_of_processors() {
+  return Impl::make_map();
+}
+
+}  // namespace trellis

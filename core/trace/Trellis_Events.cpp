@@ -46,6 +46,7 @@ void Events::tell_batch(Task const& first) {
 
 void Events::tell(Task const& task, TaskState state, int row) {
   if (m_timed != nullptr) take_time(task, state);
+  m_statistics.changed(task.public_id(), state);
   if (m_recorder) {
     if (state == TaskState::ready || state == TaskState::running)
       m_recorder->changed(task, state, row);

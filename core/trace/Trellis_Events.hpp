@@ -6,6 +6,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <task/Trellis_Task.hpp>
 #include <trace/Trellis_Recorder.hpp>
+#include <trace/Trellis_Statistics.hpp>
 
 #include <chrono>
 #include <memory>
@@ -19,8 +20,9 @@ class Events {
   explicit Events(TaskGraphOptions const& options)
       : m_options(options),
         m_recorder(*options.record ? std::make_unique<Recorder>() : nullptr),
+        m_statistics(options.statistics ? &*options.statistics : nullptr, options.name),
         m_timed(options.policy->wants_times() ? options.policy.get() : nullptr),
-        m_watched(*options.record || options.observer != nullptr),
+        m_watched(*options.record || options.observer != nullptr || m_statistics.are_on()),
         m_tells(m_watched || m_timed != nullptr) {}
 
   /// Somebody looks.
@@ -29,6 +31,8 @@ class Events {
   [[nodiscard]] Recorder* recorder() const { return m_recorder.get(); }
   /// Throws when the graph does not record.
   [[nodiscard]] Recorder const& require_recorder() const;
+
+  [[nodiscard]] Statistics& statistics() { return m_statistics; }
 
   /// `row`: the seat or the stream that runs it, -1: none.
   void changed(Task const& task, TaskState state, int row = -1) {
@@ -55,6 +59,7 @@ class Events {
 
   TaskGraphOptions const& m_options;
   std::unique_ptr<Recorder> const m_recorder;
+  Statistics m_statistics;
   SchedulingPolicy* const m_timed;  ///< null: it does not want to know
   bool const m_watched;
   bool const m_tells;

@@ -8,6 +8,7 @@
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskScope.hpp>
+#include <access/Trellis_SmallVector.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <impl/Trellis_Fused.hpp>
 #include <impl/Trellis_KernelName.hpp>
@@ -193,7 +194,8 @@ struct PropertyTraits<ValueOf<T>> {
 template <class A>
 inline constexpr bool is_number_v = std::is_same_v<std::remove_cvref_t<A>, number>;
 template <class A>
-inline constexpr bool is_after_numbers_v = std::is_same_v<std::remove_cvref_t<A>, AfterNumbers>;
+inline constexpr bool is_after_numbers_v =
+    requires(A const& annotation) { annotation.numbers.data()->valid(); };
 template <class A>
 inline constexpr bool is_after_all_v =
     std::is_same_v<std::remove_cvref_t<A>, AfterAll> || is_after_numbers_v<A>;
@@ -289,22 +291,23 @@ class TasksBefore {
       using A = std::remove_cvref_t<decltype(annotation)>;
       if constexpr (is_after_all_v<A> || PropertyTraits<A>::after_count > 0) {
         if constexpr (count > 1)
-          m_tasks.insert(m_tasks.end(), annotation.tasks.begin(), annotation.tasks.end());
+          for (TaskHandle const& before : annotation.tasks) m_tasks.push_back(before);
         else
           m_all = annotation.tasks;
         if constexpr (is_after_numbers_v<A>)
-          add_tasks_of(annotation.numbers, graph_of(target), task, m_tasks);
+          for_each_task_of(annotation.numbers, graph_of(target), task,
+                           [&](TaskHandle const& before) { m_tasks.push_back(before); });
       }
     };
     (take(annotations), ...);
-    if constexpr (count > 1) m_all = m_tasks;
+    if constexpr (count > 1) m_all = {m_tasks.begin(), m_tasks.size()};
   }
   TasksBefore(TasksBefore const&) = delete;
   TasksBefore& operator=(TasksBefore const&) = delete;
   [[nodiscard]] std::span<TaskHandle const> all() const { return m_all; }
 
  private:
-  std::vector<TaskHandle> m_tasks;
+  SmallVector<TaskHandle, 8> m_tasks;
   std::span<TaskHandle const> m_all;
 };
 

@@ -140,10 +140,10 @@ struct RecvOperation {
     decltype(auto) comm = communicator_of(c);
     auto const channel = require_state(comm).channel(Direction::recv, from, tag);
     MessageSide<V> const side(x);
-    auto const received = submit_message(
-        Label(label), with_number_if(!side.is_packed(), policy),
-        RecvBody{message_of(Direction::recv, comm, from, tag, side, "recv")},
-        write(side.resource()), read_write(channel));
+    auto const received =
+        submit_message(Label(label), with_number_if(!side.is_packed(), policy),
+                       RecvBody{message_of(Direction::recv, comm, from, tag, side, "recv")},
+                       write(side.resource()), read_write(channel));
     if constexpr (MessageSide<V>::may_be_packed)
       if (side.is_packed())
         return when_unpacked(label, policy, received,

@@ -182,8 +182,8 @@ inline std::vector<Impl::AccessRequest> requests_of(std::vector<Touch> const& to
 /// Submits `f`, which is called without arguments, or with the instance of a task on
 /// `properties.space`.
 template <class F, class Submit>
-auto submit_with(Submit submit, Impl::TaskHandle const& graph, Label label, std::vector<Touch> const& touches, F f,
-                 Properties const& properties) {
+auto submit_with(Submit submit, Impl::TaskHandle const& graph, Label label,
+                 std::vector<Touch> const& touches, F f, Properties const& properties) {
   using Value = typename decltype(result_of(f))::type;
   using B = Body<F, Value>;
   std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
@@ -197,7 +197,8 @@ auto submit_with(Submit submit, Impl::TaskHandle const& graph, Label label, std:
   spec.instance = properties.instance;
   spec.accesses = accesses;
   std::vector<Impl::TaskHandle> before = properties.after;
-  Impl::add_tasks_of(properties.after_numbers, graph, spec.label, before);
+  Impl::for_each_task_of(properties.after_numbers, graph, spec.label,
+                         [&](Impl::TaskHandle const& task) { before.push_back(task); });
   spec.after = before;
   spec.priority = properties.priority;
   spec.main_thread = properties.main_thread;

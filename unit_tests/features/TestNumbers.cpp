@@ -95,7 +95,7 @@ TEST_F(Numbers, AreWrittenAsSets) {
 TEST_F(Numbers, EndWhenThereAreNoMore) {
   TaskGraph graph(with_workers(1));
   TaskNumbers const numbers(graph);
-  numbers.reserve(std::numeric_limits<std::uint64_t>::max() - 10);
+  (void)numbers.reserve(std::numeric_limits<std::uint64_t>::max() - 10);
   EXPECT_THAT(error_of([&] { (void)numbers.reserve(11); }).what(), HasSubstr("numbers left"));
   TaskNumber const last = numbers.reserve(9);
   bool ran = false;
@@ -132,9 +132,8 @@ TEST_F(Numbers, WithoutATaskAreRefusedAndMayBeUsedLater) {
   TaskGraph graph(with_workers(1));
   TaskNumbers const numbers(graph);
   TaskNumber const first = numbers.reserve(3);
-  EXPECT_THAT(
-      error_of([&] { task(graph, "b", {}, [] {}, after_numbers({first + 1})); }).what(),
-      AllOf(HasSubstr("the number 2,"), HasSubstr("no task has been spawned")));
+  EXPECT_THAT(error_of([&] { task(graph, "b", {}, [] {}, after_numbers({first + 1})); }).what(),
+              AllOf(HasSubstr("the number 2,"), HasSubstr("no task has been spawned")));
   EXPECT_THAT(error_of([&] { graph.wait({first, first + 1}); }).what(),
               HasSubstr("no task has been spawned"));
   EXPECT_THAT(error_of([&] { (void)graph.is_done(first); }).what(),
@@ -327,8 +326,8 @@ TEST_P(NumbersInEachWay, OrderTasksThatShareNothing) {
   std::atomic<int> done{0};
   task(graph, "a", {}, [&] { compute_for(200us), done |= 1; }, numbered(k));
   task(graph, "b", {}, [&] { compute_for(200us), done |= 2; }, numbered(k + 1));
-  auto const c = task(
-      graph, "c", {}, [&] { EXPECT_EQ(done.fetch_or(4), 3); }, numbered(k + 2, {k, k + 1}));
+  auto const c =
+      task(graph, "c", {}, [&] { EXPECT_EQ(done.fetch_or(4), 3); }, numbered(k + 2, {k, k + 1}));
   Properties mixed = after_numbers({k + 2});
   mixed.after = handles(c);
   task(graph, "d", {}, [&] { EXPECT_EQ(done.fetch_or(8), 7); }, mixed);
@@ -391,7 +390,7 @@ TEST_P(NumbersInEachWay, CancelUntilTheFailureHasBeenToldOf) {
   TaskNumber const k = numbers.reserve(5);
   task(graph, "fails", {}, [] { throw std::runtime_error("no"); }, numbered(k));
   let_the_workers_finish(graph);
-  auto const behind = task(graph, "behind", {}, [] { FAIL(); }, numbered(k + 1, {k}));
+  task(graph, "behind", {}, [] { FAIL(); }, numbered(k + 1, {k}));
   task(graph, "good", {}, [] {}, numbered(k + 2));
   Error const error = error_of([&] { graph.wait({k + 2, k + 1, k}); });
   EXPECT_EQ(error.kind(), Error::Kind::cancelled);  // the first one in this order

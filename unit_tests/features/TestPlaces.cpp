@@ -3,11 +3,15 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <Trellis_Processors.hpp>
 #include <threads/Trellis_Places.hpp>
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -16,6 +20,8 @@
 
 #ifdef __linux__
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace trellis {
 namespace {
@@ -40,6 +46,62 @@ TaskGraphOptions bound(int workers, std::string const& how) {
   options.bind = how;
   return options;
 }
+
+// --- what the process may use ---------------------------------------------------------------------
+
+constexpr char const* in_child = "TRELLIS_TEST_IN_CHILD";
+
+/// Run by the next one.
+TEST(Processors, TellOfThemselvesInAChild) {
+  if (std::getenv(in_child) == nullptr) GTEST_SKIP() << "not a child";
+  std::printf("<%d %s %d>", processors_of_process(), map_of_processors().c_str(),
+              TaskGraph().workers());
+}
+
+/// A process like this one that may run on these alone, as a launcher would start it.
+std::string told_by_a_child_on(std::vector<int> const& processors) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  pid_t const child = fork();
+  if (child == 0) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (int const each : processors) CPU_SET(each, &mask);
+    if (sched_setaffinity(0, sizeof mask, &mask) != 0) _exit(1);
+    dup2(ends[1], STDOUT_FILENO);
+    setenv(in_child, "1", 1);
+    unsetenv("TRELLIS_WORKERS");
+    execl("/proc/self/exe", "test", "--gtest_filter=Processors.TellOfThemselvesInAChild",
+          static_cast<char*>(nullptr));
+    _exit(1);
+  }
+  close(ends[1]);
+  std::string text;
+  char some[256];
+  for (ssize_t got = 0; (got = read(ends[0], some, sizeof some)) > 0;)
+    text.append(some, static_cast<std::size_t>(got));
+  close(ends[0]);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  auto const begin = text.find('<');
+  return begin == std::string::npos ? text : text.substr(begin, text.find('>') - begin + 1);
+}
+
+TEST(Processors, AreThoseThatALauncherLeaves) {
+  std::vector<int> const all = own_processors();
+  std::string const everything = map_of_processors();
+  EXPECT_EQ(std::count(everything.begin(), everything.end(), 'x'), processors_of_process());
+  for (std::size_t few = 1; few <= std::min<std::size_t>(all.size(), 2); ++few) {
+    std::vector<int> const some(all.end() - static_cast<std::ptrdiff_t>(few), all.end());
+    std::string expected(everything.size(), '0');
+    for (int const each : some) expected[static_cast<std::size_t>(each)] = 'x';
+    std::string const count = std::to_string(few);
+    EXPECT_EQ(told_by_a_child_on(some), "<" + count + ' ' + expected + ' ' + count + ">");
+  }
+}
+
+// --- where threads run ---------------------------------------------------------------------------
 
 class Places : public Timed {
  protected:

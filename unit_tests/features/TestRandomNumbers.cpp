@@ -80,7 +80,8 @@ class NumberProgram {
     TaskNumber const first = registry.reserve(m_nodes.size());
     for (std::size_t k = 0; k < m_nodes.size(); ++k) m_numbers.push_back(first + k);
     std::shuffle(m_numbers.begin(), m_numbers.end(), m_random);
-    for (std::size_t phase = 0; phase < m_phases.size(); ++phase) run_phase(static_cast<int>(phase));
+    for (std::size_t phase = 0; phase < m_phases.size(); ++phase)
+      run_phase(static_cast<int>(phase));
     for (std::size_t k = 0; k < m_nodes.size(); ++k)
       if (m_values[k] != m_nodes[k].value) complain("node " + std::to_string(k) + " has not run");
     m_graph = nullptr;

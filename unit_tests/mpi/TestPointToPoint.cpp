@@ -222,6 +222,31 @@ TEST_F(Messages, MayBeAsLongAsATaskSays) {
 
 /// Two messages to one peer with one tag arrive in the order of submission, whatever is ready
 /// first.
+/// A message that is packed is several tasks; the number is that of the one whose future comes.
+TEST_F(Messages, MayHaveNumbers) {
+  TaskGraph graph;
+  TaskNumbers const numbers(graph);
+  for (bool const is_packed : {false, true}) {
+    TaskNumber const k = numbers.reserve(5);
+    Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace> a("a", 6, 4);
+    Kokkos::View<int**, Kokkos::LayoutRight, Kokkos::HostSpace> b("b", 6, 4);
+    auto const x = Kokkos::subview(a, std::pair(0, 5), std::pair(0, is_packed ? 3 : 4));
+    auto const y = Kokkos::subview(b, std::pair(0, 5), std::pair(0, is_packed ? 3 : 4));
+    host_task("fill", ResourcePolicy(graph, trellis::number(k)),
+              [=, this] { Kokkos::deep_copy(a, 7 + comm.rank()); });
+    mpi::send(ResourcePolicy(graph, trellis::number(k + 1), after(k)), comm, x, right, 0);
+    mpi::recv(ResourcePolicy(graph, trellis::number(k + 2)), comm, y, left, 0);
+    int seen = 0;
+    host_task("look", ResourcePolicy(graph, trellis::number(k + 3), after(k + 2)),
+              [&] { seen = b(4, 2); });
+    mpi::bcast(ResourcePolicy(graph, trellis::number(k + 4), after(k + 3, k + 1)), comm, x, 0);
+    graph.wait({k + 4, k + 3, k + 2, k + 1});
+    EXPECT_EQ(seen, 7 + left);
+    EXPECT_EQ(a(4, 2), 7);
+  }
+  graph.wait();
+}
+
 TEST_F(Messages, WithOneTagKeepTheirOrder) {
   constexpr int count = 40;
   for (TaskGraphOptions const& options : kinds_of_graphs()) {
