@@ -204,10 +204,8 @@ bool Engine::has_own(Seat const& seat) const {
 /// has found no task asks functions below anyway.
 Task* Engine::pop(Seat& seat) {
   constexpr int before_rest = 8;  // tasks
-  if (seat.prefers != nullptr) [[unlikely]] {
-    auto const wanted = [&](ReadyTask task) { return (*seat.prefers)(*task.impl()); };
-    if (Task* const task = m_policy->pop_wanted(seat.number, wanted).impl()) return task;
-  }
+  if (seat.wants != nullptr) [[unlikely]]
+    return pop_wanted(seat);
   if (!seat.searching && m_polling.is_due(seat)) m_polling.poll(seat, false);
   if (m_completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(seat)) return task;
@@ -225,6 +223,13 @@ Task* Engine::pop(Seat& seat) {
     if (Task* const task = m_policy->pop(seat.number).impl()) return task;
   }
   return rests ? pop_rest(seat) : nullptr;
+}
+
+/// And what no other thread may run.
+Task* Engine::pop_wanted(Seat& seat) {
+  auto const wanted = [&](ReadyTask task) { return (*seat.wants)(*task.impl()); };
+  if (Task* const task = m_policy->pop_wanted(seat.number, wanted).impl()) return task;
+  return pop_own(seat);
 }
 
 Task* Engine::pop_late(Seat& seat) {
@@ -291,7 +296,7 @@ void Engine::run(Task* task, Seat& seat, Condition stop) {
   while (task != nullptr) {
     if (--seat.until_pause < 0 && Frame::top == nullptr) stay_behind(seat);
     task = run_quietly(*task, seat);
-    if (task != nullptr && (stop() || something_is_due(seat) || seat.prefers != nullptr)) {
+    if (task != nullptr && (stop() || something_is_due(seat) || seat.wants != nullptr)) {
       push(*task, &seat);
       return;
     }

@@ -273,6 +273,7 @@ class Engine final : private TaskSource {
     return (task.main_thread || task.goes_on) && !m_serial;
   }
   void push_kept(Task& task);
+  [[gnu::cold]] Task* pop_wanted(Seat& seat);
   Task* pop_rest(Seat& seat);
   [[gnu::cold]] Task* complete_said(Seat& seat);
   [[gnu::cold]] bool may_not_exclude_serially(Task& task, Seat& seat);

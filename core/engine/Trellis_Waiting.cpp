@@ -249,7 +249,9 @@ void Waiting::wait_for(TaskHandle const& asked, Frame* frame, bool lets_go) {
     m_engine.destructors().destroy_kept_of_workers();  // not while it launches something
 }
 
-/// Outside of tasks the thread runs the section and its parts before anything else.
+/// Outside of tasks the thread runs the section and its parts, and of other tasks those alone that
+/// no other thread may run: any other one might take longer than the section, or wait for what the
+/// program does after it. When it finds none it sleeps, and its place is for another thread.
 void Waiting::wait_for_section(TaskHandle const& asked) {
   if (Frame* const frame = Frame::of(m_engine)) return wait_for(asked, frame);
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
@@ -261,15 +263,26 @@ void Waiting::wait_for_section(TaskHandle const& asked) {
     if (m_engine.is_done(handle)) return;
     handle.task->has_waiter = true;
   }
+  auto const is_over = [&] { return m_engine.is_done(handle); };
+  if (m_serial || Frame::top != nullptr) return wait_outside({is_over});
   LiveAccess const whole{handle.task, handle.id};
   auto const is_of_section = [&](Task const& task) {
     return (&task == whole.task && task.id == whole.id) || is_within(task, whole);
   };
-  FunctionRef<bool(Task const&)> const prefers = is_of_section;
-  auto const is_over = [&] { return m_engine.is_done(handle); };
-  Until until{is_over};
-  until.prefers = &prefers;
-  wait_outside(until);
+  FunctionRef<bool(Task const&)> const wants = is_of_section;
+  auto const always = [] { return true; };
+  Condition const rather_than_sleep = always;
+  Until until{is_over, &rather_than_sleep};
+  until.wants = &wants;
+  while (!is_over()) {
+    m_workers.work_until(until);
+    if (is_over()) return;
+    if (!m_workers.on_main_thread()) return m_workers.sleep_until({is_over});
+    if (m_engine.polling().any_of_main())
+      std::this_thread::yield();  // it asks again at once
+    else
+      m_workers.sleep_on_main_until([&] { return is_over() || !m_main.empty(); });
+  }
 }
 
 void Waiting::refuse_while_launched(Frame const& frame) const {

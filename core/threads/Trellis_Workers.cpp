@@ -385,6 +385,11 @@ void Workers::sleep_until(Until const& until) {
   sleep_until(until, here);
 }
 
+void Workers::sleep_on_main_until(Condition done) {
+  submits_no_more(*m_seats[0]);
+  sleep_until(Until{done}, *m_seats[0]);
+}
+
 /// A wide task, or one that gathers, leaves no place for others but those that nobody else may run.
 inline Task* Workers::pop_for(Seat& seat, bool waits, bool has_turn) {
   if (!has_to_stop(seat, waits, has_turn)) {
@@ -521,11 +526,11 @@ void Workers::work_until(Until const& until) {
   Seat* const seat = enter();
   if (seat == nullptr) return sleep_until(until);
   seat->waits = true;
-  seat->prefers = until.prefers;
+  seat->wants = until.wants;
   seat->permits = 1;
   work(*seat, &until);
   seat->waits = false;
-  seat->prefers = nullptr;
+  seat->wants = nullptr;
   leave(*seat, until);
 }
 

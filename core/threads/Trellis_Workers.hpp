@@ -38,7 +38,7 @@ struct alignas(128) Seat {
   bool is_guest = false;   ///< for threads of the user's, one at a time
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
   bool waits = false;      ///< its thread is in wait(); for this thread alone
-  FunctionRef<bool(Task const&)> const* prefers = nullptr;  ///< see Until; for this thread alone
+  FunctionRef<bool(Task const&)> const* wants = nullptr;  ///< see Until; for this thread alone
   // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
   // before the task can start, so that who counts the completed ones first misses no task.
   std::atomic<std::uint64_t> completed{0};
@@ -88,8 +88,9 @@ struct Until {
   /// most.
   Condition const* rather_than_sleep = nullptr;
   bool then_submits = false;  ///< it is about to submit a task
-  /// Null, or: of ready tasks it takes these first, where the policy finds one.
-  FunctionRef<bool(Task const&)> const* prefers = nullptr;
+  /// Null, or: of ready tasks it takes these, where the policy finds one, and no others but those
+  /// that no other thread may run.
+  FunctionRef<bool(Task const&)> const* wants = nullptr;
 };
 
 /// Where workers get their tasks from: the engine.
@@ -224,6 +225,8 @@ class Workers {
   void work_until(Until const& until);
   /// The same without running tasks.
   void sleep_until(Until const& until);
+  /// The same by the main thread, which also looks at its condition when a task for it comes.
+  void sleep_on_main_until(Condition done);
   /// As long as one is there the thread of a seat, which runs a task, has so many permits. The
   /// constructor waits for them, and the destructor for those that it had before.
   class Permits {
