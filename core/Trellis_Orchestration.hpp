@@ -63,7 +63,10 @@ struct FuseInstruction {
 
   std::size_t min = never;  ///< no batch has fewer tasks; those that are left run one by one
   std::size_t max = never;  ///< no batch has more; at least `min`
-  int device = home;        ///< `home`: where the task was written for; else see `fusable_on`
+  /// `home`: where the tasks are to run; or for tasks on a device, another one of their space, by
+  /// its number, if there is such a one and the two can wait for each other. Their Views must be
+  /// reachable from all devices that the advice names. Tasks of the host stay there.
+  int device = home;
   When when = When::when_idle;
 };
 
@@ -123,11 +126,11 @@ class Orchestration {
 [[nodiscard]] std::shared_ptr<Orchestration> make_fuse_immediately(std::size_t n);
 /// Batches of `n` by threads that have nothing else to do.
 [[nodiscard]] std::shared_ptr<Orchestration> make_fuse_late(std::size_t n);
-/// Within a section all fusable tasks are held back; when it ends they go to a device, as one
-/// batch for each kind. Outside of sections nothing is held back.
+/// Within a section all fusable tasks are held back; when it ends they go as one batch for each
+/// kind, those on devices to this one. Outside of sections nothing is held back.
 [[nodiscard]] std::shared_ptr<Orchestration> make_all_on_device(int device);
-/// Batches of `n` as soon as so many are ready: the first one at home, the next ones on the devices
-/// 0, 1, ... `devices` - 1, and so on in turn.
+/// Batches of all tasks of a kind, as soon as `n` are ready: of those on devices the first batch at
+/// home, the next ones on the devices 0, 1, ... `devices` - 1, and so on in turn.
 [[nodiscard]] std::shared_ptr<Orchestration> make_round_robin(std::size_t n, int devices = 1);
 /// Runs 16 sections with each of the strategies above, then goes on with one of them at random, in
 /// turns of 16 sections, each the likelier the faster its sections were.

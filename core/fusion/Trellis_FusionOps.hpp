@@ -10,6 +10,7 @@
 #include <typeinfo>
 
 namespace trellis {
+class DeviceAdapter;
 class SpaceAdapter;
 }
 
@@ -29,6 +30,9 @@ struct FusionOps {
   void (*run)(std::span<void* const> bodies, void* instance, Label const& label, std::size_t& at);
   /// On this instance nothing is launched: one after the other is as good, and each may throw.
   bool (*loops)(void* instance);
+  /// The device of this number among those of the bodies' space; null: there is none. Null for
+  /// bodies of the host.
+  DeviceAdapter* (*device)(int number) = nullptr;
 };
 
 }  // namespace trellis::Impl

@@ -209,7 +209,24 @@ Task* FusionPool::pop(Seat& seat, bool only_rests) {
   return nullptr;
 }
 
+/// Another device of the same space, where the two keep each other's order by events: then no edge
+/// of the tasks is of another kind than it was. (Edges to them are all satisfied; who adds one from
+/// them holds their locks.)
+void FusionPool::move_to(int device, TaskKind kind, Task& first) {
+  if (device == FuseInstruction::home || kind.ops()->device == nullptr) return;
+  DeviceAdapter* const to = kind.ops()->device(device);
+  for (Task* task = &first; to != nullptr && task != nullptr; task = task->next) {
+    DeviceAdapter const* const from = task->device();
+    if (from == nullptr || from == to || task->wanted_stream >= 0 || !to->can_wait_for(*from) ||
+        !from->can_wait_for(*to))
+      continue;
+    std::lock_guard const lock(task->lock);
+    task->space = to;
+  }
+}
+
 void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, int device) {
+  move_to(device, kind, *taken.first);
   if (taken.count > 1) {
     m_statistics.batch(taken.count);
     m_batches.fetch_add(1, std::memory_order_relaxed);

@@ -133,6 +133,7 @@ class FusionPool {
   Taken take(Kind& kind, std::size_t count, bool as_batch);
   Taken take_advised(TaskKind kind, FuseInstruction const& advice, bool forced);
   [[nodiscard]] bool is_overdue();
+  static void move_to(int device, TaskKind kind, Task& first);
   void note(Orchestration& advice, TaskKind kind, Taken const& taken, int device);
   void let_go(Task& first, Seat& seat);
   [[nodiscard]] Task* run_fused(std::vector<Task*> const& tasks, void* instance, Seat& seat);

@@ -3,6 +3,8 @@
 #define TRELLIS_IMPL_FUSED_HPP
 
 #include <Trellis_AdapterOf.hpp>
+#include <Trellis_DeviceAdapter.hpp>
+#include <Trellis_Error.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_ResultSlot.hpp>
 #include <Trellis_RunOn.hpp>
@@ -422,7 +424,17 @@ struct FusionOf {
       return false;
   }
   static std::string name() { return readable_name(typeid(typename Plain::functor_type)); }
-  static constexpr FusionOps ops{&name, &run, &loops};
+  static constexpr bool is_on_device = is_foreign_v<RunsOn> || DeviceSpace<RunsOn>;
+  static DeviceAdapter* device([[maybe_unused]] int number) {
+    if constexpr (is_on_device) {
+      try {
+        return &AdapterOf<RunsOn>::get(number);
+      } catch (Error const&) {
+      }
+    }
+    return nullptr;
+  }
+  static constexpr FusionOps ops{&name, &run, &loops, is_on_device ? &device : nullptr};
 };
 
 /// Of host tasks: one after the other, or the callable's own `fused`.

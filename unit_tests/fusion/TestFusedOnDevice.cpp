@@ -143,6 +143,71 @@ TEST_P(FusedOnDevice, ChainsOfBatches) {
   }
 }
 
+TEST_P(FusedOnDevice, GoWhereTheAdviceSays) {
+  Simulated::configure({.virtual_time = std::get<0>(GetParam())}, 2);
+  auto const launches = [](int number) {
+    std::vector<std::string> names;
+    for (SimulatedRecord const& record : Simulated::device(number).log())
+      if (record.kind == Kind::launch) names.push_back(record.name);
+    return names;
+  };
+  {
+    std::vector<On<double*>> views;
+    for (int k = 0; k < 12; ++k) views.emplace_back("x", 4);
+    // At home, which is device 0, then on 0, then on 1.
+    Gated gated(make_round_robin(4, 2), options());
+    for (auto const& x : views)
+      parallel_for("member",
+                   ResourcePolicy(gated.graph, 4, gated.behind(), fusable, on<Simulated>,
+                                  read_write(x)),
+                   Fill{x, 3.0});
+    for (auto const& x : views)
+      parallel_for("behind", ResourcePolicy(gated.graph, 4, on<Simulated>, read_write(x)),
+                   Fill{x, 1.0});
+    Simulated::device(0).clear_log();
+    Simulated::device(1).clear_log();
+    gated.form_and_wait(3);
+    EXPECT_THAT(gated.observed->formed(), ElementsAre(4, 4, 4));
+    auto const first = launches(0), second = launches(1);
+    EXPECT_EQ(std::count(first.begin(), first.end(), "member"), 2);
+    EXPECT_EQ(std::count(second.begin(), second.end(), "member"), 1);
+    for (auto const& x : views)
+      for (double const value : host_copy(x)) ASSERT_EQ(value, 7);
+  }
+  {
+    std::vector<On<double*>> views;
+    for (int k = 0; k < 5; ++k) views.emplace_back("x", 4);
+    TaskGraphOptions with = options();
+    with.orchestration = make_all_on_device(1);
+    TaskGraph graph(with);
+    Simulated::device(0).clear_log();
+    Simulated::device(1).clear_log();
+    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+      for (auto const& x : views)
+        host_task("part", ResourcePolicy(section), [&graph, x] {
+          parallel_for("member", ResourcePolicy(graph, 4, fusable, on<Simulated>, read_write(x)),
+                       Fill{x, 3.0});
+        });
+    });
+    graph.wait();
+    EXPECT_THAT(launches(0), testing::IsEmpty());
+    EXPECT_THAT(launches(1), testing::Not(testing::IsEmpty()));
+    for (auto const& x : views)
+      for (double const value : host_copy(x)) ASSERT_EQ(value, 3);
+    // No such device: they stay at home.
+    graph.orchestrate(make_all_on_device(7));
+    fork_join("section", ResourcePolicy(graph), [&](TaskScope&) {
+      for (auto const& x : views)
+        parallel_for("member", ResourcePolicy(graph, 4, fusable, on<Simulated>, read_write(x)),
+                     Fill{x, 3.0});
+    });
+    graph.wait();
+    EXPECT_THAT(launches(0), testing::Not(testing::IsEmpty()));
+    for (auto const& x : views)
+      for (double const value : host_copy(x)) ASSERT_EQ(value, 9);
+  }
+}
+
 TEST_P(FusedOnDevice, ALaunchThatThrowsFailsItsMembersAndNoOthers) {
   struct Throws {
     On<double*> x;
