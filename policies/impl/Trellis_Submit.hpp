@@ -192,7 +192,7 @@ struct PropertyTraits<ValueOf<T>> {
   static constexpr bool is_tag = false;
 };
 template <class A>
-inline constexpr bool is_number_v = std::is_same_v<std::remove_cvref_t<A>, number>;
+inline constexpr bool is_task_number_v = std::is_same_v<std::remove_cvref_t<A>, number>;
 template <class A>
 inline constexpr bool is_after_numbers_v =
     requires(A const& annotation) { annotation.numbers.data()->valid(); };
@@ -241,11 +241,11 @@ inline TaskHandle graph_of(Target const& target) {
 /// The number of the task; null: it has none.
 template <class... Annotations>
 TaskNumber const* number_in(Annotations const&... annotations) {
-  constexpr bool has_one = (std::size_t{is_number_v<Annotations>} + ... + 0) <= 1;
+  constexpr bool has_one = (std::size_t{is_task_number_v<Annotations>} + ... + 0) <= 1;
   static_assert(has_one, "Trellis: a task has one number: number(k)");
   TaskNumber const* found = nullptr;
   [[maybe_unused]] auto const look = [&](auto const& annotation) {
-    if constexpr (is_number_v<decltype(annotation)>) found = &annotation.value;
+    if constexpr (is_task_number_v<decltype(annotation)>) found = &annotation.value;
   };
   (look(annotations), ...);
   return found;
@@ -255,9 +255,9 @@ TaskNumber const* number_in(Annotations const&... annotations) {
 /// `has_it`, the number.
 template <class Base, class... Annotations>
 decltype(auto) with_number_if(bool has_it, ResourcePolicy<Base, Annotations...> const& policy) {
-  if constexpr ((is_number_v<Annotations> || ...)) {
+  if constexpr ((is_task_number_v<Annotations> || ...)) {
     auto const strip = [has_it]<class A>(A const& annotation) -> A {
-      if constexpr (is_number_v<A>)
+      if constexpr (is_task_number_v<A>)
         return has_it ? annotation : number(TaskNumber());
       else
         return annotation;
@@ -442,10 +442,10 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
       return GraphDoor::submit(*graph, std::move(spec));
     return GraphDoor::submit_beside(policy.target().other(), std::move(spec));
   };
-  if constexpr ((is_number_v<Annotations> || ...) || (is_after_numbers_v<Annotations> || ...))
+  if constexpr ((is_task_number_v<Annotations> || ...) || (is_after_numbers_v<Annotations> || ...))
     if (policy.target().collector() != nullptr) refuse_numbers_in_model(spec.label);
   auto const send_numbered = [&] {
-    if constexpr ((is_number_v<Annotations> || ...)) {
+    if constexpr ((is_task_number_v<Annotations> || ...)) {
       NumberClaim claim(*number_in(annotations...), graph_of(policy.target()), spec.label);
       spec.number = &claim;
       return send();

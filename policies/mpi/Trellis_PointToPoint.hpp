@@ -93,7 +93,7 @@ Future<mpi::Received> when_unpacked(Label const& label,
         ResourcePolicy(policy.target(), value(received), after(unpacked), its_number...),
         [](mpi::Received const& what) { return what; });
   };
-  if constexpr ((is_number_v<Given> || ...))
+  if constexpr ((is_task_number_v<Given> || ...))
     return submit(std::get<number>(policy.annotations()));
   else
     return submit();

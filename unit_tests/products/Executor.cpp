@@ -51,6 +51,7 @@ World::World(Program const& program, Test::Watchdog* watchdog)
     options.policy = policy_named(given.policy);
     shared.owner = std::make_unique<TaskGraph>(options);
     shared.graph = shared.owner.get();
+    shared.numbers.emplace(*shared.graph);
     shared.progress = shared.graph->add_progress([&shared] {
       std::function<void()> next;
       {

@@ -87,6 +87,7 @@ struct Task {
   std::vector<Step> steps = {};
   int priority = 0;
   bool main_thread = false;
+  bool numbered = false;  ///< others name it by its number
   bool synchronizing = false;
   bool slow = false;  ///< between reading and writing
   bool gate = false;  ///< its body ends when a thread has opened it

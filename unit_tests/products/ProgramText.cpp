@@ -28,6 +28,7 @@ void write(std::ostream& out, Task const& task) {
   for (int const before : task.after) out << " after=" << before;
   if (task.priority != 0) out << " priority=" << task.priority;
   if (task.main_thread) out << " main";
+  if (task.numbered) out << " numbered";
   if (task.synchronizing) out << " sync";
   if (task.slow) out << " slow";
   if (task.gate) out << " gate";
@@ -92,6 +93,7 @@ void read_word(Words const& words, Task& task) {
   std::string value;
   std::string const& word = words.word();
   if (word == "main") return void(task.main_thread = true);
+  if (word == "numbered") return void(task.numbered = true);
   if (word == "sync") return void(task.synchronizing = true);
   if (word == "slow") return void(task.slow = true);
   if (word == "gate") return void(task.gate = true);

@@ -243,6 +243,18 @@ void World::run_body(Instance& instance, Run& run) {
   if (instance.task->fails == Task::Failure::body) throw Thrown(instance);
 }
 
+/// From within a body, so the graph is there.
+void World::await(Instance const& instance) {
+  if (!instance.own_number.valid()) return instance.future.wait();
+  try {
+    m_shared[static_cast<std::size_t>(instance.task->graph)].graph->wait(instance.own_number);
+  } catch (Error const& error) {  // what it failed with is no matter here
+    bool const has_failed =
+        error.kind() == Error::Kind::task_failed || error.kind() == Error::Kind::cancelled;
+    if (!has_failed) throw;
+  }
+}
+
 /// What a body submits is nothing that the thread beneath it has been told to.
 struct World::Elsewhere {
   Follower* const follower = std::exchange(t_follower, nullptr);
@@ -286,7 +298,7 @@ void World::steps(Instance& instance, Run& run) {
         break;
       case Step::Kind::await:
         if (instance.captured[k] != nullptr) try {
-            instance.captured[k]->future.wait();
+            await(*instance.captured[k]);
           } catch (std::exception const& error) {
             complain(instance.label + " waits in vain: " + error.what());
           }
@@ -442,13 +454,17 @@ AnyFuture World::hand_in(Instance& instance, Impl::TaskHandle const* owner, F fu
   properties.priority = task.priority;
   properties.main_thread = task.main_thread;
   properties.synchronizing = task.synchronizing;
+  Shared& shared = m_shared[static_cast<std::size_t>(task.graph)];
   for (Instance const* before : instance.before)
-    properties.after.push_back(before->future.handle());
+    if (before->own_number.valid())
+      properties.after_numbers.push_back(before->own_number);
+    else
+      properties.after.push_back(before->future.handle());
+  if (task.numbered) properties.number = instance.own_number = shared.numbers->reserve();
   if (task.tag != 0)
     properties.tags = {Impl::make_shared_unlocked<Impl::TagOf<Tag>>(
         Tag{task.tag, Object(*this, Sort::tag, task.of_tag, instance)})};
   if (task.on_device()) properties.space = m_device.get();
-  Shared& shared = m_shared[static_cast<std::size_t>(task.graph)];
   if (task.where == Task::Where::stream)
     properties.instance =
         &shared.streams[instance.number < 0

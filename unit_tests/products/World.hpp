@@ -9,6 +9,7 @@
 #include "../Watchdog.hpp"
 
 #include <Trellis_Progress.hpp>
+#include <Trellis_TaskNumbers.hpp>
 
 #include <array>
 #include <atomic>
@@ -127,6 +128,7 @@ struct Instance {
   std::vector<Instance*> captured;  ///< by step: what it waits for or asks; null: nothing
   Instance* awaited = nullptr;      ///< by its destructors
   AnyFuture future;
+  trellis::TaskNumber own_number;
   std::atomic<bool> known{false};  ///< the future is there
 
   std::deque<Run> runs;  ///< by the body, later by who has waited
@@ -242,6 +244,7 @@ class World {
   void note(Event event);
   void perform(Deed deed, Instance& instance);
   void steps(Instance& instance, Run& run);
+  void await(Instance const& instance);
   [[nodiscard]] Instance* latest(int task) const;
   std::uint64_t arithmetic(Instance const& instance);
   Run& begin(Instance& instance);
@@ -284,6 +287,7 @@ class World {
     std::mutex mutex;
     std::deque<std::function<void()>> polled;  ///< guarded by mutex
     std::optional<trellis::Progress> progress;
+    std::optional<trellis::TaskNumbers> numbers;
     trellis::TaskGraph* graph = nullptr;  ///< tasks still submit while `owner` destroys it
     std::atomic<bool> accepts{true};      ///< false: gone
     std::atomic<bool> closing{false};
