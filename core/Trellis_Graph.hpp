@@ -80,8 +80,8 @@ struct TaskRecord {
   std::string file;     ///< call site
   unsigned line = 0;
   int priority = 0;
-  int threads = 0;  ///< asked for with `threads(n)`; 0: those of a worker
-  int workers = 1;  ///< whose places it takes while it runs
+  int threads = 0;          ///< asked for with `threads(n)`; 0: those of a worker
+  int workers = 1;          ///< whose places it takes while it runs
   std::uint32_t batch = 0;  ///< tasks with one number have run as one; 0: by itself
   bool main_thread = false;
   bool synchronizing = false;

@@ -162,8 +162,8 @@ void AsyncStreams::launch(std::span<Task* const> tasks, int threads_per_worker,
     run(stream.instance);
     first.device()->check_launch(stream.instance);
     if (timed || own_clock)
-      stream.events.push_back({first.device()->record_event(stream.instance, timed),
-                               stream.next + tasks.size() - 1});
+      stream.events.push_back(
+          {first.device()->record_event(stream.instance, timed), stream.next + tasks.size() - 1});
   } catch (...) {
     // Nobody knows what it has launched before. If the stream cannot even tell when it has passed
     // that, it has failed, which shows when it is asked.

@@ -77,7 +77,8 @@ class AsyncStreams {
   void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
               FunctionRef<void(bool threw)> launched) {
     Task* const one = &task;
-    launch(std::span(&one, 1), threads_per_worker, run, [&](Task&, bool threw) { launched(threw); });
+    launch(std::span(&one, 1), threads_per_worker, run,
+           [&](Task&, bool threw) { launched(threw); });
   }
   /// The same for several at once, which `run` launches as one: the stream waits for the
   /// predecessors of all. They follow each other on it, with no event between. `launched(task,

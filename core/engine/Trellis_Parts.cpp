@@ -196,8 +196,8 @@ TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
 
 TaskId Parts::hold_parts(TaskHandle const& self) {
   PartsHold const lock(*self.task, m_submission);
-  Region& region = open_region(require_live(self, "forks parts"),
-                               seat_for_parts(Frame::of(m_engine)));
+  Region& region =
+      open_region(require_live(self, "forks parts"), seat_for_parts(Frame::of(m_engine)));
   region.waits_for_owner = true;
   return region.newest;
 }

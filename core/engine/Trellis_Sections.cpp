@@ -36,7 +36,7 @@ struct Sections::Open {
   std::shared_ptr<Orchestration> const advice;
   Open* const outer;
   bool collects = false;
-  TaskId released = 0;  ///< parts up to this one are not held
+  TaskId released = 0;                             ///< parts up to this one are not held
   SectionPolicy policy = SectionPolicy::parallel;  ///< of the last phase
 
   static inline thread_local Open* top = nullptr;
@@ -162,8 +162,8 @@ void Sections::run_serially(Open& section, std::vector<LiveAccess> const& parts)
     bool here = false;
     if (!ready.empty()) {
       here = seat.number >= 0 && !task.exclusive && !task.runs_on_device() &&
-                        (!task.main_thread || seat.is_main) &&
-                        (task.space == nullptr || task.space->is_plain());
+             (!task.main_thread || seat.is_main) &&
+             (task.space == nullptr || task.space->is_plain());
       if (here) {
         task.state.store(TaskState::ready, std::memory_order_relaxed);
         m_engine.events().changed(task, TaskState::ready);

@@ -55,7 +55,8 @@ class Sections {
   /// the body holds up.)
   class LetGo {
    public:
-    LetGo(Sections& sections, Frame& frame) : m_sections(sections), m_section(sections.let_go(frame)) {}
+    LetGo(Sections& sections, Frame& frame)
+        : m_sections(sections), m_section(sections.let_go(frame)) {}
     LetGo(LetGo const&) = delete;
     LetGo& operator=(LetGo const&) = delete;
     ~LetGo() {

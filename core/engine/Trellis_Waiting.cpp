@@ -286,9 +286,9 @@ void Waiting::wait_for_section(TaskHandle const& asked) {
 }
 
 void Waiting::refuse_while_launched(Frame const& frame) const {
-  char const* const why =
-      frame.task.runs_on_device() ? " waits for a task while it is launched on its device"
-                                  : " waits for a task while it runs as one with other fusable ones";
+  char const* const why = frame.task.runs_on_device()
+                              ? " waits for a task while it is launched on its device"
+                              : " waits for a task while it runs as one with other fusable ones";
   throw Error(Error::Kind::deadlock,
               "Trellis: " + text_of(frame.task, m_submission) + why +
                   "; what it is to come after is said with its accesses or after(...)");

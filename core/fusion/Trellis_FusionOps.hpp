@@ -12,7 +12,7 @@
 namespace trellis {
 class DeviceAdapter;
 class SpaceAdapter;
-}
+}  // namespace trellis
 
 namespace trellis::Impl {
 

@@ -67,8 +67,9 @@ FusionPool::Taken FusionPool::take(Kind& kind, std::size_t count, bool as_batch)
   taken.held = kind.count;
   taken.count = count;
   if (as_batch)
-    kind.mean_held = kind.mean_held == 0 ? static_cast<double>(kind.count)
-                                         : (7 * kind.mean_held + static_cast<double>(kind.count)) / 8;
+    kind.mean_held = kind.mean_held == 0
+                         ? static_cast<double>(kind.count)
+                         : (7 * kind.mean_held + static_cast<double>(kind.count)) / 8;
   taken.mean_held = kind.mean_held;
   Task* before_urgent = nullptr;
   Task* last = kind.first;
@@ -183,9 +184,8 @@ Task* FusionPool::pop(Seat& seat, bool only_rests) {
   while (any()) {
     bool const all_are_deferred =
         m_deferred.load(std::memory_order_seq_cst) >= m_held.load(std::memory_order_seq_cst);
-    bool const forced =
-        only_rests || m_sections.load(std::memory_order_seq_cst) == 0 ||
-        (all_are_deferred && (m_workers.nobody_runs() || is_overdue()));
+    bool const forced = only_rests || m_sections.load(std::memory_order_seq_cst) == 0 ||
+                        (all_are_deferred && (m_workers.nobody_runs() || is_overdue()));
     TaskKind kind;
     std::size_t held = 0;
     {

@@ -108,9 +108,8 @@ class RoundRobin final : public Orchestration {
   [[nodiscard]] FuseInstruction fuse(TaskKind) override {
     auto const turn = static_cast<int>(m_turn.load(std::memory_order_relaxed) %
                                        static_cast<unsigned>(m_devices + 1));
-    return {.min = m_n,
-            .device = turn == 0 ? FuseInstruction::home : turn - 1,
-            .when = When::at_spawn};
+    return {
+        .min = m_n, .device = turn == 0 ? FuseInstruction::home : turn - 1, .when = When::at_spawn};
   }
   /// A batch has gone where the last answer said.
   void formed(TaskKind, FusionSample const& sample) override {

@@ -478,12 +478,11 @@ void TaskGraph::set_threads(int workers, int threads_per_worker) {
 std::shared_ptr<Orchestration> TaskGraph::orchestrate(
     std::shared_ptr<Orchestration> orchestration) {
   if (orchestration == nullptr)
-    throw Error(Error::Kind::bad_input,
-                "Trellis: " + m_options.name + " is given no orchestration; make_native() holds "
-                                               "nothing back");
+    throw Error(Error::Kind::bad_input, "Trellis: " + m_options.name +
+                                            " is given no orchestration; make_native() holds "
+                                            "nothing back");
   Impl::Engine& engine = this->engine();
-  std::shared_ptr<Orchestration> before =
-      engine.orchestrator().exchange(std::move(orchestration));
+  std::shared_ptr<Orchestration> before = engine.orchestrator().exchange(std::move(orchestration));
   engine.fusion().look_again();
   return before;
 }

@@ -71,8 +71,8 @@ void batch_by_hand(benchmark::State& state) {
   View const all("y", static_cast<std::size_t>(tasks * indices));
   measure_batches(state, make_native(), [&](TaskGraph& graph, Future<void> const& gate) {
     parallel_for("update",
-                 ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, tasks * indices),
-                                after(gate), read_write(all)),
+                 ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, tasks * indices), after(gate),
+                                read_write(all)),
                  Update{all});
     return host_task("end", ResourcePolicy(graph, read(all)), [] {});
   });

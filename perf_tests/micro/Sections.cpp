@@ -26,8 +26,8 @@ void measure_sections(benchmark::State& state, Section const& section) {
   for (auto _ : state)
     for (int k = 0; k < rounds; ++k) section(parts);
   using benchmark::Counter;
-  state.counters["time_per_part"] = Counter(
-      static_cast<double>(parts * rounds), Counter::kIsIterationInvariantRate | Counter::kInvert);
+  state.counters["time_per_part"] = Counter(static_cast<double>(parts * rounds),
+                                            Counter::kIsIterationInvariantRate | Counter::kInvert);
   state.counters["time_per_section"] =
       Counter(rounds, Counter::kIsIterationInvariantRate | Counter::kInvert);
 }

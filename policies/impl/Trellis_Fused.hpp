@@ -85,8 +85,8 @@ struct LinearRange<Traits, Kokkos::MDRangePolicy<P...>> {
   static std::int64_t count(Range const& range) {
     std::int64_t all = 1;
     for (int d = 0; d < rank; ++d) {
-      auto const extent = static_cast<std::int64_t>(range.upper[d]) -
-                          static_cast<std::int64_t>(range.lower[d]);
+      auto const extent =
+          static_cast<std::int64_t>(range.upper[d]) - static_cast<std::int64_t>(range.lower[d]);
       if (extent <= 0) return 0;
       // What is too large for one launch need not be exact.
       if (all > std::numeric_limits<int>::max() / extent) return std::numeric_limits<int>::max();
@@ -249,10 +249,10 @@ void run_fused_on_host(std::span<Body const* const> bodies, void* instance, Labe
   } copies(bodies.size());
   for (; copies.made < bodies.size(); ++copies.made)
     copy_uncounted(*bodies[copies.made], copies.memory + copies.made);
-  Kokkos::parallel_for(
-      kernel_name(label), FusedPolicy<Space>(here, 0, static_cast<int>(members.total)),
-      MembersInMemory<Body>{copies.memory, members.begins.data(), members.search,
-                            one_thread ? &at : nullptr});
+  Kokkos::parallel_for(kernel_name(label),
+                       FusedPolicy<Space>(here, 0, static_cast<int>(members.total)),
+                       MembersInMemory<Body>{copies.memory, members.begins.data(), members.search,
+                                             one_thread ? &at : nullptr});
   // Not asynchronous: the copies are there until it is done.
   here.fence("trellis: fused tasks");
 }
@@ -277,11 +277,11 @@ class BatchMemory {
   template <class Space>
   void copy(Space const& instance) const {
     using Traits = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
-    Kokkos::deep_copy(
-        instance, Kokkos::View<unsigned char*, OnDevice, Traits>(
-                      static_cast<unsigned char*>(m_on_device), m_bytes),
-        Kokkos::View<unsigned char const*, OnHost, Traits>(
-            static_cast<unsigned char const*>(m_on_host), m_bytes));
+    Kokkos::deep_copy(instance,
+                      Kokkos::View<unsigned char*, OnDevice, Traits>(
+                          static_cast<unsigned char*>(m_on_device), m_bytes),
+                      Kokkos::View<unsigned char const*, OnHost, Traits>(
+                          static_cast<unsigned char const*>(m_on_host), m_bytes));
   }
 
  private:
@@ -319,8 +319,8 @@ std::shared_ptr<void> launch_fused(std::span<Body const* const> bodies, Space co
     }
   }
   std::size_t const bytes_of_bodies = bodies.size() * sizeof(Body);
-  auto const memory = std::make_shared<BatchMemory<OnHost, OnDevice>>(
-      bytes_of_bodies + bodies.size() * sizeof(int));
+  auto const memory = std::make_shared<BatchMemory<OnHost, OnDevice>>(bytes_of_bodies +
+                                                                      bodies.size() * sizeof(int));
   for (std::size_t k = 0; k < bodies.size(); ++k)
     copy_bytes_uncounted(*bodies[k], memory->on_host() + k * sizeof(Body));
   std::memcpy(memory->on_host() + bytes_of_bodies, members.begins.data(),

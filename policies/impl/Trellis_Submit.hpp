@@ -404,9 +404,9 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
     else
       ::new (storage) B(make());
   };
-  using Ops =
-      std::conditional_t<is_fusable, std::type_identity<FusableOpsOf<B, typename Place::space, RunsOn>>,
-                         std::type_identity<OpsOf<B, typename Place::space, RunsOn>>>;
+  using Ops = std::conditional_t<is_fusable,
+                                 std::type_identity<FusableOpsOf<B, typename Place::space, RunsOn>>,
+                                 std::type_identity<OpsOf<B, typename Place::space, RunsOn>>>;
   TaskSpec spec(std::move(label), Ops::type::ops, sizeof(B), alignof(B), construct);
   if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(spec, policy);
   if (home != nullptr && !(is_device_v<Annotations> || ...)) spec.space = home;

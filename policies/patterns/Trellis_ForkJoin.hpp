@@ -25,9 +25,8 @@ struct SectionCall {
   template <class... Views>
     requires std::is_invocable_v<Body&, TaskScope&, Views...>
   void operator()(TaskScope& section, Views&&... views) {
-    GraphDoor::run_section(
-        ScopeDoor::handle(section), ScopeDoor::running(section), depth,
-        [&] { std::invoke(body, section, std::forward<Views>(views)...); });
+    GraphDoor::run_section(ScopeDoor::handle(section), ScopeDoor::running(section), depth,
+                           [&] { std::invoke(body, section, std::forward<Views>(views)...); });
   }
 };
 
@@ -65,8 +64,7 @@ inline int section_depth(Target const& target) {
 /// a depth of 1 more, and by default its parts run one after the other. While a plan is recorded the
 /// call records the section and returns; it runs as one in each replay.
 template <class... Annotations, class Body>
-void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
-               Body&& body) {
+void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Body&& body) {
   using Call = Impl::SectionCall<std::decay_t<Body>>;
   Future<void> const section =
       host_task(std::move(label), policy,

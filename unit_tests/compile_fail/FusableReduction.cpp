@@ -4,9 +4,11 @@
 
 void submit(trellis::TaskGraph& graph) {
 #ifdef TRELLIS_COMPILE_OK
-  trellis::parallel_for("sum", trellis::ResourcePolicy(graph, 4, trellis::fusable), KOKKOS_LAMBDA(int){});
+  trellis::parallel_for("sum", trellis::ResourcePolicy(graph, 4, trellis::fusable),
+                        KOKKOS_LAMBDA(int){});
 #else
-  trellis::parallel_reduce("sum", trellis::ResourcePolicy(graph, 4, trellis::fusable),
-                           KOKKOS_LAMBDA(int i, long& sum) { sum += i; });
+  trellis::parallel_reduce(
+      "sum", trellis::ResourcePolicy(graph, 4, trellis::fusable),
+      KOKKOS_LAMBDA(int i, long& sum) { sum += i; });
 #endif
 }

@@ -4,7 +4,8 @@
 
 void submit(trellis::TaskGraph& graph) {
 #ifdef TRELLIS_COMPILE_OK
-  trellis::parallel_for("task", trellis::ResourcePolicy(graph, 4, trellis::fusable), KOKKOS_LAMBDA(int){});
+  trellis::parallel_for("task", trellis::ResourcePolicy(graph, 4, trellis::fusable),
+                        KOKKOS_LAMBDA(int){});
 #else
   using Teams = Kokkos::TeamPolicy<Kokkos::DefaultHostExecutionSpace>;
   trellis::parallel_for("task", trellis::ResourcePolicy(graph, Teams(4, 1), trellis::fusable),

@@ -4,6 +4,7 @@
 
 #include <Trellis_Future.hpp>
 #include <Trellis_TaskGraph.hpp>
+#include <fusion/Trellis_FusionOps.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
 #include <numbers/Trellis_NumberTable.hpp>
@@ -16,6 +17,7 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -89,6 +91,7 @@ struct Properties {
   int priority = 0;
   bool main_thread = false;
   bool synchronizing = false;
+  bool fusable = false;
   std::vector<Impl::TaskHandle> after{};
   SpaceAdapter* space = nullptr;
   void const* instance = nullptr;  ///< of a device
@@ -151,6 +154,21 @@ struct Body {
     return ops;
   }
   static constexpr Impl::TaskOps ops = make_ops();
+
+  /// One after the other on the device's instance, as one.
+  static void run_all(std::span<void* const> bodies, void* instance, Label const& label,
+                      std::size_t& at) {
+    for (at = 0; at < bodies.size(); ++at) run(bodies[at], instance, label);
+  }
+  static bool loops(void*) { return true; }
+  static std::string name() { return "bare task"; }
+  static constexpr Impl::FusionOps fusion{
+      &name, std::is_invocable_v<F&, void*> ? &run_all : nullptr, &loops};
+  static constexpr Impl::TaskOps fusable_ops = [] {
+    Impl::TaskOps fusable = make_ops();
+    fusable.fusion = &fusion;
+    return fusable;
+  }();
 };
 
 template <class F>
@@ -192,7 +210,8 @@ auto submit_with(Submit submit, Impl::TaskHandle const& graph, Label label,
   auto const construct = [&](void* storage) {
     ::new (storage) B{std::move(f), std::move(result[0])};
   };
-  Impl::TaskSpec spec(std::move(label), B::ops, sizeof(B), alignof(B), construct);
+  Impl::TaskSpec spec(std::move(label), properties.fusable ? B::fusable_ops : B::ops, sizeof(B),
+                      alignof(B), construct);
   spec.space = properties.space;
   spec.instance = properties.instance;
   spec.accesses = accesses;

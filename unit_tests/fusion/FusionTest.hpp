@@ -77,8 +77,7 @@ class Observed final : public Orchestration {
 class Gated {
  public:
   explicit Gated(std::shared_ptr<Orchestration> orchestration, TaskGraphOptions options = {})
-      : observed(std::make_shared<Observed>(std::move(orchestration))),
-        graph([&] {
+      : observed(std::make_shared<Observed>(std::move(orchestration))), graph([&] {
           options.orchestration = observed;
           if (!options.workers) options.workers = 1;
           return options;

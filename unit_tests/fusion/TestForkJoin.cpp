@@ -101,7 +101,8 @@ TEST_P(ForkJoin, PartsSeeTheOrderOfTheirAccesses) {
   Kokkos::View<int, Kokkos::HostSpace> x("x");
   fork_join("section", ResourcePolicy(graph, read_write(x)), [&](TaskScope& section) {
     for (int k = 0; k < 30; ++k)
-      host_task("part", ResourcePolicy(section, read_write(x)), [x, k] { x() = 3 * x() % 1000 + k; });
+      host_task("part", ResourcePolicy(section, read_write(x)),
+                [x, k] { x() = 3 * x() % 1000 + k; });
   });
   int expected = 0;
   for (int k = 0; k < 30; ++k) expected = 3 * expected % 1000 + k;
@@ -362,9 +363,10 @@ TEST(Sections, TheWaitingThreadLetsProducersRun) {
     std::atomic<int> count{0};
     std::vector<Future<void>> chain;
     for (int k = 0; k < 5; ++k)
-      chain.push_back(k == 0 ? host_task("enclave", ResourcePolicy(graph, fusable), [&] { ++count; })
-                             : host_task("producer", ResourcePolicy(graph, after(chain.back())),
-                                         [&] { ++count; }));
+      chain.push_back(k == 0
+                          ? host_task("enclave", ResourcePolicy(graph, fusable), [&] { ++count; })
+                          : host_task("producer", ResourcePolicy(graph, after(chain.back())),
+                                      [&] { ++count; }));
     fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
       host_task("consumer", ResourcePolicy(section), [&] { chain.back().get(); });
       host_task("consumer", ResourcePolicy(section, after(chain.back())),
@@ -432,17 +434,16 @@ TEST(Sections, OfSeveralThreadsAndGraphs) {
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
         for (int round = 0; round < 30; ++round)
-          fork_join("section", ResourcePolicy(t % 2 == 0 ? graph : other),
-                    [&](TaskScope& section) {
-                      for (int k = 0; k < 5; ++k)
-                        host_task("part", ResourcePolicy(section, fusable), [&] { ++parts; });
-                      host_task("crosses", ResourcePolicy(section), [&, t] {
-                        fork_join("elsewhere", ResourcePolicy(t % 2 == 0 ? other : graph),
-                                  [&](TaskScope& inner) {
-                                    host_task("part", ResourcePolicy(inner), [&] { ++parts; });
-                                  });
-                      });
-                    });
+          fork_join("section", ResourcePolicy(t % 2 == 0 ? graph : other), [&](TaskScope& section) {
+            for (int k = 0; k < 5; ++k)
+              host_task("part", ResourcePolicy(section, fusable), [&] { ++parts; });
+            host_task("crosses", ResourcePolicy(section), [&, t] {
+              fork_join("elsewhere", ResourcePolicy(t % 2 == 0 ? other : graph),
+                        [&](TaskScope& inner) {
+                          host_task("part", ResourcePolicy(inner), [&] { ++parts; });
+                        });
+            });
+          });
       });
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(parts, 4 * 30 * 6);
@@ -503,10 +504,9 @@ void grow(std::mt19937_64& random, TaskGraph& graph, TaskScope& section,
         host_task("nests", ResourcePolicy(section, read_write(x)),
                   [&graph, x, seed, depth](TaskScope& self) {
                     std::mt19937_64 inner_random(seed);
-                    fork_join("inner", ResourcePolicy(self, read_write(x)),
-                              [&](TaskScope& inner) {
-                                if (depth < 3) grow(inner_random, graph, inner, x, depth + 1);
-                              });
+                    fork_join("inner", ResourcePolicy(self, read_write(x)), [&](TaskScope& inner) {
+                      if (depth < 3) grow(inner_random, graph, inner, x, depth + 1);
+                    });
                   });
         break;
       }

@@ -141,10 +141,9 @@ SPACE_TEST(FusedKernels, WithTheValuesOfFutures) {
   std::vector<V> views;
   for (int k = 0; k < 3; ++k) {
     views.emplace_back("x", 8);
-    auto const later = host_task("value", ResourcePolicy(gated.graph, gated.behind()),
-                                 [k] { return 10.0 + k; });
-    parallel_for("add",
-                 ResourcePolicy(gated.graph, Range(0, 8), fusable, value(later)),
+    auto const later =
+        host_task("value", ResourcePolicy(gated.graph, gated.behind()), [k] { return 10.0 + k; });
+    parallel_for("add", ResourcePolicy(gated.graph, Range(0, 8), fusable, value(later)),
                  Add{views.back()});
   }
   gated.form_and_wait();

@@ -157,10 +157,10 @@ TEST_P(FusedOnDevice, GoWhereTheAdviceSays) {
     // At home, which is device 0, then on 0, then on 1.
     Gated gated(make_round_robin(4, 2), options());
     for (auto const& x : views)
-      parallel_for("member",
-                   ResourcePolicy(gated.graph, 4, gated.behind(), fusable, on<Simulated>,
-                                  read_write(x)),
-                   Fill{x, 3.0});
+      parallel_for(
+          "member",
+          ResourcePolicy(gated.graph, 4, gated.behind(), fusable, on<Simulated>, read_write(x)),
+          Fill{x, 3.0});
     for (auto const& x : views)
       parallel_for("behind", ResourcePolicy(gated.graph, 4, on<Simulated>, read_write(x)),
                    Fill{x, 1.0});
@@ -219,10 +219,10 @@ TEST_P(FusedOnDevice, ALaunchThatThrowsFailsItsMembersAndNoOthers) {
   std::vector<Future<void>> members;
   std::atomic<int> behind{0};
   for (auto const& x : views) {
-    members.push_back(parallel_for("member",
-                                   ResourcePolicy(gated.graph, 4, gated.behind(), fusable,
-                                                  on<Simulated>, read_write(x)),
-                                   Throws{x}));
+    members.push_back(parallel_for(
+        "member",
+        ResourcePolicy(gated.graph, 4, gated.behind(), fusable, on<Simulated>, read_write(x)),
+        Throws{x}));
     host_task("behind", ResourcePolicy(gated.graph, after(members.back())), [&] { ++behind; });
   }
   auto const other =

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../ShakeOrchestration.hpp"
 #include "World.hpp"
 
 #include <algorithm>
@@ -49,6 +50,9 @@ World::World(Program const& program, Test::Watchdog* watchdog)
     options.streams = given.streams;
     options.record = given.record;
     options.policy = policy_named(given.policy);
+    // Half of the graphs fuse; that is not in the program's text, but comes from its seed.
+    shared.fuses = mix(program.seed, g + 77) % 2 == 0;
+    if (shared.fuses) options.orchestration = Test::any_orchestration(mix(program.seed, g + 78));
     shared.owner = std::make_unique<TaskGraph>(options);
     shared.graph = shared.owner.get();
     shared.numbers.emplace(*shared.graph);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../ShakeOrchestration.hpp"
 #include "World.hpp"
 
 #include <threads/Trellis_Unlocked.hpp>
@@ -454,6 +455,10 @@ AnyFuture World::hand_in(Instance& instance, Impl::TaskHandle const* owner, F fu
   properties.priority = task.priority;
   properties.main_thread = task.main_thread;
   properties.synchronizing = task.synchronizing;
+  Shared& of_graph = m_shared[static_cast<std::size_t>(task.graph)];
+  properties.fusable = of_graph.fuses && mix(instance.salt, 79) % 4 != 0;
+  if (of_graph.fuses && mix(instance.salt, 80) % 16 == 0)
+    of_graph.graph->orchestrate(Test::any_orchestration(mix(instance.salt, 81)));
   Shared& shared = m_shared[static_cast<std::size_t>(task.graph)];
   for (Instance const* before : instance.before)
     if (before->own_number.valid())

@@ -280,6 +280,7 @@ class World {
     std::uint64_t value = 0;
   };
   struct Shared {  // of a graph
+    bool fuses = false;
     std::array<Cell, Cells::count> cells;
     std::array<std::atomic<std::uint32_t>, Cells::count> occupied{};
     std::atomic<std::uint32_t> tag_one{0};

@@ -217,8 +217,7 @@ class Run {
   }
 
   std::shared_ptr<trellis::Orchestration> next_orchestration() {
-    return trellis::Test::any_orchestration(m_program.seed +
-                                            m_orchestrations.fetch_add(1) * 7919);
+    return trellis::Test::any_orchestration(m_program.seed + m_orchestrations.fetch_add(1) * 7919);
   }
 
   /// `owner`: null, or what it is to be a part of.

@@ -40,8 +40,8 @@ std::string to_string(Program const& program) {
   Settings const& settings = program.settings;
   out << "seed " << program.seed << ": " << settings.workers << " workers, policy "
       << settings.policy << ", in flight " << settings.in_flight << ", record " << settings.record
-      << (settings.fuses ? ", fuses" : "")
-      << (settings.wild ? ", wild waits" : "") << "\narrays of";
+      << (settings.fuses ? ", fuses" : "") << (settings.wild ? ", wild waits" : "")
+      << "\narrays of";
   for (int const size : program.arrays) out << ' ' << size;
   out << " elements";
   for (int const token : program.tokens) out << ", a" << token << " is a token";

@@ -114,7 +114,7 @@ struct Settings {
   std::size_t in_flight = 16384;
   bool record = false;
   bool fuses = false;  ///< tasks are fusable, and the advice is random
-  bool wild = false;  ///< waits may be hopeless: then they must throw, and nothing else happens
+  bool wild = false;   ///< waits may be hopeless: then they must throw, and nothing else happens
 };
 
 /// In each phase some threads (the first is the main thread) follow their steps; then the main
