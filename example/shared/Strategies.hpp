@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXAMPLE_STRATEGIES_HPP
+#define TRELLIS_EXAMPLE_STRATEGIES_HPP
+
+#include <Trellis_Orchestration.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// With this header a program runs under each orchestration by its name, and tells what came of it.
+namespace example {
+
+/// Native, and this one; with an empty name one of each kind. Throws `trellis::Error` for a name
+/// that there is not.
+[[nodiscard]] std::vector<std::string> strategies(std::string const& wanted);
+
+/// Advises as another one does, and counts what has been released.
+class CountingOrchestration final : public trellis::Orchestration {
+ public:
+  explicit CountingOrchestration(std::shared_ptr<trellis::Orchestration> of)
+      : m_of(std::move(of)) {}
+
+  [[nodiscard]] std::string name() const override { return m_of->name(); }
+  void section_starts(int depth) override { m_of->section_starts(depth); }
+  void section_ends(int depth) override { m_of->section_ends(depth); }
+  [[nodiscard]] trellis::SectionPolicy section(int depth, std::size_t parts,
+                                               trellis::TaskKind kind) override {
+    return m_of->section(depth, parts, kind);
+  }
+  [[nodiscard]] std::size_t hold_back(trellis::TaskKind kind) override {
+    return m_of->hold_back(kind);
+  }
+  [[nodiscard]] trellis::FuseInstruction fuse(trellis::TaskKind kind) override {
+    return m_of->fuse(kind);
+  }
+  void formed(trellis::TaskKind kind, trellis::FusionSample const& sample) override {
+    // Nobody reads them before all tasks are complete.
+    if (sample.batch > 1) {
+      m_batches.fetch_add(1, std::memory_order_relaxed);
+      m_tasks.fetch_add(static_cast<std::int64_t>(sample.batch), std::memory_order_relaxed);
+    }
+    m_of->formed(kind, sample);
+  }
+  void observed(trellis::TaskKind kind, trellis::FusionSample const& sample) override {
+    m_of->observed(kind, sample);
+  }
+
+  /// Of two tasks or more.
+  [[nodiscard]] std::int64_t batches() const { return m_batches; }
+  [[nodiscard]] std::int64_t tasks_in_batches() const { return m_tasks; }
+
+ private:
+  std::shared_ptr<trellis::Orchestration> const m_of;
+  std::atomic<std::int64_t> m_batches{0};
+  std::atomic<std::int64_t> m_tasks{0};
+};
+
+/// Of one run: what a program counts.
+struct StrategyRun {
+  double seconds = 0;
+  std::int64_t skeletons = 0;  ///< patches that sweeps have updated themselves
+  std::int64_t enclaves = 0;   ///< tasks
+  std::int64_t batches = 0;
+  std::int64_t tasks_in_batches = 0;
+  std::int64_t found_done = 0;  ///< enclave tasks that were complete when a sweep came for them
+  bool agrees = true;           ///< in every bit with the serial run
+};
+
+/// Of the runs with one strategy. Counts are of the last one.
+struct StrategyFindings {
+  std::string name;
+  std::vector<double> seconds;
+  StrategyRun last;
+  bool agrees = true;  ///< all of them
+
+  void add(StrategyRun const& run);
+  [[nodiscard]] double time() const;  ///< the median
+  [[nodiscard]] double mean_batch() const;
+  [[nodiscard]] double part_found_done() const;
+};
+
+/// A table; the first one is native.
+void print(std::vector<StrategyFindings> const& found);
+[[nodiscard]] nlohmann::ordered_json json_of(std::vector<StrategyFindings> const& found);
+[[nodiscard]] bool all_agree(std::vector<StrategyFindings> const& found);
+
+/// Writes an SVG: for each strategy its time, and the mean size of its batches. Throws
+/// `std::runtime_error` when it cannot be written.
+void draw(std::filesystem::path const& file, std::string const& title,
+          std::vector<StrategyFindings> const& found);
+
+}  // namespace example
+
+#endif
