@@ -116,7 +116,7 @@ std::unique_lock<std::recursive_mutex> AsyncStreams::lock_soon() {
 }
 
 void AsyncStreams::launch(std::span<Task* const> tasks, int threads_per_worker,
-                          FunctionRef<void(void*)> run,
+                          FunctionRef<void(void*)> run, std::size_t const& at,
                           FunctionRef<void(Task& task, bool)> launched) {
   auto const lock = lock_soon();
   Task& first = *tasks.front();
@@ -148,8 +148,8 @@ void AsyncStreams::launch(std::span<Task* const> tasks, int threads_per_worker,
 
   std::uint64_t const launched_ns = timed ? m_clock.now_ns() : 0;
   void* start = timed ? first.device()->record_event(stream.instance, true) : nullptr;
-  auto const enter = [&] {
-    for (Task* const task : tasks) {
+  auto const enter = [&](std::span<Task* const> which) {
+    for (Task* const task : which) {
       if (timed) task->launched_ns = launched_ns;
       task->start_event = std::exchange(start, nullptr);  // the first one's; see pass_first_event
       task->stream = stream.number;
@@ -158,8 +158,10 @@ void AsyncStreams::launch(std::span<Task* const> tasks, int threads_per_worker,
       m_launched.fetch_add(1, std::memory_order_seq_cst);
     }
   };
+  bool has_returned = false;
   try {
     run(stream.instance);
+    has_returned = true;
     first.device()->check_launch(stream.instance);
     if (timed || own_clock)
       stream.events.push_back(
@@ -168,11 +170,14 @@ void AsyncStreams::launch(std::span<Task* const> tasks, int threads_per_worker,
     // Nobody knows what it has launched before. If the stream cannot even tell when it has passed
     // that, it has failed, which shows when it is asked.
     if (timed) first.device()->release_event(std::exchange(start, nullptr));
-    enter();
-    for (Task* const task : tasks) launched(*task, true);
+    if (!has_returned && at >= tasks.size()) throw;
+    std::size_t const failed = has_returned ? 0 : at;
+    std::size_t const begun = has_returned ? tasks.size() : at + 1;
+    enter(tasks.first(begun));
+    for (std::size_t k = 0; k < begun; ++k) launched(*tasks[k], k >= failed);
     return;
   }
-  enter();
+  enter(tasks);
   for (Task* const task : tasks) launched(*task, false);
 }
 

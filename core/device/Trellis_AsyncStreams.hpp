@@ -77,14 +77,17 @@ class AsyncStreams {
   void launch(Task& task, int threads_per_worker, FunctionRef<void(void* instance)> run,
               FunctionRef<void(bool threw)> launched) {
     Task* const one = &task;
-    launch(std::span(&one, 1), threads_per_worker, run,
+    std::size_t const at = 0;
+    launch(std::span(&one, 1), threads_per_worker, run, at,
            [&](Task&, bool threw) { launched(threw); });
   }
   /// The same for several at once, which `run` launches as one: the stream waits for the
-  /// predecessors of all. They follow each other on it, with no event between. `launched(task,
-  /// threw)` is called for each.
+  /// predecessors of all. They follow each other on it, with no event between. When `run` throws,
+  /// `at` says which of them did: those before are launched, and those behind are not. `at` behind
+  /// the last one: nothing has been launched, and this throws. `launched(task, threw)` is called
+  /// for each that is on the stream, in their order.
   void launch(std::span<Task* const> tasks, int threads_per_worker,
-              FunctionRef<void(void* instance)> run,
+              FunctionRef<void(void* instance)> run, std::size_t const& at,
               FunctionRef<void(Task& task, bool threw)> launched);
 
   /// For whoever launches graphs, or captures them.

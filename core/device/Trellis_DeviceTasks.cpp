@@ -132,8 +132,8 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
   }
 }
 
-/// One launch for all. When it throws, nobody can say by which of them, nor what has been launched:
-/// then all have failed, as one after the other they would have been enqueued behind it.
+/// One launch for all. When it throws, those that have not begun are launched by themselves, and
+/// fail by themselves, if they do.
 void DeviceTasks::launch_batch(Task& first, Seat& seat, std::vector<Task*>& ready) {
   std::vector<Task*> live = FusionPool::unlink(first);
   std::erase_if(live, [&](Task* task) {
@@ -157,21 +157,20 @@ void DeviceTasks::launch_batch(Task& first, Seat& seat, std::vector<Task*>& read
     m_engine.events().changed(*task, TaskState::running);
   }
   Task& named = *live.front();
+  std::size_t begun = 0;
   try {
     Frame const frame(m_engine, seat, named, Frame::What::launches);
-    std::size_t at = 0;
+    std::size_t at = bodies.size();
     m_streams.launch(
         live, *m_engine.options().threads_per_worker,
-        [&](void* instance) { ops.run(bodies, instance, named.label, at); },
+        [&](void* instance) { ops.run(bodies, instance, named.label, at); }, at,
         [&](Task& task, bool threw) {
+          ++begun;
           threw ? note_failed_launch(task) : note_launch(task, ready);
         });
   } catch (...) {  // nothing has been launched
-    for (Task* const task : live) {
-      task->failure = m_engine.current_failure(*task);
-      m_engine.push(*task, &seat);  // in the state of one that has run
-    }
   }
+  for (Task* const task : std::span(live).subspan(begun)) launch_one(*task, seat, ready);
 }
 
 bool DeviceTasks::complete_passed(Seat& seat, Poller const& poller) {

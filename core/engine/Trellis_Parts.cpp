@@ -199,6 +199,7 @@ TaskId Parts::hold_parts(TaskHandle const& self) {
   Region& region =
       open_region(require_live(self, "forks parts"), seat_for_parts(Frame::of(m_engine)));
   region.waits_for_owner = true;
+  region.held_from = region.newest + 1;
   return region.newest;
 }
 

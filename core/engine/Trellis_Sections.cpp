@@ -11,6 +11,16 @@
 /// Sections, from the begin of their bodies to the end of their parts.
 namespace trellis::Impl {
 
+namespace {
+
+/// What advice throws ends the program: there is nobody to tell.
+template <class F>
+auto ask(F&& f) noexcept {
+  return f();
+}
+
+}  // namespace
+
 /// A section whose body is under way on this thread.
 struct Sections::Open {
   Open(Frame& its_frame, TaskHandle const& its_task, TaskHandle const& its_body, int its_depth,
@@ -38,15 +48,20 @@ struct Sections::Open {
   bool collects = false;
   TaskId released = 0;                             ///< parts up to this one are not held
   SectionPolicy policy = SectionPolicy::parallel;  ///< of the last phase
+  // Of a phase that is run here, part after part:
+  std::vector<LiveAccess> rest{};
+  std::size_t next = 0;  ///< those before it have been started
 
   static inline thread_local Open* top = nullptr;
 };
 
-int Sections::depth_here() const {
-  Frame const* const frame = Frame::of(m_engine);
-  if (frame == nullptr) return 0;
-  for (Task const* task = &frame->task; task != nullptr; task = whole_of(*task))
-    if (task->ops->section_depth != nullptr) return task->ops->section_depth(task->body) + 1;
+/// Of any graph: a section may wait for one of another graph.
+int Sections::depth_here() {
+  for (Frame const* frame = Frame::top; frame != nullptr; frame = frame->outer) {
+    if (frame->what == Frame::What::destroys) continue;  // its task may be over
+    for (Task const* task = &frame->task; task != nullptr; task = whole_of(*task))
+      if (task->ops->section_depth != nullptr) return task->ops->section_depth(task->body) + 1;
+  }
   return 0;
 }
 
@@ -58,17 +73,19 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
     Sections& sections;
     Open& section;
     Hooks(Sections& in_sections, Open& its_section) : sections(in_sections), section(its_section) {
-      section.advice->section_starts(section.depth);
+      ask([&] { section.advice->section_starts(section.depth); });
       sections.m_engine.fusion().section_starts();
       sections.m_engine.statistics().section(1);
     }
     Hooks(Hooks const&) = delete;
     Hooks& operator=(Hooks const&) = delete;
     ~Hooks() {
-      std::size_t const may_stay = section.policy == SectionPolicy::parallel
-                                       ? section.advice->hold_back(TaskKind())
-                                       : FuseInstruction::never;
-      section.advice->section_ends(section.depth);
+      std::size_t may_stay = FuseInstruction::never;
+      ask([&] {
+        if (section.policy == SectionPolicy::parallel)
+          may_stay = section.advice->hold_back(TaskKind());
+        section.advice->section_ends(section.depth);
+      });
       sections.m_engine.statistics().section(-1);
       sections.m_engine.fusion().section_over(may_stay, section.frame.seat);
     }
@@ -77,7 +94,7 @@ void Sections::run(TaskHandle const& self, TaskHandle const& running, int depth,
   try {
     body();
   } catch (...) {
-    start(section);
+    start(section, take_held(section));
     try {
       m_engine.waiting().wait_for_parts(self, running, &section.frame);
     } catch (PartFailed const&) {
@@ -96,9 +113,16 @@ bool Sections::end_phase(Frame& frame) {
   return true;
 }
 
+/// What waits may wait for any part of the sections that this thread is in, of whatever graph.
+void Sections::start_rests() {
+  for (Open* each = Open::top; each != nullptr; each = each->outer)
+    if (each->next < each->rest.size()) each->frame.engine.sections().start_rest(*each);
+}
+
 Sections::Open* Sections::let_go(Frame& frame) {
+  start_rests();
   Open* const section = Open::of(frame);
-  if (section != nullptr) start(*section);
+  if (section != nullptr) run_held(*section);
   return section;
 }
 
@@ -110,11 +134,6 @@ void Sections::collect(Open& section) {
 std::vector<LiveAccess> Sections::take_held(Open& section) {
   section.collects = false;
   return m_engine.parts().take_held(*section.self.task, section.released);
-}
-
-/// All parts that are held.
-void Sections::start(Open& section) {
-  start(section, take_held(section));
 }
 
 void Sections::start(Open& section, std::vector<LiveAccess> const& parts) {
@@ -138,48 +157,65 @@ TaskKind kind_of(std::vector<LiveAccess> const& parts) {
 
 }  // namespace
 
-/// Asks the advice, without any lock; the parts are held meanwhile.
+/// Asks the advice, without any lock, and starts what is held, or runs it here.
+void Sections::run_held(Open& section) {
+  std::vector<LiveAccess> parts = take_held(section);
+  if (parts.empty()) return;
+  section.policy =
+      ask([&] { return section.advice->section(section.depth, parts.size(), kind_of(parts)); });
+  if (section.policy == SectionPolicy::serial && !m_serial)
+    run_serially(section, std::move(parts));
+  else
+    start(section, parts);
+}
+
 void Sections::run_phase(Open& section) {
-  std::vector<LiveAccess> const parts = take_held(section);
-  if (!parts.empty()) {
-    section.policy = section.advice->section(section.depth, parts.size(), kind_of(parts));
-    if (section.policy == SectionPolicy::serial && !m_serial)
-      run_serially(section, parts);
-    else
-      start(section, parts);
-  }
+  run_held(section);
   m_engine.waiting().wait_for_started_parts(section.self, section.running, &section.frame);
 }
 
-/// A part that this thread cannot run here and now has its turn all the same.
-void Sections::run_serially(Open& section, std::vector<LiveAccess> const& parts) {
+/// A part that cannot run here and now is started, and so are those behind it; for it might wait for
+/// one of these. The same happens when a part waits that runs here, see `let_go`.
+void Sections::run_serially(Open& section, std::vector<LiveAccess>&& parts) {
   Seat& seat = section.frame.seat;
+  section.rest = std::move(parts);
+  section.next = 0;
   Workers::Narrowed const narrowed(m_workers, seat);
-  for (LiveAccess const part : parts) {
-    Task& task = *part.task;
+  while (section.next < section.rest.size()) {
+    Task& task = *section.rest[section.next++].task;
     std::vector<Task*> ready;
     trigger(task, nullptr, ready);
-    bool here = false;
-    if (!ready.empty()) {
-      here = seat.number >= 0 && !task.exclusive && !task.runs_on_device() &&
-             (!task.main_thread || seat.is_main) &&
-             (task.space == nullptr || task.space->is_plain());
-      if (here) {
-        task.state.store(TaskState::ready, std::memory_order_relaxed);
-        m_engine.events().changed(task, TaskState::ready);
-        if (Task* const next = m_engine.run_quietly(task, seat)) m_engine.push(*next, &seat);
-      } else {
-        m_engine.make_ready(task, &seat);
-      }
+    bool const here = !ready.empty() && seat.number >= 0 && !task.exclusive &&
+                      !task.runs_on_device() && (!task.main_thread || seat.is_main) &&
+                      (task.space == nullptr || task.space->is_plain());
+    if (!here) {
+      if (!ready.empty()) m_engine.make_ready(task, &seat);
+      start_rest(section);
+      return;
     }
-    m_engine.waiting().wait_for(m_engine.handle_of(&task, part.id), &section.frame, !here);
+    task.state.store(TaskState::ready, std::memory_order_relaxed);
+    m_engine.events().changed(task, TaskState::ready);
+    if (Task* const next = m_engine.run_quietly(task, seat)) m_engine.push(*next, &seat);
   }
+}
+
+void Sections::start_rest(Open& section) {
+  std::vector<LiveAccess> const rest(
+      section.rest.begin() + static_cast<std::ptrdiff_t>(section.next), section.rest.end());
+  section.next = section.rest.size();
+  start(section, rest);
 }
 
 void Sections::join(TaskHandle const& section) {
   PlanRecording const* const recording = PlanRecording::of(m_engine);
   if (recording != nullptr && recording->pass == nullptr) return;  // it runs when it is replayed
-  m_engine.waiting().wait_for_section(section);
+  try {
+    m_engine.waiting().wait_for_section(section);
+  } catch (...) {
+    // It cannot be waited for. It must not run later, when what its body refers to may be gone.
+    m_engine.cancellation().ask(section);
+    throw;
+  }
   m_engine.waiting().rethrow(section);
 }
 

@@ -45,7 +45,7 @@ class Sections {
 
  public:
   /// In how many sections the calling thread is, by the tasks whose bodies it runs.
-  [[nodiscard]] int depth_here() const;
+  [[nodiscard]] static int depth_here();
   /// By the body of the section's task, which is `self`: `running`, or what is left of it.
   void run(TaskHandle const& self, TaskHandle const& running, int depth, FunctionRef<void()> body);
   /// A section's body waits for its parts. False: it is not the body of a section.
@@ -71,13 +71,18 @@ class Sections {
   /// Of the thread that has called `fork_join`. Throws what the future would throw.
   void join(TaskHandle const& section);
 
+  /// The calling thread is going to sleep, or to wait for what others run. Sections that it is in,
+  /// and runs part after part, go on without it.
+  static void start_rests();
+
  private:
   [[nodiscard]] Open* let_go(Frame& frame);
   void collect(Open& section);
   [[nodiscard]] std::vector<LiveAccess> take_held(Open& section);
-  void start(Open& section);
   void start(Open& section, std::vector<LiveAccess> const& parts);
-  void run_serially(Open& section, std::vector<LiveAccess> const& parts);
+  void run_held(Open& section);
+  void run_serially(Open& section, std::vector<LiveAccess>&& parts);
+  void start_rest(Open& section);
   void run_phase(Open& section);
 
   Engine& m_engine;

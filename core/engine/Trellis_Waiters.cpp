@@ -44,6 +44,7 @@ void Waiters::for_each_held_up(LiveAccess from, F&& f) {
     Region const* const region = here.task->inner.get();
     if (region == nullptr || !region->waits_for_owner) continue;
     for (LiveAccess const part : region->parts) {
+      if (part.id < region->held_from) continue;
       f(part);
       next.push_back(part);
     }

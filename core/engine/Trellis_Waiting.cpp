@@ -75,16 +75,18 @@ void Waiting::wait_on_no_task(TaskHandle const& handle) {
 class Waiting::AbsenceElsewhere {
  public:
   [[gnu::always_inline]] explicit AbsenceElsewhere(Engine const& engine) {
-    Frame const* const top = Frame::top;
+    Frame* const top = Frame::top;
     if (top != nullptr && &top->engine != &engine) [[unlikely]]
       begin(*top);
   }
 
  private:
-  [[gnu::noinline]] void begin(Frame const& top) {
+  [[gnu::noinline]] void begin(Frame& top) {
     top.engine.waiting().let_go_what_is_held(top.seat);
+    m_parts_run.emplace(top.engine.sections(), top);
     m_absence.emplace(top.engine.waiting().m_workers, top.seat);
   }
+  std::optional<Sections::LetGo> m_parts_run;
   std::optional<Workers::Absence> m_absence;
 };
 
@@ -234,12 +236,13 @@ void Waiting::wait_for(TaskHandle const& asked, Frame* frame, bool lets_go) {
   TaskHandle const handle = m_engine.passes().settle(asked);
   bool const is_done = m_engine.is_done(handle);
   if (!is_done) refuse_in_progress_function();
+  std::optional<Sections::LetGo> parts_run;
+  if (!is_done && frame != nullptr) parts_run.emplace(m_engine.sections(), *frame);
   if (is_done) {
     // as below
   } else if ((handle.id & PlanNode::recorded) != 0) {
     m_engine.plans().wait_for_replay(handle);
   } else if (frame != nullptr) {
-    Sections::LetGo const parts_run(m_engine.sections(), *frame);
     if (lets_go && m_engine.fusion().any()) m_engine.fusion().release_all(frame->seat);
     return wait_inside(*frame, handle);
   } else {
@@ -247,6 +250,13 @@ void Waiting::wait_for(TaskHandle const& asked, Frame* frame, bool lets_go) {
   }
   if (frame == nullptr)
     m_engine.destructors().destroy_kept_of_workers();  // not while it launches something
+}
+
+void Waiting::require_may_wait() const {
+  if (m_submission.is_held_here()) Submitting::refuse();
+  refuse_in_progress_function();
+  Frame const* const frame = Frame::of(m_engine);
+  if (frame != nullptr && frame->what == Frame::What::launches) refuse_while_launched(*frame);
 }
 
 /// Outside of tasks the thread runs the section and its parts, and of other tasks those alone that
@@ -466,7 +476,10 @@ void Waiting::wait_for_started_parts(TaskHandle const& self, TaskHandle const& r
   AbsenceElsewhere const absence(m_engine);
   std::optional<Workers::Narrowed> narrowed;
   if (!all_done()) narrowed.emplace(m_workers, frame->seat);
-  if (!run_needed(*frame, is_part, all_done)) run_needed_for_long(*frame, is_part, all_done);
+  if (!run_needed(*frame, is_part, all_done)) {
+    Sections::start_rests();
+    run_needed_for_long(*frame, is_part, all_done);
+  }
   while (!all_done()) {
     TaskHandle part = m_engine.handle_of(nullptr, 0);
     {

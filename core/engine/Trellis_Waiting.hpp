@@ -69,6 +69,8 @@ class Waiting {
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// The same where none of them is held, see Sections.
   void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  /// Throws where no wait of this thread is allowed, whatever it is for.
+  void require_may_wait() const;
   /// By a thread outside of tasks, or within one, that has called `fork_join`.
   void wait_for_section(TaskHandle const& section);
 

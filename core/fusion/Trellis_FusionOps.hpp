@@ -25,8 +25,9 @@ struct FusionOps {
   std::string (*name)();
   /// Runs these bodies as one, with `label` as the name of the launch. Null: they have no such form,
   /// and a batch runs them one after the other on one thread. On a host space it returns when all
-  /// are done. May throw on a device, where that is the failure of the launch; and on the host,
-  /// where `at` then says which body threw: those before it are done, those behind have not begun.
+  /// are done. When it throws, `at` says which body did: those before it are done, or launched, and
+  /// those behind have not begun. `at` is behind the last one, as it is at first, where nothing has
+  /// begun and the whole is at fault: then each is run by itself.
   void (*run)(std::span<void* const> bodies, void* instance, Label const& label, std::size_t& at);
   /// On this instance nothing is launched: one after the other is as good, and each may throw.
   bool (*loops)(void* instance);

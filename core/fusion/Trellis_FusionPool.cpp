@@ -413,16 +413,19 @@ Task* FusionPool::run_fused(std::vector<Task*> const& tasks, void* instance, Sea
     task->state.store(TaskState::running, std::memory_order_relaxed);
     m_engine.events().changed(*task, TaskState::running, seat.number);
   }
-  std::size_t at = 0;
+  std::size_t at = bodies.size();
   {
     Frame const frame(m_engine, seat, first, Frame::What::launches);
     try {
       first.ops->fusion->run(bodies, instance, first.label, at);
       at = live.size();
     } catch (...) {
-      at = std::min(at, live.size() - 1);
-      inherit(*live[at], m_engine.current_failure(*live[at]));
-      ++at;
+      if (at < live.size()) {
+        inherit(*live[at], m_engine.current_failure(*live[at]));
+        ++at;
+      } else {
+        at = 0;
+      }
     }
   }
   for (std::size_t k = at; k < live.size(); ++k) {  // they have not begun
@@ -431,6 +434,7 @@ Task* FusionPool::run_fused(std::vector<Task*> const& tasks, void* instance, Sea
     m_engine.push(*live[k], &seat);
   }
   live.resize(at);
+  if (live.empty()) return nullptr;
   link(live);
   return complete_all(first, seat);
 }

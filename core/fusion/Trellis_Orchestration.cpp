@@ -50,7 +50,10 @@ class HoldingBack final : public Orchestration {
  public:
   HoldingBack(std::string name, When when) : m_name(std::move(name)), m_when(when) {}
   [[nodiscard]] std::string name() const override { return m_name; }
-  [[nodiscard]] std::size_t hold_back(TaskKind kind) override { return kind ? all : 0; }
+  /// What is for the end of sections is let go there; what is for idle threads stays.
+  [[nodiscard]] std::size_t hold_back(TaskKind kind) override {
+    return kind || m_when != When::section_end ? all : 0;
+  }
   [[nodiscard]] FuseInstruction fuse(TaskKind) override { return {.when = m_when}; }
 
  private:
@@ -202,6 +205,20 @@ class Learning final : public Orchestration {
 
 }  // namespace
 
+namespace {
+
+void require_at_least(std::int64_t value, std::int64_t least, char const* what) {
+  if (value < least)
+    throw Error(Error::Kind::bad_input, std::string("Trellis: an orchestration is made with ") +
+                                            std::to_string(value) + ' ' + what);
+}
+std::size_t batch_of(std::size_t n) {
+  require_at_least(static_cast<std::int64_t>(n), 1, "tasks in a batch");
+  return n;
+}
+
+}  // namespace
+
 std::shared_ptr<Orchestration> make_native() {
   return std::make_shared<Native>();
 }
@@ -212,16 +229,18 @@ std::shared_ptr<Orchestration> make_backfill() {
   return std::make_shared<HoldingBack>("backfill", When::when_idle);
 }
 std::shared_ptr<Orchestration> make_fuse_immediately(std::size_t n) {
-  return std::make_shared<Fusing>(std::max<std::size_t>(n, 1), When::at_spawn);
+  return std::make_shared<Fusing>(batch_of(n), When::at_spawn);
 }
 std::shared_ptr<Orchestration> make_fuse_late(std::size_t n) {
-  return std::make_shared<Fusing>(std::max<std::size_t>(n, 1), When::when_idle);
+  return std::make_shared<Fusing>(batch_of(n), When::when_idle);
 }
 std::shared_ptr<Orchestration> make_all_on_device(int device) {
+  require_at_least(device, 0, "as the number of a device");
   return std::make_shared<AllOnDevice>(device);
 }
 std::shared_ptr<Orchestration> make_round_robin(std::size_t n, int devices) {
-  return std::make_shared<RoundRobin>(std::max<std::size_t>(n, 1), std::max(devices, 0));
+  require_at_least(devices, 0, "devices");
+  return std::make_shared<RoundRobin>(batch_of(n), devices);
 }
 std::shared_ptr<Orchestration> make_learning(std::uint64_t seed) {
   return std::make_shared<Learning>(seed);
@@ -240,14 +259,14 @@ std::shared_ptr<Orchestration> make_orchestration(std::string_view text) {
     if (colon == std::string_view::npos) break;
     rest.remove_prefix(colon + 1);
   }
-  auto const number = [&](std::size_t k, std::uint64_t least) -> std::optional<std::uint64_t> {
+  auto const number = [&](std::size_t k, std::uint64_t least,
+                          std::uint64_t most =
+                              std::numeric_limits<int>::max()) -> std::optional<std::uint64_t> {
     if (k >= words.size()) return std::nullopt;
     std::uint64_t value = 0;
     char const* const last = words[k].data() + words[k].size();
     auto const [end, error] = std::from_chars(words[k].data(), last, value);
-    if (error != std::errc() || end != last || value < least ||
-        value > std::numeric_limits<int>::max())
-      return std::nullopt;
+    if (error != std::errc() || end != last || value < least || value > most) return std::nullopt;
     return value;
   };
   std::string_view const name = words.front();
@@ -264,8 +283,9 @@ std::shared_ptr<Orchestration> make_orchestration(std::string_view text) {
     }
     if (auto const n = number(1, 0)) {
       if (name == "all_on_device") return make_all_on_device(static_cast<int>(*n));
-      if (name == "learning") return make_learning(*n);
     }
+    if (auto const seed = number(1, 0, std::numeric_limits<std::uint64_t>::max()))
+      if (name == "learning") return make_learning(*seed);
   } else if (words.size() == 3 && name == "round_robin") {
     auto const n = number(1, 1);
     auto const devices = number(2, 0);

@@ -52,8 +52,9 @@ struct GraphDoor {
   static int threads_per_worker(TaskHandle const& self);
 
   // For sections, see there.
-  static int section_depth(TaskGraph const& graph);
-  static int section_depth(TaskHandle const& other);
+  static int section_depth();
+  static void require_may_join(TaskGraph const& graph);
+  static void require_may_join(TaskHandle const& other);
   static void run_section(TaskHandle const& self, TaskHandle const& running, int depth,
                           FunctionRef<void()> body);
   static void join_section(TaskHandle const& section);

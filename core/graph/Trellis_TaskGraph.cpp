@@ -350,11 +350,14 @@ void GraphDoor::wait_for_parts(TaskHandle const& self, TaskHandle const& running
     return frame->engine.waiting().wait_for_parts(self, running, frame);
   EngineOf(self)->waiting().wait_for_parts(self, running, nullptr);
 }
-int GraphDoor::section_depth(TaskGraph const& graph) {
-  return graph.engine().sections().depth_here();
+int GraphDoor::section_depth() {
+  return Sections::depth_here();
 }
-int GraphDoor::section_depth(TaskHandle const& other) {
-  return EngineOf(other)->sections().depth_here();
+void GraphDoor::require_may_join(TaskGraph const& graph) {
+  graph.engine().waiting().require_may_wait();
+}
+void GraphDoor::require_may_join(TaskHandle const& other) {
+  EngineOf(other)->waiting().require_may_wait();
 }
 void GraphDoor::run_section(TaskHandle const& self, TaskHandle const& running, int depth,
                             FunctionRef<void()> body) {

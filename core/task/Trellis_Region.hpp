@@ -117,6 +117,7 @@ struct Region {
   /// `node.index`; 0: it does not want to.
   std::uint64_t plan_number = 0;
   bool waits_for_owner = false;  ///< the parts may not start before their owner, which is pending
+  TaskId held_from = 0;          ///< that is, those from this one on; see Sections
   bool has_completions = false;  ///< the owner's body has made some
   std::atomic<int> open_completions{0};     ///< for who wants to know
   TaskState owner_state = TaskState::done;  ///< how the owner's body ended
@@ -145,6 +146,7 @@ struct Region {
     shrinks = false;
     shrinking.reset();
     is_planned = waits_for_owner = has_completions = false;
+    held_from = 0;
     open_completions.store(0, std::memory_order_relaxed);
     owner_state = TaskState::done;
     owner_row = -1;

@@ -249,6 +249,7 @@ void run_fused_on_host(std::span<Body const* const> bodies, void* instance, Labe
   } copies(bodies.size());
   for (; copies.made < bodies.size(); ++copies.made)
     copy_uncounted(*bodies[copies.made], copies.memory + copies.made);
+  if (one_thread) at = 0;
   Kokkos::parallel_for(kernel_name(label),
                        FusedPolicy<Space>(here, 0, static_cast<int>(members.total)),
                        MembersInMemory<Body>{copies.memory, members.begins.data(), members.search,
@@ -295,13 +296,13 @@ class BatchMemory {
 /// `argument`: bytes that there are for them.
 template <class Space, class OnHost, class OnDevice, std::size_t argument, class Body>
 std::shared_ptr<void> launch_fused(std::span<Body const* const> bodies, Space const& instance,
-                                   Label const& label) {
+                                   Label const& label, std::size_t& at) {
   MemberBegins const members(bodies);
   if (!members.fits()) {
-    for (Body const* const body : bodies)
+    for (at = 0; at < bodies.size(); ++at)
       Kokkos::parallel_for(kernel_name(label),
-                           launched(Body::fusable_traits::on(body->range, instance)),
-                           body->functor);
+                           launched(Body::fusable_traits::on(bodies[at]->range, instance)),
+                           bodies[at]->functor);
     return nullptr;
   }
   FusedPolicy<Space> const policy(instance, 0, static_cast<int>(members.total));
@@ -412,7 +413,7 @@ struct FusionOf {
       constexpr std::size_t room = largest_argument - 128;
       static_cast<Body*>(bodies.back())->batch =
           launch_fused<RunsOn, Pinned, typename RunsOn::memory_space, room, Plain>(
-              plain, *static_cast<RunsOn const*>(instance), label);
+              plain, *static_cast<RunsOn const*>(instance), label, at);
     } else {
       run_fused_on_host<Plain>(plain, instance, label, at);
     }

@@ -25,16 +25,19 @@ struct SectionCall {
   template <class... Views>
     requires std::is_invocable_v<Body&, TaskScope&, Views...>
   void operator()(TaskScope& section, Views&&... views) {
+    static_assert(std::is_void_v<std::invoke_result_t<Body&, TaskScope&, Views...>>,
+                  "Trellis: the body of fork_join returns nothing");
     GraphDoor::run_section(ScopeDoor::handle(section), ScopeDoor::running(section), depth,
                            [&] { std::invoke(body, section, std::forward<Views>(views)...); });
   }
 };
 
-inline int section_depth(Target const& target) {
+/// Before anything is submitted that refers to what the caller has.
+inline void require_may_join(Target const& target) {
   if (TaskScope* const scope = target.scope())
-    return GraphDoor::section_depth(ScopeDoor::handle(*scope));
-  if (TaskGraph* const graph = target.graph()) return GraphDoor::section_depth(*graph);
-  return GraphDoor::section_depth(target.other());
+    return GraphDoor::require_may_join(ScopeDoor::handle(*scope));
+  if (TaskGraph* const graph = target.graph()) return GraphDoor::require_may_join(*graph);
+  GraphDoor::require_may_join(target.other());
 }
 
 }  // namespace Impl
@@ -65,10 +68,10 @@ inline int section_depth(Target const& target) {
 /// call records the section and returns; it runs as one in each replay.
 template <class... Annotations, class Body>
 void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Body&& body) {
+  Impl::require_may_join(policy.target());
   using Call = Impl::SectionCall<std::decay_t<Body>>;
-  Future<void> const section =
-      host_task(std::move(label), policy,
-                Call{std::forward<Body>(body), Impl::section_depth(policy.target())});
+  Future<void> const section = host_task(
+      std::move(label), policy, Call{std::forward<Body>(body), Impl::GraphDoor::section_depth()});
   Impl::GraphDoor::join_section(Impl::FutureDoor::handle(section));
 }
 

@@ -314,6 +314,141 @@ TEST_P(ForkJoin, WithPartsOfOtherKinds) {
   EXPECT_EQ(count, 15);
 }
 
+TEST_P(ForkJoin, APartMayWaitForALaterOne) {
+  for (int round = 0; round < 20; ++round) {
+    TaskGraph graph(with(advice, workers));
+    std::vector<Future<int>> parts(6);
+    fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+      for (std::size_t k = 0; k < 6; ++k)
+        parts[k] = host_task("part", ResourcePolicy(section), [&parts, k](TaskScope& self) {
+          if (k == 5) return 1;
+          // By a part of its own, which any thread may run.
+          return 1 + host_task("waits", ResourcePolicy(self), [&parts, k] {
+                       return parts[k + 1].get();
+                     }).get();
+        });
+    });
+    EXPECT_EQ(parts[0].get(), 6);
+  }
+}
+
+TEST_P(ForkJoin, ABodyMayWaitForAnotherGraphThatWaitsForItsParts) {
+  TaskGraph graph(with(advice, workers));
+  TaskGraph other(with(make_native(), workers));
+  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    auto const part = host_task("part", ResourcePolicy(section), [] { return 5; });
+    EXPECT_EQ(
+        host_task("elsewhere", ResourcePolicy(other), [part] { return part.get() + 1; }).get(), 6);
+    auto const another = host_task("another", ResourcePolicy(section), [] {});
+    fork_join("elsewhere", ResourcePolicy(other), [&](TaskScope& inner) {
+      host_task("waits", ResourcePolicy(inner), [another] { another.wait(); });
+    });
+  });
+}
+
+/// A part that has been started is not held up by the body that collects further ones.
+TEST(Sections, PartsThatRunMayWaitForEachOther) {
+  TaskGraph graph(with(std::make_shared<Noting>(SectionPolicy::parallel), 3));
+  fork_join("section", ResourcePolicy(graph), [&](TaskScope& section) {
+    std::atomic<bool> has_started{false};
+    auto const slow = host_task("slow", ResourcePolicy(section),
+                                [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    auto const waits = host_task("waits", ResourcePolicy(section), [&, slow] {
+      has_started = true;
+      slow.get();
+    });
+    host_task("other", ResourcePolicy(section), [] {}).get();
+    while (!has_started) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    waits.get();
+  });
+}
+
+TEST(Sections, ThatCannotBeWaitedForDoNotRunLater) {
+  TaskGraph graph(with(make_native(), 2));
+  Kokkos::View<int, Kokkos::HostSpace> x("x");
+  std::atomic<int> bodies{0};
+  auto const caller = host_task("caller", ResourcePolicy(graph, read_write(x)), [&, x] {
+    try {
+      fork_join("waits for its caller", ResourcePolicy(graph, read_write(x)),
+                [&](TaskScope&) { ++bodies; });
+      ADD_FAILURE() << "it has not thrown";
+    } catch (Error const& error) {
+      EXPECT_EQ(error.kind(), Error::Kind::deadlock);
+    }
+  });
+  caller.get();
+  graph.wait();
+  EXPECT_EQ(bodies, 0);
+
+  std::string told;
+  Progress progress = graph.add_progress([&] {
+    try {
+      fork_join("in a progress function", ResourcePolicy(graph), [&](TaskScope&) { ++bodies; });
+    } catch (Error const& error) {
+      told = error.what();
+    }
+    return false;
+  });
+  progress.ask();
+  auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (told.empty() && std::chrono::steady_clock::now() < until) {
+    host_task(ResourcePolicy(graph), [] {});
+    graph.wait();
+  }
+  EXPECT_THAT(told, HasSubstr("progress function"));
+  graph.wait();
+  EXPECT_EQ(bodies, 0);
+}
+
+TEST(Sections, CountThoseOfOtherGraphs) {
+  auto const inner_advice = std::make_shared<Noting>(SectionPolicy::parallel);
+  TaskGraph outer(with(make_native(), 2));
+  TaskGraph inner(with(inner_advice, 2));
+  fork_join("outer", ResourcePolicy(outer), [&](TaskScope& section) {
+    host_task("part", ResourcePolicy(section),
+              [&] { fork_join("inner", ResourcePolicy(inner), [](TaskScope&) {}); });
+  });
+  EXPECT_EQ(inner_advice->heard().front(), "starts 1");
+}
+
+TEST(Strategies, AreMadeByName) {
+  for (char const* const name :
+       {"native", "bsp", "backfill", "fuse_immediately:16", "fuse_late:3", "all_on_device:2",
+        "round_robin:4", "round_robin:4:3", "learning", "learning:18446744073709551615"})
+    EXPECT_EQ(make_orchestration(name)->name(), name);
+  for (char const* const name :
+       {"", "nativ", "bsp:1", "fuse_late", "fuse_late:0", "fuse_late:-1", "fuse_late:x",
+        "fuse_late:3:4", "all_on_device", "all_on_device:-1", "round_robin:0",
+        "learning:", "round_robin:4:", "native:"})
+    EXPECT_THROW(static_cast<void>(make_orchestration(name)), Error) << name;
+  EXPECT_THROW(static_cast<void>(make_fuse_late(0)), Error);
+  EXPECT_THROW(static_cast<void>(make_all_on_device(-1)), Error);
+  EXPECT_THROW(static_cast<void>(make_round_robin(3, -1)), Error);
+}
+
+TEST(Strategies, LearningTriesEachAndGoesOnWithTheFastOnes) {
+  auto const learning = make_learning(3);
+  // How much it holds back tells which one it follows: all but native do.
+  int native = 0, turns = 0;
+  for (int section = 0; section < 16 * 200; ++section) {
+    learning->section_starts(0);
+    bool const is_native = learning->hold_back(TaskKind(nullptr, nullptr, 0)) == 0 &&
+                           learning->fuse(TaskKind()).when == FuseInstruction::When::when_idle;
+    if (section < 16) EXPECT_TRUE(is_native) << section;
+    if (section == 16) EXPECT_FALSE(is_native);
+    if (section >= 16 * 7) {
+      native += is_native;
+      ++turns;
+    }
+    // Everything but native takes long.
+    if (!is_native && section % 16 == 0)
+      std::this_thread::sleep_for(std::chrono::microseconds(300));
+    learning->section_ends(0);
+  }
+  EXPECT_GT(native, turns / 2);
+}
+
 TEST(Sections, SeriallyRunOnTheCallingThreadInOrder) {
   TaskGraph graph(with(std::make_shared<Noting>(SectionPolicy::serial), 3));
   std::vector<int> order;
