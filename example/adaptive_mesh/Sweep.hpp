@@ -16,8 +16,8 @@
 /// With this header a mesh does steps in time. A step is a section with a part for each subdomain.
 ///
 /// Sections name the states of patches, enclaves their buffers, see example/enclaves. Where a patch
-/// has a neighbour in another subdomain both are of the skeleton: so nobody but the subdomain itself
-/// looks at the states of its enclaves, and a part need not wait for those of others.
+/// has a neighbour in another subdomain both are of the skeleton: so nobody but the subdomain
+/// itself looks at the states of its enclaves, and a part need not wait for those of others.
 namespace adaptive_mesh {
 
 class Sweeps {
