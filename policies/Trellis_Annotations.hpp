@@ -702,6 +702,8 @@ struct SaysAccesses<T, mode> {
 template <class T>
 inline constexpr bool is_property_v = std::is_base_of_v<Property, std::remove_cvref_t<T>>;
 template <class T>
+inline constexpr bool is_fusable_v = std::is_same_v<std::remove_cvref_t<T>, Fusable>;
+template <class T>
 inline constexpr bool is_annotation_v = is_access_v<T> || is_property_v<T>;
 
 /// Is it an access of Views? (What `ResourceTraits` explains says itself what the functor gets.)

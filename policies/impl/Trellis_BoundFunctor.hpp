@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_BOUNDFUNCTOR_HPP
 #define TRELLIS_IMPL_BOUNDFUNCTOR_HPP
 
+#include <impl/Trellis_LinearRange.hpp>
 #include <impl/Trellis_Reachable.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 #include <impl/Trellis_WrongCalls.hpp>
@@ -227,9 +228,12 @@ struct FunctorCall {
   using Long = typename Concat<Tag, Indices, Views, Values>::type;
   static constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
   static constexpr bool is_callable = takes_views || IsCallable<F, Short>::value;
-  using Check = AllHold<BaseNamesAHost<typename Traits::execution_space>,
-                        FunctorMustTake<is_callable, typename SignatureOf<Long>::type>,
-                        MustReach<Space, Annotations...>>;
+  using Check =
+      AllHold<BaseNamesAHost<typename Traits::execution_space>,
+              FunctorMustTake<is_callable, typename SignatureOf<Long>::type>,
+              MayFuse<!(is_fusable_v<Annotations> || ...) ||
+                      (LinearRange<Traits>::exists && std::is_same_v<Values, TypeList<>>)>,
+              MustReach<Space, Annotations...>>;
 };
 
 /// The functor as Kokkos is to call it: as it is, or with its Views bound. The longer form goes

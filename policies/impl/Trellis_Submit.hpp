@@ -320,9 +320,6 @@ inline SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, int t
   return GraphDoor::space_with(target.other(), space, threads, task);
 }
 
-template <class A>
-inline constexpr bool is_fusable_v = std::is_same_v<std::remove_cvref_t<A>, Fusable>;
-
 /// The operations of a task that may run as one with others.
 template <class Body, class Space, class RunsOn>
 struct FusableOpsOf {

@@ -63,6 +63,23 @@ struct CallableMustTake {
       "them");
   static constexpr bool value = is_callable;
 };
+template <bool fits>
+struct MayFuse {
+  static constexpr bool value = fits;
+  static_assert(fits,
+                "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
+                "MDRangePolicy, and with host_task without a TaskScope or Completion");
+};
+template <class Body>
+struct SectionMustReturnNothing {
+  static constexpr bool value = [] {
+    if constexpr (std::is_invocable_v<Body&, TaskScope&>)
+      return std::is_void_v<std::invoke_result_t<Body&, TaskScope&>>;
+    else
+      return true;
+  }();
+  static_assert(value, "Trellis: the body of a fork_join returns nothing");
+};
 template <bool holds>
 struct LateMustReturnNothing {
   static_assert(holds,
@@ -139,6 +156,26 @@ Impl::Refused host_task(Label, ResourcePolicy<Base, Annotations...> const&, Call
                 "Trellis: a host_task has no range: host_task(\"label\", ResourcePolicy(graph, "
                 "read(x), ...), callable)");
   return {};
+}
+
+template <class... Rest>
+void fork_join(Impl::PlainPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: the policy says which graph and which Views: fork_join("
+                "ResourcePolicy(graph, read(x), ...), body)");
+}
+template <class... Rest>
+void fork_join(Label, Impl::PlainPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: the policy says which graph and which Views: fork_join(\"label\", "
+                "ResourcePolicy(graph, read(x), ...), body)");
+}
+template <class Base, class... Annotations, class Body>
+  requires Impl::has_range_v<Base>
+void fork_join(Label, ResourcePolicy<Base, Annotations...> const&, Body const&) {
+  static_assert(Impl::never<Base>,
+                "Trellis: a section has no range: fork_join(\"label\", ResourcePolicy(graph, "
+                "read(x), ...), body)");
 }
 
 template <class... Rest>

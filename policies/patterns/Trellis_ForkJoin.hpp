@@ -3,6 +3,7 @@
 #define TRELLIS_FORKJOIN_HPP
 
 #include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_WrongCalls.hpp>  // here, so that its messages have few lines before them
 #include <Trellis_TaskScope.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <patterns/Trellis_HostTask.hpp>
@@ -25,8 +26,6 @@ struct SectionCall {
   template <class... Views>
     requires std::is_invocable_v<Body&, TaskScope&, Views...>
   void operator()(TaskScope& section, Views&&... views) {
-    static_assert(std::is_void_v<std::invoke_result_t<Body&, TaskScope&, Views...>>,
-                  "Trellis: the body of fork_join returns nothing");
     GraphDoor::run_section(ScopeDoor::handle(section), ScopeDoor::running(section), depth,
                            [&] { std::invoke(body, section, std::forward<Views>(views)...); });
   }
@@ -68,11 +67,13 @@ inline void require_may_join(Target const& target) {
 /// call records the section and returns; it runs as one in each replay.
 template <class... Annotations, class Body>
 void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Body&& body) {
-  Impl::require_may_join(policy.target());
-  using Call = Impl::SectionCall<std::decay_t<Body>>;
-  Future<void> const section = host_task(
-      std::move(label), policy, Call{std::forward<Body>(body), Impl::GraphDoor::section_depth()});
-  Impl::GraphDoor::join_section(Impl::FutureDoor::handle(section));
+  if constexpr (Impl::SectionMustReturnNothing<std::decay_t<Body>>::value) {
+    Impl::require_may_join(policy.target());
+    using Call = Impl::SectionCall<std::decay_t<Body>>;
+    Future<void> const section = host_task(
+        std::move(label), policy, Call{std::forward<Body>(body), Impl::GraphDoor::section_depth()});
+    Impl::GraphDoor::join_section(Impl::FutureDoor::handle(section));
+  }
 }
 
 /// The same without a label: the section is called by the file and line where its policy was made.

@@ -403,7 +403,9 @@ struct CallForms {
       AllHold<CallableMustTake<!std::is_void_v<Chosen>,
                                typename SignatureOf<typename Concat<
                                    First, typename TupleToList<Views>::type>::type>::type>,
-              LateMustReturnNothing<returns_as_it_may()>, MustReach<Reached, Annotations...>>;
+              LateMustReturnNothing<returns_as_it_may()>,
+              MayFuse<std::is_void_v<How> || !(is_fusable_v<Annotations> || ...)>,
+              MustReach<Reached, Annotations...>>;
 };
 
 template <class Space, class Forms, class... Annotations, class Callable>

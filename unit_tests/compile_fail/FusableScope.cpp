@@ -6,7 +6,7 @@ void submit(trellis::TaskGraph& graph) {
 #ifdef TRELLIS_COMPILE_OK
   trellis::host_task("task", trellis::ResourcePolicy(graph, trellis::fusable), [] {});
 #else
-  trellis::host_task("task", trellis::ResourcePolicy(graph, trellis::fusable),
-                     [](trellis::TaskScope&) {});
+  auto const body = [](trellis::TaskScope&) {};
+  trellis::host_task("task", trellis::ResourcePolicy(graph, trellis::fusable), body);
 #endif
 }

@@ -8,7 +8,8 @@ void submit(trellis::TaskGraph& graph) {
                         KOKKOS_LAMBDA(int){});
 #else
   using Teams = Kokkos::TeamPolicy<Kokkos::DefaultHostExecutionSpace>;
-  trellis::parallel_for("task", trellis::ResourcePolicy(graph, Teams(4, 1), trellis::fusable),
-                        KOKKOS_LAMBDA(Teams::member_type const&){});
+  auto const body = KOKKOS_LAMBDA(Teams::member_type const&){};
+  trellis::ResourcePolicy const teams(graph, Teams(4, 1), trellis::fusable);
+  trellis::parallel_for("task", teams, body);
 #endif
 }

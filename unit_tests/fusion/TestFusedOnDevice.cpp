@@ -4,6 +4,9 @@
 #include "FusionTest.hpp"
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
+#include <Trellis_Analysis.hpp>
+
+#include <sstream>
 
 namespace trellis::Test {
 namespace {
@@ -85,6 +88,27 @@ TEST_P(FusedOnDevice, ManyTasksAreOneLaunch) {
   for (int k = 0; k < members; ++k)
     for (double const value : host_copy(views[static_cast<std::size_t>(k)]))
       ASSERT_EQ(value, k + 1);
+}
+
+TEST_P(FusedOnDevice, RecordsOfBatchesAreDrawn) {
+  if (!std::get<1>(GetParam())) return;  // nothing is recorded
+  Gated gated(make_fuse_immediately(8), options());
+  std::vector<On<double*>> views;
+  for (int k = 0; k < 8; ++k) views.emplace_back("x", 4);
+  for (auto const& x : views)
+    parallel_for(
+        "member",
+        ResourcePolicy(gated.graph, 4, gated.behind(), fusable, on<Simulated>, read_write(x)),
+        Fill{x, 1.0});
+  gated.form_and_wait();
+  Trace const trace = gated.graph.trace();
+  std::ostringstream json, picture, analysis;
+  trace.write_chrome_json(json);
+  EXPECT_THAT(json.str(), HasSubstr("\"batch\":1"));
+  trace.write_svg(picture);
+  EXPECT_THAT(picture.str(), HasSubstr("member"));
+  write_analysis(analysis, gated.graph.dependency_graph());
+  EXPECT_THAT(analysis.str(), testing::Not(testing::IsEmpty()));
 }
 
 TEST_P(FusedOnDevice, ABatchWaitsForThePredecessorsOfAll) {
