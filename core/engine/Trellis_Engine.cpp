@@ -240,7 +240,7 @@ Task* Engine::pop_late(Seat& seat) {
 bool Engine::has_only_open_completions() const {
   if (!m_completions.any_open()) return false;
   return m_policy->empty() && m_rests.empty() && m_main.empty() && !m_completions.any_said() &&
-         !m_device_tasks.busy();
+         !m_fusion.any() && !m_device_tasks.busy();
 }
 
 /// Completes tasks of which that has been said, until one of them has another one to run next.

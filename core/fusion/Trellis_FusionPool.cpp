@@ -105,7 +105,7 @@ FusionPool::Taken FusionPool::take_advised(TaskKind kind, FuseInstruction const&
   return take(in, std::max<std::size_t>(size, 1), size != 0);
 }
 
-Task* FusionPool::hold(Task& task) {
+Task* FusionPool::hold(Task& task) noexcept {
   if (m_serial || !may_be_held(task)) return &task;
   std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
   TaskKind const kind = kind_of(task);
@@ -179,7 +179,7 @@ void FusionPool::linger(TaskKind kind, std::size_t enough) {
   }
 }
 
-Task* FusionPool::pop(Seat& seat, bool only_rests) {
+Task* FusionPool::pop(Seat& seat, bool only_rests) noexcept {
   std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
   while (any()) {
     bool const all_are_deferred =
@@ -243,7 +243,7 @@ void FusionPool::let_go(Task& first, Seat& seat) {
   m_engine.dispatch(first, seat);
 }
 
-void FusionPool::release_down_to(std::size_t left, Seat& seat) {
+void FusionPool::release_down_to(std::size_t left, Seat& seat) noexcept {
   if (m_held.load(std::memory_order_seq_cst) <= left) return;
   std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
   for (std::size_t k = 0;; ++k) {
@@ -263,7 +263,7 @@ void FusionPool::release_down_to(std::size_t left, Seat& seat) {
   }
 }
 
-void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat) {
+void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat) noexcept {
   struct Found {
     TaskKind kind;
     std::vector<Task*> tasks;
@@ -315,7 +315,7 @@ void FusionPool::section_over(std::size_t may_stay, Seat& seat) {
   if (was_last && any()) m_workers.ready_added();
 }
 
-void FusionPool::look_again() {
+void FusionPool::look_again() noexcept {
   std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
   std::vector<TaskKind> kinds;
   {

@@ -48,6 +48,9 @@ class Workers;
 /// which naps in place of sleeping while anything is deferred. So it delays tasks and cannot keep
 /// the program from going on, whatever the advice says.
 ///
+/// The advice is code of the user's, and is asked without locks. What it throws ends the program, so
+/// whatever asks it is noexcept.
+///
 /// Memory order. `m_held`, `m_deferred` and `m_sections` are sequentially consistent: a task is
 /// counted before the workers are told, and a thread that goes to sleep asks after it has given
 /// its permit back, as for the policy's tasks, see Workers.
@@ -61,7 +64,7 @@ class FusionPool {
   /// A fusable task has become ready. Returns what goes on to the policy, or the device, in its
   /// place: itself, the first task of a batch, or null: it is held back. Whoever holds some back
   /// says so afterwards.
-  [[nodiscard]] Task* hold(Task& task);
+  [[nodiscard]] Task* hold(Task& task) noexcept;
   void tell();
   [[nodiscard]] static TaskKind kind_of(Task const& task);
   [[nodiscard]] bool any() const { return m_held.load(std::memory_order_relaxed) != 0; }
@@ -73,19 +76,19 @@ class FusionPool {
   }
   /// For a thread with nothing else to do: a task of a host space, alone or the first of a batch.
   /// Those for devices are launched on the way. `only_rests`: it would run a body that runs again.
-  [[nodiscard]] Task* pop(Seat& seat, bool only_rests);
+  [[nodiscard]] Task* pop(Seat& seat, bool only_rests) noexcept;
   /// Lets all go, as the advice says: in batches, and one by one. A thread waits.
   void release_all(Seat& seat) { release_down_to(0, seat); }
   /// The same of those without which a wait cannot end.
-  void release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat);
+  void release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat) noexcept;
   /// Oldest kinds first, until so many are left.
-  void release_down_to(std::size_t left, Seat& seat);
+  void release_down_to(std::size_t left, Seat& seat) noexcept;
 
   void section_starts() { m_sections.fetch_add(1, std::memory_order_seq_cst); }
   /// `may_stay`: so many tasks of all kinds; more are let go.
   void section_over(std::size_t may_stay, Seat& seat);
   /// The advice is another one.
-  void look_again();
+  void look_again() noexcept;
   /// A thread waits for a task by its number, which is done already, or not.
   void awaited(bool is_done) {
     (is_done ? m_awaited_done : m_awaited_not).fetch_add(1, std::memory_order_relaxed);
