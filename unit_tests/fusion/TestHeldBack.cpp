@@ -105,6 +105,44 @@ TEST(HeldBackTasks, AreNoMoreThanTheAdviceAllows) {
   for (std::size_t const size : gated.observed->formed()) EXPECT_EQ(size, 1u);
 }
 
+TEST(HeldBackTasks, AreCounted) {
+  TaskGraphOptions options;
+  options.statistics = "";  // counters, and no file
+  Gated gated(make_fuse_immediately(4), options);
+  std::atomic<int> count{0};
+  std::atomic<bool> are_held{false};
+  std::vector<Future<void>> batched;
+  for (int k = 0; k < 11; ++k) {
+    auto const member =
+        host_task("member", ResourcePolicy(gated.graph, gated.behind(), fusable), Bump{&count});
+    if (k < 8) batched.push_back(member);
+  }
+  // Keeps the worker from what is left over.
+  host_task("busy", ResourcePolicy(gated.graph, after(batched)), [&] {
+    while (!are_held) std::this_thread::yield();
+  });
+  gated.form(2);
+  while (count < 8) std::this_thread::yield();
+  GraphStatistics const now = gated.graph.statistics();
+  are_held = true;
+  EXPECT_EQ(now.held, 3);
+  EXPECT_EQ(now.batches, 2u);
+  EXPECT_EQ(now.batched, 8u);
+  EXPECT_EQ(now.spawned_fusable, 11u);
+  int sections = -1;
+  fork_join("section", ResourcePolicy(gated.graph), [&](TaskScope&) {
+    sections = static_cast<int>(gated.graph.statistics().sections);
+  });
+  EXPECT_EQ(sections, 1);
+  gated.graph.wait();
+  GraphStatistics const after = gated.graph.statistics();
+  EXPECT_EQ(count, 11);
+  EXPECT_EQ(after.held, 0);
+  EXPECT_EQ(after.sections, 0);
+  EXPECT_EQ(after.spawned, 14u);
+  EXPECT_EQ(after.completed, 14u);
+}
+
 TEST(HeldBackTasks, GoOnUnderOtherAdvice) {
   Watchdog const watchdog(std::chrono::seconds(120), "advice is exchanged while tasks run");
   TaskGraphOptions options;
