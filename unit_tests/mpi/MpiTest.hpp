@@ -30,12 +30,18 @@ class MpiTest : public testing::Test {
   int const right = (rank + 1) % size;
   int const left = (rank + size - 1) % size;
 
-  /// For a receive that is to be told that the message `sent` is too long for it. A rank that sends
-  /// to itself does so first: Open MPI 5.0 does not see that a message to oneself is too long when
-  /// the receive is there before it (its `self` transport, ob1's callback_match).
+  /// For a receive that is to be told that the message `sent` is too long for it. With Open MPI a
+  /// rank that sends to itself does so first: 5.0 does not see that a message to oneself is too long
+  /// when the receive is there before it (its `self` transport, ob1's callback_match). (With MPICH
+  /// such a message is not sent before it is received.)
   template <class T>
   auto where_truncation_is_told(TaskGraph& graph, Future<T> const& sent) const {
-    return ResourcePolicy(graph, after(std::span(&sent, size == 1 ? 1 : 0)));
+#ifdef OPEN_MPI
+    bool const sends_first = size == 1;
+#else
+    bool const sends_first = false;
+#endif
+    return ResourcePolicy(graph, after(std::span(&sent, sends_first ? 1 : 0)));
   }
 
   void TearDown() override { EXPECT_EQ(broken_mpi_rules(), ""); }
