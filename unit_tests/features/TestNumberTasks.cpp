@@ -104,11 +104,10 @@ TEST_F(NumberTasks, StandBesideFuturesInOneAnnotation) {
 
 TEST_F(NumberTasks, ThatAreWrongNameTheTaskAndItsPlace) {
   TaskNumber const k = m_numbers.reserve();
-  auto const text =
+  std::string const text =
       error_of([&] { host_task("consumer", ResourcePolicy(m_graph, after(k)), [] {}); }).what();
-  EXPECT_THAT(std::string(text),
-              AllOf(HasSubstr("task \"consumer\""), HasSubstr("TestNumberTasks.cpp:"),
-                    HasSubstr("the number 1,"), HasSubstr("no task has been spawned")));
+  EXPECT_THAT(text, AllOf(HasSubstr("task \"consumer\""), HasSubstr("TestNumberTasks.cpp:"),
+                          HasSubstr("the number 1,"), HasSubstr("no task has been spawned")));
   EXPECT_THAT(error_of([&] { m_graph.wait(k); }).what(), HasSubstr("TestNumberTasks.cpp:"));
 }
 

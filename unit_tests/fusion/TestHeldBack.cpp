@@ -130,9 +130,8 @@ TEST(HeldBackTasks, AreCounted) {
   EXPECT_EQ(now.batched, 8u);
   EXPECT_EQ(now.spawned_fusable, 11u);
   int sections = -1;
-  fork_join("section", ResourcePolicy(gated.graph), [&](TaskScope&) {
-    sections = static_cast<int>(gated.graph.statistics().sections);
-  });
+  fork_join("section", ResourcePolicy(gated.graph),
+            [&](TaskScope&) { sections = static_cast<int>(gated.graph.statistics().sections); });
   EXPECT_EQ(sections, 1);
   gated.graph.wait();
   GraphStatistics const after = gated.graph.statistics();
