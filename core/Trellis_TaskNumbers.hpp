@@ -24,7 +24,7 @@ class NumberTable;
 ///     trellis::TaskNumber const first = numbers.reserve(n);
 ///     for (std::size_t k = 0; k != n; ++k)
 ///       trellis::host_task("a", trellis::ResourcePolicy(graph, trellis::number(first + k)), f);
-///     trellis::host_task("b", trellis::ResourcePolicy(graph, trellis::after(first, first + 1)), g);
+///     trellis::host_task("b", trellis::ResourcePolicy(graph, trellis::after(first)), g);
 ///     graph.wait(first + 2);
 ///
 /// A number may be named as soon as a task has it, which is before that task can start; until then

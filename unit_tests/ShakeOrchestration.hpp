@@ -42,9 +42,6 @@ class ShakeOrchestration final : public Orchestration {
     how.device = static_cast<int>(below(3)) - 1;
     return how;
   }
-  void formed(TaskKind, FusionSample const& sample) override {
-    m_tasks.fetch_add(sample.batch, std::memory_order_relaxed);
-  }
 
   /// Sections that have begun and not ended.
   [[nodiscard]] int open() const { return m_open.load(std::memory_order_relaxed); }
@@ -57,7 +54,6 @@ class ShakeOrchestration final : public Orchestration {
     return static_cast<std::size_t>((x ^ (x >> 31)) % n);
   }
   std::atomic<std::uint64_t> m_state;
-  std::atomic<std::size_t> m_tasks{0};
   std::atomic<int> m_open{0};
 };
 

@@ -174,7 +174,7 @@ void Sections::run_phase(Open& section) {
   m_engine.waiting().wait_for_started_parts(section.self, section.running, &section.frame);
 }
 
-/// A part that cannot run here and now is started, and so are those behind it; for it might wait for
+/// A part that cannot run here and now is started, and so are those behind it: it might wait for
 /// one of these. The same happens when a part waits that runs here, see `let_go`.
 void Sections::run_serially(Open& section, std::vector<LiveAccess>&& parts) {
   Seat& seat = section.frame.seat;

@@ -24,15 +24,18 @@ class Workers;
 /// are held, and that edge is taken off them, from all at once, or from one after the other.
 ///
 /// INVARIANT (nothing stays held). Parts are submitted by the body's thread alone, which also ends
-/// each phase: by `section.wait()`, before any other wait (`let_go`), and at the end, also where the
-/// body throws. A held part is pending, so its cell is not reused before. (Its edge is taken off by
-/// the thread that has put it there; the decrement orders it as every other one, see Task.)
+/// each phase: by `section.wait()`, before any other wait (`let_go`), and at the end, also when
+/// the body throws. A held part is pending, so its cell is not reused before. (Its edge is taken off
+/// by the thread that has put it there; the decrement orders it as every other one, see Task.)
 ///
 /// WHO RUNS THE PARTS. The thread that runs the body waits as a task does: it runs parts of its own
 /// section, and nothing else, see Waiting::run_needed; when none is left for it, it gives its place
 /// to another thread, which runs what the section waits for, whatever that is. A thread outside of
-/// tasks that has called `fork_join` prefers the section and its parts to all other tasks; where the
+/// tasks that has called `fork_join` does the same, see Waiting::wait_for_section; where the
 /// section can start at once, it is this thread that runs the body.
+///
+/// Parts that run one after the other on this thread hold each other up, though no edge says so. So
+/// before the thread waits, or starts one that it cannot run itself, it starts all that are left.
 class Sections {
  public:
   Sections(Engine& engine, Workers& workers, bool serial)
@@ -50,9 +53,9 @@ class Sections {
   void run(TaskHandle const& self, TaskHandle const& running, int depth, FunctionRef<void()> body);
   /// A section's body waits for its parts. False: it is not the body of a section.
   [[nodiscard]] bool end_phase(Frame& frame);
-  /// As long as one is there the body of this frame waits for something else: then parts that it has
-  /// submitted are not held. (Whoever looks for circles of waits takes parts that are for such that
-  /// the body holds up.)
+  /// As long as one is there the body of this frame waits for something else: then parts that it
+  /// has submitted are not held. (Whoever looks for circles of waits takes held parts for
+  /// such that the body holds up.)
   class LetGo {
    public:
     LetGo(Sections& sections, Frame& frame)

@@ -23,9 +23,9 @@ namespace trellis::Impl {
 struct FusionOps {
   /// The type of the functor, for people.
   std::string (*name)();
-  /// Runs these bodies as one, with `label` as the name of the launch. Null: they have no such form,
-  /// and a batch runs them one after the other on one thread. On a host space it returns when all
-  /// are done. When it throws, `at` says which body did: those before it are done, or launched, and
+  /// Runs these bodies as one, with `label` as the name of the launch. Null: they have no such
+  /// form, and a batch runs them one after the other on one thread. On a host space it returns when
+  /// all are done. When it throws, `at` says which body did: those before it are done, or launched, and
   /// those behind have not begun. `at` is behind the last one, as it is at first, where nothing has
   /// begun and the whole is at fault: then each is run by itself.
   void (*run)(std::span<void* const> bodies, void* instance, Label const& label, std::size_t& at);

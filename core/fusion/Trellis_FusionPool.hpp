@@ -48,7 +48,7 @@ class Workers;
 /// which naps in place of sleeping while anything is deferred. So it delays tasks and cannot keep
 /// the program from going on, whatever the advice says.
 ///
-/// The advice is code of the user's, and is asked without locks. What it throws ends the program, so
+/// The advice is code of the user's, and is asked without locks. What it throws ends the program:
 /// whatever asks it is noexcept.
 ///
 /// Memory order. `m_held`, `m_deferred` and `m_sections` are sequentially consistent: a task is
