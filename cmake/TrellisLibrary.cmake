@@ -21,7 +21,8 @@ if(Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP OR Kokkos_ENABLE_SYCL)
 endif()
 
 set(core_globs core/*/*.cpp)
-set(trellis_globs spaces/src/*.cpp policies/src/*.cpp policies/fields/src/*.cpp)
+set(trellis_globs spaces/src/*.cpp policies/src/*.cpp policies/fields/src/*.cpp
+  policies/worklets/src/*.cpp)
 set(mpi_globs policies/mpi/src/*.cpp)
 set(trellis_libraries core trellis)
 if(Trellis_HAS_MPI)

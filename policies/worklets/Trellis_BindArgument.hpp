@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_BINDARGUMENT_HPP
+#define TRELLIS_BINDARGUMENT_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Area.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
+#include <worklets/Trellis_CellSets.hpp>
+#include <worklets/Trellis_ExecArguments.hpp>
+#include <worklets/Trellis_Signature.hpp>
+#include <worklets/Trellis_WorkItem.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// With this header you say how an argument of a call is bound to a parameter of a control
+/// signature. Specialise `BindArgument` in namespace `trellis`:
+///
+///     struct Masked {};                               // a word for control signatures
+///
+///     template <class Access, class Domain>
+///     struct trellis::BindArgument<trellis::worklets::Parameter<Masked, Access, Domain>, Mask> {
+///       // What the task touches: an annotation, or a std::tuple of them.
+///       static auto access(Mask const& mask) { return trellis::read(mask.bits); }
+///       // How many items it has: of cells in a grid of `rank` dimensions, say. Without this
+///       // function it fits any number.
+///       template <int rank>
+///       static trellis::worklets::Extents length(Mask const& mask,
+///                                                trellis::worklets::Over<Domain, rank>) { ... }
+///       // What the kernel has instead of the argument: something that a device can copy. It is
+///       // called with what a functor gets for the accesses, and returns the execution argument
+///       // (see Trellis_ExecArguments.hpp); or it is the execution argument, if there are none.
+///       static auto exec(Mask const& mask) { return MaskPortal::Maker{mask.shift}; }
+///     };
+///
+/// Optional are
+///
+///     static void prepare(Argument&, Over<Domain, rank>, Extents const&, std::string const& name);
+///
+/// which is called before the task is submitted, and may allocate what the worklet is to overwrite;
+/// `label(argument)`, for errors; `memory(argument)`, a `MemoryRange` or an array of them, so that
+/// what is gathered from and also written is found; and a constant `rank` for an argument that is a
+/// grid.
+namespace trellis {
+
+template <class Parameter, class Argument>
+struct BindArgument {
+  using is_not_bound = void;
+};
+
+namespace worklets {
+
+template <class Parameter, class Argument>
+inline constexpr bool is_bound_v =
+    !requires { typename BindArgument<Parameter, Argument>::is_not_bound; };
+
+/// Items of a domain, which is a grid of `rank` dimensions, or a list.
+template <class Domain, int rank_>
+struct Over {
+  using domain = Domain;
+  static constexpr int rank = rank_;
+};
+
+/// Elements of a View, to find out whether two arguments share some.
+class MemoryRange {
+ public:
+  /// Refers to the View.
+  template <class V>
+  explicit MemoryRange(V const& view)
+      : m_first(reinterpret_cast<char const*>(view.data())),
+        m_end(m_first + view.span() * sizeof(typename V::value_type)),
+        m_view(&view),
+        m_area([](void const* of) { return trellis::Impl::area_of(*static_cast<V const*>(of)); }) {}
+  [[nodiscard]] bool overlaps(MemoryRange const& other) const {
+    return m_first < other.m_end && other.m_first < m_end &&
+           trellis::overlaps(m_area(m_view), other.m_area(other.m_view));
+  }
+  [[nodiscard]] bool equals(MemoryRange const& other) const {
+    return m_area(m_view) == other.m_area(other.m_view);
+  }
+
+ private:
+  char const* m_first;
+  char const* m_end;
+  void const* m_view;
+  Area (*m_area)(void const*);
+};
+
+namespace Impl {
+
+/// How many extents of a View of this rank number its items: 0, 1, or as many as a grid has.
+template <int view_rank, int rank>
+inline constexpr int item_extents =
+    view_rank == rank || view_rank <= 1 ? view_rank : view_rank == rank + 1 ? rank : 1;
+
+template <class V, int rank>
+Extents extents_of(V const& view) {
+  constexpr int of_item = item_extents<static_cast<int>(V::rank()), rank>;
+  Extents extents{of_item, {1, 1, 1}};
+  for (int d = 0; d < of_item; ++d)
+    extents.along[d] = static_cast<std::int64_t>(view.extent(static_cast<std::size_t>(d)));
+  return extents;
+}
+
+/// A View of rank 0 to 4 for these items: new memory, not initialised.
+template <class V, int rank>
+V allocate_view(V const& old, Extents const& extents, std::string const& name) {
+  constexpr int view_rank = static_cast<int>(V::rank());
+  constexpr int of_item = item_extents<view_rank, rank>;
+  std::size_t n[Kokkos::ARRAY_LAYOUT_MAX_RANK];
+  for (auto& each : n) each = KOKKOS_IMPL_CTOR_DEFAULT_ARG;
+  for (int d = 0; d < view_rank; ++d)
+    n[d] = d < of_item ? static_cast<std::size_t>(of_item == 1 ? extents.count() : extents.along[d])
+                       : old.extent(static_cast<std::size_t>(d));
+  return V(Kokkos::view_alloc(old.label().empty() ? name : old.label(), Kokkos::WithoutInitializing),
+           typename V::array_layout(n[0], n[1], n[2], n[3]));
+}
+
+/// Makes an execution argument of this kind from the Views of an argument.
+template <class P>
+struct MakeFieldPortal {
+  template <class V>
+  KOKKOS_FUNCTION auto operator()(V const& view) const {
+    return FieldPortal<P, V>(view);
+  }
+};
+template <CellShape shape>
+struct MakeSingleShapePortal {
+  template <class V>
+  KOKKOS_FUNCTION auto operator()(V const& connectivity) const {
+    return SingleShapePortal<shape, V>{connectivity};
+  }
+};
+struct MakeMixedPortal {
+  template <class Shapes, class Offsets, class V>
+  KOKKOS_FUNCTION auto operator()(Shapes const& shapes, Offsets const& offsets,
+                                  V const& connectivity) const {
+    return MixedPortal<Shapes, Offsets, V>{shapes, offsets, connectivity};
+  }
+};
+
+/// Cells or points?
+template <class Domain, class Cells>
+Extents count_of(Cells const& cells) {
+  static_assert(std::is_same_v<Domain, Cell> || std::is_same_v<Domain, Point>,
+                "Trellis: a Topology has cells and points");
+  return Extents::of(std::is_same_v<Domain, Point> ? cells.point_count() : cells.cell_count());
+}
+
+}  // namespace Impl
+}  // namespace worklets
+
+// --- fields
+
+/// A number: the same for each item.
+template <class D, class T>
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, T> {
+  static worklets::Constant<T> exec(T const& number) { return {number}; }
+};
+
+/// A View, see `FieldPortal`. One that is overwritten and has no items yet is allocated.
+template <class A, class D, class V>
+  requires Kokkos::is_view_v<V>
+struct BindArgument<worklets::Parameter<worklets::Field, A, D>, V> {
+  using P = worklets::Parameter<worklets::Field, A, D>;
+  static auto access(V const& view) { return trellis::access(view, P::how); }
+  template <int rank>
+  static worklets::Extents length(V const& view, worklets::Over<D, rank>) {
+    return worklets::Impl::extents_of<V, rank>(view);
+  }
+  template <int rank>
+  static void prepare(V& view, worklets::Over<D, rank>, worklets::Extents const& extents,
+                      std::string const& name)
+    requires(std::is_same_v<A, worklets::Out> && V::rank() > 0 &&
+             !V::memory_traits::is_unmanaged)
+  {
+    if (worklets::Impl::extents_of<V, rank>(view).count() == 0 && extents.count() > 0)
+      view = worklets::Impl::allocate_view<V, rank>(view, extents, name);
+  }
+  static auto exec(V const&) { return worklets::Impl::MakeFieldPortal<P>(); }
+  static std::string label(V const& view) { return view.label(); }
+  static worklets::MemoryRange memory(V const& view) { return worklets::MemoryRange(view); }
+};
+
+/// Where the points of a uniform grid are.
+template <class D, int dimensions>
+struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>,
+                    UniformCoordinates<dimensions>> {
+  using Coordinates = UniformCoordinates<dimensions>;
+  template <int rank>
+  static worklets::Extents length(Coordinates const& of, worklets::Over<D, rank>) {
+    static_assert(rank == dimensions,
+                  "Trellis: the coordinates of a uniform grid go with that grid as Topology");
+    return worklets::Extents::of<dimensions>(of.points);
+  }
+  static auto exec(Coordinates const& of) {
+    return worklets::CoordinatesPortal<dimensions>{of.origin, of.spacing};
+  }
+  static std::string label(Coordinates const&) { return "coordinates"; }
+};
+
+// --- cells
+
+template <class D, int dimensions>
+struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>,
+                    UniformGrid<dimensions>> {
+  static constexpr int rank = dimensions;
+  using Grid = UniformGrid<dimensions>;
+  template <class Domain>
+  static worklets::Extents length(Grid const& grid, worklets::Over<Domain, dimensions>) {
+    return worklets::Extents::of<dimensions>(std::is_same_v<Domain, worklets::Point>
+                                                 ? grid.points()
+                                                 : grid.cells());
+  }
+  static auto exec(Grid const& grid) { return worklets::GridCells<dimensions>{grid.points()}; }
+  static std::string label(Grid const&) { return "uniform grid"; }
+};
+
+template <class D, CellShape shape, class V>
+struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>,
+                    SingleShapeCells<shape, V>> {
+  using Cells = SingleShapeCells<shape, V>;
+  static auto access(Cells const& cells) { return read(cells.connectivity()); }
+  template <class Domain>
+  static worklets::Extents length(Cells const& cells, worklets::Over<Domain, 1>) {
+    return worklets::Impl::count_of<Domain>(cells);
+  }
+  static auto exec(Cells const&) { return worklets::Impl::MakeSingleShapePortal<shape>(); }
+  static std::string label(Cells const& cells) { return cells.connectivity().label(); }
+  static worklets::MemoryRange memory(Cells const& cells) {
+    return worklets::MemoryRange(cells.connectivity());
+  }
+};
+
+template <class D, class Shapes, class Offsets, class V>
+struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>,
+                    MixedCells<Shapes, Offsets, V>> {
+  using Cells = MixedCells<Shapes, Offsets, V>;
+  static auto access(Cells const& cells) {
+    return std::tuple(read(cells.shapes()), read(cells.offsets()), read(cells.connectivity()));
+  }
+  template <class Domain>
+  static worklets::Extents length(Cells const& cells, worklets::Over<Domain, 1>) {
+    return worklets::Impl::count_of<Domain>(cells);
+  }
+  static auto exec(Cells const&) { return worklets::Impl::MakeMixedPortal(); }
+  static std::string label(Cells const& cells) { return cells.connectivity().label(); }
+  static auto memory(Cells const& cells) {
+    return std::array{worklets::MemoryRange(cells.shapes()),
+                      worklets::MemoryRange(cells.offsets()),
+                      worklets::MemoryRange(cells.connectivity())};
+  }
+};
+
+}  // namespace trellis
+
+#endif

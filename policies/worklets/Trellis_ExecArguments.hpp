@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_EXECARGUMENTS_HPP
+#define TRELLIS_EXECARGUMENTS_HPP
+
+#include <worklets/Trellis_CellShape.hpp>
+#include <worklets/Trellis_Signature.hpp>
+#include <worklets/Trellis_WorkItem.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+/// What the parameters of a control signature are while a worklet runs.
+///
+/// An execution argument is made for each item, so it holds references and small values. If the
+/// worklet sees what is there (`In`, `InOut`), it has
+///
+///     auto load(WorkItem<rank> const& item) const;         // what the worklet gets
+///
+/// If it changes the item (all but `In`), it has
+///
+///     auto start(WorkItem<rank> const& item) const;        // optional, not with `load`
+///     void save(WorkItem<rank> const& item, T const& value) const;
+///
+/// and the worklet gets what `start` returns, by default a `value_type{}`, as an lvalue. What it
+/// has not been asked for it does not have: an `Out` argument cannot be loaded, an `In` argument
+/// cannot be saved.
+namespace trellis::worklets {
+
+/// Does `E` load items of this type if the parameter P reads, and only then?
+template <class E, class P, class Item>
+concept ExecArgument = requires(E const& e, Item const& item) { e.load(item); } == P::reads;
+
+/// A row of a View: the vector of one item, whose length is known at run time.
+template <class T>
+class Row {
+ public:
+  using value_type = std::remove_const_t<T>;
+  KOKKOS_FUNCTION Row(T* first, std::ptrdiff_t stride, int size)
+      : m_first(first), m_stride(stride), m_size(size) {}
+  KOKKOS_FUNCTION T& operator[](int k) const { return m_first[k * m_stride]; }
+  [[nodiscard]] KOKKOS_FUNCTION int size() const { return m_size; }
+  [[nodiscard]] KOKKOS_FUNCTION T* data() const { return m_first; }
+
+ private:
+  T* m_first;
+  std::ptrdiff_t m_stride;
+  int m_size;
+};
+
+/// The same number for each item.
+template <class T>
+struct Constant {
+  T value;
+  template <int rank>
+  KOKKOS_FUNCTION T const& load(WorkItem<rank> const&) const {
+    return value;
+  }
+};
+
+/// A View as a field.
+///
+/// | rank of the View | over a list | over a grid of D dimensions |
+/// |---|---|---|
+/// | 0 | one value for all items | the same |
+/// | 1 | a value for each item | the same, by the item's number |
+/// | 2 | a vector for each item | of 2 dimensions: a value for each item; of 3: a vector, by its number |
+/// | D | | a value for each item |
+/// | D + 1 | | a vector for each item |
+///
+/// A vector is a `Kokkos::Array` when the View's last extent is static, else a `Row`.
+template <class P, class V>
+class FieldPortal {
+ public:
+  using value_type = typename V::non_const_value_type;
+  KOKKOS_FUNCTION explicit FieldPortal(V const& view) : m_view(view) {}
+
+  template <int rank>
+  KOKKOS_FUNCTION decltype(auto) load(WorkItem<rank> const& item) const
+    requires(P::reads)
+  {
+    if constexpr (!is_vector<rank>) {
+      if constexpr (P::writes)
+        return value_type(element(item));
+      else
+        return element(item);
+    } else if constexpr (is_static) {
+      Vector values;
+      for (int c = 0; c < components; ++c) values[c] = element(item, c);
+      return values;
+    } else {
+      return row(item);
+    }
+  }
+  template <int rank>
+  KOKKOS_FUNCTION auto start(WorkItem<rank> const& item) const
+    requires(P::writes && !P::reads)
+  {
+    static_assert(!P::is_atomic || !is_vector<rank> || is_static,
+                  "Trellis: vectors that are added atomically have a static number of components: "
+                  "View<double*[3]>");
+    if constexpr (!is_vector<rank>) {
+      return neutral();
+    } else if constexpr (is_static) {
+      Vector values;
+      for (int c = 0; c < components; ++c) values[c] = neutral();
+      return values;
+    } else {
+      return row(item);
+    }
+  }
+  template <int rank, class T>
+  KOKKOS_FUNCTION void save(WorkItem<rank> const& item, T const& value) const
+    requires(P::writes)
+  {
+    if constexpr (!is_vector<rank>) {
+      put(element(item), value);
+    } else if constexpr (is_static) {
+      for (int c = 0; c < components; ++c) put(element(item, c), value[c]);
+    } else {
+      auto const to = row(item);
+      if constexpr (requires { value.data() == to.data(); })
+        if (static_cast<void const*>(value.data()) == static_cast<void const*>(to.data())) return;
+      for (int c = 0; c < to.size(); ++c) to[c] = value[c];
+    }
+  }
+
+ private:
+  static constexpr int view_rank = static_cast<int>(V::rank());
+  template <int rank>
+  static constexpr bool is_vector = rank == 2 ? view_rank == 3
+                                              : (view_rank == 2 || view_rank == rank + 1);
+  static constexpr int last = view_rank > 0 ? view_rank - 1 : 0;
+  static constexpr int components = view_rank > 0 ? static_cast<int>(V::static_extent(last)) : 0;
+  static constexpr bool is_static = components > 0;
+  using Vector = Kokkos::Array<value_type, static_cast<std::size_t>(is_static ? components : 1)>;
+
+  static KOKKOS_FUNCTION value_type neutral() {
+    if constexpr (std::is_same_v<typename P::access_type, AtomicMul>)
+      return value_type(1);
+    else
+      return value_type{};
+  }
+  template <class To, class T>
+  static KOKKOS_FUNCTION void put(To&& to, T const& value) {
+    if constexpr (std::is_same_v<typename P::access_type, AtomicMul>)
+      to *= value;
+    else if constexpr (P::is_atomic)
+      to += value;
+    else
+      to = value;
+  }
+  template <int rank, class... K>
+  KOKKOS_FUNCTION decltype(auto) element(WorkItem<rank> const& item, K... k) const {
+    constexpr int of_item = view_rank - static_cast<int>(sizeof...(K));
+    static_assert(of_item == 0 || of_item == 1 || of_item == rank,
+                  "Trellis: a View that is a Field has the rank of its items, 1, or one more");
+    if constexpr (of_item == 0)
+      return m_view();
+    else if constexpr (of_item == 1)
+      return m_view(item.flat, k...);
+    else if constexpr (of_item == 2)
+      return m_view(item.at[0], item.at[1], k...);
+    else
+      return m_view(item.at[0], item.at[1], item.at[2], k...);
+  }
+  template <int rank>
+  KOKKOS_FUNCTION auto row(WorkItem<rank> const& item) const {
+    auto& first = element(item, 0);
+    return Row<std::remove_reference_t<decltype(first)>>(
+        &first, static_cast<std::ptrdiff_t>(m_view.stride(last)),
+        static_cast<int>(m_view.extent(last)));
+  }
+  V const& m_view;
+};
+
+/// The coordinates of a uniform grid's points.
+template <int D>
+struct CoordinatesPortal {
+  Kokkos::Array<double, D> origin;
+  Kokkos::Array<double, D> spacing;
+  KOKKOS_FUNCTION Kokkos::Array<double, D> load(WorkItem<D> const& item) const {
+    Kokkos::Array<double, D> at;
+    for (int d = 0; d < D; ++d) at[d] = origin[d] + spacing[d] * static_cast<double>(item.at[d]);
+    return at;
+  }
+};
+
+// --- cells
+
+/// A shape that the type knows.
+template <CellShape shape>
+struct ShapeConstant {
+  KOKKOS_FUNCTION constexpr operator CellShape() const { return shape; }
+};
+
+/// The points of a cell of a uniform grid: `[k]` is the number of the k-th, `item(k)` where it is.
+template <int D>
+class GridVertices {
+ public:
+  KOKKOS_FUNCTION GridVertices(Kokkos::Array<std::int64_t, D> const& points,
+                               WorkItem<D> const& cell)
+      : m_points(points), m_cell(cell.at) {}
+  [[nodiscard]] static KOKKOS_FUNCTION constexpr int size() { return D == 2 ? 4 : 8; }
+  [[nodiscard]] KOKKOS_FUNCTION WorkItem<D> item(int k) const {
+    std::int64_t const i = m_cell[0] + ((k ^ (k >> 1)) & 1);
+    std::int64_t const j = m_cell[1] + ((k >> 1) & 1);
+    if constexpr (D == 2)
+      return {{i, j}, i + m_points[0] * j};
+    else {
+      std::int64_t const l = m_cell[2] + (k >> 2);
+      return {{i, j, l}, i + m_points[0] * (j + m_points[1] * l)};
+    }
+  }
+  KOKKOS_FUNCTION std::int64_t operator[](int k) const { return item(k).flat; }
+
+ private:
+  Kokkos::Array<std::int64_t, D> m_points;
+  Kokkos::Array<std::int64_t, D> m_cell;
+};
+template <int D>
+struct GridCells {
+  static constexpr int most_points = D == 2 ? 4 : 8;
+  using vertices_type = GridVertices<D>;
+  Kokkos::Array<std::int64_t, D> points;
+  KOKKOS_FUNCTION auto load(WorkItem<D> const&) const {
+    return ShapeConstant<D == 2 ? CellShape::quad : CellShape::hexahedron>();
+  }
+  [[nodiscard]] KOKKOS_FUNCTION GridVertices<D> vertices(WorkItem<D> const& cell) const {
+    return {points, cell};
+  }
+};
+
+/// The points of a cell in a list. `count`: how many, 0: known at run time.
+template <class V, int count>
+class ListVertices {
+ public:
+  KOKKOS_FUNCTION ListVertices(V const& connectivity, std::int64_t first, int size)
+      : m_connectivity(connectivity), m_first(first), m_size(size) {}
+  [[nodiscard]] KOKKOS_FUNCTION int size() const {
+    if constexpr (count > 0)
+      return count;
+    else
+      return m_size;
+  }
+  KOKKOS_FUNCTION std::int64_t operator[](int k) const {
+    if constexpr (V::rank() == 2)
+      return static_cast<std::int64_t>(m_connectivity(m_first, k));
+    else
+      return static_cast<std::int64_t>(m_connectivity(m_first + k));
+  }
+  [[nodiscard]] KOKKOS_FUNCTION WorkItem<1> item(int k) const { return {(*this)[k]}; }
+
+ private:
+  V const& m_connectivity;
+  std::int64_t m_first;
+  int m_size;
+};
+template <CellShape shape, class V>
+struct SingleShapePortal {
+  static constexpr int most_points = points_of(shape);
+  using vertices_type = ListVertices<V, most_points>;
+  V const& connectivity;
+  KOKKOS_FUNCTION auto load(WorkItem<1> const&) const { return ShapeConstant<shape>(); }
+  [[nodiscard]] KOKKOS_FUNCTION vertices_type vertices(WorkItem<1> const& cell) const {
+    return {connectivity, V::rank() == 2 ? cell.flat : cell.flat * most_points, most_points};
+  }
+};
+template <class Shapes, class Offsets, class V>
+struct MixedPortal {
+  static constexpr int most_points = most_points_of_a_cell;
+  using vertices_type = ListVertices<V, 0>;
+  Shapes const& shapes;
+  Offsets const& offsets;
+  V const& connectivity;
+  KOKKOS_FUNCTION CellShape load(WorkItem<1> const& cell) const {
+    return static_cast<CellShape>(shapes(cell.flat));
+  }
+  [[nodiscard]] KOKKOS_FUNCTION vertices_type vertices(WorkItem<1> const& cell) const {
+    auto const first = static_cast<std::int64_t>(offsets(cell.flat));
+    return {connectivity, first, static_cast<int>(offsets(cell.flat + 1) - first)};
+  }
+};
+
+/// The points of a new cell, which the worklet fills in.
+template <int count>
+struct NewVertices {
+  std::int64_t points[static_cast<std::size_t>(count)];
+  [[nodiscard]] static KOKKOS_FUNCTION constexpr int size() { return count; }
+  KOKKOS_FUNCTION std::int64_t& operator[](int k) { return points[k]; }
+  KOKKOS_FUNCTION std::int64_t const& operator[](int k) const { return points[k]; }
+};
+/// Where new cells of one shape go.
+template <CellShape shape, class V>
+struct NewCellsPortal {
+  static constexpr int most_points = points_of(shape);
+  V const& connectivity;
+  KOKKOS_FUNCTION NewVertices<most_points> start(WorkItem<1> const&) const { return {}; }
+  template <class T>
+  KOKKOS_FUNCTION void save(WorkItem<1> const& cell, T const& vertices) const {
+    for (int k = 0; k < most_points; ++k)
+      connectivity(cell.flat, k) = static_cast<typename V::value_type>(vertices[k]);
+  }
+};
+
+/// The values of a point field at the points of a cell: `[k]` at the k-th.
+template <class Portal, class Vertices_>
+class CellPoints {
+ public:
+  KOKKOS_FUNCTION CellPoints(Portal const& field, Vertices_ const& vertices)
+      : m_field(field), m_vertices(vertices) {}
+  [[nodiscard]] KOKKOS_FUNCTION int size() const { return m_vertices.size(); }
+  KOKKOS_FUNCTION decltype(auto) operator[](int k) const {
+    return m_field.load(m_vertices.item(k));
+  }
+
+ private:
+  Portal m_field;
+  Vertices_ m_vertices;
+};
+/// What a worklet adds to (multiplies into) a point field at the points of its cell.
+template <class T, int most>
+struct PointContributions {
+  T values[static_cast<std::size_t>(most)];
+  int count;
+  [[nodiscard]] KOKKOS_FUNCTION int size() const { return count; }
+  KOKKOS_FUNCTION T& operator[](int k) { return values[k]; }
+  KOKKOS_FUNCTION T const& operator[](int k) const { return values[k]; }
+};
+
+}  // namespace trellis::worklets
+
+#endif

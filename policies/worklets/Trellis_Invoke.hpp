@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_INVOKE_HPP
+#define TRELLIS_INVOKE_HPP
+
+#include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_WrongCalls.hpp>
+#include <patterns/Trellis_ParallelFor.hpp>
+#include <worklets/Trellis_BindArgument.hpp>
+#include <worklets/Trellis_BindExecution.hpp>
+#include <worklets/Trellis_Worklet.hpp>
+#include <worklets/impl/Trellis_ControlBindings.hpp>
+#include <worklets/impl/Trellis_WorkletChecks.hpp>
+
+#include <type_traits>
+#include <utility>
+
+/// With this header you run worklets: a worklet and its arguments become a task, whose accesses
+/// follow from the control signature, and which runs once for each item of the worklet's domain.
+namespace trellis {
+
+/// How worklets of a kind are run. For kinds of your own specialise it in namespace `trellis`, also
+/// for one worklet (`WorkletScheduler<MyKind, MyWorklet>`):
+///
+///     template <class Worklet>
+///     struct trellis::WorkletScheduler<MyKind, Worklet> {
+///       template <class Policy, class Bindings>
+///       static auto submit(Label&& label, Policy const& policy, Worklet const& worklet,
+///                          Bindings& bindings);
+///     };
+///
+/// `bindings` are the arguments, bound to the parameters (see ControlBindings). `submit` may submit
+/// any tasks before and after, and returns what `invoke` is to return. It must not wait. This one
+/// runs over all items.
+template <class Kind, class Worklet>
+struct WorkletScheduler {
+  template <class Policy, class Bindings>
+  static Future<void> submit(Label&& label, Policy const& policy, Worklet const& worklet,
+                             Bindings& bindings) {
+    auto const extents = bindings.prepare(label);
+    return bindings.submit(std::move(label), policy, worklet, extents);
+  }
+};
+
+/// Submits a task that calls the worklet for each item, as soon as its accesses allow; returns at
+/// once. The policy has a graph and properties, and accesses of what the worklet itself has, but no
+/// range: that follows from the arguments.
+///
+/// | access | the task's |
+/// |---|---|
+/// | `In` | `read` |
+/// | `Out` | `write` |
+/// | `InOut` | `read_write` |
+/// | `AtomicAdd`, `AtomicMul` | `atomic_add`, `atomic_mul` |
+///
+/// All arguments of one domain must have the same number of items. An `Out` View without items is
+/// allocated, in the caller's variable. Returns a `Future<void>`, or what the kind says.
+///
+/// Throws `Error` when numbers of items differ, when nothing tells how many there are, and when a
+/// worklet would read here what it writes there: when an argument whose points are gathered from
+/// is also written, or when two of the others overlap without being the same.
+template <class Base, class... Annotations, class Worklet, class... Arguments>
+auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Worklet const& worklet,
+            Arguments&&... arguments) {
+  static_assert(std::is_same_v<Base, Impl::Once>,
+                "Trellis: invoke takes a policy without a range: the arguments of the worklet tell "
+                "how many items there are");
+  using Check = worklets::Impl::CallCheck<Worklet, ResourcePolicy<Base, Annotations...>,
+                                          std::remove_cvref_t<Arguments>...>;
+  if constexpr (!std::is_same_v<Base, Impl::Once> || !Check::value) {
+    return Impl::Refused();
+  } else {
+    using Kind = typename Worklet::kind;
+    worklets::ControlBindings<Worklet, ResourcePolicy<Base, Annotations...>, Arguments&...>
+        bindings(arguments...);
+    return WorkletScheduler<Kind, Worklet>::submit(std::move(label), policy, worklet, bindings);
+  }
+}
+
+/// The same without a label: the task is called by the file and line where its policy was made.
+template <class Base, class... Annotations, class Worklet, class... Arguments>
+auto invoke(ResourcePolicy<Base, Annotations...> const& policy, Worklet const& worklet,
+            Arguments&&... arguments) {
+  return invoke(Label::of(policy.target().site()), policy, worklet,
+                std::forward<Arguments>(arguments)...);
+}
+
+}  // namespace trellis
+
+#endif

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_WORKITEM_HPP
+#define TRELLIS_WORKITEM_HPP
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+/// Which item of a domain a worklet is called for.
+namespace trellis::worklets {
+
+/// An item of a grid of `rank` dimensions. `flat` numbers the items; the first index is fastest.
+template <int rank>
+struct WorkItem {
+  Kokkos::Array<std::int64_t, rank> at;
+  std::int64_t flat;
+};
+/// An item of a list.
+template <>
+struct WorkItem<1> {
+  std::int64_t flat;
+};
+
+/// An item that comes of one of the domain's: kinds that generate.
+template <int rank>
+struct GeneratedItem {
+  WorkItem<rank> source;  ///< of the domain, which is read
+  WorkItem<1> target;     ///< the new one, which is written
+  std::int64_t visit;     ///< which of those that come of `source`, from 0 on
+};
+
+/// How many items a domain has, in each direction. Items of a list have one direction.
+struct Extents {
+  int rank = 1;
+  std::int64_t along[3] = {0, 1, 1};
+
+  static constexpr Extents of(std::int64_t n) { return {1, {n, 1, 1}}; }
+  template <int D>
+  static constexpr Extents of(Kokkos::Array<std::int64_t, D> const& n) {
+    Extents extents{D, {1, 1, 1}};
+    for (int d = 0; d < D; ++d) extents.along[d] = n[d];
+    return extents;
+  }
+  [[nodiscard]] constexpr std::int64_t count() const { return along[0] * along[1] * along[2]; }
+  /// Could both be the number of the same items? A View of one dimension may hold those of a grid.
+  [[nodiscard]] constexpr bool agrees_with(Extents const& other) const {
+    if (rank == 1 || other.rank == 1) return count() == other.count();
+    return rank == other.rank && along[0] == other.along[0] && along[1] == other.along[1] &&
+           along[2] == other.along[2];
+  }
+};
+
+namespace Impl {
+
+template <int rank, class... Index>
+KOKKOS_INLINE_FUNCTION WorkItem<rank> make_item(Kokkos::Array<std::int64_t, rank> const& extents,
+                                                Index... index) {
+  if constexpr (rank == 1) {
+    return {static_cast<std::int64_t>(index)...};
+  } else {
+    WorkItem<rank> item{{static_cast<std::int64_t>(index)...}, 0};
+    for (int d = rank - 1; d >= 0; --d) item.flat = item.flat * extents[d] + item.at[d];
+    return item;
+  }
+}
+
+}  // namespace Impl
+}  // namespace trellis::worklets
+
+#endif

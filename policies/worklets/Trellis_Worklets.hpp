@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_WORKLETS_HPP
+#define TRELLIS_WORKLETS_HPP
+
+/// All of worklets: classes with a signature that are run as tasks. See docs/worklets.md.
+#include <worklets/Trellis_BindArgument.hpp>
+#include <worklets/Trellis_BindExecution.hpp>
+#include <worklets/Trellis_CellSets.hpp>
+#include <worklets/Trellis_CellShape.hpp>
+#include <worklets/Trellis_ExecArguments.hpp>
+#include <worklets/Trellis_Invoke.hpp>
+#include <worklets/Trellis_Signature.hpp>
+#include <worklets/Trellis_WorkItem.hpp>
+#include <worklets/Trellis_Worklet.hpp>
+
+#endif

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_CONTROLBINDINGS_HPP
+#define TRELLIS_IMPL_CONTROLBINDINGS_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_Label.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <Trellis_RunOn.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
+#include <patterns/Trellis_ParallelFor.hpp>
+#include <worklets/Trellis_BindArgument.hpp>
+#include <worklets/impl/Trellis_WorkletChecks.hpp>
+#include <worklets/impl/Trellis_WorkletErrors.hpp>
+#include <worklets/impl/Trellis_WorkletFunctor.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// The arguments of a call, bound to the parameters of the worklet's control signature.
+namespace trellis::worklets {
+
+namespace Impl {
+
+template <class P, class A>
+std::string name_of(std::size_t position, A const& argument) {
+  std::string text = "argument " + std::to_string(position + 1);
+  if constexpr (requires { BindArgument<P, A>::label(argument); })
+    text += " (\"" + BindArgument<P, A>::label(argument) + "\")";
+  return text;
+}
+
+/// The accesses of an argument, as a tuple of annotations.
+template <class P, class A>
+auto accesses_of(A const& argument) {
+  if constexpr (!requires { BindArgument<P, A>::access(argument); }) {
+    return std::tuple<>();
+  } else {
+    using Said = decltype(BindArgument<P, A>::access(argument));
+    if constexpr (trellis::Impl::is_tuple_v<Said>)
+      return BindArgument<P, A>::access(argument);
+    else
+      return std::tuple<Said>(BindArgument<P, A>::access(argument));
+  }
+}
+template <class P, class A, class Domain, int rank>
+inline constexpr bool counts_items =
+    requires(A const& argument) { BindArgument<P, A>::length(argument, Over<Domain, rank>()); };
+
+template <class P, class A>
+inline constexpr int rank_of = 1;
+template <class P, class A>
+  requires requires { BindArgument<P, A>::rank; }
+inline constexpr int rank_of<P, A> = BindArgument<P, A>::rank;
+
+/// The space that a task with these annotations is written for, runs on, and reaches memory from.
+template <class Policy>
+struct SpacesOf;
+template <class Base, class... Annotations>
+struct SpacesOf<ResourcePolicy<Base, Annotations...>> {
+  using Asked = typename trellis::Impl::TargetSpace<Annotations...>::type;
+  using runs_on =
+      std::conditional_t<std::is_void_v<Asked>, Kokkos::DefaultExecutionSpace, Asked>;
+  using body_space = typename trellis::Impl::RunOn<runs_on>::body_space;
+};
+
+/// Does the kind make new items?
+template <class Kind>
+inline constexpr bool generates = false;
+template <class Kind>
+  requires requires { Kind::generates; }
+inline constexpr bool generates<Kind> = Kind::generates;
+
+/// The same index as often as there are dimensions.
+template <std::size_t>
+using IndexOf = std::int64_t;
+/// What a functor is called with: indices, and what it gets for accesses.
+template <class Space, class Accesses, class Dimensions>
+struct GivenFor;
+template <class Space, class Accesses, std::size_t... d>
+struct GivenFor<Space, Accesses, std::index_sequence<d...>> {
+  template <class... V>
+  static auto all(std::type_identity<std::tuple<V...>>)
+      -> std::tuple<IndexOf<d> const&..., typename trellis::Impl::SeenAs<V>::type const&...>;
+  using type = decltype(all(std::type_identity<decltype(
+      trellis::Impl::arguments_of<Space>(std::declval<Accesses const&>()))>()));
+};
+
+/// Does a View of the argument lie so that the last index is the fastest?
+template <class A>
+inline constexpr bool is_right = false;
+template <class A>
+  requires Kokkos::is_view_v<A>
+inline constexpr bool is_right<A> =
+    A::rank() > 1 && std::is_same_v<typename A::array_layout, Kokkos::LayoutRight>;
+
+}  // namespace Impl
+
+/// The types of a call. `Arguments`: without references.
+template <class Worklet, class Policy, class... Arguments>
+struct CallTypes {
+  using kind = typename Worklet::kind;
+  using domain = typename kind::domain;
+  using parameters =
+      typename Impl::ParametersOf<typename Worklet::ControlSignature, domain>::type;
+  using execution = Impl::ExecutionOf<
+      typename Impl::ExecutionSignatureOf<Worklet, sizeof...(Arguments)>::type>;
+  using spaces = Impl::SpacesOf<Policy>;
+  using all = std::index_sequence_for<Arguments...>;
+  /// Of the parameter, from 0 on.
+  template <std::size_t k>
+  using parameter = typename Impl::At<k, parameters>::type;
+  template <std::size_t k>
+  using argument = std::tuple_element_t<k, std::tuple<Arguments...>>;
+  template <std::size_t k>
+  using bind = BindArgument<parameter<k>, argument<k>>;
+  /// In how many dimensions the items lie.
+  static constexpr int rank = []<std::size_t... k>(std::index_sequence<k...>) {
+    int most = 1;
+    ((most = Impl::rank_of<parameter<k>, argument<k>> > most
+                 ? Impl::rank_of<parameter<k>, argument<k>>
+                 : most),
+     ...);
+    return most;
+  }(all());
+  using item_type =
+      std::conditional_t<Impl::generates<kind>, GeneratedItem<rank>, WorkItem<rank>>;
+
+  template <std::size_t k>
+  using accesses_of = decltype(Impl::accesses_of<parameter<k>, argument<k>>(
+      std::declval<argument<k> const&>()));
+  template <std::size_t k>
+  static constexpr std::size_t view_count =
+      std::tuple_size_v<decltype(trellis::Impl::arguments_of<typename spaces::runs_on>(
+          std::declval<accesses_of<k> const&>()))>;
+  template <std::size_t... k>
+  static auto functor_type(std::index_sequence<k...>)
+      -> Impl::WorkletFunctor<kind, Worklet, parameters, execution, rank,
+                              std::index_sequence<view_count<k>...>,
+                              std::remove_cvref_t<decltype(bind<k>::exec(
+                                  std::declval<argument<k> const&>()))>...>;
+  template <std::size_t... k>
+  static auto accesses_type(std::index_sequence<k...>)
+      -> decltype(std::tuple_cat(std::declval<accesses_of<k>>()...));
+  using functor = decltype(functor_type(all()));
+  /// What it is called with.
+  using given_type =
+      typename Impl::GivenFor<typename spaces::runs_on, decltype(accesses_type(all())),
+                              std::make_index_sequence<static_cast<std::size_t>(rank)>>::type;
+};
+
+/// What a scheduler works with. `Arguments` are references.
+template <class Worklet, class Policy, class... Arguments>
+class ControlBindings {
+ public:
+  using types = CallTypes<Worklet, Policy, std::remove_cvref_t<Arguments>...>;
+  using kind = typename types::kind;
+  using domain = typename types::domain;
+  using Functor = typename types::functor;
+  template <std::size_t k>
+  using parameter = typename types::template parameter<k>;
+  template <std::size_t k>
+  using argument = typename types::template argument<k>;
+  template <std::size_t k>
+  using bind = typename types::template bind<k>;
+  static constexpr std::size_t size = sizeof...(Arguments);
+  static constexpr int rank = types::rank;
+
+  explicit ControlBindings(Arguments... arguments) : m_arguments(arguments...) {}
+
+  template <std::size_t k>
+  [[nodiscard]] auto& get() const {
+    return std::get<k>(m_arguments);
+  }
+
+  /// Which domain a parameter counts for: field maps have but one.
+  template <std::size_t k>
+  using domain_of = std::conditional_t<std::is_same_v<domain, Item>, domain,
+                                       typename parameter<k>::domain_type>;
+
+  /// How many items of the domain there are, after which all arguments have been looked at. Throws
+  /// `Error` where they disagree.
+  template <class Domain>
+  [[nodiscard]] Extents count(Label const& task) const {
+    Extents agreed{0, {0, 0, 0}};
+    std::size_t from = 0;
+    // What is only written tells last: it may have no items yet.
+    for (bool const outputs : {false, true})
+      each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+        if constexpr (counts<k, Domain>()) {
+          constexpr bool is_output = std::is_same_v<typename parameter<k>::access_type, Out>;
+          if (is_output != outputs) return;
+          Extents const own = length<k, Domain>();
+          if (own.rank == 0 || (is_output && own.count() == 0)) return;
+          if (agreed.rank == 0) {
+            agreed = own;
+            from = k;
+          } else if (!agreed.agrees_with(own)) {
+            Impl::refuse_extents(task, Domain::name, name(from), agreed, name(k), own);
+          } else if (agreed.rank < own.rank) {
+            agreed = own;
+          }
+        }
+      });
+    if (agreed.rank == 0 && has_empty_output<Domain>()) return Extents::of(0);
+    return agreed;
+  }
+
+  /// Looks at all arguments, and allocates outputs: returns how many items there are. Throws
+  /// `Error`, see `invoke`.
+  Extents prepare(Label const& task) const {
+    Extents const extents = count<domain>(task);
+    if (extents.rank == 0) Impl::refuse_uncounted(task, domain::name);
+    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+      using Own = domain_of<k>;
+      constexpr bool is_first = first_of<Own>() == k;
+      if constexpr (!std::is_same_v<Own, domain> && is_first) {
+        Extents const others = count<Own>(task);
+        prepare_outputs<Own>(others);
+      }
+    });
+    prepare_outputs<domain>(extents);
+    check_memory(task);
+    return extents;
+  }
+
+  /// The accesses of all arguments, as a tuple of annotations.
+  [[nodiscard]] auto accesses() const {
+    return [&]<std::size_t... k>(std::index_sequence<k...>) {
+      return std::tuple_cat(Impl::accesses_of<parameter<k>, argument<k>>(get<k>())...);
+    }(std::index_sequence_for<Arguments...>());
+  }
+
+  /// The worklet as a functor for items of these extents.
+  [[nodiscard]] auto functor(Worklet const& worklet, Extents const& extents) const {
+    Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> along;
+    for (int d = 0; d < rank; ++d) along[static_cast<std::size_t>(d)] = extents.along[d];
+    return [&]<std::size_t... k>(std::index_sequence<k...>) {
+      return Functor{worklet, {bind<k>::exec(get<k>())...}, along};
+    }(std::index_sequence_for<Arguments...>());
+  }
+  /// The Kokkos policy for these items.
+  [[nodiscard]] static auto base(Extents const& extents) {
+    using Space = typename types::spaces::body_space;
+    using Index = Kokkos::IndexType<std::int64_t>;
+    if constexpr (rank == 1) {
+      return Kokkos::RangePolicy<Space, Index>(0, extents.count());
+    } else {
+      constexpr bool right = (Impl::is_right<std::remove_cvref_t<Arguments>> || ...);
+      constexpr auto order = right ? Kokkos::Iterate::Right : Kokkos::Iterate::Left;
+      using Grid = Kokkos::MDRangePolicy<Space, Kokkos::Rank<rank, order, order>, Index>;
+      typename Grid::point_type begin{}, end{};
+      for (int d = 0; d < rank; ++d) end[d] = extents.along[d];
+      return Grid(begin, end);
+    }
+  }
+
+  /// Submits the task that runs the worklet for all items.
+  Future<void> submit(Label&& label, Policy const& policy, Worklet const& worklet,
+                      Extents const& extents) const {
+    auto const task = [&](auto&&... annotation) {
+      return parallel_for(std::move(label),
+                          ResourcePolicy(policy.target(), base(extents),
+                                         std::forward<decltype(annotation)>(annotation)...),
+                          functor(worklet, extents));
+    };
+    return std::apply(task, std::tuple_cat(accesses(), policy.annotations()));
+  }
+
+ private:
+  /// Calls `f` with the number of each parameter, from 0 on.
+  template <class F>
+  static constexpr void each(F&& f) {
+    [&]<std::size_t... k>(std::index_sequence<k...>) {
+      (f(std::integral_constant<std::size_t, k>()), ...);
+    }(std::index_sequence_for<Arguments...>());
+  }
+  /// Does the argument count items of this domain? Cells have points, too.
+  template <std::size_t k, class Domain>
+  static consteval bool counts() {
+    using P = parameter<k>;
+    using A = argument<k>;
+    if constexpr (std::is_same_v<typename P::concept_type, Topology> &&
+                  std::is_same_v<typename P::access_type, In>)
+      return Impl::counts_items<P, A, Domain, rank>;
+    else
+      return std::is_same_v<domain_of<k>, Domain> &&
+             Impl::counts_items<P, A, typename P::domain_type, rank>;
+  }
+  template <std::size_t k, class Domain>
+  [[nodiscard]] Extents length() const {
+    using P = parameter<k>;
+    if constexpr (std::is_same_v<typename P::concept_type, Topology> &&
+                  std::is_same_v<typename P::access_type, In>)
+      return bind<k>::length(get<k>(), Over<Domain, rank>());
+    else
+      return bind<k>::length(get<k>(), Over<typename P::domain_type, rank>());
+  }
+  template <class Domain>
+  [[nodiscard]] static consteval bool has_empty_output() {
+    bool has = false;
+    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+      if constexpr (counts<k, Domain>())
+        has = has || std::is_same_v<typename parameter<k>::access_type, Out>;
+    });
+    return has;
+  }
+  /// The first parameter that counts for this domain.
+  template <class Domain>
+  static consteval std::size_t first_of() {
+    std::size_t first = size;
+    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+      if (std::is_same_v<domain_of<k>, Domain> && first == size) first = k;
+    });
+    return first;
+  }
+  template <class Domain>
+  void prepare_outputs(Extents const& extents) const {
+    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+      using Own = Over<typename parameter<k>::domain_type, rank>;
+      if constexpr (std::is_same_v<domain_of<k>, Domain> &&
+                    requires { bind<k>::prepare(get<k>(), Own(), extents, std::string()); })
+        bind<k>::prepare(get<k>(), Own(), extents, "output " + std::to_string(k + 1));
+    });
+  }
+
+  /// What is written, and the others, which may be the same, or may not touch it.
+  void check_memory(Label const& task) const {
+    each([&]<std::size_t w>(std::integral_constant<std::size_t, w>) {
+      if constexpr (parameter<w>::writes && has_memory<w>())
+        each([&]<std::size_t r>(std::integral_constant<std::size_t, r>) {
+          if constexpr (r != w && has_memory<r>()) {
+            using R = parameter<r>;
+            using W = parameter<w>;
+            if constexpr (!(R::is_atomic && R::mode == W::mode)) {
+              constexpr bool is_gathered =
+                  Impl::is_at_points<kind, R> || Impl::is_at_points<kind, W> ||
+                  Impl::generates<kind> || std::is_same_v<typename R::concept_type, Topology>;
+              for_memory<w>([&](MemoryRange const& written) {
+                for_memory<r>([&](MemoryRange const& other) {
+                  if (!written.overlaps(other)) return;
+                  if (is_gathered || R::writes || !written.equals(other))
+                    Impl::refuse_memory(task, name(r), name(w), is_gathered);
+                });
+              });
+            }
+          }
+        });
+    });
+  }
+  template <std::size_t k>
+  static consteval bool has_memory() {
+    return requires(argument<k> const& of) { bind<k>::memory(of); };
+  }
+  template <std::size_t k, class F>
+  void for_memory(F&& f) const {
+    auto const memory = bind<k>::memory(get<k>());
+    if constexpr (std::is_same_v<std::remove_const_t<decltype(memory)>, MemoryRange>)
+      f(memory);
+    else
+      for (MemoryRange const& each_range : memory) f(each_range);
+  }
+  [[nodiscard]] std::string name(std::size_t position) const {
+    std::string text;
+    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+      if (k == position) text = Impl::name_of<parameter<k>>(k, get<k>());
+    });
+    return text;
+  }
+
+  std::tuple<Arguments...> m_arguments;
+};
+
+namespace Impl {
+
+/// May the call be compiled? Says one sentence if not.
+template <class Worklet, class Policy, class... Arguments>
+struct CallCheck {
+  static consteval bool holds() {
+    if constexpr (!MustBeAWorklet<Worklet>::value) {
+      return false;
+    } else {
+      using Kind = typename Worklet::kind;
+      using Parameters = typename ParametersOf<typename Worklet::ControlSignature,
+                                               typename Kind::domain>::type;
+      constexpr std::size_t count = length_of<Parameters>;
+      using Execution = ExecutionOf<typename ExecutionSignatureOf<Worklet, count>::type>;
+      if constexpr (!MustTakeArguments<sizeof...(Arguments), count>::value)
+        return false;
+      else if constexpr (!MustNameParameters<Execution, count>::value)
+        return false;
+      else if constexpr (!fit(Parameters(), std::type_identity<Kind>()))
+        return false;
+      else if constexpr (!MustGiveItsResult<Execution, Parameters>::value)
+        return false;
+      else
+        return can_call<Execution>(typename Execution::words());
+    }
+  }
+  template <class... P, class Kind>
+  static consteval bool fit(TypeList<P...>, std::type_identity<Kind>) {
+    if constexpr (!(MustBeBound<P, Arguments>::value && ...))
+      return false;
+    else if constexpr (!MustHaveItems<Kind, P...>::value)
+      return false;
+    else
+      return (MustNotWritePoints<Kind, P>::value && ...);
+  }
+  template <class Execution, class... Words>
+  static consteval bool can_call(TypeList<Words...>) {
+    using Types = CallTypes<Worklet, Policy, Arguments...>;
+    using Bindings = decltype(std::declval<typename Types::functor const&>().bind(
+        std::declval<typename Types::given_type const&>(), typename Types::all()));
+    using Item = typename Types::item_type;
+    if constexpr (!(MustBeAWord<Words, Bindings>::value && ...)) {
+      return false;
+    } else {
+      using Call = CallOf<Worklet, Execution::result, Bindings, Item, Words...>;
+      using Signature =
+          void(typename PlainType<typename Taken<Words, Bindings, Item,
+                                                 Execution::result>::Passed>::type...);
+      if constexpr (!MustOnlyRead<Call::writes_what_it_reads>::value)
+        return false;
+      else if constexpr (!WorkletMustTake<Call::is_callable, Signature>::value)
+        return false;
+      else if constexpr (!MustOnlyWrite<Call::reads_what_it_gives>::value)
+        return false;
+      else
+        return MustReturnAValue<Call::returns_value>::value;
+    }
+  }
+  static constexpr bool value = holds();
+};
+
+}  // namespace Impl
+}  // namespace trellis::worklets
+
+#endif

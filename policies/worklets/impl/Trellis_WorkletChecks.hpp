@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WORKLETCHECKS_HPP
+#define TRELLIS_IMPL_WORKLETCHECKS_HPP
+
+#include <worklets/Trellis_BindArgument.hpp>
+#include <worklets/Trellis_BindExecution.hpp>
+#include <worklets/Trellis_Signature.hpp>
+#include <worklets/impl/Trellis_WorkletFunctor.hpp>
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// What must hold for a call of a worklet to compile, each with its sentence. They come one after
+/// the other, so that the compiler says one of them.
+namespace trellis::worklets::Impl {
+
+template <class Worklet>
+struct MustBeAWorklet {
+  static constexpr bool value = requires {
+    typename Worklet::kind;
+    typename Worklet::kind::domain;
+    typename Worklet::ControlSignature;
+  };
+  static_assert(value,
+                "Trellis: a worklet derives from its kind (trellis::MapFields, MapCells, ...) and "
+                "has a ControlSignature, such as void(Field, Field(Out))");
+};
+
+/// `expected`: the parameters of the ControlSignature.
+template <std::size_t given, std::size_t expected>
+struct MustTakeArguments {
+  static constexpr bool value = given == expected;
+  static_assert(value,
+                "Trellis: behind the worklet come as many arguments as its ControlSignature has "
+                "parameters, see MustTakeArguments<given, expected> above");
+};
+
+template <class Parameter, class Argument>
+struct MustBeBound {
+  static constexpr bool value = is_bound_v<Parameter, Argument>;
+  static_assert(value,
+                "Trellis: an argument of this type cannot be bound to this parameter of the "
+                "ControlSignature, see MustBeBound<Parameter, Argument> above (BindArgument says "
+                "what can)");
+};
+
+/// Cells share points, so a cell cannot overwrite them.
+template <class Kind, class Parameter>
+struct MustNotWritePoints {
+  static constexpr bool value =
+      !is_at_points<Kind, Parameter> || !Parameter::writes || Parameter::is_atomic;
+  static_assert(value,
+                "Trellis: cells share points, so a worklet over cells cannot write a point field: "
+                "Field(AtomicAdd, Point) adds to it");
+};
+
+template <class Kind, class... Parameters>
+struct MustHaveItems {
+  static constexpr bool value =
+      (... || (std::is_same_v<typename Parameters::concept_type, Topology> ||
+               std::is_same_v<typename Parameters::domain_type, typename Kind::domain> ||
+               std::is_same_v<typename Kind::domain, Item>));
+  static_assert(value,
+                "Trellis: no parameter of the ControlSignature belongs to the domain that the "
+                "worklet runs over, so nothing says how often it runs");
+};
+
+template <class Execution, std::size_t parameters>
+struct MustNameParameters {
+  static constexpr bool value =
+      Execution::result_is_known && Execution::largest <= static_cast<int>(parameters);
+  static_assert(value,
+                "Trellis: an ExecutionSignature names parameters of the ControlSignature, from _1 "
+                "on, and returns void or one of them");
+};
+
+template <class Execution, class Parameters>
+struct MustGiveItsResult {
+  static constexpr bool value = [] {
+    if constexpr (Execution::result > 0)
+      return At<static_cast<std::size_t>(Execution::result) - 1, Parameters>::type::writes;
+    else
+      return true;
+  }();
+  static_assert(value,
+                "Trellis: the worklet's value goes to a parameter that is In: say Field(Out) in the "
+                "ControlSignature");
+};
+
+template <class Word, class Bindings>
+struct MustBeAWord {
+  static constexpr bool value = is_word_v<Word, Bindings>;
+  static_assert(value,
+                "Trellis: BindExecution does not say what this word of the ExecutionSignature is, "
+                "see MustBeAWord<Word, ...> above");
+};
+
+template <class E, class P, class Item>
+struct MustBeAnExecArgument {
+  static constexpr bool value = ExecArgument<E, P, Item> || P::is_atomic ||
+                                !std::is_same_v<typename P::concept_type, Field>;
+  static_assert(value,
+                "Trellis: the execution argument of a parameter that is In or InOut has "
+                "load(item), and that of an Out parameter has none");
+};
+
+/// `is_callable`: as it should be.
+template <bool is_callable, class Signature>
+struct WorkletMustTake {
+  static constexpr bool value = is_callable;
+  static_assert(value,
+                "Trellis: the worklet's call operator must take what stands in "
+                "WorkletMustTake<...> above, and must be const");
+};
+template <bool writes>
+struct MustOnlyRead {
+  static constexpr bool value = !writes;
+  static_assert(value,
+                "Trellis: the worklet's call operator takes a parameter that is In by a reference "
+                "to what is not const; it can only be read");
+};
+template <bool reads>
+struct MustOnlyWrite {
+  static constexpr bool value = !reads;
+  static_assert(value,
+                "Trellis: the worklet's call operator takes a parameter that it gives by value or "
+                "as const; what is Out is taken as T&, or returned");
+};
+template <bool returns>
+struct MustReturnAValue {
+  static constexpr bool value = returns;
+  static_assert(value,
+                "Trellis: the ExecutionSignature says which parameter the worklet's value goes to, "
+                "but its call operator returns void");
+};
+
+/// The types with which the call operator is looked at.
+template <class Worklet, int result, class Bindings, class Item, class... Words>
+struct CallOf {
+  template <class Word>
+  using T = Taken<Word, Bindings, Item, result>;
+  template <class Word>
+  using Value = std::remove_cvref_t<typename T<Word>::Held>;
+  static constexpr bool is_callable =
+      std::is_invocable_v<Worklet const&, typename T<Words>::Passed...>;
+  /// Could what is given by this word alone also be a temporary?
+  template <class Which>
+  static constexpr bool takes_temporary =
+      !T<Which>::loads &&
+      std::is_invocable_v<Worklet const&,
+                          std::conditional_t<std::is_same_v<Words, Which>,
+                                             std::remove_reference_t<typename T<Words>::Passed>&&,
+                                             typename T<Words>::Passed>...>;
+  /// If what is given could also be a temporary, it is taken by value or as const.
+  static constexpr bool reads_what_it_gives = [] {
+    if constexpr (is_callable && (T<Words>::saves || ...))
+      return (... || (T<Words>::saves && takes_temporary<Words>));
+    else
+      return false;
+  }();
+  static constexpr bool writes_what_it_reads =
+      !is_callable && std::is_invocable_v<Worklet const&, Value<Words>&...>;
+  static constexpr bool returns_value = [] {
+    if constexpr (is_callable && result > 0)
+      return !std::is_void_v<std::invoke_result_t<Worklet const&, typename T<Words>::Passed...>>;
+    else
+      return true;
+  }();
+};
+template <class T>
+struct PlainType : std::conditional<std::is_const_v<std::remove_reference_t<T>>,
+                                    std::remove_cvref_t<T>, T> {};
+
+}  // namespace trellis::worklets::Impl
+
+#endif

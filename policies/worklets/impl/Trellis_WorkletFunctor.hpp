@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_WORKLETFUNCTOR_HPP
+#define TRELLIS_IMPL_WORKLETFUNCTOR_HPP
+
+#include <worklets/Trellis_BindExecution.hpp>
+#include <worklets/Trellis_Signature.hpp>
+#include <worklets/Trellis_WorkItem.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// A worklet as a functor. For an item it makes the execution arguments, loads what the worklet
+/// takes, calls it, and saves what it gives. Everything is a local of the call, as the functor is
+/// shared between threads.
+namespace trellis::worklets::Impl {
+
+/// How many Views an argument has, and where they begin among all.
+template <std::size_t p, class Counts>
+struct ViewsAt;
+template <std::size_t p, std::size_t first, std::size_t... rest>
+struct ViewsAt<p, std::index_sequence<first, rest...>> {
+  static constexpr std::size_t begin =
+      first + ViewsAt<p - 1, std::index_sequence<rest...>>::begin;
+  static constexpr std::size_t count = ViewsAt<p - 1, std::index_sequence<rest...>>::count;
+};
+template <std::size_t first, std::size_t... rest>
+struct ViewsAt<0, std::index_sequence<first, rest...>> {
+  static constexpr std::size_t begin = 0;
+  static constexpr std::size_t count = first;
+};
+template <>
+struct ViewsAt<0, std::index_sequence<>> {
+  static constexpr std::size_t begin = 0;
+  static constexpr std::size_t count = 0;
+};
+template <std::size_t... counts>
+constexpr std::size_t sum_of(std::index_sequence<counts...>) {
+  return (counts + ... + 0);
+}
+
+/// The execution argument: what the maker makes of the argument's Views, or the maker itself.
+template <class Maker, class... Views>
+KOKKOS_INLINE_FUNCTION auto make_exec(Maker const& maker, Views const&... views) {
+  if constexpr (std::is_invocable_v<Maker const&, Views const&...>)
+    return maker(views...);
+  else
+    return maker;
+}
+
+/// How a worklet takes a word of its execution signature.
+template <class Word, class Bindings, class Item, int result>
+struct Taken {
+  using Bind = BindExecution<Word, Bindings>;
+  static constexpr bool loads =
+      requires(Bindings const& bindings, Item const& item) { Bind::load(bindings, item); };
+  static constexpr bool starts =
+      requires(Bindings const& bindings, Item const& item) { Bind::start(bindings, item); };
+  /// What goes to the value of the call is not given in a second way.
+  static constexpr bool is_result = number_of<Word> == result && result > 0;
+  static KOKKOS_FUNCTION decltype(auto) get(Bindings const& bindings, Item const& item) {
+    if constexpr (loads)
+      return Bind::load(bindings, item);
+    else
+      return Bind::start(bindings, item);
+  }
+  using Got = decltype(get(std::declval<Bindings const&>(), std::declval<Item const&>()));
+  static constexpr bool saves =
+      !is_result && requires(Bindings const& bindings, Item const& item,
+                             std::remove_cvref_t<Got> const& value) {
+        Bind::save(bindings, item, value);
+      };
+  /// What is kept of it during the call, and what the worklet gets.
+  using Held = std::conditional_t<saves, std::remove_cvref_t<Got>, Got>;
+  using Passed = std::conditional_t<saves, std::remove_cvref_t<Got>&,
+                                    std::remove_reference_t<Got> const&>;
+};
+
+/// Calls the worklet for one item.
+template <int result, class Worklet, class Bindings, class Item, class... Words>
+KOKKOS_INLINE_FUNCTION void run_item(Worklet const& worklet, Bindings const& bindings,
+                                     Item const& item, TypeList<Words...>) {
+  using Values = std::tuple<typename Taken<Words, Bindings, Item, result>::Held...>;
+  [[maybe_unused]] Values values{Taken<Words, Bindings, Item, result>::get(bindings, item)...};
+  auto const call = [&]<std::size_t... k>(std::index_sequence<k...>) -> decltype(auto) {
+    return worklet(static_cast<typename Taken<Words, Bindings, Item, result>::Passed>(
+        std::get<k>(values))...);
+  };
+  auto const save = [&]<std::size_t k, class Word>(std::integral_constant<std::size_t, k>,
+                                                   std::type_identity<Word>) {
+    if constexpr (Taken<Word, Bindings, Item, result>::saves)
+      BindExecution<Word, Bindings>::save(bindings, item, std::get<k>(values));
+  };
+  constexpr std::index_sequence_for<Words...> all;
+  if constexpr (result > 0)
+    BindExecution<Argument<result>, Bindings>::save(bindings, item, call(all));
+  else
+    call(all);
+  [&]<std::size_t... k>(std::index_sequence<k...>) {
+    (save(std::integral_constant<std::size_t, k>(), std::type_identity<Words>()), ...);
+  }(all);
+}
+
+/// `rank`: of the grid, 1: a list. `ViewCounts`: a `std::index_sequence`, how many Views there are
+/// for each argument. `Makers`: of the execution arguments.
+template <class Kind, class Worklet_, class Parameters, class Execution, int rank,
+          class ViewCounts, class... Makers>
+struct WorkletFunctor {
+  Worklet_ worklet;
+  std::tuple<Makers...> makers;
+  Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> extents;
+
+  static constexpr std::size_t arguments = sizeof...(Makers);
+  static constexpr std::size_t least =
+      static_cast<std::size_t>(rank) + sum_of(ViewCounts());
+
+  /// With the item's indices and then the Views; what comes behind them are those of the user's
+  /// annotations.
+  template <class... All>
+    requires(sizeof...(All) >= least)
+  KOKKOS_FUNCTION void operator()(All const&... all) const {
+    std::tuple<All const&...> const given(all...);
+    [&]<std::size_t... d>(std::index_sequence<d...>) {
+      run(make_item<rank>(extents, std::get<d>(given)...), given);
+    }(std::make_index_sequence<static_cast<std::size_t>(rank)>());
+  }
+  template <class Item, class Given>
+  KOKKOS_FUNCTION void run(Item const& item, Given const& given) const {
+    auto const bindings = bind(given, std::make_index_sequence<arguments>());
+    run_item<Execution::result>(worklet, bindings, item, typename Execution::words());
+  }
+
+  template <class Given, std::size_t... p>
+  KOKKOS_FUNCTION auto bind(Given const& given, std::index_sequence<p...>) const {
+    using Execs = std::tuple<decltype(exec<p>(given, Views<p>()))...>;
+    return ExecBindings<Kind, Parameters, Execs>{Execs(exec<p>(given, Views<p>())...)};
+  }
+  template <std::size_t p>
+  using Views = std::make_index_sequence<ViewsAt<p, ViewCounts>::count>;
+  template <std::size_t p, class Given, std::size_t... v>
+  KOKKOS_FUNCTION auto exec(Given const& given, std::index_sequence<v...>) const {
+    return make_exec(std::get<p>(makers),
+                     std::get<static_cast<std::size_t>(rank) + ViewsAt<p, ViewCounts>::begin + v>(given)...);
+  }
+};
+
+}  // namespace trellis::worklets::Impl
+
+#endif

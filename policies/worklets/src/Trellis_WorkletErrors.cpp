@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_Error.hpp>
+#include <Trellis_Label.hpp>
+#include <worklets/Trellis_WorkItem.hpp>
+#include <worklets/impl/Trellis_WorkletErrors.hpp>
+
+#include <string>
+
+namespace trellis::worklets::Impl {
+
+namespace {
+[[noreturn]] void refuse(Label const& task, std::string const& why) {
+  throw Error(Error::Kind::bad_input,
+              "Trellis: the worklet \"" + task.string() + "\" (" + task.place() + ") " + why);
+}
+}  // namespace
+
+std::string text_of(Extents const& extents) {
+  std::string text = std::to_string(extents.along[0]);
+  for (int d = 1; d < extents.rank; ++d) text += " x " + std::to_string(extents.along[d]);
+  return text;
+}
+
+void refuse_extents(Label const& task, char const* domain, std::string const& first,
+                    Extents const& of_first, std::string const& other, Extents const& of_other) {
+  refuse(task, std::string("has different numbers of ") + domain + ": " + first + " has " +
+                   text_of(of_first) + ", " + other + " has " + text_of(of_other));
+}
+
+void refuse_uncounted(Label const& task, char const* domain) {
+  refuse(task, std::string("has no argument that tells how many ") + domain +
+                   " there are: all of them fit any number");
+}
+
+void refuse_memory(Label const& task, std::string const& read, std::string const& written,
+                   bool is_gathered) {
+  refuse(task, "writes into " + written + " what other items " +
+                   (is_gathered ? "gather from " : "have in ") + read +
+                   (is_gathered ? ": they share memory"
+                                : ": they overlap, and are not the same, or both are written"));
+}
+
+}  // namespace trellis::worklets::Impl
