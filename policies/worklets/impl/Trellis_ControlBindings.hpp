@@ -9,6 +9,7 @@
 #include <impl/Trellis_ViewAccess.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <worklets/Trellis_BindArgument.hpp>
+#include <worklets/impl/Trellis_ItemRange.hpp>
 #include <worklets/impl/Trellis_WorkletChecks.hpp>
 #include <worklets/impl/Trellis_WorkletErrors.hpp>
 #include <worklets/impl/Trellis_WorkletFunctor.hpp>
@@ -245,13 +246,13 @@ class ControlBindings {
       return Functor{worklet, {bind<k>::exec(get<k>())...}, along};
     }(std::index_sequence_for<Arguments...>());
   }
-  /// The Kokkos policy for these items.
+  /// The base policy for these items.
   [[nodiscard]] static auto base(Extents const& extents) {
-    using Space = typename types::spaces::body_space;
-    using Index = Kokkos::IndexType<std::int64_t>;
     if constexpr (rank == 1) {
-      return Kokkos::RangePolicy<Space, Index>(0, extents.count());
+      return Impl::Items{extents.count()};
     } else {
+      using Space = typename types::spaces::body_space;
+      using Index = Kokkos::IndexType<std::int64_t>;
       constexpr bool right = (Impl::is_right<std::remove_cvref_t<Arguments>> || ...);
       constexpr auto order = right ? Kokkos::Iterate::Right : Kokkos::Iterate::Left;
       using Grid = Kokkos::MDRangePolicy<Space, Kokkos::Rank<rank, order, order>, Index>;
@@ -415,7 +416,8 @@ struct CallCheck {
   template <class Execution, class... Words>
   static consteval bool can_call(TypeList<Words...>) {
     using Types = CallTypes<Worklet, Policy, Arguments...>;
-    using Bindings = decltype(std::declval<typename Types::functor const&>().bind(
+    constexpr auto lead = static_cast<std::size_t>(Types::rank);
+    using Bindings = decltype(std::declval<typename Types::functor const&>().template bind<lead>(
         std::declval<typename Types::given_type const&>(), typename Types::all()));
     using Item = typename Types::item_type;
     if constexpr (!(MustBeAWord<Words, Bindings>::value && ...)) {

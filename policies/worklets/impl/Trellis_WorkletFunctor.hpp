@@ -115,8 +115,8 @@ struct WorkletFunctor {
   Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> extents;
 
   static constexpr std::size_t arguments = sizeof...(Makers);
-  static constexpr std::size_t least =
-      static_cast<std::size_t>(rank) + sum_of(ViewCounts());
+  static constexpr std::size_t views = sum_of(ViewCounts());
+  static constexpr std::size_t least = static_cast<std::size_t>(rank) + views;
 
   /// With the item's indices and then the Views; what comes behind them are those of the user's
   /// annotations.
@@ -125,26 +125,27 @@ struct WorkletFunctor {
   KOKKOS_FUNCTION void operator()(All const&... all) const {
     std::tuple<All const&...> const given(all...);
     [&]<std::size_t... d>(std::index_sequence<d...>) {
-      run(make_item<rank>(extents, std::get<d>(given)...), given);
+      run<static_cast<std::size_t>(rank)>(make_item<rank>(extents, std::get<d>(given)...), given);
     }(std::make_index_sequence<static_cast<std::size_t>(rank)>());
   }
-  template <class Item, class Given>
+  /// For one item. The Views begin in `given` behind `lead` others.
+  template <std::size_t lead, class Item, class Given>
   KOKKOS_FUNCTION void run(Item const& item, Given const& given) const {
-    auto const bindings = bind(given, std::make_index_sequence<arguments>());
+    auto const bindings = bind<lead>(given, std::make_index_sequence<arguments>());
     run_item<Execution::result>(worklet, bindings, item, typename Execution::words());
   }
 
-  template <class Given, std::size_t... p>
+  template <std::size_t lead, class Given, std::size_t... p>
   KOKKOS_FUNCTION auto bind(Given const& given, std::index_sequence<p...>) const {
-    using Execs = std::tuple<decltype(exec<p>(given, Views<p>()))...>;
-    return ExecBindings<Kind, Parameters, Execs>{Execs(exec<p>(given, Views<p>())...)};
+    using Execs = std::tuple<decltype(exec<lead, p>(given, Views<p>()))...>;
+    return ExecBindings<Kind, Parameters, Execs>{Execs(exec<lead, p>(given, Views<p>())...)};
   }
   template <std::size_t p>
   using Views = std::make_index_sequence<ViewsAt<p, ViewCounts>::count>;
-  template <std::size_t p, class Given, std::size_t... v>
+  template <std::size_t lead, std::size_t p, class Given, std::size_t... v>
   KOKKOS_FUNCTION auto exec(Given const& given, std::index_sequence<v...>) const {
     return make_exec(std::get<p>(makers),
-                     std::get<static_cast<std::size_t>(rank) + ViewsAt<p, ViewCounts>::begin + v>(given)...);
+                     std::get<lead + ViewsAt<p, ViewCounts>::begin + v>(given)...);
   }
 };
 
