@@ -5,6 +5,7 @@
 #include <Trellis_AccessList.hpp>
 #include <Trellis_Annotations.hpp>
 #include <Trellis_TaskGraph.hpp>
+#include <impl/Trellis_LateCount.hpp>
 #include <impl/Trellis_Target.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -41,7 +42,7 @@ struct BaseOf {
   static_assert(
       is_resource_v<B> || Kokkos::is_execution_policy_v<B>,
       "Trellis: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos "
-      "RangePolicy, MDRangePolicy or TeamPolicy");
+      "RangePolicy, MDRangePolicy or TeamPolicy, or the Future of a whole number");
   // What is wrong has been said; nothing more is to be said of it.
   using type = std::conditional_t<Kokkos::is_execution_policy_v<B>, B,
                                   std::conditional_t<is_resource_v<B>, Once, Count>>;
@@ -49,6 +50,14 @@ struct BaseOf {
 template <std::integral B>
 struct BaseOf<B> {
   using type = Count;
+};
+template <std::integral T>
+struct BaseOf<Future<T>> {
+  using type = LateCount<FutureCount<T>>;
+};
+template <class Source>
+struct BaseOf<LateCount<Source>> {
+  using type = LateCount<Source>;
 };
 /// No base: the other guide is meant. (Clang looks at the result of a guide before its constraint.)
 template <class B>
@@ -71,6 +80,12 @@ using AnnotationAs = std::conditional_t<std::is_lvalue_reference_v<A> &&
 ///     ResourcePolicy(graph, Kokkos::MDRangePolicy({0, 0}, {n, m}), read_write(a), priority(1))
 ///     ResourcePolicy(graph, write(result))           // for host_task and space_task
 ///     ResourcePolicy(graph, n, write(y), list)       // and what an AccessList has
+///     ResourcePolicy(graph, count, write(y))         // count: the Future of a number
+///
+/// A number of indices may be known later than the task is submitted: `n` is a `Future` of a whole
+/// number, or the `extent` of an array that another task allocates, see Trellis_LateView.hpp. It is
+/// looked up on the host when the task is launched. A future is waited for as `value(future)` says;
+/// a number that is no range, negative or too large, is then the failure of the task.
 ///
 /// Inside a task that has been given a `TaskScope& self`, `self` in place of the graph makes the
 /// new task a part of that task.
@@ -110,6 +125,8 @@ class ResourcePolicy {
       return {static_cast<std::int64_t>(base)};
     else if constexpr (std::same_as<B, Base>)
       return base;
+    else if constexpr (requires { Impl::late_count(base); })
+      return Impl::late_count(base);
     else
       return {};  // BaseOf has said what is wrong
   }

@@ -5,6 +5,8 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <fields/impl/Trellis_FieldState.hpp>
+#include <impl/Trellis_LateCount.hpp>
+#include <impl/Trellis_LatePlace.hpp>
 #include <impl/Trellis_OpenAccess.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
@@ -12,6 +14,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -72,25 +75,11 @@ FieldShape shape_of(V const& view) {
   return shape;
 }
 
-/// An argument of a functor that stands for a field: a View, which gets its memory when the task is
-/// launched.
-template <class V>
-class FieldPlace {
- public:
-  using is_late_place = void;
-  using seen_type = V;
-  KOKKOS_DEFAULTED_FUNCTION FieldPlace() = default;
-  void set(V const& view) { m_view = view; }
-  KOKKOS_FUNCTION V const& get() const { return m_view; }
-
- private:
-  V m_view;
-};
-
-/// What fills it. `Part`: makes the View of the part from that of the whole.
+/// What fills the place of a field among the arguments. `Part`: makes the View of the part from that of the whole.
 template <class V, class Whole, class Part>
 struct FieldSource {
   static constexpr bool ends_without_user = true;
+  static constexpr bool stays_in_a_pass = true;
   std::shared_ptr<FieldState> field;
   KeptPtr kept;                      ///< of a task that belongs to no model
   void* external;                    ///< the same
@@ -108,39 +97,6 @@ struct FieldSource {
  private:
   [[nodiscard]] void* bound() const { return FieldBinding::memory_of(*field); }
 };
-
-/// The same for a range of fields, whose number is known at run time.
-template <class V>
-class FieldListPlace {
- public:
-  using is_late_place = void;
-  using seen_type = view_list<V> const;
-  void set(view_list<V> const& views) { m_views = views; }
-  KOKKOS_FUNCTION view_list<V> const& get() const { return m_views; }
-
- private:
-  view_list<V> m_views;
-};
-template <class Source, class V>
-struct FieldListSource {
-  static constexpr bool ends_without_user = true;
-  std::vector<Source> sources;
-  [[nodiscard]] view_list<V> resolve() const {
-    std::vector<V> views;
-    views.reserve(sources.size());
-    for (Source const& source : sources) views.push_back(source.resolve());
-    return view_list<V>(ViewsOf<std::vector<V>>{views});
-  }
-};
-/// `Traits`: of the fields, or parts of fields, that the range has.
-template <class Traits, class V, class Range, class How>
-auto make_list_source(Range const& range, How const& how, Target const& target) {
-  using Source = decltype(Traits::late(*std::begin(range), how, target));
-  FieldListSource<Source, V> list;
-  for_each_single(
-      range, [&](auto const& each) { list.sources.push_back(Traits::late(each, how, target)); });
-  return list;
-}
 
 struct WholeField {
   template <class V>
@@ -278,7 +234,7 @@ struct ResourceTraits<Field<D, L>> {
   }
   template <class How>
   static auto argument(F const&, How) {
-    return Impl::FieldPlace<Impl::FieldArgument<How, typename F::view>>();
+    return Impl::LatePlace<Impl::FieldArgument<How, typename F::view>>();
   }
   template <class How>
   static auto late(F const& field, How, Impl::Target const& target) {
@@ -288,7 +244,7 @@ struct ResourceTraits<Field<D, L>> {
   }
   template <class How>
   static auto list_argument(How) {
-    return Impl::FieldListPlace<Impl::FieldArgument<How, typename F::view>>();
+    return Impl::LateListPlace<Impl::FieldArgument<How, typename F::view>>();
   }
   template <class Range, class How>
   static auto late_list(Range const& range, How how, Impl::Target const& target) {
@@ -307,7 +263,7 @@ struct ResourceTraits<SubField<F, Slices...>> {
   }
   template <class How>
   static auto argument(S const&, How) {
-    return Impl::FieldPlace<Impl::FieldArgument<How, typename S::view>>();
+    return Impl::LatePlace<Impl::FieldArgument<How, typename S::view>>();
   }
   template <class How>
   static auto late(S const& part, How, Impl::Target const& target) {
@@ -317,7 +273,7 @@ struct ResourceTraits<SubField<F, Slices...>> {
   }
   template <class How>
   static auto list_argument(How) {
-    return Impl::FieldListPlace<Impl::FieldArgument<How, typename S::view>>();
+    return Impl::LateListPlace<Impl::FieldArgument<How, typename S::view>>();
   }
   template <class Range, class How>
   static auto late_list(Range const& range, How how, Impl::Target const& target) {
@@ -327,9 +283,58 @@ struct ResourceTraits<SubField<F, Slices...>> {
 };
 
 namespace Impl {
+
 template <>
 inline constexpr SubjectOps subject_ops<FieldArea>{&describe_field};
+
+/// An extent of a field, which the program says between passes: no task changes it.
+struct FieldCount {
+  static constexpr bool ends_without_user = true;
+  static constexpr bool stays_in_a_pass = true;
+  std::shared_ptr<FieldState> field;
+  std::size_t direction;
+
+  [[nodiscard]] std::int64_t resolve() const;
+  [[nodiscard]] static std::tuple<> annotations() { return {}; }
+};
+/// Of a part, which is fixed when that is made.
+struct SubFieldCount {
+  static constexpr bool ends_without_user = true;
+  static constexpr bool stays_in_a_pass = true;
+  std::size_t count;
+
+  [[nodiscard]] std::int64_t resolve() const { return static_cast<std::int64_t>(count); }
+  [[nodiscard]] static std::tuple<> annotations() { return {}; }
+};
+/// Throws where there is no such direction.
+void require_direction(FieldState const& field, std::size_t direction, std::size_t rank);
+
 }  // namespace Impl
+
+/// An extent of a field as a number of indices: `ResourcePolicy(model, extent(q), write(q))`. It is
+/// looked up when the task is launched; the task fails if nobody has said it by then. Throws
+/// `Error` where the field has no such direction.
+template <class D, class L>
+[[nodiscard]] Impl::LateCount<Impl::FieldCount> extent(Field<D, L> const& field,
+                                                       std::size_t direction = 0) {
+  auto const& state = Impl::FieldDoor::state(field);
+  Impl::require_direction(*state, direction, Field<D, L>::rank);
+  return {{state, direction}};
+}
+/// The same of a part, in a direction of its View.
+template <class F, class... Slices>
+[[nodiscard]] Impl::LateCount<Impl::SubFieldCount> extent(SubField<F, Slices...> const& part,
+                                                          std::size_t direction = 0) {
+  Impl::require_direction(*Impl::FieldDoor::state(part.whole()), direction,
+                          SubField<F, Slices...>::view::rank());
+  std::size_t count = 0, of_field = 0, of_part = 0;
+  auto const look = [&](bool stays) {
+    auto const [first, end] = part.box()[of_field++];
+    if (stays && of_part++ == direction) count = end - first;
+  };
+  (look(!std::is_integral_v<Slices>), ...);
+  return {{count}};
+}
 
 }  // namespace trellis
 

@@ -60,7 +60,7 @@ struct DirectLoop<Traits, Kokkos::RangePolicy<P...>> {
   static bool run(typename Traits::Range const& range, Functor const& functor) {
     using Index = typename Traits::index_type;
     Index begin = 0, end = 0;
-    if constexpr (std::is_same_v<typename Traits::Range, Count>) {
+    if constexpr (std::is_base_of_v<Count, typename Traits::Range>) {
       end = static_cast<Index>(range.n);
     } else {
       begin = range.begin;

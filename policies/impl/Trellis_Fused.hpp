@@ -12,6 +12,7 @@
 #include <fusion/Trellis_FusionOps.hpp>
 #include <impl/Trellis_DirectLoop.hpp>
 #include <impl/Trellis_KernelName.hpp>
+#include <impl/Trellis_KnownValue.hpp>
 #include <impl/Trellis_LaunchPolicy.hpp>
 #include <impl/Trellis_LinearRange.hpp>
 #include <impl/Trellis_RebindPolicy.hpp>
@@ -308,18 +309,20 @@ template <class Body, class Space, class RunsOn>
 struct FusionOf {
   using Plain = typename PlainBodyOf<Body>::type;
 
-  static std::vector<Plain const*> members(std::span<void* const> bodies) {
+  /// Who cannot be bound fails when it is run by itself, with its own label. (`at` is still behind
+  /// the last one: none has begun.)
+  static std::vector<Plain const*> members(std::span<void* const> bodies, Label const& label) {
     std::vector<Plain const*> plain;
     for (void* const each : bodies) {
       Body* const body = static_cast<Body*>(each);
-      if constexpr (requires(Body& b) { b.bind(); }) body->bind();
+      if constexpr (is_bound_late_v<Body>) body->bind(label);
       plain.push_back(static_cast<Plain const*>(body));
     }
     return plain;
   }
   static void run(std::span<void* const> bodies, void* instance, Label const& label,
                   std::size_t& at) {
-    std::vector<Plain const*> plain = members(bodies);
+    std::vector<Plain const*> plain = members(bodies, label);
     if constexpr (is_foreign_v<RunsOn>) {
       std::int64_t total = 0;
       for (Plain const* const each : plain)
@@ -365,11 +368,12 @@ struct FusionOfCalls {
   using Callable = std::remove_cvref_t<decltype(std::declval<Body&>().callable)>;
   static constexpr bool has_own =
       requires(std::span<Callable* const> all, std::size_t& at) { Callable::fused(all, at); };
-  static void run(std::span<void* const> bodies, void*, Label const&, std::size_t& at) {
+  static void run(std::span<void* const> bodies, void*, [[maybe_unused]] Label const& label,
+                  std::size_t& at) {
     if constexpr (has_own) {
       std::vector<Callable*> all;
       for (void* const each : bodies) {
-        if constexpr (requires(Body& b) { b.bind(); }) static_cast<Body*>(each)->bind();
+        if constexpr (is_bound_late_v<Body>) static_cast<Body*>(each)->bind(label);
         all.push_back(&static_cast<Body*>(each)->callable);
       }
       Callable::fused(std::span<Callable* const>(all), at);

@@ -4,6 +4,7 @@
 
 #include <Trellis_Annotations.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_Label.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -15,7 +16,8 @@
 #include <utility>
 
 /// Arguments of functors that are bound late, when the task is launched: values of futures, and
-/// what resources give that have no memory before (see `ResourceTraits`).
+/// what resources give that have no memory before (see `ResourceTraits`). And ranges, see
+/// Trellis_LateCount.hpp.
 ///
 /// A functor is made before there is a value. So it has a place for it among its Views: a type with
 /// `is_late_place`, `seen_type`, `set` and `get`, as KnownValue. The body of the task has besides
@@ -166,8 +168,21 @@ template <class T>
 inline constexpr bool source_may_have_views<ResultPtr<T>> =
     !(std::is_arithmetic_v<T> || std::is_enum_v<T>);
 
-/// A body with arguments that are bound late. Each pattern has bodies of its own; to all of them
-/// this adds the same.
+/// Does a source give the same in each replay of a recorded pass of a model?
+template <class Source>
+inline constexpr bool source_stays = requires { requires Source::stays_in_a_pass; };
+
+/// Is the range of the body a place?
+template <class Body>
+consteval bool range_is_late() {
+  if constexpr (requires(Body& body) { body.range; })
+    return is_late_place_v<decltype(Body::range)>;
+  else
+    return false;
+}
+
+/// A body with arguments, or a range, that are bound late. Each pattern has bodies of its own; to
+/// all of them this adds the same.
 template <class Body, class... Sources>
 struct WithLate : Body {
   using plain_body = Body;
@@ -176,38 +191,45 @@ struct WithLate : Body {
   /// Then nobody can say what the functor has before it runs.
   static constexpr bool values_may_have_views = (source_may_have_views<Sources> || ...);
   static constexpr bool launches_only = false;  // the arguments differ from launch to launch
+  static constexpr bool stays_in_a_pass = (source_stays<Sources> && ...);
   static constexpr bool ends_without_user =
       body_ends_without_user<Body>() && (source_ends_without_user<Sources> && ...);
 
-  /// When the task is launched, on the host. The sources of arguments come before those of results.
-  void bind() {
+  /// When the task is launched, on the host. The source of the range comes before those of
+  /// arguments, and these before those of results. The label is for errors.
+  void bind(Label const& label) {
+    constexpr std::size_t of_range = range_is_late<Body>() ? 1 : 0;
+    if constexpr (of_range == 1) this->range.set(resolve(std::get<0>(sources)), label);
     auto&& arguments = arguments_in(static_cast<Body&>(*this));
     auto&& results = results_in(static_cast<Body&>(*this));
     constexpr std::size_t places = count_places<std::remove_cvref_t<decltype(arguments)>>();
     constexpr std::size_t of_results = count_places<std::remove_cvref_t<decltype(results)>>();
-    constexpr std::size_t of_arguments = sizeof...(Sources) - of_results;
+    constexpr std::size_t of_arguments = sizeof...(Sources) - of_results - of_range;
     static_assert(places == of_arguments || places == 0);  // the functor takes no Views
     if constexpr (places == 0)
-      look_at(std::make_index_sequence<of_arguments>());
+      look_at<of_range>(std::make_index_sequence<of_arguments>());
     else
-      fill_places<0, 0>(arguments, sources);
-    fill_places<0, of_arguments>(results, sources);
+      fill_places<0, of_range>(arguments, sources);
+    fill_places<0, of_range + of_arguments>(results, sources);
   }
 
  private:
-  template <std::size_t... k>
+  template <std::size_t first, std::size_t... k>
   void look_at(std::index_sequence<k...>) const {
-    (static_cast<void>(resolve(std::get<k>(sources))), ...);
+    (static_cast<void>(resolve(std::get<first + k>(sources))), ...);
   }
 };
+template <class Body>
+inline constexpr bool is_bound_late_v =
+    requires(Body& body, Label const& label) { body.bind(label); };
 
 /// Fails on the host where there is no value: on a device that would be a failure of the device.
-template <class... T>
+template <class... Sources>
 struct AwaitValues {
   static constexpr std::string_view pattern = "value";
-  std::tuple<ResultPtr<T>...> futures;
+  std::tuple<Sources...> sources;
   void run(void*, Label const&) {
-    std::apply([](auto const&... each) { (static_cast<void>(value_of(each)), ...); }, futures);
+    std::apply([](auto const&... each) { (static_cast<void>(resolve(each)), ...); }, sources);
   }
 };
 
@@ -216,9 +238,9 @@ template <class Make, class... Sources>
 auto make_with_late(Make& make, std::tuple<Sources...> const& sources) {
   return WithLate<decltype(make()), Sources...>{make(), sources};
 }
-template <class... T>
-AwaitValues<T...> make_await(std::tuple<ResultPtr<T>...> const& futures) {
-  return {futures};
+template <class... Sources>
+AwaitValues<Sources...> make_await(std::tuple<Sources...> const& sources) {
+  return {sources};
 }
 
 /// The results of those annotations that are values.

@@ -32,7 +32,7 @@ struct LinearRange<Traits, Kokkos::RangePolicy<P...>> {
   static constexpr bool exists = true;
   using Range = typename Traits::Range;
   using Index = typename Traits::index_type;
-  static constexpr bool is_count = std::is_same_v<Range, Count>;
+  static constexpr bool is_count = std::is_base_of_v<Count, Range>;
 
   static std::int64_t count(Range const& range) {
     if constexpr (is_count)

@@ -26,14 +26,26 @@ struct IsReachable<Space, HostMemory> : CanTouch<Space, Kokkos::HostSpace> {};
 template <class Space, class... Held>
 struct IsReachable<Space, Group<Held...>>
     : std::bool_constant<(IsReachable<Space, std::remove_cvref_t<Held>>::value && ...)> {};
+/// Of a resource of one memory space that is no View.
+template <class Space, OpenResource R>
+  requires requires { typename ResourceTraits<R>::memory_space; }
+struct IsReachable<Space, R> : CanTouch<Space, typename ResourceTraits<R>::memory_space> {};
 template <class Space, ResourceRange R>
 struct IsReachable<Space, R> : IsReachable<Space, typename LeafOf<R>::type> {};
 
-/// What an annotation names. (Lists, and resources that `ResourceTraits` explains, tell when the
-/// task is submitted.)
+/// What an annotation names. (Lists tell when the task is submitted; resources that `ResourceTraits`
+/// explains, when they have been replaced by what they stand for, unless they name a memory space.)
+template <class Space, class A>
+inline constexpr bool reaches_open_v = true;
+template <class Space, class How, class Held>
+inline constexpr bool reaches_open_v<Space, OpenAccess<How, Held>> =
+    std::is_same_v<How, ModeConstant<Mode::none>> ||
+    IsReachable<Space, std::remove_cvref_t<Held>>::value;
 template <class Space, class A>
 consteval bool reaches_views() {
-  if constexpr (is_access_v<A> && !is_list_v<A> && !is_open_access_v<A>)
+  if constexpr (is_open_access_v<A>)
+    return reaches_open_v<Space, A>;
+  else if constexpr (is_access_v<A> && !is_list_v<A>)
     return A::mode == Mode::none || IsReachable<Space, typename A::resource_type>::value;
   else
     return true;

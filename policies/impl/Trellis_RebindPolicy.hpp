@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_REBINDPOLICY_HPP
 
 #include <Trellis_Error.hpp>
+#include <Trellis_Label.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_RunOn.hpp>
 #include <Trellis_Spaces.hpp>
@@ -10,12 +11,28 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 /// What a task keeps of its policy, the same policy on a worker's instance, and what a functor is
 /// called with.
 namespace trellis::Impl {
+
+[[noreturn]] inline void refuse_base(Label const& label, std::string const& why) {
+  throw Error(Error::Kind::bad_input,
+              "Trellis: task \"" + label.string() + "\" (" + label.place() + ") " + why);
+}
+[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_range(Label const& label,
+                                                                std::int64_t n) {
+  refuse_base(label, std::string("has the ") + (n < 0 ? "negative" : "too large") + " range " +
+                         std::to_string(n));
+}
+template <class Index>
+void require_range(Label const& label, std::int64_t n) {
+  if (n < 0 || !std::in_range<Index>(n)) refuse_range(label, n);
+}
 
 /// A bound of a range that has been checked when its task was submitted. Kokkos checks each bound
 /// that the index type converts to, and 4.5 makes up the text of the message, with its allocations,
@@ -77,6 +94,21 @@ struct PolicyTraits<Count, Space> {
   static policy_type on(Range const& range, execution_space const& instance) {
     return range_of<policy_type>(instance, 0, static_cast<index_type>(range.n));
   }
+};
+
+/// A range whose number is put in when the task is launched, see Trellis_KnownValue.hpp.
+template <class Index>
+struct LateRange : Count {
+  using is_late_place = void;
+  void set(std::int64_t number, Label const& label) {
+    require_range<Index>(label, number);
+    n = number;
+  }
+};
+template <class Source, class Space>
+struct PolicyTraits<LateCount<Source>, Space> : PolicyTraits<Count, Space> {
+  using Range = LateRange<typename PolicyTraits<Count, Space>::index_type>;
+  static Range keep(LateCount<Source> const&) { return {}; }
 };
 
 template <class... P, class Space>

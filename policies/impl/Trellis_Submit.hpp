@@ -51,7 +51,7 @@ auto const& functor_in(F const& functor) {
 template <class Body, class Space, class RunsOn>
 struct OpsOf {
   static void run(void* body, void* instance, Label const& label) {
-    if constexpr (requires(Body& b) { b.bind(); }) static_cast<Body*>(body)->bind();
+    if constexpr (is_bound_late_v<Body>) static_cast<Body*>(body)->bind(label);
     RunOn<RunsOn>::template run<Space>(*static_cast<Body*>(body), instance, label);
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
@@ -121,7 +121,7 @@ struct OpsOf {
       ops.section_depth = &section_depth;
     if constexpr (requires(Body& b) { b.finish(); }) ops.finish = &finish;
     if constexpr (is_foreign_v<RunsOn>)
-      ops.launches_only = true;
+      ops.launches_only = !is_bound_late_v<Body>;
     else if constexpr (requires { Body::launches_only; })
       ops.launches_only = Body::launches_only;
     return ops;
@@ -133,7 +133,7 @@ struct OpsOf {
 template <class Body, class Space, class RunsOn>
 struct LateOpsOf {
   using Plain = typename Body::plain_body;
-  static void bind(void* body) { static_cast<Body*>(body)->bind(); }
+  static void bind(void* body, Label const& label) { static_cast<Body*>(body)->bind(label); }
   static void run(void* body, void* instance, Label const& label) {
     RunOn<RunsOn>::template run<Space>(static_cast<Plain&>(*static_cast<Body*>(body)), instance,
                                        label);
@@ -146,7 +146,7 @@ struct LateOpsOf {
     else
       return false;
   }
-  static constexpr LateOps ops{&bind, &run, launches_only()};
+  static constexpr LateOps ops{&bind, &run, launches_only(), Body::stays_in_a_pass};
 };
 template <class Body, class Space, class RunsOn>
 constexpr LateOps const* late_ops() {
@@ -199,6 +199,9 @@ inline constexpr bool is_after_numbers_v =
 template <class A>
 inline constexpr bool is_after_all_v =
     std::is_same_v<std::remove_cvref_t<A>, AfterAll> || is_after_numbers_v<A>;
+/// Does it name tasks that the task comes after?
+template <class A>
+inline constexpr bool waits_for_tasks_v = is_after_all_v<A> || PropertyTraits<A>::after_count > 0;
 template <class T>
 struct PropertyTraits<Tagged<T>> {
   static constexpr std::size_t after_count = 0;
@@ -469,8 +472,8 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
   using Place = PlaceOf<Space, Annotations...>;
   constexpr bool has_open =
       (is_open_access_v<Annotations> || ...) || (is_open_access_v<More> || ...);
-  if constexpr (!has_open && !requires { decltype(make())::copies_between_spaces; }) {
-    static_assert(MustReach<typename Place::reached, Annotations...>::value);
+  if constexpr (!requires { decltype(make())::copies_between_spaces; }) {
+    static_assert(has_open || MustReach<typename Place::reached, Annotations...>::value);
     static_assert(MustReach<typename Place::reached, More...>::value);
   }
   auto const send = [&](auto const&... annotation) {
@@ -498,32 +501,40 @@ template <class Space, class Base, class... Annotations, class Make, class... Mo
 TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const& policy,
                        Make&& make, SpaceAdapter* home, More const&... more) {
   using Reached = typename PlaceOf<Space, Annotations...>::reached;
-  constexpr bool has_late = (has_late_arguments_v<Annotations, Reached> || ...) ||
+  constexpr bool has_late = is_late_count_v<Base> ||
+                            (has_late_arguments_v<Annotations, Reached> || ...) ||
                             (has_late_arguments_v<More, Reached> || ...);
   if constexpr (!has_late) {
     return submit_body<Space>(std::move(label), policy, make, home, more...);
   } else {
-    auto const sources =
-        std::tuple_cat(sources_in<Reached>(policy.annotations(), policy.target()),
-                       sources_in<Reached>(std::tuple<More const&...>(more...), policy.target()));
+    auto const sources = std::tuple_cat(
+        sources_of_base(policy.base()), sources_in<Reached>(policy.annotations(), policy.target()),
+        sources_in<Reached>(std::tuple<More const&...>(more...), policy.target()));
     auto const make_it = [&] { return make_with_late(make, sources); };
-    if constexpr (!std::is_void_v<Space> && (is_value_v<Annotations> || ...)) {
-      if (space_adapter<typename PlaceOf<Space, Annotations...>::runs_on>().device() != nullptr) {
-        // A device launches ahead: its tasks must not be launched before the host has the values.
-        auto const futures = futures_in(policy.annotations());
-        auto const make_wait = [&] { return make_await(futures); };
-        AfterAll before;
-        auto const take = [&]<class A>(A const& annotation) {
-          if constexpr (is_value_v<A>) before.tasks.push_back(annotation.tasks[0]);
-        };
-        std::apply([&](auto const&... each) { (take(each), ...); }, policy.annotations());
-        ResourcePolicy const on_host(policy.target(), std::move(before));
-        TaskHandle const wait = submit_body<void>(Label(label), on_host, make_wait, nullptr);
-        After<1> const awaited{{}, {wait}};
-        return submit_body<Space>(std::move(label), policy, make_it, home, more..., awaited);
+    auto const send = [&]<class... OfBase>(OfBase const&... of_base) {
+      if constexpr (!std::is_void_v<Space> &&
+                    ((is_value_v<Annotations> || ...) || (waits_for_tasks_v<OfBase> || ...))) {
+        if (space_adapter<typename PlaceOf<Space, Annotations...>::runs_on>().device() != nullptr) {
+          // A device launches ahead: its tasks must not be launched before the host has the values.
+          auto const awaited_sources =
+              std::tuple_cat(sources_of_base(policy.base()), futures_in(policy.annotations()));
+          auto const make_wait = [&] { return make_await(awaited_sources); };
+          AfterAll before;
+          auto const take = [&]<class A>(A const& annotation) {
+            if constexpr (is_value_v<A>) before.tasks.push_back(annotation.tasks[0]);
+          };
+          std::apply([&](auto const&... each) { (take(each), ...); }, policy.annotations());
+          ResourcePolicy const on_host(policy.target(), std::move(before));
+          TaskHandle const wait =
+              submit_body<void>(Label(label), on_host, make_wait, nullptr, of_base...);
+          After<1> const awaited{{}, {wait}};
+          return submit_body<Space>(std::move(label), policy, make_it, home, more..., of_base...,
+                                    awaited);
+        }
       }
-    }
-    return submit_body<Space>(std::move(label), policy, make_it, home, more...);
+      return submit_body<Space>(std::move(label), policy, make_it, home, more..., of_base...);
+    };
+    return std::apply(send, annotations_of_base(policy.base()));
   }
 }
 
@@ -555,15 +566,6 @@ struct IsTeamPolicy : std::false_type {};
 template <class... P>
 struct IsTeamPolicy<Kokkos::TeamPolicy<P...>> : std::true_type {};
 
-[[noreturn]] inline void refuse_base(Label const& label, std::string const& why) {
-  throw Error(Error::Kind::bad_input,
-              "Trellis: task \"" + label.string() + "\" (" + label.place() + ") " + why);
-}
-[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_range(Label const& label,
-                                                                std::int64_t n) {
-  refuse_base(label, std::string("has the ") + (n < 0 ? "negative" : "too large") + " range " +
-                         std::to_string(n));
-}
 /// Kokkos would end the program, on the worker.
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_team(Label const& label, int size,
                                                                int threads) {
@@ -579,8 +581,7 @@ template <class Traits, class Base, class... Annotations>
 void require_valid(Label const& label, ResourcePolicy<Base, Annotations...> const& policy) {
   [[maybe_unused]] Base const& base = policy.base();
   if constexpr (std::is_same_v<Base, Count>) {
-    if (base.n < 0 || !std::in_range<typename Traits::index_type>(base.n))
-      refuse_range(label, base.n);
+    require_range<typename Traits::index_type>(label, base.n);
   } else if constexpr (IsTeamPolicy<Base>::value &&
                        !DeviceSpace<typename Traits::execution_space>) {
     if (base.impl_auto_team_size()) return;

@@ -19,9 +19,12 @@ struct TaskSpec;
 /// The two halves of what a body does that has arguments which are bound late: who knows that they
 /// stay the same binds them once, and runs it as if they had been there from the beginning.
 struct LateOps {
-  void (*bind)(void* body);
+  void (*bind)(void* body, Label const& label);
   void (*run)(void* body, void* instance, Label const& label);
   bool launches_only;  ///< of `run`, as in TaskOps
+  /// In each replay of a recorded pass of a model all that is bound is the same. Else it is to be
+  /// bound each time.
+  bool stays_in_a_pass = true;
 };
 
 /// Stands where a graph does, and keeps the tasks that are to be submitted there.

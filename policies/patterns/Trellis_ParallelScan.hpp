@@ -107,6 +107,8 @@ template <class Base>
 inline constexpr bool is_one_dimensional = false;
 template <>
 inline constexpr bool is_one_dimensional<Count> = true;
+template <class Source>
+inline constexpr bool is_one_dimensional<LateCount<Source>> = true;
 template <class... P>
 inline constexpr bool is_one_dimensional<Kokkos::RangePolicy<P...>> = true;
 

@@ -57,12 +57,12 @@ struct TransferBody : CopyBodyOn<Space, FieldBytes<To>, ConstFieldBytes<From>> {
 
 template <class Space, class Body>
 struct TransferTask {
-  static void bind(void* body) { static_cast<Body*>(body)->bind(); }
+  static void bind(void* body, Label const&) { static_cast<Body*>(body)->bind(); }
   static void run_bound(void* body, void* instance, Label const& label) {
     RunOn<Space>::template run<Space>(*static_cast<Body*>(body), instance, label);
   }
   static void run(void* body, void* instance, Label const& label) {
-    bind(body);
+    bind(body, label);
     run_bound(body, instance, label);
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }

@@ -33,6 +33,11 @@ struct MovedPolicy<Count, Space> {
   static Count make(Count const& base) { return base; }
 };
 
+template <class Source, class Space>
+struct MovedPolicy<LateCount<Source>, Space> {
+  static LateCount<Source> make(LateCount<Source> const& base) { return base; }
+};
+
 template <class... P, class Space>
 struct MovedPolicy<Kokkos::RangePolicy<P...>, Space> {
   using type =

@@ -24,8 +24,9 @@ namespace {
 
 /// The body of a task of a frozen pass. The arguments of a kernel are bound here, once, in a copy
 /// of it; a replay then runs it as if it had been written with Views, so a device may capture it.
-/// A callable need not have copies. Its arguments are bound in each run, in the body that all runs
-/// of the task share; see Model::run_area for why no two of them overlap.
+/// Unless some of them are not those of fields, and may be others in the next replay: then the copy
+/// is bound in each run. A callable need not have copies. Its arguments are bound in each run, in
+/// the body that all runs of the task share; see Model::run_area for why no two of them overlap.
 class FrozenBody {
  public:
   FrozenBody(std::shared_ptr<FrozenPass const> pass, ModelStep const& step)
@@ -37,10 +38,11 @@ class FrozenBody {
     if (m_form.ops->copy == nullptr) return;
     m_body = m_form.copy_body();
     m_is_copy = true;
-    if (m_form.late == nullptr) return;
+    m_is_bound = m_form.late == nullptr || m_form.late->stays_in_a_pass;
+    if (m_form.late == nullptr || !m_is_bound) return;
     m_run = m_form.late->run;
     FieldBinding const binding(m_fields);
-    m_form.late->bind(m_body);
+    m_form.late->bind(m_body, m_task->label);
   }
   FrozenBody(FrozenBody const&) = delete;
   FrozenBody& operator=(FrozenBody const&) = delete;
@@ -50,7 +52,7 @@ class FrozenBody {
 
   static void run(void* body, void* instance, Label const& label) {
     auto& self = *static_cast<FrozenBody*>(body);
-    if (self.m_is_copy) return self.m_run(self.m_body, instance, label);
+    if (self.m_is_bound) return self.m_run(self.m_body, instance, label);
     FieldBinding const binding(self.m_fields);
     self.m_run(self.m_body, instance, label);
   }
@@ -64,6 +66,7 @@ class FrozenBody {
   std::vector<FieldBinding::Entry> m_fields;
   void* m_body = nullptr;
   bool m_is_copy = false;
+  bool m_is_bound = false;  ///< for good
   void (*m_run)(void* body, void* instance, Label const& label) = nullptr;
 };
 
@@ -73,7 +76,8 @@ TaskOps const* frozen_ops_of(ModelForm const& form) {
   static auto& known = *new std::map<std::pair<std::string_view, bool>, TaskOps>();
   bool const launches_only =
       form.ops->copy != nullptr &&
-      (form.late != nullptr ? form.late->launches_only : form.ops->launches_only);
+      (form.late != nullptr && form.late->stays_in_a_pass ? form.late->launches_only
+                                                          : form.ops->launches_only);
   std::lock_guard const lock(mutex);
   auto const [found, is_new] = known.try_emplace({form.ops->pattern, launches_only});
   if (is_new) {

@@ -300,6 +300,22 @@ void require_kept(FieldState const& field) {
                     "submit a pass before");
 }
 
+std::int64_t FieldCount::resolve() const {
+  if (!field->shape.has_extents)
+    throw Error(Error::Kind::bad_input, "Trellis: the extents of the field " + field->text() +
+                                            " (" + field->name.place() +
+                                            ") are to be a number of indices, and nobody has said "
+                                            "them");
+  return static_cast<std::int64_t>(field->shape.extents[direction]);
+}
+void require_direction(FieldState const& field, std::size_t direction, std::size_t rank) {
+  if (direction >= rank)
+    throw Error(Error::Kind::bad_input, "Trellis: the field " + field.text() + " (" +
+                                            field.name.place() + ") has " + std::to_string(rank) +
+                                            " extents, and none with the number " +
+                                            std::to_string(direction));
+}
+
 std::pair<std::size_t, std::size_t> slice_of(FieldState const& field, std::size_t direction,
                                              std::size_t first, std::size_t end) {
   if (!field.shape.has_extents)

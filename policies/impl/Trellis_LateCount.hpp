@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_LATECOUNT_HPP
+#define TRELLIS_IMPL_LATECOUNT_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Future.hpp>
+#include <impl/Trellis_KnownValue.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// Numbers of indices, and extents, that are known when a task is launched.
+namespace trellis::Impl {
+
+/// Where such a number comes from.
+///
+/// `resolve()` is called on the host when the task is launched, which is after the tasks, and in
+/// order with the accesses, that `annotations()` names; what it throws is the failure of the task.
+/// It may be called again: in each round of a plan, and, on a device, in a task before this one
+/// that waits on the host for the tasks among the annotations (`after(...)`). `annotations()` is a
+/// `std::tuple`, and none of them becomes an argument of the functor.
+///
+/// `ends_without_user`: destroying it runs no code of the user's, see TaskOps::End. A source whose
+/// number is the same in each replay of a recorded pass of a model says `stays_in_a_pass`.
+template <class S>
+concept CountSource = std::copy_constructible<S> && requires(S const& source) {
+  { source.resolve() } -> std::same_as<std::int64_t>;
+  source.annotations();
+  { S::ends_without_user } -> std::convertible_to<bool>;
+};
+
+/// A range `[0, n)` as Count is, whose n comes from the source. Also an extent of an allocation.
+template <CountSource Source>
+struct LateCount {
+  Source source;
+};
+template <class Base>
+inline constexpr bool is_late_count_v = false;
+template <class Source>
+inline constexpr bool is_late_count_v<LateCount<Source>> = true;
+
+/// The value of a future.
+template <std::integral T>
+struct FutureCount {
+  static constexpr bool ends_without_user = true;
+  TaskHandle task;
+  ResultPtr<T> result;
+
+  [[nodiscard]] std::int64_t resolve() const { return static_cast<std::int64_t>(value_of(result)); }
+  [[nodiscard]] std::tuple<After<1>> annotations() const { return {After<1>{{}, {task}}}; }
+};
+template <std::integral T>
+LateCount<FutureCount<T>> late_count(Future<T> const& future) {
+  return {{FutureDoor::handle(future), FutureDoor::result(future)}};
+}
+
+/// What a base brings: sources of its places, and annotations. Nothing, if it is there already.
+template <class Base>
+std::tuple<> sources_of_base(Base const&) {
+  return {};
+}
+template <class Source>
+std::tuple<Source> sources_of_base(LateCount<Source> const& base) {
+  return {base.source};
+}
+template <class Base>
+std::tuple<> annotations_of_base(Base const&) {
+  return {};
+}
+template <class Source>
+auto annotations_of_base(LateCount<Source> const& base) {
+  return base.source.annotations();
+}
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_LATEPLACE_HPP
+#define TRELLIS_IMPL_LATEPLACE_HPP
+
+#include <Trellis_Annotations.hpp>
+#include <Trellis_ViewList.hpp>
+#include <impl/Trellis_KnownValue.hpp>
+#include <impl/Trellis_Target.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <iterator>
+#include <vector>
+
+/// Places for Views that get their memory when the task is launched, see Trellis_KnownValue.hpp.
+namespace trellis::Impl {
+
+template <class V>
+class LatePlace {
+ public:
+  using is_late_place = void;
+  using seen_type = V;
+  KOKKOS_DEFAULTED_FUNCTION LatePlace() = default;
+  void set(V const& view) { m_view = view; }
+  KOKKOS_FUNCTION V const& get() const { return m_view; }
+
+ private:
+  V m_view;
+};
+
+/// The same for a range of resources, whose number is known at run time.
+template <class V>
+class LateListPlace {
+ public:
+  using is_late_place = void;
+  using seen_type = view_list<V> const;
+  void set(view_list<V> const& views) { m_views = views; }
+  KOKKOS_FUNCTION view_list<V> const& get() const { return m_views; }
+
+ private:
+  view_list<V> m_views;
+};
+template <class Source, class V>
+struct LateListSource {
+  static constexpr bool ends_without_user = true;
+  static constexpr bool stays_in_a_pass = source_stays<Source>;
+  std::vector<Source> sources;
+  [[nodiscard]] view_list<V> resolve() const {
+    std::vector<V> views;
+    views.reserve(sources.size());
+    for (Source const& source : sources) views.push_back(source.resolve());
+    return view_list<V>(ViewsOf<std::vector<V>>{views});
+  }
+};
+/// `Traits`: of the resources that the range has.
+template <class Traits, class V, class Range, class How>
+auto make_list_source(Range const& range, How const& how, Target const& target) {
+  using Source = decltype(Traits::late(*std::begin(range), how, target));
+  LateListSource<Source, V> list;
+  for_each_single(
+      range, [&](auto const& each) { list.sources.push_back(Traits::late(each, how, target)); });
+  return list;
+}
+
+}  // namespace trellis::Impl
+
+#endif
