@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_ITEMRANGE_HPP
+#define TRELLIS_IMPL_ITEMRANGE_HPP
+
+#include <Trellis_ResourcePolicy.hpp>
+#include <Trellis_RunOn.hpp>
+#include <impl/Trellis_RebindPolicy.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+/// The base of a worklet's task: as a whole number, but with indices of 64 bits on every space, and
+/// without the instance that a RangePolicy would have, whose count all submitting threads share.
+namespace trellis {
+
+namespace worklets::Impl {
+struct Items {
+  std::int64_t n;
+};
+}  // namespace worklets::Impl
+
+namespace Impl {
+
+template <>
+struct BaseOf<worklets::Impl::Items> {
+  using type = worklets::Impl::Items;
+};
+
+template <class Space>
+struct PolicyTraits<worklets::Impl::Items, Space> {
+  using execution_space = std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultExecutionSpace,
+                                             typename RunOn<Space>::body_space>;
+  using policy_type = Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>;
+  using work_tag = void;
+  using index_type = std::int64_t;
+  static constexpr std::size_t index_count = 1;
+  struct Range {
+    static constexpr index_type begin = 0;
+    index_type end;
+  };
+  static Range keep(worklets::Impl::Items const& base) { return {base.n}; }
+  static policy_type on(Range const& range, execution_space const& instance) {
+    return range_of<policy_type>(instance, 0, range.end);
+  }
+};
+
+}  // namespace Impl
+}  // namespace trellis
+
+#endif
