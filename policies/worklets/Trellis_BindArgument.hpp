@@ -4,6 +4,9 @@
 
 #include <Trellis_Annotations.hpp>
 #include <Trellis_Area.hpp>
+#include <Trellis_Future.hpp>
+#include <Trellis_Label.hpp>
+#include <Trellis_LateView.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 #include <worklets/Trellis_CellSets.hpp>
 #include <worklets/Trellis_ExecArguments.hpp>
@@ -46,7 +49,10 @@
 ///     static void prepare(Argument&, Over<Domain, rank>, Extents const&, std::string const& name);
 ///
 /// which is called before the task is submitted, and may allocate what the worklet is to overwrite;
-/// `label(argument)`, for errors; `memory(argument)`, a `MemoryRange` or an array of them, so that
+/// `late_length(argument, Over<...>)` in place of `length`, a source of the number (see
+/// impl/Trellis_LateCount.hpp) that is asked when the task is launched; `allocate(label, policy,
+/// argument, n)`, which submits the task that makes room for `n` items; `label(argument)`, for
+/// errors; `memory(argument)`, a `MemoryRange` or an array of them, so that
 /// what is gathered from and also written is found; and a constant `rank` for an argument that is a
 /// grid.
 namespace trellis {
@@ -139,6 +145,13 @@ struct MakeSingleShapePortal {
     return SingleShapePortal<shape, V>{connectivity};
   }
 };
+template <CellShape shape>
+struct MakeNewCellsPortal {
+  template <class V>
+  KOKKOS_FUNCTION auto operator()(V const& connectivity) const {
+    return NewCellsPortal<shape, V>{connectivity};
+  }
+};
 struct MakeMixedPortal {
   template <class Shapes, class Offsets, class V>
   KOKKOS_FUNCTION auto operator()(Shapes const& shapes, Offsets const& offsets,
@@ -208,6 +221,38 @@ struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>,
   static std::string label(Coordinates const&) { return "coordinates"; }
 };
 
+/// An array that a task allocates. The number of its items is looked up when the worklet's task is
+/// launched; one that is overwritten is allocated by a task before that.
+template <class A, class D, class T, class M, class L>
+struct BindArgument<worklets::Parameter<worklets::Field, A, D>, LateView<T, M, L>> {
+  using P = worklets::Parameter<worklets::Field, A, D>;
+  using Array = LateView<T, M, L>;
+  static auto access(Array const& array) { return trellis::access(array, P::how); }
+  template <int rank>
+  static auto late_length(Array const& array, worklets::Over<D, rank>) {
+    static_assert(rank == 1, "Trellis: a LateView has the items of a list, not of a grid");
+    return extent(array).source;
+  }
+  template <class Policy, class N>
+  static Future<void> allocate(Label&& label, Policy const& policy, Array const& array, N const& n)
+    requires std::is_same_v<A, worklets::Out>
+  {
+    static_assert(Array::managed_view::rank_dynamic() == 1,
+                  "Trellis: a LateView that a worklet overwrites has one extent that is not static: "
+                  "LateView<double*>, LateView<double*[3]>");
+    return trellis::allocate(std::move(label), policy, array, n);
+  }
+  static auto exec(Array const&) { return worklets::Impl::MakeFieldPortal<P>(); }
+  static std::string label(Array const& array) { return array.label(); }
+};
+
+/// How many items come of each.
+template <class D, class V>
+  requires(Kokkos::is_view_v<V> ||
+           worklets::is_bound_v<worklets::Parameter<worklets::Field, worklets::In, D>, V>)
+struct BindArgument<worklets::Parameter<worklets::Counts, worklets::In, D>, V>
+    : BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, V> {};
+
 // --- cells
 
 template <class D, int dimensions>
@@ -259,6 +304,34 @@ struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>,
                       worklets::MemoryRange(cells.offsets()),
                       worklets::MemoryRange(cells.connectivity())};
   }
+};
+
+template <class D, CellShape shape, class M>
+struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>, LateCells<shape, M>> {
+  using Cells = LateCells<shape, M>;
+  static auto access(Cells const& cells) { return read(cells.connectivity()); }
+  template <class Domain>
+  static auto late_length(Cells const& cells, worklets::Over<Domain, 1>) {
+    if constexpr (std::is_same_v<Domain, worklets::Point>)
+      return cells.point_source();
+    else
+      return extent(cells.connectivity()).source;
+  }
+  static auto exec(Cells const&) { return worklets::Impl::MakeSingleShapePortal<shape>(); }
+  static std::string label(Cells const& cells) { return cells.connectivity().label(); }
+};
+template <class D, CellShape shape, class M>
+struct BindArgument<worklets::Parameter<worklets::Topology, worklets::Out, D>,
+                    LateCells<shape, M>> {
+  using Cells = LateCells<shape, M>;
+  static auto access(Cells const& cells) { return write(cells.connectivity()); }
+  template <class Policy, class N>
+  static Future<void> allocate(Label&& label, Policy const& policy, Cells const& cells,
+                               N const& n) {
+    return trellis::allocate(std::move(label), policy, cells.connectivity(), n);
+  }
+  static auto exec(Cells const&) { return worklets::Impl::MakeNewCellsPortal<shape>(); }
+  static std::string label(Cells const& cells) { return cells.connectivity().label(); }
 };
 
 }  // namespace trellis

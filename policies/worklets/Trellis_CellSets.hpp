@@ -2,7 +2,10 @@
 #ifndef TRELLIS_CELLSETS_HPP
 #define TRELLIS_CELLSETS_HPP
 
+#include <Trellis_Annotations.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_LateView.hpp>
+#include <Trellis_Token.hpp>
 #include <worklets/Trellis_CellShape.hpp>
 #include <worklets/Trellis_WorkItem.hpp>
 
@@ -10,7 +13,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -164,6 +169,49 @@ template <class Shapes, class Offsets, class V>
                                                               std::int64_t point_count) {
   return {shapes, offsets, connectivity, point_count};
 }
+
+namespace Impl {
+/// How many points the cells refer to: a number, or the extent of an array that a task allocates.
+struct PointCount {
+  static constexpr bool ends_without_user = true;
+  std::int64_t number;                   ///< if `late` is empty
+  std::function<std::int64_t()> late;
+  Token shape;
+  [[nodiscard]] std::int64_t resolve() const { return late ? late() : number; }
+  [[nodiscard]] auto annotations() const { return std::tuple(read(Token(shape))); }
+};
+}  // namespace Impl
+
+/// Cells of one shape that a task makes, see `LateView`: what kinds that generate write, and others
+/// take as a `Topology`. A handle.
+template <CellShape shape_, class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space>
+class LateCells {
+ public:
+  static constexpr CellShape shape = shape_;
+  static constexpr int cell_points = points_of(shape_);
+  using connectivity_type = LateView<std::int64_t* [cell_points], MemorySpace>;
+
+  /// Without cells. `point_count`: of the points that they will refer to.
+  LateCells(std::string label, std::int64_t point_count)
+      : m_points{point_count, {}, Token("points of " + label)}, m_connectivity(std::move(label)) {}
+  /// The points are those of this array, which a task allocates.
+  template <class T, class M, class L>
+  LateCells(std::string label, LateView<T, M, L> const& points)
+      : m_points{0, [source = extent(points).source] { return source.resolve(); }, points.shape()},
+        m_connectivity(std::move(label)) {}
+  /// The numbers of the points of each cell.
+  [[nodiscard]] connectivity_type const& connectivity() const { return m_connectivity; }
+  /// The cells, for the program: after a wait for the tasks that make them. Throws `Error` when
+  /// there are none.
+  [[nodiscard]] auto managed() const {
+    return make_cells<shape>(m_connectivity.managed(), m_points.resolve());
+  }
+  [[nodiscard]] Impl::PointCount const& point_source() const { return m_points; }
+
+ private:
+  Impl::PointCount m_points;
+  connectivity_type m_connectivity;
+};
 
 }  // namespace trellis
 

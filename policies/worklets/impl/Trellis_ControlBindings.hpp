@@ -9,6 +9,7 @@
 #include <impl/Trellis_ViewAccess.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <worklets/Trellis_BindArgument.hpp>
+#include <worklets/impl/Trellis_AgreedCount.hpp>
 #include <worklets/impl/Trellis_ItemRange.hpp>
 #include <worklets/impl/Trellis_WorkletChecks.hpp>
 #include <worklets/impl/Trellis_WorkletErrors.hpp>
@@ -19,10 +20,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 /// The arguments of a call, bound to the parameters of the worklet's control signature.
 namespace trellis::worklets {
@@ -53,6 +56,11 @@ auto accesses_of(A const& argument) {
 template <class P, class A, class Domain, int rank>
 inline constexpr bool counts_items =
     requires(A const& argument) { BindArgument<P, A>::length(argument, Over<Domain, rank>()); };
+
+template <class P, class A, class Domain, int rank>
+inline constexpr bool counts_late = requires(A const& argument) {
+  BindArgument<P, A>::late_length(argument, Over<Domain, rank>());
+};
 
 template <class P, class A>
 inline constexpr int rank_of = 1;
@@ -213,11 +221,18 @@ class ControlBindings {
     return agreed;
   }
 
-  /// Looks at all arguments, and allocates outputs: returns how many items there are. Throws
-  /// `Error`, see `invoke`.
+  /// Is the number of items of an argument, other than one that a task allocates for this worklet,
+  /// known only when the worklet's task is launched?
+  static consteval bool is_late() {
+    return any_is_late(std::index_sequence_for<Arguments...>());
+  }
+
+  /// Looks at all arguments, and allocates outputs: returns how many items there are, with rank 0 if
+  /// that is known later. Throws `Error`, see `invoke`.
   Extents prepare(Label const& task) const {
-    Extents const extents = count<domain>(task);
-    if (extents.rank == 0) Impl::refuse_uncounted(task, domain::name);
+    Extents extents = count<domain>(task);
+    if (is_late() && extents.count() == 0) extents = {0, {0, 0, 0}};  // outputs may be empty yet
+    if (!is_late() && extents.rank == 0) Impl::refuse_uncounted(task, domain::name);
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
       using Own = domain_of<k>;
       constexpr bool is_first = first_of<Own>() == k;
@@ -229,6 +244,41 @@ class ControlBindings {
     prepare_outputs<domain>(extents);
     check_memory(task);
     return extents;
+  }
+
+  /// The number of items for `allocate`, for the base of a task, and what such a task has to wait
+  /// for.
+  [[nodiscard]] auto late_count(Label const& task, Extents const& extents) const {
+    if constexpr (!is_late()) {
+      return Impl::Items{extents.count()};
+    } else {
+      Impl::AgreedCount agreed{{}, task, domain::name, {}};
+      if (extents.rank > 0) agreed.counts.push_back({known_name(), domain::name, extents, {}});
+      each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+        if constexpr (!is_allocated_late<k>()) {
+          if constexpr (is_topology<k>()) {
+            add_late<k, Cell>(agreed);
+            add_late<k, Point>(agreed);
+          } else {
+            add_late<k, domain_of<k>>(agreed);
+          }
+        }
+      });
+      return trellis::Impl::LateCount<Impl::AgreedCount>{std::move(agreed)};
+    }
+  }
+  /// Submits the tasks that make room for `n` items in outputs.
+  template <class N>
+  void allocate(Label const& task, Policy const& policy, N const& n) const {
+    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+      if constexpr (is_allocated_late<k>()) {
+        auto const submit = [&](auto const&... shapes) {
+          bind<k>::allocate(Label(task.string() + ": memory"),
+                            ResourcePolicy(policy.target(), shapes...), get<k>(), n);
+        };
+        std::apply(submit, late_shapes());
+      }
+    });
   }
 
   /// The accesses of all arguments, as a tuple of annotations.
@@ -262,16 +312,27 @@ class ControlBindings {
     }
   }
 
-  /// Submits the task that runs the worklet for all items.
+  /// Submits the task that runs the worklet for all items, and before it those that make room for
+  /// what it gives.
   Future<void> submit(Label&& label, Policy const& policy, Worklet const& worklet,
                       Extents const& extents) const {
-    auto const task = [&](auto&&... annotation) {
-      return parallel_for(std::move(label),
-                          ResourcePolicy(policy.target(), base(extents),
-                                         std::forward<decltype(annotation)>(annotation)...),
-                          functor(worklet, extents));
+    auto const send = [&](auto const& range) {
+      auto const task = [&](auto&&... annotation) {
+        return parallel_for(std::move(label),
+                            ResourcePolicy(policy.target(), range,
+                                           std::forward<decltype(annotation)>(annotation)...),
+                            functor(worklet, extents));
+      };
+      return std::apply(task, std::tuple_cat(accesses(), policy.annotations()));
     };
-    return std::apply(task, std::tuple_cat(accesses(), policy.annotations()));
+    if constexpr (is_late()) {
+      auto const n = late_count(label, extents);
+      allocate(label, policy, n);
+      return send(n);
+    } else {
+      allocate(label, policy, extents.count());
+      return send(base(extents));
+    }
   }
 
  private:
@@ -302,6 +363,71 @@ class ControlBindings {
       return bind<k>::length(get<k>(), Over<Domain, rank>());
     else
       return bind<k>::length(get<k>(), Over<typename P::domain_type, rank>());
+  }
+  template <std::size_t k>
+  static consteval bool is_topology() {
+    return std::is_same_v<typename parameter<k>::concept_type, Topology> &&
+           std::is_same_v<typename parameter<k>::access_type, In>;
+  }
+  template <std::size_t k>
+  static consteval bool counts_late() {
+    using P = parameter<k>;
+    using A = argument<k>;
+    return Impl::counts_late<P, A, typename P::domain_type, rank>;
+  }
+  /// Does a task of its own make room in it?
+  template <std::size_t k>
+  static consteval bool is_allocated_late() {
+    return requires(Policy const& policy, argument<k> const& of) {
+      bind<k>::allocate(Label(std::string()), ResourcePolicy(policy.target()), of, std::int64_t{});
+    };
+  }
+  template <std::size_t... k>
+  static consteval bool any_is_late(std::index_sequence<k...>) {
+    return (... || (counts_late<k>() && !is_allocated_late<k>()));
+  }
+  template <std::size_t k, class Domain>
+  void add_late(Impl::AgreedCount& agreed) const {
+    using Own = Over<std::conditional_t<is_topology<k>(), Domain, typename parameter<k>::domain_type>,
+                     rank>;
+    if constexpr (Impl::counts_late<parameter<k>, argument<k>, typename Own::domain, rank>) {
+      agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, {},
+                               [source = bind<k>::late_length(get<k>(), Own())] {
+                                 return source.resolve();
+                               }});
+    } else if constexpr (!std::is_same_v<Domain, domain> && counts<k, Domain>()) {
+      Extents const own = length<k, Domain>();
+      if (own.rank > 0)
+        agreed.counts.push_back(
+            {Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}});
+    }
+  }
+  /// What a task reads that needs the late numbers alone.
+  [[nodiscard]] auto late_shapes() const {
+    return [&]<std::size_t... k>(std::index_sequence<k...>) {
+      return std::tuple_cat(late_shape<k>()...);
+    }(std::index_sequence_for<Arguments...>());
+  }
+  template <std::size_t k>
+  [[nodiscard]] auto late_shape() const {
+    using Own = Over<typename parameter<k>::domain_type, rank>;
+    if constexpr (is_late() && counts_late<k>() && !is_allocated_late<k>())
+      return bind<k>::late_length(get<k>(), Own()).annotations();
+    else
+      return std::tuple<>();
+  }
+  /// The argument whose number of items is known.
+  [[nodiscard]] std::string known_name() const {
+    std::string text = "the others";
+    bool found = false;
+    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+      if constexpr (counts<k, domain>())
+        if (!found && length<k, domain>().rank > 0) {
+          text = Impl::name_of<parameter<k>>(k, get<k>());
+          found = true;
+        }
+    });
+    return text;
   }
   template <class Domain>
   [[nodiscard]] static consteval bool has_empty_output() {

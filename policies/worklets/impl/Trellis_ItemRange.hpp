@@ -2,9 +2,12 @@
 #ifndef TRELLIS_IMPL_ITEMRANGE_HPP
 #define TRELLIS_IMPL_ITEMRANGE_HPP
 
+#include <Trellis_Label.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_RunOn.hpp>
+#include <impl/Trellis_LateCount.hpp>
 #include <impl/Trellis_RebindPolicy.hpp>
+#include <patterns/Trellis_ParallelScan.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -19,6 +22,10 @@ namespace trellis {
 namespace worklets::Impl {
 struct Items {
   std::int64_t n;
+};
+/// Numbers of items that are known when a task is launched derive from it, see LateCount.
+struct ItemCount {
+  static constexpr bool ends_without_user = true;
 };
 }  // namespace worklets::Impl
 
@@ -46,6 +53,20 @@ struct PolicyTraits<worklets::Impl::Items, Space> {
     return range_of<policy_type>(instance, 0, range.end);
   }
 };
+template <class Source, class Space>
+  requires std::is_base_of_v<worklets::Impl::ItemCount, Source>
+struct PolicyTraits<LateCount<Source>, Space> : PolicyTraits<worklets::Impl::Items, Space> {
+  struct Range : PolicyTraits<worklets::Impl::Items, Space>::Range {
+    using is_late_place = void;
+    void set(std::int64_t number, Label const& label) {
+      require_range<std::int64_t>(label, number);
+      this->end = number;
+    }
+  };
+  static Range keep(LateCount<Source> const&) { return {}; }
+};
+template <>
+inline constexpr bool is_one_dimensional<worklets::Impl::Items> = true;
 
 }  // namespace Impl
 }  // namespace trellis

@@ -2,8 +2,12 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_Label.hpp>
 #include <worklets/Trellis_WorkItem.hpp>
+#include <worklets/impl/Trellis_ItemRange.hpp>
+#include <worklets/impl/Trellis_AgreedCount.hpp>
 #include <worklets/impl/Trellis_WorkletErrors.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace trellis::worklets::Impl {
@@ -38,6 +42,23 @@ void refuse_memory(Label const& task, std::string const& read, std::string const
                    (is_gathered ? "gather from " : "have in ") + read +
                    (is_gathered ? ": they share memory"
                                 : ": they overlap, and are not the same, or both are written"));
+}
+
+std::int64_t AgreedCount::resolve() const {
+  std::int64_t result = 0;
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    Each const& own = counts[k];
+    Extents const n = own.late ? Extents::of(own.late()) : own.known;
+    for (std::size_t other = 0; other < k; ++other) {
+      Each const& before = counts[other];
+      if (before.domain != own.domain) continue;
+      Extents const m = before.late ? Extents::of(before.late()) : before.known;
+      if (!m.agrees_with(n)) refuse_extents(task, own.domain, before.name, m, own.name, n);
+      break;  // those between agree with it
+    }
+    if (own.domain == domain) result = n.count();
+  }
+  return result;
 }
 
 }  // namespace trellis::worklets::Impl

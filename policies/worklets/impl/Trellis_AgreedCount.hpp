@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_AGREEDCOUNT_HPP
+#define TRELLIS_IMPL_AGREEDCOUNT_HPP
+
+#include <Trellis_Label.hpp>
+#include <worklets/Trellis_WorkItem.hpp>
+#include <worklets/impl/Trellis_ItemRange.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace trellis::worklets::Impl {
+
+/// The numbers of items that a call's arguments have when its task is launched. They agree, or the
+/// task fails.
+struct AgreedCount : ItemCount {
+  struct Each {
+    std::string name;
+    char const* domain;
+    Extents known;                       ///< if `late` is empty
+    std::function<std::int64_t()> late;
+  };
+  Label task;
+  char const* domain;  ///< that the worklet runs over
+  std::vector<Each> counts;
+
+  [[nodiscard]] std::int64_t resolve() const;
+  [[nodiscard]] static std::tuple<> annotations() { return {}; }
+};
+
+}  // namespace trellis::worklets::Impl
+
+#endif
