@@ -280,12 +280,28 @@ class ControlBindings {
       }
     });
   }
+  /// Submits the task that makes room for `n` items, a number from `late_count`, in another array.
+  template <class Array, class N>
+  void allocate_for(Label const& task, Policy const& policy, Array const& array,
+                    N const& n) const {
+    auto const submit = [&](auto const&... shapes) {
+      trellis::allocate(Label(task.string() + ": memory"),
+                        ResourcePolicy(policy.target(), shapes...), array, n);
+    };
+    std::apply(submit, late_shapes());
+  }
 
   /// The accesses of all arguments, as a tuple of annotations.
   [[nodiscard]] auto accesses() const {
     return [&]<std::size_t... k>(std::index_sequence<k...>) {
       return std::tuple_cat(Impl::accesses_of<parameter<k>, argument<k>>(get<k>())...);
     }(std::index_sequence_for<Arguments...>());
+  }
+
+  /// Those of one.
+  template <std::size_t k>
+  [[nodiscard]] auto accesses_of() const {
+    return Impl::accesses_of<parameter<k>, argument<k>>(get<k>());
   }
 
   /// The worklet as a functor for items of these extents.

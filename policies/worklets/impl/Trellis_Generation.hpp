@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_GENERATION_HPP
+#define TRELLIS_IMPL_GENERATION_HPP
+
+#include <Trellis_Error.hpp>
+#include <Trellis_Future.hpp>
+#include <Trellis_Label.hpp>
+#include <Trellis_LateView.hpp>
+#include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_KnownValue.hpp>
+#include <impl/Trellis_LateCount.hpp>
+#include <patterns/Trellis_HostTask.hpp>
+#include <patterns/Trellis_ParallelFor.hpp>
+#include <patterns/Trellis_ParallelScan.hpp>
+#include <worklets/impl/Trellis_ControlBindings.hpp>
+#include <worklets/impl/Trellis_ItemRange.hpp>
+#include <worklets/impl/Trellis_WorkletFunctor.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+/// New items out of old ones: count, scan, allocate, generate, each a task.
+///
+/// The scan lists the items of which any come (`active`), and where theirs begin among the new ones
+/// (`first`). So the task that generates has as many indices as there are such items, and looks for
+/// nothing; the arrays are as long as there are items, but memory that is never touched costs
+/// nothing on a host.
+namespace trellis::worklets::Impl {
+
+/// What the scan adds up.
+struct Totals {
+  std::int64_t active = 0;  ///< items of which any come
+  std::int64_t made = 0;    ///< new items; less than 0: some count is negative
+  KOKKOS_FUNCTION Totals& operator+=(Totals const& other) {
+    active += other.active;
+    made = made < 0 || other.made < 0 ? -1 : made + other.made;
+    return *this;
+  }
+};
+
+/// One of the totals as a number of items.
+struct TotalsCount : ItemCount {
+  trellis::Impl::TaskHandle task;
+  trellis::Impl::ResultPtr<Totals> totals;
+  std::int64_t Totals::*which;
+  [[nodiscard]] std::int64_t resolve() const {
+    Totals const& all = trellis::Impl::value_of(totals);
+    if (all.made < 0)
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: a worklet that generates has been given a negative count of items");
+    return all.*which;
+  }
+  [[nodiscard]] auto annotations() const { return std::tuple(After<1>{{}, {task}}); }
+};
+
+template <int rank>
+KOKKOS_INLINE_FUNCTION WorkItem<rank> item_at(
+    Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> const& extents,
+    std::int64_t flat) {
+  if constexpr (rank == 1) {
+    return {flat};
+  } else {
+    WorkItem<rank> item{{}, flat};
+    for (int d = 0; d < rank; ++d) {
+      auto const k = static_cast<std::size_t>(d);
+      item.at[k] = flat % extents[k];
+      flat /= extents[k];
+    }
+    return item;
+  }
+}
+
+template <class Maker, int rank>
+struct ScanCounts {
+  using value_type = Totals;
+  Maker counts;
+  Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> extents;
+  template <class View, class Active>
+  KOKKOS_FUNCTION void operator()(std::int64_t i, View const& view, Active const& active,
+                                  Active const& first, Totals& sum, bool is_final) const {
+    auto const count =
+        static_cast<std::int64_t>(make_exec(counts, view).load(item_at<rank>(extents, i)));
+    if (count == 0) return;
+    if (is_final) {
+      active(sum.active) = i;
+      first(sum.active) = sum.made;
+    }
+    sum += Totals{1, count};
+  }
+};
+
+/// The worklet's functor, for one item of which others come. `counts`: the number of the parameter.
+template <class Functor, int rank, std::size_t counts>
+struct GenerateFrom {
+  Functor functor;
+  template <class... All>
+    requires(sizeof...(All) >= Functor::views + 2)
+  KOKKOS_FUNCTION void operator()(std::int64_t k, All const&... all) const {
+    std::tuple<All const&...> const given(all...);
+    std::int64_t const from = std::get<Functor::views>(given)(k);
+    std::int64_t const first = std::get<Functor::views + 1>(given)(k);
+    GeneratedItem<rank> item{item_at<rank>(functor.extents, from), {first}, 0};
+    auto const of_item = static_cast<std::int64_t>(
+        functor.template exec<0, counts>(given, typename Functor::template Views<counts>())
+            .load(item.source));
+    for (; item.visit < of_item; ++item.visit, ++item.target.flat)
+      functor.template run<0>(item, given);
+  }
+};
+
+/// The number of the parameter that counts.
+template <class Parameters>
+struct CountsIn;
+template <class... P>
+struct CountsIn<TypeList<P...>> {
+  static constexpr int how_many =
+      (int{std::is_same_v<typename P::concept_type, Counts>} + ... + 0);
+  static_assert(how_many == 1,
+                "Trellis: a worklet that generates has one parameter that is Counts: how many new "
+                "items come of each");
+  static constexpr std::size_t value = [] {
+    std::size_t at = 0;
+    std::size_t found = 0;
+    ((std::is_same_v<typename P::concept_type, Counts> ? found = at++ : at++), ...);
+    return found;
+  }();
+};
+
+/// The tasks that have been submitted.
+struct Generation {
+  Label label;
+  trellis::Impl::Target target;
+  Future<Totals> totals;
+  Future<void> made;
+
+  [[nodiscard]] trellis::Impl::LateCount<TotalsCount> number(std::int64_t Totals::*which) const {
+    return {TotalsCount{{},
+                        trellis::Impl::FutureDoor::handle(totals),
+                        trellis::Impl::FutureDoor::result(totals),
+                        which}};
+  }
+  /// How many new items there are, once they are there.
+  [[nodiscard]] Future<std::int64_t> count() const {
+    return host_task(Label(label.string() + ": number"),
+                     ResourcePolicy(target, value(totals), after(made)),
+                     [](Totals const& all) { return all.made; });
+  }
+};
+
+/// Submits them. `outputs`: those of the signature get room for the new items.
+template <class Policy, class Worklet, class Bindings>
+Generation generate(Label const& label, Policy const& policy, Worklet const& worklet,
+                    Bindings& bindings) {
+  using Types = typename Bindings::types;
+  using Space = typename Types::spaces::runs_on;
+  using Memory = typename Space::memory_space;
+  using trellis::Impl::Target;
+  constexpr std::size_t counts = CountsIn<typename Types::parameters>::value;
+  constexpr int rank = Bindings::rank;
+  Extents const extents = bindings.prepare(label);
+  Target const target = policy.target();
+  auto const functor = bindings.functor(worklet, extents);
+  using Functor = std::remove_const_t<decltype(functor)>;
+
+  auto const run = [&](auto const& range, auto const& active, auto const& first) {
+    auto const counted = [&](auto const&... annotation) {
+      auto const scan = [&](auto const&... access) {
+        using Maker = std::remove_cvref_t<decltype(std::get<counts>(functor.makers))>;
+        return parallel_scan(Label(label.string() + ": count"),
+                             ResourcePolicy(target, range, access..., write(active), write(first),
+                                            annotation...),
+                             ScanCounts<Maker, rank>{std::get<counts>(functor.makers),
+                                                     functor.extents});
+      };
+      return std::apply(scan, bindings.template accesses_of<counts>());
+    };
+    Generation all{label, target, std::apply(counted, policy.annotations()), {}};
+    bindings.allocate(label, policy, all.number(&Totals::made));
+    auto const made = [&](auto const&... annotation) {
+      return parallel_for(Label(label),
+                          ResourcePolicy(target, all.number(&Totals::active), annotation...),
+                          GenerateFrom<Functor, rank, counts>{functor});
+    };
+    all.made = std::apply(made, std::tuple_cat(bindings.accesses(),
+                                               std::tuple(read(active), read(first)),
+                                               policy.annotations()));
+    return all;
+  };
+  std::string const name = label.string();
+  if constexpr (Bindings::is_late()) {
+    auto const n = bindings.late_count(label, extents);
+    LateView<std::int64_t*, Memory> const active(name + ": active"), first(name + ": first");
+    bindings.allocate_for(label, policy, active, n);
+    bindings.allocate_for(label, policy, first, n);
+    return run(n, active, first);
+  } else {
+    using Scratch = Kokkos::View<std::int64_t*, Memory>;
+    auto const n = static_cast<std::size_t>(extents.count());
+    Scratch const active(Kokkos::view_alloc(name + ": active", Kokkos::WithoutInitializing), n);
+    Scratch const first(Kokkos::view_alloc(name + ": first", Kokkos::WithoutInitializing), n);
+    return run(Items{extents.count()}, active, first);
+  }
+}
+
+}  // namespace trellis::worklets::Impl
+
+#endif

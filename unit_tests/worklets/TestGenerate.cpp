@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../features/SpaceTest.hpp"
+
+#include <worklets/Trellis_Generate.hpp>
+
+#include <gmock/gmock.h>
+
+/// Worklets that make new items, on each space.
+namespace trellis {
+namespace {
+
+struct CountOdd : MapFields {
+  using ControlSignature = void(Field, Field(Out));
+  using ExecutionSignature = _2(_1);
+  KOKKOS_FUNCTION int operator()(int x) const { return x % 3; }
+};
+struct Copies : GenerateFields {
+  using ControlSignature = void(Field, Counts, Field(Out), Field(Out));
+  using ExecutionSignature = void(_1, VisitIndex, WorkIndex, SourceIndex, _3, _4);
+  KOKKOS_FUNCTION void operator()(int x, std::int64_t visit, std::int64_t index,
+                                  std::int64_t source, int& value, std::int64_t& all) const {
+    value = 10 * x + static_cast<int>(visit);
+    all = 100 * index + source;
+  }
+};
+struct Twice : MapFields {
+  using ControlSignature = void(Field, Field(Out));
+  using ExecutionSignature = _2(_1);
+  KOKKOS_FUNCTION int operator()(int x) const { return 2 * x; }
+};
+
+SPACE_TEST(WorkletGenerate, CopiesOfItems) {
+  TaskGraph graph;
+  View<int*> x("x", 6), counts;
+  auto const host = Kokkos::create_mirror_view(x);
+  for (int i = 0; i < 6; ++i) host(i) = i;
+  Kokkos::deep_copy(x, host);
+  LateView<int*, Memory> made("made"), doubled("doubled");
+  LateView<std::int64_t*, Memory> all("all");
+  ResourcePolicy const policy(graph, on<Space>);
+  invoke("counts", policy, CountOdd(), x, counts);
+  auto const n = invoke("copies", policy, Copies(), x, counts, made, all);
+  invoke("twice", policy, Twice(), made, doubled);
+  EXPECT_EQ(n.get(), 6);
+  graph.wait();
+  EXPECT_THAT(Test::values_of(made.managed()), testing::ElementsAre(10, 20, 21, 40, 50, 51));
+  EXPECT_THAT(Test::values_of(all.managed()), testing::ElementsAre(1, 102, 202, 304, 405, 505));
+  EXPECT_THAT(Test::values_of(doubled.managed()), testing::ElementsAre(20, 40, 42, 80, 100, 102));
+}
+
+}  // namespace
+}  // namespace trellis
