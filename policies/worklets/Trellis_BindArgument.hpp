@@ -138,6 +138,12 @@ struct MakeFieldPortal {
     return FieldPortal<P, V>(view);
   }
 };
+struct MakeWholeArray {
+  template <class V>
+  KOKKOS_FUNCTION auto operator()(V const& view) const {
+    return WholeArray<V>(view);
+  }
+};
 template <CellShape shape>
 struct MakeSingleShapePortal {
   template <class V>
@@ -252,6 +258,23 @@ template <class D, class V>
            worklets::is_bound_v<worklets::Parameter<worklets::Field, worklets::In, D>, V>)
 struct BindArgument<worklets::Parameter<worklets::Counts, worklets::In, D>, V>
     : BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, V> {};
+
+/// All of an array, for worklets that look where they like. It fits any number of items.
+template <class D, class V>
+  requires Kokkos::is_view_v<V>
+struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>, V> {
+  static auto access(V const& view) { return read(view); }
+  static auto exec(V const&) { return worklets::Impl::MakeWholeArray(); }
+  static std::string label(V const& view) { return view.label(); }
+  static worklets::MemoryRange memory(V const& view) { return worklets::MemoryRange(view); }
+};
+template <class D, class T, class M, class L>
+struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>, LateView<T, M, L>> {
+  using Array = LateView<T, M, L>;
+  static auto access(Array const& array) { return read(array); }
+  static auto exec(Array const&) { return worklets::Impl::MakeWholeArray(); }
+  static std::string label(Array const& array) { return array.label(); }
+};
 
 // --- cells
 

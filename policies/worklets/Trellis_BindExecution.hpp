@@ -68,18 +68,22 @@ struct ExecBindings {
     else
       return item.source;
   }
-  /// The number of the parameter that has the cells which the worklet runs over; 0: there is none.
-  static constexpr int topology =
-      []<class... P>(std::type_identity<Impl::TypeList<P...>>) {
-        int number = 0;
-        int at = 0;
-        ((++at, number == 0 && std::is_same_v<typename P::concept_type, Topology> &&
-                        std::is_same_v<typename P::access_type, In>
-                    ? static_cast<void>(number = at)
-                    : static_cast<void>(0)),
-         ...);
-        return number;
-      }(std::type_identity<Parameters>());
+  /// The number of the first parameter of this concept that is `In`; 0: there is none.
+  template <class Concept>
+  static consteval int find() {
+    return []<class... P>(std::type_identity<Impl::TypeList<P...>>) {
+      int number = 0;
+      int at = 0;
+      ((++at, number == 0 && std::is_same_v<typename P::concept_type, Concept> &&
+                      std::is_same_v<typename P::access_type, In>
+                  ? static_cast<void>(number = at)
+                  : static_cast<void>(0)),
+       ...);
+      return number;
+    }(std::type_identity<Parameters>());
+  }
+  /// That of the cells which the worklet runs over.
+  static constexpr int topology = find<Topology>();
 };
 
 template <class Word, class Bindings>

@@ -286,25 +286,88 @@ struct MixedPortal {
   }
 };
 
-/// The points of a new cell, which the worklet fills in.
-template <int count>
+/// The points of a new cell, which the worklet fills in. `T`: their numbers, or what says where they
+/// are.
+template <class T, int count>
 struct NewVertices {
-  std::int64_t points[static_cast<std::size_t>(count)];
+  T points[static_cast<std::size_t>(count)];
   [[nodiscard]] static KOKKOS_FUNCTION constexpr int size() { return count; }
-  KOKKOS_FUNCTION std::int64_t& operator[](int k) { return points[k]; }
-  KOKKOS_FUNCTION std::int64_t const& operator[](int k) const { return points[k]; }
+  KOKKOS_FUNCTION T& operator[](int k) { return points[k]; }
+  KOKKOS_FUNCTION T const& operator[](int k) const { return points[k]; }
 };
 /// Where new cells of one shape go.
 template <CellShape shape, class V>
 struct NewCellsPortal {
   static constexpr int most_points = points_of(shape);
+  using vertices_type = NewVertices<typename V::non_const_value_type, most_points>;
   V const& connectivity;
-  KOKKOS_FUNCTION NewVertices<most_points> start(WorkItem<1> const&) const { return {}; }
+  KOKKOS_FUNCTION vertices_type start(WorkItem<1> const&) const { return {}; }
   template <class T>
   KOKKOS_FUNCTION void save(WorkItem<1> const& cell, T const& vertices) const {
     for (int k = 0; k < most_points; ++k)
       connectivity(cell.flat, k) = static_cast<typename V::value_type>(vertices[k]);
   }
+};
+
+// --- whole arrays, and groups of values
+
+/// A View of which a worklet sees all: `[i]` is what a `Field` of it has for the i-th item. A View of
+/// two or three dimensions whose items are those of a grid is numbered as the grid is.
+template <class V>
+class WholeArray {
+ public:
+  KOKKOS_FUNCTION explicit WholeArray(V const& view) : m_view(view) {}
+  template <int rank>
+  KOKKOS_FUNCTION WholeArray const& load(WorkItem<rank> const&) const {
+    return *this;
+  }
+  KOKKOS_FUNCTION decltype(auto) operator[](std::int64_t i) const {
+    using P = Parameter<Field, In, Item>;
+    FieldPortal<P, V> const portal(m_view);
+    if constexpr (V::rank() <= 2) {
+      return portal.load(WorkItem<1>{i});
+    } else {
+      auto const nx = static_cast<std::int64_t>(m_view.extent(0));
+      auto const ny = static_cast<std::int64_t>(m_view.extent(1));
+      return portal.load(WorkItem<3>{{i % nx, i / nx % ny, i / nx / ny}, i});
+    }
+  }
+  [[nodiscard]] KOKKOS_FUNCTION V const& view() const { return m_view; }
+
+ private:
+  V const& m_view;
+};
+
+/// The keys of a `ReduceByKey`, each with the numbers of its items: from `begin(k)` on, in `order`.
+template <class Unique, class Begin, class Order>
+struct KeysPortal {
+  Unique const& unique;
+  Begin const& begin;
+  Order const& order;
+  KOKKOS_FUNCTION auto const& load(WorkItem<1> const& key) const { return unique(key.flat); }
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t first_of(std::int64_t key) const {
+    return key < static_cast<std::int64_t>(begin.extent(0))
+               ? begin(key)
+               : static_cast<std::int64_t>(order.extent(0));
+  }
+};
+/// The values of one key, in the order of their items.
+template <class Portal, class Order>
+class GroupOfValues {
+ public:
+  KOKKOS_FUNCTION GroupOfValues(Portal const& values, Order const& order, std::int64_t first,
+                                std::int64_t end)
+      : m_values(values), m_order(order), m_first(first), m_end(end) {}
+  [[nodiscard]] KOKKOS_FUNCTION std::int64_t size() const { return m_end - m_first; }
+  KOKKOS_FUNCTION decltype(auto) operator[](std::int64_t k) const {
+    return m_values.load(WorkItem<1>{m_order(m_first + k)});
+  }
+
+ private:
+  Portal m_values;
+  Order const& m_order;
+  std::int64_t m_first;
+  std::int64_t m_end;
 };
 
 /// The values of a point field at the points of a cell: `[k]` at the k-th.

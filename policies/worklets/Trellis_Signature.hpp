@@ -34,6 +34,12 @@ struct Field {};
 struct Topology {};
 /// How many items come of each item of the domain (kinds that generate); one in a signature.
 struct Counts {};
+/// A whole array: the worklet looks at whatever items it likes.
+struct Whole {};
+/// Items with keys, grouped by them (`ReduceByKey`); one in a signature.
+struct Keys {};
+/// The values that belong to the keys: the worklet gets those of its key.
+struct Values {};
 
 // --- accesses
 
@@ -62,6 +68,10 @@ struct Point : Domain {
 struct Cell : Domain {
   static constexpr char const* name = "cells";
 };
+/// The different keys of a `ReduceByKey`.
+struct Key : Domain {
+  static constexpr char const* name = "keys";
+};
 
 // --- the execution signature
 
@@ -89,6 +99,9 @@ struct Words {
   using Field = worklets::Field;
   using Topology = worklets::Topology;
   using Counts = worklets::Counts;
+  using Whole = worklets::Whole;
+  using Keys = worklets::Keys;
+  using Values = worklets::Values;
   using In = worklets::In;
   using Out = worklets::Out;
   using InOut = worklets::InOut;
@@ -97,6 +110,7 @@ struct Words {
   using Item = worklets::Item;
   using Point = worklets::Point;
   using Cell = worklets::Cell;
+  using Key = worklets::Key;
   using Vertices = worklets::Vertices;
   using WorkIndex = worklets::WorkIndex;
   using GridIndex = worklets::GridIndex;

@@ -2,6 +2,7 @@
 #include "../features/SpaceTest.hpp"
 
 #include <worklets/Trellis_Generate.hpp>
+#include <worklets/Trellis_ReduceByKey.hpp>
 
 #include <gmock/gmock.h>
 
@@ -46,6 +47,41 @@ SPACE_TEST(WorkletGenerate, CopiesOfItems) {
   EXPECT_THAT(Test::values_of(made.managed()), testing::ElementsAre(10, 20, 21, 40, 50, 51));
   EXPECT_THAT(Test::values_of(all.managed()), testing::ElementsAre(1, 102, 202, 304, 405, 505));
   EXPECT_THAT(Test::values_of(doubled.managed()), testing::ElementsAre(20, 40, 42, 80, 100, 102));
+}
+
+struct SumOfKey : ReduceByKey {
+  using ControlSignature = void(Keys, Values, Field(Out), Field(Out));
+  using ExecutionSignature = _4(_1, _2, _3);
+  template <class Group>
+  KOKKOS_FUNCTION double operator()(int key, Group const& group, int& same_key) const {
+    same_key = key;
+    double sum = 0;
+    for (std::int64_t k = 0; k < group.size(); ++k) sum += group[k];
+    return sum;
+  }
+};
+
+SPACE_TEST(WorkletReduce, SumsOfKeys) {
+  TaskGraph graph;
+  View<int*> keys("keys", 6);
+  V values("values", 6);
+  int const key[] = {3, 1, 3, 7, 1, 3};
+  auto const host_keys = Kokkos::create_mirror_view(keys);
+  auto const host_values = Kokkos::create_mirror_view(values);
+  for (int i = 0; i < 6; ++i) {
+    host_keys(i) = key[i];
+    host_values(i) = i + 1;
+  }
+  Kokkos::deep_copy(keys, host_keys);
+  Kokkos::deep_copy(values, host_values);
+  ResourcePolicy const policy(graph, on<Space>);
+  auto const groups = group_by_key("group", policy, keys);
+  LateView<double*, Memory> sums("sums");
+  LateView<int*, Memory> found("found");
+  invoke("sum", policy, SumOfKey(), groups, values, found, sums);
+  graph.wait();
+  EXPECT_THAT(Test::values_of(found.managed()), testing::ElementsAre(1, 3, 7));
+  EXPECT_THAT(Test::values_of(sums.managed()), testing::ElementsAre(7, 10, 4));
 }
 
 }  // namespace

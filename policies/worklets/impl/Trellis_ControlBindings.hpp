@@ -484,7 +484,9 @@ class ControlBindings {
             if constexpr (!(R::is_atomic && R::mode == W::mode)) {
               constexpr bool is_gathered =
                   Impl::is_at_points<kind, R> || Impl::is_at_points<kind, W> ||
-                  Impl::generates<kind> || std::is_same_v<typename R::concept_type, Topology>;
+                  Impl::generates<kind> || std::is_same_v<typename R::concept_type, Topology> ||
+                  std::is_same_v<typename R::concept_type, Whole> ||
+                  std::is_same_v<typename R::concept_type, Values>;
               for_memory<w>([&](MemoryRange const& written) {
                 for_memory<r>([&](MemoryRange const& other) {
                   if (!written.overlaps(other)) return;

@@ -84,8 +84,20 @@ struct ScanCounts {
   template <class View, class Active>
   KOKKOS_FUNCTION void operator()(std::int64_t i, View const& view, Active const& active,
                                   Active const& first, Totals& sum, bool is_final) const {
-    auto const count =
-        static_cast<std::int64_t>(make_exec(counts, view).load(item_at<rank>(extents, i)));
+    add(i, make_exec(counts, view), active, first, sum, is_final);
+  }
+  /// The same number for all.
+  template <class Active>
+  KOKKOS_FUNCTION void operator()(std::int64_t i, Active const& active, Active const& first,
+                                  Totals& sum, bool is_final) const {
+    add(i, counts, active, first, sum, is_final);
+  }
+
+ private:
+  template <class Exec, class Active>
+  KOKKOS_FUNCTION void add(std::int64_t i, Exec const& exec, Active const& active,
+                           Active const& first, Totals& sum, bool is_final) const {
+    auto const count = static_cast<std::int64_t>(exec.load(item_at<rank>(extents, i)));
     if (count == 0) return;
     if (is_final) {
       active(sum.active) = i;
@@ -132,6 +144,42 @@ struct CountsIn<TypeList<P...>> {
   }();
 };
 
+/// What holds for each of the tasks that a call submits: where they run, and after what.
+template <class A>
+inline constexpr bool is_shared = std::is_same_v<A, priority> || std::is_same_v<A, device> ||
+                                  std::is_same_v<A, threads> ||
+                                  trellis::Impl::waits_for_tasks_v<A> ||
+                                  requires { typename A::execution_space; };
+template <class... Annotations>
+auto shared_of(std::tuple<Annotations...> const& annotations) {
+  auto const one = []<class A>(A const& annotation) {
+    if constexpr (is_shared<A> && !trellis::Impl::is_value_v<A>)
+      return std::tuple<A>(annotation);
+    else
+      return std::tuple<>();
+  };
+  return std::apply([&](auto const&... each) { return std::tuple_cat(one(each)...); },
+                    annotations);
+}
+/// Submits the task `pattern(label, policy, functor)` with what all share, and more annotations.
+template <class Pattern, class Policy, class Range, class Functor, class... More>
+auto submit_as(Pattern const& pattern, std::string label, Policy const& policy,
+               Range const& range, Functor&& functor, More const&... more) {
+  return std::apply(
+      [&](auto const&... shared) {
+        return pattern(Label(std::move(label)),
+                       ResourcePolicy(policy.target(), range, more..., shared...),
+                       std::forward<Functor>(functor));
+      },
+      shared_of(policy.annotations()));
+}
+inline constexpr auto as_for = [](auto&&... of) {
+  return parallel_for(std::forward<decltype(of)>(of)...);
+};
+inline constexpr auto as_scan = [](auto&&... of) {
+  return parallel_scan(std::forward<decltype(of)>(of)...);
+};
+
 /// The tasks that have been submitted.
 struct Generation {
   Label label;
@@ -169,18 +217,13 @@ Generation generate(Label const& label, Policy const& policy, Worklet const& wor
   using Functor = std::remove_const_t<decltype(functor)>;
 
   auto const run = [&](auto const& range, auto const& active, auto const& first) {
-    auto const counted = [&](auto const&... annotation) {
-      auto const scan = [&](auto const&... access) {
-        using Maker = std::remove_cvref_t<decltype(std::get<counts>(functor.makers))>;
-        return parallel_scan(Label(label.string() + ": count"),
-                             ResourcePolicy(target, range, access..., write(active), write(first),
-                                            annotation...),
-                             ScanCounts<Maker, rank>{std::get<counts>(functor.makers),
-                                                     functor.extents});
-      };
-      return std::apply(scan, bindings.template accesses_of<counts>());
+    auto const scan = [&](auto const&... access) {
+      using Maker = std::remove_cvref_t<decltype(std::get<counts>(functor.makers))>;
+      return submit_as(as_scan, label.string() + ": count", policy, range,
+                       ScanCounts<Maker, rank>{std::get<counts>(functor.makers), functor.extents},
+                       access..., write(active), write(first));
     };
-    Generation all{label, target, std::apply(counted, policy.annotations()), {}};
+    Generation all{label, target, std::apply(scan, bindings.template accesses_of<counts>()), {}};
     bindings.allocate(label, policy, all.number(&Totals::made));
     auto const made = [&](auto const&... annotation) {
       return parallel_for(Label(label),
