@@ -259,6 +259,15 @@ template <class D, class V>
 struct BindArgument<worklets::Parameter<worklets::Counts, worklets::In, D>, V>
     : BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, V> {};
 
+/// The coordinates of a uniform grid, all of them.
+template <class D, int dimensions>
+struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>,
+                    UniformCoordinates<dimensions>> {
+  static auto exec(UniformCoordinates<dimensions> const& of) {
+    return worklets::WholeCoordinates<dimensions>{of.points, {of.origin, of.spacing}};
+  }
+  static std::string label(UniformCoordinates<dimensions> const&) { return "coordinates"; }
+};
 /// All of an array, for worklets that look where they like. It fits any number of items.
 template <class D, class V>
   requires Kokkos::is_view_v<V>

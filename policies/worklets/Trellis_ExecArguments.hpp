@@ -338,6 +338,24 @@ class WholeArray {
   V const& m_view;
 };
 
+template <int D>
+struct WholeCoordinates {
+  Kokkos::Array<std::int64_t, D> points;
+  CoordinatesPortal<D> at;
+  template <int rank>
+  KOKKOS_FUNCTION WholeCoordinates const& load(WorkItem<rank> const&) const {
+    return *this;
+  }
+  KOKKOS_FUNCTION Kokkos::Array<double, D> operator[](std::int64_t i) const {
+    WorkItem<D> item{{}, i};
+    for (int d = 0; d < D; ++d) {
+      item.at[d] = i % points[d];
+      i /= points[d];
+    }
+    return at.load(item);
+  }
+};
+
 /// The keys of a `ReduceByKey`, each with the numbers of its items: from `begin(k)` on, in `order`.
 template <class Unique, class Begin, class Order>
 struct KeysPortal {

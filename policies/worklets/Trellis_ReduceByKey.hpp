@@ -148,17 +148,9 @@ auto group_by_key(Label label, ResourcePolicy<Base, Annotations...> const& polic
   submit_as(as_for, name + ": number", policy, n, worklets::Impl::Number(), write(groups.order));
   std::apply(
       [&](auto const&... shared) {
-        if constexpr ((requires { typename std::remove_cvref_t<decltype(shared)>::execution_space; } ||
-                       ...))
-          space_task(Label(name + ": sort"),
-                     ResourcePolicy(policy.target(), read(keys), read_write(groups.order),
-                                    shared...),
-                     worklets::Impl::SortByKey());
-        else
-          space_task(Label(name + ": sort"),
-                     ResourcePolicy(policy.target(), read(keys), read_write(groups.order),
-                                    on<typename Spaces::runs_on>, shared...),
-                     worklets::Impl::SortByKey());
+        space_task(Label(name + ": sort"),
+                   ResourcePolicy(policy.target(), read(keys), read_write(groups.order), shared...),
+                   worklets::Impl::SortByKey());
       },
       worklets::Impl::shared_of(policy.annotations()));
   Future<std::int64_t> const different =

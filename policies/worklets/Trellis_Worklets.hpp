@@ -8,7 +8,10 @@
 #include <worklets/Trellis_CellSets.hpp>
 #include <worklets/Trellis_CellShape.hpp>
 #include <worklets/Trellis_ExecArguments.hpp>
+#include <worklets/Trellis_Generate.hpp>
+#include <worklets/Trellis_InterpolateCells.hpp>
 #include <worklets/Trellis_Invoke.hpp>
+#include <worklets/Trellis_ReduceByKey.hpp>
 #include <worklets/Trellis_Signature.hpp>
 #include <worklets/Trellis_WorkItem.hpp>
 #include <worklets/Trellis_Worklet.hpp>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../features/SpaceTest.hpp"
 
-#include <worklets/Trellis_Generate.hpp>
-#include <worklets/Trellis_ReduceByKey.hpp>
+#include <worklets/Trellis_Worklets.hpp>
 
 #include <gmock/gmock.h>
 
@@ -82,6 +81,48 @@ SPACE_TEST(WorkletReduce, SumsOfKeys) {
   graph.wait();
   EXPECT_THAT(Test::values_of(found.managed()), testing::ElementsAre(1, 3, 7));
   EXPECT_THAT(Test::values_of(sums.managed()), testing::ElementsAre(7, 10, 4));
+}
+
+/// A line between the middles of two edges of each quad that the level crosses, left to right.
+struct CountLines : MapCells {
+  using ControlSignature = void(Topology, Field(Point), Field(Out));
+  using ExecutionSignature = _3(_2);
+  template <class Values>
+  KOKKOS_FUNCTION int operator()(Values const& values) const {
+    return values[0] < 0.5 && values[3] > 0.5 ? 1 : 0;
+  }
+};
+struct Lines : InterpolateCells {
+  using ControlSignature = void(Topology, Field(Point), Counts, Topology(Out));
+  using ExecutionSignature = void(Vertices(_1), _2, Vertices(_4));
+  template <class Points, class Values, class New>
+  KOKKOS_FUNCTION void operator()(Points const& points, Values const& values, New& line) const {
+    line[0] = {points[0], points[3], (0.5 - values[0]) / (values[3] - values[0])};
+    line[1] = {points[2], points[1], (0.5 - values[2]) / (values[1] - values[2])};
+  }
+};
+
+SPACE_TEST(WorkletInterpolate, MergesPoints) {
+  TaskGraph graph;
+  UniformGrid<2> const grid({5, 4});
+  View<double**> values("values", 5, 4);
+  View<int**> counts;
+  auto const host = Kokkos::create_mirror_view(values);
+  for (int i = 0; i < 5; ++i)
+    for (int j = 0; j < 4; ++j) host(i, j) = j < 2 ? 0 : 1;
+  Kokkos::deep_copy(values, host);
+  ResourcePolicy const policy(graph, on<Space>);
+  InterpolatedCells<CellShape::line, Memory> lines("lines");
+  LateView<double* [2], Memory> at("at");
+  invoke("counts", policy, CountLines(), grid, values, counts);
+  auto const n = invoke("lines", policy, Lines(), grid, values, counts, lines);
+  interpolate("at", policy, lines, grid.coordinates(), at);
+  EXPECT_EQ(n.get(), 4);
+  graph.wait();
+  EXPECT_THAT(Test::values_of(lines.cells().managed().connectivity()),
+              testing::ElementsAre(0, 1, 1, 2, 2, 3, 3, 4));
+  EXPECT_THAT(Test::values_of(at.managed()),
+              testing::ElementsAre(0, 1.5, 1, 1.5, 2, 1.5, 3, 1.5, 4, 1.5));
 }
 
 }  // namespace

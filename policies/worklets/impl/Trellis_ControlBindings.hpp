@@ -246,6 +246,27 @@ class ControlBindings {
     return extents;
   }
 
+  /// The number, from 1 on, of the first parameter with this concept and access; 0: there is none.
+  template <class Concept, class Access_>
+  static consteval int find() {
+    int number = 0;
+    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+      if (number == 0 && std::is_same_v<typename parameter<k>::concept_type, Concept> &&
+          std::is_same_v<typename parameter<k>::access_type, Access_>)
+        number = static_cast<int>(k) + 1;
+    });
+    return number;
+  }
+  /// How many items of the domain an argument has, as an extent to allocate.
+  template <std::size_t k, class Domain>
+  [[nodiscard]] auto count_of() const {
+    if constexpr (Impl::counts_late<parameter<k>, argument<k>, Domain, rank>) {
+      auto source = bind<k>::late_length(get<k>(), Over<Domain, rank>());
+      return trellis::Impl::LateCount<decltype(source)>{std::move(source)};
+    } else {
+      return bind<k>::length(get<k>(), Over<Domain, rank>()).count();
+    }
+  }
   /// The number of items for `allocate`, for the base of a task, and what such a task has to wait
   /// for.
   [[nodiscard]] auto late_count(Label const& task, Extents const& extents) const {
