@@ -104,8 +104,9 @@ namespace Impl {
 
 /// How many extents of a View of this rank number its items: 0, 1, or as many as a grid has.
 template <int view_rank, int rank>
-inline constexpr int item_extents =
-    view_rank == rank || view_rank <= 1 ? view_rank : view_rank == rank + 1 ? rank : 1;
+inline constexpr int item_extents = view_rank == rank || view_rank <= 1 ? view_rank
+                                    : view_rank == rank + 1             ? rank
+                                                                        : 1;
 
 template <class V, int rank>
 Extents extents_of(V const& view) {
@@ -126,8 +127,9 @@ V allocate_view(V const& old, Extents const& extents, std::string const& name) {
   for (int d = 0; d < view_rank; ++d)
     n[d] = d < of_item ? static_cast<std::size_t>(of_item == 1 ? extents.count() : extents.along[d])
                        : old.extent(static_cast<std::size_t>(d));
-  return V(Kokkos::view_alloc(old.label().empty() ? name : old.label(), Kokkos::WithoutInitializing),
-           typename V::array_layout(n[0], n[1], n[2], n[3]));
+  return V(
+      Kokkos::view_alloc(old.label().empty() ? name : old.label(), Kokkos::WithoutInitializing),
+      typename V::array_layout(n[0], n[1], n[2], n[3]));
 }
 
 /// Makes an execution argument of this kind from the Views of an argument.
@@ -199,8 +201,7 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, V> {
   template <int rank>
   static void prepare(V& view, worklets::Over<D, rank>, worklets::Extents const& extents,
                       std::string const& name)
-    requires(std::is_same_v<A, worklets::Out> && V::rank() > 0 &&
-             !V::memory_traits::is_unmanaged)
+    requires(std::is_same_v<A, worklets::Out> && V::rank() > 0 && !V::memory_traits::is_unmanaged)
   {
     if (worklets::Impl::extents_of<V, rank>(view).count() == 0 && extents.count() > 0)
       view = worklets::Impl::allocate_view<V, rank>(view, extents, name);
@@ -243,9 +244,10 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, LateView<T, M, L
   static Future<void> allocate(Label&& label, Policy const& policy, Array const& array, N const& n)
     requires std::is_same_v<A, worklets::Out>
   {
-    static_assert(Array::managed_view::rank_dynamic() == 1,
-                  "Trellis: a LateView that a worklet overwrites has one extent that is not static: "
-                  "LateView<double*>, LateView<double*[3]>");
+    static_assert(
+        Array::managed_view::rank_dynamic() == 1,
+        "Trellis: a LateView that a worklet overwrites has one extent that is not static: "
+        "LateView<double*>, LateView<double*[3]>");
     return trellis::allocate(std::move(label), policy, array, n);
   }
   static auto exec(Array const&) { return worklets::Impl::MakeFieldPortal<P>(); }
@@ -294,9 +296,8 @@ struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>,
   using Grid = UniformGrid<dimensions>;
   template <class Domain>
   static worklets::Extents length(Grid const& grid, worklets::Over<Domain, dimensions>) {
-    return worklets::Extents::of<dimensions>(std::is_same_v<Domain, worklets::Point>
-                                                 ? grid.points()
-                                                 : grid.cells());
+    return worklets::Extents::of<dimensions>(
+        std::is_same_v<Domain, worklets::Point> ? grid.points() : grid.cells());
   }
   static auto exec(Grid const& grid) { return worklets::GridCells<dimensions>{grid.points()}; }
   static std::string label(Grid const&) { return "uniform grid"; }
@@ -332,8 +333,7 @@ struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>,
   static auto exec(Cells const&) { return worklets::Impl::MakeMixedPortal(); }
   static std::string label(Cells const& cells) { return cells.connectivity().label(); }
   static auto memory(Cells const& cells) {
-    return std::array{worklets::MemoryRange(cells.shapes()),
-                      worklets::MemoryRange(cells.offsets()),
+    return std::array{worklets::MemoryRange(cells.shapes()), worklets::MemoryRange(cells.offsets()),
                       worklets::MemoryRange(cells.connectivity())};
   }
 };

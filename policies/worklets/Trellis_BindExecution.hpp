@@ -94,9 +94,9 @@ namespace Impl {
 
 /// Does a worklet of this kind get the parameter's values at the points of its cell?
 template <class Kind, class P>
-inline constexpr bool is_at_points = std::is_same_v<typename Kind::domain, Cell> &&
-                                     std::is_same_v<typename P::domain_type, Point> &&
-                                     std::is_same_v<typename P::concept_type, Field>;
+inline constexpr bool is_at_points =
+    std::is_same_v<typename Kind::domain, Cell> && std::is_same_v<typename P::domain_type, Point> &&
+    std::is_same_v<typename P::concept_type, Field>;
 
 template <class E, class Item>
 KOKKOS_INLINE_FUNCTION auto start_of(E const& e, Item const& item) {
@@ -114,8 +114,9 @@ template <int N, class Bindings>
 struct BindExecution<worklets::Argument<N>, Bindings> {
   using P = typename Bindings::template parameter<N>;
   static constexpr bool at_points = worklets::Impl::is_at_points<typename Bindings::kind, P>;
-  static_assert(!at_points || Bindings::topology > 0,
-                "Trellis: a worklet that takes the values at the points of a cell needs a Topology");
+  static_assert(
+      !at_points || Bindings::topology > 0,
+      "Trellis: a worklet that takes the values at the points of a cell needs a Topology");
 
   template <class Item>
   static KOKKOS_FUNCTION decltype(auto) load(Bindings const& bindings, Item const& item)
@@ -138,12 +139,10 @@ struct BindExecution<worklets::Argument<N>, Bindings> {
     if constexpr (at_points) {
       auto const& cells = bindings.template get<Bindings::topology>();
       auto const vertices = vertices_in(bindings, item);
-      using Value =
-          std::remove_cvref_t<decltype(worklets::Impl::start_of(exec, vertices.item(0)))>;
+      using Value = std::remove_cvref_t<decltype(worklets::Impl::start_of(exec, vertices.item(0)))>;
       worklets::PointContributions<Value, std::remove_cvref_t<decltype(cells)>::most_points> all;
       all.count = vertices.size();
-      for (int k = 0; k < all.count; ++k)
-        all[k] = worklets::Impl::start_of(exec, vertices.item(k));
+      for (int k = 0; k < all.count; ++k) all[k] = worklets::Impl::start_of(exec, vertices.item(k));
       return all;
     } else {
       return worklets::Impl::start_of(exec, Bindings::template item<N>(item));

@@ -113,8 +113,7 @@ class SingleShapeCells {
   [[nodiscard]] V const& connectivity() const { return m_connectivity; }
   [[nodiscard]] std::int64_t point_count() const { return m_point_count; }
   [[nodiscard]] std::int64_t cell_count() const {
-    return static_cast<std::int64_t>(m_connectivity.extent(0)) /
-           (V::rank() == 2 ? 1 : cell_points);
+    return static_cast<std::int64_t>(m_connectivity.extent(0)) / (V::rank() == 2 ? 1 : cell_points);
   }
 
  private:
@@ -174,7 +173,7 @@ namespace Impl {
 /// How many points the cells refer to: a number, or the extent of an array that a task allocates.
 struct PointCount {
   static constexpr bool ends_without_user = true;
-  std::int64_t number;                   ///< if `late` is empty
+  std::int64_t number;  ///< if `late` is empty
   std::function<std::int64_t()> late;
   Token shape;
   [[nodiscard]] std::int64_t resolve() const { return late ? late() : number; }

@@ -26,14 +26,21 @@ inline constexpr int most_points_of_a_cell = 8;
 /// How many points a cell of this shape has; 0 for what is no shape.
 KOKKOS_INLINE_FUNCTION constexpr int points_of(CellShape shape) {
   switch (shape) {
-    case CellShape::vertex: return 1;
-    case CellShape::line: return 2;
-    case CellShape::triangle: return 3;
+    case CellShape::vertex:
+      return 1;
+    case CellShape::line:
+      return 2;
+    case CellShape::triangle:
+      return 3;
     case CellShape::quad:
-    case CellShape::tetrahedron: return 4;
-    case CellShape::hexahedron: return 8;
-    case CellShape::wedge: return 6;
-    case CellShape::pyramid: return 5;
+    case CellShape::tetrahedron:
+      return 4;
+    case CellShape::hexahedron:
+      return 8;
+    case CellShape::wedge:
+      return 6;
+    case CellShape::pyramid:
+      return 5;
   }
   return 0;
 }

@@ -132,8 +132,8 @@ class FieldPortal {
  private:
   static constexpr int view_rank = static_cast<int>(V::rank());
   template <int rank>
-  static constexpr bool is_vector = rank == 2 ? view_rank == 3
-                                              : (view_rank == 2 || view_rank == rank + 1);
+  static constexpr bool is_vector =
+      rank == 2 ? view_rank == 3 : (view_rank == 2 || view_rank == rank + 1);
   static constexpr int last = view_rank > 0 ? view_rank - 1 : 0;
   static constexpr int components = view_rank > 0 ? static_cast<int>(V::static_extent(last)) : 0;
   static constexpr bool is_static = components > 0;

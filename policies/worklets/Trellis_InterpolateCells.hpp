@@ -97,8 +97,8 @@ struct WorkletScheduler<InterpolateCells, Worklet> {
     static_assert(cells > 0 && made > 0,
                   "Trellis: a worklet that interpolates cells has a Topology and a Topology(Out)");
     auto const n = bindings.template count_of<cells - 1, worklets::Point>();
-    all.made = worklets::Impl::merge_points(label, policy, bindings.template get<made - 1>(), n,
-                                            all);
+    all.made =
+        worklets::Impl::merge_points(label, policy, bindings.template get<made - 1>(), n, all);
     return all.count();
   }
 };
@@ -116,8 +116,7 @@ struct Interpolate : MapFields {
   template <class From, class To>
   KOKKOS_FUNCTION static void put(double weight, From const& a, From const& b, To& to) {
     if constexpr (requires { a.size(); }) {
-      for (int c = 0; c < static_cast<int>(a.size()); ++c)
-        to[c] = between(weight, a[c], b[c]);
+      for (int c = 0; c < static_cast<int>(a.size()); ++c) to[c] = between(weight, a[c], b[c]);
     } else {
       to = between(weight, a, b);
     }

@@ -71,7 +71,7 @@ auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Wor
   } else {
     using Kind = typename Worklet::kind;
     worklets::ControlBindings<Worklet, ResourcePolicy<Base, Annotations...>, Arguments&...>
-        bindings(arguments...);
+    bindings(arguments...);
     return WorkletScheduler<Kind, Worklet>::submit(std::move(label), policy, worklet, bindings);
   }
 }

@@ -184,8 +184,8 @@ struct WithRest<C, A, D, TypeList<Done...>> {
 template <class C, class A, class D, class... Done, class First, class... Words>
 struct WithRest<C, A, D, TypeList<Done...>, First, Words...>
     : WithRest<C, A, D,
-               std::conditional_t<is_access_word<First> || is_domain_word<First>,
-                                  TypeList<Done...>, TypeList<Done..., First>>,
+               std::conditional_t<is_access_word<First> || is_domain_word<First>, TypeList<Done...>,
+                                  TypeList<Done..., First>>,
                Words...> {};
 
 /// What a word of a control signature says: `Field`, or `Field(Out, Point)`, which a function type

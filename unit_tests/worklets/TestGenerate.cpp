@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../features/SpaceTest.hpp"
+#include "GenerateTest.hpp"
 
 #include <worklets/Trellis_Worklets.hpp>
 
@@ -123,6 +124,10 @@ SPACE_TEST(WorkletInterpolate, MergesPoints) {
               testing::ElementsAre(0, 1, 1, 2, 2, 3, 3, 4));
   EXPECT_THAT(Test::values_of(at.managed()),
               testing::ElementsAre(0, 1.5, 1, 1.5, 2, 1.5, 3, 1.5, 4, 1.5));
+}
+
+SPACE_TEST(RandomWorklets, ThatMakeArraysEqualTheOracle) {
+  Test::run_array_programs<Space>(Test::sanitized ? 24 : 80);
 }
 
 }  // namespace

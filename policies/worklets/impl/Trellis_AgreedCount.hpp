@@ -20,7 +20,7 @@ struct AgreedCount : ItemCount {
   struct Each {
     std::string name;
     char const* domain;
-    Extents known;                       ///< if `late` is empty
+    Extents known;  ///< if `late` is empty
     std::function<std::int64_t()> late;
   };
   Label task;

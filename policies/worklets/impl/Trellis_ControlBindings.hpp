@@ -74,8 +74,7 @@ struct SpacesOf;
 template <class Base, class... Annotations>
 struct SpacesOf<ResourcePolicy<Base, Annotations...>> {
   using Asked = typename trellis::Impl::TargetSpace<Annotations...>::type;
-  using runs_on =
-      std::conditional_t<std::is_void_v<Asked>, Kokkos::DefaultExecutionSpace, Asked>;
+  using runs_on = std::conditional_t<std::is_void_v<Asked>, Kokkos::DefaultExecutionSpace, Asked>;
   using body_space = typename trellis::Impl::RunOn<runs_on>::body_space;
 };
 
@@ -97,8 +96,8 @@ struct GivenFor<Space, Accesses, std::index_sequence<d...>> {
   template <class... V>
   static auto all(std::type_identity<std::tuple<V...>>)
       -> std::tuple<IndexOf<d> const&..., typename trellis::Impl::SeenAs<V>::type const&...>;
-  using type = decltype(all(std::type_identity<decltype(
-      trellis::Impl::arguments_of<Space>(std::declval<Accesses const&>()))>()));
+  using type = decltype(all(std::type_identity<decltype(trellis::Impl::arguments_of<Space>(
+                                std::declval<Accesses const&>()))>()));
 };
 
 /// Does a View of the argument lie so that the last index is the fastest?
@@ -116,10 +115,9 @@ template <class Worklet, class Policy, class... Arguments>
 struct CallTypes {
   using kind = typename Worklet::kind;
   using domain = typename kind::domain;
-  using parameters =
-      typename Impl::ParametersOf<typename Worklet::ControlSignature, domain>::type;
-  using execution = Impl::ExecutionOf<
-      typename Impl::ExecutionSignatureOf<Worklet, sizeof...(Arguments)>::type>;
+  using parameters = typename Impl::ParametersOf<typename Worklet::ControlSignature, domain>::type;
+  using execution =
+      Impl::ExecutionOf<typename Impl::ExecutionSignatureOf<Worklet, sizeof...(Arguments)>::type>;
   using spaces = Impl::SpacesOf<Policy>;
   using all = std::index_sequence_for<Arguments...>;
   /// Of the parameter, from 0 on.
@@ -138,22 +136,19 @@ struct CallTypes {
      ...);
     return most;
   }(all());
-  using item_type =
-      std::conditional_t<Impl::generates<kind>, GeneratedItem<rank>, WorkItem<rank>>;
+  using item_type = std::conditional_t<Impl::generates<kind>, GeneratedItem<rank>, WorkItem<rank>>;
 
   template <std::size_t k>
-  using accesses_of = decltype(Impl::accesses_of<parameter<k>, argument<k>>(
-      std::declval<argument<k> const&>()));
+  using accesses_of =
+      decltype(Impl::accesses_of<parameter<k>, argument<k>>(std::declval<argument<k> const&>()));
   template <std::size_t k>
   static constexpr std::size_t view_count =
       std::tuple_size_v<decltype(trellis::Impl::arguments_of<typename spaces::runs_on>(
           std::declval<accesses_of<k> const&>()))>;
   template <std::size_t... k>
-  static auto functor_type(std::index_sequence<k...>)
-      -> Impl::WorkletFunctor<kind, Worklet, parameters, execution, rank,
-                              std::index_sequence<view_count<k>...>,
-                              std::remove_cvref_t<decltype(bind<k>::exec(
-                                  std::declval<argument<k> const&>()))>...>;
+  static auto functor_type(std::index_sequence<k...>) -> Impl::WorkletFunctor<
+      kind, Worklet, parameters, execution, rank, std::index_sequence<view_count<k>...>,
+      std::remove_cvref_t<decltype(bind<k>::exec(std::declval<argument<k> const&>()))>...>;
   template <std::size_t... k>
   static auto accesses_type(std::index_sequence<k...>)
       -> decltype(std::tuple_cat(std::declval<accesses_of<k>>()...));
@@ -190,8 +185,8 @@ class ControlBindings {
 
   /// Which domain a parameter counts for: field maps have but one.
   template <std::size_t k>
-  using domain_of = std::conditional_t<std::is_same_v<domain, Item>, domain,
-                                       typename parameter<k>::domain_type>;
+  using domain_of =
+      std::conditional_t<std::is_same_v<domain, Item>, domain, typename parameter<k>::domain_type>;
 
   /// How many items of the domain there are, after which all arguments have been looked at. Throws
   /// `Error` where they disagree.
@@ -223,9 +218,7 @@ class ControlBindings {
 
   /// Is the number of items of an argument, other than one that a task allocates for this worklet,
   /// known only when the worklet's task is launched?
-  static consteval bool is_late() {
-    return any_is_late(std::index_sequence_for<Arguments...>());
-  }
+  static consteval bool is_late() { return any_is_late(std::index_sequence_for<Arguments...>()); }
 
   /// Looks at all arguments, and allocates outputs: returns how many items there are, with rank 0 if
   /// that is known later. Throws `Error`, see `invoke`.
@@ -303,8 +296,7 @@ class ControlBindings {
   }
   /// Submits the task that makes room for `n` items, a number from `late_count`, in another array.
   template <class Array, class N>
-  void allocate_for(Label const& task, Policy const& policy, Array const& array,
-                    N const& n) const {
+  void allocate_for(Label const& task, Policy const& policy, Array const& array, N const& n) const {
     auto const submit = [&](auto const&... shapes) {
       trellis::allocate(Label(task.string() + ": memory"),
                         ResourcePolicy(policy.target(), shapes...), array, n);
@@ -425,18 +417,19 @@ class ControlBindings {
   }
   template <std::size_t k, class Domain>
   void add_late(Impl::AgreedCount& agreed) const {
-    using Own = Over<std::conditional_t<is_topology<k>(), Domain, typename parameter<k>::domain_type>,
-                     rank>;
+    using Own =
+        Over<std::conditional_t<is_topology<k>(), Domain, typename parameter<k>::domain_type>,
+             rank>;
     if constexpr (Impl::counts_late<parameter<k>, argument<k>, typename Own::domain, rank>) {
-      agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, {},
-                               [source = bind<k>::late_length(get<k>(), Own())] {
-                                 return source.resolve();
-                               }});
+      agreed.counts.push_back(
+          {Impl::name_of<parameter<k>>(k, get<k>()),
+           Domain::name,
+           {},
+           [source = bind<k>::late_length(get<k>(), Own())] { return source.resolve(); }});
     } else if constexpr (!std::is_same_v<Domain, domain> && counts<k, Domain>()) {
       Extents const own = length<k, Domain>();
       if (own.rank > 0)
-        agreed.counts.push_back(
-            {Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}});
+        agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}});
     }
   }
   /// What a task reads that needs the late numbers alone.
@@ -503,11 +496,11 @@ class ControlBindings {
             using R = parameter<r>;
             using W = parameter<w>;
             if constexpr (!(R::is_atomic && R::mode == W::mode)) {
-              constexpr bool is_gathered =
-                  Impl::is_at_points<kind, R> || Impl::is_at_points<kind, W> ||
-                  Impl::generates<kind> || std::is_same_v<typename R::concept_type, Topology> ||
-                  std::is_same_v<typename R::concept_type, Whole> ||
-                  std::is_same_v<typename R::concept_type, Values>;
+              constexpr bool is_gathered = Impl::is_at_points<kind, R> ||
+                                           Impl::is_at_points<kind, W> || Impl::generates<kind> ||
+                                           std::is_same_v<typename R::concept_type, Topology> ||
+                                           std::is_same_v<typename R::concept_type, Whole> ||
+                                           std::is_same_v<typename R::concept_type, Values>;
               for_memory<w>([&](MemoryRange const& written) {
                 for_memory<r>([&](MemoryRange const& other) {
                   if (!written.overlaps(other)) return;
@@ -553,8 +546,8 @@ struct CallCheck {
       return false;
     } else {
       using Kind = typename Worklet::kind;
-      using Parameters = typename ParametersOf<typename Worklet::ControlSignature,
-                                               typename Kind::domain>::type;
+      using Parameters =
+          typename ParametersOf<typename Worklet::ControlSignature, typename Kind::domain>::type;
       constexpr std::size_t count = length_of<Parameters>;
       using Execution = ExecutionOf<typename ExecutionSignatureOf<Worklet, count>::type>;
       if constexpr (!MustTakeArguments<sizeof...(Arguments), count>::value)
@@ -590,8 +583,8 @@ struct CallCheck {
     } else {
       using Call = CallOf<Worklet, Execution::result, Bindings, Item, Words...>;
       using Signature =
-          void(typename PlainType<typename Taken<Words, Bindings, Item,
-                                                 Execution::result>::Passed>::type...);
+          void(typename PlainType<
+               typename Taken<Words, Bindings, Item, Execution::result>::Passed>::type...);
       if constexpr (!MustOnlyRead<Call::writes_what_it_reads>::value)
         return false;
       else if constexpr (!WorkletMustTake<Call::is_callable, Signature>::value)

@@ -48,7 +48,7 @@ struct Totals {
 struct TotalsCount : ItemCount {
   trellis::Impl::TaskHandle task;
   trellis::Impl::ResultPtr<Totals> totals;
-  std::int64_t Totals::*which;
+  std::int64_t Totals::* which;
   [[nodiscard]] std::int64_t resolve() const {
     Totals const& all = trellis::Impl::value_of(totals);
     if (all.made < 0)
@@ -61,8 +61,7 @@ struct TotalsCount : ItemCount {
 
 template <int rank>
 KOKKOS_INLINE_FUNCTION WorkItem<rank> item_at(
-    Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> const& extents,
-    std::int64_t flat) {
+    Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> const& extents, std::int64_t flat) {
   if constexpr (rank == 1) {
     return {flat};
   } else {
@@ -131,8 +130,7 @@ template <class Parameters>
 struct CountsIn;
 template <class... P>
 struct CountsIn<TypeList<P...>> {
-  static constexpr int how_many =
-      (int{std::is_same_v<typename P::concept_type, Counts>} + ... + 0);
+  static constexpr int how_many = (int{std::is_same_v<typename P::concept_type, Counts>} + ... + 0);
   static_assert(how_many == 1,
                 "Trellis: a worklet that generates has one parameter that is Counts: how many new "
                 "items come of each");
@@ -146,10 +144,9 @@ struct CountsIn<TypeList<P...>> {
 
 /// What holds for each of the tasks that a call submits: where they run, and after what.
 template <class A>
-inline constexpr bool is_shared = std::is_same_v<A, priority> || std::is_same_v<A, device> ||
-                                  std::is_same_v<A, threads> ||
-                                  trellis::Impl::waits_for_tasks_v<A> ||
-                                  requires { typename A::execution_space; };
+inline constexpr bool is_shared =
+    std::is_same_v<A, priority> || std::is_same_v<A, device> || std::is_same_v<A, threads> ||
+    trellis::Impl::waits_for_tasks_v<A> || requires { typename A::execution_space; };
 template <class... Annotations>
 auto shared_of(std::tuple<Annotations...> const& annotations) {
   auto const one = []<class A>(A const& annotation) {
@@ -158,13 +155,12 @@ auto shared_of(std::tuple<Annotations...> const& annotations) {
     else
       return std::tuple<>();
   };
-  return std::apply([&](auto const&... each) { return std::tuple_cat(one(each)...); },
-                    annotations);
+  return std::apply([&](auto const&... each) { return std::tuple_cat(one(each)...); }, annotations);
 }
 /// Submits the task `pattern(label, policy, functor)` with what all share, and more annotations.
 template <class Pattern, class Policy, class Range, class Functor, class... More>
-auto submit_as(Pattern const& pattern, std::string label, Policy const& policy,
-               Range const& range, Functor&& functor, More const&... more) {
+auto submit_as(Pattern const& pattern, std::string label, Policy const& policy, Range const& range,
+               Functor&& functor, More const&... more) {
   return std::apply(
       [&](auto const&... shared) {
         return pattern(Label(std::move(label)),
@@ -187,7 +183,7 @@ struct Generation {
   Future<Totals> totals;
   Future<void> made;
 
-  [[nodiscard]] trellis::Impl::LateCount<TotalsCount> number(std::int64_t Totals::*which) const {
+  [[nodiscard]] trellis::Impl::LateCount<TotalsCount> number(std::int64_t Totals::* which) const {
     return {TotalsCount{{},
                         trellis::Impl::FutureDoor::handle(totals),
                         trellis::Impl::FutureDoor::result(totals),
@@ -230,9 +226,9 @@ Generation generate(Label const& label, Policy const& policy, Worklet const& wor
                           ResourcePolicy(target, all.number(&Totals::active), annotation...),
                           GenerateFrom<Functor, rank, counts>{functor});
     };
-    all.made = std::apply(made, std::tuple_cat(bindings.accesses(),
-                                               std::tuple(read(active), read(first)),
-                                               policy.annotations()));
+    all.made =
+        std::apply(made, std::tuple_cat(bindings.accesses(), std::tuple(read(active), read(first)),
+                                        policy.annotations()));
     return all;
   };
   std::string const name = label.string();

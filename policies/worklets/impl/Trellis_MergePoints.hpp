@@ -170,8 +170,7 @@ Future<void> merge_points(Label const& label, Policy const& policy, Cells const&
   submit_as(as_scan, name + ": begin", policy, range, ScanBegins(), read_write(begin));
   submit_as(as_for, name + ": list", policy, made, ListPoints(), read(cells.raw()),
             read_write(begin), write(listed));
-  submit_as(as_for, name + ": sort", policy, range, SortPoints(), read(begin),
-            read_write(listed));
+  submit_as(as_for, name + ": sort", policy, range, SortPoints(), read(begin), read_write(listed));
   Future<std::int64_t> const different =
       submit_as(as_scan, name + ": number", policy, range, NumberPoints(), read(begin),
                 read(listed), write(owner), write(connectivity));

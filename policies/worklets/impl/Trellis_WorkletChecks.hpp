@@ -84,9 +84,10 @@ struct MustGiveItsResult {
     else
       return true;
   }();
-  static_assert(value,
-                "Trellis: the worklet's value goes to a parameter that is In: say Field(Out) in the "
-                "ControlSignature");
+  static_assert(
+      value,
+      "Trellis: the worklet's value goes to a parameter that is In: say Field(Out) in the "
+      "ControlSignature");
 };
 
 template <class Word, class Bindings>
@@ -99,8 +100,8 @@ struct MustBeAWord {
 
 template <class E, class P, class Item>
 struct MustBeAnExecArgument {
-  static constexpr bool value = ExecArgument<E, P, Item> || P::is_atomic ||
-                                !std::is_same_v<typename P::concept_type, Field>;
+  static constexpr bool value =
+      ExecArgument<E, P, Item> || P::is_atomic || !std::is_same_v<typename P::concept_type, Field>;
   static_assert(value,
                 "Trellis: the execution argument of a parameter that is In or InOut has "
                 "load(item), and that of an Out parameter has none");
@@ -170,8 +171,8 @@ struct CallOf {
   }();
 };
 template <class T>
-struct PlainType : std::conditional<std::is_const_v<std::remove_reference_t<T>>,
-                                    std::remove_cvref_t<T>, T> {};
+struct PlainType
+    : std::conditional<std::is_const_v<std::remove_reference_t<T>>, std::remove_cvref_t<T>, T> {};
 
 }  // namespace trellis::worklets::Impl
 

@@ -24,8 +24,7 @@ template <std::size_t p, class Counts>
 struct ViewsAt;
 template <std::size_t p, std::size_t first, std::size_t... rest>
 struct ViewsAt<p, std::index_sequence<first, rest...>> {
-  static constexpr std::size_t begin =
-      first + ViewsAt<p - 1, std::index_sequence<rest...>>::begin;
+  static constexpr std::size_t begin = first + ViewsAt<p - 1, std::index_sequence<rest...>>::begin;
   static constexpr std::size_t count = ViewsAt<p - 1, std::index_sequence<rest...>>::count;
 };
 template <std::size_t first, std::size_t... rest>
@@ -69,15 +68,14 @@ struct Taken {
       return Bind::start(bindings, item);
   }
   using Got = decltype(get(std::declval<Bindings const&>(), std::declval<Item const&>()));
-  static constexpr bool saves =
-      !is_result && requires(Bindings const& bindings, Item const& item,
-                             std::remove_cvref_t<Got> const& value) {
-        Bind::save(bindings, item, value);
-      };
+  static constexpr bool saves = !is_result && requires(Bindings const& bindings, Item const& item,
+                                                       std::remove_cvref_t<Got> const& value) {
+    Bind::save(bindings, item, value);
+  };
   /// What is kept of it during the call, and what the worklet gets.
   using Held = std::conditional_t<saves, std::remove_cvref_t<Got>, Got>;
-  using Passed = std::conditional_t<saves, std::remove_cvref_t<Got>&,
-                                    std::remove_reference_t<Got> const&>;
+  using Passed =
+      std::conditional_t<saves, std::remove_cvref_t<Got>&, std::remove_reference_t<Got> const&>;
 };
 
 /// Calls the worklet for one item.
@@ -87,8 +85,8 @@ KOKKOS_INLINE_FUNCTION void run_item(Worklet const& worklet, Bindings const& bin
   using Values = std::tuple<typename Taken<Words, Bindings, Item, result>::Held...>;
   [[maybe_unused]] Values values{Taken<Words, Bindings, Item, result>::get(bindings, item)...};
   auto const call = [&]<std::size_t... k>(std::index_sequence<k...>) -> decltype(auto) {
-    return worklet(static_cast<typename Taken<Words, Bindings, Item, result>::Passed>(
-        std::get<k>(values))...);
+    return worklet(
+        static_cast<typename Taken<Words, Bindings, Item, result>::Passed>(std::get<k>(values))...);
   };
   auto const save = [&]<std::size_t k, class Word>(std::integral_constant<std::size_t, k>,
                                                    std::type_identity<Word>) {
@@ -107,8 +105,8 @@ KOKKOS_INLINE_FUNCTION void run_item(Worklet const& worklet, Bindings const& bin
 
 /// `rank`: of the grid, 1: a list. `ViewCounts`: a `std::index_sequence`, how many Views there are
 /// for each argument. `Makers`: of the execution arguments.
-template <class Kind, class Worklet_, class Parameters, class Execution, int rank,
-          class ViewCounts, class... Makers>
+template <class Kind, class Worklet_, class Parameters, class Execution, int rank, class ViewCounts,
+          class... Makers>
 struct WorkletFunctor {
   Worklet_ worklet;
   std::tuple<Makers...> makers;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "GenerateTest.hpp"
+
+#include <Simulated/Trellis_SpaceSimulated.hpp>
+
+/// Worklets on a device in software.
+namespace trellis::Test {
+namespace {
+
+TEST(RandomWorklets, ThatMakeArraysOnASimulatedDeviceEqualTheOracle) {
+  Simulated::configure({}, 1);
+  run_array_programs<Simulated>(sanitized ? 12 : 40);
+}
+
+}  // namespace
+}  // namespace trellis::Test
