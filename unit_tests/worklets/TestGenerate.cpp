@@ -6,6 +6,15 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
 /// Worklets that make new items, on each space.
 namespace trellis {
 namespace {
@@ -28,6 +37,12 @@ struct Twice : MapFields {
   using ControlSignature = void(Field, Field(Out));
   using ExecutionSignature = _2(_1);
   KOKKOS_FUNCTION int operator()(int x) const { return 2 * x; }
+};
+
+struct SumOfTwo : MapFields {
+  using ControlSignature = void(Field, Field, Field(Out));
+  using ExecutionSignature = _3(_1, _2);
+  KOKKOS_FUNCTION int operator()(int x, int y) const { return x + y; }
 };
 
 SPACE_TEST(WorkletGenerate, CopiesOfItems) {
@@ -124,6 +139,113 @@ SPACE_TEST(WorkletInterpolate, MergesPoints) {
               testing::ElementsAre(0, 1, 1, 2, 2, 3, 3, 4));
   EXPECT_THAT(Test::values_of(at.managed()),
               testing::ElementsAre(0, 1.5, 1, 1.5, 2, 1.5, 3, 1.5, 4, 1.5));
+}
+
+/// Lines between the middles of the edges of triangles, as many as the triangle's number says.
+struct MidLines : InterpolateCells {
+  using ControlSignature = void(Topology, Counts, Topology(Out), Field(Out));
+  using ExecutionSignature = void(Vertices(_1), VisitIndex, SourceIndex, Vertices(_3), _4);
+  template <class Points, class New>
+  KOKKOS_FUNCTION void operator()(Points const& points, std::int64_t visit, std::int64_t source,
+                                  New& line, std::int64_t& from) const {
+    int const k = static_cast<int>(visit);
+    line[0] = {points[k % 3], points[(k + 1) % 3], 0.25};
+    line[1] = {points[(k + 2) % 3], points[(k + 1) % 3], 0.25};
+    from = source;
+  }
+};
+
+/// Few points, so that many lines end in the same ones.
+SPACE_TEST(WorkletInterpolate, MergesWhatManyCellsShare) {
+  for (std::uint64_t const seed : random_program::seeds(1, 40)) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    TaskGraph graph(Test::with_workers(1 + static_cast<int>(seed % 2)));
+    ResourcePolicy const policy(graph, on<Space>);
+    std::int64_t const points = 1 + static_cast<std::int64_t>(random() % 8);
+    std::size_t const cells = random() % 80;
+    View<int* [3]> connectivity("triangles", cells);
+    View<int*> counts("counts", cells);
+    auto const host = Kokkos::create_mirror_view(connectivity);
+    auto const host_counts = Kokkos::create_mirror_view(counts);
+    std::vector<std::array<InterpolatedPoint, 2>> raw;
+    for (std::size_t c = 0; c < cells; ++c) {
+      for (std::size_t k = 0; k < 3; ++k)
+        host(c, k) = static_cast<int>(random() % static_cast<std::uint64_t>(points));
+      host_counts(c) = seed % 5 == 0 ? 0 : static_cast<int>(random() % 4);
+      for (int visit = 0; visit < host_counts(c); ++visit)
+        raw.push_back({InterpolatedPoint{host(c, visit % 3), host(c, (visit + 1) % 3), 0.25},
+                       InterpolatedPoint{host(c, (visit + 2) % 3), host(c, (visit + 1) % 3), 0.25}});
+    }
+    Kokkos::deep_copy(connectivity, host);
+    Kokkos::deep_copy(counts, host_counts);
+    InterpolatedCells<CellShape::line, Memory> lines("lines");
+    LateView<std::int64_t*, Memory> from("from");
+    auto const n = invoke("lines", policy, MidLines(),
+                          make_cells<CellShape::triangle>(connectivity, points), counts, lines,
+                          from);
+    EXPECT_EQ(n.get(), static_cast<std::int64_t>(raw.size()));
+    graph.wait();
+    // The first of those that are the same says where the point is.
+    std::map<std::pair<std::int64_t, std::int64_t>, double> expected;
+    for (auto const& line : raw)
+      for (InterpolatedPoint const& each : line)
+        expected.emplace(std::pair(each.in_order().first, each.in_order().second),
+                         each.in_order().weight);
+    auto const made = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(),
+                                                          lines.points().managed());
+    ASSERT_EQ(made.extent(0), expected.size());
+    std::size_t at = 0;
+    for (auto const& [ends, weight] : expected) {
+      EXPECT_EQ(made(at).first, ends.first);
+      EXPECT_EQ(made(at).second, ends.second);
+      EXPECT_EQ(made(at).weight, weight);
+      ++at;
+    }
+    auto const of_lines = Test::values_of(lines.cells().managed().connectivity());
+    for (std::size_t k = 0; k < of_lines.size(); ++k) {
+      auto const& point = made(static_cast<std::size_t>(of_lines[k]));
+      EXPECT_EQ(point.first, raw[k / 2][k % 2].in_order().first);
+      EXPECT_EQ(point.second, raw[k / 2][k % 2].in_order().second);
+    }
+  }
+}
+
+/// What generates fails where a count is negative, or numbers do not agree, and says so.
+template <class F>
+std::string failure_of(F&& f) {
+  try {
+    f();
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "none";
+}
+SPACE_TEST(WorkletGenerate, SaysWhatIsWrong) {
+  TaskGraph graph;
+  ResourcePolicy const policy(graph, on<Space>);
+  View<int*> x("x", 6), counts("counts", 5);
+  LateView<int*, Memory> made("made"), other("other");
+  LateView<std::int64_t*, Memory> all("all");
+  EXPECT_THAT(failure_of([&] { invoke("copies", policy, Copies(), x, counts, made, all); }),
+              testing::HasSubstr("the worklet \"copies\" ("));
+  EXPECT_THAT(failure_of([&] { invoke("copies", policy, Copies(), x, counts, made, all); }),
+              testing::HasSubstr("has different numbers of items: argument 1 (\"x\") has 6, "
+                                 "argument 2 (\"counts\") has 5"));
+  counts = View<int*>("counts", 6);
+  Kokkos::deep_copy(counts, -1);
+  auto const n = invoke("copies", policy, Copies(), x, counts, made, all);
+  EXPECT_THAT(failure_of([&] { n.get(); }), testing::HasSubstr("negative count"));
+  EXPECT_THROW(graph.wait(), Error);
+  // The numbers of items of arrays are compared when the task is launched.
+  allocate("three", ResourcePolicy(graph), made, 3);
+  allocate("four", ResourcePolicy(graph), other, 4);
+  graph.wait();
+  auto const sum = invoke("sum", policy, SumOfTwo(), made, other, all);
+  EXPECT_THAT(failure_of([&] { sum.get(); }),
+              testing::HasSubstr("has different numbers of items: argument 1 (\"made\") has 3, "
+                                 "argument 2 (\"other\") has 4"));
+  EXPECT_THROW(graph.wait(), Error);
 }
 
 SPACE_TEST(RandomWorklets, ThatMakeArraysEqualTheOracle) {
