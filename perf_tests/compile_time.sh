@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# How long a program of one task takes to compile, and the same kernel by Kokkos alone:
+# How long a program of one task takes to compile, the same as a worklet, and by Kokkos alone:
 # compile_time.sh [ROUNDS]
 #
 #   ./run [--toolchain T] shell perf_tests/compile_time.sh
 #
-# The two take turns. Printed: CPU seconds of the compiler, the median of the rounds, in Release and
-# unoptimised, and their ratio.
+# They take turns. Printed: CPU seconds of the compiler, the median of the rounds, in Release and
+# unoptimised, and ratios.
 set -euo pipefail
 
 rounds=${1:-5}
@@ -26,7 +26,7 @@ work, rounds = sys.argv[1], int(sys.argv[2])
 commands = {}
 with open(f"{work}/compile_commands.json") as file:
     for entry in json.load(file):
-        for name in ("kernel", "task"):
+        for name in ("kernel", "task", "worklet"):
             if entry["file"].endswith(f"/compile/{name}.cpp"):
                 commands[name] = shlex.split(entry["command"])
 
@@ -43,6 +43,9 @@ for title, options in (("Release", []), ("-O0", ["-O0"])):
     for _ in range(rounds):
         for name, command in commands.items():
             times[name].append(seconds(command + options))
-    kernel, task = (statistics.median(times[name]) for name in ("kernel", "task"))
-    print(f"{title}: Kokkos alone {kernel:.2f} s, one task {task:.2f} s, ratio {task / kernel:.2f}")
+    kernel, task, worklet = (
+        statistics.median(times[name]) for name in ("kernel", "task", "worklet")
+    )
+    print(f"{title}: Kokkos alone {kernel:.2f} s, one task {task:.2f} s, ratio {task / kernel:.2f}, "
+          f"one worklet {worklet:.2f} s, over one task {worklet / task:.2f}")
 END_OF_PYTHON
