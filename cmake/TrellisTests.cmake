@@ -328,7 +328,8 @@ function(trellis_add_header_test)
     list(APPEND folders ${layer})
   endforeach()
   # Not policies/senders: what these need is not everywhere.
-  list(APPEND folders policies/patterns policies/resources policies/workers policies/fields)
+  list(APPEND folders policies/patterns policies/resources policies/workers policies/fields
+    policies/worklets)
   foreach(backend ${trellis_backends})
     list(APPEND folders spaces/${backend})
   endforeach()
