@@ -51,17 +51,18 @@ TEST_F(RandomSizes, ShapesAreThereBeforeContents) {
   Words const x("x"), y("y");
   Gate gate;
   allocate("room", ResourcePolicy(graph), x, 3);
-  auto const writer = host_task("long", ResourcePolicy(graph, write(x)), [&](Words::view const& to) {
-    for (std::size_t i = 0; i < 3; ++i) to(i) = i + 1;
-    return gate.pass();
-  });
+  auto const writer =
+      host_task("long", ResourcePolicy(graph, write(x)), [&](Words::view const& to) {
+        for (std::size_t i = 0; i < 3; ++i) to(i) = i + 1;
+        return gate.pass();
+      });
   allocate("like x", ResourcePolicy(graph), y, extent(x));
   auto const fill = parallel_for("fill", ResourcePolicy(graph, extent(x), write(y)),
                                  [](std::size_t i, Words::view const& to) { to(i) = i; });
   host_task("open", ResourcePolicy(graph, after(fill)), [&] { gate.open(); });
-  auto const sum = parallel_reduce(
-      "sum", ResourcePolicy(graph, extent(x), read(x)),
-      [](std::size_t i, Words::read_view const& from, Word& s) { s += from(i); });
+  auto const sum =
+      parallel_reduce("sum", ResourcePolicy(graph, extent(x), read(x)),
+                      [](std::size_t i, Words::read_view const& from, Word& s) { s += from(i); });
   allocate("again", ResourcePolicy(graph), x, 4);
   EXPECT_EQ(sum.get(), 6);
   EXPECT_TRUE(writer.get());
@@ -84,14 +85,13 @@ TEST_F(RandomSizes, PartsAllocateWhatTheirOwnerNames) {
                    to(i) = from(i) + i;
                  });
   });
-  auto const sum = parallel_reduce(
-      "sum", ResourcePolicy(graph, extent(x), read(x)),
-      [](std::size_t i, Words::read_view const& from, Word& s) { s += from(i); });
+  auto const sum =
+      parallel_reduce("sum", ResourcePolicy(graph, extent(x), read(x)),
+                      [](std::size_t i, Words::read_view const& from, Word& s) { s += from(i); });
   EXPECT_EQ(sum.get(), 45);
   auto const only_fills =
-      host_task("only fills", ResourcePolicy(graph, write(x)), [=](TaskScope& self) {
-        allocate("room", ResourcePolicy(self), x, 3);
-      });
+      host_task("only fills", ResourcePolicy(graph, write(x)),
+                [=](TaskScope& self) { allocate("room", ResourcePolicy(self), x, 3); });
   EXPECT_THAT(error_of([&] { only_fills.get(); }).what(), HasSubstr("shape of x"));
   EXPECT_THROW(graph.wait(), Error);
 }
@@ -213,9 +213,10 @@ class Program {
     for (std::size_t k = 0; k < arrays; ++k) {
       m_arrays.emplace_back("array " + std::to_string(k));
       allocate("first", ResourcePolicy(graph), m_arrays.back(), start.words[k].size());
-      deep_copy(graph, m_arrays.back(),
-                Kokkos::View<Word const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-                    start.words[k].data(), start.words[k].size()));
+      deep_copy(
+          graph, m_arrays.back(),
+          Kokkos::View<Word const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+              start.words[k].data(), start.words[k].size()));
     }
     graph.wait();
   }
@@ -307,9 +308,9 @@ class Program {
     allocate("room", ResourcePolicy(self), inner, n);
     parallel_for("fill", ResourcePolicy(self, extent(inner), write(inner)),
                  [=](std::size_t i, Words::view const& all) { all(i) = mix(salt, i); });
-    auto const sum = parallel_reduce(
-        "sum", ResourcePolicy(self, extent(inner), read(inner)),
-        [](std::size_t i, Words::read_view const& all, Word& s) { s += all(i); });
+    auto const sum =
+        parallel_reduce("sum", ResourcePolicy(self, extent(inner), read(inner)),
+                        [](std::size_t i, Words::read_view const& all, Word& s) { s += all(i); });
     host_task("keep", ResourcePolicy(self, value(sum), read_write(cell)),
               [](Word s, Cell const& c) { c() += s; });
   }
