@@ -462,11 +462,13 @@ SPACE_TEST(LateSizes, WhatIsNoExtentIsAnError) {
   EXPECT_FALSE(x.is_allocated());
   allocate("room", ResourcePolicy(graph), x, 3, 2);
   graph.wait();
-  // More than there is: the task fails, and the array has let go of what it had.
-  EXPECT_NE(error_of(allocate("room", ResourcePolicy(graph), x, most / 16, 1)),
-            "nothing is thrown");
-  forget_failures(graph);
-  EXPECT_FALSE(x.is_allocated());
+  if (!Test::sanitized) {  // these end the program
+    // More than there is: the task fails, and the array has let go of what it had.
+    EXPECT_NE(error_of(allocate("room", ResourcePolicy(graph), x, most / 16, 1)),
+              "nothing is thrown");
+    forget_failures(graph);
+    EXPECT_FALSE(x.is_allocated());
+  }
   allocate("room", ResourcePolicy(graph), x, 1, 1);
   graph.wait();
   EXPECT_EQ(x.extent(0), 1);
