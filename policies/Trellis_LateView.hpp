@@ -133,6 +133,7 @@ class LateMemory {
 template <class Seen, class V>
 struct LateViewSource {
   static constexpr bool ends_without_user = true;
+  static constexpr bool may_come_later = true;  ///< see is_for_parts
   std::shared_ptr<LateMemory<V> const> memory;
   bool is_touched;  ///< by the task, which is not ordered otherwise
 
@@ -213,7 +214,8 @@ class LateView {
   /// is none.
   [[nodiscard]] managed_view managed() const { return m_memory->managed(); }
   /// What allocations change. For a task with parts: `write(v.shape())` besides `write(v)` says that
-  /// its parts may allocate.
+  /// its parts may allocate. (Its own callable then takes the TaskScope and no Views: what these
+  /// stand for is looked up when it is launched.)
   [[nodiscard]] Token const& shape() const { return m_memory->shape; }
 
   [[nodiscard]] std::shared_ptr<Impl::LateMemory<managed_view>> const& memory() const {

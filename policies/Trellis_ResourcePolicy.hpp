@@ -25,6 +25,8 @@ namespace Impl {
 /// A TaskGraph, or the TaskScope of a running task.
 template <class T>
 inline constexpr bool is_target_v = std::is_same_v<T, TaskGraph> || std::is_same_v<T, TaskScope>;
+template <class T>
+concept AnyTarget = is_target_v<T>;
 
 /// A range `[0, n)` whose execution space is not fixed yet.
 struct Count {

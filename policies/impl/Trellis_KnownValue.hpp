@@ -172,6 +172,19 @@ inline constexpr bool source_may_have_views<ResultPtr<T>> =
 template <class Source>
 inline constexpr bool source_stays = requires { requires Source::stays_in_a_pass; };
 
+/// A task with parts names what these touch, too. If it takes no Views itself, such a source is left
+/// alone, as its parts may be what makes it.
+template <class Body, class Source>
+consteval bool is_for_parts() {
+  if constexpr (requires {
+                  requires Body::may_give_up;
+                  requires Source::may_come_later;
+                })
+    return true;
+  else
+    return false;
+}
+
 /// Is the range of the body a place?
 template <class Body>
 consteval bool range_is_late() {
@@ -198,6 +211,7 @@ struct WithLate : Body {
   /// When the task is launched, on the host. The source of the range comes before those of
   /// arguments, and these before those of results. The label is for errors.
   void bind(Label const& label) {
+    if constexpr (requires(Body& body) { body.bind(label); }) Body::bind(label);  // of its own
     constexpr std::size_t of_range = range_is_late<Body>() ? 1 : 0;
     if constexpr (of_range == 1) this->range.set(resolve(std::get<0>(sources)), label);
     auto&& arguments = arguments_in(static_cast<Body&>(*this));
@@ -216,7 +230,10 @@ struct WithLate : Body {
  private:
   template <std::size_t first, std::size_t... k>
   void look_at(std::index_sequence<k...>) const {
-    (static_cast<void>(resolve(std::get<first + k>(sources))), ...);
+    auto const look = []<class Source>(Source const& source) {
+      if constexpr (!is_for_parts<Body, Source>()) static_cast<void>(resolve(source));
+    };
+    (look(std::get<first + k>(sources)), ...);
   }
 };
 template <class Body>

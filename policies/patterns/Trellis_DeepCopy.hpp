@@ -288,7 +288,7 @@ Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const& policy,
 
 /// The same with a TaskGraph, or the TaskScope of a running task, and nothing else to say.
 template <class Target, class Destination, class Source>
-  requires Impl::is_target_v<Target>
+  requires Impl::AnyTarget<Target>
 Future<void> deep_copy(Label label, Target& target, Destination&& destination,
                        Source const& source) {
   if constexpr (!Impl::CopyCheck<Impl::Once, void, Destination, Source>::value)
@@ -297,7 +297,7 @@ Future<void> deep_copy(Label label, Target& target, Destination&& destination,
     return Impl::submit_any_copy(std::move(label), ResourcePolicy(target), destination, source);
 }
 template <class Target, class Destination, class Source>
-  requires Impl::is_target_v<Target>
+  requires Impl::AnyTarget<Target>
 Future<void> deep_copy(Target& target, Destination&& destination, Source const& source,
                        std::source_location site = std::source_location::current()) {
   if constexpr (!Impl::CopyCheck<Impl::Once, void, Destination, Source>::value)

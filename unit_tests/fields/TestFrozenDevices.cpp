@@ -3,6 +3,7 @@
 #include "DeviceFields.hpp"
 
 #include <Kokkos_DualView.hpp>
+#include <Trellis_LateView.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -33,9 +34,11 @@ F line(FieldGraph& model, std::string name) {
   return model.field<double*, Kokkos::LayoutRight>(Label(std::move(name)), length);
 }
 void add_on(FieldGraph& model, Label label, int number, F const& from, F const& to) {
-  parallel_for(std::move(label),
-               ResourcePolicy(model, length, read(from), write(to), on<Simulated>, device(number)),
-               AddOne());
+  // The range is looked up when a pass is submitted, or recorded, and stays.
+  parallel_for(
+      std::move(label),
+      ResourcePolicy(model, extent(to), read(from), write(to), on<Simulated>, device(number)),
+      AddOne());
 }
 void add_on_host(FieldGraph& model, Label label, F const& from, F const& to) {
   parallel_for(std::move(label),
@@ -92,6 +95,33 @@ TEST_P(FrozenOnSimulated, AreGraphsOfTheDevice) {
   model.submit();
   graph.wait();
   EXPECT_EQ(last_of(y), 14);
+}
+
+/// No graph stands for tasks with these.
+TEST_P(FrozenOnSimulated, HaveTheArraysOfEachReplay) {
+  using Array = LateView<double*, SimulatedSpace>;
+  TaskGraph graph(with_workers(1));
+  FieldGraph model(graph, {.targets = {gpu(0)}});
+  DeviceValues const y("y", length);
+  Array const late("late");
+  F const q = line(model, "q"), to = model.bind("y", y);
+  parallel_for("q", ResourcePolicy(model, length, read(late), write(q), on<Simulated>),
+               [](int i, Array::read_view const& from, F::view const& v) { v(i) = from(0); });
+  add_on(model, "y", 0, q, to);
+  model.require(to);
+  auto const renew = [&](int n, double value) {
+    allocate("room", ResourcePolicy(graph), late, n);
+    parallel_for("fill", ResourcePolicy(graph, extent(late), write(late), on<Simulated>),
+                 [=](int, Array::view const& v) { v(0) = value; });
+  };
+  renew(9, 1);
+  Plan const plan = model.record();
+  for (int round = 1; round < 6; ++round) {
+    renew(round, round);
+    graph.replay(plan);
+    graph.wait();
+    EXPECT_EQ(last_of(y), round + 1);
+  }
 }
 
 TEST_P(FrozenOnSimulated, HaveOneBlockAtEachPlaceAndCopyInEachRound) {

@@ -2,6 +2,8 @@
 // Passes in plans: in the same memory in each round, which is known to the byte.
 #include "FieldsTest.hpp"
 
+#include <Trellis_LateView.hpp>
+
 #include "../Watchdog.hpp"
 
 #include <atomic>
@@ -220,6 +222,59 @@ TEST_P(FrozenPasses, TakeKernelsListsPrioritiesAndTags) {
   graph.wait();
   EXPECT_EQ(looks, 5 * (23 + 46));
   EXPECT_EQ(model.host_view(r)(2, 3), 46);
+}
+
+/// What a task takes besides fields may be another array in each replay, of another length.
+TEST_P(FrozenPasses, HaveTheArraysOfEachReplay) {
+  using Array = LateView<double*, Kokkos::HostSpace>;
+  using Scalar = Field<double>;
+  Array const late("late");
+  Values const x("x", cells);
+  F const q = make("q"), to = model.bind("x", x);
+  Scalar const sum = model.field<double>("sum");
+  parallel_for("q", ResourcePolicy(model, extent(q), read(late), write(q)),
+               [](std::size_t i, Array::read_view const& from, F::view const& v) {
+                 v(i) = i < from.extent(0) ? from(i) : -1;
+               });
+  parallel_reduce(
+      "sum", ResourcePolicy(model, extent(late), read(late)),
+      [](std::size_t i, Array::read_view const& from, double& s) { s += from(i); }, sum);
+  parallel_for(
+      "x", ResourcePolicy(model, extent(subfield(to, Kokkos::ALL)), read(q), read(sum), write(to)),
+      [](std::size_t i, F::read_view const& from, Scalar::read_view const& s, F::view const& v) {
+        v(i) = from(i) + 100 * s();
+      });
+  model.require(to);
+  auto const renew = [&](std::size_t n, double value) {
+    allocate("room", ResourcePolicy(graph), late, n);
+    parallel_for(
+        "fill", ResourcePolicy(graph, extent(late), write(late)),
+        [=](std::size_t i, Array::view const& v) { v(i) = value + static_cast<double>(i); });
+  };
+  renew(3, 1);
+  Plan const plan = model.record();
+  for (std::size_t n = 3; n < 7; ++n) {
+    auto const value = static_cast<double>(n);
+    renew(n, value);
+    graph.replay(plan);
+    graph.wait();
+    for (std::size_t i = 0; i < cells; ++i) {
+      double const of_q = i < n ? value + static_cast<double>(i) : -1;
+      EXPECT_EQ(x(i), of_q + 100 * value * (value + (value - 1) / 2)) << n << ' ' << i;
+    }
+  }
+  // A range that comes from a task is no order of fields.
+  auto const number = host_task("number", ResourcePolicy(graph), [] { return 3; });
+  EXPECT_THAT(message_of([&] {
+                parallel_for("late", ResourcePolicy(model, number, write(q)),
+                             [](int, F::view const&) {});
+              }),
+              HasSubstr("with after(...) or value(...)"));
+  EXPECT_THAT(message_of([&] {
+                parallel_for("late", ResourcePolicy(model, 3, write(late)),
+                             [](int, Array::view const&) {});
+              }),
+              HasSubstr("which writes \"late\""));
 }
 
 TEST_P(FrozenPasses, FailLikeOtherTasksAndRunAgain) {
