@@ -44,8 +44,7 @@ void measure_maps(benchmark::State& state, Submit const& submit) {
 }
 void map_by_hand(benchmark::State& state) {
   measure_maps(state, [](TaskGraph& graph, View const& x, View const& y) {
-    parallel_for("shift",
-                 ResourcePolicy(graph, x.extent(0), read(x), write(y), on<Space>),
+    parallel_for("shift", ResourcePolicy(graph, x.extent(0), read(x), write(y), on<Space>),
                  ShiftByHand{1});
   });
 }
@@ -99,13 +98,12 @@ void measure_averages(benchmark::State& state, Submit const& submit) {
   measure_run(state, graph, [&] { submit(graph, grid, x, y); });
 }
 void average_by_hand(benchmark::State& state) {
-  using Cells = Kokkos::MDRangePolicy<
-      Space, Kokkos::Rank<3, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
-      Kokkos::IndexType<std::int64_t>>;
+  using Cells =
+      Kokkos::MDRangePolicy<Space, Kokkos::Rank<3, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
+                            Kokkos::IndexType<std::int64_t>>;
   measure_averages(state, [&](TaskGraph& graph, Grid const&, View const& x, View const& y) {
     std::int64_t const n = state.range(0);
-    parallel_for("average",
-                 ResourcePolicy(graph, Cells({0, 0, 0}, {n, n, n}), read(x), write(y)),
+    parallel_for("average", ResourcePolicy(graph, Cells({0, 0, 0}, {n, n, n}), read(x), write(y)),
                  AverageByHand{n});
   });
 }
@@ -212,7 +210,7 @@ void threshold_fenced(benchmark::State& state) {
       std::int64_t total = 0;
       Kokkos::parallel_scan(
           "count", Line(0, grid.cell_count()),
-          KOKKOS_LAMBDA(std::int64_t c, std::int64_t & sum, bool is_final) {
+          KOKKOS_LAMBDA(std::int64_t c, std::int64_t& sum, bool is_final) {
             if (is_final) first(c) = sum;
             sum += counts(c);
           },

@@ -45,6 +45,7 @@ template <class Source, class V>
 struct LateListSource {
   static constexpr bool ends_without_user = true;
   static constexpr bool stays_in_a_pass = source_stays<Source>;
+  static constexpr bool may_come_later = requires { requires Source::may_come_later; };
   std::vector<Source> sources;
   [[nodiscard]] view_list<V> resolve() const {
     std::vector<V> views;

@@ -36,7 +36,7 @@ struct WorkletScheduler {
   template <class Policy, class Bindings>
   static Future<void> submit(Label&& label, Policy const& policy, Worklet const& worklet,
                              Bindings& bindings) {
-    auto const extents = bindings.prepare(label);
+    auto const extents = bindings.prepare(label, policy);
     return bindings.submit(std::move(label), policy, worklet, extents);
   }
 };

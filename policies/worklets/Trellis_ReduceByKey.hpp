@@ -135,31 +135,37 @@ auto group_by_key(Label label, ResourcePolicy<Base, Annotations...> const& polic
   using K = typename worklets::Impl::ArrayTypes<Keys>::value_type;
   using worklets::Impl::as_for;
   using worklets::Impl::as_scan;
+  using worklets::Impl::step_of;
   using worklets::Impl::submit_as;
   std::string const name = label.string();
   GroupedKeys<K, Memory> const groups{LateView<K*, Memory>(name + ": keys"),
                                       LateView<std::int64_t*, Memory>(name + ": begin"),
                                       LateView<std::int64_t*, Memory>(name + ": order")};
   LateView<std::int64_t*, Memory> const first(name + ": first");
+  worklets::Impl::made_here(policy.target(), groups.unique);
+  worklets::Impl::made_here(policy.target(), groups.begin);
+  worklets::Impl::made_here(policy.target(), groups.order);
+  worklets::Impl::made_here(policy.target(), first);
   auto const n = worklets::Impl::length_of_array(keys);
   ResourcePolicy const bare(policy.target());
-  allocate(Label(name + ": memory"), bare, groups.order, n);
-  allocate(Label(name + ": memory"), bare, first, n);
-  submit_as(as_for, name + ": number", policy, n, worklets::Impl::Number(), write(groups.order));
+  allocate(step_of(label, "memory"), bare, groups.order, n);
+  allocate(step_of(label, "memory"), bare, first, n);
+  submit_as(as_for, step_of(label, "number"), policy, n, worklets::Impl::Number(),
+            write(groups.order));
   std::apply(
       [&](auto const&... shared) {
-        space_task(Label(name + ": sort"),
+        space_task(step_of(label, "sort"),
                    ResourcePolicy(policy.target(), read(keys), read_write(groups.order), shared...),
                    worklets::Impl::SortByKey());
       },
       worklets::Impl::shared_of(policy.annotations()));
   Future<std::int64_t> const different =
-      submit_as(as_scan, name + ": find", policy, n, worklets::Impl::FindKeys(), read(keys),
+      submit_as(as_scan, step_of(label, "find"), policy, n, worklets::Impl::FindKeys(), read(keys),
                 read(groups.order), write(first));
-  allocate(Label(name + ": memory"), bare, groups.unique, different);
-  allocate(Label(name + ": memory"), bare, groups.begin, different);
-  submit_as(as_for, name + ": keys", policy, different, worklets::Impl::TakeKeys(), read(keys),
-            read(groups.order), read(first), write(groups.unique), write(groups.begin));
+  allocate(step_of(label, "memory"), bare, groups.unique, different);
+  allocate(step_of(label, "memory"), bare, groups.begin, different);
+  submit_as(as_for, step_of(label, "keys"), policy, different, worklets::Impl::TakeKeys(),
+            read(keys), read(groups.order), read(first), write(groups.unique), write(groups.begin));
   return groups;
 }
 

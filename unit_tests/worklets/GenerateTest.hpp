@@ -14,6 +14,9 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 /// Random programs of worklets that generate, map and reduce arrays that tasks allocate.
@@ -91,6 +94,7 @@ class ArrayProgram {
       switch (values[a].size() > 500 ? 2 : step.kind) {
         case 0: {
           LateView<std::int8_t*, Memory> const counts("counts");
+          made_in(graph, counts);
           invoke("counts", policy, RemainderOf3(), from, counts);
           m_made.push_back(invoke("copies", policy, CopyWithVisit(), from, counts, to));
           values[b] = copies_of(values[a]);
@@ -104,6 +108,7 @@ class ArrayProgram {
           break;
         case 2: {
           Array const keys("keys");
+          made_in(graph, keys);
           invoke("keys", policy, RemainderOf(), from, step.divisor, keys);
           auto const groups = group_by_key("group", policy, keys);
           invoke("sums", policy, SumOfValues(), groups, from, to);
@@ -116,6 +121,18 @@ class ArrayProgram {
       }
     }
     m_last = std::move(values);
+  }
+
+  /// Can a task of the host name its arrays, and so have it as its parts?
+  static constexpr bool may_be_parts =
+      Impl::CanTouch<Kokkos::DefaultHostExecutionSpace, Memory>::value;
+  /// Submits it as the parts of one task. `graph`: that this task goes to.
+  Future<void> submit_parts(TaskGraph& graph) {
+    std::vector<Token> shapes;
+    for (Array const& array : m_arrays) shapes.push_back(array.shape());
+    return host_task("parent",
+                     ResourcePolicy(graph, read(m_starts), write(m_arrays), write(shapes)),
+                     [this](TaskScope& self) { submit(self); });
   }
 
   /// After a wait.
@@ -135,6 +152,13 @@ class ArrayProgram {
   struct Step {
     int kind, a, other, divisor;
   };
+  template <class Graph, class A>
+  static void made_in(Graph& graph, A const& array) {
+    if constexpr (std::is_same_v<Graph, TaskScope>) {
+      graph.local(array);
+      graph.local(array.shape());
+    }
+  }
   static std::size_t at(int k) { return static_cast<std::size_t>(k); }
   std::size_t pick(std::size_t n) { return m_random() % n; }
   static std::vector<int> copies_of(std::vector<int> const& from) {
@@ -168,21 +192,26 @@ class ArrayProgram {
   std::vector<std::int64_t> m_numbers;
 };
 
-/// How programs are run. Four seeds in a row are four ways.
+/// How programs are run. Five seeds in a row are five ways.
 template <class Space>
 void run_array_programs(std::uint64_t default_count) {
   for (std::uint64_t const seed : random_program::seeds(1, default_count)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     TaskGraphOptions options;
-    options.workers = 1 + static_cast<int>(seed / 4 % 2);
-    if (seed % 4 == 1) options.policy = make_shake_policy(seed);
-    if (seed % 4 == 2) options.serial = true;
+    options.workers = 1 + static_cast<int>(seed / 5 % 2);
+    if (seed % 5 == 1) options.policy = make_shake_policy(seed);
+    if (seed % 5 == 2) options.serial = true;
     TaskGraph graph(options);
     ArrayProgram<Space> program(seed);
-    if (seed % 4 == 3) {
+    if (seed % 5 == 3) {
       Plan const plan = graph.record("program", [&] { program.submit(graph); });
       program.forget_futures();
       graph.replay(plan, 3);
+    } else if (seed % 5 == 4) {
+      if constexpr (ArrayProgram<Space>::may_be_parts)
+        program.submit_parts(graph);
+      else
+        program.submit(graph);
     } else {
       program.submit(graph);
     }

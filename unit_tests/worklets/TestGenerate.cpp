@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -174,16 +175,17 @@ SPACE_TEST(WorkletInterpolate, MergesWhatManyCellsShare) {
         host(c, k) = static_cast<int>(random() % static_cast<std::uint64_t>(points));
       host_counts(c) = seed % 5 == 0 ? 0 : static_cast<int>(random() % 4);
       for (int visit = 0; visit < host_counts(c); ++visit)
-        raw.push_back({InterpolatedPoint{host(c, visit % 3), host(c, (visit + 1) % 3), 0.25},
-                       InterpolatedPoint{host(c, (visit + 2) % 3), host(c, (visit + 1) % 3), 0.25}});
+        raw.push_back(
+            {InterpolatedPoint{host(c, visit % 3), host(c, (visit + 1) % 3), 0.25},
+             InterpolatedPoint{host(c, (visit + 2) % 3), host(c, (visit + 1) % 3), 0.25}});
     }
     Kokkos::deep_copy(connectivity, host);
     Kokkos::deep_copy(counts, host_counts);
     InterpolatedCells<CellShape::line, Memory> lines("lines");
     LateView<std::int64_t*, Memory> from("from");
-    auto const n = invoke("lines", policy, MidLines(),
-                          make_cells<CellShape::triangle>(connectivity, points), counts, lines,
-                          from);
+    auto const n =
+        invoke("lines", policy, MidLines(), make_cells<CellShape::triangle>(connectivity, points),
+               counts, lines, from);
     EXPECT_EQ(n.get(), static_cast<std::int64_t>(raw.size()));
     graph.wait();
     // The first of those that are the same says where the point is.
@@ -192,8 +194,8 @@ SPACE_TEST(WorkletInterpolate, MergesWhatManyCellsShare) {
       for (InterpolatedPoint const& each : line)
         expected.emplace(std::pair(each.in_order().first, each.in_order().second),
                          each.in_order().weight);
-    auto const made = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(),
-                                                          lines.points().managed());
+    auto const made =
+        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), lines.points().managed());
     ASSERT_EQ(made.extent(0), expected.size());
     std::size_t at = 0;
     for (auto const& [ends, weight] : expected) {
@@ -246,6 +248,31 @@ SPACE_TEST(WorkletGenerate, SaysWhatIsWrong) {
               testing::HasSubstr("has different numbers of items: argument 1 (\"made\") has 3, "
                                  "argument 2 (\"other\") has 4"));
   EXPECT_THROW(graph.wait(), Error);
+}
+
+/// A failure before it cancels all its tasks; the graph, and the arrays, are of use afterwards. The
+/// call site is the user's.
+SPACE_TEST(WorkletGenerate, IsCancelledAsAWhole) {
+  for (int const workers : {1, 2}) {
+    TaskGraph graph(Test::with_workers(workers));
+    ResourcePolicy const policy(graph, on<Space>);
+    View<int*> x("x", 6), counts("counts", 6);
+    Kokkos::deep_copy(counts, 1);
+    LateView<int*, Memory> made("made"), sums("sums"), found("found");
+    LateView<std::int64_t*, Memory> all("all");
+    auto const fails =
+        host_task("fails", ResourcePolicy(graph), [] { throw std::runtime_error("no"); });
+    auto const n = invoke("copies", ResourcePolicy(graph, on<Space>, after(fails)), Copies(), x,
+                          counts, made, all);
+    invoke("sum", policy, Test::SumOfValues(), group_by_key("group", policy, made), made, sums);
+    EXPECT_THAT(
+        failure_of([&] { n.get(); }),
+        testing::AllOf(testing::HasSubstr("was cancelled"), testing::HasSubstr("TestGenerate.cpp"),
+                       testing::Not(testing::HasSubstr("impl/"))));
+    EXPECT_THROW(graph.wait(), Error);
+    EXPECT_FALSE(sums.is_allocated());
+    EXPECT_EQ(invoke("copies", policy, Copies(), x, counts, made, all).get(), 6);
+  }
 }
 
 SPACE_TEST(RandomWorklets, ThatMakeArraysEqualTheOracle) {

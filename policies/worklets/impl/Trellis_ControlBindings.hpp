@@ -6,6 +6,9 @@
 #include <Trellis_Label.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_RunOn.hpp>
+#include <Trellis_TaskScope.hpp>
+#include <Trellis_Token.hpp>
+#include <impl/Trellis_Target.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <worklets/Trellis_BindArgument.hpp>
@@ -77,6 +80,20 @@ struct SpacesOf<ResourcePolicy<Base, Annotations...>> {
   using runs_on = std::conditional_t<std::is_void_v<Asked>, Kokkos::DefaultExecutionSpace, Asked>;
   using body_space = typename trellis::Impl::RunOn<runs_on>::body_space;
 };
+
+/// The label of one of several tasks that a call submits: "threshold: count", from the same place.
+inline Label step_of(Label const& call, char const* step) {
+  return Label(call.string() + ": " + step, call.site());
+}
+
+/// What a call makes in the body of a task belongs to that task, so that its parts may use it.
+template <class R>
+void made_here(trellis::Impl::Target const& target, R const& resource) {
+  if (TaskScope* const scope = target.scope()) {
+    scope->local(resource);
+    if constexpr (requires { resource.shape(); }) scope->local(Token(resource.shape()));
+  }
+}
 
 /// Does the kind make new items?
 template <class Kind>
@@ -222,7 +239,7 @@ class ControlBindings {
 
   /// Looks at all arguments, and allocates outputs: returns how many items there are, with rank 0 if
   /// that is known later. Throws `Error`, see `invoke`.
-  Extents prepare(Label const& task) const {
+  Extents prepare(Label const& task, Policy const& policy) const {
     Extents extents = count<domain>(task);
     if (is_late() && extents.count() == 0) extents = {0, {0, 0, 0}};  // outputs may be empty yet
     if (!is_late() && extents.rank == 0) Impl::refuse_uncounted(task, domain::name);
@@ -231,10 +248,10 @@ class ControlBindings {
       constexpr bool is_first = first_of<Own>() == k;
       if constexpr (!std::is_same_v<Own, domain> && is_first) {
         Extents const others = count<Own>(task);
-        prepare_outputs<Own>(others);
+        prepare_outputs<Own>(others, policy);
       }
     });
-    prepare_outputs<domain>(extents);
+    prepare_outputs<domain>(extents, policy);
     check_memory(task);
     return extents;
   }
@@ -287,7 +304,7 @@ class ControlBindings {
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
       if constexpr (is_allocated_late<k>()) {
         auto const submit = [&](auto const&... shapes) {
-          bind<k>::allocate(Label(task.string() + ": memory"),
+          bind<k>::allocate(Impl::step_of(task, "memory"),
                             ResourcePolicy(policy.target(), shapes...), get<k>(), n);
         };
         std::apply(submit, late_shapes());
@@ -298,8 +315,8 @@ class ControlBindings {
   template <class Array, class N>
   void allocate_for(Label const& task, Policy const& policy, Array const& array, N const& n) const {
     auto const submit = [&](auto const&... shapes) {
-      trellis::allocate(Label(task.string() + ": memory"),
-                        ResourcePolicy(policy.target(), shapes...), array, n);
+      trellis::allocate(Impl::step_of(task, "memory"), ResourcePolicy(policy.target(), shapes...),
+                        array, n);
     };
     std::apply(submit, late_shapes());
   }
@@ -408,7 +425,7 @@ class ControlBindings {
   template <std::size_t k>
   static consteval bool is_allocated_late() {
     return requires(Policy const& policy, argument<k> const& of) {
-      bind<k>::allocate(Label(std::string()), ResourcePolicy(policy.target()), of, std::int64_t{});
+      bind<k>::allocate(Label(), ResourcePolicy(policy.target()), of, std::int64_t{});
     };
   }
   template <std::size_t... k>
@@ -478,12 +495,19 @@ class ControlBindings {
     return first;
   }
   template <class Domain>
-  void prepare_outputs(Extents const& extents) const {
+  void prepare_outputs(Extents const& extents, Policy const& policy) const {
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
       using Own = Over<typename parameter<k>::domain_type, rank>;
       if constexpr (std::is_same_v<domain_of<k>, Domain> &&
-                    requires { bind<k>::prepare(get<k>(), Own(), extents, std::string()); })
-        bind<k>::prepare(get<k>(), Own(), extents, "output " + std::to_string(k + 1));
+                    requires { bind<k>::prepare(get<k>(), Own(), extents, std::string()); }) {
+        if constexpr (Kokkos::is_view_v<argument<k>>) {
+          void const* const before = get<k>().data();
+          bind<k>::prepare(get<k>(), Own(), extents, "output " + std::to_string(k + 1));
+          if (get<k>().data() != before) Impl::made_here(policy.target(), get<k>());
+        } else {
+          bind<k>::prepare(get<k>(), Own(), extents, "output " + std::to_string(k + 1));
+        }
+      }
     });
   }
 

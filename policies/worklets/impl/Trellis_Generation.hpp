@@ -159,12 +159,11 @@ auto shared_of(std::tuple<Annotations...> const& annotations) {
 }
 /// Submits the task `pattern(label, policy, functor)` with what all share, and more annotations.
 template <class Pattern, class Policy, class Range, class Functor, class... More>
-auto submit_as(Pattern const& pattern, std::string label, Policy const& policy, Range const& range,
+auto submit_as(Pattern const& pattern, Label&& label, Policy const& policy, Range const& range,
                Functor&& functor, More const&... more) {
   return std::apply(
       [&](auto const&... shared) {
-        return pattern(Label(std::move(label)),
-                       ResourcePolicy(policy.target(), range, more..., shared...),
+        return pattern(std::move(label), ResourcePolicy(policy.target(), range, more..., shared...),
                        std::forward<Functor>(functor));
       },
       shared_of(policy.annotations()));
@@ -191,8 +190,7 @@ struct Generation {
   }
   /// How many new items there are, once they are there.
   [[nodiscard]] Future<std::int64_t> count() const {
-    return host_task(Label(label.string() + ": number"),
-                     ResourcePolicy(target, value(totals), after(made)),
+    return host_task(step_of(label, "number"), ResourcePolicy(target, value(totals), after(made)),
                      [](Totals const& all) { return all.made; });
   }
 };
@@ -207,7 +205,7 @@ Generation generate(Label const& label, Policy const& policy, Worklet const& wor
   using trellis::Impl::Target;
   constexpr std::size_t counts = CountsIn<typename Types::parameters>::value;
   constexpr int rank = Bindings::rank;
-  Extents const extents = bindings.prepare(label);
+  Extents const extents = bindings.prepare(label, policy);
   Target const target = policy.target();
   auto const functor = bindings.functor(worklet, extents);
   using Functor = std::remove_const_t<decltype(functor)>;
@@ -215,7 +213,7 @@ Generation generate(Label const& label, Policy const& policy, Worklet const& wor
   auto const run = [&](auto const& range, auto const& active, auto const& first) {
     auto const scan = [&](auto const&... access) {
       using Maker = std::remove_cvref_t<decltype(std::get<counts>(functor.makers))>;
-      return submit_as(as_scan, label.string() + ": count", policy, range,
+      return submit_as(as_scan, step_of(label, "count"), policy, range,
                        ScanCounts<Maker, rank>{std::get<counts>(functor.makers), functor.extents},
                        access..., write(active), write(first));
     };
@@ -235,6 +233,8 @@ Generation generate(Label const& label, Policy const& policy, Worklet const& wor
   if constexpr (Bindings::is_late()) {
     auto const n = bindings.late_count(label, extents);
     LateView<std::int64_t*, Memory> const active(name + ": active"), first(name + ": first");
+    made_here(target, active);
+    made_here(target, first);
     bindings.allocate_for(label, policy, active, n);
     bindings.allocate_for(label, policy, first, n);
     return run(n, active, first);
@@ -243,6 +243,8 @@ Generation generate(Label const& label, Policy const& policy, Worklet const& wor
     auto const n = static_cast<std::size_t>(extents.count());
     Scratch const active(Kokkos::view_alloc(name + ": active", Kokkos::WithoutInitializing), n);
     Scratch const first(Kokkos::view_alloc(name + ": first", Kokkos::WithoutInitializing), n);
+    made_here(target, active);
+    made_here(target, first);
     return run(Items{extents.count()}, active, first);
   }
 }

@@ -148,35 +148,40 @@ template <class Policy, class Cells, class N>
 Future<void> merge_points(Label const& label, Policy const& policy, Cells const& cells, N const& n,
                           Generation const& generation) {
   using Memory = typename Cells::raw_type::memory_space;
-  std::string const name = label.string() + ": points";
+  Label const call = step_of(label, "points");
+  std::string const name = call.string();
   ResourcePolicy const bare(policy.target());
   LateView<std::int64_t*, Memory> const begin(name + ": begin"), owner(name + ": owner");
   LateView<PointAt*, Memory> const listed(name + ": listed");
+  made_here(policy.target(), begin);
+  made_here(policy.target(), owner);
+  made_here(policy.target(), listed);
   auto const& connectivity = cells.cells().connectivity();
   auto const made = generation.number(&Totals::made);
   trellis::Impl::LateCount<TimesCount<TotalsCount>> const all{
       {{}, made.source, Cells::cell_points}};
   auto const memory = [&](auto const& array, auto const& count) {
-    allocate(Label(name + ": memory"), bare, array, count);
+    allocate(step_of(call, "memory"), bare, array, count);
   };
   memory(begin, n);
   memory(listed, all);
   memory(owner, all);
   memory(connectivity, made);
   auto const range = extent(begin);
-  submit_as(as_for, name + ": zero", policy, range, SetZero(), write(begin));
-  submit_as(as_for, name + ": count", policy, made, CountPoints(), read(cells.raw()),
+  submit_as(as_for, step_of(call, "zero"), policy, range, SetZero(), write(begin));
+  submit_as(as_for, step_of(call, "count"), policy, made, CountPoints(), read(cells.raw()),
             atomic_add(begin));
-  submit_as(as_scan, name + ": begin", policy, range, ScanBegins(), read_write(begin));
-  submit_as(as_for, name + ": list", policy, made, ListPoints(), read(cells.raw()),
+  submit_as(as_scan, step_of(call, "begin"), policy, range, ScanBegins(), read_write(begin));
+  submit_as(as_for, step_of(call, "list"), policy, made, ListPoints(), read(cells.raw()),
             read_write(begin), write(listed));
-  submit_as(as_for, name + ": sort", policy, range, SortPoints(), read(begin), read_write(listed));
+  submit_as(as_for, step_of(call, "sort"), policy, range, SortPoints(), read(begin),
+            read_write(listed));
   Future<std::int64_t> const different =
-      submit_as(as_scan, name + ": number", policy, range, NumberPoints(), read(begin),
+      submit_as(as_scan, step_of(call, "number"), policy, range, NumberPoints(), read(begin),
                 read(listed), write(owner), write(connectivity));
   memory(cells.points(), different);
-  return submit_as(as_for, name + ": take", policy, different, TakePoints(), read(cells.raw()),
-                   read(owner), write(cells.points()));
+  return submit_as(as_for, step_of(call, "take"), policy, different, TakePoints(),
+                   read(cells.raw()), read(owner), write(cells.points()));
 }
 
 }  // namespace trellis::worklets::Impl
