@@ -8,8 +8,8 @@
 #include <worklets/Trellis_BindArgument.hpp>
 #include <worklets/Trellis_BindExecution.hpp>
 #include <worklets/Trellis_Worklet.hpp>
+#include <worklets/impl/Trellis_CallCheck.hpp>
 #include <worklets/impl/Trellis_ControlBindings.hpp>
-#include <worklets/impl/Trellis_WorkletChecks.hpp>
 
 #include <type_traits>
 #include <utility>
@@ -64,8 +64,8 @@ auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Wor
   static_assert(std::is_same_v<Base, Impl::Once>,
                 "Trellis: invoke takes a policy without a range: the arguments of the worklet tell "
                 "how many items there are");
-  using Check = worklets::Impl::CallCheck<Worklet, ResourcePolicy<Base, Annotations...>,
-                                          std::remove_cvref_t<Arguments>...>;
+  using Check = typename worklets::Impl::CallCheck<Worklet, ResourcePolicy<Base, Annotations...>,
+                                                   std::remove_cvref_t<Arguments>...>::type;
   if constexpr (!std::is_same_v<Base, Impl::Once> || !Check::value) {
     return Impl::Refused();
   } else {
@@ -74,6 +74,14 @@ auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Wor
     bindings(arguments...);
     return WorkletScheduler<Kind, Worklet>::submit(std::move(label), policy, worklet, bindings);
   }
+}
+
+template <class... Rest>
+auto invoke(Label, Impl::PlainPolicy, Rest const&...) {
+  static_assert(Impl::never<Rest...>,
+                "Trellis: the policy says which graph: invoke(\"label\", ResourcePolicy(graph, "
+                "...), worklet, arguments...)");
+  return Impl::Refused();
 }
 
 /// The same without a label: the task is called by the file and line where its policy was made.

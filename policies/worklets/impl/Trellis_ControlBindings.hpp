@@ -560,69 +560,6 @@ class ControlBindings {
   std::tuple<Arguments...> m_arguments;
 };
 
-namespace Impl {
-
-/// May the call be compiled? Says one sentence if not.
-template <class Worklet, class Policy, class... Arguments>
-struct CallCheck {
-  static consteval bool holds() {
-    if constexpr (!MustBeAWorklet<Worklet>::value) {
-      return false;
-    } else {
-      using Kind = typename Worklet::kind;
-      using Parameters =
-          typename ParametersOf<typename Worklet::ControlSignature, typename Kind::domain>::type;
-      constexpr std::size_t count = length_of<Parameters>;
-      using Execution = ExecutionOf<typename ExecutionSignatureOf<Worklet, count>::type>;
-      if constexpr (!MustTakeArguments<sizeof...(Arguments), count>::value)
-        return false;
-      else if constexpr (!MustNameParameters<Execution, count>::value)
-        return false;
-      else if constexpr (!fit(Parameters(), std::type_identity<Kind>()))
-        return false;
-      else if constexpr (!MustGiveItsResult<Execution, Parameters>::value)
-        return false;
-      else
-        return can_call<Execution>(typename Execution::words());
-    }
-  }
-  template <class... P, class Kind>
-  static consteval bool fit(TypeList<P...>, std::type_identity<Kind>) {
-    if constexpr (!(MustBeBound<P, Arguments>::value && ...))
-      return false;
-    else if constexpr (!MustHaveItems<Kind, P...>::value)
-      return false;
-    else
-      return (MustNotWritePoints<Kind, P>::value && ...);
-  }
-  template <class Execution, class... Words>
-  static consteval bool can_call(TypeList<Words...>) {
-    using Types = CallTypes<Worklet, Policy, Arguments...>;
-    constexpr auto lead = static_cast<std::size_t>(Types::rank);
-    using Bindings = decltype(std::declval<typename Types::functor const&>().template bind<lead>(
-        std::declval<typename Types::given_type const&>(), typename Types::all()));
-    using Item = typename Types::item_type;
-    if constexpr (!(MustBeAWord<Words, Bindings>::value && ...)) {
-      return false;
-    } else {
-      using Call = CallOf<Worklet, Execution::result, Bindings, Item, Words...>;
-      using Signature =
-          void(typename PlainType<
-               typename Taken<Words, Bindings, Item, Execution::result>::Passed>::type...);
-      if constexpr (!MustOnlyRead<Call::writes_what_it_reads>::value)
-        return false;
-      else if constexpr (!WorkletMustTake<Call::is_callable, Signature>::value)
-        return false;
-      else if constexpr (!MustOnlyWrite<Call::reads_what_it_gives>::value)
-        return false;
-      else
-        return MustReturnAValue<Call::returns_value>::value;
-    }
-  }
-  static constexpr bool value = holds();
-};
-
-}  // namespace Impl
 }  // namespace trellis::worklets
 
 #endif

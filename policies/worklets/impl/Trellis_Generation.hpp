@@ -130,10 +130,6 @@ template <class Parameters>
 struct CountsIn;
 template <class... P>
 struct CountsIn<TypeList<P...>> {
-  static constexpr int how_many = (int{std::is_same_v<typename P::concept_type, Counts>} + ... + 0);
-  static_assert(how_many == 1,
-                "Trellis: a worklet that generates has one parameter that is Counts: how many new "
-                "items come of each");
   static constexpr std::size_t value = [] {
     std::size_t at = 0;
     std::size_t found = 0;

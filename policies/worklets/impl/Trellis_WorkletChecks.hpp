@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_WORKLETCHECKS_HPP
 #define TRELLIS_IMPL_WORKLETCHECKS_HPP
 
+#include <impl/Trellis_WrongCalls.hpp>
 #include <worklets/Trellis_BindArgument.hpp>
 #include <worklets/Trellis_BindExecution.hpp>
 #include <worklets/Trellis_Signature.hpp>
@@ -12,23 +13,23 @@
 #include <type_traits>
 #include <utility>
 
-/// What must hold for a call of a worklet to compile, each with its sentence. They come one after
-/// the other, so that the compiler says one of them.
+/// What must hold for a call of a worklet to compile, each with its sentence. A check names the class
+/// that says what is wrong, and `invoke` asks that class, so that the compiler has few lines to say
+/// how it came there.
 namespace trellis::worklets::Impl {
+
+/// Nothing is wrong.
+struct CallFits {
+  static constexpr bool value = true;
+};
 
 template <class Worklet>
 struct MustBeAWorklet {
-  static constexpr bool value = requires {
-    typename Worklet::kind;
-    typename Worklet::kind::domain;
-    typename Worklet::ControlSignature;
-  };
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Worklet>,
                 "Trellis: a worklet derives from its kind (trellis::MapFields, MapCells, ...) and "
                 "has a ControlSignature, such as void(Field, Field(Out))");
 };
-
-/// `expected`: the parameters of the ControlSignature.
 template <std::size_t given, std::size_t expected>
 struct MustTakeArguments {
   static constexpr bool value = given == expected;
@@ -36,103 +37,91 @@ struct MustTakeArguments {
                 "Trellis: behind the worklet come as many arguments as its ControlSignature has "
                 "parameters, see MustTakeArguments<given, expected> above");
 };
-
 template <class Parameter, class Argument>
 struct MustBeBound {
-  static constexpr bool value = is_bound_v<Parameter, Argument>;
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Parameter>,
                 "Trellis: an argument of this type cannot be bound to this parameter of the "
                 "ControlSignature, see MustBeBound<Parameter, Argument> above (BindArgument says "
                 "what can)");
 };
-
 /// Cells share points, so a cell cannot overwrite them.
-template <class Kind, class Parameter>
+template <class Parameter>
 struct MustNotWritePoints {
-  static constexpr bool value =
-      !is_at_points<Kind, Parameter> || !Parameter::writes || Parameter::is_atomic;
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Parameter>,
                 "Trellis: cells share points, so a worklet over cells cannot write a point field: "
                 "Field(AtomicAdd, Point) adds to it");
 };
-
-template <class Kind, class... Parameters>
+template <class Kind>
 struct MustHaveItems {
-  static constexpr bool value =
-      (... || (std::is_same_v<typename Parameters::concept_type, Topology> ||
-               std::is_same_v<typename Parameters::domain_type, typename Kind::domain> ||
-               std::is_same_v<typename Kind::domain, Item>));
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Kind>,
                 "Trellis: no parameter of the ControlSignature belongs to the domain that the "
                 "worklet runs over, so nothing says how often it runs");
 };
-
-template <class Execution, std::size_t parameters>
+template <class Kind>
+struct MustHaveCounts {
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Kind>,
+                "Trellis: a worklet that generates has one parameter that is Counts: how many new "
+                "items come of each");
+};
+template <class Worklet>
 struct MustNameParameters {
-  static constexpr bool value =
-      Execution::result_is_known && Execution::largest <= static_cast<int>(parameters);
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Worklet>,
                 "Trellis: an ExecutionSignature names parameters of the ControlSignature, from _1 "
                 "on, and returns void or one of them");
 };
-
-template <class Execution, class Parameters>
+template <class Parameter>
 struct MustGiveItsResult {
-  static constexpr bool value = [] {
-    if constexpr (Execution::result > 0)
-      return At<static_cast<std::size_t>(Execution::result) - 1, Parameters>::type::writes;
-    else
-      return true;
-  }();
+  static constexpr bool value = false;
   static_assert(
-      value,
+      trellis::Impl::never<Parameter>,
       "Trellis: the worklet's value goes to a parameter that is In: say Field(Out) in the "
       "ControlSignature");
 };
-
-template <class Word, class Bindings>
+template <class Word>
 struct MustBeAWord {
-  static constexpr bool value = is_word_v<Word, Bindings>;
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Word>,
                 "Trellis: BindExecution does not say what this word of the ExecutionSignature is, "
-                "see MustBeAWord<Word, ...> above");
+                "see MustBeAWord<Word> above");
 };
-
-template <class E, class P, class Item>
+template <class Parameter, class Exec>
 struct MustBeAnExecArgument {
-  static constexpr bool value =
-      ExecArgument<E, P, Item> || P::is_atomic || !std::is_same_v<typename P::concept_type, Field>;
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Parameter>,
                 "Trellis: the execution argument of a parameter that is In or InOut has "
-                "load(item), and that of an Out parameter has none");
+                "load(item), and that of one that is only given has none, see "
+                "MustBeAnExecArgument<Parameter, Exec> above");
 };
-
-/// `is_callable`: as it should be.
-template <bool is_callable, class Signature>
+template <class Signature>
 struct WorkletMustTake {
-  static constexpr bool value = is_callable;
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Signature>,
                 "Trellis: the worklet's call operator must take what stands in "
                 "WorkletMustTake<...> above, and must be const");
 };
-template <bool writes>
+template <class Worklet>
 struct MustOnlyRead {
-  static constexpr bool value = !writes;
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Worklet>,
                 "Trellis: the worklet's call operator takes a parameter that is In by a reference "
                 "to what is not const; it can only be read");
 };
-template <bool reads>
+template <class Worklet>
 struct MustOnlyWrite {
-  static constexpr bool value = !reads;
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Worklet>,
                 "Trellis: the worklet's call operator takes a parameter that it gives by value or "
                 "as const; what is Out is taken as T&, or returned");
 };
-template <bool returns>
+template <class Worklet>
 struct MustReturnAValue {
-  static constexpr bool value = returns;
-  static_assert(value,
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Worklet>,
                 "Trellis: the ExecutionSignature says which parameter the worklet's value goes to, "
                 "but its call operator returns void");
 };

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// EXPECT: Trellis: the policy says which graph
+#include "Worklets.hpp"
+
+using namespace trellis;
+using Test::V;
+
+void submit(TaskGraph& graph, V const& x, V const& y) {
+#ifdef TRELLIS_COMPILE_OK
+  invoke("copy", ResourcePolicy(graph), Test::Copy(), x, y);
+#else
+  invoke("copy", graph, Test::Copy(), x, y);
+#endif
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// EXPECT: Trellis: BindExecution does not say what this word of the ExecutionSignature is
+#include "Worklets.hpp"
+
+using namespace trellis;
+using Test::V;
+
+struct Colour {};
+struct Copy : MapFields {
+  using ControlSignature = void(Field, Field(Out));
+#ifdef TRELLIS_COMPILE_OK
+  using ExecutionSignature = _2(_1);
+#else
+  using ExecutionSignature = _2(Colour(_1));
+#endif
+  KOKKOS_FUNCTION double operator()(double x) const { return x; }
+};
+
+void submit(TaskGraph& graph, V const& x, V const& y) {
+  invoke("copy", ResourcePolicy(graph), Copy(), x, y);
+}
