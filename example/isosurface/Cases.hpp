@@ -30,7 +30,7 @@ constexpr int most_triangles = 8;  // no case has more
 /// How many triangles each case has, and the edges that their corners lie on.
 struct Cases {
   Kokkos::View<int*> counts{"triangles of each case", cases};
-  Kokkos::View<signed char* [3 * most_triangles]> edges{"edges of each case", cases};
+  Kokkos::View<signed char * [3 * most_triangles]> edges{"edges of each case", cases};
 };
 
 /// Follows the surface from face to face: on each face of the cell it goes in where the corners come

@@ -49,9 +49,8 @@ bool is_closed(HostTriangles const& triangles) {
   for (std::size_t t = 0; t < triangles.extent(0); ++t)
     for (std::size_t k = 0; k < 3; ++k)
       if (!edges.emplace(triangles(t, k), triangles(t, (k + 1) % 3)).second) return false;
-  return std::all_of(edges.begin(), edges.end(), [&](auto const& edge) {
-    return edges.count({edge.second, edge.first}) == 1;
-  });
+  return std::all_of(edges.begin(), edges.end(),
+                     [&](auto const& edge) { return edges.count({edge.second, edge.first}) == 1; });
 }
 
 }  // namespace isosurface

@@ -41,9 +41,9 @@ struct PlainStep {
 inline std::int64_t run_plain(std::int64_t cells, Cases const& all, Scene const& scene,
                               PlainStep& step) {
   using Space = Kokkos::DefaultExecutionSpace;
-  using Grid = Kokkos::MDRangePolicy<
-      Space, Kokkos::Rank<3, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
-      Kokkos::IndexType<std::int64_t>>;
+  using Grid =
+      Kokkos::MDRangePolicy<Space, Kokkos::Rank<3, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
+                            Kokkos::IndexType<std::int64_t>>;
   using Line = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
   std::int64_t const row = cells + 1, plane = row * row;
   double const spacing = 1.0 / static_cast<double>(cells);
@@ -69,7 +69,7 @@ inline std::int64_t run_plain(std::int64_t cells, Cases const& all, Scene const&
   std::int64_t total = 0;
   Kokkos::parallel_scan(
       "scan", Line(0, cells * cells * cells),
-      KOKKOS_LAMBDA(std::int64_t c, std::int64_t & sum, bool is_final) {
+      KOKKOS_LAMBDA(std::int64_t c, std::int64_t& sum, bool is_final) {
         if (is_final) begin(c) = sum;
         sum += counts(c);
       },

@@ -7,6 +7,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <cmath>
 #include <cstdint>
 
 #include "Cases.hpp"
@@ -19,19 +20,26 @@ using Counts = Kokkos::View<int*>;
 constexpr int balls = 5;
 
 /// Balls that move; each adds to the field what falls off with the distance from it.
-struct Scene {
-  double time;
-  KOKKOS_FUNCTION double operator()(double x, double y, double z) const {
-    double sum = 0;
+class Scene {
+ public:
+  explicit Scene(double time) {
     for (int b = 0; b < balls; ++b) {
       double const angle = time + 1.3 * b;
-      double const dx = x - 0.5 - 0.22 * Kokkos::cos(angle);
-      double const dy = y - 0.5 - 0.22 * Kokkos::sin(1.7 * angle + b);
-      double const dz = z - 0.5 - 0.2 * Kokkos::cos(0.8 * angle + 2.0 * b);
+      m_centres[b] = {0.5 + 0.22 * std::cos(angle), 0.5 + 0.22 * std::sin(1.7 * angle + b),
+                      0.5 + 0.2 * std::cos(0.8 * angle + 2.0 * b)};
+    }
+  }
+  KOKKOS_FUNCTION double operator()(double x, double y, double z) const {
+    double sum = 0;
+    for (auto const& centre : m_centres) {
+      double const dx = x - centre[0], dy = y - centre[1], dz = z - centre[2];
       sum += 1 / (dx * dx + dy * dy + dz * dz + 0.002);
     }
     return sum;
   }
+
+ private:
+  Kokkos::Array<double, 3> m_centres[balls];
 };
 constexpr double level = 95;
 
@@ -103,11 +111,12 @@ struct Step {
   Kokkos::View<double> volume{"volume"};
 };
 
-/// Submits the tasks of one step; nobody waits.
+/// Submits the tasks of one step; nobody waits. The volume goes to `volume`, on the host.
 inline trellis::Future<std::int64_t> submit(trellis::TaskGraph& graph,
                                             trellis::UniformGrid<3> const& grid,
                                             Cases const& cases_of_cells, Scene const& scene,
-                                            Step& step) {
+                                            Step& step,
+                                            Kokkos::View<double, Kokkos::HostSpace> const& volume) {
   trellis::ResourcePolicy const policy(graph);
   trellis::invoke("sample", policy, Sample{{}, scene}, grid, grid.coordinates(), step.values);
   trellis::invoke("count", policy, Count(), grid, step.values, cases_of_cells.counts, step.counts);
@@ -116,8 +125,9 @@ inline trellis::Future<std::int64_t> submit(trellis::TaskGraph& graph,
                       cases_of_cells.edges, step.surface);
   trellis::interpolate("coordinates", policy, step.surface, grid.coordinates(), step.coordinates);
   trellis::deep_copy("volume", policy, step.volume, 0.0);
-  trellis::invoke("shade", policy, Shade(), step.surface.cells(), step.coordinates,
-                  step.brightness, step.volume);
+  trellis::invoke("shade", policy, Shade(), step.surface.cells(), step.coordinates, step.brightness,
+                  step.volume);
+  trellis::deep_copy("keep", policy, volume, step.volume);
   return triangles;
 }
 
