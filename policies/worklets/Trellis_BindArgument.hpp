@@ -228,8 +228,8 @@ struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>,
   static std::string label(Coordinates const&) { return "coordinates"; }
 };
 
-/// An array that a task allocates. The number of its items is looked up when the worklet's task is
-/// launched; one that is overwritten is allocated by a task before that.
+/// An array that a task allocates, which has the items as a list. Their number is looked up when the
+/// worklet's task is launched; one that is overwritten is allocated by a task before that.
 template <class A, class D, class T, class M, class L>
 struct BindArgument<worklets::Parameter<worklets::Field, A, D>, LateView<T, M, L>> {
   using P = worklets::Parameter<worklets::Field, A, D>;
@@ -237,7 +237,6 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, LateView<T, M, L
   static auto access(Array const& array) { return trellis::access(array, P::how); }
   template <int rank>
   static auto late_length(Array const& array, worklets::Over<D, rank>) {
-    static_assert(rank == 1, "Trellis: a LateView has the items of a list, not of a grid");
     return extent(array).source;
   }
   template <class Policy, class N>

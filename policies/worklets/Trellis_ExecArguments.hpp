@@ -301,9 +301,12 @@ struct NewCellsPortal {
   static constexpr int most_points = points_of(shape);
   using vertices_type = NewVertices<typename V::non_const_value_type, most_points>;
   V const& connectivity;
-  KOKKOS_FUNCTION vertices_type start(WorkItem<1> const&) const { return {}; }
-  template <class T>
-  KOKKOS_FUNCTION void save(WorkItem<1> const& cell, T const& vertices) const {
+  template <int rank>
+  KOKKOS_FUNCTION vertices_type start(WorkItem<rank> const&) const {
+    return {};
+  }
+  template <int rank, class T>
+  KOKKOS_FUNCTION void save(WorkItem<rank> const& cell, T const& vertices) const {
     for (int k = 0; k < most_points; ++k)
       connectivity(cell.flat, k) = static_cast<typename V::value_type>(vertices[k]);
   }

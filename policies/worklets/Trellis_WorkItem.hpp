@@ -4,6 +4,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 /// Which item of a domain a worklet is called for.
@@ -60,6 +61,23 @@ KOKKOS_INLINE_FUNCTION WorkItem<rank> make_item(Kokkos::Array<std::int64_t, rank
   } else {
     WorkItem<rank> item{{static_cast<std::int64_t>(index)...}, 0};
     for (int d = rank - 1; d >= 0; --d) item.flat = item.flat * extents[d] + item.at[d];
+    return item;
+  }
+}
+
+/// The item with this number.
+template <int rank>
+KOKKOS_INLINE_FUNCTION WorkItem<rank> item_at(
+    Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> const& extents, std::int64_t flat) {
+  if constexpr (rank == 1) {
+    return {flat};
+  } else {
+    WorkItem<rank> item{{}, flat};
+    for (int d = 0; d < rank; ++d) {
+      auto const k = static_cast<std::size_t>(d);
+      item.at[k] = flat % extents[k];
+      flat /= extents[k];
+    }
     return item;
   }
 }

@@ -362,22 +362,25 @@ class ControlBindings {
   /// what it gives.
   Future<void> submit(Label&& label, Policy const& policy, Worklet const& worklet,
                       Extents const& extents) const {
-    auto const send = [&](auto const& range) {
+    auto const send = [&](auto const& range, auto&& by) {
       auto const task = [&](auto&&... annotation) {
         return parallel_for(std::move(label),
                             ResourcePolicy(policy.target(), range,
                                            std::forward<decltype(annotation)>(annotation)...),
-                            functor(worklet, extents));
+                            std::forward<decltype(by)>(by));
       };
       return std::apply(task, std::tuple_cat(accesses(), policy.annotations()));
     };
     if constexpr (is_late()) {
       auto const n = late_count(label, extents);
       allocate(label, policy, n);
-      return send(n);
+      if constexpr (rank == 1)
+        return send(n, functor(worklet, extents));
+      else
+        return send(n, Impl::ByNumber<Functor, rank>{functor(worklet, extents)});
     } else {
       allocate(label, policy, extents.count());
-      return send(base(extents));
+      return send(base(extents), functor(worklet, extents));
     }
   }
 

@@ -59,22 +59,6 @@ struct TotalsCount : ItemCount {
   [[nodiscard]] auto annotations() const { return std::tuple(After<1>{{}, {task}}); }
 };
 
-template <int rank>
-KOKKOS_INLINE_FUNCTION WorkItem<rank> item_at(
-    Kokkos::Array<std::int64_t, static_cast<std::size_t>(rank)> const& extents, std::int64_t flat) {
-  if constexpr (rank == 1) {
-    return {flat};
-  } else {
-    WorkItem<rank> item{{}, flat};
-    for (int d = 0; d < rank; ++d) {
-      auto const k = static_cast<std::size_t>(d);
-      item.at[k] = flat % extents[k];
-      flat /= extents[k];
-    }
-    return item;
-  }
-}
-
 template <class Maker, int rank>
 struct ScanCounts {
   using value_type = Totals;

@@ -147,6 +147,17 @@ struct WorkletFunctor {
   }
 };
 
+/// A functor for the items of a grid, as a list.
+template <class Functor, int rank>
+struct ByNumber {
+  Functor functor;
+  template <class... All>
+  KOKKOS_FUNCTION void operator()(std::int64_t i, All const&... all) const {
+    std::tuple<All const&...> const given(all...);
+    functor.template run<0>(item_at<rank>(functor.extents, i), given);
+  }
+};
+
 }  // namespace trellis::worklets::Impl
 
 #endif
