@@ -8,6 +8,7 @@
 #include <worklets/Trellis_CellSets.hpp>
 #include <worklets/Trellis_CellShape.hpp>
 #include <worklets/Trellis_ExecArguments.hpp>
+#include <worklets/Trellis_FieldArguments.hpp>
 #include <worklets/Trellis_Generate.hpp>
 #include <worklets/Trellis_InterpolateCells.hpp>
 #include <worklets/Trellis_Invoke.hpp>

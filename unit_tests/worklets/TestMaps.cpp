@@ -1,65 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../features/SpaceTest.hpp"
-
-#include <worklets/Trellis_Worklets.hpp>
+#include "MapTest.hpp"
 
 #include <gmock/gmock.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 /// Worklets that map, on each space.
 namespace trellis {
 namespace {
 
-struct Scale : MapFields {
-  using ControlSignature = void(Field, Field, Field(Out));
-  using ExecutionSignature = _3(_1, _2);
-  KOKKOS_FUNCTION double operator()(double factor, double x) const { return factor * x; }
-};
-struct AddInto : MapFields {
-  using ControlSignature = void(Field(In), Field(InOut));
-  KOKKOS_FUNCTION void operator()(double x, double& y) const { y += x; }
-};
-struct CellAverage : MapCells {
-  using ControlSignature = void(Topology, Field(Point), Field(Out));
-  using ExecutionSignature = _3(Vertices(_1), _2);
-  template <class Points, class Values>
-  KOKKOS_FUNCTION double operator()(Points const& points, Values const& values) const {
-    double sum = 0;
-    for (int k = 0; k < points.size(); ++k) sum += values[k];
-    return sum / points.size();
-  }
-};
-struct Spread : MapCells {
-  using ControlSignature = void(Topology, Field, Field(AtomicAdd, Point));
-  using ExecutionSignature = void(_2, _3);
-  template <class Values>
-  KOKKOS_FUNCTION void operator()(double x, Values& values) const {
-    for (int k = 0; k < values.size(); ++k) values[k] = x;
-  }
-};
+using Test::text_of_failure;
+using testing::HasSubstr;
 
-SPACE_TEST(WorkletMaps, ScaleAView) {
+SPACE_TEST(WorkletMaps, AllocateWhatIsOverwritten) {
   TaskGraph graph;
-  V x("x", 5), y("y", 5), z;
-  Kokkos::deep_copy(x, 2.0);
-  invoke("scale", ResourcePolicy(graph, on<Space>), Scale(), 3, x, y);
-  invoke("scale", ResourcePolicy(graph, on<Space>), Scale(), 2.0, y, z);
-  invoke("add", ResourcePolicy(graph, on<Space>), AddInto(), y, z);
-  graph.wait();
-  EXPECT_THAT(Test::values_of(z), testing::Each(18.0));
-  EXPECT_EQ(z.extent(0), 5u);
-}
-SPACE_TEST(WorkletMaps, AverageOverAGrid) {
-  TaskGraph graph;
+  ResourcePolicy const policy(graph, on<Space>);
   UniformGrid<3> const grid({4, 3, 3});
-  V x("x", static_cast<std::size_t>(grid.point_count()));
-  View<double***> y;
+  V x("x", static_cast<std::size_t>(grid.point_count())), flat, unset;
+  View<double***> cells;
+  View<double* [2]> pairs("pairs", 0);
   Kokkos::deep_copy(x, 2.0);
-  invoke("average", ResourcePolicy(graph, on<Space>), CellAverage(), grid, x, y);
+  invoke("average", policy, Test::CellAverage(), grid, x, cells);
+  invoke("average", policy, Test::CellAverage(), grid, x, flat);
+  invoke("pairs", policy, Test::MakePairs(), x, pairs);
+  invoke("none", policy, Test::Scale(), 2.0, V("empty", 0), unset);
   graph.wait();
-  ASSERT_EQ(y.extent(0), 3u);
-  ASSERT_EQ(y.extent(2), 2u);
-  auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), y);
-  EXPECT_EQ(host(2, 1, 1), 2.0);
+  ASSERT_EQ(cells.extent(0), 3u);
+  ASSERT_EQ(cells.extent(1), 2u);
+  ASSERT_EQ(cells.extent(2), 2u);
+  EXPECT_EQ(Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), cells)(2, 1, 1), 2.0);
+  EXPECT_EQ(flat.label(), "output 3");
+  EXPECT_THAT(Test::values_of(flat), testing::AllOf(testing::SizeIs(12), testing::Each(2.0)));
+  EXPECT_THAT(Test::values_of(pairs), testing::Contains(4.0));
+  EXPECT_EQ(unset.extent(0), 0u);
+}
+
+SPACE_TEST(WorkletMaps, SayWhatIsWrong) {
+  TaskGraph graph;
+  ResourcePolicy const policy(graph, on<Space>);
+  UniformGrid<2> const grid({4, 3});
+  V x("x", 5), y("y", 6), points("points", 12), cells("cells", 6);
+  auto const says = [](std::string const& text, auto&& f) {
+    EXPECT_THAT(text_of_failure(f), HasSubstr(text));
+  };
+  says("has different numbers of items: argument 2 (\"x\") has 5, argument 3 (\"y\") has 6",
+       [&] { invoke("scale", policy, Test::Scale(), 2.0, x, y); });
+  says(
+      "has different numbers of points: argument 1 (\"uniform grid\") has 4 x 3, argument 2 "
+      "(\"x\") has 5",
+      [&] { invoke("average", policy, Test::CellAverage(), grid, x, cells); });
+  says(
+      "has different numbers of cells: argument 1 (\"uniform grid\") has 3 x 2, argument 3 "
+      "(\"points\") has 12",
+      [&] { invoke("average", policy, Test::CellAverage(), grid, points, points); });
+  says("has no argument that tells how many items there are", [&] {
+    invoke("scale", policy, Test::Scale(), 2.0, View<double>("one"), View<double>("t"));
+  });
+  V const all("all", 20);
+  auto const part = [&](int begin, int end) { return Kokkos::subview(all, std::pair(begin, end)); };
+  says("writes into argument 3 (\"all\") what other items gather from argument 2 (\"all\")",
+       [&] { invoke("average", policy, Test::CellAverage(), grid, part(0, 12), part(10, 16)); });
+  says("writes into argument 3 (\"all\") what other items have in argument 2 (\"all\")",
+       [&] { invoke("scale", policy, Test::Scale(), 2.0, part(0, 6), part(1, 7)); });
+  says("both are written",
+       [&] { invoke("two", policy, Test::WriteTwo(), part(0, 6), part(6, 12), part(6, 12)); });
+  // The same, and what lies between, are right.
+  Kokkos::View<double* [2], Kokkos::LayoutRight, Memory> const columns("columns", 6);
+  invoke("scale", policy, Test::Scale(), 2.0, part(0, 6), part(0, 6));
+  invoke("scale", policy, Test::Scale(), 2.0, Kokkos::subview(columns, Kokkos::ALL, 0),
+         Kokkos::subview(columns, Kokkos::ALL, 1));
+  graph.wait();
+}
+
+/// The same edges as tasks that say by hand what they touch.
+SPACE_TEST(WorkletMaps, TouchWhatTheSignatureSays) {
+  auto const edges = [](auto const& submit) {
+    TaskGraphOptions options;
+    options.record = true;
+    options.workers = 2;
+    TaskGraph graph(options);
+    submit(graph);
+    graph.wait();
+    std::vector<std::pair<TaskId, TaskId>> all;
+    for (auto const& edge : graph.dependency_graph().edges()) all.emplace_back(edge.from, edge.to);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  UniformGrid<2> const grid({4, 3});
+  V const x("x", 12), y("y", 12), cells("cells", 6);
+  auto const by_worklets = edges([&](TaskGraph& graph) {
+    ResourcePolicy const policy(graph, on<Space>);
+    invoke("scale", policy, Test::Scale(), 2.0, x, y);
+    invoke("average", policy, Test::CellAverage(), grid, y, cells);
+    invoke("spread", policy, Test::Spread(), grid, cells, x);
+    invoke("spread", policy, Test::Spread(), grid, cells, x);
+    invoke("add", policy, Test::AddInto(), x, y);
+    invoke("average", policy, Test::CellAverage(), grid, y, cells);
+    invoke("scale", policy, Test::Scale(), 2.0, y, x);
+  });
+  auto const by_hand = edges([&](TaskGraph& graph) {
+    auto const task = [&](auto const&... access) {
+      parallel_for("task", ResourcePolicy(graph, 1, access..., on<Space>), Test::Nothing());
+    };
+    task(read(x), write(y));
+    task(read(y), write(cells));
+    task(read(cells), atomic_add(x));
+    task(read(cells), atomic_add(x));
+    task(read(x), read_write(y));
+    task(read(y), write(cells));
+    task(read(y), write(x));
+  });
+  EXPECT_EQ(by_worklets, by_hand);
+  EXPECT_GE(by_hand.size(), 6u);
+}
+
+SPACE_TEST(RandomWorklets, ThatMapEqualPlainLoops) {
+  Test::run_map_programs<Space>(Test::sanitized ? 20 : 60);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "GenerateTest.hpp"
+#include "MapTest.hpp"
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 
@@ -10,6 +11,11 @@ namespace {
 TEST(RandomWorklets, ThatMakeArraysOnASimulatedDeviceEqualTheOracle) {
   Simulated::configure({}, 1);
   run_array_programs<Simulated>(sanitized ? 12 : 40);
+}
+
+TEST(RandomWorklets, ThatMapOnASimulatedDeviceEqualPlainLoops) {
+  Simulated::configure({}, 1);
+  run_map_programs<Simulated>(sanitized ? 12 : 40);
 }
 
 }  // namespace

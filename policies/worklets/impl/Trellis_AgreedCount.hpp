@@ -31,6 +31,12 @@ struct AgreedCount : ItemCount {
   [[nodiscard]] static std::tuple<> annotations() { return {}; }
 };
 
+/// `stays`: it is the same in each replay of a recorded pass of a model.
+template <bool stays>
+struct AgreedCountThat : AgreedCount {
+  static constexpr bool stays_in_a_pass = stays;
+};
+
 }  // namespace trellis::worklets::Impl
 
 #endif

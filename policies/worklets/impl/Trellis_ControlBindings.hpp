@@ -211,6 +211,7 @@ class ControlBindings {
   [[nodiscard]] Extents count(Label const& task) const {
     Extents agreed{0, {0, 0, 0}};
     std::size_t from = 0;
+    bool has_empty_output = false;
     // What is only written tells last: it may have no items yet.
     for (bool const outputs : {false, true})
       each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
@@ -218,7 +219,11 @@ class ControlBindings {
           constexpr bool is_output = std::is_same_v<typename parameter<k>::access_type, Out>;
           if (is_output != outputs) return;
           Extents const own = length<k, Domain>();
-          if (own.rank == 0 || (is_output && own.count() == 0)) return;
+          if (own.rank == 0) return;
+          if (is_output && own.count() == 0) {
+            has_empty_output = true;
+            return;
+          }
           if (agreed.rank == 0) {
             agreed = own;
             from = k;
@@ -229,7 +234,7 @@ class ControlBindings {
           }
         }
       });
-    if (agreed.rank == 0 && has_empty_output<Domain>()) return Extents::of(0);
+    if (agreed.rank == 0 && has_empty_output) return Extents::of(0);
     return agreed;
   }
 
@@ -283,7 +288,8 @@ class ControlBindings {
     if constexpr (!is_late()) {
       return Impl::Items{extents.count()};
     } else {
-      Impl::AgreedCount agreed{{}, task, domain::name, {}};
+      using Agreed = Impl::AgreedCountThat<all_stay(std::index_sequence_for<Arguments...>())>;
+      Agreed agreed{{{}, task, domain::name, {}}};
       if (extents.rank > 0) agreed.counts.push_back({known_name(), domain::name, extents, {}});
       each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
         if constexpr (!is_allocated_late<k>()) {
@@ -295,7 +301,7 @@ class ControlBindings {
           }
         }
       });
-      return trellis::Impl::LateCount<Impl::AgreedCount>{std::move(agreed)};
+      return trellis::Impl::LateCount<Agreed>{std::move(agreed)};
     }
   }
   /// Submits the tasks that make room for `n` items in outputs.
@@ -435,6 +441,19 @@ class ControlBindings {
   static consteval bool any_is_late(std::index_sequence<k...>) {
     return (... || (counts_late<k>() && !is_allocated_late<k>()));
   }
+  template <std::size_t... k>
+  static consteval bool all_stay(std::index_sequence<k...>) {
+    return (... && stays<k>());
+  }
+  template <std::size_t k>
+  static consteval bool stays() {
+    using Own = Over<typename parameter<k>::domain_type, rank>;
+    if constexpr (counts_late<k>() && !is_allocated_late<k>())
+      return trellis::Impl::source_stays<decltype(bind<k>::late_length(
+          std::declval<argument<k> const&>(), Own()))>;
+    else
+      return true;
+  }
   template <std::size_t k, class Domain>
   void add_late(Impl::AgreedCount& agreed) const {
     using Own =
@@ -478,15 +497,6 @@ class ControlBindings {
         }
     });
     return text;
-  }
-  template <class Domain>
-  [[nodiscard]] static consteval bool has_empty_output() {
-    bool has = false;
-    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
-      if constexpr (counts<k, Domain>())
-        has = has || std::is_same_v<typename parameter<k>::access_type, Out>;
-    });
-    return has;
   }
   /// The first parameter that counts for this domain.
   template <class Domain>
