@@ -2,8 +2,6 @@
 // Arrays that tasks allocate, what orders them, and random programs of them against the same
 // computed one by one.
 #include <Trellis.hpp>
-#include <Trellis_LateView.hpp>
-#include <patterns/Trellis_LateCopy.hpp>
 
 #include "../core/RandomNumbers.hpp"
 #include "../random/Seeds.hpp"

@@ -5,8 +5,6 @@
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
-#include <Trellis_LateView.hpp>
-#include <patterns/Trellis_LateCopy.hpp>
 
 #include <string>
 #include <utility>
