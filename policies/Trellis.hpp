@@ -12,8 +12,10 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_Graph.hpp>
 #include <Trellis_IndexSpace.hpp>
+#include <Trellis_LateView.hpp>
 #include <patterns/Trellis_ForkJoin.hpp>
 #include <patterns/Trellis_HostTask.hpp>
+#include <patterns/Trellis_LateCopy.hpp>
 #include <Trellis_Observer.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <patterns/Trellis_ParallelReduce.hpp>

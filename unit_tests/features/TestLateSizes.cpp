@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Numbers of indices that are known when a task is launched, and arrays that tasks allocate.
 #include <Trellis.hpp>
-#include <Trellis_LateView.hpp>
-#include <patterns/Trellis_LateCopy.hpp>
 
 #include "SpaceTest.hpp"
 #include "Timing.hpp"

@@ -2,8 +2,6 @@
 // Arrays that tasks allocate, what orders them, and random programs of them against the same
 // computed one by one.
 #include <Trellis.hpp>
-#include <Trellis_LateView.hpp>
-#include <patterns/Trellis_LateCopy.hpp>
 
 #include "../core/RandomNumbers.hpp"
 #include "../random/Seeds.hpp"
@@ -11,9 +9,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +22,7 @@ using Test::error_of;
 using Test::Gate;
 using Test::pick;
 using Test::Random;
+using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 using Word = std::uint64_t;
@@ -69,6 +68,30 @@ TEST_F(RandomSizes, ShapesAreThereBeforeContents) {
   graph.wait();
   EXPECT_EQ(contents(y), (std::vector<Word>{0, 1, 2}));
   EXPECT_EQ(x.extent(0), 4);
+}
+
+/// Both of what a task depends on is its own to give up.
+TEST_F(RandomSizes, WhoHasGivenUpTheShapeStillHasTheContents) {
+  TaskGraph graph(two_workers());
+  if (*graph.options().serial) GTEST_SKIP() << "one by one, nothing waits for what comes later";
+  Words const x("x");
+  Gate submitted;
+  Future<void> again;
+  allocate("room", ResourcePolicy(graph), x, 3);
+  deep_copy(graph, x, 5);
+  auto const sum = host_task(
+      "sum", ResourcePolicy(graph, read(x)), [&](TaskScope& self, Words::read_view const& from) {
+        self.release(x.shape());
+        EXPECT_TRUE(submitted.pass());
+        trellis::Test::compute_for(trellis::Test::sanitized ? 20000us : 2000us);
+        EXPECT_FALSE(again.is_done());
+        return from(0) + from(1) + from(2);
+      });
+  again = allocate("again", ResourcePolicy(graph), x, 400);
+  submitted.open();
+  EXPECT_EQ(sum.get(), 15);
+  graph.wait();
+  EXPECT_EQ(x.extent(0), 400);
 }
 
 TEST_F(RandomSizes, PartsAllocateWhatTheirOwnerNames) {

@@ -3,7 +3,6 @@
 #include "DeviceFields.hpp"
 
 #include <Kokkos_DualView.hpp>
-#include <Trellis_LateView.hpp>
 
 #include <algorithm>
 #include <atomic>

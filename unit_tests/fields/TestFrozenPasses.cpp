@@ -2,8 +2,6 @@
 // Passes in plans: in the same memory in each round, which is known to the byte.
 #include "FieldsTest.hpp"
 
-#include <Trellis_LateView.hpp>
-
 #include "../Watchdog.hpp"
 
 #include <atomic>

@@ -5,8 +5,6 @@
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
-#include <Trellis_LateView.hpp>
-#include <patterns/Trellis_LateCopy.hpp>
 
 #include <string>
 #include <utility>
@@ -109,8 +107,6 @@ TEST_P(SizesOnSimulated, MemoryGoesWhenTheDeviceHasDoneWithIt) {
   EXPECT_EQ(expected, 0);
 }
 
-/// Two kernels behind each other, which a graph of the device could stand for if they were the same
-/// in each round.
 TEST_P(SizesOnSimulated, AreThoseOfEachRoundOfAPlan) {
   auto const line_after = [&](int how) {
     TaskGraph graph;
@@ -148,6 +144,33 @@ TEST_P(SizesOnSimulated, AreThoseOfEachRoundOfAPlan) {
   auto const expected = line_after(0);
   EXPECT_EQ(line_after(1), expected);
   EXPECT_EQ(line_after(2), expected);
+}
+
+/// Two kernels behind each other, which a graph of the device could stand for if they were the same
+/// in each round.
+TEST_P(SizesOnSimulated, NoGraphOfTheDeviceStandsForThem) {
+  TaskGraph graph;
+  Fixed const x("x", 32);
+  Line const late("late");
+  allocate("first", ResourcePolicy(graph), late, 3);  // so that all could be captured
+  graph.wait();
+  Token const counter("counter");
+  int n = 3;
+  Plan const plan = graph.record("plan", [&] {
+    auto const next =
+        host_task("next", ResourcePolicy(graph, read_write(counter)), [&n] { return n += 2; });
+    allocate("room", ResourcePolicy(graph), late, next);
+    parallel_for("fill", ResourcePolicy(graph, extent(late), write(late), on<Simulated>), Fill{2});
+    parallel_for("use",
+                 ResourcePolicy(graph, extent(late), read(late), read_write(x), on<Simulated>),
+                 [](int i, Line::read_view const& from, Fixed const& to) { to(i) += from(i); });
+  });
+  graph.replay(plan, 9);
+  graph.wait();
+  Longs expected(32, 0);
+  for (int length = 5; length <= 21; length += 2)
+    for (int i = 0; i < length; ++i) expected[static_cast<std::size_t>(i)] += 2 + i;
+  EXPECT_EQ(contents(x), expected);
 }
 
 TEST_P(SizesOnSimulated, ABatchHasTheRangesOfItsMembers) {
