@@ -136,8 +136,7 @@ void Engine::make_ready(Task& task, Seat* seat) {
   Task* const released = task.is_fusable ? m_fusion.hold(task) : &task;
   if (released == nullptr) return m_fusion.tell();
   if (!m_device_tasks.launches_here(*released)) return push(*released, seat);
-  m_device_tasks.launch(*released, seat != nullptr ? *seat : Workers::no_seat());
-  m_workers.ready_added();  // somebody has to ask the device how far it is
+  launch(*released, seat != nullptr ? *seat : Workers::no_seat());
 }
 
 /// May this one run now, others excluded? Others may have their turn instead.

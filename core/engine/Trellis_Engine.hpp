@@ -173,8 +173,11 @@ class Engine final : private TaskSource {
   /// A ready task, or the first of a batch, goes to the policy, or to its device.
   void dispatch(Task& task, Seat& seat) {
     if (!m_device_tasks.launches_here(task)) return push(task, &seat);
+    launch(task, seat);
+  }
+  void launch(Task& task, Seat& seat) {
     m_device_tasks.launch(task, seat);
-    m_workers.ready_added();
+    m_workers.ready_added();  // somebody has to ask the device how far it is
   }
   /// A part waits for a task that is not of its region. What it is a part of keeps exclusive areas
   /// meanwhile, and nobody whom that needs must wait behind those that wait for these areas.

@@ -200,7 +200,7 @@ bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const
 /// `run_needed`, and tasks that no other thread may run, those bound to the main thread; else it
 /// sleeps, and another thread takes its place.
 inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
-  if (frame.what == Frame::What::launches) refuse_while_launched(frame);
+  if (frame.is_launch()) refuse_while_launched(frame);
   let_go_what_is_held(frame.seat);
   // A ready task is not complete, so of its way up to the one that is waited for, and on to the one
   // that waits, none is.
@@ -256,7 +256,7 @@ void Waiting::require_may_wait() const {
   if (m_submission.is_held_here()) Submitting::refuse();
   refuse_in_progress_function();
   Frame const* const frame = Frame::of(m_engine);
-  if (frame != nullptr && frame->what == Frame::What::launches) refuse_while_launched(*frame);
+  if (frame != nullptr && frame->is_launch()) refuse_while_launched(*frame);
 }
 
 /// Outside of tasks the thread runs the section and its parts, and of other tasks those alone that
@@ -296,7 +296,7 @@ void Waiting::wait_for_section(TaskHandle const& asked) {
 }
 
 void Waiting::refuse_while_launched(Frame const& frame) const {
-  char const* const why = frame.task.runs_on_device()
+  char const* const why = frame.what == Frame::What::launches
                               ? " waits for a task while it is launched on its device"
                               : " waits for a task while it runs as one with other fusable ones";
   throw Error(Error::Kind::deadlock,

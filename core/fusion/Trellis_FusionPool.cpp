@@ -66,6 +66,7 @@ FusionPool::Taken FusionPool::take(Kind& kind, std::size_t count, bool as_batch)
   Taken taken;
   taken.held = kind.count;
   taken.count = count;
+  taken.is_batch = as_batch;
   if (as_batch)
     kind.mean_held = kind.mean_held == 0
                          ? static_cast<double>(kind.count)
@@ -203,30 +204,48 @@ Task* FusionPool::pop(Seat& seat, bool only_rests) noexcept {
     Taken const taken = take_advised(kind, how, forced);
     if (taken.first == nullptr) continue;
     note(*advice, kind, taken, how.device);
-    if (!taken.first->runs_on_device()) return taken.first;
+    if (!taken.first->goes_to_device()) return taken.first;
     let_go(*taken.first, seat);
   }
   return nullptr;
 }
 
-/// Another device of the same space, where the two keep each other's order by events: then no edge
-/// of the tasks is of another kind than it was. (Edges to them are all satisfied; who adds one from
-/// them holds their locks.)
-void FusionPool::move_to(int device, TaskKind kind, Task& first) {
-  if (device == FuseInstruction::home || kind.ops()->device == nullptr) return;
+/// Tasks of a device: to another one of the same space, where the two keep each other's order by
+/// events: then no edge of the tasks is of another kind than it was. (Edges to them are all
+/// satisfied; who adds one from them holds their locks.)
+///
+/// A batch of tasks of the host: to a device that their kernels are compiled for. Their edges stay
+/// those of tasks of the host, see DeviceTasks::deploy_batch. Those that are too few for a batch
+/// stay, too.
+///
+/// Returns whether they are there now.
+bool FusionPool::move_to(int device, TaskKind kind, Taken const& taken) {
+  if (device == FuseInstruction::home || kind.ops()->device == nullptr) return false;
   DeviceAdapter* const to = kind.ops()->device(device);
-  for (Task* task = &first; to != nullptr && task != nullptr; task = task->next) {
+  bool are_there = to != nullptr && (kind.ops()->deploy == nullptr || taken.is_batch);
+  for (Task* task = taken.first; are_there && task != nullptr; task = task->next) {
     DeviceAdapter const* const from = task->device();
-    if (from == nullptr || from == to || task->wanted_stream >= 0 || !to->can_wait_for(*from) ||
-        !from->can_wait_for(*to))
-      continue;
+    if (from == to) continue;
+    bool const may_go = from == nullptr || (task->wanted_stream < 0 && to->can_wait_for(*from) &&
+                                            from->can_wait_for(*to));
+    if (!may_go) return false;  // all have the same home
     std::lock_guard const lock(task->lock);
-    task->space = to;
+    if (from == nullptr)
+      task->deployed = to;
+    else
+      task->space = to;
   }
+  return are_there;
+}
+
+void FusionPool::stay_home(Task& task) {
+  if (task.deployed == nullptr) return;
+  std::lock_guard const lock(task.lock);
+  task.deployed = nullptr;
 }
 
 void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, int device) {
-  move_to(device, kind, *taken.first);
+  if (!move_to(device, kind, taken)) device = FuseInstruction::home;
   if (taken.count > 1) {
     m_statistics.batch(taken.count);
     m_batches.fetch_add(1, std::memory_order_relaxed);
@@ -299,9 +318,11 @@ void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& sea
   for (Found& each : found) {
     for (std::span<Task* const> rest = each.tasks; !rest.empty();) {
       FuseInstruction const how = advice->fuse(each.kind);
-      std::size_t const size = std::max<std::size_t>(batch_size(how, rest.size()), 1);
+      std::size_t const advised = batch_size(how, rest.size());
+      std::size_t const size = std::max<std::size_t>(advised, 1);
       link(rest.first(size));
-      note(*advice, each.kind, {rest.front(), size, each.held, each.mean_held}, how.device);
+      note(*advice, each.kind, {rest.front(), size, each.held, each.mean_held, advised != 0},
+           how.device);
       let_go(*rest.front(), seat);
       rest = rest.subspan(size);
     }
@@ -347,6 +368,10 @@ bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
   // A thread that waited within the end of one of them has left the others to whoever comes.
   if (task.state.load(std::memory_order_relaxed) == TaskState::running) {
     next = complete_all(task, seat);
+    return true;
+  }
+  if (task.deployed != nullptr) {  // it was made ready within a launch
+    m_engine.launch(task, seat);
     return true;
   }
   if (task.next == nullptr || task.runs_on_device()) return false;
@@ -415,7 +440,7 @@ Task* FusionPool::run_fused(std::vector<Task*> const& tasks, void* instance, Sea
   }
   std::size_t at = bodies.size();
   {
-    Frame const frame(m_engine, seat, first, Frame::What::launches);
+    Frame const frame(m_engine, seat, first, Frame::What::fuses);
     try {
       first.ops->fusion->run(bodies, instance, first.label, at);
       at = live.size();

@@ -167,6 +167,8 @@ struct alignas(64) Task {
     TaskId id;
   };
   std::vector<DevicePredecessor> device_predecessors;
+  /// Of a fusable task of the host: where its batch goes, see FusionPool; else null.
+  DeviceAdapter* deployed = nullptr;
   int wanted_stream = -1;       ///< that the user gave
   int stream = -1;              ///< while it is launched
   std::uint64_t position = 0;   ///< on the stream
@@ -198,6 +200,10 @@ struct alignas(64) Task {
     return space != nullptr ? space->device() : nullptr;
   }
   [[nodiscard]] bool runs_on_device() const { return device() != nullptr; }
+  /// The same, or its batch does. Of a ready task, for whoever has it.
+  [[nodiscard]] bool goes_to_device() const {
+    return runs_on_device() || (is_fusable && deployed != nullptr);
+  }
   /// It belongs to a plan, and runs in rounds.
   [[nodiscard]] bool is_recorded() const { return region_kind == RegionKind::rounds; }
   /// What records and observers know the task by: each run of a recorded task is a task of its own
