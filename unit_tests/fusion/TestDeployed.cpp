@@ -158,7 +158,7 @@ TEST_P(Deployed, OneLaunchForManyOfSeveralSizes) {
 TEST_P(Deployed, AreOrderedAmongTasksOfTheDeviceAndOfTheHost) {
   constexpr int members = 6;
   auto const all = cells(members);
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 8; ++round) {
     for (Shared const& x : all) Kokkos::deep_copy(x, 1);
     auto const advice = std::make_shared<ToDevice>(members);
     Gated gated(advice, options());
