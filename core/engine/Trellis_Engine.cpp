@@ -169,7 +169,7 @@ void Engine::push_kept(Task& task) {
     m_main.push(task);
     return m_workers.main_ready_added();
   }
-  m_rests.push(task);
+  (task.is_section ? m_awaited : m_rests).push(task);
   m_workers.ready_added();
 }
 
@@ -178,7 +178,9 @@ bool Engine::has_ready(Seat const& seat) const {
 }
 
 bool Engine::has_task(Seat const& seat) const {
-  if (!m_policy->empty() || !m_rests.empty() || (seat.is_main && !m_main.empty())) return true;
+  if (!m_policy->empty() || !m_rests.empty() || !m_awaited.empty() ||
+      (seat.is_main && !m_main.empty()))
+    return true;
   return m_completions.any_said() || m_fusion.may_be_taken();
 }
 
@@ -199,12 +201,22 @@ bool Engine::has_own(Seat const& seat) const {
 /// that does a bit at a time is not to wait for the end of all that others submit: after a few
 /// other tasks it has its turn.
 ///
+/// A section that has had to wait for what comes before it has a thread that waits for it, and does
+/// nothing else. So it goes before what the policy has, in whose queue it would be the last. As
+/// there is no end of sections where threads fork them again and again until some other task is
+/// over, that has its turn after a few.
+///
+/// No wake-up is lost (see Workers): a section is in `m_awaited` before `push_kept` asks who is to
+/// be woken, and a thread that goes to sleep asks `has_task`, which looks there, after it has given
+/// its permit back; both are sequentially consistent. A relaxed look that misses one here is made
+/// good for by that.
+///
 /// Before all of that goes what is over later than its body: much may wait for it. A thread that
 /// has found no task asks functions below anyway.
 Task* Engine::pop(Seat& seat) {
   constexpr int before_rest = 8;  // tasks
   if (seat.wants != nullptr) [[unlikely]]
-    return pop_wanted(seat);
+    return pop_for_waiting(seat);
   if (!seat.searching && m_polling.is_due(seat)) m_polling.poll(seat, false);
   if (m_completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(seat)) return task;
@@ -214,6 +226,8 @@ Task* Engine::pop(Seat& seat) {
     if (Task* const rest = pop_rest(seat)) return rest;
   if (seat.is_main)
     if (Task* const task = m_main.pop()) return task;
+  if (!m_awaited.empty(std::memory_order_relaxed)) [[unlikely]]
+    if (Task* const task = pop_awaited(seat)) return task;
   if (Task* const task = m_policy->pop(seat.number).impl()) return task;
   if (m_fusion.any())
     if (Task* const task = m_fusion.pop(seat, rests)) return task;
@@ -224,10 +238,26 @@ Task* Engine::pop(Seat& seat) {
   return rests ? pop_rest(seat) : nullptr;
 }
 
+Task* Engine::pop_awaited(Seat& seat) {
+  constexpr int before_others = 8;  // sections
+  if (seat.awaited_in_row < before_others) {
+    ++seat.awaited_in_row;
+    return m_awaited.pop();
+  }
+  seat.awaited_in_row = 0;
+  Task* const task = m_policy->pop(seat.number).impl();
+  return task != nullptr ? task : m_awaited.pop();
+}
+
+Task* Engine::pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted) {
+  if (Task* const task = m_awaited.pop_wanted(wanted)) return task;
+  return m_policy->pop_wanted(seat.number, [&](ReadyTask task) { return wanted(*task.impl()); })
+      .impl();
+}
+
 /// And what no other thread may run.
-Task* Engine::pop_wanted(Seat& seat) {
-  auto const wanted = [&](ReadyTask task) { return (*seat.wants)(*task.impl()); };
-  if (Task* const task = m_policy->pop_wanted(seat.number, wanted).impl()) return task;
+Task* Engine::pop_for_waiting(Seat& seat) {
+  if (Task* const task = pop_wanted(seat, *seat.wants)) return task;
   return pop_own(seat);
 }
 
@@ -238,8 +268,8 @@ Task* Engine::pop_late(Seat& seat) {
 
 bool Engine::has_only_open_completions() const {
   if (!m_completions.any_open()) return false;
-  return m_policy->empty() && m_rests.empty() && m_main.empty() && !m_completions.any_said() &&
-         !m_fusion.any() && !m_device_tasks.busy();
+  return m_policy->empty() && m_rests.empty() && m_awaited.empty() && m_main.empty() &&
+         !m_completions.any_said() && !m_fusion.any() && !m_device_tasks.busy();
 }
 
 /// Completes tasks of which that has been said, until one of them has another one to run next.

@@ -216,6 +216,9 @@ class Engine final : private TaskSource {
   /// must wait behind those that wait for it.
   /// `is_first`: it is the first one of the graph.
   void hinder(Task& task, bool is_first);
+  /// For a thread that waits: a ready task for which `wanted` returns true, or null. One may be
+  /// missed.
+  [[nodiscard]] Task* pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted);
   /// Then `seat.ready` has the tasks that have waited for its exclusive areas. Of a task that
   /// others may demote under its lock, in which it stops being live: what it has until then, a
   /// demotion from outside may change, and must not give it what nobody would release.
@@ -273,10 +276,11 @@ class Engine final : private TaskSource {
   // From ready to done.
   /// From the policy.
   [[nodiscard]] bool is_kept(Task const& task) const {
-    return (task.main_thread || task.goes_on) && !m_serial;
+    return (task.main_thread || task.goes_on || task.is_section) && !m_serial;
   }
   void push_kept(Task& task);
-  [[gnu::cold]] Task* pop_wanted(Seat& seat);
+  [[gnu::cold]] Task* pop_for_waiting(Seat& seat);
+  [[gnu::noinline]] Task* pop_awaited(Seat& seat);
   Task* pop_rest(Seat& seat);
   [[gnu::cold]] Task* complete_said(Seat& seat);
   [[gnu::cold]] bool may_not_exclude_serially(Task& task, Seat& seat);
@@ -319,7 +323,8 @@ class Engine final : private TaskSource {
 
   Orchestrator m_orchestrator;
   MainQueue m_main;
-  TaskQueue m_rests;  ///< bodies that run again and again, on any thread; see pop
+  TaskQueue m_rests;    ///< bodies that run again and again, on any thread; see pop
+  TaskQueue m_awaited;  ///< sections that are ready, for which threads wait; see pop
 
   FusionPool m_fusion;
   Waiting m_waiting;

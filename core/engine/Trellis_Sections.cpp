@@ -209,14 +209,34 @@ void Sections::start_rest(Open& section) {
 void Sections::join(TaskHandle const& section) {
   PlanRecording const* const recording = PlanRecording::of(m_engine);
   if (recording != nullptr && recording->pass == nullptr) return;  // it runs when it is replayed
+  Gate gate(m_engine, section, !m_serial && section.id < TaskHandle::end_of_submitted);
   try {
-    m_engine.waiting().wait_for_section(section);
+    m_engine.waiting().wait_for_section(section, gate);
   } catch (...) {
-    // It cannot be waited for. It must not run later, when what its body refers to may be gone.
+    // It cannot be waited for, and has not begun. It must not run later, when what its body refers
+    // to may be gone.
     m_engine.cancellation().ask(section);
+    gate.open(m_engine.own_seat());
     throw;
   }
   m_engine.waiting().rethrow(section);
+}
+
+void Sections::Gate::open(Seat& seat) {
+  if (!std::exchange(m_is_closed, false)) return;
+  std::vector<Task*> ready;
+  trigger(*m_section.task, nullptr, ready);
+  if (!ready.empty()) m_engine.make_ready(*ready.front(), &seat);
+}
+
+/// Memory order: acquire, as the last decrement of any count; see Task.
+bool Sections::Gate::open_if_last() {
+  std::int32_t expected = 1;
+  if (!m_is_closed || !m_section.task->unfinished.compare_exchange_strong(
+                          expected, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
+    return false;
+  m_is_closed = false;
+  return true;
 }
 
 }  // namespace trellis::Impl

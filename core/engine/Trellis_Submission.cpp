@@ -398,6 +398,7 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
     task.next = nullptr;
     m_engine.statistics().fusable();
   }
+  task.is_section = spec.ops->section_depth != nullptr;
   task.synchronizing = spec.synchronizing;
   task.exclusive = false;
   task.keeps_body = spec.ops->may_be_kept && m_engine.destructors().may_keep_body(task, spec);
@@ -467,9 +468,11 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   bool const is_alone = seat != nullptr || (m_rules.empty() && !m_recorder);
   bool const is_free = is_alone && !has_accesses && spec.after.empty() && !task.synchronizing &&
                        region.barrier.task == nullptr;
-  if (is_free) return {&task, Task::being_submitted};
-  return {&task, Task::being_submitted -
-                     connect(task, spec, region, has_accesses ? &found : nullptr, seat)};
+  std::int32_t rest = Task::being_submitted;
+  if (task.is_section && !m_serial) [[unlikely]]
+    --rest;  // see Sections::Gate
+  if (is_free) return {&task, rest};
+  return {&task, rest - connect(task, spec, region, has_accesses ? &found : nullptr, seat)};
 }
 
 namespace {

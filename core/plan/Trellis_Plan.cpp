@@ -136,6 +136,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   if (plan.tasks.size() == plan.tasks.capacity())  // so that no task is made that nobody knows
     plan.tasks.reserve(std::max<std::size_t>(64, 2 * plan.tasks.size()));
   Task& task = make_recorded(spec, plan, plan.tasks.size());
+  task.is_section = false;  // nobody waits for it
   plan.tasks.push_back(&task);
   if (spec.replays != nullptr) {
     PlanState* const inner = static_cast<ReplayBody*>(task.body)->plan.get();

@@ -118,6 +118,7 @@ struct alignas(64) Task {
   bool main_thread : 1 = false;
   bool goes_on : 1 = false;     ///< a body that runs again and again, see Engine::pop
   bool is_fusable : 1 = false;  ///< may be held back, see FusionPool
+  bool is_section : 1 = false;  ///< a thread waits for it, see Sections
   bool synchronizing : 1 = false;
   bool keeps_body = false;  ///< its body is destroyed later, see KeptBodies
   /// It may exclude others: it has an exclusive access, or a rule asks for it. This, the region and
