@@ -109,7 +109,7 @@ class Orchestration {
   /// How many tasks of this kind may be held back; one more is released at once. With `TaskKind()`:
   /// how many of all kinds may be when a section has ended.
   [[nodiscard]] virtual std::size_t hold_back(TaskKind /*kind*/) { return 0; }
-  /// Asked when a task of this kind is held back, and when some are to be released.
+  /// Asked when tasks of this kind are held back, and when some are to be released.
   [[nodiscard]] virtual FuseInstruction fuse(TaskKind /*kind*/) { return {}; }
   /// Tasks have been released as the last answer of `fuse` said: a batch, or one by itself.
   virtual void formed(TaskKind /*kind*/, FusionSample const& /*sample*/) {}

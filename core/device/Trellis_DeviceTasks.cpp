@@ -31,7 +31,7 @@ DeviceTasks::DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclus
 
 /// Requires one that goes to an asynchronous device.
 bool DeviceTasks::may_be_launched(Task const& task) const {
-  if (task.failure != nullptr || task.main_thread || m_serial) return false;
+  if (task.failure != nullptr || task.marks.main_thread || m_serial) return false;
   Frame const* const frame = Frame::of(m_engine);
   return frame == nullptr ||
          (frame->what != Frame::What::launches && !frame->task.runs_on_device());
@@ -56,7 +56,7 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
       for (Task* other : others) m_engine.push(*other, &seat);
       if (!may_run) continue;
     }
-    Task* const released = task.is_fusable ? m_engine.fusion().hold(task) : &task;
+    Task* const released = task.marks.is_fusable ? m_engine.fusion().hold(task) : &task;
     if (released == nullptr) {
       any_held = true;
       continue;
@@ -112,9 +112,9 @@ void DeviceTasks::note_launch(Task& task, std::vector<Task*>& ready) {
 
 /// `ready` gets its successors that wait for nothing else.
 void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) {
-  if (task.is_fusable && task.deployed != nullptr) [[unlikely]]
+  if (task.marks.is_fusable && task.deployed != nullptr) [[unlikely]]
     return deploy_batch(task, seat);
-  if (task.is_fusable && task.next != nullptr) [[unlikely]]
+  if (task.marks.is_fusable && task.next != nullptr) [[unlikely]]
     return launch_batch(task, seat, ready);
   inherit_on_device(task);
   if (task.failure != nullptr) return m_engine.push(task, &seat);

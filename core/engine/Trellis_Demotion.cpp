@@ -405,7 +405,7 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
 /// Must `after` still wait for the end of `before`, which has demoted its accesses, for another
 /// reason than these?
 bool Demotions::stays_ordered(Task const& before, Task const& after) const {
-  if (before.synchronizing || after.synchronizing) return true;
+  if (before.marks.synchronizing || after.marks.synchronizing) return true;
   if (after.has_extras)
     if (std::vector<TaskId> const& ids = after.extras->after;
         std::find(ids.begin(), ids.end(), before.id) != ids.end())

@@ -133,7 +133,9 @@ void Engine::make_ready(Task& task, Seat* seat) {
   m_events.changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !may_exclude(task, seat)) return;
-  Task* const released = task.is_fusable ? m_fusion.hold(task) : &task;
+  if (!task.marks.is_fusable && !task.runs_on_device()) [[likely]]
+    return push(task, seat);
+  Task* const released = task.marks.is_fusable ? m_fusion.hold(task) : &task;
   if (released == nullptr) return m_fusion.tell();
   if (!m_device_tasks.launches_here(*released)) return push(*released, seat);
   launch(*released, seat != nullptr ? *seat : Workers::no_seat());
@@ -165,11 +167,11 @@ Seat& Engine::own_seat() {
 }
 
 void Engine::push_kept(Task& task) {
-  if (task.main_thread) {
+  if (task.marks.main_thread) {
     m_main.push(task);
     return m_workers.main_ready_added();
   }
-  (task.is_section ? m_awaited : m_rests).push(task);
+  (task.marks.is_section ? m_awaited : m_rests).push(task);
   m_workers.ready_added();
 }
 
@@ -417,7 +419,7 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
 
 [[gnu::always_inline]] inline Task* Engine::run_one(Task& task, Seat& seat) {
   m_cancellation.reach(task);
-  if (task.is_fusable) [[unlikely]]
+  if (task.marks.is_fusable) [[unlikely]]
     if (Task* next = nullptr; m_fusion.run(task, seat, next)) return next;
   if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
   if (replays_plan(task)) return m_plans.run_plan(task, seat);
@@ -592,9 +594,8 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
 }
 
 Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
-  std::size_t kept = 0;
-  bool any_held = false;
-  std::vector<Task*> to_launch;
+  std::size_t count = 0;
+  bool any_fusable = false;
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
     if (k >= granted) {
@@ -603,15 +604,28 @@ Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Sea
       if (task.exclusive && task.failure == nullptr && !m_serial && !may_exclude(task, &seat))
         continue;
     }
-    Task* const released = task.is_fusable ? m_fusion.hold(task) : &task;
-    if (released == nullptr)
-      any_held = true;
-    else if (is_kept(*released))
-      push_kept(*released);
-    else if (m_device_tasks.launches_here(*released))
-      to_launch.push_back(released);
+    any_fusable = any_fusable || task.marks.is_fusable;
+    ready[count++] = &task;
+  }
+  ready.resize(count);
+  std::size_t kept = 0;
+  bool any_held = false;
+  std::vector<Task*> to_launch;
+  auto const release = [&](Task& task) {
+    if (is_kept(task))
+      push_kept(task);
+    else if (m_device_tasks.launches_here(task))
+      to_launch.push_back(&task);
     else
-      ready[kept++] = released;
+      ready[kept++] = &task;  // before those that have been looked at
+  };
+  for (std::size_t k = 0; k < count;) {
+    std::size_t const first = k;
+    while (any_fusable && k < count && ready[k]->marks.is_fusable) ++k;
+    if (k == first)
+      release(*ready[k++]);
+    else
+      any_held = m_fusion.hold(std::span(ready).subspan(first, k - first), release) || any_held;
   }
   ready.resize(kept);
   Task* next = nullptr;

@@ -219,6 +219,8 @@ class Engine final : private TaskSource {
   /// For a thread that waits: a ready task for which `wanted` returns true, or null. One may be
   /// missed.
   [[nodiscard]] Task* pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted);
+  /// Sections that are ready. It may be outdated.
+  [[nodiscard]] bool any_awaited() const { return !m_awaited.empty(std::memory_order_relaxed); }
   /// Then `seat.ready` has the tasks that have waited for its exclusive areas. Of a task that
   /// others may demote under its lock, in which it stops being live: what it has until then, a
   /// demotion from outside may change, and must not give it what nobody would release.
@@ -241,7 +243,7 @@ class Engine final : private TaskSource {
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
     if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
     Task& task = *ready.front();
-    if (task.exclusive || is_kept(task) || task.is_fusable || task.runs_on_device())
+    if (task.exclusive || is_kept(task) || task.marks.is_fusable || task.runs_on_device())
       return hand_over_many(ready, granted, seat);
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_events.changed(task, TaskState::ready);
@@ -276,7 +278,7 @@ class Engine final : private TaskSource {
   // From ready to done.
   /// From the policy.
   [[nodiscard]] bool is_kept(Task const& task) const {
-    return (task.main_thread || task.goes_on || task.is_section) && !m_serial;
+    return (task.marks.main_thread || task.marks.goes_on || task.marks.is_section) && !m_serial;
   }
   void push_kept(Task& task);
   [[gnu::cold]] Task* pop_for_waiting(Seat& seat);

@@ -81,6 +81,8 @@ class Sections {
   [[nodiscard]] static int depth_here();
   /// By the body of the section's task, which is `self`: `running`, or what is left of it.
   void run(TaskHandle const& self, TaskHandle const& running, int depth, FunctionRef<void()> body);
+  /// Is the calling thread in the body of a section?
+  [[nodiscard]] static bool any_here() { return t_innermost != nullptr; }
   /// A section's body waits for its parts. False: it is not the body of a section.
   [[nodiscard]] bool end_phase(Frame& frame);
   /// As long as one is there the body of this frame waits for something else: then parts that it
@@ -117,6 +119,8 @@ class Sections {
   void run_serially(Open& section, std::vector<LiveAccess>&& parts);
   void start_rest(Open& section);
   void run_phase(Open& section);
+
+  static constinit inline thread_local Open* t_innermost = nullptr;
 
   Engine& m_engine;
   Workers& m_workers;

@@ -146,7 +146,7 @@ void Waiting::run_serially(Until const& until) {
 
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
-inline void Waiting::let_go_what_is_held(Seat& seat) {
+[[gnu::always_inline]] inline void Waiting::let_go_what_is_held(Seat& seat) {
   m_engine.polling().stop_polling();
   for (Task** held : seat.holding)
     if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
@@ -167,10 +167,17 @@ inline bool Waiting::may_run_above(Frame const& frame) const {
 /// run there: it may do so until a task has run that the wait does not need. Of a batch the first
 /// one alone is.
 template <class Needed, class Done>
-inline bool Waiting::run_needed(Frame& frame, Needed const& needed, Done const& done) {
+[[gnu::always_inline]] inline bool Waiting::run_needed(Frame& frame, Needed const& needed,
+                                                       Done const& done) {
   if (!may_run_above(frame)) return done();
-  while (Task* const task = m_engine.pop_wanted(frame.seat, needed)) {
-    if (task->is_fusable && task->next != nullptr) [[unlikely]]
+  auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
+  auto const next_needed = [&] {
+    if (m_engine.any_awaited()) [[unlikely]]
+      return m_engine.pop_wanted(frame.seat, needed);
+    return m_policy.pop_wanted(frame.seat.number, wanted).impl();
+  };
+  while (Task* const task = next_needed()) {
+    if (task->marks.is_fusable && task->next != nullptr) [[unlikely]]
       m_engine.push(*std::exchange(task->next, nullptr), &frame.seat);
     if (Task* const next = m_engine.run_quietly(*task, frame.seat))
       m_engine.push(*next, &frame.seat);
@@ -226,7 +233,7 @@ void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_part,
                          Sections::Gate& gate) {
   Task& task = *handle.task;
   bool const here = is_part && &frame == Frame::top && may_run_above(frame) && !task.exclusive &&
-                    !task.main_thread && !task.runs_on_device() &&
+                    !task.marks.main_thread && !task.runs_on_device() &&
                     (task.space == nullptr || task.space->is_plain());
   if (!here || !gate.open_if_last()) return sleep_inside(frame, handle, &gate);
   task.state.store(TaskState::ready, std::memory_order_relaxed);
@@ -447,7 +454,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     // wait for a task on this stack. What is needed changes with each waiter.
     auto const leads_there = [&](Task& task) { return leads_to(task, handle); };
     if (Task* const bound = frame.seat.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
-      if (bound->goes_on && !std::exchange(is_first, false)) {
+      if (bound->marks.goes_on && !std::exchange(is_first, false)) {
         // It may run again until another task has run, so that is given some time, see Engine::pop.
         Workers::Absence const absence(m_workers, frame.seat);
         std::this_thread::sleep_for(turn_of_others);
@@ -469,18 +476,10 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
   }
 }
 
-/// `running`: the task, or the rest of its body, which is a part itself and waits for the others.
-void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
-  if (frame == nullptr || &frame->task != running.task || frame->task.id != running.id)
-    throw Error(Error::Kind::bad_input,
-                "Trellis: task #" + std::to_string(self.id) +
-                    " waits for its parts, but not from within its own body");
-  if (m_submission.is_held_here()) Submitting::refuse();
-  if (!m_engine.sections().end_phase(*frame)) wait_for_started_parts(self, running, frame);
-}
-
-void Waiting::wait_for_started_parts(TaskHandle const& self, TaskHandle const& running,
-                                     Frame* frame) {
+/// See wait_for_parts.
+[[gnu::always_inline]] inline void Waiting::wait_for_parts_here(TaskHandle const& self,
+                                                                TaskHandle const& running,
+                                                                Frame* frame) {
   Task& task = *self.task;
   if (!task.is_split.load(std::memory_order_acquire)) return;
   refuse_in_progress_function();
@@ -525,6 +524,22 @@ void Waiting::wait_for_started_parts(TaskHandle const& self, TaskHandle const& r
                      failure->origin_text + (failure->is_asked ? " was cancelled: " : " failed: ") +
                          failure->what,
                      failure->cause);
+}
+
+/// `running`: the task, or the rest of its body, which is a part itself and waits for the others.
+void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
+  if (frame == nullptr || &frame->task != running.task || frame->task.id != running.id)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: task #" + std::to_string(self.id) +
+                    " waits for its parts, but not from within its own body");
+  if (m_submission.is_held_here()) Submitting::refuse();
+  if (Sections::any_here() && m_engine.sections().end_phase(*frame)) return;
+  wait_for_parts_here(self, running, frame);
+}
+
+[[gnu::noinline]] void Waiting::wait_for_started_parts(TaskHandle const& self,
+                                                       TaskHandle const& running, Frame* frame) {
+  wait_for_parts_here(self, running, frame);
 }
 
 /// Whose code the thread runs in this frame.

@@ -34,8 +34,8 @@ TaskKind FusionPool::kind_of(Task const& task) {
 /// cancelled, whose end is all that is left of it; and on the host only what any worker's own
 /// instance can run.
 bool FusionPool::may_be_held(Task const& task) {
-  return !task.exclusive && !task.main_thread && !task.synchronizing && task.failure == nullptr &&
-         !task.is_split.load(std::memory_order_relaxed) &&
+  return !task.exclusive && !task.marks.main_thread && !task.marks.synchronizing &&
+         task.failure == nullptr && !task.is_split.load(std::memory_order_relaxed) &&
          (task.space == nullptr || task.space->is_plain() || task.runs_on_device());
 }
 
@@ -107,35 +107,77 @@ FusionPool::Taken FusionPool::take_advised(TaskKind kind, FuseInstruction const&
 }
 
 Task* FusionPool::hold(Task& task) noexcept {
-  if (m_serial || !may_be_held(task)) return &task;
-  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
-  TaskKind const kind = kind_of(task);
-  std::size_t const most = advice->hold_back(kind);
-  if (most == 0) return &task;
-  FuseInstruction const how = advice->fuse(kind);
-  Taken taken;
-  {
-    std::lock_guard const lock(m_mutex);
-    Kind& in = find(kind);
-    set_deferred(in, how.when == When::section_end);
-    task.next = nullptr;
-    (in.last != nullptr ? in.last->next : in.first) = &task;
-    in.last = &task;
-    ++in.count;
-    if (in.is_deferred) m_deferred.fetch_add(1, std::memory_order_seq_cst);
-    m_held.fetch_add(1, std::memory_order_seq_cst);
-    m_statistics.held(1);
-    if (std::size_t const size = how.when == When::at_spawn ? batch_size(how, in.count) : 0)
-      taken = take(in, size, true);
-    else if (in.count > most)
-      taken = take(in, 1, false);
+  Task* released = nullptr;
+  Task* const one = &task;
+  (void)hold(std::span(&one, 1), [&](Task& each) { released = &each; });
+  return released;
+}
+
+bool FusionPool::hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept {
+  std::shared_ptr<Orchestration> advice;
+  bool any_held = false;
+  while (!tasks.empty()) {
+    Task& task = *tasks.front();
+    std::size_t alike = 1;
+    if (m_serial || !may_be_held(task)) {
+      release(task);
+    } else {
+      TaskKind const kind = kind_of(task);
+      while (alike < tasks.size() && kind_of(*tasks[alike]) == kind && may_be_held(*tasks[alike]))
+        ++alike;
+      if (advice == nullptr) advice = m_orchestrator.current();
+      any_held = hold_alike(*advice, kind, tasks.first(alike), release) || any_held;
+    }
+    tasks = tasks.subspan(alike);
   }
-  if (taken.first != nullptr) {
-    note(*advice, kind, taken, how.device);
-    return taken.first;
+  return any_held;
+}
+
+/// As if they came one after the other: each that is added lets go one task, or one batch, at most.
+/// The advice is asked for the first one, and again when some are let go.
+bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task* const> tasks,
+                            FunctionRef<void(Task&)> release) {
+  bool any_held = false;
+  while (!tasks.empty()) {
+    std::size_t const most = advice.hold_back(kind);
+    if (most == 0) {
+      for (Task* const task : tasks) release(*task);
+      return any_held;
+    }
+    FuseInstruction const how = advice.fuse(kind);
+    Taken taken;
+    std::size_t added = 0;
+    {
+      std::lock_guard const lock(m_mutex);
+      Kind& in = find(kind);
+      set_deferred(in, how.when == When::section_end);
+      std::size_t batch = 0;
+      do {
+        Task& task = *tasks[added++];
+        task.next = nullptr;
+        (in.last != nullptr ? in.last->next : in.first) = &task;
+        in.last = &task;
+        ++in.count;
+        if (how.when == When::at_spawn) batch = batch_size(how, in.count);
+      } while (added < tasks.size() && batch == 0 && in.count <= most);
+      if (in.is_deferred) m_deferred.fetch_add(added, std::memory_order_seq_cst);
+      m_held.fetch_add(added, std::memory_order_seq_cst);
+      m_statistics.held(static_cast<std::int64_t>(added));
+      if (batch != 0)
+        taken = take(in, batch, true);
+      else if (in.count > most)
+        taken = take(in, 1, false);
+    }
+    if (taken.first != nullptr) {
+      note(advice, kind, taken, how.device);
+      release(*taken.first);
+    }
+    if (taken.first == nullptr || added > taken.count) any_held = true;
+    tasks = tasks.subspan(added);
   }
-  m_added.store(m_added.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  return nullptr;
+  if (any_held)
+    m_added.store(m_added.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return any_held;
 }
 
 /// Somebody is to take them, or to look whether they are overdue.

@@ -70,6 +70,9 @@ class FusionPool {
   /// place: itself, the first task of a batch, or null: it is held back. Whoever holds some back
   /// says so afterwards.
   [[nodiscard]] Task* hold(Task& task) noexcept;
+  /// The same for several, in their order: calls `release` for each that goes on. True: some are
+  /// held back.
+  bool hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept;
   void tell();
   [[nodiscard]] static TaskKind kind_of(Task const& task);
   [[nodiscard]] bool any() const { return m_held.load(std::memory_order_relaxed) != 0; }
@@ -139,6 +142,8 @@ class FusionPool {
 
   [[nodiscard]] static bool may_be_held(Task const& task);
   [[nodiscard]] static std::size_t batch_size(FuseInstruction const& advice, std::size_t held);
+  [[nodiscard]] bool hold_alike(Orchestration& advice, TaskKind kind, std::span<Task* const> tasks,
+                                FunctionRef<void(Task&)> release);
   Kind& find(TaskKind kind);
   void set_deferred(Kind& kind, bool is_deferred);
   Taken take(Kind& kind, std::size_t count, bool as_batch);
