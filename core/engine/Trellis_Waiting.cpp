@@ -171,19 +171,17 @@ template <class Needed, class Done>
                                                        Done const& done) {
   if (!may_run_above(frame)) return done();
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
-  auto const next_needed = [&] {
-    if (m_engine.any_awaited()) [[unlikely]]
-      return m_engine.pop_wanted(frame.seat, needed);
-    return m_policy.pop_wanted(frame.seat.number, wanted).impl();
-  };
-  while (Task* const task = next_needed()) {
+  for (;;) {
+    Task* const task = m_engine.any_awaited()
+                           ? m_engine.pop_wanted(frame.seat, needed)
+                           : m_policy.pop_wanted(frame.seat.number, wanted).impl();
+    if (task == nullptr) return done();
     if (task->marks.is_fusable && task->next != nullptr) [[unlikely]]
       m_engine.push(*std::exchange(task->next, nullptr), &frame.seat);
     if (Task* const next = m_engine.run_quietly(*task, frame.seat))
       m_engine.push(*next, &frame.seat);
     if (done()) return true;
   }
-  return done();
 }
 
 /// The same, and tries again for a while: those that are left run elsewhere, or are not ready.

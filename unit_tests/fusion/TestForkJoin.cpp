@@ -503,6 +503,35 @@ TEST(Sections, ThatHaveHadToWaitGoBeforeOtherTasks) {
     }
 }
 
+/// A policy need not find what is awaited.
+class FindsNothing final : public ForwardingPolicy {
+ public:
+  FindsNothing() : ForwardingPolicy(make_fifo_policy()) {}
+  ReadyTask pop_wanted(int, Impl::FunctionRef<bool(ReadyTask)>) override { return {}; }
+};
+TEST(Sections, UnderAPolicyThatFindsNoAwaitedTask) {
+  Watchdog const watchdog(std::chrono::seconds(60), "a policy without pop_wanted");
+  for (int workers : {1, 2})
+    for (SectionPolicy const how : {SectionPolicy::serial, SectionPolicy::parallel}) {
+      TaskGraphOptions options = with(std::make_shared<Noting>(how, how), workers);
+      options.policy = std::make_shared<FindsNothing>();
+      TaskGraph graph(options);
+      std::atomic<int> parts{0};
+      for (int round = 0; round < 10; ++round)
+        fork_join("outer", ResourcePolicy(graph), [&](TaskScope& outer) {
+          for (int k = 0; k < 3; ++k)
+            host_task("part", ResourcePolicy(outer), [&](TaskScope& self) {
+              fork_join("inner", ResourcePolicy(self), [&](TaskScope& inner) {
+                for (int m = 0; m < 3; ++m)
+                  host_task("leaf", ResourcePolicy(inner), [&] { ++parts; });
+              });
+              host_task("rest", ResourcePolicy(self), [&] { ++parts; }).get();
+            });
+        });
+      EXPECT_EQ(parts, 10 * 3 * 4);
+    }
+}
+
 /// But other tasks have their turn, too, where sections never end.
 TEST(Sections, ThatAreForkedAgainAndAgainLetOthersRun) {
   Watchdog const watchdog(std::chrono::seconds(60), "a task beside sections without end");
