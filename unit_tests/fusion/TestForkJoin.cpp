@@ -382,20 +382,23 @@ TEST(Sections, ThatCannotBeWaitedForDoNotRunLater) {
   EXPECT_EQ(bodies, 0);
 
   std::string told;
+  std::atomic<bool> is_told{false};
   Progress progress = graph.add_progress([&] {
     try {
       fork_join("in a progress function", ResourcePolicy(graph), [&](TaskScope&) { ++bodies; });
     } catch (Error const& error) {
       told = error.what();
+      is_told = true;
     }
     return false;
   });
   progress.ask();
   auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (told.empty() && std::chrono::steady_clock::now() < until) {
+  while (!is_told && std::chrono::steady_clock::now() < until) {
     host_task(ResourcePolicy(graph), [] {});
     graph.wait();
   }
+  ASSERT_TRUE(is_told);
   EXPECT_THAT(told, HasSubstr("progress function"));
   graph.wait();
   EXPECT_EQ(bodies, 0);
