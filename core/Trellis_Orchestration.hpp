@@ -63,9 +63,11 @@ struct FuseInstruction {
 
   std::size_t min = never;  ///< no batch has fewer tasks; those that are left run one by one
   std::size_t max = never;  ///< no batch has more; at least `min`
-  /// `home`: where the tasks are to run; or for tasks on a device, another one of their space, by
-  /// its number, if there is such a one and the two can wait for each other. Their Views must be
-  /// reachable from all devices that the advice names. Tasks of the host stay there.
+  /// `home`: where the tasks are to run. Or a device, by its number: of tasks on a device another
+  /// one of their space, if the two can wait for each other; of a batch of tasks of the host that
+  /// are `fusable_on<Space>` one of that space. Their Views must be reachable from all devices that
+  /// the advice names. Where there is no such device, and of other tasks of the host, it says no
+  /// more than `home`.
   int device = home;
   When when = When::when_idle;
 };
@@ -76,8 +78,8 @@ struct FusionSample {
   std::size_t held = 0;          ///< of the kind, now; when it is formed with the batch
   double mean_held = 0;          ///< when batches of the kind were formed, as a moving average
   double done_when_awaited = 0;  ///< 0 to 1: how often a wait for a number found it done already
-  int device = FuseInstruction::home;
-  std::chrono::nanoseconds time{};  ///< that it took on a thread of the host
+  int device = FuseInstruction::home;  ///< where it went
+  std::chrono::nanoseconds time{};     ///< that it took on a thread of the host
 };
 
 /// Advice. It owns no task, and whatever it answers changes neither results nor whether the program
@@ -107,7 +109,7 @@ class Orchestration {
   /// How many tasks of this kind may be held back; one more is released at once. With `TaskKind()`:
   /// how many of all kinds may be when a section has ended.
   [[nodiscard]] virtual std::size_t hold_back(TaskKind /*kind*/) { return 0; }
-  /// Asked when a task of this kind is held back, and when some are to be released.
+  /// Asked when tasks of this kind are held back, and when some are to be released.
   [[nodiscard]] virtual FuseInstruction fuse(TaskKind /*kind*/) { return {}; }
   /// Tasks have been released as the last answer of `fuse` said: a batch, or one by itself.
   virtual void formed(TaskKind /*kind*/, FusionSample const& /*sample*/) {}
@@ -127,10 +129,10 @@ class Orchestration {
 /// Batches of `n` by threads that have nothing else to do.
 [[nodiscard]] std::shared_ptr<Orchestration> make_fuse_late(std::size_t n);
 /// Within a section all fusable tasks are held back; when it ends they go as one batch for each
-/// kind, those on devices to this one. Outside of sections nothing is held back.
+/// kind, those that may go to this device to it. Outside of sections nothing is held back.
 [[nodiscard]] std::shared_ptr<Orchestration> make_all_on_device(int device);
-/// Batches of all tasks of a kind, as soon as `n` are ready: of those on devices the first batch at
-/// home, the next ones on the devices 0, 1, ... `devices` - 1, and so on in turn.
+/// Batches of all tasks of a kind, as soon as `n` are ready: the first batch at home, the next ones
+/// on the devices 0, 1, ... `devices` - 1, and so on in turn, if they may go there.
 [[nodiscard]] std::shared_ptr<Orchestration> make_round_robin(std::size_t n, int devices = 1);
 /// Runs 16 sections with each of the strategies above, then goes on with one of them at random, in
 /// turns of 16 sections, each the likelier the faster its sections were.

@@ -115,9 +115,10 @@ struct PlannedTasks {
 };
 
 /// Orders the ready tasks of one graph at a time. Any function may be called by several threads at
-/// once. The engine handles exclusion, tasks bound to the main thread, and bodies that run again
-/// and again (`self.respawn()`), which have their turn whatever the policy prefers; `push`,
-/// `finished` and `pop` see only tasks that may run now, anywhere.
+/// once. The engine handles exclusion, tasks bound to the main thread, sections (`fork_join`), for
+/// which a thread waits, and bodies that run again and again (`self.respawn()`), which have their
+/// turn whatever the policy prefers; `push`, `finished` and `pop` see only tasks that may run now,
+/// anywhere.
 ///
 /// A seat stands for a thread that runs tasks; seat -1 is a thread that does not (it only submits).
 class SchedulingPolicy {
@@ -138,10 +139,16 @@ class SchedulingPolicy {
   virtual ReadyTask finished(std::span<ReadyTask const> ready, int seat) = 0;
   /// A task for this seat to run, or nothing.
   virtual ReadyTask pop(int seat) = 0;
-  /// A task for which `wanted` returns true, or nothing. A task on this seat waits for it, and its
-  /// thread would run it meanwhile. A policy may miss one, or always return nothing; then the
-  /// thread sleeps, and another one runs the awaited task. `wanted` is quick and may be called
-  /// under the policy's locks.
+  /// A task for which `wanted` returns true, or nothing. A task on this seat, or the thread that has
+  /// called `fork_join`, waits for it, and that thread would run it meanwhile. It is taken out, as by
+  /// `pop`. `wanted` is quick and may be called under the policy's locks, but asks nothing of the
+  /// policy, and must not be kept.
+  ///
+  /// A policy may miss one, or always return nothing, as it does by default: nothing hangs, as the
+  /// thread then sleeps, and another one runs the awaited task, when `pop` gives it out. That costs
+  /// two switches of threads for each wait for what is ready, and parts of a task wait behind all
+  /// that the policy prefers. So a policy should look where tasks of the calling seat are, newest
+  /// first, and at what has no seat; how far, is its choice. (The default looks at some hundred.)
   virtual ReadyTask pop_wanted(int /*seat*/, Impl::FunctionRef<bool(ReadyTask)> /*wanted*/) {
     return {};
   }

@@ -24,7 +24,7 @@
 /// With this header you say what a task touches and how: `read(x)`,
 /// `write(Kokkos::subview(y, ...))`, `exclusive(token)`, `access(token, state)`, which values of
 /// futures it takes: `value(future)`, and which properties it has: `priority(2)`, `threads(4)`,
-/// `main_thread`, `after(future)`, `number(k)`, `after(k)`, `tag(value)`.
+/// `main_thread`, `fusable`, `after(future)`, `number(k)`, `after(k)`, `tag(value)`.
 ///
 /// An annotation refers to a View given by name and does not copy it: the View must live until the
 /// call that submits the task returns. An unmanaged View's memory must live until the task is
@@ -515,6 +515,27 @@ inline constexpr Synchronizing synchronizing{};
 struct Fusable : Impl::Property {};
 inline constexpr Fusable fusable{};
 
+/// The same for a `parallel_for` on a space of the host, whose functor is compiled for the devices
+/// of `Space` as well: where the advice says so, a batch goes to one of them, as one launch there.
+/// Its members are complete when the device is done with it. A launch that cannot be made there is
+/// made at home.
+///
+///     parallel_for("cell", ResourcePolicy(graph, Kokkos::RangePolicy<Kokkos::Serial>(0, n),
+///                                         fusable_on<Kokkos::Cuda>, read_write(x)), Cell{x});
+///
+/// Host and device touch the Views at the same time, so these are in memory that both can access,
+/// such as `Kokkos::SharedSpace` or `Kokkos::SharedHostPinnedSpace`; those that are annotated are
+/// checked when it is compiled. The functor is host-device code. What is no device, or the space on
+/// which the task runs anyway, says no more than `fusable`.
+template <class ExecutionSpace>
+struct FusableOn : Fusable {
+  static_assert(Kokkos::is_execution_space_v<ExecutionSpace>,
+                "Trellis: fusable_on<...> takes a Kokkos execution space");
+  using deploy_space = ExecutionSpace;
+};
+template <class ExecutionSpace>
+inline constexpr FusableOn<ExecutionSpace> fusable_on{};
+
 /// The task has so many threads of the host: its functor is launched on an instance with a pool of
 /// `n`, which each worker makes once. `1 <= n <= workers() * threads_per_worker()` of the graph;
 /// by default a task has the threads of one worker. The body begins when so many workers have
@@ -702,7 +723,7 @@ struct SaysAccesses<T, mode> {
 template <class T>
 inline constexpr bool is_property_v = std::is_base_of_v<Property, std::remove_cvref_t<T>>;
 template <class T>
-inline constexpr bool is_fusable_v = std::is_same_v<std::remove_cvref_t<T>, Fusable>;
+inline constexpr bool is_fusable_v = std::is_base_of_v<Fusable, std::remove_cvref_t<T>>;
 template <class T>
 inline constexpr bool is_annotation_v = is_access_v<T> || is_property_v<T>;
 

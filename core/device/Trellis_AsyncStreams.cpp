@@ -67,25 +67,25 @@ AsyncStreams::Stream* AsyncStreams::stream_of(Task::DevicePredecessor const& bef
   return m_streams[static_cast<std::size_t>(before.task->stream)].get();
 }
 
-AsyncStreams::Stream& AsyncStreams::choose(Task const& task, int threads_per_worker) {
+AsyncStreams::Stream& AsyncStreams::choose(Task const& task, DeviceAdapter& device,
+                                           int threads_per_worker) {
   if (task.wanted_stream >= 0) return *m_streams[static_cast<std::size_t>(task.wanted_stream)];
   Stream* behind = nullptr;
   for (auto const& before : task.device_predecessors)
-    if (Stream* const stream = stream_of(before); stream != nullptr &&
-                                                  stream->device == task.device() &&
-                                                  stream->launched.back() == before.task)
+    if (Stream* const stream = stream_of(before);
+        stream != nullptr && stream->device == &device && stream->launched.back() == before.task)
       behind = stream;  // the newest predecessor is the last one of the list
   if (behind != nullptr && !behind->of_user) return *behind;
   Stream* least = nullptr;
   std::size_t own = 0;
   for (auto const& stream : m_streams) {
-    if (stream->device != task.device() || stream->of_user) continue;
+    if (stream->device != &device || stream->of_user) continue;
     if (stream->launched.empty()) return *stream;
     if (least == nullptr || stream->launched.size() < least->launched.size()) least = stream.get();
     ++own;
   }
   if (own < m_streams_per_space)
-    return new_stream(*task.device(), task.device()->make_instance(threads_per_worker));
+    return new_stream(device, device.make_instance(threads_per_worker));
   return *least;
 }
 
@@ -115,19 +115,19 @@ std::unique_lock<std::recursive_mutex> AsyncStreams::lock_soon() {
   return lock;
 }
 
-void AsyncStreams::launch(std::span<Task* const> tasks, int threads_per_worker,
-                          FunctionRef<void(void*)> run, std::size_t const& at,
-                          FunctionRef<void(Task& task, bool)> launched) {
+void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
+                          int threads_per_worker, FunctionRef<void(void*)> run,
+                          std::size_t const& at, FunctionRef<void(Task& task, bool)> launched) {
   auto const lock = lock_soon();
   Task& first = *tasks.front();
   // Where time is the device's own affair, what a thread happens to have asked so far must not
   // matter.
-  bool const own_clock = first.device()->has_own_clock();
+  bool const own_clock = device.has_own_clock();
   if (own_clock)
     for (auto const& each : m_streams) ask(*each);
-  Stream& stream = choose(first, threads_per_worker);
+  Stream& stream = choose(first, device, threads_per_worker);
   bool const timed = m_clock.runs();
-  if (timed) m_clock.set(*first.device(), stream.instance);
+  if (timed) m_clock.set(device, stream.instance);
   if (!stream.launched.empty() && !stream.last_has_event() &&
       !(tasks.size() == 1 && overwrites(first, *stream.launched.back())))
     record_last(stream);
@@ -147,7 +147,7 @@ void AsyncStreams::launch(std::span<Task* const> tasks, int threads_per_worker,
     }
 
   std::uint64_t const launched_ns = timed ? m_clock.now_ns() : 0;
-  void* start = timed ? first.device()->record_event(stream.instance, true) : nullptr;
+  void* start = timed ? device.record_event(stream.instance, true) : nullptr;
   auto const enter = [&](std::span<Task* const> which) {
     for (Task* const task : which) {
       if (timed) task->launched_ns = launched_ns;
@@ -162,14 +162,14 @@ void AsyncStreams::launch(std::span<Task* const> tasks, int threads_per_worker,
   try {
     run(stream.instance);
     has_returned = true;
-    first.device()->check_launch(stream.instance);
+    device.check_launch(stream.instance);
     if (timed || own_clock)
       stream.events.push_back(
-          {first.device()->record_event(stream.instance, timed), stream.next + tasks.size() - 1});
+          {device.record_event(stream.instance, timed), stream.next + tasks.size() - 1});
   } catch (...) {
     // Nobody knows what it has launched before. If the stream cannot even tell when it has passed
     // that, it has failed, which shows when it is asked.
-    if (timed) first.device()->release_event(std::exchange(start, nullptr));
+    if (timed) device.release_event(std::exchange(start, nullptr));
     if (!has_returned && at >= tasks.size()) throw;
     std::size_t const failed = has_returned ? 0 : at;
     std::size_t const begun = has_returned ? tasks.size() : at + 1;

@@ -78,15 +78,16 @@ class AsyncStreams {
               FunctionRef<void(bool threw)> launched) {
     Task* const one = &task;
     std::size_t const at = 0;
-    launch(std::span(&one, 1), threads_per_worker, run, at,
+    launch(std::span(&one, 1), *task.device(), threads_per_worker, run, at,
            [&](Task&, bool threw) { launched(threw); });
   }
   /// The same for several at once, which `run` launches as one: the stream waits for the
   /// predecessors of all. They follow each other on it, with no event between. When `run` throws,
   /// `at` says which of them did: those before are launched, and those behind are not. `at` behind
   /// the last one: nothing has been launched, and this throws. `launched(task, threw)` is called
-  /// for each that is on the stream, in their order.
-  void launch(std::span<Task* const> tasks, int threads_per_worker,
+  /// for each that is on the stream, in their order. `device`: theirs, or the one to which tasks of
+  /// the host go.
+  void launch(std::span<Task* const> tasks, DeviceAdapter& device, int threads_per_worker,
               FunctionRef<void(void* instance)> run, std::size_t const& at,
               FunctionRef<void(Task& task, bool threw)> launched);
 
@@ -143,7 +144,7 @@ class AsyncStreams {
     }
   };
 
-  Stream& choose(Task const& task, int threads_per_worker);
+  Stream& choose(Task const& task, DeviceAdapter& device, int threads_per_worker);
   Stream& new_stream(DeviceAdapter& device, void* instance);
   [[nodiscard]] Stream* stream_of(Task::DevicePredecessor const& before) const;
   void record_last(Stream& stream);

@@ -29,11 +29,12 @@ DeviceTasks::DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclus
       m_serial(*options.serial),
       m_streams(*options.streams, engine.events().are_timed(), engine.events().start()) {}
 
-/// Requires one of an asynchronous device.
+/// Requires one that goes to an asynchronous device.
 bool DeviceTasks::may_be_launched(Task const& task) const {
-  if (task.failure != nullptr || task.main_thread || m_serial) return false;
+  if (task.failure != nullptr || task.marks.main_thread || m_serial) return false;
   Frame const* const frame = Frame::of(m_engine);
-  return frame == nullptr || !frame->task.runs_on_device();
+  return frame == nullptr ||
+         (frame->what != Frame::What::launches && !frame->task.runs_on_device());
 }
 
 void DeviceTasks::launch(Task& first, Seat& seat) {
@@ -55,7 +56,7 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
       for (Task* other : others) m_engine.push(*other, &seat);
       if (!may_run) continue;
     }
-    Task* const released = task.is_fusable ? m_engine.fusion().hold(task) : &task;
+    Task* const released = task.marks.is_fusable ? m_engine.fusion().hold(task) : &task;
     if (released == nullptr) {
       any_held = true;
       continue;
@@ -111,7 +112,9 @@ void DeviceTasks::note_launch(Task& task, std::vector<Task*>& ready) {
 
 /// `ready` gets its successors that wait for nothing else.
 void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) {
-  if (task.is_fusable && task.next != nullptr) [[unlikely]]
+  if (task.marks.is_fusable && task.deployed != nullptr) [[unlikely]]
+    return deploy_batch(task, seat);
+  if (task.marks.is_fusable && task.next != nullptr) [[unlikely]]
     return launch_batch(task, seat, ready);
   inherit_on_device(task);
   if (task.failure != nullptr) return m_engine.push(task, &seat);
@@ -132,37 +135,51 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
   }
 }
 
-/// One launch for all. When it throws, those that have not begun are launched by themselves, and
-/// fail by themselves, if they do.
-void DeviceTasks::launch_batch(Task& first, Seat& seat, std::vector<Task*>& ready) {
+/// Those of a batch that are to be launched, no longer linked.
+std::vector<Task*> DeviceTasks::live_members(Task& first, Seat& seat) {
   std::vector<Task*> live = FusionPool::unlink(first);
   std::erase_if(live, [&](Task* task) {
     inherit_on_device(*task);
-    if (task->failure != nullptr) m_engine.push(*task, &seat);
-    return task->failure != nullptr;
+    if (task->failure == nullptr) return false;
+    FusionPool::stay_home(*task);
+    m_engine.push(*task, &seat);
+    return true;
   });
+  return live;
+}
+
+/// Returns their bodies.
+std::vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
+  FusionPool::link(members);
+  m_engine.events().batch(*members.front());
+  FusionPool::unlink(*members.front());
+  std::vector<void*> bodies;
+  for (Task* const task : members) {
+    bodies.push_back(task->body);
+    task->state.store(TaskState::running, std::memory_order_relaxed);
+    m_engine.events().changed(*task, TaskState::running);
+  }
+  return bodies;
+}
+
+/// One launch for all. When it throws, those that have not begun are launched by themselves, and
+/// fail by themselves, if they do.
+void DeviceTasks::launch_batch(Task& first, Seat& seat, std::vector<Task*>& ready) {
+  std::vector<Task*> const live = live_members(first, seat);
   if (live.empty()) return;
   FusionOps const& ops = *live.front()->ops->fusion;
   if (live.size() == 1 || ops.run == nullptr) {
     for (Task* const task : live) launch_one(*task, seat, ready);
     return;
   }
-  FusionPool::link(live);
-  m_engine.events().batch(*live.front());
-  FusionPool::unlink(*live.front());
-  std::vector<void*> bodies;
-  for (Task* const task : live) {
-    bodies.push_back(task->body);
-    task->state.store(TaskState::running, std::memory_order_relaxed);
-    m_engine.events().changed(*task, TaskState::running);
-  }
+  std::vector<void*> const bodies = note_running(live);
   Task& named = *live.front();
   std::size_t begun = 0;
   try {
     Frame const frame(m_engine, seat, named, Frame::What::launches);
     std::size_t at = bodies.size();
     m_streams.launch(
-        live, *m_engine.options().threads_per_worker,
+        live, *named.device(), *m_engine.options().threads_per_worker,
         [&](void* instance) { ops.run(bodies, instance, named.label, at); }, at,
         [&](Task& task, bool threw) {
           ++begun;
@@ -171,6 +188,37 @@ void DeviceTasks::launch_batch(Task& first, Seat& seat, std::vector<Task*>& read
   } catch (...) {  // nothing has been launched
   }
   for (Task* const task : std::span(live).subspan(begun)) launch_one(*task, seat, ready);
+}
+
+/// A batch of tasks of the host that goes to a device. They stay tasks of the host, which end late:
+/// nothing that comes before or after them is ordered by the device, so there is nothing to wait
+/// for there, and their successors are triggered when the device says that they are done. When the
+/// launch throws, nothing of them has begun, and they run at home.
+void DeviceTasks::deploy_batch(Task& first, Seat& seat) {
+  std::vector<Task*> const live = live_members(first, seat);
+  if (live.empty()) return;
+  std::vector<void*> const bodies = note_running(live);
+  Task& named = *live.front();
+  bool is_launched = false;
+  try {
+    Frame const frame(m_engine, seat, named, Frame::What::launches);
+    std::size_t const nothing = live.size();
+    m_streams.launch(
+        live, *named.deployed, *m_engine.options().threads_per_worker,
+        [&](void* instance) { named.ops->fusion->deploy(bodies, instance, named.label); }, nothing,
+        [&](Task& task, bool threw) {
+          is_launched = true;
+          if (threw) note_failed_launch(task);
+        });
+  } catch (...) {  // nothing has been launched
+  }
+  if (is_launched) return;
+  for (Task* const task : live) {
+    FusionPool::stay_home(*task);
+    task->state.store(TaskState::ready, std::memory_order_relaxed);
+    m_engine.events().changed(*task, TaskState::ready);
+    m_engine.push(*task, &seat);
+  }
 }
 
 bool DeviceTasks::complete_passed(Seat& seat, Poller const& poller) {
@@ -216,6 +264,7 @@ void DeviceTasks::complete_one(AsyncStreams::Retired const& passed, Seat& seat) 
   }
   if (passed.finished_ns != 0)
     m_engine.events().ran_on_device(task, passed.started_ns, passed.finished_ns);
+  FusionPool::stay_home(task);
   if (Task* const next =
           m_engine.complete(task, seat, state, m_workers.max_seats() + passed.stream))
     m_engine.push(*next, &seat);
@@ -236,6 +285,7 @@ void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Seat& sea
   }
   if (first.empty()) first = failure->origin_text;
   inherit(task, failure);
+  FusionPool::stay_home(task);
   if (Task* const next =
           m_engine.complete(task, seat, TaskState::failed, m_workers.max_seats() + failed.stream))
     m_engine.push(*next, &seat);

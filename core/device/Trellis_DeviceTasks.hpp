@@ -36,7 +36,7 @@ class DeviceTasks {
   /// A device task is launched by whoever makes it ready. Not in the launch of another one, which
   /// has the streams for itself.
   [[nodiscard]] bool launches_here(Task const& task) const {
-    return task.runs_on_device() && may_be_launched(task);
+    return task.goes_to_device() && may_be_launched(task);
   }
   /// Launches a task, and then those that have only waited for its launch, and so on.
   void launch(Task& first, Seat& seat);
@@ -56,6 +56,9 @@ class DeviceTasks {
   [[nodiscard]] bool may_be_launched(Task const& task) const;
   void launch_one(Task& task, Seat& seat, std::vector<Task*>& ready);
   void launch_batch(Task& first, Seat& seat, std::vector<Task*>& ready);
+  void deploy_batch(Task& first, Seat& seat);
+  [[nodiscard]] std::vector<Task*> live_members(Task& first, Seat& seat);
+  [[nodiscard]] std::vector<void*> note_running(std::span<Task* const> members);
   static void note_launch(Task& task, std::vector<Task*>& ready);
   void note_failed_launch(Task& task);
   void inherit_on_device(Task& task);

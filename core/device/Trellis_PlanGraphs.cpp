@@ -90,8 +90,8 @@ CaptureOrder order_of(std::vector<Task*> const& tasks) {
 }  // namespace
 
 bool can_be_captured(Task const& task) {
-  return task.runs_on_device() && task.ops->launches_only && !task.exclusive && !task.main_thread &&
-         task.wanted_stream < 0;
+  return task.runs_on_device() && task.ops->launches_only && !task.exclusive &&
+         !task.marks.main_thread && task.wanted_stream < 0;
 }
 
 /// Makes graphs of the plan, or of pieces of it, where that is possible. Who looks at single tasks

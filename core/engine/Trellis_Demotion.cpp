@@ -169,7 +169,8 @@ bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Ta
   if (!is_pending && !runs_here) {
     stays_live.lock();
     if (task.live_id.load(std::memory_order_relaxed) != handle.id) return false;
-    if (task.runs_on_device()) return false;  // it has been launched, or is about to be
+    // It has been launched, or is about to be.
+    if (task.runs_on_device() || task.deployed != nullptr) return false;
     // One that has inherited a failure, or that of a part, hands it on when it is complete. Such a
     // failure has been noted before the task was made ready, or before the part was complete.
     bool const may_have_failed =
@@ -404,7 +405,7 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
 /// Must `after` still wait for the end of `before`, which has demoted its accesses, for another
 /// reason than these?
 bool Demotions::stays_ordered(Task const& before, Task const& after) const {
-  if (before.synchronizing || after.synchronizing) return true;
+  if (before.marks.synchronizing || after.marks.synchronizing) return true;
   if (after.has_extras)
     if (std::vector<TaskId> const& ids = after.extras->after;
         std::find(ids.begin(), ids.end(), before.id) != ids.end())

@@ -133,11 +133,12 @@ void Engine::make_ready(Task& task, Seat* seat) {
   m_events.changed(task, TaskState::ready);
   bool const cancelled = task.failure != nullptr;
   if (task.exclusive && !cancelled && !m_serial && !may_exclude(task, seat)) return;
-  Task* const released = task.is_fusable ? m_fusion.hold(task) : &task;
+  if (!task.marks.is_fusable && !task.runs_on_device()) [[likely]]
+    return push(task, seat);
+  Task* const released = task.marks.is_fusable ? m_fusion.hold(task) : &task;
   if (released == nullptr) return m_fusion.tell();
   if (!m_device_tasks.launches_here(*released)) return push(*released, seat);
-  m_device_tasks.launch(*released, seat != nullptr ? *seat : Workers::no_seat());
-  m_workers.ready_added();  // somebody has to ask the device how far it is
+  launch(*released, seat != nullptr ? *seat : Workers::no_seat());
 }
 
 /// May this one run now, others excluded? Others may have their turn instead.
@@ -166,11 +167,11 @@ Seat& Engine::own_seat() {
 }
 
 void Engine::push_kept(Task& task) {
-  if (task.main_thread) {
+  if (task.marks.main_thread) {
     m_main.push(task);
     return m_workers.main_ready_added();
   }
-  m_rests.push(task);
+  (task.marks.is_section ? m_awaited : m_rests).push(task);
   m_workers.ready_added();
 }
 
@@ -179,7 +180,9 @@ bool Engine::has_ready(Seat const& seat) const {
 }
 
 bool Engine::has_task(Seat const& seat) const {
-  if (!m_policy->empty() || !m_rests.empty() || (seat.is_main && !m_main.empty())) return true;
+  if (!m_policy->empty() || !m_rests.empty() || !m_awaited.empty() ||
+      (seat.is_main && !m_main.empty()))
+    return true;
   return m_completions.any_said() || m_fusion.may_be_taken();
 }
 
@@ -200,12 +203,22 @@ bool Engine::has_own(Seat const& seat) const {
 /// that does a bit at a time is not to wait for the end of all that others submit: after a few
 /// other tasks it has its turn.
 ///
+/// A section that has had to wait for what comes before it has a thread that waits for it, and does
+/// nothing else. So it goes before what the policy has, in whose queue it would be the last. As
+/// there is no end of sections where threads fork them again and again until some other task is
+/// over, that has its turn after a few.
+///
+/// No wake-up is lost (see Workers): a section is in `m_awaited` before `push_kept` asks who is to
+/// be woken, and a thread that goes to sleep asks `has_task`, which looks there, after it has given
+/// its permit back; both are sequentially consistent. A relaxed look that misses one here is made
+/// good for by that.
+///
 /// Before all of that goes what is over later than its body: much may wait for it. A thread that
 /// has found no task asks functions below anyway.
 Task* Engine::pop(Seat& seat) {
   constexpr int before_rest = 8;  // tasks
   if (seat.wants != nullptr) [[unlikely]]
-    return pop_wanted(seat);
+    return pop_for_waiting(seat);
   if (!seat.searching && m_polling.is_due(seat)) m_polling.poll(seat, false);
   if (m_completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(seat)) return task;
@@ -215,6 +228,8 @@ Task* Engine::pop(Seat& seat) {
     if (Task* const rest = pop_rest(seat)) return rest;
   if (seat.is_main)
     if (Task* const task = m_main.pop()) return task;
+  if (!m_awaited.empty(std::memory_order_relaxed)) [[unlikely]]
+    if (Task* const task = pop_awaited(seat)) return task;
   if (Task* const task = m_policy->pop(seat.number).impl()) return task;
   if (m_fusion.any())
     if (Task* const task = m_fusion.pop(seat, rests)) return task;
@@ -225,10 +240,26 @@ Task* Engine::pop(Seat& seat) {
   return rests ? pop_rest(seat) : nullptr;
 }
 
+Task* Engine::pop_awaited(Seat& seat) {
+  constexpr int before_others = 8;  // sections
+  if (seat.awaited_in_row < before_others) {
+    ++seat.awaited_in_row;
+    return m_awaited.pop();
+  }
+  seat.awaited_in_row = 0;
+  Task* const task = m_policy->pop(seat.number).impl();
+  return task != nullptr ? task : m_awaited.pop();
+}
+
+Task* Engine::pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted) {
+  if (Task* const task = m_awaited.pop_wanted(wanted)) return task;
+  return m_policy->pop_wanted(seat.number, [&](ReadyTask task) { return wanted(*task.impl()); })
+      .impl();
+}
+
 /// And what no other thread may run.
-Task* Engine::pop_wanted(Seat& seat) {
-  auto const wanted = [&](ReadyTask task) { return (*seat.wants)(*task.impl()); };
-  if (Task* const task = m_policy->pop_wanted(seat.number, wanted).impl()) return task;
+Task* Engine::pop_for_waiting(Seat& seat) {
+  if (Task* const task = pop_wanted(seat, *seat.wants)) return task;
   return pop_own(seat);
 }
 
@@ -239,8 +270,8 @@ Task* Engine::pop_late(Seat& seat) {
 
 bool Engine::has_only_open_completions() const {
   if (!m_completions.any_open()) return false;
-  return m_policy->empty() && m_rests.empty() && m_main.empty() && !m_completions.any_said() &&
-         !m_fusion.any() && !m_device_tasks.busy();
+  return m_policy->empty() && m_rests.empty() && m_awaited.empty() && m_main.empty() &&
+         !m_completions.any_said() && !m_fusion.any() && !m_device_tasks.busy();
 }
 
 /// Completes tasks of which that has been said, until one of them has another one to run next.
@@ -388,7 +419,7 @@ TaskState Engine::run_wide(Task& task, Seat& seat) {
 
 [[gnu::always_inline]] inline Task* Engine::run_one(Task& task, Seat& seat) {
   m_cancellation.reach(task);
-  if (task.is_fusable) [[unlikely]]
+  if (task.marks.is_fusable) [[unlikely]]
     if (Task* next = nullptr; m_fusion.run(task, seat, next)) return next;
   if (m_serial && task.exclusive && may_not_exclude_serially(task, seat)) return nullptr;
   if (replays_plan(task)) return m_plans.run_plan(task, seat);
@@ -563,9 +594,8 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
 }
 
 Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
-  std::size_t kept = 0;
-  bool any_held = false;
-  std::vector<Task*> to_launch;
+  std::size_t count = 0;
+  bool any_fusable = false;
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
     if (k >= granted) {
@@ -574,15 +604,28 @@ Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Sea
       if (task.exclusive && task.failure == nullptr && !m_serial && !may_exclude(task, &seat))
         continue;
     }
-    Task* const released = task.is_fusable ? m_fusion.hold(task) : &task;
-    if (released == nullptr)
-      any_held = true;
-    else if (is_kept(*released))
-      push_kept(*released);
-    else if (m_device_tasks.launches_here(*released))
-      to_launch.push_back(released);
+    any_fusable = any_fusable || task.marks.is_fusable;
+    ready[count++] = &task;
+  }
+  ready.resize(count);
+  std::size_t kept = 0;
+  bool any_held = false;
+  std::vector<Task*> to_launch;
+  auto const release = [&](Task& task) {
+    if (is_kept(task))
+      push_kept(task);
+    else if (m_device_tasks.launches_here(task))
+      to_launch.push_back(&task);
     else
-      ready[kept++] = released;
+      ready[kept++] = &task;  // before those that have been looked at
+  };
+  for (std::size_t k = 0; k < count;) {
+    std::size_t const first = k;
+    while (any_fusable && k < count && ready[k]->marks.is_fusable) ++k;
+    if (k == first)
+      release(*ready[k++]);
+    else
+      any_held = m_fusion.hold(std::span(ready).subspan(first, k - first), release) || any_held;
   }
   ready.resize(kept);
   Task* next = nullptr;

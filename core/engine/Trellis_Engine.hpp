@@ -173,8 +173,11 @@ class Engine final : private TaskSource {
   /// A ready task, or the first of a batch, goes to the policy, or to its device.
   void dispatch(Task& task, Seat& seat) {
     if (!m_device_tasks.launches_here(task)) return push(task, &seat);
+    launch(task, seat);
+  }
+  void launch(Task& task, Seat& seat) {
     m_device_tasks.launch(task, seat);
-    m_workers.ready_added();
+    m_workers.ready_added();  // somebody has to ask the device how far it is
   }
   /// A part waits for a task that is not of its region. What it is a part of keeps exclusive areas
   /// meanwhile, and nobody whom that needs must wait behind those that wait for these areas.
@@ -213,6 +216,11 @@ class Engine final : private TaskSource {
   /// must wait behind those that wait for it.
   /// `is_first`: it is the first one of the graph.
   void hinder(Task& task, bool is_first);
+  /// For a thread that waits: a ready task for which `wanted` returns true, or null. One may be
+  /// missed.
+  [[nodiscard]] Task* pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted);
+  /// Sections that are ready. It may be outdated.
+  [[nodiscard]] bool any_awaited() const { return !m_awaited.empty(std::memory_order_relaxed); }
   /// Then `seat.ready` has the tasks that have waited for its exclusive areas. Of a task that
   /// others may demote under its lock, in which it stops being live: what it has until then, a
   /// demotion from outside may change, and must not give it what nobody would release.
@@ -235,7 +243,7 @@ class Engine final : private TaskSource {
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
     if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
     Task& task = *ready.front();
-    if (task.exclusive || is_kept(task) || task.is_fusable || task.runs_on_device())
+    if (task.exclusive || is_kept(task) || task.marks.is_fusable || task.runs_on_device())
       return hand_over_many(ready, granted, seat);
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_events.changed(task, TaskState::ready);
@@ -270,10 +278,11 @@ class Engine final : private TaskSource {
   // From ready to done.
   /// From the policy.
   [[nodiscard]] bool is_kept(Task const& task) const {
-    return (task.main_thread || task.goes_on) && !m_serial;
+    return (task.marks.main_thread || task.marks.goes_on || task.marks.is_section) && !m_serial;
   }
   void push_kept(Task& task);
-  [[gnu::cold]] Task* pop_wanted(Seat& seat);
+  [[gnu::cold]] Task* pop_for_waiting(Seat& seat);
+  [[gnu::noinline]] Task* pop_awaited(Seat& seat);
   Task* pop_rest(Seat& seat);
   [[gnu::cold]] Task* complete_said(Seat& seat);
   [[gnu::cold]] bool may_not_exclude_serially(Task& task, Seat& seat);
@@ -316,7 +325,8 @@ class Engine final : private TaskSource {
 
   Orchestrator m_orchestrator;
   MainQueue m_main;
-  TaskQueue m_rests;  ///< bodies that run again and again, on any thread; see pop
+  TaskQueue m_rests;    ///< bodies that run again and again, on any thread; see pop
+  TaskQueue m_awaited;  ///< sections that are ready, for which threads wait; see pop
 
   FusionPool m_fusion;
   Waiting m_waiting;

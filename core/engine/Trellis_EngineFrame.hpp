@@ -11,10 +11,10 @@
 
 namespace trellis::Impl {
 
-/// A task whose body the calling thread runs, launches on a device, or destroys. Frames nest when a
-/// thread that waits in one graph runs tasks of another.
+/// A task whose body the calling thread runs, runs as one with others, launches on a device, or
+/// destroys. Frames nest when a thread that waits in one graph runs tasks of another.
 struct Frame {
-  enum class What { runs, launches, destroys };
+  enum class What { runs, fuses, launches, destroys };
   Frame(Engine& in_engine, Seat& on_seat, Task& its_task, What does = What::runs)
       : engine(in_engine),
         seat(on_seat),
@@ -67,6 +67,9 @@ struct Frame {
       }
     return held;
   }
+
+  /// Then no wait is allowed.
+  [[nodiscard]] bool is_launch() const { return what == What::fuses || what == What::launches; }
 
   Engine& engine;
   Seat& seat;

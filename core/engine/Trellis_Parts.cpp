@@ -182,7 +182,7 @@ TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
   {
     PartsHold const lock(*self.task, m_submission);
     Task& owner = require_live(self, "is to go on");
-    spec.main_thread = owner.main_thread;
+    spec.main_thread = owner.marks.main_thread;
     spec.priority = owner.priority;
     if (spec.ops->may_wait) spec.space = owner.space;  // its body once more, with as many threads
     if (owner.inner != nullptr)

@@ -26,7 +26,7 @@ bool is_in(std::vector<T*> const& nodes, T const* node) {
 
 /// Under the lock of the task, or while it is held back.
 void Relink::copy(Task& task, Node& node) const {
-  node.synchronizing = task.synchronizing;
+  node.synchronizing = task.marks.synchronizing;
   node.accesses.clear();
   task.for_each_access([&](TaskAccess const& access) {
     if (access.mode != Mode::none)

@@ -30,12 +30,13 @@ struct Sections::Open {
         running(its_body),
         depth(its_depth),
         advice(std::move(whose_advice)),
-        outer(std::exchange(top, this)) {}
+        outer(std::exchange(t_innermost, this)) {}
   Open(Open const&) = delete;
   Open& operator=(Open const&) = delete;
-  ~Open() { top = outer; }
+  ~Open() { t_innermost = outer; }
   /// While it collects parts.
   static Open* of(Frame const& frame) {
+    Open* const top = t_innermost;
     return top != nullptr && &top->frame == &frame && top->collects ? top : nullptr;
   }
 
@@ -51,8 +52,6 @@ struct Sections::Open {
   // Of a phase that is run here, part after part:
   std::vector<LiveAccess> rest{};
   std::size_t next = 0;  ///< those before it have been started
-
-  static inline thread_local Open* top = nullptr;
 };
 
 /// Of any graph: a section may wait for one of another graph.
@@ -115,7 +114,7 @@ bool Sections::end_phase(Frame& frame) {
 
 /// What waits may wait for any part of the sections that this thread is in, of whatever graph.
 void Sections::start_rests() {
-  for (Open* each = Open::top; each != nullptr; each = each->outer)
+  for (Open* each = t_innermost; each != nullptr; each = each->outer)
     if (each->next < each->rest.size()) each->frame.engine.sections().start_rest(*each);
 }
 
@@ -186,7 +185,7 @@ void Sections::run_serially(Open& section, std::vector<LiveAccess>&& parts) {
     std::vector<Task*> ready;
     trigger(task, nullptr, ready);
     bool const here = !ready.empty() && seat.number >= 0 && !task.exclusive &&
-                      !task.runs_on_device() && (!task.main_thread || seat.is_main) &&
+                      !task.runs_on_device() && (!task.marks.main_thread || seat.is_main) &&
                       (task.space == nullptr || task.space->is_plain());
     if (!here) {
       if (!ready.empty()) m_engine.make_ready(task, &seat);
@@ -209,14 +208,34 @@ void Sections::start_rest(Open& section) {
 void Sections::join(TaskHandle const& section) {
   PlanRecording const* const recording = PlanRecording::of(m_engine);
   if (recording != nullptr && recording->pass == nullptr) return;  // it runs when it is replayed
+  Gate gate(m_engine, section, !m_serial && section.id < TaskHandle::end_of_submitted);
   try {
-    m_engine.waiting().wait_for_section(section);
+    m_engine.waiting().wait_for_section(section, gate);
   } catch (...) {
-    // It cannot be waited for. It must not run later, when what its body refers to may be gone.
+    // It cannot be waited for, and has not begun. It must not run later, when what its body refers
+    // to may be gone.
     m_engine.cancellation().ask(section);
+    gate.open(m_engine.own_seat());
     throw;
   }
   m_engine.waiting().rethrow(section);
+}
+
+void Sections::Gate::open(Seat& seat) {
+  if (!std::exchange(m_is_closed, false)) return;
+  std::vector<Task*> ready;
+  trigger(*m_section.task, nullptr, ready);
+  if (!ready.empty()) m_engine.make_ready(*ready.front(), &seat);
+}
+
+/// Memory order: acquire, as the last decrement of any count; see Task.
+bool Sections::Gate::open_if_last() {
+  std::int32_t expected = 1;
+  if (!m_is_closed || !m_section.task->unfinished.compare_exchange_strong(
+                          expected, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
+    return false;
+  m_is_closed = false;
+  return true;
 }
 
 }  // namespace trellis::Impl

@@ -14,6 +14,7 @@ namespace trellis::Impl {
 
 class Engine;
 struct Frame;
+struct Seat;
 class Workers;
 
 /// Sections: tasks whose bodies fork parts and join them, as the graph's advice says.
@@ -34,6 +35,11 @@ class Workers;
 /// tasks that has called `fork_join` does the same, see Waiting::wait_for_section; where the
 /// section can start at once, it is this thread that runs the body.
 ///
+/// WHEN IT MAY BEGIN. The body refers to what its caller has, so it must not begin when the caller
+/// may not wait for it, which would be an error that `fork_join` throws. So a section starts with
+/// one edge more, its gate, which the caller takes off when nothing can keep it from waiting; see
+/// Gate.
+///
 /// Parts that run one after the other on this thread hold each other up, though no edge says so. So
 /// before the thread waits, or starts one that it cannot run itself, it starts all that are left.
 class Sections {
@@ -43,6 +49,30 @@ class Sections {
   Sections(Sections const&) = delete;
   Sections& operator=(Sections const&) = delete;
 
+  /// One edge of a section, which its caller takes off. (None of a section of a serial graph, whose
+  /// caller has the turn, and none of one that has been collected by a pass.) As long as it is
+  /// there the task is pending, so its cell is not reused, and nobody runs its body. What the caller
+  /// has done before, such as to ask that it be cancelled, happens before the body by the
+  /// decrement, as with any edge.
+  class Gate {
+   public:
+    Gate(Engine& engine, TaskHandle const& section, bool is_closed)
+        : m_engine(engine), m_section(section), m_is_closed(is_closed) {}
+    Gate(Gate const&) = delete;
+    Gate& operator=(Gate const&) = delete;
+    /// Others may run it when what comes before it is done.
+    void open(Seat& seat);
+    /// When no other edge is left the calling thread has the task, which is ready. Else nothing has
+    /// changed.
+    [[nodiscard]] bool open_if_last();
+    [[nodiscard]] bool is_closed() const { return m_is_closed; }
+
+   private:
+    Engine& m_engine;
+    TaskHandle const& m_section;
+    bool m_is_closed;
+  };
+
  private:
   struct Open;
 
@@ -51,6 +81,8 @@ class Sections {
   [[nodiscard]] static int depth_here();
   /// By the body of the section's task, which is `self`: `running`, or what is left of it.
   void run(TaskHandle const& self, TaskHandle const& running, int depth, FunctionRef<void()> body);
+  /// Is the calling thread in the body of a section?
+  [[nodiscard]] static bool any_here() { return t_innermost != nullptr; }
   /// A section's body waits for its parts. False: it is not the body of a section.
   [[nodiscard]] bool end_phase(Frame& frame);
   /// As long as one is there the body of this frame waits for something else: then parts that it
@@ -87,6 +119,8 @@ class Sections {
   void run_serially(Open& section, std::vector<LiveAccess>&& parts);
   void start_rest(Open& section);
   void run_phase(Open& section);
+
+  static constinit inline thread_local Open* t_innermost = nullptr;
 
   Engine& m_engine;
   Workers& m_workers;

@@ -391,15 +391,12 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
   bool const used_device = task.runs_on_device();
   task.space = spec.space;
   task.priority = spec.priority;
-  task.main_thread = spec.main_thread;
-  task.goes_on = spec.goes_on;
-  task.is_fusable = spec.ops->fusion != nullptr;
-  if (task.is_fusable) [[unlikely]] {
+  task.marks = spec;
+  task.exclusive = false;
+  if (task.marks.is_fusable) [[unlikely]] {
     task.next = nullptr;
     m_engine.statistics().fusable();
   }
-  task.synchronizing = spec.synchronizing;
-  task.exclusive = false;
   task.keeps_body = spec.ops->may_be_kept && m_engine.destructors().may_keep_body(task, spec);
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
@@ -465,11 +462,13 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   else
     count_submitted(1);
   bool const is_alone = seat != nullptr || (m_rules.empty() && !m_recorder);
-  bool const is_free = is_alone && !has_accesses && spec.after.empty() && !task.synchronizing &&
-                       region.barrier.task == nullptr;
-  if (is_free) return {&task, Task::being_submitted};
-  return {&task, Task::being_submitted -
-                     connect(task, spec, region, has_accesses ? &found : nullptr, seat)};
+  bool const is_free = is_alone && !has_accesses && spec.after.empty() &&
+                       !task.marks.synchronizing && region.barrier.task == nullptr;
+  std::int32_t rest = Task::being_submitted;
+  if (task.marks.is_section && !m_serial) [[unlikely]]
+    --rest;  // see Sections::Gate
+  if (is_free) return {&task, rest};
+  return {&task, rest - connect(task, spec, region, has_accesses ? &found : nullptr, seat)};
 }
 
 namespace {
@@ -514,7 +513,7 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& regio
     apply_rules(task, region, [&](LiveAccess before) {
       return order_after(before, task, EdgeReason::rule, edges);
     });
-  if (task.synchronizing || region.barrier.task != nullptr || m_recorder)
+  if (task.marks.synchronizing || region.barrier.task != nullptr || m_recorder)
     synchronize(task, region, edges);
   if (edges != 0) {
     std::atomic<std::uint64_t>& all = seat != nullptr ? seat->edges : m_edges;
@@ -585,7 +584,7 @@ void Submission::enter(Task& task, TaskAccess const& access, TaskId id, Region& 
 /// A synchronizing task comes after all that are there, and those to come come after it.
 void Submission::synchronize(Task& task, Region& region, std::int32_t& edges) {
   LiveAccess& barrier = region.barrier;
-  if (task.synchronizing) {
+  if (task.marks.synchronizing) {
     auto const order_after_live = [&](LiveAccess other) {
       if (other.id > barrier.id && other.id != task.id)
         order_after(other, task, EdgeReason::synchronizing, edges);
@@ -611,7 +610,7 @@ void Submission::synchronize(Task& task, Region& region, std::int32_t& edges) {
     bool const kept = order_after(barrier, task, EdgeReason::synchronizing, edges);
     if (!kept && !m_recorder) barrier = {nullptr, barrier.id};
   }
-  if (task.synchronizing) barrier = {&task, task.id};
+  if (task.marks.synchronizing) barrier = {&task, task.id};
 }
 
 /// Orders a task behind those whose tags ask for it. Tasks with one value of a tag are one class,

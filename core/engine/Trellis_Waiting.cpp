@@ -146,7 +146,7 @@ void Waiting::run_serially(Until const& until) {
 
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
-inline void Waiting::let_go_what_is_held(Seat& seat) {
+[[gnu::always_inline]] inline void Waiting::let_go_what_is_held(Seat& seat) {
   m_engine.polling().stop_polling();
   for (Task** held : seat.holding)
     if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
@@ -167,17 +167,21 @@ inline bool Waiting::may_run_above(Frame const& frame) const {
 /// run there: it may do so until a task has run that the wait does not need. Of a batch the first
 /// one alone is.
 template <class Needed, class Done>
-inline bool Waiting::run_needed(Frame& frame, Needed const& needed, Done const& done) {
+[[gnu::always_inline]] inline bool Waiting::run_needed(Frame& frame, Needed const& needed,
+                                                       Done const& done) {
   if (!may_run_above(frame)) return done();
   auto const wanted = [&](ReadyTask ready) { return needed(*ready.impl()); };
-  while (Task* const task = m_policy.pop_wanted(frame.seat.number, wanted).impl()) {
-    if (task->is_fusable && task->next != nullptr) [[unlikely]]
+  for (;;) {
+    Task* const task = m_engine.any_awaited()
+                           ? m_engine.pop_wanted(frame.seat, needed)
+                           : m_policy.pop_wanted(frame.seat.number, wanted).impl();
+    if (task == nullptr) return done();
+    if (task->marks.is_fusable && task->next != nullptr) [[unlikely]]
       m_engine.push(*std::exchange(task->next, nullptr), &frame.seat);
     if (Task* const next = m_engine.run_quietly(*task, frame.seat))
       m_engine.push(*next, &frame.seat);
     if (done()) return true;
   }
-  return done();
 }
 
 /// The same, and tries again for a while: those that are left run elsewhere, or are not ready.
@@ -199,8 +203,8 @@ bool Waiting::run_needed_for_long(Frame& frame, Needed const& needed, Done const
 /// wait for something that depends on the task beneath it. It runs what it waits for, see
 /// `run_needed`, and tasks that no other thread may run, those bound to the main thread; else it
 /// sleeps, and another thread takes its place.
-inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
-  if (frame.what == Frame::What::launches) refuse_while_launched(frame);
+inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate) {
+  if (frame.is_launch()) refuse_while_launched(frame);
   let_go_what_is_held(frame.seat);
   // A ready task is not complete, so of its way up to the one that is waited for, and on to the one
   // that waits, none is.
@@ -215,7 +219,25 @@ inline void Waiting::wait_inside(Frame& frame, TaskHandle const& handle) {
   };
   AbsenceElsewhere const absence(m_engine);
   Workers::Narrowed const narrowed(m_workers, frame.seat);
+  if (gate != nullptr) [[unlikely]]
+    return wait_gated(frame, handle, is_within(*awaited.task, waiter), *gate);
   if (!run_needed(frame, leads_to_part, done)) wait_long(frame, handle);
+}
+
+/// A section that nobody can have begun. A part of the task that waits, which itself need not wait
+/// for anything, is run here at once: its wait is one that cannot be hopeless. Any other one may be
+/// begun by others when the wait is known to whoever looks for circles.
+void Waiting::wait_gated(Frame& frame, TaskHandle const& handle, bool is_part,
+                         Sections::Gate& gate) {
+  Task& task = *handle.task;
+  bool const here = is_part && &frame == Frame::top && may_run_above(frame) && !task.exclusive &&
+                    !task.marks.main_thread && !task.runs_on_device() &&
+                    (task.space == nullptr || task.space->is_plain());
+  if (!here || !gate.open_if_last()) return sleep_inside(frame, handle, &gate);
+  task.state.store(TaskState::ready, std::memory_order_relaxed);
+  m_engine.events().changed(task, TaskState::ready);
+  if (Task* const next = m_engine.run_quietly(task, frame.seat)) m_engine.push(*next, &frame.seat);
+  if (!m_engine.is_done(handle)) wait_long(frame, handle);
 }
 
 /// The rest of `wait_inside`: what the wait needs is not ready, or others have it.
@@ -231,7 +253,8 @@ void Waiting::wait_long(Frame& frame, TaskHandle const& handle) {
   sleep_inside(frame, handle);
 }
 
-void Waiting::wait_for(TaskHandle const& asked, Frame* frame, bool lets_go) {
+void Waiting::wait_for_gated(TaskHandle const& asked, Frame* frame, bool lets_go,
+                             Sections::Gate* gate) {
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
   TaskHandle const handle = m_engine.passes().settle(asked);
   bool const is_done = m_engine.is_done(handle);
@@ -244,7 +267,7 @@ void Waiting::wait_for(TaskHandle const& asked, Frame* frame, bool lets_go) {
     m_engine.plans().wait_for_replay(handle);
   } else if (frame != nullptr) {
     if (lets_go && m_engine.fusion().any()) m_engine.fusion().release_all(frame->seat);
-    return wait_inside(*frame, handle);
+    return wait_inside(*frame, handle, gate);
   } else {
     wait_on_no_task(handle);
   }
@@ -256,14 +279,14 @@ void Waiting::require_may_wait() const {
   if (m_submission.is_held_here()) Submitting::refuse();
   refuse_in_progress_function();
   Frame const* const frame = Frame::of(m_engine);
-  if (frame != nullptr && frame->what == Frame::What::launches) refuse_while_launched(*frame);
+  if (frame != nullptr && frame->is_launch()) refuse_while_launched(*frame);
 }
 
 /// Outside of tasks the thread runs the section and its parts, and of other tasks those alone that
 /// no other thread may run: any other one might take longer than the section, or wait for what the
 /// program does after it. When it finds none it sleeps, and its place is for another thread.
-void Waiting::wait_for_section(TaskHandle const& asked) {
-  if (Frame* const frame = Frame::of(m_engine)) return wait_for(asked, frame);
+void Waiting::wait_for_section(TaskHandle const& asked, Sections::Gate& gate) {
+  if (Frame* const frame = Frame::of(m_engine)) return wait_for_gated(asked, frame, true, &gate);
   if (Submitting::any() || PlanRecording::top != nullptr) require_no_recording();
   TaskHandle const handle = m_engine.passes().settle(asked);
   if (m_engine.is_done(handle)) return;
@@ -273,6 +296,7 @@ void Waiting::wait_for_section(TaskHandle const& asked) {
     if (m_engine.is_done(handle)) return;
     handle.task->has_waiter = true;
   }
+  gate.open(m_engine.own_seat());
   auto const is_over = [&] { return m_engine.is_done(handle); };
   if (m_serial || Frame::top != nullptr) return wait_outside({is_over});
   LiveAccess const whole{handle.task, handle.id};
@@ -296,7 +320,7 @@ void Waiting::wait_for_section(TaskHandle const& asked) {
 }
 
 void Waiting::refuse_while_launched(Frame const& frame) const {
-  char const* const why = frame.task.runs_on_device()
+  char const* const why = frame.what == Frame::What::launches
                               ? " waits for a task while it is launched on its device"
                               : " waits for a task while it runs as one with other fusable ones";
   throw Error(Error::Kind::deadlock,
@@ -338,7 +362,7 @@ class SleepRecord {
 }  // namespace
 
 /// The rest of `wait_long`: others have what the wait needs, or nobody has it yet.
-void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
+void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate) {
   SleepRecord const record(m_engine.events().recorder(), frame);
   auto const done = [&] { return m_engine.is_done(handle); };
   LiveAccess const awaited{handle.task, handle.id};
@@ -372,6 +396,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
     if (m_engine.is_done(handle)) return;
     handle.task->has_waiter = true;
   }
+  if (gate != nullptr) gate->open(frame.seat);
   if (m_serial) {
     auto& order = static_cast<SerialOrder&>(m_policy);
     while (!done()) {
@@ -427,7 +452,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
     // wait for a task on this stack. What is needed changes with each waiter.
     auto const leads_there = [&](Task& task) { return leads_to(task, handle); };
     if (Task* const bound = frame.seat.is_main ? m_main.pop_wanted(leads_there) : nullptr) {
-      if (bound->goes_on && !std::exchange(is_first, false)) {
+      if (bound->marks.goes_on && !std::exchange(is_first, false)) {
         // It may run again until another task has run, so that is given some time, see Engine::pop.
         Workers::Absence const absence(m_workers, frame.seat);
         std::this_thread::sleep_for(turn_of_others);
@@ -449,18 +474,10 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle) {
   }
 }
 
-/// `running`: the task, or the rest of its body, which is a part itself and waits for the others.
-void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
-  if (frame == nullptr || &frame->task != running.task || frame->task.id != running.id)
-    throw Error(Error::Kind::bad_input,
-                "Trellis: task #" + std::to_string(self.id) +
-                    " waits for its parts, but not from within its own body");
-  if (m_submission.is_held_here()) Submitting::refuse();
-  if (!m_engine.sections().end_phase(*frame)) wait_for_started_parts(self, running, frame);
-}
-
-void Waiting::wait_for_started_parts(TaskHandle const& self, TaskHandle const& running,
-                                     Frame* frame) {
+/// See wait_for_parts.
+[[gnu::always_inline]] inline void Waiting::wait_for_parts_here(TaskHandle const& self,
+                                                                TaskHandle const& running,
+                                                                Frame* frame) {
   Task& task = *self.task;
   if (!task.is_split.load(std::memory_order_acquire)) return;
   refuse_in_progress_function();
@@ -505,6 +522,22 @@ void Waiting::wait_for_started_parts(TaskHandle const& self, TaskHandle const& r
                      failure->origin_text + (failure->is_asked ? " was cancelled: " : " failed: ") +
                          failure->what,
                      failure->cause);
+}
+
+/// `running`: the task, or the rest of its body, which is a part itself and waits for the others.
+void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame) {
+  if (frame == nullptr || &frame->task != running.task || frame->task.id != running.id)
+    throw Error(Error::Kind::bad_input,
+                "Trellis: task #" + std::to_string(self.id) +
+                    " waits for its parts, but not from within its own body");
+  if (m_submission.is_held_here()) Submitting::refuse();
+  if (Sections::any_here() && m_engine.sections().end_phase(*frame)) return;
+  wait_for_parts_here(self, running, frame);
+}
+
+[[gnu::noinline]] void Waiting::wait_for_started_parts(TaskHandle const& self,
+                                                       TaskHandle const& running, Frame* frame) {
+  wait_for_parts_here(self, running, frame);
 }
 
 /// Whose code the thread runs in this frame.

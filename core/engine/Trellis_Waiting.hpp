@@ -4,6 +4,7 @@
 
 #include <Trellis_TaskNumber.hpp>
 #include <access/Trellis_AccessTable.hpp>
+#include <engine/Trellis_Sections.hpp>
 #include <engine/Trellis_Waiters.hpp>
 #include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_FunctionRef.hpp>
@@ -52,7 +53,9 @@ class Waiting {
   void wait();
   /// Waits for one task; does not throw when it failed. `frame`: the calling thread's.
   /// Inside a task it `lets_go` what has been held back.
-  void wait_for(TaskHandle const& handle, Frame* frame, bool lets_go = true);
+  void wait_for(TaskHandle const& handle, Frame* frame, bool lets_go = true) {
+    wait_for_gated(handle, frame, lets_go, nullptr);
+  }
   /// Waits for all of these, then throws the error of the first one that has one which `wait()` has
   /// not reported. `hint`: what is known of them; it changes nothing that comes out.
   void wait_for_all(std::span<TaskHandle const> handles, Awaited hint);
@@ -71,8 +74,9 @@ class Waiting {
   void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// Throws where no wait of this thread is allowed, whatever it is for.
   void require_may_wait() const;
-  /// By a thread outside of tasks, or within one, that has called `fork_join`.
-  void wait_for_section(TaskHandle const& section);
+  /// By a thread outside of tasks, or within one, that has called `fork_join`. The gate opens when
+  /// the wait can end, and cannot throw any more.
+  void wait_for_section(TaskHandle const& section, Sections::Gate& gate);
 
   /// Those that wait inside of tasks.
   [[nodiscard]] Waiters& waiters() { return m_waiters; }
@@ -102,10 +106,13 @@ class Waiting {
   template <class Needed, class Done>
   bool run_needed_for_long(Frame& frame, Needed const& needed, Done const& done);
   bool run_needed_for(Frame& frame, TaskHandle const& handle);
-  void wait_inside(Frame& frame, TaskHandle const& handle);
+  void wait_for_parts_here(TaskHandle const& self, TaskHandle const& running, Frame* frame);
+  void wait_for_gated(TaskHandle const& handle, Frame* frame, bool lets_go, Sections::Gate* gate);
+  void wait_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate);
+  void wait_gated(Frame& frame, TaskHandle const& handle, bool is_part, Sections::Gate& gate);
   void wait_long(Frame& frame, TaskHandle const& handle);
   [[noreturn]] void refuse_while_launched(Frame const& frame) const;
-  void sleep_inside(Frame& frame, TaskHandle const& handle);
+  void sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate = nullptr);
   void let_go_what_is_held(Seat& seat);
   class AbsenceElsewhere;
   void check_no_cycle(LiveAccess waiter, LiveAccess awaited);

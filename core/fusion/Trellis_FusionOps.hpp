@@ -31,9 +31,12 @@ struct FusionOps {
   void (*run)(std::span<void* const> bodies, void* instance, Label const& label, std::size_t& at);
   /// On this instance nothing is launched: one after the other is as good, and each may throw.
   bool (*loops)(void* instance);
-  /// The device of this number among those of the bodies' space; null: there is none. Null for
-  /// bodies of the host.
+  /// The device of this number among those of the bodies' space, or of the space that batches of
+  /// bodies of the host may go to; null: there is none. Null: they stay on the host.
   DeviceAdapter* (*device)(int number) = nullptr;
+  /// Of bodies of the host: launches these as one on a stream of such a device. When it throws
+  /// nothing has been launched. The last one of them `finish`es when all are done.
+  void (*deploy)(std::span<void* const> bodies, void* instance, Label const& label) = nullptr;
 };
 
 }  // namespace trellis::Impl

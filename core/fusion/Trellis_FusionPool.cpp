@@ -34,8 +34,8 @@ TaskKind FusionPool::kind_of(Task const& task) {
 /// cancelled, whose end is all that is left of it; and on the host only what any worker's own
 /// instance can run.
 bool FusionPool::may_be_held(Task const& task) {
-  return !task.exclusive && !task.main_thread && !task.synchronizing && task.failure == nullptr &&
-         !task.is_split.load(std::memory_order_relaxed) &&
+  return !task.exclusive && !task.marks.main_thread && !task.marks.synchronizing &&
+         task.failure == nullptr && !task.is_split.load(std::memory_order_relaxed) &&
          (task.space == nullptr || task.space->is_plain() || task.runs_on_device());
 }
 
@@ -66,6 +66,7 @@ FusionPool::Taken FusionPool::take(Kind& kind, std::size_t count, bool as_batch)
   Taken taken;
   taken.held = kind.count;
   taken.count = count;
+  taken.is_batch = as_batch;
   if (as_batch)
     kind.mean_held = kind.mean_held == 0
                          ? static_cast<double>(kind.count)
@@ -106,35 +107,77 @@ FusionPool::Taken FusionPool::take_advised(TaskKind kind, FuseInstruction const&
 }
 
 Task* FusionPool::hold(Task& task) noexcept {
-  if (m_serial || !may_be_held(task)) return &task;
-  std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
-  TaskKind const kind = kind_of(task);
-  std::size_t const most = advice->hold_back(kind);
-  if (most == 0) return &task;
-  FuseInstruction const how = advice->fuse(kind);
-  Taken taken;
-  {
-    std::lock_guard const lock(m_mutex);
-    Kind& in = find(kind);
-    set_deferred(in, how.when == When::section_end);
-    task.next = nullptr;
-    (in.last != nullptr ? in.last->next : in.first) = &task;
-    in.last = &task;
-    ++in.count;
-    if (in.is_deferred) m_deferred.fetch_add(1, std::memory_order_seq_cst);
-    m_held.fetch_add(1, std::memory_order_seq_cst);
-    m_statistics.held(1);
-    if (std::size_t const size = how.when == When::at_spawn ? batch_size(how, in.count) : 0)
-      taken = take(in, size, true);
-    else if (in.count > most)
-      taken = take(in, 1, false);
+  Task* released = nullptr;
+  Task* const one = &task;
+  (void)hold(std::span(&one, 1), [&](Task& each) { released = &each; });
+  return released;
+}
+
+bool FusionPool::hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept {
+  std::shared_ptr<Orchestration> advice;
+  bool any_held = false;
+  while (!tasks.empty()) {
+    Task& task = *tasks.front();
+    std::size_t alike = 1;
+    if (m_serial || !may_be_held(task)) {
+      release(task);
+    } else {
+      TaskKind const kind = kind_of(task);
+      while (alike < tasks.size() && kind_of(*tasks[alike]) == kind && may_be_held(*tasks[alike]))
+        ++alike;
+      if (advice == nullptr) advice = m_orchestrator.current();
+      any_held = hold_alike(*advice, kind, tasks.first(alike), release) || any_held;
+    }
+    tasks = tasks.subspan(alike);
   }
-  if (taken.first != nullptr) {
-    note(*advice, kind, taken, how.device);
-    return taken.first;
+  return any_held;
+}
+
+/// As if they came one after the other: each that is added lets go one task, or one batch, at most.
+/// The advice is asked for the first one, and again when some are let go.
+bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task* const> tasks,
+                            FunctionRef<void(Task&)> release) {
+  bool any_held = false;
+  while (!tasks.empty()) {
+    std::size_t const most = advice.hold_back(kind);
+    if (most == 0) {
+      for (Task* const task : tasks) release(*task);
+      return any_held;
+    }
+    FuseInstruction const how = advice.fuse(kind);
+    Taken taken;
+    std::size_t added = 0;
+    {
+      std::lock_guard const lock(m_mutex);
+      Kind& in = find(kind);
+      set_deferred(in, how.when == When::section_end);
+      std::size_t batch = 0;
+      do {
+        Task& task = *tasks[added++];
+        task.next = nullptr;
+        (in.last != nullptr ? in.last->next : in.first) = &task;
+        in.last = &task;
+        ++in.count;
+        if (how.when == When::at_spawn) batch = batch_size(how, in.count);
+      } while (added < tasks.size() && batch == 0 && in.count <= most);
+      if (in.is_deferred) m_deferred.fetch_add(added, std::memory_order_seq_cst);
+      m_held.fetch_add(added, std::memory_order_seq_cst);
+      m_statistics.held(static_cast<std::int64_t>(added));
+      if (batch != 0)
+        taken = take(in, batch, true);
+      else if (in.count > most)
+        taken = take(in, 1, false);
+    }
+    if (taken.first != nullptr) {
+      note(advice, kind, taken, how.device);
+      release(*taken.first);
+    }
+    if (taken.first == nullptr || added > taken.count) any_held = true;
+    tasks = tasks.subspan(added);
   }
-  m_added.store(m_added.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  return nullptr;
+  if (any_held)
+    m_added.store(m_added.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return any_held;
 }
 
 /// Somebody is to take them, or to look whether they are overdue.
@@ -203,30 +246,48 @@ Task* FusionPool::pop(Seat& seat, bool only_rests) noexcept {
     Taken const taken = take_advised(kind, how, forced);
     if (taken.first == nullptr) continue;
     note(*advice, kind, taken, how.device);
-    if (!taken.first->runs_on_device()) return taken.first;
+    if (!taken.first->goes_to_device()) return taken.first;
     let_go(*taken.first, seat);
   }
   return nullptr;
 }
 
-/// Another device of the same space, where the two keep each other's order by events: then no edge
-/// of the tasks is of another kind than it was. (Edges to them are all satisfied; who adds one from
-/// them holds their locks.)
-void FusionPool::move_to(int device, TaskKind kind, Task& first) {
-  if (device == FuseInstruction::home || kind.ops()->device == nullptr) return;
+/// Tasks of a device: to another one of the same space, where the two keep each other's order by
+/// events: then no edge of the tasks is of another kind than it was. (Edges to them are all
+/// satisfied; who adds one from them holds their locks.)
+///
+/// A batch of tasks of the host: to a device that their kernels are compiled for. Their edges stay
+/// those of tasks of the host, see DeviceTasks::deploy_batch. Those that are too few for a batch
+/// stay, too.
+///
+/// Returns whether they are there now.
+bool FusionPool::move_to(int device, TaskKind kind, Taken const& taken) {
+  if (device == FuseInstruction::home || kind.ops()->device == nullptr) return false;
   DeviceAdapter* const to = kind.ops()->device(device);
-  for (Task* task = &first; to != nullptr && task != nullptr; task = task->next) {
+  bool are_there = to != nullptr && (kind.ops()->deploy == nullptr || taken.is_batch);
+  for (Task* task = taken.first; are_there && task != nullptr; task = task->next) {
     DeviceAdapter const* const from = task->device();
-    if (from == nullptr || from == to || task->wanted_stream >= 0 || !to->can_wait_for(*from) ||
-        !from->can_wait_for(*to))
-      continue;
+    if (from == to) continue;
+    bool const may_go = from == nullptr || (task->wanted_stream < 0 && to->can_wait_for(*from) &&
+                                            from->can_wait_for(*to));
+    if (!may_go) return false;  // all have the same home
     std::lock_guard const lock(task->lock);
-    task->space = to;
+    if (from == nullptr)
+      task->deployed = to;
+    else
+      task->space = to;
   }
+  return are_there;
+}
+
+void FusionPool::stay_home(Task& task) {
+  if (task.deployed == nullptr) return;
+  std::lock_guard const lock(task.lock);
+  task.deployed = nullptr;
 }
 
 void FusionPool::note(Orchestration& advice, TaskKind kind, Taken const& taken, int device) {
-  move_to(device, kind, *taken.first);
+  if (!move_to(device, kind, taken)) device = FuseInstruction::home;
   if (taken.count > 1) {
     m_statistics.batch(taken.count);
     m_batches.fetch_add(1, std::memory_order_relaxed);
@@ -299,9 +360,11 @@ void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& sea
   for (Found& each : found) {
     for (std::span<Task* const> rest = each.tasks; !rest.empty();) {
       FuseInstruction const how = advice->fuse(each.kind);
-      std::size_t const size = std::max<std::size_t>(batch_size(how, rest.size()), 1);
+      std::size_t const advised = batch_size(how, rest.size());
+      std::size_t const size = std::max<std::size_t>(advised, 1);
       link(rest.first(size));
-      note(*advice, each.kind, {rest.front(), size, each.held, each.mean_held}, how.device);
+      note(*advice, each.kind, {rest.front(), size, each.held, each.mean_held, advised != 0},
+           how.device);
       let_go(*rest.front(), seat);
       rest = rest.subspan(size);
     }
@@ -347,6 +410,10 @@ bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
   // A thread that waited within the end of one of them has left the others to whoever comes.
   if (task.state.load(std::memory_order_relaxed) == TaskState::running) {
     next = complete_all(task, seat);
+    return true;
+  }
+  if (task.deployed != nullptr) {  // it was made ready within a launch
+    m_engine.launch(task, seat);
     return true;
   }
   if (task.next == nullptr || task.runs_on_device()) return false;
@@ -415,7 +482,7 @@ Task* FusionPool::run_fused(std::vector<Task*> const& tasks, void* instance, Sea
   }
   std::size_t at = bodies.size();
   {
-    Frame const frame(m_engine, seat, first, Frame::What::launches);
+    Frame const frame(m_engine, seat, first, Frame::What::fuses);
     try {
       first.ops->fusion->run(bodies, instance, first.label, at);
       at = live.size();

@@ -35,6 +35,11 @@ class Workers;
 /// written under the mutex while the task is in here, then by the thread that has the chain, and
 /// goes from one thread to the next with the first task: through the policy, or `Seat::holding`.
 ///
+/// INVARIANT (deployed). A fusable task of the host whose batch goes to a device has `deployed` from
+/// the time at which the batch is formed until it is given up, or the device is done with it. It is
+/// written under `Task::lock` by whoever has the task, for others who demote it. In all else it
+/// stays a task of the host: all its edges are satisfied on completion.
+///
 /// INVARIANT (free choice). What is in here is ready and granted, so no path of the scheduling
 /// graph leads from one to another: no edge changes when some run as one, in any order. A batch on
 /// a device waits there for the predecessors of all its members.
@@ -65,6 +70,9 @@ class FusionPool {
   /// place: itself, the first task of a batch, or null: it is held back. Whoever holds some back
   /// says so afterwards.
   [[nodiscard]] Task* hold(Task& task) noexcept;
+  /// The same for several, in their order: calls `release` for each that goes on. True: some are
+  /// held back.
+  bool hold(std::span<Task* const> tasks, FunctionRef<void(Task&)> release) noexcept;
   void tell();
   [[nodiscard]] static TaskKind kind_of(Task const& task);
   [[nodiscard]] bool any() const { return m_held.load(std::memory_order_relaxed) != 0; }
@@ -100,6 +108,8 @@ class FusionPool {
   /// A batch in pieces: its tasks, no longer linked.
   static std::vector<Task*> unlink(Task& first);
   static void link(std::span<Task* const> tasks);
+  /// One whose batch was to go to a device, or was there.
+  static void stay_home(Task& task);
 
   struct Counts {
     std::uint64_t held = 0;     ///< are held back now
@@ -127,16 +137,19 @@ class FusionPool {
     std::size_t count = 0;
     std::size_t held = 0;
     double mean_held = 0;
+    bool is_batch = false;  ///< else there were too few for one
   };
 
   [[nodiscard]] static bool may_be_held(Task const& task);
   [[nodiscard]] static std::size_t batch_size(FuseInstruction const& advice, std::size_t held);
+  [[nodiscard]] bool hold_alike(Orchestration& advice, TaskKind kind, std::span<Task* const> tasks,
+                                FunctionRef<void(Task&)> release);
   Kind& find(TaskKind kind);
   void set_deferred(Kind& kind, bool is_deferred);
   Taken take(Kind& kind, std::size_t count, bool as_batch);
   Taken take_advised(TaskKind kind, FuseInstruction const& advice, bool forced);
   [[nodiscard]] bool is_overdue();
-  static void move_to(int device, TaskKind kind, Task& first);
+  [[nodiscard]] static bool move_to(int device, TaskKind kind, Taken const& taken);
   void note(Orchestration& advice, TaskKind kind, Taken const& taken, int device);
   void let_go(Task& first, Seat& seat);
   [[nodiscard]] Task* run_fused(std::vector<Task*> const& tasks, void* instance, Seat& seat);

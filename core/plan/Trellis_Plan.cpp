@@ -136,6 +136,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   if (plan.tasks.size() == plan.tasks.capacity())  // so that no task is made that nobody knows
     plan.tasks.reserve(std::max<std::size_t>(64, 2 * plan.tasks.size()));
   Task& task = make_recorded(spec, plan, plan.tasks.size());
+  task.marks.is_section = false;  // nobody waits for it
   plan.tasks.push_back(&task);
   if (spec.replays != nullptr) {
     PlanState* const inner = static_cast<ReplayBody*>(task.body)->plan.get();
@@ -168,7 +169,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
       return order_recorded(recording, *before.task, task, EdgeReason::rule);
     });
   }
-  if (task.synchronizing) {
+  if (task.marks.synchronizing) {
     plan.rounds_overlap = false;
     for (std::size_t k = recording.barrier_index; k + 1 < plan.tasks.size(); ++k)
       order_recorded(recording, *plan.tasks[k], task, EdgeReason::synchronizing);

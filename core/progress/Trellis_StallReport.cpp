@@ -147,8 +147,8 @@ std::string StallReport::report() const {
       seen.text = describe(task);
       seen.state = task.state.load(std::memory_order_relaxed);
       seen.is_recorded = task.is_recorded();
-      seen.bound = task.main_thread;
-      seen.on_device = task.runs_on_device();
+      seen.bound = task.marks.main_thread;
+      seen.on_device = task.runs_on_device() || task.deployed != nullptr;
       seen.exclusive = task.exclusive;
       if (!seen.is_recorded)
         task.for_each_successor([&](Task* successor) {

@@ -11,6 +11,7 @@
 #include <access/Trellis_AnyState.hpp>
 #include <plan/Trellis_PlanNode.hpp>
 #include <task/Trellis_Failure.hpp>
+#include <task/Trellis_TaskMarks.hpp>
 #include <task/Trellis_TaskOps.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
@@ -114,11 +115,7 @@ struct alignas(64) Task {
   Task* next = nullptr;           ///< free list; of a fusable task, see FusionPool
   FailurePtr failure;  ///< guarded by lock until it is ready, and while it has unfinished parts
   TaskId id = 0;
-  // One byte: nobody writes any of these once there are others that look.
-  bool main_thread : 1 = false;
-  bool goes_on : 1 = false;     ///< a body that runs again and again, see Engine::pop
-  bool is_fusable : 1 = false;  ///< may be held back, see FusionPool
-  bool synchronizing : 1 = false;
+  TaskMarks marks;          ///< nobody writes any of them once there are others that look
   bool keeps_body = false;  ///< its body is destroyed later, see KeptBodies
   /// It may exclude others: it has an exclusive access, or a rule asks for it. This, the region and
   /// its kind may be looked at by whoever looks for live tasks of one region; see Waiters.
@@ -167,6 +164,8 @@ struct alignas(64) Task {
     TaskId id;
   };
   std::vector<DevicePredecessor> device_predecessors;
+  /// Of a fusable task of the host: where its batch goes, see FusionPool; else null.
+  DeviceAdapter* deployed = nullptr;
   int wanted_stream = -1;       ///< that the user gave
   int stream = -1;              ///< while it is launched
   std::uint64_t position = 0;   ///< on the stream
@@ -198,6 +197,10 @@ struct alignas(64) Task {
     return space != nullptr ? space->device() : nullptr;
   }
   [[nodiscard]] bool runs_on_device() const { return device() != nullptr; }
+  /// The same, or its batch does. Of a ready task, for whoever has it.
+  [[nodiscard]] bool goes_to_device() const {
+    return runs_on_device() || (marks.is_fusable && deployed != nullptr);
+  }
   /// It belongs to a plan, and runs in rounds.
   [[nodiscard]] bool is_recorded() const { return region_kind == RegionKind::rounds; }
   /// What records and observers know the task by: each run of a recorded task is a task of its own

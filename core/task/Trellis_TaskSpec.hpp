@@ -8,6 +8,7 @@
 #include <access/Trellis_AccessRequest.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_TaskHandle.hpp>
+#include <task/Trellis_TaskMarks.hpp>
 #include <task/Trellis_TaskOps.hpp>
 
 #include <cstddef>
@@ -20,7 +21,7 @@ class NumberClaim;
 struct PlanState;
 
 /// What the typed fronts hand to the engine.
-struct TaskSpec {
+struct TaskSpec : TaskMarks {
   /// `construct(storage)` moves the body in.
   TaskSpec(Label&& name, TaskOps const& operations, std::size_t size, std::size_t alignment,
            FunctionRef<void(void* storage)> construct_body)
@@ -28,7 +29,10 @@ struct TaskSpec {
         ops(&operations),
         body_size(size),
         body_alignment(alignment),
-        construct(construct_body) {}
+        construct(construct_body) {
+    is_fusable = operations.fusion != nullptr;
+    is_section = operations.section_depth != nullptr;
+  }
 
   Label label;
   TaskOps const* ops;
@@ -42,9 +46,6 @@ struct TaskSpec {
   std::span<TagPtr const> tags;
   TaskHandle parent{};  ///< a running task that the new one becomes a part of; null: of none
   int priority = 0;
-  bool main_thread = false;
-  bool goes_on = false;  ///< others have their turn before it, see Engine::pop
-  bool synchronizing = false;
   NumberClaim* number = nullptr;  ///< that is told of the task; null: it gets none
   PlanState* replays = nullptr;   ///< the body is a ReplayBody of this
   int stream = -1;                ///< of `instance`; the engine's

@@ -20,7 +20,7 @@ namespace trellis::Impl {
 class MainQueue {
  public:
   void push(Task& task) {
-    (task.goes_on ? m_rests : m_first).push(task);
+    (task.marks.goes_on ? m_rests : m_first).push(task);
     move_epoch();
   }
   /// The oldest, or null.

@@ -30,6 +30,18 @@ class TaskQueue {
   }
   /// The oldest, or null.
   [[nodiscard]] Task* pop() { return empty(std::memory_order_relaxed) ? nullptr : pop_some(); }
+  /// The oldest that `wanted` says yes to, or null. It is asked under the lock.
+  template <class F>
+  [[nodiscard]] Task* pop_wanted(F const& wanted) {
+    if (empty(std::memory_order_relaxed)) return nullptr;
+    std::lock_guard const lock(m_lock);
+    auto const found =
+        std::find_if(first(), m_tasks.cend(), [&](Task* each) { return wanted(*each); });
+    if (found == m_tasks.cend()) return nullptr;
+    Task* const task = *found;
+    erase_at(found);
+    return task;
+  }
   /// A copy; they may be gone.
   [[nodiscard]] std::vector<Task*> tasks() const {
     std::lock_guard const lock(m_lock);
@@ -39,9 +51,7 @@ class TaskQueue {
     std::lock_guard const lock(m_lock);
     auto const found = std::find(first(), m_tasks.cend(), &task);
     if (found == m_tasks.cend()) return false;
-    m_tasks.erase(found);
-    if (m_first == m_tasks.size()) forget_taken();
-    m_size.fetch_sub(1, std::memory_order_seq_cst);
+    erase_at(found);
     return true;
   }
   [[nodiscard]] bool empty(std::memory_order order = std::memory_order_seq_cst) const {
@@ -58,6 +68,11 @@ class TaskQueue {
     return task;
   }
 
+  void erase_at(std::vector<Task*>::const_iterator at) {
+    m_tasks.erase(at);
+    if (m_first == m_tasks.size()) forget_taken();
+    m_size.fetch_sub(1, std::memory_order_seq_cst);
+  }
   void forget_taken() {
     m_tasks.erase(m_tasks.cbegin(), first());
     m_first = 0;

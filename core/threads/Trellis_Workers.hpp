@@ -59,7 +59,8 @@ struct alignas(128) Seat {
   std::chrono::steady_clock::time_point paused_at{};
   std::uint64_t seen_submitted = 0;
   // See Engine::pop.
-  int since_rest = 0;  ///< tasks
+  int since_rest = 0;      ///< tasks
+  int awaited_in_row = 0;  ///< tasks
   bool own_rest_next = false;
   // See Workers::look_after_submitter.
   std::uint64_t seen_news = 0;

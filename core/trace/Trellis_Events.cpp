@@ -36,7 +36,7 @@ void Events::take_time(Task const& task, TaskState state) {
 
 void Events::ran_on_device(Task& task, std::uint64_t started_ns, std::uint64_t finished_ns) {
   if (m_recorder != nullptr) m_recorder->ran_on_device(task.public_id(), started_ns, finished_ns);
-  if (m_timed != nullptr)
+  if (m_timed != nullptr && task.runs_on_device())  // else see take_time
     m_timed->ran(ReadyTask(&task), std::chrono::nanoseconds(finished_ns - started_ns));
 }
 

@@ -114,8 +114,8 @@ void Recorder::submitted(Task const& task) {
   }
   node.access_count = task.access_count;
   node.priority = task.priority;
-  node.main_thread = task.main_thread;
-  node.synchronizing = task.synchronizing;
+  node.main_thread = task.marks.main_thread;
+  node.synchronizing = task.marks.synchronizing;
   std::vector<std::string> states = states_of(task);
   node.submitted_ns = now_ns();
   std::lock_guard const lock(m_lock);

@@ -218,7 +218,9 @@ struct SignatureOf<TypeList<A...>> {
 template <class Traits, class Values, class Functor, class... Annotations>
 struct FunctorCall {
   using F = std::remove_cvref_t<Functor>;
-  using Space = typename PlaceOf<typename Traits::execution_space, Annotations...>::reached;
+  using Place = PlaceOf<typename Traits::execution_space, Annotations...>;
+  using Space = typename Place::reached;
+  using Deploys = typename DeploysTo<typename Place::runs_on, Annotations...>::type;
   using Tag = TagList<typename Traits::work_tag>;
   using Indices = typename Repeat<typename Traits::index_type const&, Traits::index_count>::type;
   using Arguments =
@@ -233,7 +235,7 @@ struct FunctorCall {
               FunctorMustTake<is_callable, typename SignatureOf<Long>::type>,
               MayFuse<!(is_fusable_v<Annotations> || ...) ||
                       (LinearRange<Traits>::exists && std::is_same_v<Values, TypeList<>>)>,
-              MustReach<Space, Annotations...>>;
+              MustReach<Space, Annotations...>, MustReachAsWell<Deploys, Annotations...>>;
 };
 
 /// The functor as Kokkos is to call it: as it is, or with its Views bound. The longer form goes

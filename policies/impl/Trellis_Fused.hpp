@@ -221,11 +221,15 @@ std::shared_ptr<void> launch_fused(std::span<Body const* const> bodies, Space co
                                    Label const& label, std::size_t& at) {
   MemberBegins const members(bodies);
   if (!members.fits()) {
-    for (at = 0; at < bodies.size(); ++at)
-      Kokkos::parallel_for(kernel_name(label),
-                           launched(Body::fusable_traits::on(bodies[at]->range, instance)),
-                           bodies[at]->functor);
-    return nullptr;
+    if constexpr (std::is_same_v<typename Body::fusable_traits::execution_space, Space>) {
+      for (at = 0; at < bodies.size(); ++at)
+        Kokkos::parallel_for(kernel_name(label),
+                             launched(Body::fusable_traits::on(bodies[at]->range, instance)),
+                             bodies[at]->functor);
+      return nullptr;
+    } else {
+      throw Error(Error::Kind::bad_input, "Trellis: a batch has too many indices for a launch");
+    }
   }
   FusedPolicy<Space> const policy(instance, 0, static_cast<int>(members.total));
   constexpr int room = static_cast<int>(argument / (sizeof(Body) + sizeof(int)));
@@ -257,10 +261,11 @@ std::shared_ptr<void> launch_fused(std::span<Body const* const> bodies, Space co
   return memory;
 }
 
-/// The body of a fusable task on a device. The last one of a batch has what the batch needs until
-/// it is done.
+/// The body of a fusable task that may be launched on a device as one with others. The last one of
+/// a batch has what the batch needs until it is done.
 template <class B>
 struct FusableBody : B {
+  static constexpr bool ends_without_user = body_ends_without_user<B>();
   std::shared_ptr<void> batch;
   void finish() { batch.reset(); }
 };
@@ -304,8 +309,9 @@ inline constexpr bool is_plain_call = [] {
     return false;
 }();
 
-/// See FusionOps. `Body`: as it is in the task; it is written for `Space` and runs on `RunsOn`.
-template <class Body, class Space, class RunsOn>
+/// See FusionOps. `Body`: as it is in the task; it is written for `Space` and runs on `RunsOn`, or
+/// as a batch on `Deploys`, if that is not void.
+template <class Body, class Space, class RunsOn, class Deploys = void>
 struct FusionOf {
   using Plain = typename PlainBodyOf<Body>::type;
 
@@ -322,8 +328,19 @@ struct FusionOf {
   }
   static void run(std::span<void* const> bodies, void* instance, Label const& label,
                   std::size_t& at) {
+    run_as<RunsOn>(bodies, instance, label, at);
+  }
+  static void deploy(std::span<void* const> bodies, void* instance, Label const& label) {
+    if constexpr (!std::is_void_v<Deploys>) {
+      std::size_t at = bodies.size();
+      run_as<Deploys>(bodies, instance, label, at);
+    }
+  }
+  template <class There>
+  static void run_as(std::span<void* const> bodies, void* instance, Label const& label,
+                     std::size_t& at) {
     std::vector<Plain const*> plain = members(bodies, label);
-    if constexpr (is_foreign_v<RunsOn>) {
+    if constexpr (is_foreign_v<There>) {
       std::int64_t total = 0;
       for (Plain const* const each : plain)
         total += LinearRange<typename Plain::fusable_traits>::count(each->range);
@@ -331,13 +348,13 @@ struct FusionOf {
       fused->range.n = total;
       fused->bodies = std::move(plain);
       static_cast<Body*>(bodies.back())->batch = fused;
-      RunOn<RunsOn>::template run<Space>(*fused, instance, label);
-    } else if constexpr (DeviceSpace<RunsOn>) {
-      using Pinned = typename AdapterOf<RunsOn>::result_space;
+      RunOn<There>::template run<Space>(*fused, instance, label);
+    } else if constexpr (DeviceSpace<There>) {
+      using Pinned = typename AdapterOf<There>::result_space;
       constexpr std::size_t room = largest_argument - 128;
       static_cast<Body*>(bodies.back())->batch =
-          launch_fused<RunsOn, Pinned, typename RunsOn::memory_space, room, Plain>(
-              plain, *static_cast<RunsOn const*>(instance), label, at);
+          launch_fused<There, Pinned, typename There::memory_space, room, Plain>(
+              plain, *static_cast<There const*>(instance), label, at);
     } else {
       run_fused_on_host<Plain>(plain, instance, label, at);
     }
@@ -350,16 +367,18 @@ struct FusionOf {
   }
   static std::string name() { return readable_name(typeid(typename Plain::functor_type)); }
   static constexpr bool is_on_device = is_foreign_v<RunsOn> || DeviceSpace<RunsOn>;
+  static constexpr bool may_go = !std::is_void_v<Deploys>;
   static DeviceAdapter* device([[maybe_unused]] int number) {
-    if constexpr (is_on_device) {
+    if constexpr (is_on_device || may_go) {
       try {
-        return &AdapterOf<RunsOn>::get(number);
+        return &AdapterOf<std::conditional_t<may_go, Deploys, RunsOn>>::get(number);
       } catch (Error const&) {
       }
     }
     return nullptr;
   }
-  static constexpr FusionOps ops{&name, &run, &loops, is_on_device ? &device : nullptr};
+  static constexpr FusionOps ops{&name, &run, &loops, is_on_device || may_go ? &device : nullptr,
+                                 may_go ? &deploy : nullptr};
 };
 
 /// Of host tasks: one after the other, or the callable's own `fused`.

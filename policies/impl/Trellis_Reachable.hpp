@@ -82,6 +82,38 @@ struct MustReach {
   static constexpr bool value = views && values;
 };
 
+template <class Space>
+consteval bool is_asynchronous() {
+  if constexpr (std::is_void_v<Space>)
+    return false;
+  else
+    return DeviceSpace<Space> || is_foreign_v<Space>;
+}
+/// The space of `fusable_on<...>`, if that has devices and the task has none; else void.
+template <class RunsOn, class... Annotations>
+struct DeploysTo {
+  using type = void;
+};
+template <class RunsOn, class Space, class... Rest>
+struct DeploysTo<RunsOn, FusableOn<Space>, Rest...> {
+  using type =
+      std::conditional_t<is_asynchronous<Space>() && !is_asynchronous<RunsOn>(), Space, void>;
+};
+template <class RunsOn, class First, class... Rest>
+struct DeploysTo<RunsOn, First, Rest...> : DeploysTo<RunsOn, Rest...> {};
+
+/// The same for the space that batches may go to; void: none.
+template <class Space, class... Annotations>
+struct MustReachAsWell {
+  static constexpr bool value =
+      (reaches_views<Space, Annotations>() && ...) && (reaches_values<Space, Annotations>() && ...);
+  static_assert(value,
+                "Trellis: fusable_on<Space>: Space cannot access the memory space of an annotated "
+                "View, or takes no such value of a future");
+};
+template <class... Annotations>
+struct MustReachAsWell<void, Annotations...> : std::true_type {};
+
 }  // namespace trellis::Impl
 
 #endif

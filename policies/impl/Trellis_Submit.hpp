@@ -323,14 +323,15 @@ inline SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, int t
   return GraphDoor::space_with(target.other(), space, threads, task);
 }
 
-/// The operations of a task that may run as one with others.
-template <class Body, class Space, class RunsOn>
+/// The operations of a task that may run as one with others. `Deploys`: the space to whose devices
+/// batches may go; void: none.
+template <class Body, class Space, class RunsOn, class Deploys>
 struct FusableOpsOf {
   static constexpr TaskOps make_ops() {
     TaskOps ops = OpsOf<Body, Space, RunsOn>::make_ops();
     using Plain = typename PlainBodyOf<Body>::type;
     if constexpr (has_kernel_form<Plain>)
-      ops.fusion = &FusionOf<Body, Space, RunsOn>::ops;
+      ops.fusion = &FusionOf<Body, Space, RunsOn, Deploys>::ops;
     else
       ops.fusion = &FusionOfCalls<Body>::ops;
     return ops;
@@ -338,7 +339,7 @@ struct FusableOpsOf {
   static constexpr TaskOps ops = make_ops();
 };
 
-/// Of a fusable task on a device.
+/// Of a fusable task that may be launched on a device as one with others.
 template <class Made, bool is_on_device>
 using BodyAs = std::conditional_t<is_on_device, FusableBody<Made>, Made>;
 
@@ -377,18 +378,19 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
                   "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
                   "MDRangePolicy, and with host_task without a TaskScope or Completion");
   }
-  constexpr bool is_fused_on_device = [] {
-    if constexpr (is_fusable && !std::is_void_v<RunsOn>)
-      return has_kernel_form<typename PlainBodyOf<Made>::type> &&
-             (DeviceSpace<RunsOn> || is_foreign_v<RunsOn>);
-    else
-      return false;
-  }();
+  using Deploys = typename DeploysTo<RunsOn, Annotations...>::type;
+  constexpr bool has_kernel = has_kernel_form<typename PlainBodyOf<Made>::type>;
+  static_assert(has_kernel || std::is_void_v<Deploys>,
+                "Trellis: fusable_on<Space> goes with parallel_for; a host_task stays on the host");
+  constexpr bool is_fused_on_device =
+      is_fusable && has_kernel && (is_asynchronous<RunsOn>() || is_asynchronous<Deploys>());
   using B = BodyAs<Made, is_fused_on_device>;
   using Reached = typename Place::reached;
   if constexpr (!requires { B::copies_between_spaces; }) {
     static_assert(!has_opened || MustReach<Reached, Annotations...>::value);
     (require_accessible<Reached>(label, annotations), ...);
+    static_assert(!has_opened || MustReachAsWell<Deploys, Annotations...>::value);
+    if constexpr (!std::is_void_v<Deploys>) (require_accessible<Deploys>(label, annotations), ...);
   }
 
   constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... + 0);
@@ -404,9 +406,9 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
     else
       ::new (storage) B(make());
   };
-  using Ops = std::conditional_t<is_fusable,
-                                 std::type_identity<FusableOpsOf<B, typename Place::space, RunsOn>>,
-                                 std::type_identity<OpsOf<B, typename Place::space, RunsOn>>>;
+  using Ops = std::conditional_t<
+      is_fusable, std::type_identity<FusableOpsOf<B, typename Place::space, RunsOn, Deploys>>,
+      std::type_identity<OpsOf<B, typename Place::space, RunsOn>>>;
   TaskSpec spec(std::move(label), Ops::type::ops, sizeof(B), alignof(B), construct);
   if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(spec, policy);
   if (home != nullptr && !(is_device_v<Annotations> || ...)) spec.space = home;

@@ -122,6 +122,43 @@ class SimulatedSpace {
   SimulatedDevice* m_device;
 };
 
+/// Memory of the host that the simulated devices can touch as well, as `SharedHostPinnedSpace` is
+/// for GPUs: tasks on `Simulated` and tasks of the host name Views in it.
+class SimulatedHostPinnedSpace {
+ public:
+  using memory_space = SimulatedHostPinnedSpace;
+  using execution_space = Kokkos::DefaultHostExecutionSpace;
+  using device_type = Kokkos::Device<execution_space, memory_space>;
+  using size_type = std::size_t;
+  using index_type = std::ptrdiff_t;
+
+  void* allocate(std::size_t bytes) const { return m_host.allocate(bytes); }
+  void* allocate(char const* label, std::size_t bytes, std::size_t logical = 0) const {
+    return m_host.allocate(label, bytes, logical);
+  }
+  template <class ExecutionSpace>
+    requires Kokkos::is_execution_space_v<ExecutionSpace>
+  void* allocate(ExecutionSpace const&, std::size_t bytes) const {
+    return allocate(bytes);
+  }
+  template <class ExecutionSpace>
+    requires Kokkos::is_execution_space_v<ExecutionSpace>
+  void* allocate(ExecutionSpace const&, char const* label, std::size_t bytes,
+                 std::size_t logical = 0) const {
+    return allocate(label, bytes, logical);
+  }
+  void deallocate(void* pointer, std::size_t bytes) const { m_host.deallocate(pointer, bytes); }
+  void deallocate(char const* label, void* pointer, std::size_t bytes,
+                  std::size_t logical = 0) const {
+    m_host.deallocate(label, pointer, bytes, logical);
+  }
+
+  static constexpr char const* name() { return "SimulatedHostPinned"; }
+
+ private:
+  Kokkos::HostSpace m_host;
+};
+
 namespace Impl {
 
 template <>
@@ -215,6 +252,8 @@ template <class MemorySpace>
 struct CanTouch<Simulated, MemorySpace> : std::false_type {};
 template <>
 struct CanTouch<Simulated, SimulatedSpace> : std::true_type {};
+template <>
+struct CanTouch<Simulated, SimulatedHostPinnedSpace> : std::true_type {};
 
 /// The same elements, as a View that any host space can use.
 template <class V>
@@ -326,6 +365,23 @@ struct MemorySpaceAccess<trellis::SimulatedSpace, HostSpace> {
 };
 
 template <>
+struct MemorySpaceAccess<HostSpace, trellis::SimulatedHostPinnedSpace> {
+  enum : bool { assignable = true, accessible = true, deepcopy = true };
+};
+template <>
+struct MemorySpaceAccess<trellis::SimulatedHostPinnedSpace, HostSpace> {
+  enum : bool { assignable = false, accessible = true, deepcopy = true };
+};
+template <>
+struct MemorySpaceAccess<trellis::SimulatedSpace, trellis::SimulatedHostPinnedSpace> {
+  enum : bool { assignable = false, accessible = true, deepcopy = true };
+};
+template <>
+struct MemorySpaceAccess<trellis::SimulatedHostPinnedSpace, trellis::SimulatedSpace> {
+  enum : bool { assignable = false, accessible = false, deepcopy = true };
+};
+
+template <>
 struct ZeroMemset<trellis::Simulated> {
   ZeroMemset(trellis::Simulated const&, void* to, std::size_t bytes) {
     trellis::Impl::AsDevice const here;
@@ -379,34 +435,66 @@ class ParallelFor<Functor, MDRangePolicy<Properties...>, trellis::Simulated> {
   Policy m_policy;
 };
 
+}  // namespace Impl
+}  // namespace Kokkos
+
+namespace trellis::Impl {
+
+struct CopyAtOnce {
+  CopyAtOnce(void* to, void const* from, std::size_t bytes) { copy_at_once(to, from, bytes); }
+  template <class ExecutionSpace>
+  CopyAtOnce(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
+      : CopyAtOnce(to, from, bytes) {}
+};
+
+}  // namespace trellis::Impl
+
+namespace Kokkos {
+namespace Impl {
+
 template <class ExecutionSpace>
-struct DeepCopy<trellis::SimulatedSpace, HostSpace, ExecutionSpace> {
-  DeepCopy(void* to, void const* from, std::size_t bytes) {
-    trellis::Impl::copy_at_once(to, from, bytes);
-  }
-  DeepCopy(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
-      : DeepCopy(to, from, bytes) {}
+struct DeepCopy<trellis::SimulatedSpace, trellis::SimulatedSpace, ExecutionSpace>
+    : trellis::Impl::CopyAtOnce {
+  using CopyAtOnce::CopyAtOnce;
 };
 template <class ExecutionSpace>
-struct DeepCopy<HostSpace, trellis::SimulatedSpace, ExecutionSpace> {
-  DeepCopy(void* to, void const* from, std::size_t bytes) {
-    trellis::Impl::copy_at_once(to, from, bytes);
-  }
-  DeepCopy(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
-      : DeepCopy(to, from, bytes) {}
+struct DeepCopy<trellis::SimulatedSpace, trellis::SimulatedHostPinnedSpace, ExecutionSpace>
+    : trellis::Impl::CopyAtOnce {
+  using CopyAtOnce::CopyAtOnce;
 };
 template <class ExecutionSpace>
-struct DeepCopy<trellis::SimulatedSpace, trellis::SimulatedSpace, ExecutionSpace> {
-  DeepCopy(void* to, void const* from, std::size_t bytes) {
-    trellis::Impl::copy_at_once(to, from, bytes);
-  }
-  DeepCopy(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
-      : DeepCopy(to, from, bytes) {}
+struct DeepCopy<trellis::SimulatedSpace, HostSpace, ExecutionSpace> : trellis::Impl::CopyAtOnce {
+  using CopyAtOnce::CopyAtOnce;
+};
+template <class ExecutionSpace>
+struct DeepCopy<trellis::SimulatedHostPinnedSpace, trellis::SimulatedSpace, ExecutionSpace>
+    : trellis::Impl::CopyAtOnce {
+  using CopyAtOnce::CopyAtOnce;
+};
+template <class ExecutionSpace>
+struct DeepCopy<trellis::SimulatedHostPinnedSpace, trellis::SimulatedHostPinnedSpace,
+                ExecutionSpace> : trellis::Impl::CopyAtOnce {
+  using CopyAtOnce::CopyAtOnce;
+};
+template <class ExecutionSpace>
+struct DeepCopy<trellis::SimulatedHostPinnedSpace, HostSpace, ExecutionSpace>
+    : trellis::Impl::CopyAtOnce {
+  using CopyAtOnce::CopyAtOnce;
+};
+template <class ExecutionSpace>
+struct DeepCopy<HostSpace, trellis::SimulatedSpace, ExecutionSpace> : trellis::Impl::CopyAtOnce {
+  using CopyAtOnce::CopyAtOnce;
+};
+template <class ExecutionSpace>
+struct DeepCopy<HostSpace, trellis::SimulatedHostPinnedSpace, ExecutionSpace>
+    : trellis::Impl::CopyAtOnce {
+  using CopyAtOnce::CopyAtOnce;
 };
 
 }  // namespace Impl
 }  // namespace Kokkos
 
 KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_SPECIALIZATION(trellis::SimulatedSpace);
+KOKKOS_IMPL_SHARED_ALLOCATION_SPECIALIZATION(trellis::SimulatedHostPinnedSpace);
 
 #endif

@@ -382,23 +382,183 @@ TEST(Sections, ThatCannotBeWaitedForDoNotRunLater) {
   EXPECT_EQ(bodies, 0);
 
   std::string told;
+  std::atomic<bool> is_told{false};
   Progress progress = graph.add_progress([&] {
     try {
       fork_join("in a progress function", ResourcePolicy(graph), [&](TaskScope&) { ++bodies; });
     } catch (Error const& error) {
       told = error.what();
+      is_told = true;
     }
     return false;
   });
   progress.ask();
   auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (told.empty() && std::chrono::steady_clock::now() < until) {
+  while (!is_told && std::chrono::steady_clock::now() < until) {
     host_task(ResourcePolicy(graph), [] {});
     graph.wait();
   }
+  ASSERT_TRUE(is_told);
   EXPECT_THAT(told, HasSubstr("progress function"));
   graph.wait();
   EXPECT_EQ(bodies, 0);
+}
+
+/// Whoever submits a section is slow: others see it first.
+class SlowToReturn final : public ForwardingPolicy {
+ public:
+  explicit SlowToReturn(std::atomic<bool>& pushed)
+      : ForwardingPolicy(make_fifo_policy()), m_pushed(pushed) {}
+  void push(ReadyTask task, int seat) override {
+    ForwardingPolicy::push(task, seat);
+    if (task.label() != "section") return;
+    m_pushed = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+
+ private:
+  std::atomic<bool>& m_pushed;
+};
+
+/// The caller of a section and its body wait for each other. It is the body that is told, as it does
+/// not begin before its caller waits: an error that `fork_join` throws would leave a body behind that
+/// refers to what its caller had.
+TEST(Sections, WhoseBodiesWaitForTheirCallersAreToldThere) {
+  Watchdog const watchdog(std::chrono::seconds(120), "a body that waits for its caller");
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    std::atomic<bool> is_known{false};
+    std::atomic<bool> is_pushed{false};
+    std::atomic<bool> is_left{false};
+    std::atomic<int> told{0};
+    TaskGraphOptions options = with(make_native(), 3);
+    options.policy =
+        seed == 0 ? std::make_shared<SlowToReturn>(is_pushed) : make_shake_policy(seed);
+    TaskGraph graph(options);
+    host_task("runs it", ResourcePolicy(graph), [&] {
+      while (!is_pushed && told == 0) std::this_thread::yield();
+    });
+    Future<void> caller;
+    caller = host_task("caller", ResourcePolicy(graph), [&] {
+      while (!is_known) std::this_thread::yield();
+      try {
+        fork_join("section", ResourcePolicy(graph), [&](TaskScope&) {
+          EXPECT_FALSE(is_left);
+          try {
+            caller.wait();
+          } catch (Error const& error) {
+            EXPECT_EQ(error.kind(), Error::Kind::deadlock);
+          }
+          EXPECT_FALSE(is_left) << "what the body refers to is gone";
+          ++told;
+        });
+      } catch (Error const&) {
+        ADD_FAILURE() << "its body may have begun";
+      }
+      is_left = true;
+    });
+    is_known = true;
+    graph.wait();
+    EXPECT_EQ(told, 1);
+  }
+}
+
+/// A section that has to wait for a task does not queue behind all that has been ready before.
+TEST(Sections, ThatHaveHadToWaitGoBeforeOtherTasks) {
+  Watchdog const watchdog(std::chrono::seconds(60), "a section behind a producer");
+  for (bool const inside : {false, true})
+    for (auto const& policy : {make_fifo_policy(), make_work_stealing_policy()}) {
+      constexpr int fillers = 100;
+      TaskGraphOptions options = with(make_native(), 1);
+      options.policy = policy;
+      TaskGraph graph(options);
+      Token data("data");
+      std::atomic<bool> is_open{false};
+      std::atomic<int> begun{0};
+      std::atomic<int> ran{0};
+      std::atomic<int> ran_before{-1};
+      auto const caller = [&] {
+        ++begun;
+        fork_join("section", ResourcePolicy(graph, read(data)),
+                  [&](TaskScope&) { ran_before = ran.load(); });
+      };
+      std::thread thread;
+      host_task("producer", ResourcePolicy(graph, write(data)), [&] {
+        while (!is_open) std::this_thread::yield();
+      });
+      if (inside) {  // a task of another graph
+        thread = std::thread([&] {
+          TaskGraphOptions other;
+          other.workers = 1;
+          TaskGraph of_caller(other);
+          host_task("caller", ResourcePolicy(of_caller), caller).get();
+        });
+      } else {
+        thread = std::thread(caller);
+      }
+      while (begun == 0) std::this_thread::yield();
+      for (int k = 0; k < fillers; ++k) host_task("filler", ResourcePolicy(graph), [&] { ++ran; });
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the caller sleeps by now
+      is_open = true;
+      thread.join();
+      EXPECT_LE(ran_before, 1);
+      graph.wait();
+      EXPECT_EQ(ran, fillers);
+    }
+}
+
+/// A policy need not find what is awaited.
+class FindsNothing final : public ForwardingPolicy {
+ public:
+  FindsNothing() : ForwardingPolicy(make_fifo_policy()) {}
+  ReadyTask pop_wanted(int, Impl::FunctionRef<bool(ReadyTask)>) override { return {}; }
+};
+TEST(Sections, UnderAPolicyThatFindsNoAwaitedTask) {
+  Watchdog const watchdog(std::chrono::seconds(60), "a policy without pop_wanted");
+  for (int workers : {1, 2})
+    for (SectionPolicy const how : {SectionPolicy::serial, SectionPolicy::parallel}) {
+      TaskGraphOptions options = with(std::make_shared<Noting>(how, how), workers);
+      options.policy = std::make_shared<FindsNothing>();
+      TaskGraph graph(options);
+      std::atomic<int> parts{0};
+      for (int round = 0; round < 10; ++round)
+        fork_join("outer", ResourcePolicy(graph), [&](TaskScope& outer) {
+          for (int k = 0; k < 3; ++k)
+            host_task("part", ResourcePolicy(outer), [&](TaskScope& self) {
+              fork_join("inner", ResourcePolicy(self), [&](TaskScope& inner) {
+                for (int m = 0; m < 3; ++m)
+                  host_task("leaf", ResourcePolicy(inner), [&] { ++parts; });
+              });
+              host_task("rest", ResourcePolicy(self), [&] { ++parts; }).get();
+            });
+        });
+      EXPECT_EQ(parts, 10 * 3 * 4);
+    }
+}
+
+/// But other tasks have their turn, too, where sections never end.
+TEST(Sections, ThatAreForkedAgainAndAgainLetOthersRun) {
+  Watchdog const watchdog(std::chrono::seconds(60), "a task beside sections without end");
+  for (auto const& policy : {make_fifo_policy(), make_work_stealing_policy()}) {
+    TaskGraphOptions options = with(make_native(), 1);
+    options.policy = policy;
+    TaskGraph graph(options);
+    std::atomic<bool> is_over{false};
+    std::vector<std::thread> callers;
+    for (int k = 0; k < 3; ++k)
+      callers.emplace_back([&] {
+        Token mine("mine");
+        while (!is_over) {
+          host_task("before", ResourcePolicy(graph, write(mine)), [] {});
+          fork_join("section", ResourcePolicy(graph, read(mine)), [](TaskScope&) {});
+        }
+      });
+    for (int k = 0; k < 50; ++k)
+      host_task("other", ResourcePolicy(graph), [&, k] {
+        if (k == 49) is_over = true;
+      });
+    for (std::thread& each : callers) each.join();
+    graph.wait();
+  }
 }
 
 TEST(Sections, CountThoseOfOtherGraphs) {

@@ -154,6 +154,32 @@ SPACE_TEST(FusedKernels, WithTheValuesOfFutures) {
   }
 }
 
+#ifdef KOKKOS_HAS_SHARED_SPACE
+using Both = Kokkos::View<double*, Kokkos::SharedSpace>;
+struct FillBoth {
+  Both x;
+  double add;
+  KOKKOS_FUNCTION void operator()(int i) const { x(i) = 2 * x(i) + i + add; }
+};
+
+/// On a space of the host that is what `fusable` is.
+SPACE_TEST(FusedKernels, OfTasksOfTheHostThatGoToThisSpace) {
+  Gated gated(make_round_robin(2, 1));
+  std::vector<Both> views;
+  for (int k = 0; k < 4; ++k) {
+    views.emplace_back("x", 8);
+    parallel_for(
+        "fill",
+        ResourcePolicy(gated.graph, Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(1, 8),
+                       gated.behind(), fusable_on<Space>, read_write(views.back())),
+        FillBoth{views.back(), 1.0 + k});
+  }
+  gated.form_and_wait(2);
+  for (int k = 0; k < 4; ++k)
+    for (int i = 1; i < 8; ++i) ASSERT_EQ(views[static_cast<std::size_t>(k)](i), i + 1 + k);
+}
+#endif
+
 SPACE_TEST(FusedKernels, InPlans) {
   auto const observed = std::make_shared<Test::Observed>(make_fuse_immediately(5));
   TaskGraphOptions options;
