@@ -3,6 +3,8 @@
 // waits for each number.
 #if __has_include(<worklets/Trellis_Worklets.hpp>)
 
+#include "../../example/isosurface/Plain.hpp"
+#include "../../example/isosurface/Surface.hpp"
 #include "Measure.hpp"
 
 #include <worklets/Trellis_Worklets.hpp>
@@ -236,6 +238,44 @@ void threshold_fenced(benchmark::State& state) {
 }
 BENCHMARK(threshold_fenced)->Apply(with_cells);
 BENCHMARK(threshold_worklets)->Apply(with_cells);
+
+// --- isosurfaces of four scenes, of the example's tasks: the triangles, without merging points in
+// plain Kokkos, which takes it part of the time
+
+void isosurface_worklets(benchmark::State& state) {
+  auto const n = state.range(0);
+  double const spacing = 1.0 / static_cast<double>(n);
+  Grid const grid({n + 1, n + 1, n + 1}, {}, {spacing, spacing, spacing});
+  isosurface::Cases const cases = isosurface::make_cases();
+  std::vector<isosurface::Step> steps(fields);
+  Kokkos::View<double, Kokkos::HostSpace> const volume("volume");
+  TaskGraph graph(with_workers(2));
+  measure_run(state, graph, [&] {
+    for (std::size_t f = 0; f < fields; ++f)
+      isosurface::submit(graph, grid, cases, isosurface::Scene(static_cast<double>(f)), steps[f],
+                         volume);
+  });
+  state.counters["triangles"] =
+      static_cast<double>(steps[0].surface.cells().managed().cell_count());
+}
+void isosurface_fenced(benchmark::State& state) {
+  auto const n = state.range(0);
+  Grid const grid = grid_of(n);
+  isosurface::Cases const cases = isosurface::make_cases();
+  std::vector<isosurface::PlainStep> steps;
+  for (int f = 0; f < fields; ++f)
+    steps.emplace_back(static_cast<std::size_t>(grid.point_count()),
+                       static_cast<std::size_t>(grid.cell_count()));
+  auto const run = [&] {
+    for (std::size_t f = 0; f < fields; ++f)
+      isosurface::run_plain(n, cases, isosurface::Scene(static_cast<double>(f)), steps[f]);
+  };
+  run();
+  for (auto _ : state) run();
+  state.counters["triangles"] = static_cast<double>(steps[0].triangles.extent(0));
+}
+BENCHMARK(isosurface_fenced)->Apply(with_cells);
+BENCHMARK(isosurface_worklets)->Apply(with_cells);
 
 }  // namespace
 }  // namespace micro
