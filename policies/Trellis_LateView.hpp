@@ -234,9 +234,9 @@ class LateView {
 template <class D, class M, class L>
 [[nodiscard]] auto extent(LateView<D, M, L> const& array, std::size_t direction = 0) {
   using V = typename LateView<D, M, L>::managed_view;
-  if (direction >= V::rank())
+  if (std::size_t const rank = V::rank(); direction >= rank)
     throw Error(Error::Kind::bad_input,
-                "Trellis: the LateView \"" + array.label() + "\" has " + std::to_string(V::rank()) +
+                "Trellis: the LateView \"" + array.label() + "\" has " + std::to_string(rank) +
                     " extents, and none with the number " + std::to_string(direction));
   return Impl::LateCount<Impl::LateViewCount<V>>{{array.memory(), direction}};
 }
