@@ -58,14 +58,6 @@ template <class B>
   requires is_annotation_v<B>
 struct BaseOf<B> {};
 
-/// What stands first is no graph. It stands for the base here, so nothing more is said of it.
-template <class First>
-struct BaseOfNoTarget {
-  static_assert(std::is_convertible_v<First&, Target>,
-                "Trellis: a policy begins with the graph that the task goes to, or with the "
-                "TaskScope whose part it is: ResourcePolicy(graph, n, read(x), ...)");
-  using type = std::conditional_t<is_annotation_v<First>, Once, Count>;
-};
 template <class>
 inline constexpr bool is_policy_v = false;
 template <class Base, class... Annotations>
@@ -73,6 +65,14 @@ inline constexpr bool is_policy_v<ResourcePolicy<Base, Annotations...>> = true;
 template <class First>
 inline constexpr bool is_no_target_v =
     !std::is_convertible_v<First&, Target> && !is_policy_v<std::remove_cv_t<First>>;
+/// What stands first is no graph. It stands for the base here, so nothing more is said of it.
+template <class First>
+struct BaseOfNoTarget {
+  static_assert(!is_no_target_v<First>,
+                "Trellis: a policy begins with the graph that the task goes to, or with the "
+                "TaskScope whose part it is: ResourcePolicy(graph, n, read(x), ...)");
+  using type = std::conditional_t<is_annotation_v<First>, Once, Count>;
+};
 
 /// How a policy keeps an annotation: as it is. A list of accesses that was given by name is
 /// referred to.
