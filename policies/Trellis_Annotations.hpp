@@ -593,7 +593,7 @@ AfterAll after(R&& futures) {
   return all;
 }
 
-/// Explicit dependencies on tasks of the same graph, of which some are named by numbers.
+/// Explicit dependencies on tasks of the same graph, of which some may be named by numbers.
 struct AfterNumbers : Impl::Property {
   std::vector<Impl::TaskHandle> tasks;
   std::vector<TaskNumber> numbers;
@@ -628,15 +628,34 @@ AfterNumbers after_some(Before const&... before) {
 }  // namespace Impl
 
 /// The task runs after the tasks that have these numbers, see Trellis_TaskNumbers.hpp, and after
-/// those of these futures, in any mixture: `after(k, k + 1, future, set_of_numbers)`. The call that
-/// submits the task throws `Error` when no task has been spawned with one of the numbers.
+/// those of these futures and ranges of futures, in any mixture: `after(k, k + 1, future, futures,
+/// set_of_numbers)`. The call that submits the task throws `Error` when no task has been spawned
+/// with one of the numbers.
 template <class... Before>
-  requires((Impl::NamesTask<Before> && ...) && (Impl::NamesNumber<Before> || ...))
+  requires((Impl::NamesTask<Before> && ...) &&
+           ((Impl::NamesNumber<Before> || ...) ||
+            (sizeof...(Before) > 1 && (Impl::FutureRange<Before const&> || ...))))
 auto after(Before const&... before) {
   if constexpr ((std::is_same_v<Before, TaskNumber> && ...))
     return AfterEach<sizeof...(Before)>{{}, {before...}};
   else
     return Impl::after_some(before...);
+}
+
+namespace Impl {
+template <class... Before>
+inline constexpr bool name_tasks_v =
+    ((NamesTask<std::remove_cvref_t<Before>> || FutureRange<Before>) && ...);
+}  // namespace Impl
+
+/// Whatever else stands there is refused.
+template <class... Before>
+  requires(!Impl::name_tasks_v<Before...>)
+AfterAll after(Before&&...) {
+  static_assert(Impl::name_tasks_v<Before...>,
+                "Trellis: after(...) takes futures, numbers of tasks, and ranges of these; on what "
+                "a task touches, annotations say: read(x), write(x), ...");
+  return {};
 }
 
 /// The task has this number from now on, see Trellis_TaskNumbers.hpp. The call that submits it

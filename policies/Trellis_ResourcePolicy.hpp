@@ -20,6 +20,9 @@
 /// task touches.
 namespace trellis {
 
+template <class Base, class... Annotations>
+class ResourcePolicy;
+
 namespace Impl {
 
 /// A TaskGraph, or the TaskScope of a running task.
@@ -65,6 +68,22 @@ struct BaseOf<LateCount<Source>> {
 template <class B>
   requires is_annotation_v<B>
 struct BaseOf<B> {};
+
+template <class>
+inline constexpr bool is_policy_v = false;
+template <class Base, class... Annotations>
+inline constexpr bool is_policy_v<ResourcePolicy<Base, Annotations...>> = true;
+template <class First>
+inline constexpr bool is_no_target_v =
+    !std::is_convertible_v<First&, Target> && !is_policy_v<std::remove_cv_t<First>>;
+/// What stands first is no graph. It stands for the base here, so nothing more is said of it.
+template <class First>
+struct BaseOfNoTarget {
+  static_assert(!is_no_target_v<First>,
+                "Trellis: a policy begins with the graph that the task goes to, or with the "
+                "TaskScope whose part it is: ResourcePolicy(graph, n, read(x), ...)");
+  using type = std::conditional_t<is_annotation_v<First>, Once, Count>;
+};
 
 /// How a policy keeps an annotation: as it is. A list of accesses that was given by name is
 /// referred to.
@@ -116,6 +135,11 @@ class ResourcePolicy {
     requires std::same_as<Base, Impl::Once>
       : m_target(target), m_annotations(std::move(annotations)...) {}
 
+  /// Does not compile: it has no graph.
+  template <class First, class... Rest>
+    requires Impl::is_no_target_v<First>
+  ResourcePolicy(First const&, Rest const&...) : m_target(Impl::TaskHandle()) {}
+
   [[nodiscard]] Impl::Target target() const { return m_target; }
   [[nodiscard]] Base const& base() const { return m_base; }
   [[nodiscard]] std::tuple<Annotations...> const& annotations() const { return m_annotations; }
@@ -145,6 +169,10 @@ ResourcePolicy(Impl::Target, B const&, A&&...)
 template <class... A>
   requires(Impl::is_annotation_v<A> && ...)
 ResourcePolicy(Impl::Target, A&&...) -> ResourcePolicy<Impl::Once, Impl::AnnotationAs<A>...>;
+template <class First, class... Rest>
+  requires Impl::is_no_target_v<First>
+ResourcePolicy(First const&, Rest const&...)
+    -> ResourcePolicy<typename Impl::BaseOfNoTarget<First>::type>;
 
 }  // namespace trellis
 

@@ -55,8 +55,10 @@ class ByArea {
   std::optional<std::unordered_map<AreaEntry const*, std::vector<std::size_t>>> m_places;
 };
 
-/// Do others conflict with this task, now that it has these accesses? As `conflict(task, other)`
-/// says; where both sides are many, in the time that the accesses of the others take.
+/// Do others of its region conflict with this task, now that it has these accesses? As
+/// `conflict(task, other)` says; where both sides are many, in the time that the accesses of the
+/// others take. Those of another region never do: what orders them is what their owners have. (Nor
+/// could they be looked at, as what they have changes under the lock of their own region.)
 class Conflicts {
  public:
   /// `others`: how many will be asked for, at least.
@@ -69,8 +71,8 @@ class Conflicts {
     });
   }
   bool operator()(Task const& other) const {
-    // Areas of another region are in another table.
-    if (!m_manners || other.region != m_task.region) return conflict(m_task, other);
+    if (other.region != m_task.region) return false;
+    if (!m_manners) return conflict(m_task, other);
     bool found = false;
     other.for_each_access([&](TaskAccess const& access) { found = found || with(other, access); });
     return found;

@@ -254,10 +254,6 @@ auto submit_kernel(Label&& label, ResourcePolicy<Once, Given...> const& policy,
 template <class T>
 concept NoTarget = !std::is_array_v<T> && !std::is_convertible_v<T&, Target> &&
                    !std::is_convertible_v<T const&, Label>;
-template <class T>
-inline constexpr bool is_policy_v = false;
-template <class Base, class... A>
-inline constexpr bool is_policy_v<ResourcePolicy<Base, A...>> = true;
 
 }  // namespace trellis::Impl
 

@@ -351,14 +351,19 @@ SPACE_TEST(Lists, OfFuturesInAfter) {
       });
   host_task("one", ResourcePolicy(graph, after(std::span(numbers).first(1)), after(fixed)),
             nothing);
+  auto const mixed = host_task(
+      "mixed", ResourcePolicy(graph, after(fixed, some, std::span(numbers).first(3))), nothing);
   host_task("none", ResourcePolicy(graph, after(std::vector<Future<int>>())), nothing);
   last.wait();
   EXPECT_EQ(sum, 145);
   graph.wait();
-  std::size_t into_last = 0;
-  for (EdgeRecord const& each : graph.scheduling_graph().edges())
-    if (each.to == last.id()) ++into_last;
-  EXPECT_EQ(into_last, 20u + 10 + 1);
+  auto const edges_into = [&](TaskId id) {
+    SchedulingGraph const recorded = graph.scheduling_graph();
+    return std::count_if(recorded.edges().begin(), recorded.edges().end(),
+                         [&](EdgeRecord const& each) { return each.to == id; });
+  };
+  EXPECT_EQ(edges_into(last.id()), 20 + 10 + 1);
+  EXPECT_EQ(edges_into(mixed.id()), 1 + 20 + 3);
   std::vector<Future<int>> const unknown(2);
   EXPECT_THAT(
       text_of_error([&] { host_task("bad", ResourcePolicy(graph, after(unknown)), nothing); }),

@@ -252,6 +252,27 @@ TEST(FoundPrograms, a_wait_that_a_part_makes_hopeless_meanwhile_throws) {
   expect_well(program);
 }
 
+/// Behind part 1, by way of 2, is task 3, which is not a part of 0: its accesses are none of 1's
+/// business, and an edge for them would have no reason.
+TEST(FoundPrograms, a_demotion_of_a_part_adds_no_edge_to_a_task_that_is_no_part) {
+  Program program;
+  program.settings = {.workers = 3, .record = true};
+  program.arrays = {4};
+  Access const left{.how = How::write, .first = 0, .dimensions = {{2, 1}}};
+  Access const right{.how = How::write, .first = 2, .dimensions = {{2, 1}}};
+  Step const demote{Step::Kind::demote, -1, {right}};
+  program.tasks = {{.accesses = {all_of(How::write)}, .steps = {submit(1), submit(2), submit(3)}},
+                   {.accesses = {all_of(How::write)},
+                    .steps_first = false,
+                    .steps = {pause_step, pause_step, pause_step, demote, pause_step},
+                    .owner = 0},
+                   {.accesses = {left}, .owner = 0},
+                   {.accesses = {all_of(How::write)}, .after = {2}}};
+  program.tasks[0].says_when_to_compute = true;
+  program.phases = {{{submit(0)}}};
+  expect_well(program);
+}
+
 /// Task 1 is refined to 2, which cannot start before 0 is over.
 TEST(FoundPrograms, a_wait_for_a_part_of_a_pending_task_behind_ones_own_exclusive_area_throws) {
   Program program;
