@@ -239,24 +239,51 @@ void threshold_fenced(benchmark::State& state) {
 BENCHMARK(threshold_fenced)->Apply(with_cells);
 BENCHMARK(threshold_worklets)->Apply(with_cells);
 
-// --- isosurfaces of four scenes, of the example's tasks: the triangles, without merging points in
-// plain Kokkos, which takes it part of the time
+// --- isosurfaces of four scenes: the triangles, as plain Kokkos makes them and as worklets do, and all
+// that the example makes of them, which merges their points and shades them besides
 
-void isosurface_worklets(benchmark::State& state) {
+/// Makes the triangles, and no more.
+struct Triangles : GenerateCells {
+  using ControlSignature = isosurface::Contour::ControlSignature;
+  using ExecutionSignature = isosurface::Contour::ExecutionSignature;
+  template <class Points, class Values, class Table, class New>
+  KOKKOS_FUNCTION void operator()(Points const& points, Values const& values, Table const& table,
+                                  std::int64_t visit, New& triangle) const {
+    isosurface::Contour()(points, values, table, visit, triangle);
+  }
+};
+
+/// `submit(graph, grid, cases, scene, step)` submits the tasks for one scene.
+template <class Submit>
+void measure_surfaces(benchmark::State& state, Submit const& submit) {
   auto const n = state.range(0);
   double const spacing = 1.0 / static_cast<double>(n);
   Grid const grid({n + 1, n + 1, n + 1}, {}, {spacing, spacing, spacing});
   isosurface::Cases const cases = isosurface::make_cases();
   std::vector<isosurface::Step> steps(fields);
-  Kokkos::View<double, Kokkos::HostSpace> const volume("volume");
   TaskGraph graph(with_workers(2));
   measure_run(state, graph, [&] {
     for (std::size_t f = 0; f < fields; ++f)
-      isosurface::submit(graph, grid, cases, isosurface::Scene(static_cast<double>(f)), steps[f],
-                         volume);
+      submit(graph, grid, cases, isosurface::Scene(static_cast<double>(f)), steps[f]);
   });
-  state.counters["triangles"] =
-      static_cast<double>(steps[0].surface.cells().managed().cell_count());
+  state.counters["triangles"] = static_cast<double>(steps[0].surface.raw().extent(0));
+}
+void isosurface_worklets(benchmark::State& state) {
+  measure_surfaces(state, [](TaskGraph& graph, Grid const& grid, isosurface::Cases const& cases,
+                             isosurface::Scene const& scene, isosurface::Step& step) {
+    ResourcePolicy const policy(graph);
+    invoke("sample", policy, isosurface::Sample{{}, scene}, grid, grid.coordinates(), step.values);
+    invoke("count", policy, isosurface::Count(), grid, step.values, cases.counts, step.counts);
+    invoke("contour", policy, Triangles(), grid, step.values, step.counts, cases.edges,
+           step.surface);
+  });
+}
+void isosurface_merged(benchmark::State& state) {
+  Kokkos::View<double, Kokkos::HostSpace> const volume("volume");
+  measure_surfaces(state, [&](TaskGraph& graph, Grid const& grid, isosurface::Cases const& cases,
+                              isosurface::Scene const& scene, isosurface::Step& step) {
+    isosurface::submit(graph, grid, cases, scene, step, volume);
+  });
 }
 void isosurface_fenced(benchmark::State& state) {
   auto const n = state.range(0);
@@ -276,6 +303,7 @@ void isosurface_fenced(benchmark::State& state) {
 }
 BENCHMARK(isosurface_fenced)->Apply(with_cells);
 BENCHMARK(isosurface_worklets)->Apply(with_cells);
+BENCHMARK(isosurface_merged)->Apply(with_cells);
 
 }  // namespace
 }  // namespace micro

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -118,6 +120,67 @@ SPACE_TEST(WorkletMaps, TouchWhatTheSignatureSays) {
   EXPECT_GE(by_hand.size(), 6u);
 }
 
+// --- what parameters mean: concept, access and domain in any order, with their defaults
+
+template <class Word, class Kind>
+using Said = typename worklets::Impl::ParameterOf<std::decay_t<Word>, typename Kind::domain>::type;
+struct Fast {};
+
+/// The mode of the access, whether the worklet sees what is there, and the domain.
+template <class Word, class Kind, Mode mode, bool reads, class Domain>
+constexpr bool says = Said<Word, Kind>::mode == mode && Said<Word, Kind>::reads == reads &&
+                      Said<Word, Kind>::writes == (mode != Mode::read) &&
+                      std::is_same_v<typename Said<Word, Kind>::domain_type, Domain>;
+template <class Word, class Kind>
+constexpr bool is_gathered = worklets::Impl::is_at_points<Kind, Said<Word, Kind>>;
+
+/// (The names of words, as in a worklet.)
+struct Signatures : worklets::Words {
+  static_assert(says<Field, MapFields, Mode::read, true, Item>);
+  static_assert(says<Field, MapCells, Mode::read, true, Cell>);
+  static_assert(says<Field, MapPoints, Mode::read, true, Point>);
+  static_assert(says<Field(), MapCells, Mode::read, true, Cell>);
+  static_assert(says<Field(In), MapCells, Mode::read, true, Cell>);
+  static_assert(says<Field(Point), MapCells, Mode::read, true, Point>);
+  static_assert(says<Field(In, Point), MapCells, Mode::read, true, Point>);
+  static_assert(says<Field(Point, In), MapCells, Mode::read, true, Point>);
+  static_assert(says<Field(Out), MapCells, Mode::write, false, Cell>);
+  static_assert(says<Field(Out, Point), MapPoints, Mode::write, false, Point>);
+  static_assert(says<Field(InOut), MapCells, Mode::read_write, true, Cell>);
+  static_assert(says<Field(Cell, InOut), MapFields, Mode::read_write, true, Cell>);
+  static_assert(says<Field(AtomicAdd, Point), MapCells, Mode::atomic_add, false, Point>);
+  static_assert(says<Field(Point, AtomicAdd), MapCells, Mode::atomic_add, false, Point>);
+  static_assert(says<Field(AtomicMul), MapFields, Mode::atomic_mul, false, Item>);
+  static_assert(says<Topology, MapCells, Mode::read, true, Cell>);
+  static_assert(says<Topology(Out), GenerateCells, Mode::write, false, Cell>);
+  static_assert(says<Whole, MapFields, Mode::read, true, Item>);
+  static_assert(says<Counts, GenerateFields, Mode::read, true, Item>);
+  static_assert(says<Keys, ReduceByKey, Mode::read, true, Key>);
+  // Words of a program's own are kept, behind the domain.
+  static_assert(std::is_same_v<Said<Field(Fast, Out), MapCells>,
+                               worklets::Parameter<Field, Out, Cell, Fast>>);
+
+  // --- and what the call operator gets: the value, or the values at the points of the cell
+
+  static_assert(is_gathered<Field(Point), MapCells> && is_gathered<Field(Point), GenerateCells>);
+  static_assert(is_gathered<Field(AtomicAdd, Point), MapCells>);
+  static_assert(is_gathered<Field(Point), InterpolateCells>);
+  static_assert(!is_gathered<Field, MapCells> && !is_gathered<Field(Cell), MapCells>);
+  static_assert(!is_gathered<Field(Point), MapFields> && !is_gathered<Field(Point), MapPoints>);
+  static_assert(!is_gathered<Whole, MapCells>);
+};
+
+// --- numbers of items have 64 bits, from the extents to the scan and the indices
+
+static_assert(
+    std::is_same_v<decltype(worklets::Extents::of(std::int64_t{1} << 40).count()), std::int64_t>);
+static_assert(worklets::Extents::of(std::int64_t{1} << 40).count() == std::int64_t{1} << 40);
+static_assert(std::is_same_v<decltype(worklets::Impl::Totals::made), std::int64_t>);
+static_assert(
+    std::is_same_v<Impl::PolicyTraits<worklets::Impl::Items, Space>::policy_type::index_type,
+                   std::int64_t>);
+static_assert(
+    std::is_same_v<LateCells<CellShape::quad>::connectivity_type::view::value_type, std::int64_t>);
 SPACE_TEST(RandomWorklets, ThatMapEqualPlainLoops) {
   Test::run_map_programs<Space>(Test::sanitized ? 20 : 60);
 }
