@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace trellis::Test {
@@ -72,12 +73,16 @@ TEST(WorkletTasks, HaveTheirProperties) {
   invoke("one", ResourcePolicy(graph, on<HostSpace>, priority(3), after(before), number(k)),
          Scale(), 2.0, x, y);
   host_task("behind", ResourcePolicy(graph, after(k)), [] {});
+  // All tiles become ready at once, so some of them run as one.
+  auto const gate = host_task("gate", ResourcePolicy(graph), [&graph] {
+    while (graph.submitted() < 20) std::this_thread::yield();
+  });
   std::vector<Line> tiles;
   for (int i = 0; i < 16; ++i) {
     tiles.emplace_back("tile", 8);
     Kokkos::deep_copy(tiles.back(), i);
-    invoke("tile", ResourcePolicy(graph, on<HostSpace>, fusable), Scale(), 2.0, tiles.back(),
-           tiles.back());
+    invoke("tile", ResourcePolicy(graph, on<HostSpace>, fusable, after(gate)), Scale(), 2.0,
+           tiles.back(), tiles.back());
   }
   graph.wait();
   Graph const record = graph.dependency_graph();
