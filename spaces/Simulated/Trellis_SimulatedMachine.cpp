@@ -212,7 +212,9 @@ void SimulatedMachine::serve(SimulatedQueue& queue) {
   Lock lock(m_mutex);
   SimulatedQueuePtr const self = queue.shared_from_this();
   for (;;) {
-    if (advance(self, now())) {
+    // One time for both questions: what becomes available between them would be waited for for ever.
+    std::int64_t const asked = now();
+    if (advance(self, asked)) {
       auto task = queue.pending.front().task;
       std::int64_t const begin = queue.pending.front().begin;
       std::uint64_t const era = queue.era;
@@ -227,7 +229,7 @@ void SimulatedMachine::serve(SimulatedQueue& queue) {
     } else if (queue.pending.empty()) {
       if (queue.stop) return;
       queue.changed.wait(lock);
-    } else if (std::int64_t const time = queue.pending.front().available; time > now()) {
+    } else if (std::int64_t const time = queue.pending.front().available; time > asked) {
       lock.unlock();
       sleep_until(time);
       lock.lock();
