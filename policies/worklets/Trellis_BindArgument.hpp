@@ -52,7 +52,8 @@
 /// `late_length(argument, Over<...>)` in place of `length`, a source of the number (see
 /// impl/Trellis_LateCount.hpp) that is asked when the task is launched; `allocate(label, policy,
 /// argument, n)`, which submits the task that makes room for `n` items; `label(argument)`, for
-/// errors; `memory(argument)`, a `MemoryRange` or an array of them, so that
+/// errors; `identity(argument)`, the address of what an array that a task allocates is, and
+/// `memory(argument)`, a `MemoryRange` or an array of them, so that
 /// what is gathered from and also written is found; and a constant `rank` for an argument that is a
 /// grid.
 namespace trellis {
@@ -117,6 +118,14 @@ Extents extents_of(V const& view) {
   return extents;
 }
 
+/// How long its vectors are, if it has some.
+template <class V, int rank>
+bool knows_components(V const& view) {
+  constexpr int of_item = item_extents<static_cast<int>(V::rank()), rank>;
+  for (std::size_t d = of_item; d < V::rank(); ++d)
+    if (view.extent(d) == 0) return false;
+  return true;
+}
 /// A View of rank 0 to 4 for these items: new memory, not initialised.
 template <class V, int rank>
 V allocate_view(V const& old, Extents const& extents, std::string const& name) {
@@ -203,7 +212,8 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, V> {
                       std::string const& name)
     requires(std::is_same_v<A, worklets::Out> && V::rank() > 0 && !V::memory_traits::is_unmanaged)
   {
-    if (worklets::Impl::extents_of<V, rank>(view).count() == 0 && extents.count() > 0)
+    if (worklets::Impl::extents_of<V, rank>(view).count() == 0 && extents.count() > 0 &&
+        worklets::Impl::knows_components<V, rank>(view))
       view = worklets::Impl::allocate_view<V, rank>(view, extents, name);
   }
   static auto exec(V const&) { return worklets::Impl::MakeFieldPortal<P>(); }
@@ -251,6 +261,7 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, LateView<T, M, L
   }
   static auto exec(Array const&) { return worklets::Impl::MakeFieldPortal<P>(); }
   static std::string label(Array const& array) { return array.label(); }
+  static void const* identity(Array const& array) { return array.memory().get(); }
 };
 
 /// How many items come of each.
@@ -284,6 +295,7 @@ struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>, LateV
   static auto access(Array const& array) { return read(array); }
   static auto exec(Array const&) { return worklets::Impl::MakeWholeArray(); }
   static std::string label(Array const& array) { return array.label(); }
+  static void const* identity(Array const& array) { return array.memory().get(); }
 };
 
 // --- cells
@@ -350,6 +362,7 @@ struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>, La
   }
   static auto exec(Cells const&) { return worklets::Impl::MakeSingleShapePortal<shape>(); }
   static std::string label(Cells const& cells) { return cells.connectivity().label(); }
+  static void const* identity(Cells const& cells) { return cells.connectivity().memory().get(); }
 };
 template <class D, CellShape shape, class M>
 struct BindArgument<worklets::Parameter<worklets::Topology, worklets::Out, D>,
@@ -363,6 +376,7 @@ struct BindArgument<worklets::Parameter<worklets::Topology, worklets::Out, D>,
   }
   static auto exec(Cells const&) { return worklets::Impl::MakeNewCellsPortal<shape>(); }
   static std::string label(Cells const& cells) { return cells.connectivity().label(); }
+  static void const* identity(Cells const& cells) { return cells.connectivity().memory().get(); }
 };
 
 }  // namespace trellis

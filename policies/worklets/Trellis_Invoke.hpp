@@ -57,7 +57,8 @@ struct WorkletScheduler {
 ///
 /// Throws `Error` when numbers of items differ, when nothing tells how many there are, and when a
 /// worklet would read here what it writes there: when an argument whose points are gathered from
-/// is also written, or when two of the others overlap without being the same.
+/// is also written, or when two of the others overlap without being the same. An array that a task
+/// allocates (`LateView`) is changed in place by `InOut`; it cannot be `In` and `Out` of one call.
 template <class Base, class... Annotations, class Worklet, class... Arguments>
 auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Worklet const& worklet,
             Arguments&&... arguments) {
@@ -70,7 +71,10 @@ auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Wor
     return Impl::Refused();
   } else {
     using Kind = typename Worklet::kind;
-    worklets::ControlBindings<Worklet, ResourcePolicy<Base, Annotations...>, Arguments&...>
+    // What a temporary would be allocated for nobody would see.
+    worklets::ControlBindings<
+        Worklet, ResourcePolicy<Base, Annotations...>,
+        std::conditional_t<std::is_lvalue_reference_v<Arguments>, Arguments, Arguments const&>...>
     bindings(arguments...);
     return WorkletScheduler<Kind, Worklet>::submit(std::move(label), policy, worklet, bindings);
   }

@@ -118,6 +118,7 @@ auto length_of_array(V const& array) {
 template <class V>
 struct ArrayTypes {
   using value_type = typename V::non_const_value_type;
+  static constexpr std::size_t rank = V::rank();
 };
 template <class T, class M, class L>
 struct ArrayTypes<LateView<T, M, L>> : ArrayTypes<typename LateView<T, M, L>::view> {};
@@ -133,6 +134,8 @@ auto group_by_key(Label label, ResourcePolicy<Base, Annotations...> const& polic
   using Spaces = worklets::Impl::SpacesOf<ResourcePolicy<Base, Annotations...>>;
   using Memory = typename Spaces::runs_on::memory_space;
   using K = typename worklets::Impl::ArrayTypes<Keys>::value_type;
+  static_assert(worklets::Impl::ArrayTypes<Keys>::rank == 1,
+                "Trellis: group_by_key takes keys in a View or LateView of rank 1");
   using worklets::Impl::as_for;
   using worklets::Impl::as_scan;
   using worklets::Impl::step_of;
@@ -147,9 +150,16 @@ auto group_by_key(Label label, ResourcePolicy<Base, Annotations...> const& polic
   worklets::Impl::made_here(policy.target(), groups.order);
   worklets::Impl::made_here(policy.target(), first);
   auto const n = worklets::Impl::length_of_array(keys);
-  ResourcePolicy const bare(policy.target());
-  allocate(step_of(label, "memory"), bare, groups.order, n);
-  allocate(step_of(label, "memory"), bare, first, n);
+  auto const memory = [&](auto const& array, auto const& count) {
+    std::apply(
+        [&](auto const&... before) {
+          allocate(step_of(label, "memory"), ResourcePolicy(policy.target(), before...), array,
+                   count);
+        },
+        worklets::Impl::tasks_before(policy.annotations()));
+  };
+  memory(groups.order, n);
+  memory(first, n);
   submit_as(as_for, step_of(label, "number"), policy, n, worklets::Impl::Number(),
             write(groups.order));
   std::apply(
@@ -158,12 +168,12 @@ auto group_by_key(Label label, ResourcePolicy<Base, Annotations...> const& polic
                    ResourcePolicy(policy.target(), read(keys), read_write(groups.order), shared...),
                    worklets::Impl::SortByKey());
       },
-      worklets::Impl::shared_of(policy.annotations()));
+      worklets::Impl::annotations_that<worklets::Impl::IsShared>(policy.annotations()));
   Future<std::int64_t> const different =
       submit_as(as_scan, step_of(label, "find"), policy, n, worklets::Impl::FindKeys(), read(keys),
                 read(groups.order), write(first));
-  allocate(step_of(label, "memory"), bare, groups.unique, different);
-  allocate(step_of(label, "memory"), bare, groups.begin, different);
+  memory(groups.unique, different);
+  memory(groups.begin, different);
   submit_as(as_for, step_of(label, "keys"), policy, different, worklets::Impl::TakeKeys(),
             read(keys), read(groups.order), read(first), write(groups.unique), write(groups.begin));
   return groups;
@@ -175,28 +185,25 @@ struct BindArgument<worklets::Parameter<worklets::Keys, worklets::In, D>, Groupe
   static auto access(Groups const& groups) {
     return std::tuple(read(groups.unique), read(groups.begin), read(groups.order));
   }
-  static auto late_length(Groups const& groups, worklets::Over<D, 1>) {
-    return extent(groups.unique).source;
+  /// Of keys, and of the items that have them.
+  template <class Domain>
+    requires(std::is_same_v<Domain, D> || std::is_same_v<Domain, worklets::Item>)
+  static auto late_length(Groups const& groups, worklets::Over<Domain, 1>) {
+    if constexpr (std::is_same_v<Domain, worklets::Item>)
+      return extent(groups.order).source;
+    else
+      return extent(groups.unique).source;
   }
   static auto exec(Groups const&) { return worklets::Impl::MakeKeysPortal(); }
   static std::string label(Groups const& groups) { return groups.unique.label(); }
 };
 
-/// Values have the length of the items, not of the keys.
+/// Values belong to items, as keys do, but the worklet does not run over these.
 template <class D, class V>
   requires(worklets::is_bound_v<worklets::Parameter<worklets::Field, worklets::In, D>, V> &&
            requires(V const& array) { worklets::Impl::length_of_array(array); })
-struct BindArgument<worklets::Parameter<worklets::Values, worklets::In, D>, V> {
-  using Bound = BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, V>;
-  static auto access(V const& array) { return read(array); }
-  static auto exec(V const& array) { return Bound::exec(array); }
-  static std::string label(V const& array) { return array.label(); }
-  static auto memory(V const& array)
-    requires Kokkos::is_view_v<V>
-  {
-    return worklets::MemoryRange(array);
-  }
-};
+struct BindArgument<worklets::Parameter<worklets::Values, worklets::In, D>, V>
+    : BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, V> {};
 
 /// The values of one key.
 template <int N, class Bindings>

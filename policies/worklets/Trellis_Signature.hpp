@@ -38,8 +38,6 @@ struct Counts {};
 struct Whole {};
 /// Items with keys, grouped by them (`ReduceByKey`); one in a signature.
 struct Keys {};
-/// The values that belong to the keys: the worklet gets those of its key.
-struct Values {};
 
 // --- accesses
 
@@ -71,6 +69,12 @@ struct Cell : Domain {
 /// The different keys of a `ReduceByKey`.
 struct Key : Domain {
   static constexpr char const* name = "keys";
+};
+
+/// The values that belong to the keys: the worklet gets those of its key. (A concept that belongs to
+/// a domain of its own by default says which.)
+struct Values {
+  using domain = Item;
 };
 
 // --- the execution signature
@@ -188,11 +192,18 @@ struct WithRest<C, A, D, TypeList<Done...>, First, Words...>
                                   TypeList<Done..., First>>,
                Words...> {};
 
+/// The domain of a parameter that names none: that of its concept, or of the worklet's kind.
+template <class Concept_, class OfKind>
+struct DefaultDomain : std::type_identity<OfKind> {};
+template <class Concept_, class OfKind>
+  requires requires { typename Concept_::domain; }
+struct DefaultDomain<Concept_, OfKind> : std::type_identity<typename Concept_::domain> {};
+
 /// What a word of a control signature says: `Field`, or `Field(Out, Point)`, which a function type
 /// turns into a pointer.
 template <class Word, class Default>
 struct ParameterOf {
-  using type = Parameter<Word, In, Default>;
+  using type = Parameter<Word, In, typename DefaultDomain<Word, Default>::type>;
 };
 template <class C, class... Words, class Default>
 struct ParameterOf<C (*)(Words...), Default> {
@@ -201,7 +212,8 @@ struct ParameterOf<C (*)(Words...), Default> {
   static_assert(accesses <= 1 && domains <= 1,
                 "Trellis: a parameter of a ControlSignature has one access and one domain at most");
   using A = typename WordAmong<IsAccessWord, In, Words...>::type;
-  using D = typename WordAmong<IsDomainWord, Default, Words...>::type;
+  using D =
+      typename WordAmong<IsDomainWord, typename DefaultDomain<C, Default>::type, Words...>::type;
   using type = typename WithRest<C, A, D, TypeList<>, Words...>::type;
 };
 

@@ -119,6 +119,12 @@ struct Lines : InterpolateCells {
   }
 };
 
+struct ShapeOfCell : MapCells {
+  using ControlSignature = void(Topology, Field(Out));
+  using ExecutionSignature = _2(_1);
+  KOKKOS_FUNCTION int operator()(CellShape shape) const { return static_cast<int>(shape); }
+};
+
 SPACE_TEST(WorkletInterpolate, MergesPoints) {
   TaskGraph graph;
   UniformGrid<2> const grid({5, 4});
@@ -248,6 +254,75 @@ SPACE_TEST(WorkletGenerate, SaysWhatIsWrong) {
               testing::HasSubstr("has different numbers of items: argument 1 (\"made\") has 3, "
                                  "argument 2 (\"other\") has 4"));
   EXPECT_THROW(graph.wait(), Error);
+}
+
+/// Known numbers beside those that come late: nothing is written, or read, out of bounds.
+SPACE_TEST(WorkletGenerate, ComparesKnownAndLateNumbers) {
+  TaskGraph graph;
+  ResourcePolicy const policy(graph, on<Space>);
+  LateView<int*, Memory> five("five"), out("out");
+  allocate("five", ResourcePolicy(graph), five, 5);
+  auto const says = [&](std::string const& text, auto&& submit) {
+    auto const future = submit();
+    EXPECT_THAT(failure_of([&] { future.get(); }), testing::HasSubstr(text));
+    EXPECT_THROW(graph.wait(), Error);
+  };
+  View<int*> const none("none", 0), four("four", 4);
+  View<int*> empty("empty", 0);
+  says("argument 1 (\"none\") has 0, argument 2 (\"five\") has 5",
+       [&] { return invoke("sum", policy, SumOfTwo(), none, five, out); });
+  says("argument 3 (\"empty\") has 0, argument 1 (\"five\") has 5",
+       [&] { return invoke("sum", policy, SumOfTwo(), five, five, empty); });
+  says("argument 3 (\"four\") has 4, argument 1 (\"five\") has 5",
+       [&] { return invoke("sum", policy, SumOfTwo(), five, five, four); });
+  auto const groups = group_by_key("group", policy, five);
+  says("argument 1 (\"group: keys\") has 5, argument 2 (\"four\") has 4",
+       [&] { return invoke("sum", policy, Test::SumOfValues(), groups, four, out); });
+  EXPECT_THAT(failure_of([&] { invoke("twice", policy, Twice(), five, five); }),
+              testing::HasSubstr("writes into argument 2 (\"five\")"));
+  invoke("add", policy, Test::AddOne(), five);  // in place
+  View<int*> known("known", 5);
+  invoke("sum", policy, SumOfTwo(), five, five, known);
+  graph.wait();
+}
+
+/// The number of points of cells is asked for by tasks that touch no point.
+SPACE_TEST(WorkletInterpolate, KnowsItsPointsWhereNobodyTouchesThem) {
+  for (int repetition = 0; repetition < 20; ++repetition) {
+    TaskGraph graph(Test::with_workers(2));
+    ResourcePolicy const policy(graph, on<Space>);
+    UniformGrid<2> const grid({9, 9});
+    View<double**> values("values", 9, 9);
+    auto const host = Kokkos::create_mirror_view(values);
+    for (int i = 0; i < 9; ++i)
+      for (int j = 0; j < 9; ++j) host(i, j) = j < 2 ? 0 : 1;
+    Kokkos::deep_copy(values, host);
+    View<int**> counts;
+    InterpolatedCells<CellShape::line, Memory> lines("lines");
+    LateView<int*, Memory> shapes("shapes");
+    invoke("counts", policy, CountLines(), grid, values, counts);
+    invoke("lines", policy, Lines(), grid, values, counts, lines);
+    invoke("shapes", policy, ShapeOfCell(), lines.cells(), shapes);
+    graph.wait();
+    EXPECT_THAT(Test::values_of(shapes.managed()),
+                testing::AllOf(testing::SizeIs(8), testing::Each(3)));
+  }
+}
+
+/// What is not made anew stays as it is.
+SPACE_TEST(WorkletGenerate, KeepsArraysWhenItIsCancelled) {
+  TaskGraph graph;
+  ResourcePolicy const policy(graph, on<Space>);
+  View<int*> x("x", 3), longer("longer", 5);
+  Kokkos::deep_copy(x, 2);
+  LateView<int*, Memory> twice("twice");
+  invoke("twice", policy, Twice(), x, twice);
+  graph.wait();
+  auto const fails =
+      host_task("fails", ResourcePolicy(graph), [] { throw std::runtime_error("no"); });
+  invoke("twice", ResourcePolicy(graph, on<Space>, after(fails)), Twice(), longer, twice);
+  EXPECT_THROW(graph.wait(), Error);
+  EXPECT_THAT(Test::values_of(twice.managed()), testing::ElementsAre(4, 4, 4));
 }
 
 /// A failure before it cancels all its tasks; the graph, and the arrays, are of use afterwards. The

@@ -70,6 +70,17 @@ SPACE_TEST(WorkletMaps, SayWhatIsWrong) {
        [&] { invoke("scale", policy, Test::Scale(), 2.0, part(0, 6), part(1, 7)); });
   says("both are written",
        [&] { invoke("two", policy, Test::WriteTwo(), part(0, 6), part(6, 12), part(6, 12)); });
+  V const constant;
+  says("cannot allocate argument 3 (\"\") for 5 items",
+       [&] { invoke("scale", policy, Test::Scale(), 2.0, x, constant); });
+  says("cannot allocate argument 3 (\"temporary\") for 5 items",
+       [&] { invoke("scale", policy, Test::Scale(), 2.0, x, V("temporary", 0)); });
+  View<double**> rows("rows", 0, 0);
+  says("cannot allocate argument 2 (\"rows\") for 5 items",
+       [&] { invoke("pairs", policy, Test::MakePairs(), x, rows); });
+  rows = View<double**>("rows", 0, 2);
+  invoke("pairs", policy, Test::MakePairs(), x, rows);
+  EXPECT_EQ(rows.extent(0), 5u);
   // The same, and what lies between, are right.
   Kokkos::View<double* [2], Kokkos::LayoutRight, Memory> const columns("columns", 6);
   invoke("scale", policy, Test::Scale(), 2.0, part(0, 6), part(0, 6));

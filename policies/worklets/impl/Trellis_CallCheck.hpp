@@ -60,6 +60,9 @@ struct CallCheck {
         Holds<(tells_items<P, Arguments, Kind, rank> || ...), MustHaveItems<Kind>>,
         Holds<may_write<P, Kind>, MustNotWritePoints<P>>...,
         Holds<!generates<Kind> || counts == 1, MustHaveCounts<Kind>>,
+        Holds<!generates<Kind> || !std::is_same_v<typename P::access_type, Out> ||
+                  is_allocated_by_task<P, Arguments>,
+              MustBeAllocatedByTasks<P, Arguments>>...,
         Holds<result == 0 || Result::writes, MustGiveItsResult<Result>>>::type>();
   }
   template <class Execution, class Types, class Bindings, class... Words>

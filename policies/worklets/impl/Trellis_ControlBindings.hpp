@@ -8,6 +8,7 @@
 #include <Trellis_RunOn.hpp>
 #include <Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>
+#include <impl/Trellis_Submit.hpp>
 #include <impl/Trellis_Target.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
@@ -94,6 +95,31 @@ void made_here(trellis::Impl::Target const& target, R const& resource) {
     if constexpr (requires { resource.shape(); }) scope->local(Token(resource.shape()));
   }
 }
+
+/// Those annotations that satisfy `Is`.
+template <template <class> class Is, class... Annotations>
+auto annotations_that(std::tuple<Annotations...> const& annotations) {
+  auto const one = []<class A>(A const& annotation) {
+    if constexpr (Is<A>::value)
+      return std::tuple<A>(annotation);
+    else
+      return std::tuple<>();
+  };
+  return std::apply([&](auto const&... each) { return std::tuple_cat(one(each)...); }, annotations);
+}
+template <class A>
+struct NamesTasksBefore
+    : std::bool_constant<trellis::Impl::waits_for_tasks_v<A> && !trellis::Impl::is_value_v<A>> {};
+template <class... Annotations>
+auto tasks_before(std::tuple<Annotations...> const& annotations) {
+  return annotations_that<NamesTasksBefore>(annotations);
+}
+/// Does a task of its own make room in the argument?
+template <class P, class A>
+inline constexpr bool is_allocated_by_task =
+    requires(ResourcePolicy<trellis::Impl::Once> const& policy, A const& of) {
+      BindArgument<P, A>::allocate(Label(), policy, of, std::int64_t{});
+    };
 
 /// Does the kind make new items?
 template <class Kind>
@@ -220,7 +246,8 @@ class ControlBindings {
           if (is_output != outputs) return;
           Extents const own = length<k, Domain>();
           if (own.rank == 0) return;
-          if (is_output && own.count() == 0) {
+          // It is to be allocated, if its number is known here.
+          if (is_output && own.count() == 0 && (!is_late() || agreed.rank > 0)) {
             has_empty_output = true;
             return;
           }
@@ -245,18 +272,17 @@ class ControlBindings {
   /// Looks at all arguments, and allocates outputs: returns how many items there are, with rank 0 if
   /// that is known later. Throws `Error`, see `invoke`.
   Extents prepare(Label const& task, Policy const& policy) const {
-    Extents extents = count<domain>(task);
-    if (is_late() && extents.count() == 0) extents = {0, {0, 0, 0}};  // outputs may be empty yet
+    Extents const extents = count<domain>(task);
     if (!is_late() && extents.rank == 0) Impl::refuse_uncounted(task, domain::name);
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
       using Own = domain_of<k>;
       constexpr bool is_first = first_of<Own>() == k;
       if constexpr (!std::is_same_v<Own, domain> && is_first) {
         Extents const others = count<Own>(task);
-        prepare_outputs<Own>(others, policy);
+        prepare_outputs<Own>(task, others, policy);
       }
     });
-    prepare_outputs<domain>(extents, policy);
+    prepare_outputs<domain>(task, extents, policy);
     check_memory(task);
     return extents;
   }
@@ -293,9 +319,11 @@ class ControlBindings {
       if (extents.rank > 0) agreed.counts.push_back({known_name(), domain::name, extents, {}});
       each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
         if constexpr (!is_allocated_late<k>()) {
-          if constexpr (is_topology<k>()) {
+          if constexpr (counts_several<k>()) {
             add_late<k, Cell>(agreed);
             add_late<k, Point>(agreed);
+            add_late<k, Key>(agreed);
+            add_late<k, Item>(agreed);
           } else {
             add_late<k, domain_of<k>>(agreed);
           }
@@ -309,22 +337,22 @@ class ControlBindings {
   void allocate(Label const& task, Policy const& policy, N const& n) const {
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
       if constexpr (is_allocated_late<k>()) {
-        auto const submit = [&](auto const&... shapes) {
+        auto const submit = [&](auto const&... annotation) {
           bind<k>::allocate(Impl::step_of(task, "memory"),
-                            ResourcePolicy(policy.target(), shapes...), get<k>(), n);
+                            ResourcePolicy(policy.target(), annotation...), get<k>(), n);
         };
-        std::apply(submit, late_shapes());
+        std::apply(submit, of_allocation(policy));
       }
     });
   }
   /// Submits the task that makes room for `n` items, a number from `late_count`, in another array.
   template <class Array, class N>
   void allocate_for(Label const& task, Policy const& policy, Array const& array, N const& n) const {
-    auto const submit = [&](auto const&... shapes) {
-      trellis::allocate(Impl::step_of(task, "memory"), ResourcePolicy(policy.target(), shapes...),
-                        array, n);
+    auto const submit = [&](auto const&... annotation) {
+      trellis::allocate(Impl::step_of(task, "memory"),
+                        ResourcePolicy(policy.target(), annotation...), array, n);
     };
-    std::apply(submit, late_shapes());
+    std::apply(submit, of_allocation(policy));
   }
 
   /// The accesses of all arguments, as a tuple of annotations.
@@ -375,7 +403,7 @@ class ControlBindings {
                                            std::forward<decltype(annotation)>(annotation)...),
                             std::forward<decltype(by)>(by));
       };
-      return std::apply(task, std::tuple_cat(accesses(), policy.annotations()));
+      return std::apply(task, std::tuple_cat(accesses(), point_shapes(), policy.annotations()));
     };
     if constexpr (is_late()) {
       auto const n = late_count(label, extents);
@@ -398,13 +426,20 @@ class ControlBindings {
       (f(std::integral_constant<std::size_t, k>()), ...);
     }(std::index_sequence_for<Arguments...>());
   }
-  /// Does the argument count items of this domain? Cells have points, too.
+  /// Has it items of several domains? Cells have points, and keys have items.
+  template <std::size_t k>
+  static consteval bool counts_several() {
+    using P = parameter<k>;
+    return std::is_same_v<typename P::access_type, In> &&
+           (std::is_same_v<typename P::concept_type, Topology> ||
+            std::is_same_v<typename P::concept_type, Keys>);
+  }
+  /// Does the argument count items of this domain?
   template <std::size_t k, class Domain>
   static consteval bool counts() {
     using P = parameter<k>;
     using A = argument<k>;
-    if constexpr (std::is_same_v<typename P::concept_type, Topology> &&
-                  std::is_same_v<typename P::access_type, In>)
+    if constexpr (counts_several<k>())
       return Impl::counts_items<P, A, Domain, rank>;
     else
       return std::is_same_v<domain_of<k>, Domain> &&
@@ -413,16 +448,10 @@ class ControlBindings {
   template <std::size_t k, class Domain>
   [[nodiscard]] Extents length() const {
     using P = parameter<k>;
-    if constexpr (std::is_same_v<typename P::concept_type, Topology> &&
-                  std::is_same_v<typename P::access_type, In>)
+    if constexpr (counts_several<k>())
       return bind<k>::length(get<k>(), Over<Domain, rank>());
     else
       return bind<k>::length(get<k>(), Over<typename P::domain_type, rank>());
-  }
-  template <std::size_t k>
-  static consteval bool is_topology() {
-    return std::is_same_v<typename parameter<k>::concept_type, Topology> &&
-           std::is_same_v<typename parameter<k>::access_type, In>;
   }
   template <std::size_t k>
   static consteval bool counts_late() {
@@ -433,9 +462,7 @@ class ControlBindings {
   /// Does a task of its own make room in it?
   template <std::size_t k>
   static consteval bool is_allocated_late() {
-    return requires(Policy const& policy, argument<k> const& of) {
-      bind<k>::allocate(Label(), ResourcePolicy(policy.target()), of, std::int64_t{});
-    };
+    return Impl::is_allocated_by_task<parameter<k>, argument<k>>;
   }
   template <std::size_t... k>
   static consteval bool any_is_late(std::index_sequence<k...>) {
@@ -457,7 +484,7 @@ class ControlBindings {
   template <std::size_t k, class Domain>
   void add_late(Impl::AgreedCount& agreed) const {
     using Own =
-        Over<std::conditional_t<is_topology<k>(), Domain, typename parameter<k>::domain_type>,
+        Over<std::conditional_t<counts_several<k>(), Domain, typename parameter<k>::domain_type>,
              rank>;
     if constexpr (Impl::counts_late<parameter<k>, argument<k>, typename Own::domain, rank>) {
       agreed.counts.push_back(
@@ -471,6 +498,11 @@ class ControlBindings {
         agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}});
     }
   }
+  /// What a task that makes room reads, and the tasks that the call comes after: when one of them
+  /// fails the arrays stay as they are.
+  [[nodiscard]] auto of_allocation(Policy const& policy) const {
+    return std::tuple_cat(late_shapes(), Impl::tasks_before(policy.annotations()));
+  }
   /// What a task reads that needs the late numbers alone.
   [[nodiscard]] auto late_shapes() const {
     return [&]<std::size_t... k>(std::index_sequence<k...>) {
@@ -480,10 +512,29 @@ class ControlBindings {
   template <std::size_t k>
   [[nodiscard]] auto late_shape() const {
     using Own = Over<typename parameter<k>::domain_type, rank>;
-    if constexpr (is_late() && counts_late<k>() && !is_allocated_late<k>())
+    if constexpr (!is_late() || !counts_late<k>() || is_allocated_late<k>())
+      return std::tuple<>();
+    else if constexpr (counts_several<k>())
+      return std::tuple_cat(domain_shape<k, Cell>(), domain_shape<k, Point>(),
+                            domain_shape<k, Key>(), domain_shape<k, Item>());
+    else
       return bind<k>::late_length(get<k>(), Own()).annotations();
+  }
+  template <std::size_t k, class Domain>
+  [[nodiscard]] auto domain_shape() const {
+    if constexpr (!counts_several<k>())
+      return std::tuple<>();
+    else if constexpr (Impl::counts_late<parameter<k>, argument<k>, Domain, rank>)
+      return bind<k>::late_length(get<k>(), Over<Domain, rank>()).annotations();
     else
       return std::tuple<>();
+  }
+  /// Of the points of cells: the task reads the cells, which does not order it with who makes room
+  /// for the points, and yet it asks how many these are.
+  [[nodiscard]] auto point_shapes() const {
+    return [&]<std::size_t... k>(std::index_sequence<k...>) {
+      return std::tuple_cat(domain_shape<k, Point>()...);
+    }(std::index_sequence_for<Arguments...>());
   }
   /// The argument whose number of items is known.
   [[nodiscard]] std::string known_name() const {
@@ -508,7 +559,7 @@ class ControlBindings {
     return first;
   }
   template <class Domain>
-  void prepare_outputs(Extents const& extents, Policy const& policy) const {
+  void prepare_outputs(Label const& task, Extents const& extents, Policy const& policy) const {
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
       using Own = Over<typename parameter<k>::domain_type, rank>;
       if constexpr (std::is_same_v<domain_of<k>, Domain> &&
@@ -521,34 +572,57 @@ class ControlBindings {
           bind<k>::prepare(get<k>(), Own(), extents, "output " + std::to_string(k + 1));
         }
       }
+      // A constant, a temporary and unmanaged memory cannot be allocated, nor vectors of any length.
+      if constexpr (counts<k, Domain>() &&
+                    std::is_same_v<typename parameter<k>::access_type, Out>) {
+        Extents const own = length<k, Domain>();
+        if (own.rank > 0 && extents.rank > 0 && !extents.agrees_with(own))
+          Impl::refuse_allocation(task, Domain::name, name(k), extents);
+      }
     });
   }
 
   /// What is written, and the others, which may be the same, or may not touch it.
   void check_memory(Label const& task) const {
     each([&]<std::size_t w>(std::integral_constant<std::size_t, w>) {
+      if constexpr (parameter<w>::writes && has_identity<w>())
+        each([&]<std::size_t r>(std::integral_constant<std::size_t, r>) {
+          // One that is overwritten is allocated before, so that not even its own item is there.
+          if constexpr (r != w && has_identity<r>() && !shares<r, w>())
+            if (bind<w>::identity(get<w>()) == bind<r>::identity(get<r>()) &&
+                (is_gathered<r, w>() || parameter<r>::writes || is_allocated_late<w>()))
+              Impl::refuse_memory(task, name(r), name(w), true);
+        });
       if constexpr (parameter<w>::writes && has_memory<w>())
         each([&]<std::size_t r>(std::integral_constant<std::size_t, r>) {
-          if constexpr (r != w && has_memory<r>()) {
-            using R = parameter<r>;
-            using W = parameter<w>;
-            if constexpr (!(R::is_atomic && R::mode == W::mode)) {
-              constexpr bool is_gathered = Impl::is_at_points<kind, R> ||
-                                           Impl::is_at_points<kind, W> || Impl::generates<kind> ||
-                                           std::is_same_v<typename R::concept_type, Topology> ||
-                                           std::is_same_v<typename R::concept_type, Whole> ||
-                                           std::is_same_v<typename R::concept_type, Values>;
-              for_memory<w>([&](MemoryRange const& written) {
-                for_memory<r>([&](MemoryRange const& other) {
-                  if (!written.overlaps(other)) return;
-                  if (is_gathered || R::writes || !written.equals(other))
-                    Impl::refuse_memory(task, name(r), name(w), is_gathered);
-                });
+          if constexpr (r != w && has_memory<r>() && !shares<r, w>())
+            for_memory<w>([&](MemoryRange const& written) {
+              for_memory<r>([&](MemoryRange const& other) {
+                if (!written.overlaps(other)) return;
+                if (is_gathered<r, w>() || parameter<r>::writes || !written.equals(other))
+                  Impl::refuse_memory(task, name(r), name(w), is_gathered<r, w>());
               });
-            }
-          }
+            });
         });
     });
+  }
+  /// Both add (multiply) atomically.
+  template <std::size_t r, std::size_t w>
+  static consteval bool shares() {
+    return parameter<r>::is_atomic && parameter<r>::mode == parameter<w>::mode;
+  }
+  /// Does one item touch there what belongs to others?
+  template <std::size_t r, std::size_t w>
+  static consteval bool is_gathered() {
+    using R = parameter<r>;
+    return Impl::is_at_points<kind, R> || Impl::is_at_points<kind, parameter<w>> ||
+           Impl::generates<kind> || std::is_same_v<typename R::concept_type, Topology> ||
+           std::is_same_v<typename R::concept_type, Whole> ||
+           std::is_same_v<typename R::concept_type, Values>;
+  }
+  template <std::size_t k>
+  static consteval bool has_identity() {
+    return requires(argument<k> const& of) { bind<k>::identity(of); };
   }
   template <std::size_t k>
   static consteval bool has_memory() {

@@ -126,17 +126,9 @@ struct CountsIn<TypeList<P...>> {
 template <class A>
 inline constexpr bool is_shared =
     std::is_same_v<A, priority> || std::is_same_v<A, device> || std::is_same_v<A, threads> ||
-    trellis::Impl::waits_for_tasks_v<A> || requires { typename A::execution_space; };
-template <class... Annotations>
-auto shared_of(std::tuple<Annotations...> const& annotations) {
-  auto const one = []<class A>(A const& annotation) {
-    if constexpr (is_shared<A> && !trellis::Impl::is_value_v<A>)
-      return std::tuple<A>(annotation);
-    else
-      return std::tuple<>();
-  };
-  return std::apply([&](auto const&... each) { return std::tuple_cat(one(each)...); }, annotations);
-}
+    NamesTasksBefore<A>::value || requires { typename A::execution_space; };
+template <class A>
+struct IsShared : std::bool_constant<is_shared<A>> {};
 /// Submits the task `pattern(label, policy, functor)` with what all share, and more annotations.
 template <class Pattern, class Policy, class Range, class Functor, class... More>
 auto submit_as(Pattern const& pattern, Label&& label, Policy const& policy, Range const& range,
@@ -146,7 +138,7 @@ auto submit_as(Pattern const& pattern, Label&& label, Policy const& policy, Rang
         return pattern(std::move(label), ResourcePolicy(policy.target(), range, more..., shared...),
                        std::forward<Functor>(functor));
       },
-      shared_of(policy.annotations()));
+      annotations_that<IsShared>(policy.annotations()));
 }
 inline constexpr auto as_for = [](auto&&... of) {
   return parallel_for(std::forward<decltype(of)>(of)...);
@@ -175,7 +167,7 @@ struct Generation {
   }
 };
 
-/// Submits them. `outputs`: those of the signature get room for the new items.
+/// Submits them; outputs of the signature get room for the new items.
 template <class Policy, class Worklet, class Bindings>
 Generation generate(Label const& label, Policy const& policy, Worklet const& worklet,
                     Bindings& bindings) {

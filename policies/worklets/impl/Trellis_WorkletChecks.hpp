@@ -67,6 +67,13 @@ struct MustHaveCounts {
                 "Trellis: a worklet that generates has one parameter that is Counts: how many new "
                 "items come of each");
 };
+template <class Parameter, class Argument>
+struct MustBeAllocatedByTasks {
+  static constexpr bool value = false;
+  static_assert(trellis::Impl::never<Parameter>,
+                "Trellis: nobody knows yet how many items a worklet generates: what it gives goes "
+                "into arrays that tasks allocate, LateView and LateCells");
+};
 template <class Worklet>
 struct MustNameParameters {
   static constexpr bool value = false;

@@ -15,6 +15,8 @@ namespace trellis::worklets::Impl {
                                  Extents const& of_first, std::string const& other,
                                  Extents const& of_other);
 [[noreturn]] void refuse_uncounted(Label const& task, char const* domain);
+[[noreturn]] void refuse_allocation(Label const& task, char const* domain,
+                                    std::string const& output, Extents const& extents);
 /// `is_gathered`: it is read, or added to, at the points of other cells.
 [[noreturn]] void refuse_memory(Label const& task, std::string const& read,
                                 std::string const& written, bool is_gathered);

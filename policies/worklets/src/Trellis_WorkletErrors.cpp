@@ -36,6 +36,13 @@ void refuse_uncounted(Label const& task, char const* domain) {
                    " there are: all of them fit any number");
 }
 
+void refuse_allocation(Label const& task, char const* domain, std::string const& output,
+                       Extents const& extents) {
+  refuse(task, "cannot allocate " + output + " for " + text_of(extents) + " " + domain +
+                   ": give a variable, not a constant, a temporary or unmanaged memory, and with "
+                   "the number of components if it has vectors");
+}
+
 void refuse_memory(Label const& task, std::string const& read, std::string const& written,
                    bool is_gathered) {
   refuse(task, "writes into " + written + " what other items " +
