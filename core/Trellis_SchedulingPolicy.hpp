@@ -139,10 +139,10 @@ class SchedulingPolicy {
   virtual ReadyTask finished(std::span<ReadyTask const> ready, int seat) = 0;
   /// A task for this seat to run, or nothing.
   virtual ReadyTask pop(int seat) = 0;
-  /// A task for which `wanted` returns true, or nothing. A task on this seat, or the thread that has
-  /// called `fork_join`, waits for it, and that thread would run it meanwhile. It is taken out, as by
-  /// `pop`. `wanted` is quick and may be called under the policy's locks, but asks nothing of the
-  /// policy, and must not be kept.
+  /// A task for which `wanted` returns true, or nothing. A task on this seat, or the thread that
+  /// has called `fork_join`, waits for it, and that thread would run it meanwhile. It is taken out,
+  /// as by `pop`. `wanted` is quick and may be called under the policy's locks, but asks nothing of
+  /// the policy, and must not be kept.
   ///
   /// A policy may miss one, or always return nothing, as it does by default: nothing hangs, as the
   /// thread then sleeps, and another one runs the awaited task, when `pop` gives it out. That costs

@@ -56,9 +56,9 @@ namespace Impl {
 
 /// What the copies of a LateView share. `V`: the managed View.
 ///
-/// INVARIANT. `m_view` changes in tasks that write both tokens. All other tasks that look at it read
-/// `shape` at least, so they are ordered with those; the mutex is for the program, which may ask at
-/// any time.
+/// INVARIANT. `m_view` changes in tasks that write both tokens. All other tasks that look at it
+/// read `shape` at least, so they are ordered with those; the mutex is for the program, which may
+/// ask at any time.
 template <class V>
 class LateMemory {
  public:
@@ -169,19 +169,19 @@ struct LateArgumentAs<ModeConstant<mode>, V> : ArgumentAs<mode, V> {};
 /// An array whose memory a task makes, see `allocate`: `LateView<double**>`. A handle: copies stand
 /// for the same array.
 ///
-/// Tasks name it as they name a View: `read(v)`, `write(v)`, `atomic_add(v)`, ... A functor takes it
-/// as `v`'s `view`, or as its `read_view` where the task only reads, wherever the task runs; the
+/// Tasks name it as they name a View: `read(v)`, `write(v)`, `atomic_add(v)`, ... A functor takes
+/// it as `v`'s `view`, or as its `read_view` where the task only reads, wherever the task runs; the
 /// memory is that which the array has when the task is launched. A task that comes before the first
 /// allocation fails. Results of reductions and scans may go into one of rank 0.
 ///
 /// Of the array tasks depend on two things: its shape, which is what an allocation changes and
-/// everybody else reads, and its contents. So a task that needs the extents alone, because it has so
-/// many indices (`ResourcePolicy(graph, extent(v), ...)`) or allocates another array of this
+/// everybody else reads, and its contents. So a task that needs the extents alone, because it has
+/// so many indices (`ResourcePolicy(graph, extent(v), ...)`) or allocates another array of this
 /// length, does not wait for who computes the contents.
 ///
-/// The program gets the memory after a wait, by `managed()`. While tasks that name the handle are in
-/// flight, it must not touch it: a View that it has got names the same elements, but Trellis does
-/// not know that.
+/// The program gets the memory after a wait, by `managed()`. While tasks that name the handle are
+/// in flight, it must not touch it: a View that it has got names the same elements, but Trellis
+/// does not know that.
 template <class D, class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space,
           class Layout = typename MemorySpace::execution_space::array_layout>
 class LateView {
@@ -209,13 +209,13 @@ class LateView {
   [[nodiscard]] std::size_t extent(std::size_t direction) const {
     return m_memory->extent(direction);
   }
-  /// The memory, for the program: after a wait for the tasks that touch it. Who keeps the View keeps
-  /// the memory, also when a later allocation gives the array another one. Throws `Error` when there
-  /// is none.
+  /// The memory, for the program: after a wait for the tasks that touch it. Who keeps the View
+  /// keeps the memory, also when a later allocation gives the array another one. Throws `Error`
+  /// when there is none.
   [[nodiscard]] managed_view managed() const { return m_memory->managed(); }
-  /// What allocations change. For a task with parts: `write(v.shape())` besides `write(v)` says that
-  /// its parts may allocate. (Its own callable then takes the TaskScope and no Views: what these
-  /// stand for is looked up when it is launched.)
+  /// What allocations change. For a task with parts: `write(v.shape())` besides `write(v)` says
+  /// that its parts may allocate. (Its own callable then takes the TaskScope and no Views: what
+  /// these stand for is looked up when it is launched.)
   [[nodiscard]] Token const& shape() const { return m_memory->shape; }
 
   [[nodiscard]] std::shared_ptr<Impl::LateMemory<managed_view>> const& memory() const {
@@ -350,11 +350,11 @@ struct AllocateCheck {
 /// it has any more; returns at once. An extent is a whole number, the Future of one, or
 /// `extent(other, direction)`. The tasks after this one have the new memory.
 ///
-/// Memory that has these extents already is kept, with its contents, when the program has no copy of
-/// its View. Else it is made anew, after the array has let go of the old one, and its contents are
-/// not initialised: fill it by a task, or by `deep_copy`. So the elements should be of a type that
-/// needs no constructor. What is in the memory of a device is allocated by the host: that may make
-/// it wait for the device.
+/// Memory that has these extents already is kept, with its contents, when the program has no copy
+/// of its View. Else it is made anew, after the array has let go of the old one, and its contents
+/// are not initialised: fill it by a task, or by `deep_copy`. So the elements should be of a type
+/// that needs no constructor. What is in the memory of a device is allocated by the host: that may
+/// make it wait for the device.
 ///
 /// Throws `Error` for a negative number; one that comes later is the failure of the task, which
 /// names it, and so is memory that there is not.

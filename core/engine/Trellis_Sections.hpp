@@ -26,8 +26,8 @@ class Workers;
 ///
 /// INVARIANT (nothing stays held). Parts are submitted by the body's thread alone, which also ends
 /// each phase: by `section.wait()`, before any other wait (`let_go`), and at the end, also when
-/// the body throws. A held part is pending, so its cell is not reused before. (Its edge is taken off
-/// by the thread that has put it there; the decrement orders it as every other one, see Task.)
+/// the body throws. A held part is pending, so its cell is not reused before. (Its edge is taken
+/// off by the thread that has put it there; the decrement orders it as every other one, see Task.)
 ///
 /// WHO RUNS THE PARTS. The thread that runs the body waits as a task does: it runs parts of its own
 /// section, and nothing else, see Waiting::run_needed; when none is left for it, it gives its place
@@ -51,8 +51,8 @@ class Sections {
 
   /// One edge of a section, which its caller takes off. (None of a section of a serial graph, whose
   /// caller has the turn, and none of one that has been collected by a pass.) As long as it is
-  /// there the task is pending, so its cell is not reused, and nobody runs its body. What the caller
-  /// has done before, such as to ask that it be cancelled, happens before the body by the
+  /// there the task is pending, so its cell is not reused, and nobody runs its body. What the
+  /// caller has done before, such as to ask that it be cancelled, happens before the body by the
   /// decrement, as with any edge.
   class Gate {
    public:

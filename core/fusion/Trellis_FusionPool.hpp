@@ -35,10 +35,10 @@ class Workers;
 /// written under the mutex while the task is in here, then by the thread that has the chain, and
 /// goes from one thread to the next with the first task: through the policy, or `Seat::holding`.
 ///
-/// INVARIANT (deployed). A fusable task of the host whose batch goes to a device has `deployed` from
-/// the time at which the batch is formed until it is given up, or the device is done with it. It is
-/// written under `Task::lock` by whoever has the task, for others who demote it. In all else it
-/// stays a task of the host: all its edges are satisfied on completion.
+/// INVARIANT (deployed). A fusable task of the host whose batch goes to a device has `deployed`
+/// from the time at which the batch is formed until it is given up, or the device is done with it.
+/// It is written under `Task::lock` by whoever has the task, for others who demote it. In all else
+/// it stays a task of the host: all its edges are satisfied on completion.
 ///
 /// INVARIANT (free choice). What is in here is ready and granted, so no path of the scheduling
 /// graph leads from one to another: no edge changes when some run as one, in any order. A batch on

@@ -4,8 +4,8 @@
 // way. They live in the program's namespace; what tells Trellis about them are specialisations.
 //
 // A rod is stored as one value for each of its joints, packed two in one number. A worklet over the
-// rod's bars wants the joints unpacked, and the length of its bar; and it is to run over every other
-// bar only.
+// rod's bars wants the joints unpacked, and the length of its bar; and it is to run over every
+// other bar only.
 #include <Trellis.hpp>
 #include <worklets/Trellis_Worklets.hpp>
 
@@ -38,8 +38,8 @@ struct Joints {};
 
 // --- an execution argument
 
-/// It is made in the kernel from what a functor gets for the access. It only reads, so it has `load`
-/// and no `save`.
+/// It is made in the kernel from what a functor gets for the access. It only reads, so it has
+/// `load` and no `save`.
 template <class Words>
 struct JointsPortal {
   Words const& words;

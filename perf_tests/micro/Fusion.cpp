@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Batches of small kernels: as fusable tasks that run as one, by themselves, and as one kernel that
-// somebody has written by hand over the same work. All are submitted behind a task, so the run alone
-// is measured, on one worker: from the end of that task's body to the begin of one that comes after
-// the batch. So no thread is woken within that time, and what it takes to make the tasks ready and to
-// complete them is in it.
+// somebody has written by hand over the same work. All are submitted behind a task, so the run
+// alone is measured, on one worker: from the end of that task's body to the begin of one that comes
+// after the batch. So no thread is woken within that time, and what it takes to make the tasks
+// ready and to complete them is in it.
 #if __has_include(<fusion/Trellis_FusionPool.hpp>)
 
 #include "Gate.hpp"

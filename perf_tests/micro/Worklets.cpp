@@ -239,8 +239,8 @@ void threshold_fenced(benchmark::State& state) {
 BENCHMARK(threshold_fenced)->Apply(with_cells);
 BENCHMARK(threshold_worklets)->Apply(with_cells);
 
-// --- isosurfaces of four scenes: the triangles, as plain Kokkos makes them and as worklets do, and all
-// that the example makes of them, which merges their points and shades them besides
+// --- isosurfaces of four scenes: the triangles, as plain Kokkos makes them and as worklets do, and
+// all that the example makes of them, which merges their points and shades them besides
 
 /// Makes the triangles, and no more.
 struct Triangles : GenerateCells {

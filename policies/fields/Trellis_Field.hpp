@@ -75,7 +75,8 @@ FieldShape shape_of(V const& view) {
   return shape;
 }
 
-/// What fills the place of a field among the arguments. `Part`: makes the View of the part from that of the whole.
+/// What fills the place of a field among the arguments. `Part`: makes the View of the part from
+/// that of the whole.
 template <class V, class Whole, class Part>
 struct FieldSource {
   static constexpr bool ends_without_user = true;

@@ -172,8 +172,8 @@ inline constexpr bool source_may_have_views<ResultPtr<T>> =
 template <class Source>
 inline constexpr bool source_stays = requires { requires Source::stays_in_a_pass; };
 
-/// A task with parts names what these touch, too. If it takes no Views itself, such a source is left
-/// alone, as its parts may be what makes it.
+/// A task with parts names what these touch, too. If it takes no Views itself, such a source is
+/// left alone, as its parts may be what makes it.
 template <class Body, class Source>
 consteval bool is_for_parts() {
   if constexpr (requires {

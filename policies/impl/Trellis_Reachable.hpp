@@ -33,8 +33,9 @@ struct IsReachable<Space, R> : CanTouch<Space, typename ResourceTraits<R>::memor
 template <class Space, ResourceRange R>
 struct IsReachable<Space, R> : IsReachable<Space, typename LeafOf<R>::type> {};
 
-/// What an annotation names. (Lists tell when the task is submitted; resources that `ResourceTraits`
-/// explains, when they have been replaced by what they stand for, unless they name a memory space.)
+/// What an annotation names. (Lists tell when the task is submitted; resources that
+/// `ResourceTraits` explains, when they have been replaced by what they stand for, unless they name
+/// a memory space.)
 template <class Space, class A>
 inline constexpr bool reaches_open_v = true;
 template <class Space, class How, class Held>

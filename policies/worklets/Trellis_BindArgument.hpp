@@ -238,8 +238,8 @@ struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>,
   static std::string label(Coordinates const&) { return "coordinates"; }
 };
 
-/// An array that a task allocates, which has the items as a list. Their number is looked up when the
-/// worklet's task is launched; one that is overwritten is allocated by a task before that.
+/// An array that a task allocates, which has the items as a list. Their number is looked up when
+/// the worklet's task is launched; one that is overwritten is allocated by a task before that.
 template <class A, class D, class T, class M, class L>
 struct BindArgument<worklets::Parameter<worklets::Field, A, D>, LateView<T, M, L>> {
   using P = worklets::Parameter<worklets::Field, A, D>;

@@ -32,8 +32,8 @@ struct UniformCoordinates {
   Kokkos::Array<double, D> spacing;
 };
 
-/// A grid of equal cells in two dimensions (quads) or three (hexahedra). Worklets run over its cells
-/// as an `MDRangePolicy`. The first index is fastest in the numbering of points and cells.
+/// A grid of equal cells in two dimensions (quads) or three (hexahedra). Worklets run over its
+/// cells as an `MDRangePolicy`. The first index is fastest in the numbering of points and cells.
 ///
 ///     trellis::UniformGrid<3> grid({129, 129, 129});   // points; 128^3 cells
 template <int D>

@@ -286,8 +286,8 @@ struct MixedPortal {
   }
 };
 
-/// The points of a new cell, which the worklet fills in. `T`: their numbers, or what says where they
-/// are.
+/// The points of a new cell, which the worklet fills in. `T`: their numbers, or what says where
+/// they are.
 template <class T, int count>
 struct NewVertices {
   T points[static_cast<std::size_t>(count)];
@@ -314,8 +314,8 @@ struct NewCellsPortal {
 
 // --- whole arrays, and groups of values
 
-/// A View of which a worklet sees all: `[i]` is what a `Field` of it has for the i-th item. A View of
-/// two or three dimensions whose items are those of a grid is numbered as the grid is.
+/// A View of which a worklet sees all: `[i]` is what a `Field` of it has for the i-th item. A View
+/// of two or three dimensions whose items are those of a grid is numbered as the grid is.
 template <class V>
 class WholeArray {
  public:

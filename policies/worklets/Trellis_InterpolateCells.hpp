@@ -19,7 +19,8 @@
 #include <utility>
 
 /// With this header worklets make cells whose points lie between those of their domain, as those of
-/// an isosurface do. The worklet says for each point of a new cell between which two points it lies:
+/// an isosurface do. The worklet says for each point of a new cell between which two points it
+/// lies:
 ///
 ///     struct Contour : trellis::InterpolateCells {
 ///       using ControlSignature = void(Topology, Field(Point), Counts, Topology(Out));

@@ -36,9 +36,9 @@
 ///     trellis::LateView<double*> sums("sums");
 ///     trellis::invoke("sum", trellis::ResourcePolicy(graph), Sum(), groups, values, sums);
 ///
-/// The worklet runs once for each different key, in their order; `_N` of the `Keys` is the key, that
-/// of `Values` the values of its items, in the order of the items. Keys and values may be arrays
-/// that tasks allocate, as those that `GenerateFields` makes.
+/// The worklet runs once for each different key, in their order; `_N` of the `Keys` is the key,
+/// that of `Values` the values of its items, in the order of the items. Keys and values may be
+/// arrays that tasks allocate, as those that `GenerateFields` makes.
 namespace trellis {
 
 /// Runs for each different key.
@@ -125,9 +125,9 @@ struct ArrayTypes<LateView<T, M, L>> : ArrayTypes<typename LateView<T, M, L>::vi
 
 }  // namespace worklets::Impl
 
-/// Submits tasks that group the items of a View or LateView of rank 1 by their keys, which have `<`;
-/// returns at once. They run on the space of the policy's `on<...>`. Sorting takes one thread on a
-/// host space; on a device Kokkos waits for the stream, in the thread that launches the task.
+/// Submits tasks that group the items of a View or LateView of rank 1 by their keys, which have
+/// `<`; returns at once. They run on the space of the policy's `on<...>`. Sorting takes one thread
+/// on a host space; on a device Kokkos waits for the stream, in the thread that launches the task.
 template <class Base, class... Annotations, class Keys>
 auto group_by_key(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                   Keys const& keys) {

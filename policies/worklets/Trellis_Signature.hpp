@@ -71,8 +71,8 @@ struct Key : Domain {
   static constexpr char const* name = "keys";
 };
 
-/// The values that belong to the keys: the worklet gets those of its key. (A concept that belongs to
-/// a domain of its own by default says which.)
+/// The values that belong to the keys: the worklet gets those of its key. (A concept that belongs
+/// to a domain of its own by default says which.)
 struct Values {
   using domain = Item;
 };
@@ -92,8 +92,8 @@ struct WorkIndex {};
 /// The item's indices in each direction, as `Kokkos::Array<std::int64_t, D>`, on a uniform grid of
 /// D dimensions; elsewhere D is 1.
 struct GridIndex {};
-/// Kinds that generate: the number of the item that the new one comes of. (`WorkIndex` is that of the
-/// new one.)
+/// Kinds that generate: the number of the item that the new one comes of. (`WorkIndex` is that of
+/// the new one.)
 struct SourceIndex {};
 /// Kinds that generate: which of the items that come of one item this is, from 0 on.
 struct VisitIndex {};

@@ -27,8 +27,8 @@ struct MapFields : worklets::Words {
 };
 
 /// Runs for each cell of a `Topology`. Of a `Field(Point)` it gets the values at the points of its
-/// cell; to a `Field(AtomicAdd, Point)` it gives a value for each of them. (Other ways to write into
-/// point fields do not compile, as cells share points.)
+/// cell; to a `Field(AtomicAdd, Point)` it gives a value for each of them. (Other ways to write
+/// into point fields do not compile, as cells share points.)
 struct MapCells : worklets::Words {
   using kind = MapCells;
   using domain = worklets::Cell;

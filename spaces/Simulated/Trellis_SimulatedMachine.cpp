@@ -212,7 +212,8 @@ void SimulatedMachine::serve(SimulatedQueue& queue) {
   Lock lock(m_mutex);
   SimulatedQueuePtr const self = queue.shared_from_this();
   for (;;) {
-    // One time for both questions: what becomes available between them would be waited for for ever.
+    // One time for both questions: what becomes available between them would be waited for for
+    // ever.
     std::int64_t const asked = now();
     if (advance(self, asked)) {
       auto task = queue.pending.front().task;

@@ -420,9 +420,9 @@ class SlowToReturn final : public ForwardingPolicy {
   std::atomic<bool>& m_pushed;
 };
 
-/// The caller of a section and its body wait for each other. It is the body that is told, as it does
-/// not begin before its caller waits: an error that `fork_join` throws would leave a body behind that
-/// refers to what its caller had.
+/// The caller of a section and its body wait for each other. It is the body that is told, as it
+/// does not begin before its caller waits: an error that `fork_join` throws would leave a body
+/// behind that refers to what its caller had.
 TEST(Sections, WhoseBodiesWaitForTheirCallersAreToldThere) {
   Watchdog const watchdog(std::chrono::seconds(120), "a body that waits for its caller");
   for (std::uint64_t seed = 0; seed < 100; ++seed) {

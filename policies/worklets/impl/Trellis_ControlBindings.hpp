@@ -269,8 +269,8 @@ class ControlBindings {
   /// known only when the worklet's task is launched?
   static consteval bool is_late() { return any_is_late(std::index_sequence_for<Arguments...>()); }
 
-  /// Looks at all arguments, and allocates outputs: returns how many items there are, with rank 0 if
-  /// that is known later. Throws `Error`, see `invoke`.
+  /// Looks at all arguments, and allocates outputs: returns how many items there are, with rank 0
+  /// if that is known later. Throws `Error`, see `invoke`.
   Extents prepare(Label const& task, Policy const& policy) const {
     Extents const extents = count<domain>(task);
     if (!is_late() && extents.rank == 0) Impl::refuse_uncounted(task, domain::name);
@@ -572,7 +572,8 @@ class ControlBindings {
           bind<k>::prepare(get<k>(), Own(), extents, "output " + std::to_string(k + 1));
         }
       }
-      // A constant, a temporary and unmanaged memory cannot be allocated, nor vectors of any length.
+      // A constant, a temporary and unmanaged memory cannot be allocated, nor vectors of any
+      // length.
       if constexpr (counts<k, Domain>() &&
                     std::is_same_v<typename parameter<k>::access_type, Out>) {
         Extents const own = length<k, Domain>();

@@ -19,11 +19,12 @@
 
 /// Points between the same two points become one. A sort by counting, as the smaller of the two is
 /// one of the old points: how many there are for each (`begin`), where theirs begin, and then each
-/// old point sorts its own few by the larger one. So all of it runs in parallel, and its result does
-/// not depend on the order in which that happens.
+/// old point sorts its own few by the larger one. So all of it runs in parallel, and its result
+/// does not depend on the order in which that happens.
 namespace trellis::worklets::Impl {
 
-/// A point of a new cell at its smaller old point. `made`: its number among all points of new cells.
+/// A point of a new cell at its smaller old point. `made`: its number among all points of new
+/// cells.
 struct PointAt {
   std::int64_t second;
   std::int64_t made;

@@ -13,9 +13,9 @@
 #include <type_traits>
 #include <utility>
 
-/// What must hold for a call of a worklet to compile, each with its sentence. A check names the class
-/// that says what is wrong, and `invoke` asks that class, so that the compiler has few lines to say
-/// how it came there.
+/// What must hold for a call of a worklet to compile, each with its sentence. A check names the
+/// class that says what is wrong, and `invoke` asks that class, so that the compiler has few lines
+/// to say how it came there.
 namespace trellis::worklets::Impl {
 
 /// Nothing is wrong.
