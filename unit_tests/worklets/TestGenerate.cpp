@@ -261,7 +261,8 @@ SPACE_TEST(WorkletGenerate, ComparesKnownAndLateNumbers) {
   TaskGraph graph;
   ResourcePolicy const policy(graph, on<Space>);
   LateView<int*, Memory> five("five"), out("out");
-  allocate("five", ResourcePolicy(graph), five, 5);
+  View<int*> known("known", 5);
+  invoke("five", policy, Twice(), known, five);
   auto const says = [&](std::string const& text, auto&& submit) {
     auto const future = submit();
     EXPECT_THAT(failure_of([&] { future.get(); }), testing::HasSubstr(text));
@@ -281,9 +282,9 @@ SPACE_TEST(WorkletGenerate, ComparesKnownAndLateNumbers) {
   EXPECT_THAT(failure_of([&] { invoke("twice", policy, Twice(), five, five); }),
               testing::HasSubstr("writes into argument 2 (\"five\")"));
   invoke("add", policy, Test::AddOne(), five);  // in place
-  View<int*> known("known", 5);
   invoke("sum", policy, SumOfTwo(), five, five, known);
   graph.wait();
+  EXPECT_THAT(Test::values_of(known), testing::Each(2));
 }
 
 /// The number of points of cells is asked for by tasks that touch no point.
