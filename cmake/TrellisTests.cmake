@@ -13,6 +13,9 @@
 #       its second toolchain, too.
 #       Programs share precompiled headers, and their sources are compiled in batches.
 #
+#   trellis_optimise_test(NAME)
+#       A little, for brute force and random programs.
+#
 #   trellis_add_mpi_test(NAME SOURCES file...|PROGRAM target RANKS n... [LIBRARIES target...]
 #                        [LABELS label...] [TIMEOUT seconds] [ARGS argument...]
 #                        [ENVIRONMENT variable=value...])
@@ -50,23 +53,18 @@ foreach(label concurrent memory core toolchain)
   add_custom_target(trellis_${label}_tests)
 endforeach()
 
-# How tests are compiled. Nothing is measured in them and the library has its own flags. With Kokkos
-# most of a test's time goes to its compiler, so these are not optimised; those without Kokkos,
-# brute force and random programs, are a little. Under a sanitizer the compiler is mostly busy with
-# the sanitizer's checks, so tests are not optimised there. The checks that the undefined-behaviour
-# sanitizer adds to every use of a pointer are left out of tests, for the same reason, but not of
-# the library.
+# How tests are compiled. Nothing is measured in them and the library has its own flags. Most of a
+# test's time goes to its compiler, so tests are not optimised, but for those that compute much
+# (trellis_optimise_test). The checks that the undefined-behaviour sanitizer adds to every use of a
+# pointer are left out of tests, for the same reason, but not of the library.
 add_library(trellis_test_options INTERFACE)
 target_link_libraries(trellis_test_options INTERFACE trellis_warnings GTest::gmock)
-set(trellis_test_core_options)
-set(trellis_test_main_options)
+set(trellis_test_compile_options)
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-  set(trellis_test_core_options -O1)
-  set(trellis_test_main_options -O0)
+  set(trellis_test_compile_options -O0)
   if(Trellis_SANITIZE)
     # A stack trace names the functions of tests, and the lines of the library.
-    set(trellis_test_core_options -O0 -g0)
-    set(trellis_test_main_options -O0 -g0)
+    list(APPEND trellis_test_compile_options -g0)
   endif()
   if(Trellis_SANITIZE MATCHES undefined)
     target_compile_options(trellis_test_options INTERFACE
@@ -82,11 +80,11 @@ endif()
 file(WRITE ${PROJECT_BINARY_DIR}/test_core_headers.cpp "")
 add_library(trellis_test_core OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/test_core_headers.cpp)
 target_link_libraries(trellis_test_core PRIVATE trellis_test_options Trellis::core)
-target_compile_options(trellis_test_core PRIVATE ${trellis_test_core_options})
+target_compile_options(trellis_test_core PRIVATE ${trellis_test_compile_options})
 add_library(trellis_test_main OBJECT EXCLUDE_FROM_ALL
   ${CMAKE_CURRENT_LIST_DIR}/templates/test_main.cpp)
 target_link_libraries(trellis_test_main PRIVATE trellis_test_options Trellis::trellis)
-target_compile_options(trellis_test_main PRIVATE ${trellis_test_main_options})
+target_compile_options(trellis_test_main PRIVATE ${trellis_test_compile_options})
 if(trellis_precompiles)
   set(headers <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <random>
     <set> <sstream> <string> <thread> <vector> <gmock/gmock.h>)
@@ -98,7 +96,7 @@ if(Trellis_HAS_MPI)
   add_library(trellis_mpi_test_main OBJECT EXCLUDE_FROM_ALL
     ${CMAKE_CURRENT_LIST_DIR}/templates/mpi_test_main.cpp)
   target_link_libraries(trellis_mpi_test_main PRIVATE trellis_test_options Trellis::mpi)
-  target_compile_options(trellis_mpi_test_main PRIVATE ${trellis_test_main_options})
+  target_compile_options(trellis_mpi_test_main PRIVATE ${trellis_test_compile_options})
   if(trellis_precompiles)
     target_precompile_headers(trellis_mpi_test_main REUSE_FROM trellis_test_main)
   endif()
@@ -169,7 +167,7 @@ function(trellis_add_test_program name)
     set(kind main)
     target_link_libraries(${name} PRIVATE Trellis::trellis)
   endif()
-  target_compile_options(${name} PRIVATE ${trellis_test_${kind}_options})
+  target_compile_options(${name} PRIVATE ${trellis_test_compile_options})
   if(trellis_precompiles)
     target_precompile_headers(${name} REUSE_FROM trellis_test_${kind})
   endif()
@@ -221,6 +219,14 @@ function(trellis_add_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   trellis_set_test_properties(${name} "${arg_TIMEOUT}" "${arg_PROCESSORS}" LABELS ${arg_LABELS})
+endfunction()
+
+function(trellis_optimise_test name)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+    target_compile_options(${name} PRIVATE -O1)
+    # Those of the others are not optimised.
+    set_target_properties(${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
+  endif()
 endfunction()
 
 function(trellis_add_mpi_test name)
@@ -300,7 +306,7 @@ function(trellis_add_compile_fail_tests)
   foreach(target compile_ok compile_fail)
     target_link_libraries(${target} PRIVATE trellis_test_options Trellis::trellis
       ${arg_LIBRARIES})
-    target_compile_options(${target} PRIVATE ${trellis_test_main_options} -w)
+    target_compile_options(${target} PRIVATE ${trellis_test_compile_options} -w)
     if(trellis_precompiles)
       target_precompile_headers(${target} REUSE_FROM trellis_test_main)
     endif()
@@ -420,8 +426,7 @@ function(trellis_add_install_tests)
     if(way STREQUAL package)
       set(where -DCMAKE_PREFIX_PATH=${stage} -DTRELLIS_COMPONENTS=${parts})
     else()
-      # As this build, so that a cache of the compiler has the library.
-      set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR} -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE})
+      set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR})
     endif()
     add_test(NAME install.${way} COMMAND ${CMAKE_CTEST_COMMAND}
       --build-and-test ${PROJECT_SOURCE_DIR}/unit_tests/install

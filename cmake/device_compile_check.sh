@@ -153,9 +153,10 @@ for list in "${lists[@]}"; do
   done
 done
 
-# run_compiler SOURCE: the messages are in the file that MESSAGES names. MODE is -c, or for programs,
-# where nvcc is the compiler, -cuda: it stops in front of the compiler of the host, which has had
-# them in every other build.
+# run_compiler SOURCE: the messages are in the file that MESSAGES names. MODE is -c, or for most tests
+# and all programs, where nvcc is the compiler, -cuda: it stops in front of the compiler of the host,
+# which has had them in every other build. What nvcc makes of the library for the host is compiled
+# with the tests that are left.
 MODE=-c
 run_compiler() {
   local object=$work/out/${1//\//_}.o
@@ -184,7 +185,8 @@ compile() {
   local name=$1 together=$work/generated/together_${1//[^a-zA-Z0-9]/_}.cpp
   local begin=$SECONDS status=0 source number=0
   shift
-  [[ $backend != cuda || $1 != @(example|perf_tests)/* ]] || MODE=-cuda
+  [[ $backend != cuda || $1 != @(example|perf_tests|unit_tests)/* || $1 == */@(device|features)* ]] ||
+    MODE=-cuda
   if (($# > 1)); then
     for source in "$@"; do
       number=$((number + 1))
@@ -218,6 +220,7 @@ add_to_group() {
       folder="those apart, b"
       ;;
     perf_tests/gpu/PortableModels.cpp) folder="Kokkos' own graphs" ;;
+    */worklets/TestMaps*) folder="unit_tests/worklets, apart" ;;
     example/heat_ranks/* | example/cg_ranks/* | example/particles/*) folder=${1%/*} ;;
   esac
   sizes[$folder]=$((${sizes[$folder]:--1} + 1))
@@ -229,6 +232,9 @@ add_to_group() {
   fi
 }
 
+# What takes longest comes first, so that no compiler is left over at the end.
+mapfile -t sources < <(printf '%s\n' "${sources[@]}" |
+  awk '{ print (/\/worklets\/Test/ ? 0 : 1) "\t" $0 }' | sort --stable --key=1,1n | cut -f 2)
 count=0
 for source in "${sources[@]}"; do
   if left_out "$source"; then continue; fi

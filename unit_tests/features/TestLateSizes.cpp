@@ -255,7 +255,7 @@ struct NextLength {
 struct AddIndex {
   KOKKOS_FUNCTION void operator()(int i, V const& to) const { to(i) += i; }
 };
-struct Twice {
+struct AllTwice {
   KOKKOS_FUNCTION void operator()(int i, V const& to) const { to(i) *= 2; }
 };
 struct AddSum {
@@ -275,7 +275,7 @@ SPACE_TEST(LateSizes, ARangeIsThatOfEachRound) {
       auto const n = parallel_reduce(
           "count", ResourcePolicy(graph, 1, on<Space>, read_write(length)), NextLength());
       parallel_for("first", ResourcePolicy(graph, n, on<Space>, read_write(x)), AddIndex());
-      parallel_for("second", ResourcePolicy(graph, n, on<Space>, read_write(x)), Twice());
+      parallel_for("second", ResourcePolicy(graph, n, on<Space>, read_write(x)), AllTwice());
       allocate("grow", ResourcePolicy(graph), grown, n);
       parallel_for("fill", ResourcePolicy(graph, extent(grown), on<Space>, write(grown)), Fill{3});
       auto const sum =
