@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Sections: who runs their parts, when, and what the advice hears.
 #include "../ShakeOrchestration.hpp"
+#include "../features/Timing.hpp"
 #include "FusionTest.hpp"
 
 #include <random>
@@ -778,6 +779,48 @@ TEST(Sections, MayBeCancelled) {
   is_there = true;
   EXPECT_THROW(outer.get(), Error);
   EXPECT_EQ(parts, 0);
+}
+
+/// What its caller cannot be complete before: a part that comes after it, or after what comes after
+/// it, and a wait for it.
+TEST(Sections, TellCirclesThroughTheirCallers) {
+  Watchdog const watchdog(std::chrono::seconds(60), "circles");
+  Kokkos::View<int*, Kokkos::HostSpace> x("x", 1);
+  using Body = std::function<void(TaskGraph&, TaskScope&, Future<void> const&)>;
+  std::vector<Body> const bodies{
+      [](TaskGraph&, TaskScope& section, Future<void> const& caller) {
+        host_task("part", ResourcePolicy(section, after(caller)), [] {});
+      },
+      [](TaskGraph& graph, TaskScope& section, Future<void> const& caller) {
+        auto const later = host_task("later", ResourcePolicy(graph, after(caller)), [] {});
+        host_task("part", ResourcePolicy(section, after(later)), [] {});
+      },
+      [x](TaskGraph& graph, TaskScope& section, Future<void> const&) {
+        auto const reads = host_task("reads", ResourcePolicy(graph, read(x)), [] {});
+        host_task("part", ResourcePolicy(section, after(reads)), [] {});
+      },
+      [](TaskGraph&, TaskScope&, Future<void> const& caller) { caller.get(); }};
+  for (int const workers : {1, 2, 3})
+    for (bool const is_part : {true, false})
+      for (Body const& body : bodies) {
+        TaskGraph graph(with(make_native(), workers));
+        Future<void> outer;
+        std::atomic<bool> is_there{false};
+        outer = host_task("outer", ResourcePolicy(graph, write(x)), [&](TaskScope& self) {
+          while (!is_there) std::this_thread::yield();
+          auto const run = [&](auto const& policy) {
+            fork_join("section", policy, [&](TaskScope& section) { body(graph, section, outer); });
+          };
+          if (is_part)
+            run(ResourcePolicy(self));
+          else
+            run(ResourcePolicy(graph));
+        });
+        is_there = true;
+        EXPECT_THAT(error_of([&] { outer.get(); }).what(),
+                    testing::AnyOf(HasSubstr("a circle"), HasSubstr("cannot be complete before")));
+        EXPECT_THROW(graph.wait(), Error);
+      }
 }
 
 /// A tree of sections over tiles: what is left depends on the order.
