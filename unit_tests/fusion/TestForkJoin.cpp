@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values(SectionPolicy::serial, SectionPolicy::parallel,
                                      SectionPolicy::parallel_keep_held),
                      testing::Values(1, 2, 3)),
-    [](auto const& info) { return name_of(std::get<0>(info.param), std::get<1>(info.param)); });
+    [](auto const& each) { return name_of(std::get<0>(each.param), std::get<1>(each.param)); });
 
 TEST_P(ForkJoin, ReturnsWhenAllPartsAreComplete) {
   TaskGraph graph(with(advice, workers));

@@ -52,9 +52,9 @@ class FusedOnDevice : public testing::TestWithParam<std::tuple<bool, bool>> {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Time, FusedOnDevice, testing::Combine(testing::Bool(), testing::Bool()),
-                         [](auto const& info) {
-                           return std::string(std::get<0>(info.param) ? "virtual" : "real") +
-                                  (std::get<1>(info.param) ? "_recorded" : "");
+                         [](auto const& each) {
+                           return std::string(std::get<0>(each.param) ? "virtual" : "real") +
+                                  (std::get<1>(each.param) ? "_recorded" : "");
                          });
 
 TEST_P(FusedOnDevice, ManyTasksAreOneLaunch) {

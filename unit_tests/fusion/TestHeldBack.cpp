@@ -24,8 +24,8 @@ INSTANTIATE_TEST_SUITE_P(
                                      "learning", "shake"),
                      testing::Values("wait", "get", "get_inside", "parts", "cap", "destructor",
                                      "nobody", "behind", "poll", "respawn")),
-    [](auto const& info) {
-      std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param);
+    [](auto const& each) {
+      std::string name = std::get<0>(each.param) + "_" + std::get<1>(each.param);
       std::replace(name.begin(), name.end(), ':', '_');
       return name;
     });
