@@ -153,10 +153,10 @@ for list in "${lists[@]}"; do
   done
 done
 
-# run_compiler SOURCE: the messages are in the file that MESSAGES names. MODE is -c, or for most tests
-# and all programs, where nvcc is the compiler, -cuda: it stops in front of the compiler of the host,
-# which has had them in every other build. What nvcc makes of the library for the host is compiled
-# with the tests that are left.
+# run_compiler SOURCE: the messages are in the file that MESSAGES names. MODE is -c, or for most
+# tests and all programs, where nvcc is the compiler, -cuda: it stops in front of the compiler of the
+# host, which has had them in every other build. What nvcc makes of the library for the host is
+# compiled with the tests that are left.
 MODE=-c
 run_compiler() {
   local object=$work/out/${1//\//_}.o
@@ -185,8 +185,8 @@ compile() {
   local name=$1 together=$work/generated/together_${1//[^a-zA-Z0-9]/_}.cpp
   local begin=$SECONDS status=0 source number=0
   shift
-  [[ $backend != cuda || $1 != @(example|perf_tests|unit_tests)/* || $1 == */@(device|features)* ]] ||
-    MODE=-cuda
+  [[ $backend != cuda || $1 != @(example|perf_tests|unit_tests)/* ||
+    $1 == */@(device|features)* ]] || MODE=-cuda
   if (($# > 1)); then
     for source in "$@"; do
       number=$((number + 1))
