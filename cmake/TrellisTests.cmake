@@ -224,7 +224,7 @@ endfunction()
 function(trellis_optimise_test name)
   if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_compile_options(${name} PRIVATE -O1)
-    # Those of the others are not optimised.
+    # The precompiled headers of the other tests are not optimised.
     set_target_properties(${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
   endif()
 endfunction()
