@@ -52,6 +52,12 @@ foreach(library ${trellis_libraries})
   endif()
 endforeach()
 
+# Without Kokkos there is nothing for a device in it, so nvcc, which Kokkos' wrapper would start, has
+# no part in it: it takes longer, and it does not compile fmt's consteval functions.
+if(CMAKE_CXX_COMPILER MATCHES nvcc_wrapper)
+  target_compile_options(trellis_core PRIVATE --host-only)
+endif()
+
 if(Trellis_HAS_HWLOC)
   target_compile_definitions(trellis_core PRIVATE TRELLIS_HAS_HWLOC)
   target_include_directories(trellis_core SYSTEM PRIVATE ${Trellis_HWLOC_INCLUDE})

@@ -190,7 +190,7 @@ struct ViewsInPlace<V, 0> {
 /// Take it by reference: it may hold some Views in place. It keeps its Views, as a View keeps its
 /// allocation, so they live until the task is done, whatever happens to the range.
 template <class V>
-class view_list {
+class view_list : Impl::ViewsInPlace<V, Impl::views_in_place<V>> {
  public:
   using value_type = V;
   using const_iterator = V const*;
@@ -198,14 +198,14 @@ class view_list {
 
   KOKKOS_DEFAULTED_FUNCTION view_list() = default;
   KOKKOS_FUNCTION view_list(view_list const& other)
-      : m_many(other.m_many), m_size(other.m_size), m_hold(other.m_hold), m_few(other.m_few) {
+      : Few(other), m_many(other.m_many), m_size(other.m_size), m_hold(other.m_hold) {
     KOKKOS_IF_ON_HOST((find(other);))
   }
   KOKKOS_FUNCTION view_list& operator=(view_list const& other) {
+    Few::operator=(other);
     m_many = other.m_many;
     m_size = other.m_size;
     m_hold = other.m_hold;
-    m_few = other.m_few;
     KOKKOS_IF_ON_HOST((find(other);))
     return *this;
   }
@@ -215,7 +215,7 @@ class view_list {
   view_list(Impl::ViewsOf<R, member...> const& views) : m_size(views.size()) {
     if (m_size <= in_place) {
       std::size_t k = 0;
-      views.for_each([&](auto const& view) { m_few.first()[k++] = view; });
+      views.for_each([&](auto const& view) { Few::first()[k++] = view; });
     } else {
       m_hold = Impl::ListHold(
           Impl::ViewBlock<V>::make(m_size, [&](auto const& add) { views.for_each(add); }));
@@ -227,13 +227,16 @@ class view_list {
   [[nodiscard]] KOKKOS_FUNCTION bool empty() const { return m_size == 0; }
   [[nodiscard]] KOKKOS_FUNCTION V const& operator[](std::size_t k) const { return data()[k]; }
   [[nodiscard]] KOKKOS_FUNCTION V const* data() const {
-    return m_many != nullptr ? m_many : m_few.first();
+    return m_many != nullptr ? m_many : Few::first();
   }
   [[nodiscard]] KOKKOS_FUNCTION V const* begin() const { return data(); }
   [[nodiscard]] KOKKOS_FUNCTION V const* end() const { return data() + m_size; }
 
  private:
   static constexpr std::size_t in_place = Impl::views_in_place<V>;
+  /// A base, so that it takes no room where it is empty: a [[no_unique_address]] member would make
+  /// nvcc lay out the list differently on a device, since CUDA 12.9.
+  using Few = Impl::ViewsInPlace<V, in_place>;
 
   /// Its Views, after a copy.
   void find(view_list const& from) {
@@ -245,7 +248,6 @@ class view_list {
   V const* m_many = nullptr;  ///< null: in place
   std::size_t m_size = 0;
   Impl::ListHold m_hold;  ///< keeps those at m_many
-  [[no_unique_address]] Impl::ViewsInPlace<V, in_place> m_few;
 };
 
 }  // namespace trellis

@@ -93,15 +93,21 @@ void AsyncStreams::record_last(Stream& stream) {
   stream.events.push_back({stream.device->record_event(stream.instance, false), stream.last()});
 }
 
+/// The number of the first event behind what is at a position. Requires that there is one.
+std::size_t AsyncStreams::event_behind(Stream const& stream, std::uint64_t position) {
+  auto const event = std::lower_bound(
+      stream.events.begin(), stream.events.end(), position,
+      [](Stream::Event const& each, std::uint64_t at) { return each.position < at; });
+  return static_cast<std::size_t>(event - stream.events.begin());
+}
+
 /// Makes the stream wait until the other one has passed a position.
 void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t position) {
   std::uint64_t& done = stream.waited_for[static_cast<std::size_t>(other.number)];
   if (done >= position) return;
-  auto const event = std::lower_bound(
-      other.events.begin(), other.events.end(), position,
-      [](Stream::Event const& each, std::uint64_t at) { return each.position < at; });
-  stream.device->enqueue_wait(stream.instance, event->event);
-  done = event->position;
+  Stream::Event const& event = other.events[event_behind(other, position)];
+  stream.device->enqueue_wait(stream.instance, event.event);
+  done = event.position;
 }
 
 /// Whoever asks the device gives way, so it is soon.
@@ -183,12 +189,31 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
 
 // --- what has passed -----------------------------------------------------------------------------
 
+/// Has the stream's event of this number passed? Then those before it have, too.
+bool AsyncStreams::has_passed(Stream& stream, std::size_t number) {
+  Stream::Event& event = stream.events[number];
+  if (event.has_passed) return true;
+  if (!stream.device->has_passed(event.event)) return false;
+  for (std::size_t k = number + 1; k > 0 && !stream.events[k - 1].has_passed; --k)
+    stream.events[k - 1].has_passed = true;
+  return true;
+}
+
+/// The same for one that others stand before. An error does not tell before which of them it came:
+/// "true", and the one that has not passed tells it again when the turn comes to it.
+bool AsyncStreams::may_have_passed(Stream& stream, std::size_t number) {
+  try {
+    return has_passed(stream, number);
+  } catch (...) {
+    return true;
+  }
+}
+
 /// Retires what the stream's first event covers. False: it is not known to have passed, or
 /// something that came before is not.
 bool AsyncStreams::pass_first_event(Stream& stream) {
-  Stream::Event& first = stream.events.front();
-  first.has_passed = first.has_passed || stream.device->has_passed(first.event);
-  if (!first.has_passed) return false;
+  if (!has_passed(stream, 0)) return false;
+  Stream::Event const& first = stream.events.front();
   for (Task const* task : stream.launched) {
     if (task->position > first.position) break;
     for (auto const& before : task->device_predecessors)
@@ -197,7 +222,7 @@ bool AsyncStreams::pass_first_event(Stream& stream) {
         return false;
   }
 
-  Stream::Event const event = first;
+  Stream::Event const event = first;  // a copy
   stream.events.pop_front();
   bool timed = false;
   Retired of_batch{};  // its first one, which has the event at which all have begun
@@ -237,6 +262,8 @@ void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
 /// an event for that.
 bool AsyncStreams::pass_up_to(Stream& stream, std::uint64_t position) {
   try {
+    if (stream.launched.empty() || stream.launched.front()->position > position) return true;
+    if (!may_have_passed(stream, event_behind(stream, position))) return false;
     while (!stream.launched.empty() && stream.launched.front()->position <= position)
       if (!pass_first_event(stream)) return false;
   } catch (...) {
@@ -268,7 +295,15 @@ void AsyncStreams::ask(Stream& stream) {
   if (stream.launched.empty()) return;
   try {
     if (stream.events.empty()) record_last(stream);
-    while (!stream.events.empty() && pass_first_event(stream)) {
+    // Each question is a call of the driver, so one is for many events: at the first, second,
+    // fourth, ... as long as these have passed.
+    while (!stream.events.empty()) {
+      std::size_t ahead = 1;
+      while (ahead <= stream.events.size() && may_have_passed(stream, ahead - 1)) ahead *= 2;
+      if (ahead == 1) return;
+      do {
+        if (!pass_first_event(stream)) return;
+      } while (!stream.events.empty() && stream.events.front().has_passed);
     }
   } catch (...) {
     fail(stream, std::current_exception());
@@ -285,9 +320,23 @@ void AsyncStreams::ask_in_turns() {
   }
 }
 
+/// After the streams have been asked.
+void AsyncStreams::note_what_is_awaited() {
+  bool const is_new = m_awaited.load(std::memory_order_relaxed) && m_awaited.exchange(false);
+  bool any = false;
+  for (auto const& stream : m_streams) {
+    if (is_new) stream->awaited = stream->last();
+    any =
+        any || (!stream->launched.empty() && stream->launched.front()->position <= stream->awaited);
+  }
+  m_any_awaited = any;
+}
+
 void AsyncStreams::retire() {
   std::unique_lock const lock(m_mutex, std::try_to_lock);
-  if (lock.owns_lock()) ask_in_turns();
+  if (!lock.owns_lock()) return;
+  ask_in_turns();
+  note_what_is_awaited();
 }
 
 bool AsyncStreams::next_retired(Retired& retired) {

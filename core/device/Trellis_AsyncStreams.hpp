@@ -5,6 +5,7 @@
 #include <Trellis_DeviceAdapter.hpp>
 #include <device/Trellis_DeviceClock.hpp>
 #include <task/Trellis_FunctionRef.hpp>
+#include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <task/Trellis_Task.hpp>
 
@@ -112,6 +113,15 @@ class AsyncStreams {
   /// Hands out what has been found, one by one: a task after those that it is ordered behind.
   /// False: none.
   [[nodiscard]] bool next_retired(Retired& retired);
+  /// Something on the host comes after one of the tasks that are on streams now. A hint for progress,
+  /// which asks often until these have retired: nothing is lost if it comes late.
+  void note_awaited() {
+    if (!m_awaited.load(std::memory_order_relaxed))
+      m_awaited.store(true, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool is_awaited() const {
+    return m_awaited.load(std::memory_order_relaxed) || m_any_awaited;
+  }
   [[nodiscard]] bool busy() const { return m_launched.load(std::memory_order_seq_cst) > 0; }
   /// Does one of the devices have a clock of its own?
   [[nodiscard]] bool has_own_clock() const { return m_own_clock.load(std::memory_order_relaxed); }
@@ -127,6 +137,7 @@ class AsyncStreams {
     int number = 0;
     bool of_user = false;
     std::uint64_t next = 1;      ///< position of the next task
+    std::uint64_t awaited = 0;   ///< up to here something on the host may come after the tasks
     std::deque<Task*> launched;  ///< at positions up to `next - 1`
     /// What tells that the tasks up to a position have passed.
     struct Event {
@@ -148,13 +159,17 @@ class AsyncStreams {
   Stream& new_stream(DeviceAdapter& device, void* instance);
   [[nodiscard]] Stream* stream_of(Task::DevicePredecessor const& before) const;
   void record_last(Stream& stream);
+  [[nodiscard]] static std::size_t event_behind(Stream const& stream, std::uint64_t position);
   static void wait_for(Stream& stream, Stream& other, std::uint64_t position);
+  [[nodiscard]] static bool has_passed(Stream& stream, std::size_t number);
+  [[nodiscard]] static bool may_have_passed(Stream& stream, std::size_t number);
   [[nodiscard]] bool pass_first_event(Stream& stream);
   [[nodiscard]] bool pass_up_to(Stream& stream, std::uint64_t position);
   void hand_out(Retired&& retired);
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_soon();
   void ask(Stream& stream);
   void ask_in_turns();
+  void note_what_is_awaited();
   void fail(Stream& stream, std::exception_ptr const& error);
   void note_times(Retired& passed, Stream& stream, void* event);
 
@@ -170,6 +185,8 @@ class AsyncStreams {
   std::atomic<int> m_launched{0};       ///< and not handed out
   std::atomic<int> m_wanted{0};  ///< threads that are waiting for the mutex to launch something
   std::atomic<bool> m_own_clock{false};
+  std::atomic<bool> m_awaited{false};  ///< since the last time that the streams were asked
+  Relaxed<bool> m_any_awaited{false};  ///< what had been awaited before is on a stream still
 };
 
 }  // namespace trellis::Impl

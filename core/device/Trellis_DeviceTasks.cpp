@@ -101,13 +101,15 @@ void DeviceTasks::note_failed_launch(Task& task) {
 void DeviceTasks::note_launch(Task& task, std::vector<Task*>& ready) {
   std::lock_guard const lock(task.lock);
   task.launched = true;
-  if (task.is_recorded()) return;  // all edges of a plan fire on completion
+  if (task.is_recorded())
+    return m_streams.note_awaited();  // all edges of a plan fire on completion
   // Successors that wait for the launch alone leave the list, see Task.
   task.keep_successors([&](Task* successor) {
     if (DeviceTasks::trigger_between(task, *successor) == Trigger::completion) return true;
     trigger(*successor, nullptr, ready);
     return false;
   });
+  if (task.successor_count > 0 || task.exclusive) m_streams.note_awaited();
 }
 
 /// `ready` gets its successors that wait for nothing else.
@@ -208,6 +210,7 @@ void DeviceTasks::deploy_batch(Task& first, Seat& seat) {
         [&](void* instance) { named.ops->fusion->deploy(bodies, instance, named.label); }, nothing,
         [&](Task& task, bool threw) {
           is_launched = true;
+          m_streams.note_awaited();
           if (threw) note_failed_launch(task);
         });
   } catch (...) {  // nothing has been launched
@@ -222,7 +225,7 @@ void DeviceTasks::deploy_batch(Task& first, Seat& seat) {
 }
 
 bool DeviceTasks::complete_passed(Seat& seat, Poller const& poller) {
-  bool const somebody_waits = seat.waits || m_workers.anyone_waits();
+  bool const somebody_waits = anyone_waits(seat);
   ++t_quiet_locks;
   m_streams.retire();
   bool any = false;

@@ -45,7 +45,14 @@ class DeviceTasks {
   /// Is it worth to ask? A device with a clock of its own goes on when the host waits: what happens
   /// must not depend on how fast a thread submits.
   [[nodiscard]] bool may_go_on(Seat const& seat) const {
-    return seat.waits || !m_streams.has_own_clock() || m_workers.anyone_waits();
+    return !m_streams.has_own_clock() || anyone_waits(seat);
+  }
+  /// A thread that needs a task of a device to be complete, or another task.
+  [[nodiscard]] bool anyone_waits(Seat const& seat) const {
+    return seat.waits || m_workers.anyone_waits();
+  }
+  [[nodiscard]] bool is_awaited(Seat const& seat) const {
+    return anyone_waits(seat) || m_streams.is_awaited();
   }
   /// Completes what has passed on the streams; false: nothing. What has been found is in the
   /// streams' keeping until its turn comes, so where code of the user's waits meanwhile another
@@ -59,7 +66,7 @@ class DeviceTasks {
   void deploy_batch(Task& first, Seat& seat);
   [[nodiscard]] std::vector<Task*> live_members(Task& first, Seat& seat);
   [[nodiscard]] std::vector<void*> note_running(std::span<Task* const> members);
-  static void note_launch(Task& task, std::vector<Task*>& ready);
+  void note_launch(Task& task, std::vector<Task*>& ready);
   void note_failed_launch(Task& task);
   void inherit_on_device(Task& task);
   void complete_one(AsyncStreams::Retired const& passed, Seat& seat);

@@ -676,6 +676,8 @@ bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason,
       if (task.runs_on_device() && DeviceTasks::trigger_between(other, task) == Trigger::launch) {
         task.device_predecessors.push_back({&other, before.id});
         if (other.launched) return true;
+      } else if (other.launched) {
+        m_device_tasks.streams().note_awaited();
       }
       if (other.last_successor() != &task) {
         other.add_successor(&task);

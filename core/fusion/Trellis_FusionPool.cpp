@@ -201,19 +201,26 @@ bool FusionPool::is_overdue() {
   return now - m_seen_at >= overdue;
 }
 
-/// Where others may make such tasks ready, a moment of a thread that has nothing else to do makes a
-/// batch of them: as long as they come.
+/// Where others may make such tasks ready, by running some or by submitting them, a moment of a
+/// thread that has nothing else to do makes a batch of them: as long as they come.
 void FusionPool::linger(TaskKind kind, std::size_t enough) {
   using std::chrono::microseconds;
   constexpr microseconds without_news{20};
+  constexpr microseconds without_submissions{5};
   constexpr microseconds in_all{500};
   constexpr int between = 20;
   std::uint64_t seen = m_added.load(std::memory_order_relaxed);
+  std::uint64_t seen_submitted = m_engine.submitted();
   auto const begin = std::chrono::steady_clock::now();
-  for (auto news = begin, now = begin;
-       now - news < without_news && now - begin < in_all && !m_workers.nobody_runs();
+  auto submission = begin;
+  for (auto news = begin, now = begin; now - news < without_news && now - begin < in_all;
        now = std::chrono::steady_clock::now()) {
     for (int spin = 0; spin < between; ++spin) cpu_relax();
+    std::uint64_t const submitted = m_engine.submitted();
+    if (submitted != std::exchange(seen_submitted, submitted)) submission = now;
+    if (m_workers.nobody_runs() &&
+        (m_workers.anyone_waits() || now - submission >= without_submissions))
+      return;
     std::uint64_t const added = m_added.load(std::memory_order_relaxed);
     if (added == std::exchange(seen, added)) continue;
     news = now;

@@ -4,6 +4,7 @@
 
 #include <threads/Trellis_Relaxed.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -36,22 +37,34 @@ class Poller {
   /// Requires `is_here`.
   void end() { m_thread.store(nullptr, std::memory_order_seq_cst); }
 
-  /// Is it time to ask again? For the thread that polls, or might.
-  [[nodiscard]] bool is_due() const {
-    Clock::time_point const next = m_next;
-    return Clock::now() >= next;
+  /// Is it time to ask again? For the thread that polls, or might. `is_awaited`: somebody waits for
+  /// an answer. Where nobody does each answer is one for much that has happened meanwhile, and who
+  /// submits is kept from the driver for a small part of the time only.
+  [[nodiscard]] bool is_due(bool is_awaited = true) const {
+    constexpr int part = 8;
+    Clock::duration wanted = interval;
+    if (!is_awaited) wanted = std::max(patience, part * Clock::duration(m_took));
+    return Clock::now() - Clock::time_point(m_asked) >= wanted;
   }
-  void found_nothing() { m_next = Clock::now() + interval; }
+  void has_asked() { m_asked = Clock::now(); }
+  /// The same of devices. `since`: when it began to ask.
+  void has_asked(Clock::time_point since) {
+    Clock::time_point const now = Clock::now();
+    m_asked = now;
+    m_took = now - since;
+  }
 
  private:
-  static constexpr std::chrono::microseconds interval{3};
+  static constexpr Clock::duration interval = std::chrono::microseconds(3);
+  static constexpr Clock::duration patience = std::chrono::microseconds(20);
   [[nodiscard]] static void const* this_thread() {
     static thread_local char const here = 0;
     return &here;
   }
 
   std::atomic<void const*> m_thread{nullptr};
-  Relaxed<Clock::time_point> m_next{};
+  Relaxed<Clock::time_point> m_asked{};
+  Relaxed<Clock::duration> m_took{};  ///< to ask devices, the last time
 };
 
 }  // namespace trellis::Impl

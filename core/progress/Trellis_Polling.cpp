@@ -124,23 +124,32 @@ void Polling::polls_no_more() {
 
 bool Polling::poll(Seat& seat, bool is_idle) {
   // A thread that finds no task asks functions all the time, and needs no clock for that.
-  bool const due = is_idle && !m_devices.busy() ? true : m_poller.is_due();
+  bool const busy_devices = m_devices.busy();
+  bool const is_awaited = !busy_devices || m_devices.is_awaited(seat);
+  bool const due = is_idle && !busy_devices ? true : m_poller.is_due();
   if (seat.is_main && any_of_main() && (is_idle || due)) {
     call_functions(true);
-    if (!is_idle) m_poller.found_nothing();
+    if (!is_idle) m_poller.has_asked();
   }
   bool any = m_completions.any_said();
   bool const functions = m_asked.load(std::memory_order_relaxed) > 0 && (is_idle || due);
-  bool const devices = is_idle && due && m_devices.busy() && m_devices.may_go_on(seat);
+  bool const devices = is_idle && busy_devices && (is_awaited ? due : m_poller.is_due(false)) &&
+                       m_devices.may_go_on(seat);
   if ((!functions && !devices) || !m_poller.begin()) return any;
   if (functions) {
     call_functions(false);
     any = any || m_completions.any_said();
   }
   // In code of the user's that waits the thread may have stopped to poll.
-  if (devices && m_poller.is_here()) any = m_devices.complete_passed(seat, m_poller) || any;
+  if (devices && m_poller.is_here()) {
+    Poller::Clock::time_point const since = Poller::Clock::now();
+    any = m_devices.complete_passed(seat, m_poller) || any;
+    // Who waits may wait for more than what has been found.
+    if ((!any || !is_awaited) && m_poller.is_here()) m_poller.has_asked(since);
+  } else if (!any && !is_idle && m_poller.is_here()) {
+    m_poller.has_asked();
+  }
   if (any) has_news();
-  if (!any && (!is_idle || devices) && m_poller.is_here()) m_poller.found_nothing();
   if (!busy()) stop_polling();
   return any;
 }

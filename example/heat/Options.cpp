@@ -21,17 +21,23 @@ namespace {
 constexpr double bytes_of_a_tile = 512 * 1024;
 constexpr std::size_t steps_in_flight = 16;
 
-// Slabs across the slowest direction: their rows are as long as rows can be, and halos lie in one
-// piece.
+// Of a device: each is a kernel, which is to be large.
+constexpr int slabs_on_device = 4;
+
+// Across the slowest direction: their rows are as long as rows can be, and halos lie in one piece.
+std::vector<int> slabs(int wanted, Options const& options) {
+  std::vector<int> tiles(static_cast<std::size_t>(options.dimensions), 1);
+  tiles[0] = std::min(wanted, options.cells);
+  return tiles;
+}
 std::vector<int> default_tiles(Options const& options) {
+  if (options.on_device) return slabs(slabs_on_device, options);
   double const bytes = 8 * std::pow(options.cells, options.dimensions);
   int const hardware = std::max(
       1, static_cast<int>(std::thread::hardware_concurrency()) / options.threads_per_worker);
   int const workers = options.workers > 0 ? options.workers : hardware;
-  int const wanted = std::max(static_cast<int>(std::ceil(bytes / bytes_of_a_tile)), 4 * workers);
-  std::vector<int> tiles(static_cast<std::size_t>(options.dimensions), 1);
-  tiles[0] = std::min(wanted, options.cells);
-  return tiles;
+  return slabs(std::max(static_cast<int>(std::ceil(bytes / bytes_of_a_tile)), 4 * workers),
+               options);
 }
 
 [[noreturn]] void fail(std::string const& why) {
@@ -97,8 +103,9 @@ double Options::stable_time_step() const {
   return spacing * spacing / (2 * dimensions);
 }
 
-Options parse(int argc, char** argv) {
+Options parse(int argc, char** argv, bool on_device) {
   Options options;
+  options.on_device = on_device;
   CLI::App app(
       "Explicit heat equation on the unit square, once as bulk-synchronous Kokkos and once as one "
       "Trellis\n"

@@ -23,6 +23,7 @@ struct Options {
   std::filesystem::path input;  ///< empty: the sine mode
   std::filesystem::path output = "out/heat";
   bool check = false;
+  bool on_device = false;  ///< not on the command line
 
   [[nodiscard]] int tile_count() const;
   [[nodiscard]] double stable_time_step() const;  ///< the largest one
@@ -30,8 +31,8 @@ struct Options {
 
 /// Reads the command line and fills in whatever was left out. Throws `std::runtime_error` when
 /// values do not go together; ends the program after `--help` and after a malformed command line,
-/// as CLI11 does.
-[[nodiscard]] Options parse(int argc, char** argv);
+/// as CLI11 does. `on_device`: the kernels do not run on the host.
+[[nodiscard]] Options parse(int argc, char** argv, bool on_device);
 
 }  // namespace heat
 

@@ -65,18 +65,22 @@ void print(Options const& options, Findings const& found) {
   line("steps under way at once", std::to_string(found.steps_under_way));
 
   std::printf("\nTime, median of %s\n", plural(options.repetitions, "repetition").c_str());
+  // (Of a device they say nothing.)
+  auto const threads = [&](int count) {
+    return options.on_device ? std::string() : ", " + plural(count, "thread");
+  };
   double const cell_steps = std::pow(options.cells, options.dimensions) * options.steps;
   line("plain Kokkos", number("%.3f s", plain) +
-                           number(", %.2f Gcells/s, ", cell_steps / plain * 1e-9) +
-                           plural(found.threads_plain, "thread"));
+                           number(", %.2f Gcells/s", cell_steps / plain * 1e-9) +
+                           threads(found.threads_plain));
   line("Trellis", number("%.3f s", trellis) +
-                      number(", %.2f Gcells/s, ", cell_steps / trellis * 1e-9) +
-                      plural(found.threads_trellis, "thread"));
+                      number(", %.2f Gcells/s", cell_steps / trellis * 1e-9) +
+                      threads(found.threads_trellis));
+  bool const are_equal = options.on_device || found.threads_plain == found.threads_trellis;
   std::string const unequal =
       ", not on the same number of threads: compare with --workers " +
       std::to_string(std::max(1, found.threads_plain / options.threads_per_worker));
-  line("Trellis / plain", number("%.3f", found.ratio()) +
-                              (found.threads_plain == found.threads_trellis ? "" : unequal));
+  line("Trellis / plain", number("%.3f", found.ratio()) + (are_equal ? "" : unequal));
 }
 
 void write_summary(Options const& options, Findings const& found) {

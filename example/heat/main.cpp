@@ -153,7 +153,7 @@ int report(Options const& options, Findings const& found) {
 
 int main(int argc, char** argv) {
   try {
-    heat::Options const options = heat::parse(argc, argv);
+    heat::Options const options = heat::parse(argc, argv, !heat::runs_on_host);
     auto settings = Kokkos::InitializationSettings();
     if (options.workers > 0) settings.set_num_threads(options.workers * options.threads_per_worker);
     Kokkos::ScopeGuard const kokkos(settings);

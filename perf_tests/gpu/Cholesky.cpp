@@ -221,6 +221,7 @@ void run_cholesky(Options const& options, Report& report) {
   char const* const names[] = {"one_stream", "trellis", "trellis_plan"};
   std::vector<double> expected;
   for (int way = 0; way < 3; ++way) {
+    if (!options.wants(names[way])) continue;
     problem.stamps = nullptr;
     Times times;
     {

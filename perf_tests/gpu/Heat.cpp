@@ -147,6 +147,7 @@ void run_heat(Options const& options, Report& report) {
   std::vector<double> expected;
   double const updates = static_cast<double>(plate.cells) * plate.cells * plate.steps;
   for (int way = 0; way < 4; ++way) {
+    if (!options.wants(names[way])) continue;
     plate.stamps = nullptr;
     Times times;
     {

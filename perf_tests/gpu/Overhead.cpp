@@ -35,6 +35,7 @@ void run_overhead(Options const& options, Report& report) {
             " elements; host us per task until all are submitted, us per task until all are done");
     std::vector<double> expected;
     for (Model const& model : models) {
+      if (!options.wants(model.name)) continue;
       shape.reset();
       std::unique_ptr<Runner> const runner = model.make(shape);
       if (runner == nullptr) {

@@ -4,6 +4,10 @@
 
 #include "Report.hpp"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 namespace gpu {
 
 struct Options {
@@ -15,6 +19,12 @@ struct Options {
   int heat_steps;
   int cholesky_tiles;  ///< along each side
   int cholesky_block;
+  int batch;                             ///< tasks that may run as one
+  std::vector<std::string> models = {};  ///< empty: all
+
+  [[nodiscard]] bool wants(std::string const& model) const {
+    return models.empty() || std::find(models.begin(), models.end(), model) != models.end();
+  }
 };
 
 /// Host time per task for several shapes.
@@ -23,6 +33,8 @@ void run_overhead(Options const& options, Report& report);
 void run_heat(Options const& options, Report& report);
 /// A Cholesky factorisation in tiles.
 void run_cholesky(Options const& options, Report& report);
+/// Batches of small kernels.
+void run_batches(Options const& options, Report& report);
 
 }  // namespace gpu
 

@@ -59,6 +59,16 @@ class Stamps {
     unsigned long long* const times = m_times.data() + 2 * kernel;
     return {times, times + 1};
   }
+  /// From the first kernel's begin to the last one's end; 0: none has noted any.
+  [[nodiscard]] double seconds() const {
+    auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), m_times);
+    unsigned long long begin = ~0ULL, end = 0;
+    for (std::size_t k = 0; k < host.extent(0); ++k) {
+      begin = std::min(begin, host(k, 0));
+      end = std::max(end, host(k, 1));
+    }
+    return begin > end ? 0 : static_cast<double>(end - begin) * 1e-9;
+  }
   [[nodiscard]] Utilisation utilisation() const {
     auto const host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), m_times);
     std::vector<std::pair<unsigned long long, unsigned long long>> intervals;

@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
                        .heat_tiles = on_gpu ? 8 : 3,
                        .heat_steps = on_gpu ? 50 : 4,
                        .cholesky_tiles = on_gpu ? 16 : 4,
-                       .cholesky_block = on_gpu ? 128 : 8};
+                       .cholesky_block = on_gpu ? 128 : 8,
+                       .batch = on_gpu ? 256 : 16};
   std::string json = "out/perf/gpu.json";
   std::vector<std::string> only;
   CLI::App app("Trellis on a GPU: host time per task, and how busy the GPU is");
@@ -39,8 +40,11 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 200));
   app.add_option("--cholesky-block", options.cholesky_block, "rows of a tile")
       ->check(CLI::Range(1, 4096));
-  app.add_option("--only", only, "overhead, heat or cholesky; all by default")
-      ->check(CLI::IsMember({"overhead", "heat", "cholesky"}));
+  app.add_option("--batch", options.batch, "tasks of a batch, and a sixteenth of it")
+      ->check(CLI::Range(2, 100000));
+  app.add_option("--only", only, "overhead, heat, cholesky or batches; all by default")
+      ->check(CLI::IsMember({"overhead", "heat", "cholesky", "batches"}));
+  app.add_option("--model", options.models, "by the names of the rows; all by default");
   app.add_option("--json", json, "where the rows go");
   CLI11_PARSE(app, argc, argv);
   if (options.heat_tiles > options.heat_grid) {
@@ -61,6 +65,7 @@ int main(int argc, char** argv) {
     if (wanted("overhead")) gpu::run_overhead(options, report);
     if (wanted("heat")) gpu::run_heat(options, report);
     if (wanted("cholesky")) gpu::run_cholesky(options, report);
+    if (wanted("batches")) gpu::run_batches(options, report);
     report.write(json, {{"tasks", options.tasks},
                         {"elements", options.elements},
                         {"repetitions", options.repetitions},
@@ -68,7 +73,8 @@ int main(int argc, char** argv) {
                         {"heat_tiles", options.heat_tiles},
                         {"heat_steps", options.heat_steps},
                         {"cholesky_tiles", options.cholesky_tiles},
-                        {"cholesky_block", options.cholesky_block}});
+                        {"cholesky_block", options.cholesky_block},
+                        {"batch", options.batch}});
     return report.failed() ? 1 : 0;
   } catch (std::exception const& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -89,19 +89,23 @@ struct BoundFunctor {
          std::make_index_sequence<values>{}, std::tuple<Args&&...>(static_cast<Args&&>(args)...));
   }
 
-  // How the functor itself starts, joins and ends a reduction.
+  // How the functor itself starts, joins and ends a reduction. Templates, because Kokkos finds them
+  // by their address and nvcc heeds the condition of a template alone there.
+  template <class F = Functor>
   KOKKOS_FUNCTION void init(Into value) const
-    requires requires(Functor const& f, Into v) { f.init(v); }
+    requires requires(F const& f, Into v) { f.init(v); }
   {
     functor.init(value);
   }
+  template <class F = Functor>
   KOKKOS_FUNCTION void join(Into value, From other) const
-    requires requires(Functor const& f, Into v, From w) { f.join(v, w); }
+    requires requires(F const& f, Into v, From w) { f.join(v, w); }
   {
     functor.join(value, other);
   }
+  template <class F = Functor>
   KOKKOS_FUNCTION void final(Into value) const
-    requires requires(Functor const& f, Into v) { f.final(v); }
+    requires requires(F const& f, Into v) { f.final(v); }
   {
     functor.final(value);
   }

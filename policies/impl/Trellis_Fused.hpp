@@ -19,6 +19,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -54,10 +55,34 @@ struct MemberSearch {
   }
 };
 
+/// What a kernel needs of a member. Nothing more of a body travels to a device: since CUDA 12.9 nvcc
+/// lays out structures with [[no_unique_address]] members, as the ranges of bodies are, differently
+/// there.
+template <class Body>
+struct Member {
+  using Linear = LinearRange<typename Body::fusable_traits>;
+  typename Body::functor_type functor;
+  typename Linear::Place place;
+
+  KOKKOS_FUNCTION void operator()(int k) const { Linear::call(functor, place, k); }
+};
+
+/// Counts no Views, like the copy that Kokkos makes for a kernel.
+template <class Body>
+Member<Body> uncounted_member(Body const& body) {
+  using Functor = typename Body::functor_type;
+  using Linear = typename Member<Body>::Linear;
+  if constexpr (std::is_trivially_copyable_v<Functor>)
+    return {body.functor, Linear::place(body.range)};
+  else
+    return {Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<Functor>(body.functor),
+            Linear::place(body.range)};
+}
+
 /// The members in memory that the kernel reaches.
 template <class Body>
 struct MembersInMemory {
-  Body const* bodies;
+  Member<Body> const* members;
   int const* begins;
   MemberSearch search;
   std::size_t* at;  ///< null, or where a kernel of one thread notes which member it is at
@@ -65,22 +90,20 @@ struct MembersInMemory {
   KOKKOS_FUNCTION void operator()(int index) const {
     int const k = search.find(index, begins);
     if (at != nullptr) *at = static_cast<std::size_t>(k);
-    LinearRange<typename Body::fusable_traits>::call(bodies[k].functor, bodies[k].range,
-                                                     index - begins[k]);
+    members[k](index - begins[k]);
   }
 };
 
 /// The members in the argument of the kernel, as bytes: copies that count no Views need no end.
 template <class Body, int room>
 struct MembersInArgument {
-  alignas(Body) std::byte bodies[room * sizeof(Body)];
+  alignas(Member<Body>) std::byte members[room * sizeof(Member<Body>)];
   int begins[room];
   MemberSearch search;
 
   KOKKOS_FUNCTION void operator()(int index) const {
     int const k = search.find(index, begins);
-    Body const& body = reinterpret_cast<Body const*>(bodies)[k];
-    LinearRange<typename Body::fusable_traits>::call(body.functor, body.range, index - begins[k]);
+    reinterpret_cast<Member<Body> const*>(members)[k](index - begins[k]);
   }
 };
 
@@ -113,22 +136,13 @@ struct MemberBegins {
   }
 };
 
-/// A copy at a place that counts no Views, as Kokkos makes for a kernel.
+/// The bytes of the members one behind the other, for a device.
 template <class Body>
-void copy_uncounted(Body const& from, void* to) {
-  if constexpr (std::is_trivially_copyable_v<Body>)
-    std::memcpy(to, &from, sizeof(Body));
-  else
-    ::new (to) Body(Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<Body>(from));
-}
-/// The same of its bytes alone, for a device.
-template <class Body>
-void copy_bytes_uncounted(Body const& from, void* to) {
-  if constexpr (std::is_trivially_copyable_v<Body>) {
-    std::memcpy(to, &from, sizeof(Body));
-  } else {
-    Body const copy = Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<Body>(from);
-    std::memcpy(to, static_cast<void const*>(&copy), sizeof(Body));
+void copy_bytes(std::span<Body const* const> bodies, std::byte* to) {
+  for (Body const* const body : bodies) {
+    Member<Body> const member = uncounted_member(*body);
+    std::memcpy(to, static_cast<void const*>(&member), sizeof member);
+    to += sizeof member;
   }
 }
 
@@ -157,21 +171,23 @@ void run_fused_on_host(std::span<Body const* const> bodies, void* instance, Labe
     }
     return;
   }
+  using M = Member<Body>;
   struct Copies {
     explicit Copies(std::size_t count)
-        : memory(static_cast<Body*>(
-              ::operator new(count * sizeof(Body), std::align_val_t(alignof(Body))))) {}
+        : memory(static_cast<M*>(::operator new(count * sizeof(M), std::align_val_t(alignof(M))))) {
+    }
     Copies(Copies const&) = delete;
     Copies& operator=(Copies const&) = delete;
     ~Copies() {
-      for (std::size_t k = 0; k < made; ++k) memory[k].~Body();
-      ::operator delete(memory, std::align_val_t(alignof(Body)));
+      for (std::size_t k = 0; k < made; ++k) memory[k].~M();
+      ::operator delete(memory, std::align_val_t(alignof(M)));
     }
-    Body* const memory;
+    M* const memory;
     std::size_t made = 0;
   } copies(bodies.size());
   for (; copies.made < bodies.size(); ++copies.made)
-    copy_uncounted(*bodies[copies.made], copies.memory + copies.made);
+    ::new (static_cast<void*>(copies.memory + copies.made))
+        M(uncounted_member(*bodies[copies.made]));
   if (one_thread) at = 0;
   Kokkos::parallel_for(kernel_name(label),
                        FusedPolicy<Space>(here, 0, static_cast<int>(members.total)),
@@ -232,28 +248,24 @@ std::shared_ptr<void> launch_fused(std::span<Body const* const> bodies, Space co
     }
   }
   FusedPolicy<Space> const policy(instance, 0, static_cast<int>(members.total));
-  constexpr int room = static_cast<int>(argument / (sizeof(Body) + sizeof(int)));
+  constexpr int room = static_cast<int>(argument / (sizeof(Member<Body>) + sizeof(int)));
   if constexpr (room >= 2) {
     if (bodies.size() <= static_cast<std::size_t>(room)) {
       MembersInArgument<Body, room> kernel;
       kernel.search = members.search;
-      for (std::size_t k = 0; k < bodies.size(); ++k) {
-        copy_bytes_uncounted(*bodies[k], kernel.bodies + k * sizeof(Body));
-        kernel.begins[k] = members.begins[k];
-      }
+      copy_bytes(bodies, kernel.members);
+      std::copy(members.begins.begin(), members.begins.end(), kernel.begins);
       Kokkos::parallel_for(kernel_name(label), launched(policy), kernel);
       return nullptr;
     }
   }
-  std::size_t const bytes_of_bodies = bodies.size() * sizeof(Body);
-  auto const memory = std::make_shared<BatchMemory<OnHost, OnDevice>>(bytes_of_bodies +
-                                                                      bodies.size() * sizeof(int));
-  for (std::size_t k = 0; k < bodies.size(); ++k)
-    copy_bytes_uncounted(*bodies[k], memory->on_host() + k * sizeof(Body));
-  std::memcpy(memory->on_host() + bytes_of_bodies, members.begins.data(),
-              bodies.size() * sizeof(int));
+  std::size_t const bytes = bodies.size() * sizeof(Member<Body>);
+  auto const memory =
+      std::make_shared<BatchMemory<OnHost, OnDevice>>(bytes + bodies.size() * sizeof(int));
+  copy_bytes(bodies, memory->on_host());
+  std::memcpy(memory->on_host() + bytes, members.begins.data(), bodies.size() * sizeof(int));
   memory->copy(instance);
-  auto const* const there = reinterpret_cast<Body const*>(memory->on_device());
+  auto const* const there = reinterpret_cast<Member<Body> const*>(memory->on_device());
   Kokkos::parallel_for(
       kernel_name(label), launched(policy),
       MembersInMemory<Body>{there, reinterpret_cast<int const*>(there + bodies.size()),

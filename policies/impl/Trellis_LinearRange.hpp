@@ -13,7 +13,8 @@
 
 namespace trellis::Impl {
 
-/// The indices of a policy as a row of numbers, in the order of a loop over them.
+/// The indices of a policy as a row of numbers, in the order of a loop over them. `Place`: where
+/// they are, which is all that a kernel needs of the policy.
 template <class Traits, class Policy = typename Traits::policy_type>
 struct LinearRange {
   static constexpr bool exists = false;
@@ -40,14 +41,18 @@ struct LinearRange<Traits, Kokkos::RangePolicy<P...>> {
     else
       return range.end > range.begin ? static_cast<std::int64_t>(range.end - range.begin) : 0;
   }
-  template <class Functor>
-  KOKKOS_FUNCTION static void call(Functor const& functor, [[maybe_unused]] Range const& range,
-                                   int k) {
+  struct Place {
+    Index begin;
+  };
+  static Place place(Range const& range) {
     if constexpr (is_count)
-      call_in_kernel<typename Traits::work_tag>(functor, static_cast<Index>(k));
+      return {0};
     else
-      call_in_kernel<typename Traits::work_tag>(functor,
-                                                static_cast<Index>(range.begin + Index(k)));
+      return {range.begin};
+  }
+  template <class Functor>
+  KOKKOS_FUNCTION static void call(Functor const& functor, Place const& place, int k) {
+    call_in_kernel<typename Traits::work_tag>(functor, static_cast<Index>(place.begin + Index(k)));
   }
 };
 
@@ -72,14 +77,25 @@ struct LinearRange<Traits, Kokkos::MDRangePolicy<P...>> {
     }
     return all;
   }
+  struct Place {
+    Index lower[rank];
+    int extent[rank];
+  };
+  static Place place(Range const& range) {
+    Place place;
+    for (int d = 0; d < rank; ++d) {
+      place.lower[d] = static_cast<Index>(range.lower[d]);
+      place.extent[d] = static_cast<int>(range.upper[d] - range.lower[d]);
+    }
+    return place;
+  }
   template <class Functor>
-  KOKKOS_FUNCTION static void call(Functor const& functor, Range const& range, int k) {
+  KOKKOS_FUNCTION static void call(Functor const& functor, Place const& place, int k) {
     Index index[rank];
     for (int step = 0; step < rank; ++step) {
       int const d = leftmost_is_fastest ? step : rank - 1 - step;
-      int const extent = static_cast<int>(range.upper[d] - range.lower[d]);
-      index[d] = static_cast<Index>(range.lower[d]) + static_cast<Index>(k % extent);
-      k /= extent;
+      index[d] = place.lower[d] + static_cast<Index>(k % place.extent[d]);
+      k /= place.extent[d];
     }
     call_at(functor, index, std::make_integer_sequence<int, rank>());
   }

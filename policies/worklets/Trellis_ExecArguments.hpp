@@ -253,7 +253,10 @@ class ListVertices {
     else
       return static_cast<std::int64_t>(m_connectivity(m_first + k));
   }
-  [[nodiscard]] KOKKOS_FUNCTION WorkItem<1> item(int k) const { return {(*this)[k]}; }
+  [[nodiscard]] KOKKOS_FUNCTION WorkItem<1> item(int k) const {
+    std::int64_t const point = (*this)[k];
+    return WorkItem<1>{point};  // (nvcc passes on `return {(*this)[k]}` without its braces.)
+  }
 
  private:
   V const& m_connectivity;
