@@ -10,7 +10,7 @@
 #       HOST_SPACE_SOURCES take what Kokkos chooses by default to be on the host: a Kokkos with a
 #       device does without them. Label `concurrent`: the thread sanitizer runs it; `memory`: the
 #       address sanitizer does (every test with CORE has it); `toolchain`: `./run test` runs it on
-#       its second toolchain, too.
+#       its second toolchain, too. Those with SPACE_SOURCES have the label `device`.
 #       Programs share precompiled headers, and their sources are compiled in batches.
 #
 #   trellis_optimise_test(NAME)
@@ -216,6 +216,9 @@ function(trellis_add_test name)
   endif()
   if(arg_CORE)
     list(APPEND arg_LABELS core memory)
+  endif()
+  if(arg_SPACE_SOURCES)
+    list(APPEND arg_LABELS device)
   endif()
   add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
   trellis_set_test_properties(${name} "${arg_TIMEOUT}" "${arg_PROCESSORS}" LABELS ${arg_LABELS})

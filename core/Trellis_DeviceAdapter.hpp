@@ -12,7 +12,8 @@ namespace trellis {
 
 /// What the engine knows about a device: an execution space where a launch returns before the work
 /// is done. Its instances are streams. Streams, events and graphs travel through the engine as
-/// opaque pointers. The engine calls all of this from one thread at a time.
+/// opaque pointers. The engine calls all of this from one thread at a time, but for `has_passed`:
+/// one thread asks while another may do anything else, unless the device has a clock of its own.
 ///
 /// An adapter stands for one device: two GPUs are two adapters.
 class DeviceAdapter : public SpaceAdapter {

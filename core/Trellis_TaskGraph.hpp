@@ -63,8 +63,9 @@ struct TaskGraphOptions {
   /// before a `Completion` is said, which may be what the thread does next. `TRELLIS_IN_FLIGHT`;
   /// default 2048, or 128 for each worker if that is more.
   std::optional<std::size_t> in_flight;
-  /// Streams of each asynchronous device, besides those given by the user. `TRELLIS_STREAMS`;
-  /// default 8.
+  /// Streams of each asynchronous device, besides those given by the user; a plan that is a graph of
+  /// the device has up to four times as many branches. More streams keep more kernels side by side
+  /// and cost more waits between them. `TRELLIS_STREAMS`; default 8.
   std::optional<int> streams;
   /// Keep both graphs and time stamps. Memory then grows with each task. `TRELLIS_RECORD` (a flag);
   /// default no.

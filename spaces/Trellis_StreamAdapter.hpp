@@ -119,7 +119,7 @@ class StreamAdapter final : public DeviceAdapter {
   }
   /// A stream waits for events of any device.
   [[nodiscard]] bool can_wait_for(DeviceAdapter const& other) const override {
-    return dynamic_cast<StreamAdapter const*>(&other) != nullptr;
+    return &other == this || dynamic_cast<StreamAdapter const*>(&other) != nullptr;
   }
   [[nodiscard]] bool same_queue(void const* a, void const* b) const override {
     return stream_of(a) == stream_of(b);

@@ -110,15 +110,16 @@ void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t positio
   done = event.position;
 }
 
-/// Whoever asks the device gives way, so it is soon.
-std::unique_lock<std::recursive_mutex> AsyncStreams::lock_soon() {
-  constexpr int attempts = 200;  // about as long as it would take to be woken
+std::unique_lock<std::recursive_mutex> AsyncStreams::spin_and_lock(int attempts) {
   std::unique_lock lock(m_mutex, std::defer_lock);
-  m_wanted.fetch_add(1, std::memory_order_relaxed);
   for (int k = 0; k < attempts && !lock.owns_lock() && !lock.try_lock(); ++k) cpu_relax();
   if (!lock.owns_lock()) lock.lock();
-  m_wanted.fetch_sub(1, std::memory_order_relaxed);
   return lock;
+}
+
+/// Who asks the device has the mutex for moments only, so it is soon.
+std::unique_lock<std::recursive_mutex> AsyncStreams::lock_soon() {
+  return spin_and_lock(200);  // about as long as it would take to be woken
 }
 
 void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
@@ -130,7 +131,8 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
   // matter.
   bool const own_clock = device.has_own_clock();
   if (own_clock)
-    for (auto const& each : m_streams) ask(*each);
+    for (auto const& each : m_streams)
+      if (each->device->has_own_clock()) ask(*each);
   Stream& stream = choose(first, device, threads_per_worker);
   bool const timed = m_clock.runs();
   if (timed) m_clock.set(device, stream.instance);
@@ -310,13 +312,47 @@ void AsyncStreams::ask(Stream& stream) {
   }
 }
 
-/// Each question is a call of the driver, and a thread that is to launch something must not wait
-/// for many: then the others are asked next time. `m_wanted` is only a hint.
-void AsyncStreams::ask_in_turns() {
-  for (std::size_t left = m_streams.size(); left > 0; --left) {
-    m_next_asked = (m_next_asked + 1) % m_streams.size();
-    ask(*m_streams[m_next_asked]);
-    if (m_wanted.load(std::memory_order_relaxed) > 0) return;
+/// Retires what is known to have passed.
+void AsyncStreams::retire_passed(Stream& stream) {
+  try {
+    while (!stream.events.empty() && stream.events.front().has_passed && pass_first_event(stream)) {
+    }
+  } catch (...) {
+    fail(stream, std::current_exception());
+  }
+}
+
+/// One for each busy stream, about an event that is further ahead the more have passed so far. False:
+/// none.
+bool AsyncStreams::find_questions() {
+  m_questions.clear();
+  std::unique_lock const lock(m_mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  for (auto const& each : m_streams) {
+    Stream& stream = *each;
+    if (stream.launched.empty() || stream.device->has_own_clock()) continue;
+    try {
+      if (stream.events.empty()) record_last(stream);
+    } catch (...) {
+      fail(stream, std::current_exception());
+      continue;
+    }
+    Stream::Event const& event = stream.events[std::min(stream.ahead, stream.events.size()) - 1];
+    m_questions.push_back({&stream, event.event, event.position});
+  }
+  return !m_questions.empty();
+}
+
+void AsyncStreams::note_answer(Question const& question) {
+  Stream& stream = *question.stream;
+  if (question.answer == Question::Answer::passed) {
+    for (Stream::Event& event : stream.events) {
+      if (event.position > question.position) break;
+      event.has_passed = true;
+    }
+    stream.ahead = std::min<std::size_t>(2 * stream.ahead, 1024);
+  } else {
+    stream.ahead = std::max<std::size_t>(stream.ahead / 2, 1);
   }
 }
 
@@ -333,9 +369,27 @@ void AsyncStreams::note_what_is_awaited() {
 }
 
 void AsyncStreams::retire() {
-  std::unique_lock const lock(m_mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return;
-  ask_in_turns();
+  std::unique_lock const asking(m_asking, std::try_to_lock);
+  if (!asking.owns_lock()) return;
+  if (has_own_clock()) {
+    std::unique_lock const lock(m_mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    for (auto const& stream : m_streams) ask(*stream);
+    return note_what_is_awaited();
+  }
+  if (!find_questions()) return;
+  for (Question& question : m_questions) try {
+      if (question.stream->device->has_passed(question.event))
+        question.answer = Question::Answer::passed;
+    } catch (...) {
+      question.answer = Question::Answer::error;
+    }
+  auto const lock = spin_and_lock(2000);  // who launches need not wake a thread
+  for (Question const& question : m_questions) note_answer(question);
+  // One by one, so that it is told of the first that has not passed.
+  for (Question const& question : m_questions)
+    question.answer == Question::Answer::error ? ask(*question.stream)
+                                               : retire_passed(*question.stream);
   note_what_is_awaited();
 }
 

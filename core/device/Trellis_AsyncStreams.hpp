@@ -55,6 +55,12 @@ namespace trellis::Impl {
 /// back to the same stream: the event of a predecessor was recorded before the task was launched,
 /// and covers what was launched before, only.
 ///
+/// ASKING. Who launches waits for nobody who asks: the questions are put without the mutex, one for
+/// each stream about an event some way ahead, and their answers noted under it (but where time is
+/// the device's own affair, and what has been asked before a launch would matter). Who asks holds
+/// `m_asking` all the while, and nobody else takes events off streams, so an event that is asked
+/// about stays what it is.
+///
 /// FAILURES. What a stream has not done when it fails has failed. Nothing is said of the other
 /// streams of the device: each is asked on its own until it passes, or says that it has failed,
 /// too. Until then its tasks may run, and nobody must touch what they access.
@@ -146,6 +152,7 @@ class AsyncStreams {
       bool has_passed = false;  ///< is known
     };
     std::deque<Event> events;
+    std::size_t ahead = 1;                  ///< the next question is about this many events
     std::vector<std::uint64_t> waited_for;  ///< by stream: up to which position
     std::int64_t past_ns = 0;               ///< end of the newest task whose times are known
 
@@ -153,6 +160,14 @@ class AsyncStreams {
     [[nodiscard]] bool last_has_event() const {
       return !events.empty() && events.back().position == last();
     }
+  };
+
+  /// What the device is asked about a stream.
+  struct Question {
+    Stream* stream;
+    void* event;
+    std::uint64_t position;
+    enum class Answer : unsigned char { not_yet, passed, error } answer = Answer::not_yet;
   };
 
   Stream& choose(Task const& task, DeviceAdapter& device, int threads_per_worker);
@@ -166,9 +181,12 @@ class AsyncStreams {
   [[nodiscard]] bool pass_first_event(Stream& stream);
   [[nodiscard]] bool pass_up_to(Stream& stream, std::uint64_t position);
   void hand_out(Retired&& retired);
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> spin_and_lock(int attempts);
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_soon();
   void ask(Stream& stream);
-  void ask_in_turns();
+  void retire_passed(Stream& stream);
+  [[nodiscard]] bool find_questions();
+  void note_answer(Question const& question);
   void note_what_is_awaited();
   void fail(Stream& stream, std::exception_ptr const& error);
   void note_times(Retired& passed, Stream& stream, void* event);
@@ -179,11 +197,11 @@ class AsyncStreams {
   std::vector<std::unique_ptr<Stream>> m_streams;
   DeviceClock m_clock;
   std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
+  std::mutex m_asking;                  ///< of who asks; taken before the other one
+  std::vector<Question> m_questions;    ///< scratch of who asks
   SpinLock m_retired_lock;              ///< may be taken under the mutex
   std::deque<Retired> m_retired;        ///< guarded by that lock
-  std::size_t m_next_asked = 0;         ///< the stream after this one is asked first
   std::atomic<int> m_launched{0};       ///< and not handed out
-  std::atomic<int> m_wanted{0};  ///< threads that are waiting for the mutex to launch something
   std::atomic<bool> m_own_clock{false};
   std::atomic<bool> m_awaited{false};  ///< since the last time that the streams were asked
   Relaxed<bool> m_any_awaited{false};  ///< what had been awaited before is on a stream still

@@ -2,6 +2,7 @@
 #include <device/Trellis_CapturedGraph.hpp>
 
 #include <algorithm>
+#include <functional>
 
 namespace trellis::Impl {
 
@@ -9,6 +10,10 @@ namespace {
 
 /// A few instances that capture, with events for the order of the launches on them. A launch is
 /// known by its number over all rounds.
+///
+/// An edge of the graph takes the device time, so there is none where others lead to the same: each
+/// launch has a clock, which says for every lane how many of the launches there come before it, by
+/// the number behind the newest of them. A lane has the clock of its newest launch.
 class Lanes {
  public:
   Lanes(DeviceAdapter& device, std::vector<void*>& instances, std::size_t most,
@@ -27,41 +32,65 @@ class Lanes {
   /// The first one has been told to capture; others join when they wait for its first event.
   void begin() { m_begin = record(0); }
 
-  /// Where the next launch goes, ordered behind others: the lane of one of these with nothing
-  /// behind it, else a fresh one, else the one whose last launch is the oldest.
+  /// Where the next launch goes, ordered behind others.
   std::size_t place(std::vector<std::size_t> const& before) {
-    std::size_t lane = m_last.size();
-    for (std::size_t const each : before)
-      if (m_last[m_lane_of[each]] == each) lane = m_lane_of[each];
-    if (lane == m_last.size()) {
-      if (lane < m_most || lane == 0)
-        open();
-      else
-        lane = static_cast<std::size_t>(std::min_element(m_last.begin(), m_last.end()) -
-                                        m_last.begin());
+    m_before = before;
+    std::sort(m_before.begin(), m_before.end(), std::greater<>());
+    std::size_t const lane = choose();
+    Clock& clock = m_clocks[lane];
+    for (std::size_t const each : m_before) {
+      if (at(clock, m_lane_of[each]) > each) continue;
+      m_device.enqueue_wait(m_instances[lane], m_event_of[each]);
+      merge(clock, m_clock_of[each]);
     }
-    for (std::size_t const each : before)
-      if (m_lane_of[each] != lane) m_device.enqueue_wait(m_instances[lane], m_event_of[each]);
     return lane;
   }
   /// It has been done there.
   void placed(std::size_t lane, bool somebody_waits) {
-    m_last[lane] = m_lane_of.size();
     m_lane_of.push_back(lane);
+    m_clocks[lane][lane] = m_lane_of.size();
+    m_clock_of.push_back(somebody_waits ? m_clocks[lane] : Clock());
     m_event_of.push_back(somebody_waits ? record(lane) : nullptr);
   }
   void join() {
-    for (std::size_t lane = 1; lane < m_last.size(); ++lane)
+    for (std::size_t lane = 1; lane < m_clocks.size(); ++lane)
       m_device.enqueue_wait(m_instances[0], record(lane));
   }
 
  private:
-  void open() {
-    std::size_t const lane = m_last.size();
+  using Clock = std::vector<std::size_t>;
+  static std::size_t at(Clock const& clock, std::size_t lane) {
+    return lane < clock.size() ? clock[lane] : 0;
+  }
+  static void merge(Clock& clock, Clock const& other) {
+    if (clock.size() < other.size()) clock.resize(other.size(), 0);
+    for (std::size_t k = 0; k < other.size(); ++k) clock[k] = std::max(clock[k], other[k]);
+  }
+  [[nodiscard]] std::size_t newest(std::size_t lane) const { return m_clocks[lane][lane]; }
+
+  /// The lane of one of those before with nothing behind it, else one with nothing that does not
+  /// come before anyway, else a fresh one, else the one whose newest launch is the oldest.
+  std::size_t choose() {
+    Clock all;
+    for (std::size_t const each : m_before) {
+      if (newest(m_lane_of[each]) == each + 1) return m_lane_of[each];
+      merge(all, m_clock_of[each]);
+    }
+    for (std::size_t lane = 0; lane < m_clocks.size(); ++lane)
+      if (newest(lane) <= at(all, lane)) return lane;
+    if (m_clocks.empty() || m_clocks.size() < m_most) return open();
+    std::size_t oldest = 0;
+    for (std::size_t lane = 1; lane < m_clocks.size(); ++lane)
+      if (newest(lane) < newest(oldest)) oldest = lane;
+    return oldest;
+  }
+  std::size_t open() {
+    std::size_t const lane = m_clocks.size();
     if (lane == m_instances.size())
       m_instances.push_back(m_device.make_instance(m_threads_per_worker));
     if (lane > 0) m_device.enqueue_wait(m_instances[lane], m_begin);
-    m_last.push_back(0);
+    m_clocks.emplace_back(lane + 1, 0);
+    return lane;
   }
   void* record(std::size_t lane) {
     m_events.push_back(nullptr);  // stays so when the device has failed meanwhile, which throws
@@ -73,10 +102,12 @@ class Lanes {
   std::size_t const m_most;
   int const m_threads_per_worker;
   void* m_begin = nullptr;
-  std::vector<std::size_t> m_last;     ///< by lane: the newest launch
+  std::vector<Clock> m_clocks;         ///< by lane
   std::vector<std::size_t> m_lane_of;  ///< by launch
+  std::vector<Clock> m_clock_of;       ///< by launch; empty: nobody waits for it
   std::vector<void*> m_event_of;       ///< by launch
   std::vector<void*> m_events;         ///< all
+  std::vector<std::size_t> m_before;   ///< of the launch that is placed, the newest first
 };
 
 }  // namespace

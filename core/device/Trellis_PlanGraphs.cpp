@@ -123,7 +123,8 @@ bool PlanGraphs::capture_graph(PlanGraph& graph, std::size_t rounds,
   CapturedGraph& captured = rounds == 1 ? graph.one : graph.several;
   TaskGraphOptions const& options = m_engine.options();
   return captured.capture(
-      *graph.device, order_of(tasks), rounds, static_cast<std::size_t>(*options.streams),
+      *graph.device, order_of(tasks), rounds,
+      PlanGraph::branches_per_stream * static_cast<std::size_t>(*options.streams),
       *options.threads_per_worker, [&](std::size_t place, void* instance) {
         Task& task = *tasks[place];
         Frame const frame(m_engine, Workers::no_seat(), task, Frame::What::launches);

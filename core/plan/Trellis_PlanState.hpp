@@ -77,6 +77,10 @@ struct PlanGraph {
   /// So many rounds are run one by one before it is worth to capture several.
   static constexpr std::uint64_t rounds_before = 32;
 
+  /// Branches of the graph for each stream that the graph's tasks would have otherwise: in a graph
+  /// they cost nothing, and fewer than the plan is wide delay what could run.
+  static constexpr std::size_t branches_per_stream = 4;
+
   DeviceAdapter* device = nullptr;  ///< null: there is none
   CapturedGraph one;
   CapturedGraph several;
