@@ -214,9 +214,11 @@ class FieldGraph : public Impl::TaskCollector {
   }
 
   /// What the model is going to need.
-  [[nodiscard]] FieldMemory memory(FieldTarget const& where = host) const {
+  [[nodiscard]] FieldMemory memory(FieldTarget const& where) const {
     return m_model->memory(where);
   }
+  /// At the first target.
+  [[nodiscard]] FieldMemory memory() const { return memory(m_model->target(0)); }
   /// Labels of the tasks of a pass, in the order in which they are submitted.
   [[nodiscard]] std::vector<std::string> order() const { return m_model->order(); }
   /// Tasks that have had to wait for memory so far.
