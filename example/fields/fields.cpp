@@ -39,8 +39,8 @@ int main() {
   trellis::TaskGraph graph;
   auto const bytes = [](int count) { return static_cast<std::size_t>(count) * sizeof(double); };
   trellis::FieldGraph model(graph, {.name = "heat",
-                                   .targets = {trellis::target<Kokkos::DefaultExecutionSpace>()},
-                                   .memory_limit = bytes(2 * cells + 1)});
+                                    .targets = {trellis::target<Kokkos::DefaultExecutionSpace>()},
+                                    .memory_limit = bytes(2 * cells + 1)});
   F const T = model.bind("T", temperature);
   F const r = model.bind("dT/dt", rate);
   F const q = model.field<double*>("q", cells + 1);

@@ -5,7 +5,10 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <memory>
 #include <random>
+#include <vector>
 
 namespace trellis {
 namespace {
@@ -47,6 +50,48 @@ TEST_F(Async, AChainIsEnqueuedAtTheSubmittingThreadsSpeed) {
   gate.open();
   graph.wait();
   EXPECT_EQ(x[0], length - 1);
+}
+
+TEST_F(Async, WhoLaunchesDoesNotWaitForWhoAsks) {
+  Gate asked, launched, answered;
+  std::atomic<int> in_time{-1};
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  Gate gate;
+  device.when_asked = [&] {
+    if (asked.is_open()) return;
+    asked.open();
+    in_time = launched.pass(5s) ? 1 : 0;
+  };
+  kernel(graph, "first", {writes(x)}, [&] { gate.pass(); });
+  task(graph, "behind", {reads(x)}, [] {});  // so that the device is asked
+  ASSERT_TRUE(asked.pass());
+  kernel(graph, "second", {writes(y)}, [] {}, [&] { launched.open(); });
+  gate.open();
+  graph.wait();
+  EXPECT_EQ(in_time, 1);
+  device.when_asked = nullptr;
+}
+
+TEST_F(Async, OneQuestionIsForManyEvents) {
+  int const count = 512;
+  TaskGraphOptions options = with_workers(1);
+  options.streams = 1;
+  TaskGraph graph(options);
+  std::vector<std::unique_ptr<Block>> blocks;
+  for (int k = 0; k < count; ++k) blocks.push_back(std::make_unique<Block>("x"));
+  Gate all_done;
+  device.silent_about = 0;
+  for (int k = 0; k < count; ++k)
+    kernel(graph, "independent", {writes(*blocks[static_cast<std::size_t>(k)])}, [&, k] {
+      if (k == count - 1) all_done.open();
+    });
+  ASSERT_TRUE(all_done.pass());
+  EXPECT_GE(device.recorded, count - 1) << "each has an event, but for the last one";
+  int const before = device.questions;
+  device.silent_about = -1;
+  graph.wait();
+  EXPECT_LT(device.questions - before, count / 4);
 }
 
 TEST_F(Async, AJoinWaitsForTheEventsOfOtherStreams) {
