@@ -81,7 +81,7 @@ void complete(Options& options) {
            std::to_string(options.cells) + " cells of the grid in one direction");
   }
 
-  if (options.in_flight == 0)
+  if (options.in_flight == 0 && !options.on_device)  // (a cache has nothing to do with it there)
     options.in_flight = steps_in_flight * static_cast<std::size_t>(options.tile_count());
 
   double const limit = options.stable_time_step();

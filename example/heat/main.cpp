@@ -39,7 +39,7 @@ trellis::TaskGraphOptions graph_options(Options const& options, bool record) {
   result.name = "heat";
   if (options.workers > 0) result.workers = options.workers;
   result.threads_per_worker = options.threads_per_worker;
-  result.in_flight = options.in_flight;
+  if (options.in_flight > 0) result.in_flight = options.in_flight;
   result.record = record;
   return result;
 }
