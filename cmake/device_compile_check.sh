@@ -154,9 +154,9 @@ for list in "${lists[@]}"; do
 done
 
 # run_compiler SOURCE: the messages are in the file that MESSAGES names. MODE is -c, or for most
-# tests and all programs, where nvcc is the compiler, -cuda: it stops in front of the compiler of the
-# host, which has had them in every other build. What nvcc makes of the library for the host is
-# compiled with the tests that are left.
+# tests and benchmarks, where nvcc is the compiler, -cuda: it stops in front of the compiler of the
+# host, which has had them in every other build. What nvcc makes for the host of the library and of
+# the examples is compiled: that may be wrong where nvcc takes braces away.
 MODE=-c
 run_compiler() {
   local object=$work/out/${1//\//_}.o
@@ -185,7 +185,7 @@ compile() {
   local name=$1 together=$work/generated/together_${1//[^a-zA-Z0-9]/_}.cpp
   local begin=$SECONDS status=0 source number=0
   shift
-  [[ $backend != cuda || $1 != @(example|perf_tests|unit_tests)/* ||
+  [[ $backend != cuda || $1 != @(perf_tests|unit_tests)/* ||
     $1 == */@(device|features)* ]] || MODE=-cuda
   if (($# > 1)); then
     for source in "$@"; do
