@@ -224,10 +224,12 @@ void DeviceTasks::deploy_batch(Task& first, Seat& seat) {
   }
 }
 
-bool DeviceTasks::complete_passed(Seat& seat, Poller const& poller) {
+bool DeviceTasks::complete_passed(Seat& seat, Poller& poller) {
   bool const somebody_waits = anyone_waits(seat);
   ++t_quiet_locks;
+  auto const begin = Poller::Clock::now();
   m_streams.retire();
+  poller.has_taken(Poller::Clock::now() - begin);
   bool any = false;
   AsyncStreams::Retired retired;
   while (poller.is_here() && m_streams.next_retired(retired)) {

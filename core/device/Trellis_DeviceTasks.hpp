@@ -57,7 +57,7 @@ class DeviceTasks {
   /// Completes what has passed on the streams; false: nothing. What has been found is in the
   /// streams' keeping until its turn comes, so where code of the user's waits meanwhile another
   /// thread completes the rest. The calling thread is the poller.
-  bool complete_passed(Seat& seat, Poller const& poller);
+  bool complete_passed(Seat& seat, Poller& poller);
 
  private:
   [[nodiscard]] bool may_be_launched(Task const& task) const;

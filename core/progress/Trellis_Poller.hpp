@@ -43,20 +43,17 @@ class Poller {
   [[nodiscard]] bool is_due(bool is_awaited = true) const {
     constexpr int part = 8;
     Clock::duration wanted = interval;
-    if (!is_awaited) wanted = std::max(patience, part * Clock::duration(m_took));
+    if (!is_awaited) wanted = std::clamp(part * Clock::duration(m_took), patience, longest);
     return Clock::now() - Clock::time_point(m_asked) >= wanted;
   }
   void has_asked() { m_asked = Clock::now(); }
-  /// The same of devices. `since`: when it began to ask.
-  void has_asked(Clock::time_point since) {
-    Clock::time_point const now = Clock::now();
-    m_asked = now;
-    m_took = now - since;
-  }
+  /// How long the last questions to devices took.
+  void has_taken(Clock::duration time) { m_took = time; }
 
  private:
   static constexpr Clock::duration interval = std::chrono::microseconds(3);
   static constexpr Clock::duration patience = std::chrono::microseconds(20);
+  static constexpr Clock::duration longest = std::chrono::microseconds(200);
   [[nodiscard]] static void const* this_thread() {
     static thread_local char const here = 0;
     return &here;
@@ -64,7 +61,7 @@ class Poller {
 
   std::atomic<void const*> m_thread{nullptr};
   Relaxed<Clock::time_point> m_asked{};
-  Relaxed<Clock::duration> m_took{};  ///< to ask devices, the last time
+  Relaxed<Clock::duration> m_took{};
 };
 
 }  // namespace trellis::Impl

@@ -142,10 +142,9 @@ bool Polling::poll(Seat& seat, bool is_idle) {
   }
   // In code of the user's that waits the thread may have stopped to poll.
   if (devices && m_poller.is_here()) {
-    Poller::Clock::time_point const since = Poller::Clock::now();
     any = m_devices.complete_passed(seat, m_poller) || any;
     // Who waits may wait for more than what has been found.
-    if ((!any || !is_awaited) && m_poller.is_here()) m_poller.has_asked(since);
+    if ((!any || !is_awaited) && m_poller.is_here()) m_poller.has_asked();
   } else if (!any && !is_idle && m_poller.is_here()) {
     m_poller.has_asked();
   }

@@ -56,7 +56,8 @@ struct NestedFor {
       Kokkos::single(Kokkos::PerThread(team), [&] { x(i, j) += 1; });
     });
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, int{columns}), [&](int j) { x(i, j) += 10; });
+    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, int{columns}),
+                         [&](int j) { x(i, j) += 10; });
     team.team_barrier();
     // A thread for each piece of 5 columns, its vector lanes for the columns of the piece.
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 0, (columns + 4) / 5), [&](int piece) {
@@ -116,7 +117,8 @@ struct NestedReduce {
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, columns), [&](int j, int& sum) { sum += i + j; }, by_threads);
     Kokkos::parallel_reduce(
-        Kokkos::TeamVectorRange(team, int{columns}), [&](int j, int& sum) { sum += i * j; }, by_lanes);
+        Kokkos::TeamVectorRange(team, int{columns}), [&](int j, int& sum) { sum += i * j; },
+        by_lanes);
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, columns),
         [&](int j, int& m) { m = (j * 7) % columns > m ? (j * 7) % columns : m; },
