@@ -2,6 +2,7 @@
 #include "EngineRun.hpp"
 #include "EngineRecords.hpp"
 #include "../ShakeOrchestration.hpp"
+#include "../async/FakeDevice.hpp"
 #include "../Watchdog.hpp"
 
 #include <Trellis_Error.hpp>
@@ -15,7 +16,9 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <thread>
+#include <vector>
 
 namespace random_program {
 
@@ -24,6 +27,17 @@ namespace {
 using trellis::Impl::AccessRequest;
 using trellis::Impl::GraphDoor;
 using trellis::Impl::TaskHandle;
+
+/// Where batches of tasks go that do nothing but arithmetic, if the advice says so. It answers late
+/// now and then.
+trellis::Test::FakeDevice& the_device() {
+  static trellis::Test::FakeDevice& device = *[] {
+    auto* const made = new trellis::Test::FakeDevice;
+    made->late = 20;
+    return made;
+  }();
+  return device;
+}
 
 /// A body as the typed fronts hand it to the engine.
 template <class F>
@@ -35,11 +49,26 @@ struct BodyOf {
   static constexpr trellis::Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
   static std::string name() { return "body"; }
   static constexpr trellis::Impl::FusionOps fusion{&name, nullptr, nullptr};
-  static constexpr trellis::Impl::TaskOps fusable_ops = [] {
+  static trellis::DeviceAdapter* device(int number) {
+    return number == 0 ? &the_device() : nullptr;
+  }
+  static void deploy(std::span<void* const> bodies, void* instance, trellis::Label const&) {
+    std::vector<void*> const all(bodies.begin(), bodies.end());
+    static_cast<trellis::Test::FakeDevice::Stream*>(instance)->enqueue([all] {
+      for (void* const body : all) (*static_cast<F*>(body))();
+    });
+  }
+  static constexpr trellis::Impl::FusionOps deployment{&name, nullptr, nullptr, &device, &deploy};
+  template <trellis::Impl::FusionOps const& fusion_of>
+  static constexpr trellis::Impl::TaskOps ops_with = [] {
     trellis::Impl::TaskOps fusable = ops;
-    fusable.fusion = &fusion;
+    fusable.fusion = &fusion_of;
     return fusable;
   }();
+  static trellis::Impl::TaskOps const& ops_of(bool is_fusable, bool may_go) {
+    if (!is_fusable) return ops;
+    return may_go ? ops_with<deployment> : ops_with<fusion>;
+  }
 };
 
 /// The states look, add, turn and make.
@@ -217,7 +246,9 @@ class Run {
   }
 
   std::shared_ptr<trellis::Orchestration> next_orchestration() {
-    return trellis::Test::any_orchestration(m_program.seed + m_orchestrations.fetch_add(1) * 7919);
+    std::uint64_t const number = m_program.seed + m_orchestrations.fetch_add(1) * 7919;
+    if (number % 2 == 0) return std::make_shared<trellis::Test::ShakeOrchestration>(number);
+    return trellis::Test::any_orchestration(number / 2);
   }
 
   /// `owner`: null, or what it is to be a part of.
@@ -235,11 +266,12 @@ class Run {
     using Body = decltype(body);
     auto construct = [&](void* storage) { ::new (storage) Body(body); };
     bool const is_fusable = m_program.settings.fuses && model.salt % 4 != 0;
+    bool const may_go = model.steps.empty() && !model.throws;
     if (m_program.settings.fuses && model.salt / 4 % 8 == 0)
       m_graph->orchestrate(next_orchestration());
     trellis::Impl::TaskSpec spec(trellis::Label(name_of(t)),
-                                 is_fusable ? BodyOf<Body>::fusable_ops : BodyOf<Body>::ops,
-                                 sizeof(Body), alignof(Body), construct);
+                                 BodyOf<Body>::ops_of(is_fusable, may_go), sizeof(Body),
+                                 alignof(Body), construct);
     spec.accesses = requests.requests;
     spec.after = after;
     spec.tags = tags;
