@@ -111,7 +111,8 @@ bool Relink::depends(Node const& first, Node const& second) const {
 
 /// One edge more, to a task that cannot start meanwhile.
 void Relink::join(Node& first, Node& second) {
-  if (m_recorder)
+  // A dependency leads to a task that was submitted later. What leads back is a policy's order.
+  if (m_recorder && first.id < second.id)
     m_recorder->edge(first.id, second.id,
                      conflict(first, second) ? EdgeReason::access : EdgeReason::demotion);
   if (is_in(first.behind, &second)) return;
@@ -124,12 +125,14 @@ void Relink::join(Node& first, Node& second) {
 }
 
 /// Those that were complete before they could be copied, and are behind nobody's back only because
-/// of a task that is none of their way any more: the record says it.
+/// of a task that is none of their way any more: the record says it. (Not of those that were
+/// submitted later: on a way to `behind` that leads over an edge of a policy.)
 void Relink::record_done_before(Node const& node, Node const& behind) {
   if (m_recorder == nullptr) return;
   auto const found = m_recorded_before.find(node.id);
   if (found == m_recorded_before.end()) return;
-  for (TaskId const id : found->second) m_recorder->edge(id, behind.id, EdgeReason::demotion);
+  for (TaskId const id : found->second)
+    if (id < behind.id) m_recorder->edge(id, behind.id, EdgeReason::demotion);
 }
 
 void Relink::change(std::vector<Task*>& ready) {

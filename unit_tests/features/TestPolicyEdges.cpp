@@ -163,6 +163,35 @@ TEST_F(PolicyEdges, HandOnNoFailure) {
   EXPECT_EQ(error_of([&] { both.get(); }).kind(), Error::Kind::cancelled);
 }
 
+// "done" came behind "earlier", which has given that up, and is behind it now only by "t", for the
+// policy: when "t" gives up what it has in common with "middle", no dependency leads back.
+TEST_F(PolicyEdges, LeadToNoDependencyOnALaterTask) {
+  ByLabel all;
+  TaskGraph graph(seen_by(
+      [&](SubmittedTask task, SchedulingEdges& edges) {
+        all[std::string(task.label())] = task;
+        if (task.label() == "t") {
+          EXPECT_TRUE(edges.add(task, all["earlier"]));
+        }
+      },
+      3));
+  Block hold("hold"), x("x"), y("y"), z("z");
+  Gate end;
+  task(graph, "holder", {updates(hold)}, [&] { EXPECT_TRUE(end.pass()); });
+  Future<void> const earlier = task(graph, "earlier", {reads(hold), updates(x)}, [] {});
+  Future<void> const done = task(graph, "done", {reads(x), updates(y)}, [] {});
+  EXPECT_TRUE(release_other(graph, earlier, {x}));
+  until_done(done);
+  task(graph, "middle", {reads(hold), reads(y), updates(z)}, [] {});
+  Future<void> const t = task(graph, "t", {reads(hold), reads(z)}, [] {});
+  EXPECT_TRUE(release_other(graph, t, {z}));
+  end.open();
+  graph.wait();
+  EXPECT_THAT(edges_of(graph.dependency_graph()),
+              ElementsAre("done>middle", "done>t demotion", "earlier>done released",
+                          "holder>earlier", "holder>middle", "holder>t", "middle>t released"));
+}
+
 TEST_F(PolicyEdges, StayWhenADemotionEndsTheDependency) {
   ByLabel all;
   TaskGraph graph(seen_by(
