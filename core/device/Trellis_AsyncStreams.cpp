@@ -110,16 +110,18 @@ void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t positio
   done = event.position;
 }
 
-std::unique_lock<std::recursive_mutex> AsyncStreams::spin_and_lock(int attempts) {
+/// Has the mutex if that was free at one of so many looks.
+std::unique_lock<std::recursive_mutex> AsyncStreams::try_to_lock(int attempts) {
   std::unique_lock lock(m_mutex, std::defer_lock);
-  for (int k = 0; k < attempts && !lock.owns_lock() && !lock.try_lock(); ++k) cpu_relax();
-  if (!lock.owns_lock()) lock.lock();
+  for (int k = 0; k < attempts && !lock.try_lock(); ++k) cpu_relax();
   return lock;
 }
 
 /// Who asks the device has the mutex for moments only, so it is soon.
 std::unique_lock<std::recursive_mutex> AsyncStreams::lock_soon() {
-  return spin_and_lock(200);  // about as long as it would take to be woken
+  auto lock = try_to_lock(200);  // about as long as it would take to be woken
+  if (!lock.owns_lock()) lock.lock();
+  return lock;
 }
 
 void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
@@ -384,7 +386,9 @@ void AsyncStreams::retire() {
     } catch (...) {
       question.answer = Question::Answer::error;
     }
-  auto const lock = spin_and_lock(2000);  // who launches need not wake a thread
+  // Not for ever: a launch is code of the user's. Then the same is asked again.
+  auto const lock = try_to_lock(2000);
+  if (!lock.owns_lock()) return;
   for (Question const& question : m_questions) note_answer(question);
   // One by one, so that it is told of the first that has not passed.
   for (Question const& question : m_questions)

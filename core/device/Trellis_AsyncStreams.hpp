@@ -181,7 +181,7 @@ class AsyncStreams {
   [[nodiscard]] bool pass_first_event(Stream& stream);
   [[nodiscard]] bool pass_up_to(Stream& stream, std::uint64_t position);
   void hand_out(Retired&& retired);
-  [[nodiscard]] std::unique_lock<std::recursive_mutex> spin_and_lock(int attempts);
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> try_to_lock(int attempts);
   [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_soon();
   void ask(Stream& stream);
   void retire_passed(Stream& stream);

@@ -3,6 +3,8 @@
 #include "AsyncTest.hpp"
 #include "../features/Memory.hpp"
 
+#include <Trellis_Progress.hpp>
+
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -70,6 +72,36 @@ TEST_F(Async, WhoLaunchesDoesNotWaitForWhoAsks) {
   gate.open();
   graph.wait();
   EXPECT_EQ(in_time, 1);
+  device.when_asked = nullptr;
+}
+
+/// Who asks has its answers when the launch has begun.
+TEST_F(Async, ALaunchThatTakesLongKeepsNobodyFromProgress) {
+  Gate asked, in_launch, called, gate;
+  TaskGraph graph(with_workers(2));
+  Block x("x"), y("y");
+  Progress progress = graph.add_progress([&] {
+    called.open();
+    return false;
+  });
+  device.when_asked = [&] {
+    if (asked.is_open()) return;
+    asked.open();
+    EXPECT_TRUE(in_launch.pass());
+  };
+  kernel(graph, "first", {writes(x)}, [&] { gate.pass(); });
+  task(graph, "behind", {reads(x)}, [] {});
+  ASSERT_TRUE(asked.pass());
+  kernel(
+      graph, "second", {writes(y)}, [] {},
+      [&] {
+        in_launch.open();
+        std::this_thread::sleep_for(20ms);
+        progress.ask();
+        EXPECT_TRUE(called.pass(5s));
+      });
+  gate.open();
+  graph.wait();
   device.when_asked = nullptr;
 }
 
