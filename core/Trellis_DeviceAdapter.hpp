@@ -58,6 +58,9 @@ class DeviceAdapter : public SpaceAdapter {
   [[nodiscard]] virtual std::int64_t nanoseconds_between(void* /*from*/, void* /*to*/) { return 0; }
   /// True when the device's time is unrelated to the host's.
   [[nodiscard]] virtual bool has_own_clock() const { return false; }
+  /// True when a launch takes the host much longer than the submission of a task. Then a thread that
+  /// has nothing else to do launches what others submit.
+  [[nodiscard]] virtual bool launch_is_slow() const { return true; }
   /// A thread waits for the device and has nothing else to do. (A device with its own clock then
   /// advances it.)
   virtual void host_is_idle() {}

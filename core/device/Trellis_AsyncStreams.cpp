@@ -44,6 +44,7 @@ AsyncStreams::Stream& AsyncStreams::new_stream(DeviceAdapter& device, void* inst
   m_needed.push_back(0);
   for (auto const& each : m_streams) each->waited_for.resize(m_streams.size(), 0);
   if (device.has_own_clock()) m_own_clock.store(true, std::memory_order_relaxed);
+  if (device.launch_is_slow()) m_slow_launches.store(true, std::memory_order_relaxed);
   return *m_streams.back();
 }
 
@@ -89,6 +90,14 @@ AsyncStreams::Stream& AsyncStreams::choose(Task const& task, DeviceAdapter& devi
   return *least;
 }
 
+/// For how many others the stream has to wait before what has `m_needed`.
+int AsyncStreams::new_waits(Stream const& stream) const {
+  int waits = 0;
+  for (std::size_t k = 0; k < m_streams.size(); ++k)
+    if (m_needed[k] > stream.waited_for[k] && m_streams[k].get() != &stream) ++waits;
+  return waits;
+}
+
 void AsyncStreams::record_last(Stream& stream) {
   stream.events.push_back({stream.device->record_event(stream.instance, false), stream.last()});
 }
@@ -111,23 +120,39 @@ void AsyncStreams::wait_for(Stream& stream, Stream& other, std::uint64_t positio
 }
 
 /// Has the mutex if that was free at one of so many looks.
-std::unique_lock<std::recursive_mutex> AsyncStreams::try_to_lock(int attempts) {
+std::unique_lock<RecursiveLock> AsyncStreams::try_to_lock(int attempts) {
   std::unique_lock lock(m_mutex, std::defer_lock);
   for (int k = 0; k < attempts && !lock.try_lock(); ++k) cpu_relax();
   return lock;
 }
 
-/// Who asks the device has the mutex for moments only, so it is soon.
-std::unique_lock<std::recursive_mutex> AsyncStreams::lock_soon() {
-  auto lock = try_to_lock(200);  // about as long as it would take to be woken
-  if (!lock.owns_lock()) lock.lock();
-  return lock;
+/// Up to which position of each stream the tasks come after what is there.
+void AsyncStreams::find_needed(std::span<Task* const> tasks) {
+  std::fill(m_needed.begin(), m_needed.end(), 0);
+  for (Task const* const task : tasks)
+    for (auto const& before : task->device_predecessors)
+      if (Stream const* const other = stream_of(before)) {
+        std::uint64_t& needed = m_needed[static_cast<std::size_t>(other->number)];
+        needed = std::max(needed, before.task->position);
+      }
+}
+
+/// May one event be for the newest tasks of the stream, which have none, and for this one, too? See
+/// EVENTS.
+bool AsyncStreams::may_share_event(Stream& stream, Task const& task) const {
+  std::uint64_t const recorded = stream.last_recorded();
+  std::uint64_t const without = stream.last() - recorded;
+  bool const is_chain = without == 1 || stream.ends_in_chain;
+  stream.ends_in_chain = is_chain && overwrites(task, *stream.launched.back());
+  if (stream.ends_in_chain) return true;
+  if (without >= stream.spacing) return false;
+  return m_needed[static_cast<std::size_t>(stream.number)] <= recorded && new_waits(stream) == 0;
 }
 
 void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
                           int threads_per_worker, FunctionRef<void(void*)> run,
                           std::size_t const& at, FunctionRef<void(Task& task, bool)> launched) {
-  auto const lock = lock_soon();
+  std::unique_lock const lock(m_mutex);
   Task& first = *tasks.front();
   // Where time is the device's own affair, what a thread happens to have asked so far must not
   // matter.
@@ -135,23 +160,17 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
   if (own_clock)
     for (auto const& each : m_streams)
       if (each->device->has_own_clock()) ask(*each);
+  find_needed(tasks);
   Stream& stream = choose(first, device, threads_per_worker);
   bool const timed = m_clock.runs();
   if (timed) m_clock.set(device, stream.instance);
   if (!stream.launched.empty() && !stream.last_has_event() &&
-      !(tasks.size() == 1 && overwrites(first, *stream.launched.back())))
+      !(tasks.size() == 1 && may_share_event(stream, first)))
     record_last(stream);
-
-  std::fill(m_needed.begin(), m_needed.end(), 0);
-  for (Task const* const task : tasks)
-    for (auto const& before : task->device_predecessors)
-      if (Stream const* const other = stream_of(before); other != nullptr && other != &stream) {
-        std::uint64_t& needed = m_needed[static_cast<std::size_t>(other->number)];
-        needed = std::max(needed, before.task->position);
-      }
+  if (tasks.size() > 1) stream.ends_in_chain = false;
   for (auto const& other : m_streams)
     if (std::uint64_t const position = m_needed[static_cast<std::size_t>(other->number)];
-        position != 0) {
+        position != 0 && other.get() != &stream) {
       if (other->events.empty() || other->events.back().position < position) record_last(*other);
       wait_for(stream, *other, position);
     }
@@ -358,6 +377,18 @@ void AsyncStreams::note_answer(Question const& question) {
   }
 }
 
+/// After the stream has been asked. Sparse events tell less, which does not matter while the stream
+/// has little to do.
+void AsyncStreams::adapt_spacing(Stream& stream, Question::Answer answer) {
+  bool const goes_on = std::exchange(stream.asked_at, stream.next) != stream.next;
+  if (answer == Question::Answer::passed) {
+    if (goes_on && stream.launched.size() <= few)
+      stream.spacing = std::min(2 * stream.spacing, widest_spacing);
+  } else if (stream.launched.size() > 2 * few) {
+    stream.spacing = 1;
+  }
+}
+
 /// After the streams have been asked.
 void AsyncStreams::note_what_is_awaited() {
   bool const is_new = m_awaited.load(std::memory_order_relaxed) && m_awaited.exchange(false);
@@ -392,8 +423,12 @@ void AsyncStreams::retire() {
   for (Question const& question : m_questions) note_answer(question);
   // One by one, so that it is told of the first that has not passed.
   for (Question const& question : m_questions)
-    question.answer == Question::Answer::error ? ask(*question.stream)
-                                               : retire_passed(*question.stream);
+    if (question.answer == Question::Answer::error) {
+      ask(*question.stream);
+    } else {
+      retire_passed(*question.stream);
+      adapt_spacing(*question.stream, question.answer);
+    }
   note_what_is_awaited();
 }
 

@@ -5,6 +5,7 @@
 #include <Trellis_DeviceAdapter.hpp>
 #include <device/Trellis_DeviceClock.hpp>
 #include <task/Trellis_FunctionRef.hpp>
+#include <threads/Trellis_RecursiveLock.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <task/Trellis_Task.hpp>
@@ -99,7 +100,7 @@ class AsyncStreams {
               FunctionRef<void(Task& task, bool threw)> launched);
 
   /// For whoever launches graphs, or captures them.
-  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock() { return std::unique_lock(m_mutex); }
+  [[nodiscard]] std::unique_lock<RecursiveLock> lock() { return std::unique_lock(m_mutex); }
 
   struct StreamFailure {
     std::exception_ptr error;
@@ -131,6 +132,11 @@ class AsyncStreams {
   [[nodiscard]] bool busy() const { return m_launched.load(std::memory_order_seq_cst) > 0; }
   /// Does one of the devices have a clock of its own?
   [[nodiscard]] bool has_own_clock() const { return m_own_clock.load(std::memory_order_relaxed); }
+  /// May it be worth to launch for others, see LaunchQueue? Where a device has a clock of its own it
+  /// must not matter which thread is how fast.
+  [[nodiscard]] bool has_slow_launches() const {
+    return m_slow_launches.load(std::memory_order_relaxed) && !has_own_clock();
+  }
   /// A thread has nothing to do but wait for what has been launched.
   void host_is_idle();
   /// Name of a stream by the number that a launched task carries.
@@ -152,11 +158,18 @@ class AsyncStreams {
       bool has_passed = false;  ///< is known
     };
     std::deque<Event> events;
+    bool ends_in_chain =
+        false;                  ///< those without an event, each of which overwrites the one before
+    std::uint64_t spacing = 1;  ///< so many tasks may share an event
+    std::uint64_t asked_at = 0;             ///< `next` when it was last asked
     std::size_t ahead = 1;                  ///< the next question is about this many events
     std::vector<std::uint64_t> waited_for;  ///< by stream: up to which position
     std::int64_t past_ns = 0;               ///< end of the newest task whose times are known
 
     [[nodiscard]] std::uint64_t last() const { return next - 1; }
+    [[nodiscard]] std::uint64_t last_recorded() const {
+      return events.empty() ? launched.front()->position - 1 : events.back().position;
+    }
     [[nodiscard]] bool last_has_event() const {
       return !events.empty() && events.back().position == last();
     }
@@ -170,10 +183,16 @@ class AsyncStreams {
     enum class Answer : unsigned char { not_yet, passed, error } answer = Answer::not_yet;
   };
 
+  static constexpr std::size_t few = 2;  ///< tasks on a stream
+  static constexpr std::uint64_t widest_spacing = 16;
+
   Stream& choose(Task const& task, DeviceAdapter& device, int threads_per_worker);
+  [[nodiscard]] int new_waits(Stream const& stream) const;
   Stream& new_stream(DeviceAdapter& device, void* instance);
   [[nodiscard]] Stream* stream_of(Task::DevicePredecessor const& before) const;
   void record_last(Stream& stream);
+  void find_needed(std::span<Task* const> tasks);
+  [[nodiscard]] bool may_share_event(Stream& stream, Task const& task) const;
   [[nodiscard]] static std::size_t event_behind(Stream const& stream, std::uint64_t position);
   static void wait_for(Stream& stream, Stream& other, std::uint64_t position);
   [[nodiscard]] static bool has_passed(Stream& stream, std::size_t number);
@@ -181,19 +200,19 @@ class AsyncStreams {
   [[nodiscard]] bool pass_first_event(Stream& stream);
   [[nodiscard]] bool pass_up_to(Stream& stream, std::uint64_t position);
   void hand_out(Retired&& retired);
-  [[nodiscard]] std::unique_lock<std::recursive_mutex> try_to_lock(int attempts);
-  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_soon();
+  [[nodiscard]] std::unique_lock<RecursiveLock> try_to_lock(int attempts);
   void ask(Stream& stream);
   void retire_passed(Stream& stream);
   [[nodiscard]] bool find_questions();
   void note_answer(Question const& question);
+  static void adapt_spacing(Stream& stream, Question::Answer answer);
   void note_what_is_awaited();
   void fail(Stream& stream, std::exception_ptr const& error);
   void note_times(Retired& passed, Stream& stream, void* event);
 
   std::size_t const m_streams_per_space;
   /// Recursive: what a task launches is the user's code, which may record a plan, or drop one.
-  mutable std::recursive_mutex m_mutex;
+  mutable RecursiveLock m_mutex;
   std::vector<std::unique_ptr<Stream>> m_streams;
   DeviceClock m_clock;
   std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
@@ -203,6 +222,7 @@ class AsyncStreams {
   std::deque<Retired> m_retired;        ///< guarded by that lock
   std::atomic<int> m_launched{0};       ///< and not handed out
   std::atomic<bool> m_own_clock{false};
+  std::atomic<bool> m_slow_launches{false};
   std::atomic<bool> m_awaited{false};  ///< since the last time that the streams were asked
   Relaxed<bool> m_any_awaited{false};  ///< what had been awaited before is on a stream still
 };

@@ -12,9 +12,11 @@
 #include <threads/Trellis_Unlocked.hpp>
 
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace trellis::Impl {
@@ -61,12 +63,47 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
       any_held = true;
       continue;
     }
-    if (launches_here(*released))
-      launch_and_order(*released);
-    else
+    if (launches_here(*released)) {
+      if (!offer(*released)) launch_and_order(*released);
+    } else {
       m_engine.push(*released, &seat);
+    }
   }
   if (any_held) m_engine.fusion().tell();
+}
+
+bool DeviceTasks::offer(Task& task) {
+  return m_offered.anyone_stands_by() && !task.marks.is_fusable &&
+         task.device()->launch_is_slow() && m_offered.offer(task, m_engine.rank_of_launch(task));
+}
+
+void DeviceTasks::launch_offered(Seat& seat, int most) {
+  bool const has_seat = seat.number >= 0;
+  if (has_seat) ++t_quiet_locks;
+  for (; most > 0; --most) {
+    Task* const task = m_offered.take();
+    if (task == nullptr) break;
+    if (launches_here(*task))
+      launch(*task, seat);
+    else
+      m_engine.push(*task, &seat);
+    m_offered.is_launched();
+    if (has_seat) seat.has_launched = true;
+  }
+  if (!has_seat) return;
+  Task* nothing = nullptr;
+  if (--t_quiet_locks > 0 || !t_any_put_aside) return;
+  Away const away(*this);
+  m_destructors.destroy_put_aside_on(seat, nothing);
+}
+
+void DeviceTasks::close_offers() {
+  m_offered.close();
+  // Not in a launch: what that is for may be among the offered.
+  Frame const* const frame = Frame::of(m_engine);
+  if (frame != nullptr && frame->is_launch()) return;
+  launch_offered(m_engine.own_seat(), std::numeric_limits<int>::max());
+  while (m_offered.any_pending()) std::this_thread::yield();
 }
 
 /// Failures of those before it on the device, as far as they are known. Each enters the log before
@@ -234,11 +271,17 @@ bool DeviceTasks::complete_passed(Seat& seat, Poller& poller) {
   AsyncStreams::Retired retired;
   while (poller.is_here() && m_streams.next_retired(retired)) {
     any = true;
-    if (retired.failure != nullptr)
-      complete_failed(retired, seat);
-    else
-      complete_one(retired, seat);
+    {
+      Away const away(*this);
+      if (retired.failure != nullptr)
+        complete_failed(retired, seat);
+      else
+        complete_one(retired, seat);
+    }
+    // The device must not run out of work meanwhile.
+    if (stands_by()) launch_offered(seat, 1);
   }
+  Away const away(*this);
   Task* nothing = nullptr;
   if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, nothing);
   if (!any && somebody_waits) m_streams.host_is_idle();

@@ -3,6 +3,8 @@
 #define TRELLIS_IMPL_DEVICETASKS_HPP
 
 #include <device/Trellis_AsyncStreams.hpp>
+#include <device/Trellis_LaunchQueue.hpp>
+#include <progress/Trellis_Poller.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Workers.hpp>
 
@@ -18,7 +20,6 @@ class Destructors;
 class Engine;
 class Exclusion;
 class FailureLog;
-class Poller;
 
 /// Tasks on devices: from ready to launched, and from passed to done.
 class DeviceTasks {
@@ -33,15 +34,59 @@ class DeviceTasks {
 
   /// What the edge between two tasks waits for.
   [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
-  /// A device task is launched by whoever makes it ready. Not in the launch of another one, which
-  /// has the streams for itself.
+  /// A device task is launched by whoever makes it ready, or by a thread that stands by, see `offer`.
+  /// Not in the launch of another one, which has the streams for itself.
   [[nodiscard]] bool launches_here(Task const& task) const {
     return task.goes_to_device() && may_be_launched(task);
   }
   /// Launches a task, and then those that have only waited for its launch, and so on.
   void launch(Task& first, Seat& seat);
 
-  [[nodiscard]] bool busy() const { return m_streams.busy(); }
+  /// Leaves the launch of a ready task to a thread that has nothing else to do. False: there is
+  /// none.
+  [[nodiscard]] bool offer(Task& task);
+  [[nodiscard]] bool any_offered() const { return m_offered.any_pending(); }
+  [[nodiscard]] bool any_offers() const { return m_offered.any(); }
+  /// Are there offers, and nobody to take them?
+  [[nodiscard]] bool any_left() const { return m_offered.any_left(); }
+  void launch_offered(Seat& seat, int most);
+  /// From now on whoever makes a task ready launches it. Returns when nothing is left of what has
+  /// been offered before.
+  void close_offers();
+
+  /// Two threads would be in each other's way: while one launches for others it asks as well.
+  [[nodiscard]] bool may_ask() const {
+    return !m_offered.any_pending() || !m_offered.anyone_stands_by() || m_offered.stands_by();
+  }
+
+  // Of a thread that looks for tasks, see LaunchQueue.
+  [[nodiscard]] bool stands_by() const { return m_offered.stands_by(); }
+  [[nodiscard]] bool anyone_stands_by() const { return m_offered.anyone_stands_by(); }
+  [[nodiscard]] bool may_stand_by() const {
+    return m_streams.has_slow_launches() && m_streams.busy();
+  }
+  void stand_by() { m_offered.stand_by(); }
+  void stand_down() {
+    if (stands_by()) m_offered.stand_down();
+  }
+  /// It is in code of the user's, as long as one is there.
+  class Away {
+   public:
+    explicit Away(DeviceTasks& devices)
+        : m_queue(devices.stands_by() ? &devices.m_offered : nullptr) {
+      if (m_queue != nullptr) m_queue->goes_away();
+    }
+    Away(Away const&) = delete;
+    Away& operator=(Away const&) = delete;
+    ~Away() {
+      if (m_queue != nullptr && m_queue->stands_by()) m_queue->is_back();
+    }
+
+   private:
+    LaunchQueue* const m_queue;
+  };
+
+  [[nodiscard]] bool busy() const { return m_streams.busy() || m_offered.any_pending(); }
   /// Is it worth to ask? A device with a clock of its own goes on when the host waits: what happens
   /// must not depend on how fast a thread submits.
   [[nodiscard]] bool may_go_on(Seat const& seat) const {
@@ -51,8 +96,12 @@ class DeviceTasks {
   [[nodiscard]] bool anyone_waits(Seat const& seat) const {
     return seat.waits || m_workers.anyone_waits();
   }
-  [[nodiscard]] bool is_awaited(Seat const& seat) const {
-    return anyone_waits(seat) || m_streams.is_awaited();
+  /// How often to ask. A thread that waits may wait for what is not launched yet.
+  [[nodiscard]] Poller::Pace pace(Seat const& seat) const {
+    if (m_offered.any_pending())
+      return m_streams.is_awaited() ? Poller::Pace::nobody_waits : Poller::Pace::launches;
+    bool const is_awaited = anyone_waits(seat) || m_streams.is_awaited();
+    return is_awaited ? Poller::Pace::awaited : Poller::Pace::nobody_waits;
   }
   /// Completes what has passed on the streams; false: nothing. What has been found is in the
   /// streams' keeping until its turn comes, so where code of the user's waits meanwhile another
@@ -79,6 +128,7 @@ class DeviceTasks {
   Workers& m_workers;
   bool const m_serial;
   AsyncStreams m_streams;
+  LaunchQueue m_offered;
 };
 
 }  // namespace trellis::Impl

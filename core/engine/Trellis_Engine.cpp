@@ -138,7 +138,10 @@ void Engine::make_ready(Task& task, Seat* seat) {
   Task* const released = task.marks.is_fusable ? m_fusion.hold(task) : &task;
   if (released == nullptr) return m_fusion.tell();
   if (!m_device_tasks.launches_here(*released)) return push(*released, seat);
-  launch(*released, seat != nullptr ? *seat : Workers::no_seat());
+  if (m_device_tasks.offer(*released)) return;
+  Seat& here = seat != nullptr ? *seat : Workers::no_seat();
+  launch(*released, here);
+  if (m_device_tasks.any_left()) m_device_tasks.launch_offered(here, 2);
 }
 
 /// May this one run now, others excluded? Others may have their turn instead.
@@ -176,21 +179,23 @@ void Engine::push_kept(Task& task) {
 }
 
 bool Engine::has_ready(Seat const& seat) const {
-  return has_task(seat) || m_polling.may_be_polled(seat) || m_fusion.any_deferred();
+  return has_task(seat) || m_polling.may_be_polled(seat) || m_fusion.any_deferred() ||
+         m_device_tasks.any_offered();
 }
 
 bool Engine::has_task(Seat const& seat) const {
   if (!m_policy->empty() || !m_rests.empty() || !m_awaited.empty() ||
       (seat.is_main && !m_main.empty()))
     return true;
-  return m_completions.any_said() || m_fusion.may_be_taken();
+  return m_completions.any_said() || m_fusion.may_be_taken() || m_device_tasks.any_left();
 }
 
 std::chrono::nanoseconds Engine::nap(Seat const& seat) const {
   constexpr std::chrono::milliseconds before_look_at_deferred{1};
   if (has_task(seat)) return std::chrono::nanoseconds(0);
   if (m_polling.any_function()) return m_polling.nap();
-  return m_fusion.any_deferred() ? before_look_at_deferred : std::chrono::nanoseconds(0);
+  return m_fusion.any_deferred() || m_device_tasks.any_offered() ? before_look_at_deferred
+                                                                 : std::chrono::nanoseconds(0);
 }
 
 bool Engine::has_own(Seat const& seat) const {
@@ -217,6 +222,7 @@ bool Engine::has_own(Seat const& seat) const {
 /// has found no task asks functions below anyway.
 Task* Engine::pop(Seat& seat) {
   constexpr int before_rest = 8;  // tasks
+  m_polling.launch_offered(seat);
   if (seat.wants != nullptr) [[unlikely]]
     return pop_for_waiting(seat);
   if (!seat.searching && m_polling.is_due(seat)) m_polling.poll(seat, false);
@@ -233,9 +239,12 @@ Task* Engine::pop(Seat& seat) {
   if (Task* const task = m_policy->pop(seat.number).impl()) return task;
   if (m_fusion.any())
     if (Task* const task = m_fusion.pop(seat, rests)) return task;
-  if (m_polling.busy() && m_polling.poll(seat, true)) {
-    if (Task* const task = complete_said(seat)) return task;
-    if (Task* const task = m_policy->pop(seat.number).impl()) return task;
+  if (m_polling.busy()) {
+    if (m_polling.poll(seat, true)) {
+      if (Task* const task = complete_said(seat)) return task;
+      if (Task* const task = m_policy->pop(seat.number).impl()) return task;
+    }
+    m_polling.stand_by();
   }
   return rests ? pop_rest(seat) : nullptr;
 }
@@ -276,6 +285,7 @@ bool Engine::has_only_open_completions() const {
 
 /// Completes tasks of which that has been said, until one of them has another one to run next.
 Task* Engine::complete_said(Seat& seat) {
+  DeviceTasks::Away const away(m_device_tasks);
   ++t_quiet_locks;
   constexpr int most = 32;
   bool any = false;
@@ -315,7 +325,7 @@ void Engine::idle(Seat& seat) {
 }
 
 void Engine::leaves(Seat& seat) {
-  m_polling.stop_polling();
+  m_polling.stop(seat);
   if (Frame::top == nullptr)
     m_destructors.destroy_kept(seat, seat);  // else above a task, see run_one
 }
@@ -323,7 +333,7 @@ void Engine::leaves(Seat& seat) {
 // --- running -------------------------------------------------------------------------------------
 
 void Engine::run(Task* task, Seat& seat, Condition stop) {
-  m_polling.stop_polling();
+  m_polling.stop(seat);
   while (task != nullptr) {
     if (--seat.until_pause < 0 && Frame::top == nullptr) stay_behind(seat);
     task = run_quietly(*task, seat);
@@ -648,8 +658,7 @@ void Engine::order_launches(std::span<Task*> ready) const {
   };
   std::vector<Launch> launches;
   for (Task* const task : ready)
-    if (task->runs_on_device())
-      launches.push_back({task, m_policy->exclusive_rank(ReadyTask(task))});
+    if (task->runs_on_device()) launches.push_back({task, rank_of_launch(*task)});
   std::stable_sort(launches.begin(), launches.end(), [](Launch const& a, Launch const& b) {
     return std::pair(a.task->priority, a.rank) > std::pair(b.task->priority, b.rank);
   });

@@ -253,6 +253,10 @@ class Engine final : private TaskSource {
   /// Puts those on devices, which have become ready together, into the order in which they are to be
   /// launched: by priority, then as the policy ranks them. The others stay where they are.
   void order_launches(std::span<Task*> ready) const;
+  /// Among launches of one priority.
+  [[nodiscard]] std::int64_t rank_of_launch(Task& task) const {
+    return m_policy->exclusive_rank(ReadyTask(&task));
+  }
 
  private:
   Task* hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat);

@@ -85,8 +85,10 @@ inline TaskHandle Submission::submit_unjudged(TaskSpec&& spec, Frame* frame) {
 }
 
 TaskHandle Submission::submit_other(TaskSpec&& spec, Frame* frame) {
-  if (spec.instance != nullptr)
+  if (spec.instance != nullptr) {
+    m_device_tasks.close_offers();
     spec.stream = m_device_tasks.streams().stream_for(*spec.space->device(), spec.instance);
+  }
   if (!spec.after.empty()) return submit_after(std::move(spec), frame);
   if (spec.parent.task == nullptr) return submit_task(std::move(spec), frame);
   return m_tells_policy ? submit_part_locked(std::move(spec), frame) : submit_part(spec, frame);

@@ -147,7 +147,7 @@ void Waiting::run_serially(Until const& until) {
 /// See Holding. Of what has passed on devices the thread has no more than one task in hand; another
 /// one asks for the rest.
 [[gnu::always_inline]] inline void Waiting::let_go_what_is_held(Seat& seat) {
-  m_engine.polling().stop_polling();
+  m_engine.polling().stop(seat);
   for (Task** held : seat.holding)
     if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
 }
@@ -418,7 +418,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
             "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
       m_engine.run(next, frame.seat, done);
     }
-    m_engine.polling().stop_polling();
+    m_engine.polling().stop(frame.seat);
     return;
   }
   /// Lets others pass who would wait behind those that wait for this task, or for one that it is a

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_POLLER_HPP
 
 #include <threads/Trellis_Relaxed.hpp>
+#include <threads/Trellis_ThisThread.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -23,27 +24,30 @@ class Poller {
   [[nodiscard]] bool begin() {
     if (is_here()) return true;
     void const* expected = nullptr;
-    return m_thread.compare_exchange_strong(expected, this_thread(), std::memory_order_seq_cst);
+    return m_thread.compare_exchange_strong(expected, ThisThread::id(), std::memory_order_seq_cst);
   }
   /// Does the calling thread poll?
   [[nodiscard]] bool is_here() const {
-    return m_thread.load(std::memory_order_relaxed) == this_thread();
+    return m_thread.load(std::memory_order_relaxed) == ThisThread::id();
   }
   /// Does no other thread poll?
   [[nodiscard]] bool may_be_here() const {
     void const* const thread = m_thread.load(std::memory_order_seq_cst);
-    return thread == nullptr || thread == this_thread();
+    return thread == nullptr || thread == ThisThread::id();
   }
   /// Requires `is_here`.
   void end() { m_thread.store(nullptr, std::memory_order_seq_cst); }
 
-  /// Is it time to ask again? For the thread that polls, or might. `is_awaited`: somebody waits for
-  /// an answer. Where nobody does each answer is one for much that has happened meanwhile, and who
-  /// submits is kept from the driver for a small part of the time only.
-  [[nodiscard]] bool is_due(bool is_awaited = true) const {
-    constexpr int part = 8;
+  /// How often devices are asked. Where nobody waits for an answer each is one for much that has
+  /// happened meanwhile, and the driver is kept from launches for a small part of the time only.
+  enum class Pace : unsigned char { awaited, nobody_waits, launches };
+  /// Is it time to ask again? For the thread that polls, or might.
+  [[nodiscard]] bool is_due(Pace pace = Pace::awaited) const {
     Clock::duration wanted = interval;
-    if (!is_awaited) wanted = std::clamp(part * Clock::duration(m_took), patience, longest);
+    if (pace != Pace::awaited) {
+      int const part = pace == Pace::launches ? 32 : 8;
+      wanted = std::clamp(part * Clock::duration(m_took), patience, longest);
+    }
     return Clock::now() - Clock::time_point(m_asked) >= wanted;
   }
   void has_asked() { m_asked = Clock::now(); }
@@ -54,10 +58,6 @@ class Poller {
   static constexpr Clock::duration interval = std::chrono::microseconds(3);
   static constexpr Clock::duration patience = std::chrono::microseconds(20);
   static constexpr Clock::duration longest = std::chrono::microseconds(200);
-  [[nodiscard]] static void const* this_thread() {
-    static thread_local char const here = 0;
-    return &here;
-  }
 
   std::atomic<void const*> m_thread{nullptr};
   Relaxed<Clock::time_point> m_asked{};

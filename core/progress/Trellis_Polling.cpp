@@ -79,6 +79,7 @@ void Polling::ask(ProgressSource& source) {
 }
 
 void Polling::call_functions(bool of_main) {
+  DeviceTasks::Away const away(m_devices);
   std::atomic<int>& count = of_main ? m_asked_of_main : m_asked;
   for (std::size_t k = 0;; ++k) {
     std::shared_ptr<ProgressSource> source;
@@ -115,6 +116,13 @@ void Polling::call_all(bool on_main_thread) {
   if (on_main_thread && any_of_main()) call_functions(true);
 }
 
+void Polling::stands_by_no_more(Seat& seat) {
+  constexpr int most = 16;  // what the thread does next may take long
+  m_devices.launch_offered(seat, most);
+  m_devices.stand_down();
+  if (m_devices.any_left()) m_workers.ready_added();
+}
+
 void Polling::polls_no_more() {
   m_poller.end();
   // After the end in the single order of these: who has asked meanwhile sees that nobody polls, or
@@ -125,7 +133,8 @@ void Polling::polls_no_more() {
 bool Polling::poll(Seat& seat, bool is_idle) {
   // A thread that finds no task asks functions all the time, and needs no clock for that.
   bool const busy_devices = m_devices.busy();
-  bool const is_awaited = !busy_devices || m_devices.is_awaited(seat);
+  Poller::Pace const pace = busy_devices ? m_devices.pace(seat) : Poller::Pace::awaited;
+  bool const is_awaited = pace == Poller::Pace::awaited;
   bool const due = is_idle && !busy_devices ? true : m_poller.is_due();
   if (seat.is_main && any_of_main() && (is_idle || due)) {
     call_functions(true);
@@ -133,8 +142,9 @@ bool Polling::poll(Seat& seat, bool is_idle) {
   }
   bool any = m_completions.any_said();
   bool const functions = m_asked.load(std::memory_order_relaxed) > 0 && (is_idle || due);
-  bool const devices = is_idle && busy_devices && (is_awaited ? due : m_poller.is_due(false)) &&
-                       m_devices.may_go_on(seat);
+  bool const devices = is_idle && busy_devices && m_devices.may_ask() &&
+                       (is_awaited ? due : m_poller.is_due(pace)) && m_devices.may_go_on(seat);
+  if (!functions && !m_devices.may_ask() && m_poller.is_here()) polls_no_more();
   if ((!functions && !devices) || !m_poller.begin()) return any;
   if (functions) {
     call_functions(false);
@@ -149,7 +159,7 @@ bool Polling::poll(Seat& seat, bool is_idle) {
     m_poller.has_asked();
   }
   if (any) has_news();
-  if (!busy()) stop_polling();
+  if (!busy() && m_poller.is_here()) polls_no_more();
   return any;
 }
 

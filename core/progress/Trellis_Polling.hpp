@@ -92,16 +92,34 @@ class Polling {
   /// True when something has happened: tasks may be ready, or `Completions` have some to complete.
   /// `is_idle`: the thread has found no task.
   bool poll(Seat& seat, bool is_idle);
+  /// Launches some of what has been offered to the thread that polls, see LaunchQueue.
+  void launch_offered(Seat& seat) {
+    constexpr int most = 16;  // between two looks at other tasks
+    if (!m_devices.any_offers()) [[likely]]
+      return;
+    if (m_devices.stands_by())
+      m_devices.launch_offered(seat, most);
+    else if (m_devices.any_left())
+      m_devices.launch_offered(seat, 1);
+  }
+  /// Of a thread that has found nothing to do.
+  void stand_by() {
+    if (m_devices.may_stand_by()) m_devices.stand_by();
+  }
   /// The same for functions of the main thread alone, which calls this.
   void poll_of_main() { call_functions(true); }
   /// Of a serial graph, by the thread whose turn it is.
   void call_all(bool on_main_thread);
-  void stop_polling() {
+  /// The thread does something else, or goes to sleep: it neither polls nor stands by.
+  void stop(Seat& seat) {
+    if (m_devices.stands_by()) [[unlikely]]
+      stands_by_no_more(seat);
     if (m_poller.is_here()) polls_no_more();
   }
 
  private:
   void polls_no_more();
+  void stands_by_no_more(Seat& seat);
   void has_news() {
     if (!m_has_news.load(std::memory_order_relaxed))
       m_has_news.store(true, std::memory_order_relaxed);

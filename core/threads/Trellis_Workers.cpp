@@ -437,6 +437,7 @@ void Workers::work(Seat& seat, Until const* until) {
       seat.searching = true;
       m_searching.fetch_add(1, std::memory_order_seq_cst);
     }
+    if (std::exchange(seat.has_launched, false)) spins = 0;
     if (spins == 0) {
       m_source.idle(seat);
       if (anyone_waits()) wake_waiters();

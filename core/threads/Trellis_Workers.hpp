@@ -73,6 +73,7 @@ struct alignas(128) Seat {
   // Guarded by the mutex of Workers.
   std::condition_variable wakeup;
   bool woken = false;
+  bool has_launched = false;             ///< tasks for others since it last looked for one
   bool has_napped = false;               ///< it woke by itself, to poll
   Condition const* waits_for = nullptr;  ///< of a thread in wait()
   bool is_worker = false;

@@ -44,6 +44,9 @@ struct SimulatedDeviceOptions {
   double memory_bytes_per_ns = 0;  ///< of copies inside the device; 0: no cost
   std::size_t memory = std::size_t{1} << 30;
 
+  /// In real time threads that have nothing else to do launch what others submit, as on a GPU. Else
+  /// a task is launched when its submission returns, if it does not wait for the host.
+  bool launch_is_slow = false;
   bool graphs = true;
   bool log = true;
 };
@@ -126,6 +129,7 @@ class SimulatedDevice final : public DeviceAdapter {
   void release_event(void* event) noexcept override;
   [[nodiscard]] std::int64_t nanoseconds_between(void* earlier, void* later) override;
   [[nodiscard]] bool has_own_clock() const override { return clock().is_virtual(); }
+  [[nodiscard]] bool launch_is_slow() const override { return options().launch_is_slow; }
   void host_is_idle() override;
   bool begin_capture(void* instance) override;
   void* end_capture(void* instance, void* old = nullptr) override;

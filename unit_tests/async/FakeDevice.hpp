@@ -140,8 +140,11 @@ class FakeDevice : public DeviceAdapter {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(at(later) - at(earlier)).count();
   }
 
-  std::atomic<int> streams{0};  ///< alive
-  std::atomic<int> events{0};   ///< alive
+  bool launch_is_slow() const override { return is_slow; }
+
+  std::atomic<bool> is_slow{false};  ///< set before graphs use it
+  std::atomic<int> streams{0};       ///< alive
+  std::atomic<int> events{0};        ///< alive
   std::atomic<int> waits{0};
   std::atomic<int> questions{0};
   std::atomic<int> recorded{0};

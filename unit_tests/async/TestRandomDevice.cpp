@@ -86,6 +86,8 @@ class Program {
     if (below(2) == 0) m_options.policy = make_shake_policy(seed);
     m_device.late = below(3) == 0 ? 0 : below(98);
     m_other.late = below(50);
+    m_device.is_slow = seed % 2 == 0;
+    m_other.is_slow = seed % 3 == 0;
   }
 
   void run() {

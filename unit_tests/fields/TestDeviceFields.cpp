@@ -41,7 +41,8 @@ class FieldsOnSimulated : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     // Slow, so that launches run ahead.
-    Simulated::configure({.virtual_time = GetParam(), .kernel_units = 20000}, 2);
+    Simulated::configure(
+        {.virtual_time = GetParam(), .kernel_units = 20000, .launch_is_slow = true}, 2);
   }
   void TearDown() override { Simulated::configure({}); }
 };

@@ -291,7 +291,10 @@ class Played {
 class RandomPlacements : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    Simulated::configure({.virtual_time = GetParam(), .kernel_units = 2000, .link_latency = 1000},
+    Simulated::configure({.virtual_time = GetParam(),
+                          .kernel_units = 2000,
+                          .link_latency = 1000,
+                          .launch_is_slow = true},
                          2);
   }
   void TearDown() override { Simulated::configure({}); }

@@ -32,7 +32,11 @@ World::World(Program const& program, Test::Watchdog* watchdog)
   }
   bool const has_device = std::any_of(program.tasks.begin(), program.tasks.end(),
                                       [](Task const& task) { return task.on_device(); });
-  if (has_device) m_device = std::make_unique<Test::FakeDevice>();
+  if (has_device) {
+    m_device = std::make_unique<Test::FakeDevice>();
+    // Like the orchestration below this comes from the seed alone.
+    m_device->is_slow = mix(program.seed, 79) % 2 == 0;
+  }
   for (std::size_t g = 0; g < program.graphs.size(); ++g) {
     Graph const& given = program.graphs[g];
     Shared& shared = m_shared.emplace_back();

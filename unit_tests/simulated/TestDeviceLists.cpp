@@ -22,7 +22,9 @@ using Half = decltype(Kokkos::subview(DeviceLine(), std::pair(0, 2)));
 
 class ListsOnSimulated : public EitherTime {
  protected:
-  void SetUp() override { Simulated::configure({.virtual_time = is_virtual()}, 2); }
+  void SetUp() override {
+    Simulated::configure({.virtual_time = is_virtual(), .launch_is_slow = true}, 2);
+  }
   void TearDown() override { Simulated::configure({}); }
   static std::vector<DeviceLine> device_lines(std::size_t count) {
     std::vector<DeviceLine> all;

@@ -27,7 +27,9 @@ enum class Way { direct, as_part, in_plan };
 
 class DevicePatterns : public testing::TestWithParam<std::tuple<bool, Way>> {
  protected:
-  void SetUp() override { Simulated::configure({.virtual_time = std::get<0>(GetParam())}); }
+  void SetUp() override {
+    Simulated::configure({.virtual_time = std::get<0>(GetParam()), .launch_is_slow = true});
+  }
   void TearDown() override { Simulated::configure({}); }
 
   /// `submit(target)` returns the future of the last task; `check(graph, future)` looks at it.

@@ -40,7 +40,9 @@ static_assert(Impl::has_two_sides<Dual>);
 
 class DualViewsOnSimulated : public EitherTime {
  protected:
-  void SetUp() override { Simulated::configure({.virtual_time = is_virtual()}, 2); }
+  void SetUp() override {
+    Simulated::configure({.virtual_time = is_virtual(), .launch_is_slow = true}, 2);
+  }
   void TearDown() override { Simulated::configure({}); }
   static TaskGraphOptions recording() {
     TaskGraphOptions options;

@@ -21,7 +21,9 @@ using Longs = std::vector<long>;
 
 class SizesOnSimulated : public EitherTime {
  protected:
-  void SetUp() override { Simulated::configure({.virtual_time = is_virtual()}, 2); }
+  void SetUp() override {
+    Simulated::configure({.virtual_time = is_virtual(), .launch_is_slow = true}, 2);
+  }
   void TearDown() override { Simulated::configure({}); }
   template <class V>
   static Longs contents(V const& view) {

@@ -19,7 +19,9 @@ using ValueLine = Kokkos::View<long*, SimulatedSpace>;
 
 class ValuesOnSimulated : public EitherTime {
  protected:
-  void SetUp() override { Simulated::configure({.virtual_time = is_virtual()}, 2); }
+  void SetUp() override {
+    Simulated::configure({.virtual_time = is_virtual(), .launch_is_slow = true}, 2);
+  }
   void TearDown() override { Simulated::configure({}); }
   static long at(ValueLine const& line, int i) {
     return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), line)(i);

@@ -9,12 +9,12 @@ namespace trellis::Test {
 namespace {
 
 TEST(RandomWorklets, ThatMakeArraysOnASimulatedDeviceEqualTheOracle) {
-  Simulated::configure({}, 1);
+  Simulated::configure({.launch_is_slow = true}, 1);
   run_array_programs<Simulated>(sanitized ? 12 : 40);
 }
 
 TEST(RandomWorklets, ThatMapOnASimulatedDeviceEqualPlainLoops) {
-  Simulated::configure({}, 1);
+  Simulated::configure({.launch_is_slow = true}, 1);
   run_map_programs<Simulated>(sanitized ? 12 : 40);
 }
 
