@@ -359,7 +359,7 @@ bool AsyncStreams::find_questions() {
       continue;
     }
     Stream::Event const& event = stream.events[std::min(stream.ahead, stream.events.size()) - 1];
-    m_questions.push_back({&stream, event.event, event.position});
+    m_questions.push_back({&stream, event.event, event.position, stream.last() - event.position});
   }
   return !m_questions.empty();
 }
@@ -377,15 +377,16 @@ void AsyncStreams::note_answer(Question const& question) {
   }
 }
 
-/// After the stream has been asked. Sparse events tell less, which does not matter while the stream
-/// has little to do.
-void AsyncStreams::adapt_spacing(Stream& stream, Question::Answer answer) {
+/// Sparse events tell less, which does not matter while the stream has done all but the last few
+/// tasks.
+void AsyncStreams::adapt_spacing(Question const& question) {
+  Stream& stream = *question.stream;
   bool const goes_on = std::exchange(stream.asked_at, stream.next) != stream.next;
-  if (answer == Question::Answer::passed) {
-    if (goes_on && stream.launched.size() <= few)
-      stream.spacing = std::min(2 * stream.spacing, widest_spacing);
-  } else if (stream.launched.size() > 2 * few) {
-    stream.spacing = 1;
+  bool const keeps_up = question.behind <= few;
+  if (question.answer != Question::Answer::passed) {
+    if (!keeps_up) stream.spacing = 1;
+  } else if (goes_on && keeps_up) {
+    stream.spacing = std::min(2 * stream.spacing, widest_spacing);
   }
 }
 
@@ -427,7 +428,7 @@ void AsyncStreams::retire() {
       ask(*question.stream);
     } else {
       retire_passed(*question.stream);
-      adapt_spacing(*question.stream, question.answer);
+      adapt_spacing(question);
     }
   note_what_is_awaited();
 }

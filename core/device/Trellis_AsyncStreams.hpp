@@ -180,11 +180,12 @@ class AsyncStreams {
     Stream* stream;
     void* event;
     std::uint64_t position;
+    std::uint64_t behind;  ///< so many tasks were launched after the event
     enum class Answer : unsigned char { not_yet, passed, error } answer = Answer::not_yet;
   };
 
-  static constexpr std::size_t few = 2;  ///< tasks on a stream
   static constexpr std::uint64_t widest_spacing = 16;
+  static constexpr std::uint64_t few = widest_spacing;  ///< tasks on a stream
 
   Stream& choose(Task const& task, DeviceAdapter& device, int threads_per_worker);
   [[nodiscard]] int new_waits(Stream const& stream) const;
@@ -205,7 +206,7 @@ class AsyncStreams {
   void retire_passed(Stream& stream);
   [[nodiscard]] bool find_questions();
   void note_answer(Question const& question);
-  static void adapt_spacing(Stream& stream, Question::Answer answer);
+  static void adapt_spacing(Question const& question);
   void note_what_is_awaited();
   void fail(Stream& stream, std::exception_ptr const& error);
   void note_times(Retired& passed, Stream& stream, void* event);
