@@ -217,7 +217,9 @@ TEST_F(LaunchQueue, IndependentTasksShareEventsWhereTheDeviceKeepsUp) {
   int fewest = tasks;
   for (int attempt = 0; attempt < 20 && fewest > tasks / 2; ++attempt) {
     InstantDevice instant;
-    TaskGraph graph(with_workers(2));
+    TaskGraphOptions options = with_workers(2);
+    options.streams = 1;
+    TaskGraph graph(options);
     Block x("x", tasks);
     for (std::size_t k = 0; k < tasks; ++k)
       task(graph, "one", {writes(x(k, 1))}, [&, k](void*) { x[k] = 1; }, {.space = &instant});
