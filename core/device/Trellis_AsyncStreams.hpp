@@ -38,6 +38,10 @@ namespace trellis::Impl {
 ///   and conflicts with the first conflicts with the second, and the engine orders it behind that;
 ///   whoever was submitted between the two conflicts with the second as well, has been launched
 ///   before it, and has taken the event then.
+/// - Where a stream has done all but its last few tasks whenever it is asked, up to
+///   `widest_spacing` tasks share an event, if none of them comes after another one, and if the
+///   stream has not been made to wait between them. Who waits for one of them then waits for the
+///   others as well. On a device that is behind, where that would cost time, each has its own.
 /// - Somebody who still needs one (for another reason than accesses) waits for the next event
 ///   behind the task, which is later than need be, but right.
 /// - Progress asks only about the oldest event of each busy stream; one without any gets one at its
@@ -54,7 +58,9 @@ namespace trellis::Impl {
 /// has passed tells that those it waited for have, but not what happened there.) So before a stream
 /// passes an event the streams of the tasks' predecessors are asked up to these. That does not come
 /// back to the same stream: the event of a predecessor was recorded before the task was launched,
-/// and covers what was launched before, only.
+/// and covers what was launched before, only. (Nor does it for tasks that share an event: who is
+/// launched between two of them, and waits for the first, has taken an event then, so that these two
+/// share none.)
 ///
 /// ASKING. Who launches waits for nobody who asks: the questions are put without the mutex, one for
 /// each stream about an event some way ahead, and their answers noted under it (but where time is

@@ -271,6 +271,7 @@ bool DeviceTasks::complete_passed(Seat& seat, Poller& poller) {
   AsyncStreams::Retired retired;
   while (poller.is_here() && m_streams.next_retired(retired)) {
     any = true;
+    launch_what_nobody_else_would(seat);
     {
       Away const away(*this);
       if (retired.failure != nullptr)

@@ -8,6 +8,7 @@
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Workers.hpp>
 
+#include <limits>
 #include <vector>
 
 namespace trellis {
@@ -50,6 +51,12 @@ class DeviceTasks {
   /// Are there offers, and nobody to take them?
   [[nodiscard]] bool any_left() const { return m_offered.any_left(); }
   void launch_offered(Seat& seat, int most);
+  /// The thread goes to code of the user's. All that is offered, if no other thread of the graph may
+  /// launch it meanwhile.
+  void launch_what_nobody_else_would(Seat& seat) {
+    if (any_offers() && m_workers.permits() < 2) [[unlikely]]
+      launch_offered(seat, std::numeric_limits<int>::max());
+  }
   /// From now on whoever makes a task ready launches it. Returns when nothing is left of what has
   /// been offered before.
   void close_offers();

@@ -137,6 +137,7 @@ bool Polling::poll(Seat& seat, bool is_idle) {
   bool const is_awaited = pace == Poller::Pace::awaited;
   bool const due = is_idle && !busy_devices ? true : m_poller.is_due();
   if (seat.is_main && any_of_main() && (is_idle || due)) {
+    m_devices.launch_what_nobody_else_would(seat);
     call_functions(true);
     if (!is_idle) m_poller.has_asked();
   }
@@ -147,6 +148,7 @@ bool Polling::poll(Seat& seat, bool is_idle) {
   if (!functions && !m_devices.may_ask() && m_poller.is_here()) polls_no_more();
   if ((!functions && !devices) || !m_poller.begin()) return any;
   if (functions) {
+    m_devices.launch_what_nobody_else_would(seat);
     call_functions(false);
     any = any || m_completions.any_said();
   }

@@ -32,17 +32,17 @@ class LaunchQueue : public Async {
   /// kept the device busy before, so that somebody asks it.
   void occupy_another_thread(TaskGraph& graph, Gate& gate) {
     auto const here = std::this_thread::get_id();
-    std::atomic<bool> is_there{false};
-    for (int k = 0; !is_there && k < 100'000; ++k) {
+    auto const is_there = std::make_shared<std::atomic<bool>>(false);
+    for (int k = 0; !*is_there && k < 100'000; ++k) {
       kernel(
           graph, "elsewhere", {}, [] {},
-          [&, here] {
-            if (std::this_thread::get_id() == here || is_there.exchange(true)) return;
+          [is_there, here, &gate] {
+            if (std::this_thread::get_id() == here || is_there->exchange(true)) return;
             gate.pass();
           });
       std::this_thread::sleep_for(20us);
     }
-    ASSERT_TRUE(is_there);
+    ASSERT_TRUE(*is_there);
   }
 };
 
