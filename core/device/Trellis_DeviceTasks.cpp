@@ -73,8 +73,9 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
 }
 
 bool DeviceTasks::offer(Task& task) {
-  return m_offered.anyone_stands_by() && !task.marks.is_fusable &&
-         task.device()->launch_is_slow() && m_offered.offer(task, m_engine.rank_of_launch(task));
+  bool const is_batch = task.marks.is_fusable && (task.next != nullptr || task.deployed != nullptr);
+  return m_offered.anyone_stands_by() && !is_batch && task.device()->launch_is_slow() &&
+         m_offered.offer(task, m_engine.rank_of_launch(task));
 }
 
 void DeviceTasks::launch_offered(Seat& seat, int most) {

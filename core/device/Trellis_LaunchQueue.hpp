@@ -56,6 +56,8 @@ class LaunchQueue {
     Task* const task = m_tasks.back().task;
     m_tasks.pop_back();
     m_waiting.store(m_waiting.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    // Another thread has written the next one, and this one's launch takes longer than to fetch that.
+    if (!m_tasks.empty()) m_tasks.front().task->prefetch_to_launch();
     return task;
   }
   void is_launched() { m_pending.fetch_sub(1, std::memory_order_seq_cst); }

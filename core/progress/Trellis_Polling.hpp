@@ -27,7 +27,8 @@ class MainQueue;
 ///
 /// INVARIANT (somebody polls). While streams are busy, or functions asked for, a thread polls, or
 /// one is awake that will, or all permits are used for tasks. Whoever launches, asks for a
-/// function, or stops polling, calls `ready_added` of the workers afterwards. Who goes to sleep
+/// function, or stops polling, calls `ready_added` of the workers afterwards, or polls itself soon,
+/// as the thread does that launches for others (see LaunchQueue). Who goes to sleep
 /// first stops polling, and then, if it has a permit, asks once more whether there is something to
 /// poll and nobody polls (`may_be_polled`); if it has none, those that have them have not asked
 /// yet, as they do so under the mutex of Workers when they give them back. For the order of these

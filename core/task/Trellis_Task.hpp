@@ -183,6 +183,12 @@ struct alignas(64) Task {
     prefetch_to_write(&label);
     prefetch_to_write(storage);
   }
+  /// The same for whoever launches it.
+  void prefetch_to_launch() const {
+    prefetch();
+    prefetch_to_write(&device_predecessors);
+    prefetch_to_write(&position);
+  }
   template <class F>
   void for_each_successor(F&& f) const {
     for (std::uint32_t k = 0; k < successor_count; ++k) f(successor(k));

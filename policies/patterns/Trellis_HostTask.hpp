@@ -460,7 +460,8 @@ auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& po
 }
 
 /// Submits a task that calls `callable(instance)`, or `callable(instance, views...)`, with an
-/// execution space instance of its own as soon as its accesses allow; returns at once. So any
+/// execution space instance of its own as soon as its accesses allow; returns at once. The callable
+/// runs on the host, also for a device: on a thread that launches tasks for the graph. So any
 /// library call that takes an instance (Kokkos Kernels, ...) can be a task. The space is the
 /// default execution space or the one given with `on<Space>`. The Future holds the return value.
 template <class... Annotations, class Callable>

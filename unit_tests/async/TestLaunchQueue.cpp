@@ -28,58 +28,80 @@ class LaunchQueue : public Async {
  protected:
   void SetUp() override { device.is_slow = true; }
 
-  /// Returns when another thread is in a launch, and stays there until `gate` is open. `keep` has
-  /// kept the device busy before, so that somebody asks it.
-  void occupy_another_thread(TaskGraph& graph, Gate& gate) {
+  /// Calls `submits(graph)` while another thread asks the device, and stays there; most likely it
+  /// stands by meanwhile. Then `launched` is still 0. Else another attempt is made.
+  template <class Submits, class Checks>
+  void while_offers_wait(std::atomic<int>& launched, Submits submits, Checks checks) {
     auto const here = std::this_thread::get_id();
-    auto const is_there = std::make_shared<std::atomic<bool>>(false);
-    for (int k = 0; !*is_there && k < 100'000; ++k) {
-      kernel(
-          graph, "elsewhere", {}, [] {},
-          [is_there, here, &gate] {
-            if (std::this_thread::get_id() == here || is_there->exchange(true)) return;
-            gate.pass();
-          });
-      std::this_thread::sleep_for(20us);
+    for (int attempt = 0; attempt < 200; ++attempt) {
+      Gate asks, gate, busy;
+      std::atomic<int> questions{0};
+      device.when_asked = [&] {
+        if (std::this_thread::get_id() == here || ++questions != 5) return;
+        asks.open();
+        gate.pass();
+      };
+      bool have_waited = false;
+      {
+        TaskGraph graph(with_workers(2));
+        Block x("x");
+        kernel(graph, "keeps the device busy", {writes(x)}, [&] { busy.pass(); });
+        ASSERT_TRUE(asks.pass());
+        launched = 0;
+        submits(graph);
+        have_waited = launched == 0;
+        gate.open();
+        busy.open();
+        checks(graph, have_waited);
+      }
+      device.when_asked = nullptr;
+      if (have_waited) return;
     }
-    ASSERT_TRUE(*is_there);
+    FAIL() << "nobody has ever stood by";
   }
 };
 
 TEST_F(LaunchQueue, WhoSubmitsDoesNotWaitForALaunch) {
-  Gate busy, in_launch;
-  TaskGraph graph(with_workers(2));
-  Block x("x");
-  kernel(graph, "keeps the device busy", {writes(x)}, [&] { busy.pass(); });
-  occupy_another_thread(graph, in_launch);
   std::atomic<int> launched{0};
-  for (int k = 0; k < 1000; ++k) kernel(graph, "offered", {}, [] {}, [&] { ++launched; });
-  EXPECT_EQ(launched, 0) << "the device is in a launch";
-  in_launch.open();
-  busy.open();
-  graph.wait();
-  EXPECT_EQ(launched, 1000);
+  while_offers_wait(
+      launched,
+      [&](TaskGraph& graph) {
+        for (int k = 0; k < 1000; ++k) kernel(graph, "offered", {}, [] {}, [&] { ++launched; });
+      },
+      [&](TaskGraph& graph, bool) {
+        graph.wait();
+        EXPECT_EQ(launched, 1000);
+      });
 }
 
 /// And not in that in which they have become ready.
 TEST_F(LaunchQueue, LaunchesAreInTheOrderOfPrioritiesAndOfTheProgram) {
-  Gate busy, in_launch;
-  TaskGraph graph(with_workers(2));
-  Block x("x"), y("y"), z("z");
-  std::vector<std::string> order;
-  auto const note = [&](std::string const& name) { return [&, name] { order.push_back(name); }; };
-  kernel(graph, "keeps the device busy", {writes(z)}, [&] { busy.pass(); });
-  occupy_another_thread(graph, in_launch);
-  kernel(graph, "1", {writes(x)}, [] {}, note("1"));
-  kernel(graph, "2", {writes(y)}, [] {}, note("2"));
-  kernel(graph, "3, behind 1", {updates(x)}, [] {}, note("3"));
-  kernel(graph, "4", {}, [] {}, note("4"));
-  kernel(graph, "5, behind 2", {updates(y)}, [] {}, note("5"), {.priority = 2});
-  kernel(graph, "6", {}, [] {}, note("6"), {.priority = 1});
-  in_launch.open();
-  busy.open();
-  graph.wait();
-  EXPECT_THAT(order, ElementsAre("6", "1", "2", "5", "3", "4"));
+  std::atomic<int> launched{0};
+  Block x("x"), y("y");
+  std::vector<std::string> order;  // launches do not overlap
+  auto const note = [&](std::string const& name) {
+    return [&, name] {
+      ++launched;
+      order.push_back(name);
+    };
+  };
+  while_offers_wait(
+      launched,
+      [&](TaskGraph& graph) {
+        order.clear();
+        kernel(graph, "1", {writes(x)}, [] {}, note("1"));
+        kernel(graph, "2", {writes(y)}, [] {}, note("2"));
+        kernel(graph, "3, behind 1", {updates(x)}, [] {}, note("3"));
+        kernel(graph, "4", {}, [] {}, note("4"));
+        kernel(graph, "5, behind 2", {updates(y)}, [] {}, note("5"), {.priority = 2});
+        kernel(graph, "6", {}, [] {}, note("6"), {.priority = 1});
+      },
+      [&](TaskGraph& graph, bool have_waited) {
+        graph.wait();
+        if (have_waited) {
+          EXPECT_THAT(order, ElementsAre("6", "1", "2", "5", "3", "4"));
+        }
+      });
 }
 
 /// Completing tasks and calling functions runs code of the user's, which may take as long as it
@@ -152,21 +174,29 @@ TEST_F(LaunchQueue, ATaskOnAStreamOfTheUsersIsLaunchedWhenItsSubmissionReturns) 
 }
 
 TEST_F(LaunchQueue, AFailedLaunchOfAnotherThreadCancelsWhatDependsOnIt) {
-  Gate busy, in_launch;
-  TaskGraph graph(with_workers(2));
-  Block x("x"), y("y"), z("z");
-  kernel(graph, "keeps the device busy", {writes(z)}, [&] { busy.pass(); });
-  occupy_another_thread(graph, in_launch);
-  kernel(graph, "fails", {writes(x)}, [&] { x[0] = 1; }, [] { throw std::runtime_error("no"); });
-  auto const behind = kernel(graph, "behind", {updates(x)}, [&] { x[0] = 2; });
-  auto const beside = kernel(graph, "beside", {writes(y)}, [&] { y[0] = 3; });
-  in_launch.open();
-  busy.open();
-  EXPECT_THROW(behind.get(), std::runtime_error);
-  beside.wait();
-  EXPECT_EQ(y[0], 3);
-  EXPECT_THROW(graph.wait(), std::runtime_error);
-  EXPECT_NE(x[0], 2);
+  std::atomic<int> launched{0};
+  Block x("x"), y("y");
+  Future<void> behind, beside;
+  while_offers_wait(
+      launched,
+      [&](TaskGraph& graph) {
+        x[0] = 0;
+        kernel(
+            graph, "fails", {writes(x)}, [&] { x[0] = 1; },
+            [&] {
+              ++launched;
+              throw std::runtime_error("no");
+            });
+        behind = kernel(graph, "behind", {updates(x)}, [&] { x[0] = 2; });
+        beside = kernel(graph, "beside", {writes(y)}, [&] { y[0] = 3; });
+      },
+      [&](TaskGraph& graph, bool) {
+        EXPECT_THROW(behind.get(), std::runtime_error);
+        beside.wait();
+        EXPECT_EQ(y[0], 3);
+        EXPECT_THROW(graph.wait(), std::runtime_error);
+        EXPECT_NE(x[0], 2);
+      });
 }
 
 TEST_F(LaunchQueue, SeveralThreadsSubmitTheirPartsOfALongProgram) {
