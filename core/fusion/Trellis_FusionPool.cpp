@@ -454,7 +454,6 @@ Task* FusionPool::run_one_by_one(Task& first, Seat& seat) {
   while (rest != nullptr) {
     Task& task = *rest;
     rest = std::exchange(task.next, nullptr);
-    if (rest != nullptr && rest->next != nullptr) rest->next->prefetch();
     Task* another = nullptr;
     {
       Holding const holding_rest(seat, rest);
@@ -521,7 +520,6 @@ Task* FusionPool::complete_all(Task& first, Seat& seat) {
   while (rest != nullptr) {
     Task& task = *rest;
     rest = std::exchange(task.next, nullptr);
-    if (rest != nullptr && rest->next != nullptr) rest->next->prefetch();
     TaskState state = TaskState::done;
     if (m_engine.cancellation().reach(task))
       state = TaskState::cancelled;
