@@ -343,8 +343,8 @@ void AsyncStreams::retire_passed(Stream& stream) {
   }
 }
 
-/// One for each busy stream, about an event that is further ahead the more have passed so far. False:
-/// none.
+/// One for each busy stream, about an event that is further ahead the more have passed so far.
+/// False: none.
 bool AsyncStreams::find_questions() {
   m_questions.clear();
   std::unique_lock const lock(m_mutex, std::try_to_lock);

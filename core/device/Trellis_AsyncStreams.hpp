@@ -59,8 +59,8 @@ namespace trellis::Impl {
 /// passes an event the streams of the tasks' predecessors are asked up to these. That does not come
 /// back to the same stream: the event of a predecessor was recorded before the task was launched,
 /// and covers what was launched before, only. (Nor does it for tasks that share an event: who is
-/// launched between two of them, and waits for the first, has taken an event then, so that these two
-/// share none.)
+/// launched between two of them, and waits for the first, has taken an event then, so that these
+/// two share none.)
 ///
 /// ASKING. Who launches waits for nobody who asks: the questions are put without the mutex, one for
 /// each stream about an event some way ahead, and their answers noted under it (but where time is
@@ -126,8 +126,8 @@ class AsyncStreams {
   /// Hands out what has been found, one by one: a task after those that it is ordered behind.
   /// False: none.
   [[nodiscard]] bool next_retired(Retired& retired);
-  /// Something on the host comes after one of the tasks that are on streams now. A hint for progress,
-  /// which asks often until these have retired: nothing is lost if it comes late.
+  /// Something on the host comes after one of the tasks that are on streams now. A hint for
+  /// progress, which asks often until these have retired: nothing is lost if it comes late.
   void note_awaited() {
     if (!m_awaited.load(std::memory_order_relaxed))
       m_awaited.store(true, std::memory_order_relaxed);
@@ -138,8 +138,8 @@ class AsyncStreams {
   [[nodiscard]] bool busy() const { return m_launched.load(std::memory_order_seq_cst) > 0; }
   /// Does one of the devices have a clock of its own?
   [[nodiscard]] bool has_own_clock() const { return m_own_clock.load(std::memory_order_relaxed); }
-  /// May it be worth to launch for others, see LaunchQueue? Where a device has a clock of its own it
-  /// must not matter which thread is how fast.
+  /// May it be worth to launch for others, see LaunchQueue? Where a device has a clock of its own
+  /// it must not matter which thread is how fast.
   [[nodiscard]] bool has_slow_launches() const {
     return m_slow_launches.load(std::memory_order_relaxed) && !has_own_clock();
   }

@@ -35,7 +35,7 @@ class DeviceTasks {
 
   /// What the edge between two tasks waits for.
   [[nodiscard]] static Trigger trigger_between(Task const& before, Task const& after);
-  /// A device task is launched by whoever makes it ready, or by a thread that stands by, see `offer`.
+  /// A device task is launched by whoever makes it ready, or by a thread that stands by (`offer`).
   /// Not in the launch of another one, which has the streams for itself.
   [[nodiscard]] bool launches_here(Task const& task) const {
     return task.goes_to_device() && may_be_launched(task);
@@ -51,8 +51,8 @@ class DeviceTasks {
   /// Are there offers, and nobody to take them?
   [[nodiscard]] bool any_left() const { return m_offered.any_left(); }
   void launch_offered(Seat& seat, int most);
-  /// The thread goes to code of the user's. All that is offered, if no other thread of the graph may
-  /// launch it meanwhile.
+  /// Before the thread goes to code of the user's: all that is offered, if no other thread of the
+  /// graph may launch it meanwhile.
   void launch_what_nobody_else_would(Seat& seat) {
     if (any_offers() && m_workers.permits() < 2) [[unlikely]]
       launch_offered(seat, std::numeric_limits<int>::max());

@@ -56,7 +56,7 @@ class LaunchQueue {
     Task* const task = m_tasks.back().task;
     m_tasks.pop_back();
     m_waiting.store(m_waiting.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    // Another thread has written the next one, and this one's launch takes longer than to fetch that.
+    // Another thread has written the next one. To fetch it takes less time than this one's launch.
     if (!m_tasks.empty()) m_tasks.front().task->prefetch_to_launch();
     return task;
   }

@@ -11,8 +11,8 @@
 
 namespace trellis::Impl {
 
-/// A recursive lock that is mostly held for microseconds, and mostly free: a fraction of the cost of
-/// std::recursive_mutex, which asks the operating system's library three times for each use. Who
+/// A recursive lock that is mostly held for microseconds, and mostly free: a fraction of the cost
+/// of std::recursive_mutex, which asks the operating system's library three times for each use. Who
 /// waits for long (a launch is code of the user's) sleeps between two looks.
 ///
 /// Memory order: who gets the lock acquires what the last holder released. `m_owner` equals the
