@@ -164,11 +164,10 @@ class AsyncStreams {
       bool has_passed = false;  ///< is known
     };
     std::deque<Event> events;
-    bool ends_in_chain =
-        false;                  ///< those without an event, each of which overwrites the one before
-    std::uint64_t spacing = 1;  ///< so many tasks may share an event
-    std::uint64_t asked_at = 0;             ///< `next` when it was last asked
-    std::size_t ahead = 1;                  ///< the next question is about this many events
+    bool ends_in_chain = false;  ///< of tasks without events, each overwrites the one before
+    std::uint64_t spacing = 1;   ///< so many tasks may share an event
+    std::uint64_t asked_at = 0;  ///< `next` when it was last asked
+    std::size_t ahead = 1;       ///< the next question is about this many events
     std::vector<std::uint64_t> waited_for;  ///< by stream: up to which position
     std::int64_t past_ns = 0;               ///< end of the newest task whose times are known
 
