@@ -2,6 +2,7 @@
 #ifndef TRELLIS_RESULTSLOT_HPP
 #define TRELLIS_RESULTSLOT_HPP
 
+#include <Trellis_FinalizeHook.hpp>
 #include <Trellis_AdapterOf.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -66,7 +67,7 @@ class ResultPool {
     std::size_t bytes;
   };
   ResultPool() : m_free(48) {
-    Kokkos::push_finalize_hook([this] {
+    push_finalize_hook([this] {
       std::lock_guard const lock(m_mutex);
       m_over = true;  // graphs may still end after this
       if (m_taken == 0) give_back();

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_STREAMADAPTER_HPP
 #define TRELLIS_STREAMADAPTER_HPP
 
+#include <Trellis_FinalizeHook.hpp>
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_HandlePool.hpp>
@@ -72,7 +73,7 @@ class StreamAdapter final : public DeviceAdapter {
         m_name(std::string(Runtime::name()) +
                (is_default ? "" : " device " + std::to_string(device))) {
     // Graphs that end after this give back what they have, see the destroy functions.
-    Kokkos::push_finalize_hook([this] { close_pools(); });
+    push_finalize_hook([this] { close_pools(); });
   }
 
   /// The device that Kokkos was initialised with.

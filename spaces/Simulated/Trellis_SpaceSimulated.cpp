@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_FinalizeHook.hpp>
 #include <Trellis_Error.hpp>
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis_Spaces.hpp>
@@ -103,7 +104,7 @@ void HostInstances::give_back(void* instance) {
 
 HostInstances::HostInstances(SpaceAdapter& space)
     : m_space(space), m_idle(std::make_shared<Idle>()) {
-  Kokkos::push_finalize_hook([&space, idle = m_idle] {
+  push_finalize_hook([&space, idle = m_idle] {
     std::lock_guard const lock(idle->lock);
     for (void* const instance : idle->instances) space.destroy_instance(instance);
     idle->instances.clear();

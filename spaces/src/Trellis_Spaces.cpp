@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_FinalizeHook.hpp>
 #include <Trellis_Spaces.hpp>
 #include <graph/Trellis_Runtime.hpp>
 
@@ -10,9 +11,7 @@ namespace trellis::Impl {
 bool register_kokkos() {
   Runtime& kokkos = runtime();
   kokkos.is_usable = [] { return Kokkos::is_initialized() && !Kokkos::is_finalized(); };
-  kokkos.at_finalize = [](std::function<void()> hook) {
-    Kokkos::push_finalize_hook(std::move(hook));
-  };
+  kokkos.at_finalize = [](std::function<void()> hook) { push_finalize_hook(std::move(hook)); };
   // A parallel host space knows how many threads the user wants. Serial does not: any number of
   // workers may have an instance of it.
   using Host = Kokkos::DefaultHostExecutionSpace;

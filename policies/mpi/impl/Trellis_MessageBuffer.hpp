@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_MESSAGEBUFFER_HPP
 #define TRELLIS_IMPL_MESSAGEBUFFER_HPP
 
+#include <Trellis_FinalizeHook.hpp>
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
@@ -58,7 +59,7 @@ class MessageBuffers {
   }
   void ends_with_kokkos() {
     if (std::exchange(m_will_end, true)) return;
-    Kokkos::push_finalize_hook([this] {
+    push_finalize_hook([this] {
       std::lock_guard const lock(m_mutex);
       for (Shelf& shelf : m_shelves) shelf = {};
       m_will_end = false;
