@@ -2,8 +2,8 @@
 #ifndef TRELLIS_RESULTSLOT_HPP
 #define TRELLIS_RESULTSLOT_HPP
 
-#include <Trellis_FinalizeHook.hpp>
 #include <Trellis_AdapterOf.hpp>
+#include <Trellis_FinalizeHook.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -2,9 +2,9 @@
 #ifndef TRELLIS_STREAMADAPTER_HPP
 #define TRELLIS_STREAMADAPTER_HPP
 
-#include <Trellis_FinalizeHook.hpp>
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_FinalizeHook.hpp>
 #include <Trellis_HandlePool.hpp>
 
 #include <Kokkos_Core.hpp>

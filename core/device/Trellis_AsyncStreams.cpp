@@ -378,11 +378,11 @@ void AsyncStreams::note_answer(Question const& question) {
 }
 
 /// Sparse events tell less, which does not matter while the stream has done all but the last few
-/// tasks.
+/// tasks: no more than may share an event.
 void AsyncStreams::adapt_spacing(Question const& question) {
   Stream& stream = *question.stream;
   bool const goes_on = std::exchange(stream.asked_at, stream.next) != stream.next;
-  bool const keeps_up = question.behind <= few;
+  bool const keeps_up = question.behind <= widest_spacing;
   if (question.answer != Question::Answer::passed) {
     if (!keeps_up) stream.spacing = 1;
   } else if (goes_on && keeps_up) {

@@ -190,7 +190,6 @@ class AsyncStreams {
   };
 
   static constexpr std::uint64_t widest_spacing = 16;
-  static constexpr std::uint64_t few = widest_spacing;  ///< tasks on a stream
 
   Stream& choose(Task const& task, DeviceAdapter& device, int threads_per_worker);
   [[nodiscard]] int new_waits(Stream const& stream) const;

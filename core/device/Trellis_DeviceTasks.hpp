@@ -46,7 +46,7 @@ class DeviceTasks {
   /// Leaves the launch of a ready task to a thread that has nothing else to do. False: there is
   /// none.
   [[nodiscard]] bool offer(Task& task);
-  [[nodiscard]] bool any_offered() const { return m_offered.any_pending(); }
+  [[nodiscard]] bool any_pending() const { return m_offered.any_pending(); }
   [[nodiscard]] bool any_offers() const { return m_offered.any(); }
   /// Are there offers, and nobody to take them?
   [[nodiscard]] bool any_left() const { return m_offered.any_left(); }
@@ -68,7 +68,6 @@ class DeviceTasks {
 
   // Of a thread that looks for tasks, see LaunchQueue.
   [[nodiscard]] bool stands_by() const { return m_offered.stands_by(); }
-  [[nodiscard]] bool anyone_stands_by() const { return m_offered.anyone_stands_by(); }
   [[nodiscard]] bool may_stand_by() const {
     return m_streams.has_slow_launches() && m_streams.busy();
   }

@@ -180,7 +180,7 @@ void Engine::push_kept(Task& task) {
 
 bool Engine::has_ready(Seat const& seat) const {
   return has_task(seat) || m_polling.may_be_polled(seat) || m_fusion.any_deferred() ||
-         m_device_tasks.any_offered();
+         m_device_tasks.any_pending();
 }
 
 bool Engine::has_task(Seat const& seat) const {
@@ -191,11 +191,11 @@ bool Engine::has_task(Seat const& seat) const {
 }
 
 std::chrono::nanoseconds Engine::nap(Seat const& seat) const {
-  constexpr std::chrono::milliseconds before_look_at_deferred{1};
-  if (has_task(seat)) return std::chrono::nanoseconds(0);
+  constexpr std::chrono::milliseconds before_look{1};
+  bool const pending = m_device_tasks.any_pending();
+  if (has_task(seat) || (pending && m_polling.may_be_polled(seat))) return {};
   if (m_polling.any_function()) return m_polling.nap();
-  return m_fusion.any_deferred() || m_device_tasks.any_offered() ? before_look_at_deferred
-                                                                 : std::chrono::nanoseconds(0);
+  return pending || m_fusion.any_deferred() ? before_look : std::chrono::nanoseconds(0);
 }
 
 bool Engine::has_own(Seat const& seat) const {

@@ -28,8 +28,8 @@ class MainQueue;
 /// INVARIANT (somebody polls). While streams are busy, or functions asked for, a thread polls, or
 /// one is awake that will, or all permits are used for tasks. Whoever launches, asks for a
 /// function, or stops polling, calls `ready_added` of the workers afterwards, or polls itself soon,
-/// as the thread does that launches for others (see LaunchQueue). Who goes to sleep
-/// first stops polling, and then, if it has a permit, asks once more whether there is something to
+/// as the thread does that launches for others (see LaunchQueue). Who goes to sleep first stops
+/// polling, and then, if it has a permit, asks once more whether there is something to
 /// poll and nobody polls (`may_be_polled`); if it has none, those that have them have not asked
 /// yet, as they do so under the mutex of Workers when they give them back. For the order of these
 /// see Workers.
@@ -93,6 +93,8 @@ class Polling {
   /// True when something has happened: tasks may be ready, or `Completions` have some to complete.
   /// `is_idle`: the thread has found no task.
   bool poll(Seat& seat, bool is_idle);
+  /// The same for functions of the main thread alone, which calls this.
+  void poll_of_main() { call_functions(true); }
   /// Launches some of what has been offered to the thread that polls, see LaunchQueue.
   void launch_offered(Seat& seat) {
     constexpr int most = 16;  // between two looks at other tasks
@@ -107,8 +109,6 @@ class Polling {
   void stand_by() {
     if (m_devices.may_stand_by()) m_devices.stand_by();
   }
-  /// The same for functions of the main thread alone, which calls this.
-  void poll_of_main() { call_functions(true); }
   /// Of a serial graph, by the thread whose turn it is.
   void call_all(bool on_main_thread);
   /// The thread does something else, or goes to sleep: it neither polls nor stands by.

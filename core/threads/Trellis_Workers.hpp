@@ -37,7 +37,8 @@ struct alignas(128) Seat {
   bool is_main = false;
   bool is_guest = false;   ///< for threads of the user's, one at a time
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
-  bool waits = false;      ///< its thread is in wait(); for this thread alone
+  bool has_launched = false;  ///< tasks for others since it last looked for one
+  bool waits = false;         ///< its thread is in wait(); for this thread alone
   FunctionRef<bool(Task const&)> const* wants = nullptr;  ///< see Until; for this thread alone
   // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
   // before the task can start, so that who counts the completed ones first misses no task.
@@ -73,7 +74,6 @@ struct alignas(128) Seat {
   // Guarded by the mutex of Workers.
   std::condition_variable wakeup;
   bool woken = false;
-  bool has_launched = false;             ///< tasks for others since it last looked for one
   bool has_napped = false;               ///< it woke by itself, to poll
   Condition const* waits_for = nullptr;  ///< of a thread in wait()
   bool is_worker = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <Trellis_FinalizeHook.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_FinalizeHook.hpp>
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis_Spaces.hpp>
 

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_MESSAGEBUFFER_HPP
 
 #include <Trellis_FinalizeHook.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
