@@ -3,23 +3,15 @@
 #define TRELLIS_ANNOTATIONS_HPP
 
 #include <Trellis_Access.hpp>
-#include <Trellis_Future.hpp>
-#include <Trellis_IndexSpace.hpp>
-#include <Trellis_Graph.hpp>  // before the names below, which its enumerators share
-#include <Trellis_Tag.hpp>
-#include <Trellis_TaskNumber.hpp>
-#include <Trellis_Token.hpp>
+#include <Trellis_Properties.hpp>
 #include <access/Trellis_AnyState.hpp>
+#include <impl/Trellis_IsResource.hpp>
 
 #include <Kokkos_Core.hpp>
 
-#include <array>
-#include <iterator>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 /// With this header you say what a task touches and how: `read(x)`,
 /// `write(Kokkos::subview(y, ...))`, `exclusive(token)`, `access(token, state)`, which values of
@@ -37,187 +29,14 @@
 namespace trellis {
 
 class AccessList;
-class HostMemory;
-
-/// Says what an annotation of a type means. See Trellis_Resource.hpp for how to specialise it.
-template <class T>
-struct ResourceTraits {
-  using is_no_resource = void;
-};
 
 namespace Impl {
-
-class ErasedView;
-class FieldArea;
 
 /// The accesses of a list that has been given by name.
 struct ListAccess {
   ListAccess(AccessList const& of) : list(&of) {}
   AccessList const* list;
 };
-
-template <class T>
-struct IsToken : std::is_same<std::remove_cvref_t<T>, Token> {};
-
-template <class... Held>
-struct Group;
-template <class T>
-struct IsGroup : std::false_type {};
-template <class... Held>
-struct IsGroup<Group<Held...>> : std::true_type {};
-
-/// What the engine can compare: it has an area and a label.
-template <class T>
-inline constexpr bool is_piece_v = Kokkos::is_view_v<std::remove_cvref_t<T>> || IsToken<T>::value ||
-                                   std::is_same_v<std::remove_cvref_t<T>, IndexBox> ||
-                                   std::is_same_v<std::remove_cvref_t<T>, HostMemory> ||
-                                   std::is_same_v<std::remove_cvref_t<T>, ErasedView> ||
-                                   std::is_same_v<std::remove_cvref_t<T>, FieldArea>;
-/// One resource, or a group of them.
-template <class T>
-inline constexpr bool is_single_v = is_piece_v<T> || IsGroup<std::remove_cvref_t<T>>::value;
-
-/// `ResourceTraits` says which accesses an annotation of it stands for.
-template <class T>
-concept OpenResource = !is_single_v<T> && !requires {
-  typename ResourceTraits<std::remove_cvref_t<T>>::is_no_resource;
-};
-
-// (The header <ranges> takes long to compile. A range-based `for` also finds functions beside the
-// class; here only those of Kokkos 4.5 for its arrays count: it has some for an OffsetView, too.)
-template <class R>
-auto begin_of(R& range) -> decltype(std::begin(range));
-template <class T, std::size_t n>
-T* begin_of(Kokkos::Array<T, n>& array);
-template <class T, std::size_t n>
-T const* begin_of(Kokkos::Array<T, n> const& array);
-template <class T>
-inline constexpr bool is_kokkos_array = false;
-template <class T, std::size_t n>
-inline constexpr bool is_kokkos_array<Kokkos::Array<T, n>> = true;
-
-template <class R>
-using IteratorOf = decltype(begin_of(std::declval<R&>()));
-template <class R>
-concept AnyRange =
-    (is_kokkos_array<std::remove_cvref_t<R>> || requires(R& range) { std::end(range); }) &&
-    std::input_iterator<IteratorOf<R>>;
-template <class R>
-concept SizedRange = AnyRange<R> && requires(R& range) { std::size(range); };
-template <class R>
-using ElementOf = std::remove_cvref_t<std::iter_reference_t<IteratorOf<R>>>;
-
-/// (A path, whose elements are paths, is a range of nothing.)
-template <class T>
-concept RangeOfOthers = !is_single_v<T> && !OpenResource<T> && AnyRange<T> &&
-                        !std::is_same_v<ElementOf<T>, std::remove_cvref_t<T>>;
-
-template <class T>
-struct IsResource : std::bool_constant<is_single_v<T> || OpenResource<T>> {};
-template <RangeOfOthers T>
-struct IsResource<T> : IsResource<ElementOf<T>> {};
-/// May an annotation name it? As the type that the user gave: some ranges are none when const.
-template <class T>
-inline constexpr bool is_resource_v = IsResource<std::remove_reference_t<T>>::value;
-
-/// Views, Tokens, groups, or ranges of these, as many as there are at run time.
-template <class T>
-concept ResourceRange = RangeOfOthers<T> && is_resource_v<T>;
-
-/// What a range consists of in the end, else the type itself.
-template <class R>
-struct LeafOf : std::type_identity<R> {};
-template <ResourceRange R>
-struct LeafOf<R> : LeafOf<ElementOf<R>> {};
-
-template <class T>
-struct IsConstView : std::false_type {};
-template <class T>
-  requires Kokkos::is_view_v<T>
-struct IsConstView<T> : std::is_const<typename T::value_type> {};
-template <class... Held>
-struct IsConstView<Group<Held...>>
-    : std::bool_constant<(IsConstView<std::remove_cvref_t<Held>>::value || ...)> {};
-template <ResourceRange R>
-struct IsConstView<R> : IsConstView<typename LeafOf<R>::type> {};
-
-/// Is there a resource in it that `ResourceTraits` has to explain?
-template <class T>
-struct HasOpen : std::bool_constant<OpenResource<T>> {};
-template <class... Held>
-struct HasOpen<Group<Held...>>
-    : std::bool_constant<(HasOpen<std::remove_cvref_t<Held>>::value || ...)> {};
-template <ResourceRange R>
-struct HasOpen<R> : HasOpen<typename LeafOf<R>::type> {};
-
-/// Is the number of resources known when it is compiled?
-template <class R>
-struct IsFixed : std::bool_constant<!ResourceRange<R>> {};
-template <class... Held>
-struct IsFixed<Group<Held...>>
-    : std::bool_constant<(IsFixed<std::remove_cvref_t<Held>>::value && ...)> {};
-
-/// Are the elements there as long as the range is, also when that is const?
-template <class R>
-inline constexpr bool has_lasting_elements = false;
-template <class R>
-  requires AnyRange<R const> && std::forward_iterator<IteratorOf<R const>>
-inline constexpr bool has_lasting_elements<R> =
-    std::is_lvalue_reference_v<std::iter_reference_t<IteratorOf<R const>>>;
-
-/// The same of theirs, where they are ranges.
-template <class R>
-inline constexpr bool lasts = false;
-template <class R>
-  requires(has_lasting_elements<R>)
-inline constexpr bool lasts<R> = !RangeOfOthers<ElementOf<R const>> || lasts<ElementOf<R const>>;
-
-/// A range with elements that last, for one that makes them when it is asked for them.
-template <class R>
-struct KeptAs {
-  using type = R;
-  template <class From>
-  static type make(From&& from) {
-    return static_cast<From&&>(from);
-  }
-};
-template <RangeOfOthers R>
-  requires(!lasts<R>)
-struct KeptAs<R> {
-  using Element = KeptAs<ElementOf<R>>;
-  using type = std::vector<typename Element::type>;
-  template <class From>
-  static type make(From&& from) {
-    if constexpr (!AnyRange<std::remove_reference_t<From>>) {  // it is none when const
-      return make(R(from));
-    } else {
-      type elements;
-      if constexpr (SizedRange<std::remove_reference_t<From>>) elements.reserve(std::size(from));
-      for (auto&& element : from)
-        elements.push_back(Element::make(static_cast<decltype(element)>(element)));
-      return elements;
-    }
-  }
-};
-
-/// How an annotation holds what it names: something given by name by reference, a temporary as it
-/// is. Elements that a range makes when it is asked for them (`std::views::transform`) are made
-/// once, and kept.
-template <class R>
-struct HeldAs {
-  using Named = std::remove_cvref_t<R>;
-  using type = std::conditional_t<std::is_lvalue_reference_v<R>, Named const&, Named>;
-  static constexpr R&& get(R&& resource) { return static_cast<R&&>(resource); }
-};
-template <class R>
-  requires(ResourceRange<std::remove_reference_t<R>> && !lasts<std::remove_cvref_t<R>>)
-struct HeldAs<R> {
-  using Kept = KeptAs<std::remove_cvref_t<R>>;
-  using type = typename Kept::type;
-  static type get(R&& range) { return Kept::make(range); }
-};
-template <class R>
-using HeldOf = typename HeldAs<R>::type;
 
 /// An access as annotated. `Held` is `R const&` for a resource given by name, `R` for a temporary.
 template <Mode mode_, class Held>
@@ -257,18 +76,10 @@ struct OpenAccess {
   How how;
 };
 
-/// Several resources named as one.
-template <class... Held>
-struct Group {
-  std::tuple<Held...> members;
-};
-
 template <class State>
 struct IsMatrixAccess : std::false_type {};
 template <class Matrix>
 struct IsMatrixAccess<MatrixAccess<Matrix>> : std::true_type {};
-
-struct Property {};
 
 /// Does the mode ask for something that may change? (An exclusive task may only read.)
 template <Mode mode>
@@ -367,18 +178,6 @@ constexpr auto annotate_named(R&& resource) {
     return annotate<mode>(std::forward<R>(resource));
   }
 }
-
-template <class T>
-struct IsFuture : std::false_type {};
-template <class T>
-struct IsFuture<Future<T>> : std::true_type {};
-template <class R>
-concept FutureRange = AnyRange<R> && IsFuture<ElementOf<R>>::value;
-/// What may stand in `after(...)` beside numbers.
-template <class T>
-concept NamesNumber = std::is_same_v<T, TaskNumber> || NumberRange<T const&>;
-template <class T>
-concept NamesTask = NamesNumber<T> || IsFuture<T>::value || FutureRange<T const&>;
 
 }  // namespace Impl
 
@@ -480,231 +279,6 @@ constexpr auto group(R&&... resources) {
                 "of these");
   return Impl::Group<Impl::HeldOf<R>...>{{Impl::HeldAs<R>::get(std::forward<R>(resources))...}};
 }
-
-/// Larger is more urgent; 0 by default. A hint to the scheduling policy.
-struct priority : Impl::Property {
-  explicit constexpr priority(int value_) : value(value_) {}
-  int value;
-};
-
-/// The task runs on the thread that made the graph, when that thread waits.
-struct MainThread : Impl::Property {
-  bool is_bound = true;  ///< false, where that is known at run time: it runs on any
-};
-inline constexpr MainThread main_thread{};
-
-/// All tasks before it are complete before it starts, and it is complete before any task after it
-/// starts.
-struct Synchronizing : Impl::Property {};
-inline constexpr Synchronizing synchronizing{};
-
-/// When it is ready, the task may be held back, and run as one with others that have the same
-/// functor type and space: as the graph's `Orchestration` advises, see there. It stays a task of its
-/// own, with its accesses, future and failure. For `parallel_for` over a number, a `RangePolicy` or
-/// an `MDRangePolicy`: such a batch is one launch, and a functor must not wait for other tasks. For
-/// a `host_task` whose callable takes no `TaskScope` and no `Completion`: one thread runs the batch,
-/// or the callable's class does, if it has
-///
-///     static void fused(std::span<Callable* const> all, std::size_t& at);
-///
-/// which runs all of them, and keeps `at` at the one that it runs: what it throws is the failure of
-/// that one, those before it are done, and those behind it run by themselves.
-///
-/// Tasks that exclude others, are bound to the main thread, are synchronizing, or have `threads(n)`
-/// are never held back.
-struct Fusable : Impl::Property {};
-inline constexpr Fusable fusable{};
-
-/// The same for a `parallel_for` on a space of the host, whose functor is compiled for the devices
-/// of `Space` as well: where the advice says so, a batch goes to one of them, as one launch there.
-/// Its members are complete when the device is done with it. A launch that cannot be made there is
-/// made at home.
-///
-///     parallel_for("cell", ResourcePolicy(graph, Kokkos::RangePolicy<Kokkos::Serial>(0, n),
-///                                         fusable_on<Kokkos::Cuda>, read_write(x)), Cell{x});
-///
-/// Host and device touch the Views at the same time, so these are in memory that both can access,
-/// such as `Kokkos::SharedSpace` or `Kokkos::SharedHostPinnedSpace`; those that are annotated are
-/// checked when it is compiled. The functor is host-device code. What is no device, or the space on
-/// which the task runs anyway, says no more than `fusable`.
-template <class ExecutionSpace>
-struct FusableOn : Fusable {
-  static_assert(Kokkos::is_execution_space_v<ExecutionSpace>,
-                "Trellis: fusable_on<...> takes a Kokkos execution space");
-  using deploy_space = ExecutionSpace;
-};
-template <class ExecutionSpace>
-inline constexpr FusableOn<ExecutionSpace> fusable_on{};
-
-/// The task has so many threads of the host: its functor is launched on an instance with a pool of
-/// `n`, which each worker makes once. `1 <= n <= workers() * threads_per_worker()` of the graph;
-/// by default a task has the threads of one worker. The body begins when so many workers have
-/// stopped as it takes, so no more threads run than the graph has.
-///
-///     parallel_for("solve", ResourcePolicy(graph, n, threads(4), read_write(x)), functor);
-///
-/// A `host_task` has no instance. It may open a parallel region of `n` threads of its own, or call
-/// a library that does. On Serial other tasks can have one thread only. The call that submits the
-/// task throws `Error` for another `n`, and for a task on a device.
-struct threads : Impl::Property {
-  explicit constexpr threads(int n) : count(n) {}
-  int count;
-};
-
-/// The execution space that the task runs on, if its policy does not say: `on<Kokkos::OpenMP>`.
-template <class ExecutionSpace>
-struct On : Impl::Property {
-  static_assert(Kokkos::is_execution_space_v<ExecutionSpace>,
-                "Trellis: on<...> takes a Kokkos execution space");
-  using execution_space = ExecutionSpace;
-};
-template <class ExecutionSpace>
-inline constexpr On<ExecutionSpace> on{};
-
-/// The device that the task runs on, if its execution space has several: 0, 1, ... in the numbering
-/// of the space. Default: the device that the space was initialised with, or that of the base
-/// policy's instance. The Views must be reachable from it. The call that submits the task throws
-/// `Error` when there is no such device.
-struct device : Impl::Property {
-  explicit constexpr device(int number_) : number(number_) {}
-  int number;
-};
-
-/// Explicit dependencies on tasks of the same graph.
-template <std::size_t N>
-struct After : Impl::Property {
-  std::array<Impl::TaskHandle, N> tasks;
-};
-/// The same, as many as there are at run time.
-struct AfterAll : Impl::Property {
-  std::vector<Impl::TaskHandle> tasks;
-};
-/// The task runs after these tasks are complete.
-template <class... T>
-After<sizeof...(T)> after(Future<T> const&... futures) {
-  return {{}, {Impl::FutureDoor::handle(futures)...}};
-}
-/// The same for a range of futures, which may be empty.
-template <Impl::FutureRange R>
-AfterAll after(R&& futures) {
-  AfterAll all;
-  if constexpr (Impl::SizedRange<R>) all.tasks.reserve(std::size(futures));
-  for (auto const& future : futures) all.tasks.push_back(Impl::FutureDoor::handle(future));
-  return all;
-}
-
-/// Explicit dependencies on tasks of the same graph, of which some may be named by numbers.
-struct AfterNumbers : Impl::Property {
-  std::vector<Impl::TaskHandle> tasks;
-  std::vector<TaskNumber> numbers;
-};
-/// The same, where all are numbers that the call names one by one.
-template <std::size_t N>
-struct AfterEach : Impl::Property {
-  static constexpr std::array<Impl::TaskHandle, 0> tasks{};
-  std::array<TaskNumber, N> numbers;
-};
-namespace Impl {
-
-template <class... Before>
-AfterNumbers after_some(Before const&... before) {
-  AfterNumbers all;
-  auto const add = [&]<class One>(One const& one) {
-    if constexpr (std::is_same_v<One, TaskNumber>)
-      all.numbers.push_back(one);
-    else
-      all.tasks.push_back(Impl::FutureDoor::handle(one));
-  };
-  auto const take = [&]<class One>(One const& one) {
-    if constexpr (std::is_same_v<One, TaskNumber> || Impl::IsFuture<One>::value)
-      add(one);
-    else
-      for (auto const& each : one) add(each);
-  };
-  (take(before), ...);
-  return all;
-}
-
-}  // namespace Impl
-
-/// The task runs after the tasks that have these numbers, see Trellis_TaskNumbers.hpp, and after
-/// those of these futures and ranges of futures, in any mixture: `after(k, k + 1, future, futures,
-/// set_of_numbers)`. The call that submits the task throws `Error` when no task has been spawned
-/// with one of the numbers.
-template <class... Before>
-  requires((Impl::NamesTask<Before> && ...) &&
-           ((Impl::NamesNumber<Before> || ...) ||
-            (sizeof...(Before) > 1 && (Impl::FutureRange<Before const&> || ...))))
-auto after(Before const&... before) {
-  if constexpr ((std::is_same_v<Before, TaskNumber> && ...))
-    return AfterEach<sizeof...(Before)>{{}, {before...}};
-  else
-    return Impl::after_some(before...);
-}
-
-namespace Impl {
-template <class... Before>
-inline constexpr bool name_tasks_v =
-    ((NamesTask<std::remove_cvref_t<Before>> || FutureRange<Before>) && ...);
-}  // namespace Impl
-
-/// Whatever else stands there is refused.
-template <class... Before>
-  requires(!Impl::name_tasks_v<Before...>)
-AfterAll after(Before&&...) {
-  static_assert(Impl::name_tasks_v<Before...>,
-                "Trellis: after(...) takes futures, numbers of tasks, and ranges of these; on what "
-                "a task touches, annotations say: read(x), write(x), ...");
-  return {};
-}
-
-/// The task has this number from now on, see Trellis_TaskNumbers.hpp. The call that submits it
-/// throws `Error` when another task has it, when it is not reserved, or when it is of another
-/// graph; if the call throws, the number is as it was. `number(TaskNumber())` gives it none.
-struct number : Impl::Property {
-  explicit constexpr number(TaskNumber const& k) : value(k) {}
-  TaskNumber value;
-};
-
-/// The value of a future, see `value`.
-template <class T>
-struct ValueOf : Impl::Property {
-  using value_type = T;
-  std::array<Impl::TaskHandle, 1> tasks;
-  Impl::ResultPtr<T> result;
-};
-/// The task runs after the task of this future is complete, and its functor takes the value as a
-/// `T const&`, in the place of the annotation among the Views. When that task fails, this one is
-/// cancelled, or fails as `get()` would where the failure cancels no more. The value of a
-/// `Future<void>` is no argument: it is `after(future)`.
-///
-/// A kernel on a device gets a copy, so there the value must be trivially copyable.
-template <class T>
-ValueOf<T> value(Future<T> const& future) {
-  return {{}, {Impl::FutureDoor::handle(future)}, Impl::FutureDoor::result(future)};
-}
-inline After<1> value(Future<void> const& future) {
-  return after(future);
-}
-
-/// A user-defined property, see `TaskGraph::add_rule`.
-template <TagValue T>
-struct Tagged : Impl::Property {
-  T value;
-};
-template <TagValue T>
-Tagged<T> tag(T value) {
-  return {{}, std::move(value)};
-}
-template <class T>
-  requires(!TagValue<T>)
-Impl::Property tag(T const&) {
-  static_assert(sizeof(T) == 0,
-                "Trellis: the type of a tag has a default value, can be copied, and is compared "
-                "with ==");
-  return {};
-}
-
 namespace Impl {
 
 template <class T>
@@ -740,10 +314,6 @@ struct SaysAccesses<T, mode> {
   static constexpr bool value = is_tuple_v<Said> || is_access_v<Said>;
 };
 template <class T>
-inline constexpr bool is_property_v = std::is_base_of_v<Property, std::remove_cvref_t<T>>;
-template <class T>
-inline constexpr bool is_fusable_v = std::is_base_of_v<Fusable, std::remove_cvref_t<T>>;
-template <class T>
 inline constexpr bool is_annotation_v = is_access_v<T> || is_property_v<T>;
 
 /// Is it an access of Views? (What `ResourceTraits` explains says itself what the functor gets.)
@@ -756,10 +326,6 @@ template <class A>
   }
 inline constexpr bool names_views_v<A> =
     !IsToken<typename LeafOf<typename A::resource_type>::type>::value;
-template <class T>
-inline constexpr bool is_value_v = false;
-template <class T>
-inline constexpr bool is_value_v<ValueOf<T>> = true;
 
 }  // namespace Impl
 
