@@ -14,7 +14,7 @@
 namespace gpu {
 namespace {
 
-using Tiles = Kokkos::View<double****, Kokkos::LayoutRight, Memory>;
+using TiledMatrix = Kokkos::View<double****, Kokkos::LayoutRight, Memory>;
 using Teams = Kokkos::TeamPolicy<Space>;
 using Range = Kokkos::RangePolicy<Space>;
 using Square = Kokkos::MDRangePolicy<Space, Kokkos::Rank<2>>;
@@ -59,7 +59,7 @@ struct Solve {
 };
 
 /// c -= a b^T
-struct Update {
+struct UpdateTile {
   Matrix a;
   Matrix b;
   Matrix c;
@@ -75,7 +75,7 @@ struct Update {
 };
 
 struct Spread {
-  Tiles a;
+  TiledMatrix a;
   KOKKOS_FUNCTION void operator()(int i, int j) const {  // symmetric, with a heavy diagonal
     int const block = static_cast<int>(a.extent(2));
     int const n = block * static_cast<int>(a.extent(0));
@@ -144,7 +144,7 @@ struct Problem {
   }
 
   int tiles, block;
-  Tiles given, a;
+  TiledMatrix given, a;
   std::vector<Matrix> tile;  ///< of the lower half
   std::shared_ptr<Stamps> stamps;
 };
@@ -170,14 +170,14 @@ void submit_all(trellis::TaskGraph& graph, Problem const& problem) {
         trellis::parallel_for(
             "update",
             ResourcePolicy(graph, Square({0, 0}, {n, n}), read(left), read(right), read_write(to)),
-            Update{left, right, to, problem.stamp(number++)});
+            UpdateTile{left, right, to, problem.stamp(number++)});
       }
   }
 }
 
-class OneStream final : public Runner {
+class TilesOnOneStream final : public Runner {
  public:
-  explicit OneStream(Problem const& problem) : m_problem(problem) {}
+  explicit TilesOnOneStream(Problem const& problem) : m_problem(problem) {}
   void submit() override {
     int const n = m_problem.block;
     std::size_t number = 0;
@@ -190,8 +190,8 @@ class OneStream final : public Runner {
       for (int i = k + 1; i < m_problem.tiles; ++i)
         for (int j = k + 1; j <= i; ++j)
           Kokkos::parallel_for(Square(m_instance, {0, 0}, {n, n}),
-                               Update{m_problem.at(i, k), m_problem.at(j, k), m_problem.at(i, j),
-                                      m_problem.stamp(number++)});
+                               UpdateTile{m_problem.at(i, k), m_problem.at(j, k),
+                                          m_problem.at(i, j), m_problem.stamp(number++)});
     }
   }
   void wait() override { m_instance.fence(); }
@@ -202,7 +202,7 @@ class OneStream final : public Runner {
 };
 
 std::unique_ptr<Runner> make(int way, Problem const& problem) {
-  if (way == 0) return std::make_unique<OneStream>(problem);
+  if (way == 0) return std::make_unique<TilesOnOneStream>(problem);
   auto const submission = [&problem](trellis::TaskGraph& graph) { submit_all(graph, problem); };
   if (way == 1) return std::make_unique<Submitted>(submission);
   return std::make_unique<Replayed>(submission);
