@@ -162,8 +162,9 @@ class SchedulingPolicy {
   /// of a smaller rank may have to wait as long as others of a larger one keep coming. Asked once
   /// for each task that may exclude others, when it becomes ready. The default is the priority.
   ///
-  /// Of several tasks of devices that become ready together, which are launched at once without the
-  /// policy, those of one priority go in this order, too.
+  /// Tasks of devices are launched without the policy. Of several that become ready together, or
+  /// wait for one thread to launch them, those of one priority go in this order, too. Then it is
+  /// asked of these as well, by any thread, several at a time.
   [[nodiscard]] virtual std::int64_t exclusive_rank(ReadyTask task) { return task.priority(); }
 
   /// Does `submitted` do anything? Asked once for each graph, before `start`. Without it submission

@@ -33,7 +33,11 @@ DeviceTasks::DeviceTasks(Engine& engine, TaskGraphOptions const& options, Exclus
 
 /// Requires one that goes to an asynchronous device.
 bool DeviceTasks::may_be_launched(Task const& task) const {
-  if (task.failure != nullptr || task.marks.main_thread || m_serial) return false;
+  return task.failure == nullptr && !task.marks.main_thread && !m_serial && may_launch_here();
+}
+
+/// Not in a launch, which has the streams for itself.
+bool DeviceTasks::may_launch_here() const {
   Frame const* const frame = Frame::of(m_engine);
   return frame == nullptr ||
          (frame->what != Frame::What::launches && !frame->task.runs_on_device());
@@ -74,16 +78,18 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
 
 bool DeviceTasks::offer(Task& task) {
   bool const is_batch = task.marks.is_fusable && (task.next != nullptr || task.deployed != nullptr);
-  return m_offered.anyone_stands_by() && !is_batch && task.device()->launch_is_slow() &&
+  return m_offered.is_served() && !is_batch && task.device()->launch_is_slow() &&
          m_offered.offer(task, m_engine.rank_of_launch(task));
 }
 
+/// While it launches the thread does not look for tasks: others may have to.
 void DeviceTasks::launch_offered(Seat& seat, int most) {
   bool const has_seat = seat.number >= 0;
   if (has_seat) ++t_quiet_locks;
   for (; most > 0; --most) {
     Task* const task = m_offered.take();
     if (task == nullptr) break;
+    if (has_seat) m_workers.looks_no_more(seat);
     if (launches_here(*task))
       launch(*task, seat);
     else
@@ -93,17 +99,36 @@ void DeviceTasks::launch_offered(Seat& seat, int most) {
   }
   if (!has_seat) return;
   Task* nothing = nullptr;
-  if (--t_quiet_locks > 0 || !t_any_put_aside) return;
-  Away const away(*this);
-  m_destructors.destroy_put_aside_on(seat, nothing);
+  if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, nothing);
+}
+
+/// Only where it may launch.
+void DeviceTasks::stand_by() {
+  if (!m_offered.anyone_stands_by() && m_streams.has_slow_launches() && m_streams.busy() &&
+      Frame::of(m_engine) == nullptr)
+    m_offered.stand_by();
+}
+
+void DeviceTasks::stand_down(Seat& seat) {
+  m_offered.stop_serving();
+  launch_all_offered(seat);
+  if (stands_by()) m_offered.stand_down();  // else it has been done in a destructor that waits
+}
+
+/// False: it did not.
+bool DeviceTasks::stops_serving(Seat& seat) {
+  if (!m_offered.is_served()) return false;
+  m_offered.stop_serving();
+  launch_all_offered(seat);
+  return true;
 }
 
 void DeviceTasks::close_offers() {
   m_offered.close();
-  // Not in a launch: what that is for may be among the offered.
   Frame const* const frame = Frame::of(m_engine);
-  if (frame != nullptr && frame->is_launch()) return;
-  launch_offered(m_engine.own_seat(), std::numeric_limits<int>::max());
+  // In a launch, or told of one, by itself: that is among what is pending.
+  if (stands_by() || (frame != nullptr && frame->is_launch())) return;
+  if (may_launch_here()) launch_all_offered(m_engine.own_seat());
   while (m_offered.any_pending()) std::this_thread::yield();
 }
 
@@ -168,10 +193,7 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
         [&](bool threw) { threw ? note_failed_launch(task) : note_launch(task, ready); });
   } catch (...) {  // nothing has been launched
     task.failure = m_engine.current_failure(task);
-    if (seat.number < 0)
-      m_engine.push(task, &seat);
-    else if (Task* const next = m_engine.complete(task, seat, TaskState::failed, seat.number))
-      m_engine.push(*next, &seat);
+    m_engine.push(task, &seat);  // its end may be code of the user's
   }
 }
 
@@ -272,18 +294,13 @@ bool DeviceTasks::complete_passed(Seat& seat, Poller& poller) {
   AsyncStreams::Retired retired;
   while (poller.is_here() && m_streams.next_retired(retired)) {
     any = true;
-    launch_what_nobody_else_would(seat);
-    {
-      Away const away(*this);
-      if (retired.failure != nullptr)
-        complete_failed(retired, seat);
-      else
-        complete_one(retired, seat);
-    }
+    if (retired.failure != nullptr)
+      complete_failed(retired, seat);
+    else
+      complete_one(retired, seat);
     // The device must not run out of work meanwhile.
     if (stands_by()) launch_offered(seat, 1);
   }
-  Away const away(*this);
   Task* nothing = nullptr;
   if (--t_quiet_locks == 0 && t_any_put_aside) m_destructors.destroy_put_aside_on(seat, nothing);
   if (!any && somebody_waits) m_streams.host_is_idle();

@@ -46,17 +46,8 @@ class DeviceTasks {
   /// Leaves the launch of a ready task to a thread that has nothing else to do. False: there is
   /// none.
   [[nodiscard]] bool offer(Task& task);
-  [[nodiscard]] bool any_pending() const { return m_offered.any_pending(); }
-  [[nodiscard]] bool any_offers() const { return m_offered.any(); }
-  /// Are there offers, and nobody to take them?
-  [[nodiscard]] bool any_left() const { return m_offered.any_left(); }
+  /// Of the thread that stands by: so many at most of what has been offered to it.
   void launch_offered(Seat& seat, int most);
-  /// Before the thread goes to code of the user's: all that is offered, if no other thread of the
-  /// graph may launch it meanwhile.
-  void launch_what_nobody_else_would(Seat& seat) {
-    if (any_offers() && m_workers.permits() < 2) [[unlikely]]
-      launch_offered(seat, std::numeric_limits<int>::max());
-  }
   /// From now on whoever makes a task ready launches it. Returns when nothing is left of what has
   /// been offered before.
   void close_offers();
@@ -67,32 +58,33 @@ class DeviceTasks {
   }
 
   // Of a thread that looks for tasks, see LaunchQueue.
+  [[nodiscard]] bool any_offers() const { return m_offered.any(); }
   [[nodiscard]] bool stands_by() const { return m_offered.stands_by(); }
-  [[nodiscard]] bool may_stand_by() const {
-    return m_streams.has_slow_launches() && m_streams.busy();
-  }
-  void stand_by() { m_offered.stand_by(); }
-  void stand_down() {
-    if (stands_by()) m_offered.stand_down();
-  }
-  /// It is in code of the user's, as long as one is there.
-  class Away {
+  void stand_by();
+  /// Requires `stands_by`. Launches what has been offered.
+  void stand_down(Seat& seat);
+  /// As long as one is there the calling thread does not serve the queue, for it is in code of the
+  /// user's that is no launch. No lock is held.
+  class NotServing {
    public:
-    explicit Away(DeviceTasks& devices)
-        : m_queue(devices.stands_by() ? &devices.m_offered : nullptr) {
-      if (m_queue != nullptr) m_queue->goes_away();
+    NotServing(DeviceTasks& devices, Seat& seat) : m_devices(devices) {
+      if (devices.stands_by()) [[unlikely]]
+        m_serves = devices.stops_serving(seat);
     }
-    Away(Away const&) = delete;
-    Away& operator=(Away const&) = delete;
-    ~Away() {
-      if (m_queue != nullptr && m_queue->stands_by()) m_queue->is_back();
+    NotServing(NotServing const&) = delete;
+    NotServing& operator=(NotServing const&) = delete;
+    ~NotServing() {
+      if (m_serves && m_devices.stands_by()) m_devices.m_offered.serve();
     }
 
    private:
-    LaunchQueue* const m_queue;
+    DeviceTasks& m_devices;
+    bool m_serves = false;  ///< when it is back
   };
 
-  [[nodiscard]] bool busy() const { return m_streams.busy() || m_offered.any_pending(); }
+  /// What is launched counts with the streams before it is not pending any more, so it is looked for
+  /// in this order.
+  [[nodiscard]] bool busy() const { return m_offered.any_pending() || m_streams.busy(); }
   /// Is it worth to ask? A device with a clock of its own goes on when the host waits: what happens
   /// must not depend on how fast a thread submits.
   [[nodiscard]] bool may_go_on(Seat const& seat) const {
@@ -116,6 +108,9 @@ class DeviceTasks {
 
  private:
   [[nodiscard]] bool may_be_launched(Task const& task) const;
+  [[nodiscard]] bool may_launch_here() const;
+  void launch_all_offered(Seat& seat) { launch_offered(seat, std::numeric_limits<int>::max()); }
+  [[nodiscard]] bool stops_serving(Seat& seat);
   void launch_one(Task& task, Seat& seat, std::vector<Task*>& ready);
   void launch_batch(Task& first, Seat& seat, std::vector<Task*>& ready);
   void deploy_batch(Task& first, Seat& seat);

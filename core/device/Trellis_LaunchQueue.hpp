@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -20,31 +19,30 @@ namespace trellis::Impl {
 /// launch takes the device's driver several microseconds, ten times as long as the submission of a
 /// task. So who submits offers it to a thread that has nothing else to do, and submits on.
 ///
-/// WHO TAKES. One thread stands by, between two looks for tasks, while it asks devices, and, for a
-/// short time, while it completes what these have done: that may run code of the user's (functors
-/// end). Only then tasks are offered. Before it runs a task, or waits, it stands down. What is left
-/// then, or when the thread is away for long, any thread takes that looks for tasks, and whoever
-/// submits next.
+/// WHO LAUNCHES. One thread that has found no task stands by: it serves the queue between two looks
+/// for tasks, while it asks devices, and while it completes what these have done. Before it goes to
+/// a task, to sleep, or to code of the user's that is no launch (functors end, functions are asked)
+/// it stops to serve the queue, and launches all that is in it. From then on nothing is offered, and
+/// whoever makes a task ready launches it.
 ///
-/// INVARIANT (no launch is forgotten). `m_thread` and the queue change under the lock, so a task
-/// enters the queue only while somebody stands by. Whoever stands down looks for tasks again soon,
-/// or else calls `ready_added` of the workers; and who goes to sleep first stands down, and then
-/// asks whether any are left. So what is in the queue is like what is in the policy, pushed by the
-/// one that has stood down (see Workers). Nobody is told when a thread is away for long: as long as
-/// anything is pending, one of the threads that go to sleep naps instead, and looks again.
+/// INVARIANT (no launch is forgotten). Whether the queue is served changes under the lock, and a
+/// task enters under the lock, and only while it is. So when the queue is not served the thread that
+/// has stopped to serve it empties it there and then, whatever it does next, and nobody else ever
+/// need look into it. (A launch is code of the user's, too. What is offered meanwhile waits for its
+/// end; so would a thread that launched it at once, for launches follow each other.)
 ///
 /// `m_pending` counts from when a task is in the queue until it has been launched, or is in the
 /// policy's hands: who asks whether anything is on its way to a device does not miss it.
 class LaunchQueue {
  public:
-  /// Of a thread that makes the task ready. False: nobody stands by.
+  /// Of a thread that makes the task ready. False: the queue is not served.
   [[nodiscard]] bool offer(Task& task, std::int64_t rank) {
     std::lock_guard const lock(m_lock);
-    if (!anyone_stands_by() || m_is_closed || is_away_for_long()) return false;
+    if (!is_served()) return false;
     m_tasks.push_back({task.priority, rank, task.id, &task});
     std::push_heap(m_tasks.begin(), m_tasks.end());
     m_pending.fetch_add(1, std::memory_order_seq_cst);
-    m_waiting.store(m_waiting.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+    m_waiting.store(m_waiting.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return true;
   }
   /// The first one, or null. The caller calls `is_launched` when the task is.
@@ -65,16 +63,13 @@ class LaunchQueue {
   void close() {
     std::lock_guard const lock(m_lock);
     m_is_closed = true;
+    m_is_served.store(false, std::memory_order_relaxed);
   }
 
-  [[nodiscard]] bool any(std::memory_order order = std::memory_order_relaxed) const {
-    return m_waiting.load(order) > 0;
-  }
+  /// Exact on the thread that stands by, when it does not serve the queue.
+  [[nodiscard]] bool any() const { return m_waiting.load(std::memory_order_relaxed) > 0; }
   [[nodiscard]] bool any_pending() const { return m_pending.load(std::memory_order_seq_cst) > 0; }
-  /// Are there tasks, and nobody to take them?
-  [[nodiscard]] bool any_left() const {
-    return any(std::memory_order_seq_cst) && (!anyone_stands_by() || is_away_for_long());
-  }
+  [[nodiscard]] bool is_served() const { return m_is_served.load(std::memory_order_relaxed); }
 
   [[nodiscard]] bool anyone_stands_by() const {
     return m_thread.load(std::memory_order_seq_cst) != nullptr;
@@ -87,24 +82,24 @@ class LaunchQueue {
   void stand_by() {
     if (anyone_stands_by()) return;
     std::lock_guard const lock(m_lock);
-    if (!anyone_stands_by()) m_thread.store(ThisThread::id(), std::memory_order_seq_cst);
+    if (anyone_stands_by()) return;
+    m_thread.store(ThisThread::id(), std::memory_order_seq_cst);
+    m_is_served.store(!m_is_closed, std::memory_order_relaxed);
   }
-  // Requires `stands_by`.
-  void stand_down() {
+  // These require `stands_by`.
+  void serve() {
     std::lock_guard const lock(m_lock);
-    m_away_since.store(Clock::time_point(), std::memory_order_relaxed);
-    m_thread.store(nullptr, std::memory_order_seq_cst);
+    m_is_served.store(!m_is_closed, std::memory_order_relaxed);
   }
-  void goes_away() { m_away_since.store(Clock::now(), std::memory_order_relaxed); }
-  void is_back() { m_away_since.store(Clock::time_point(), std::memory_order_relaxed); }
+  /// What is in the queue is then to be launched.
+  void stop_serving() {
+    std::lock_guard const lock(m_lock);
+    m_is_served.store(false, std::memory_order_relaxed);
+  }
+  /// Requires that it does not serve the queue, and that this is empty.
+  void stand_down() { m_thread.store(nullptr, std::memory_order_seq_cst); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  [[nodiscard]] bool is_away_for_long() const {
-    constexpr std::chrono::microseconds long_time{100};
-    Clock::time_point const since = m_away_since.load(std::memory_order_relaxed);
-    return since != Clock::time_point() && Clock::now() - since > long_time;
-  }
   /// Launched first is what has the highest priority, then the highest rank; and else what has been
   /// submitted first, whoever made it ready, as if each launch took no time.
   struct Offer {
@@ -120,8 +115,9 @@ class LaunchQueue {
 
   // Looked at by each thread that looks for tasks, and written seldom where there are no devices.
   alignas(64) std::atomic<void const*> m_thread{nullptr};  ///< that stands by
-  std::atomic<Clock::time_point> m_away_since{};           ///< epoch: it is here
-  std::atomic<std::size_t> m_waiting{0};                   ///< in the queue; written under the lock
+  // Written under the lock.
+  std::atomic<bool> m_is_served{false};
+  std::atomic<std::size_t> m_waiting{0};  ///< in the queue
   alignas(64) SpinLock m_lock;
   bool m_is_closed = false;
   std::vector<Offer> m_tasks;  ///< a heap

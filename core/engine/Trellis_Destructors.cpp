@@ -34,7 +34,17 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
   return task.runs_on_device() || bytes <= little;
 }
 
+/// That may take long, and wait in ways that nobody knows of, for a launch or for a task. So as long
+/// as one is there the thread serves no queue, and does not count as one that looks for tasks.
+struct Destructors::InUsersCode {
+  InUsersCode(Destructors& in, Seat& seat) : not_serving(in.m_engine.device_tasks(), seat) {
+    in.m_workers.looks_no_more(seat);
+  }
+  DeviceTasks::NotServing const not_serving;
+};
+
 void Destructors::destroy_body_in_frame(Task& task, Seat& seat) {
+  InUsersCode const in_users_code(*this, seat);
   Frame const frame(m_engine, seat, task, Frame::What::destroys);
   task.ops->destroy(task.body);
 }
@@ -47,12 +57,14 @@ void Destructors::destroy_extras(Task& task, Seat& seat, Task*& next) {
     objects.tags.swap(task.extras->tags);
   }
   Holding const holding(seat, next);
+  InUsersCode const in_users_code(*this, seat);
   Frame const frame(m_engine, seat, task, Frame::What::destroys);
   objects = {};
 }
 
 void Destructors::destroy_put_aside_on(Seat& seat, Task*& in_hand) {
   Holding const holding(seat, in_hand);
+  InUsersCode const in_users_code(*this, seat);
   Frame const frame(m_engine, seat, m_nobody, Frame::What::destroys);
   destroy_put_aside();
 }
@@ -137,6 +149,7 @@ void Destructors::drain() {
 
 /// Of a list, whose tasks then go back to the slab. User code, so no lock is held.
 void Destructors::destroy_bodies(Task* first, Seat& on) {
+  InUsersCode const in_users_code(*this, on);
   Task* last = first;
   for (Task* task = first; task != nullptr; task = task->next) {
     destroy_body(*task, on);

@@ -93,6 +93,7 @@ class Destructors {
 
  private:
   struct Destroyer;
+  struct InUsersCode;
   void destroy_body_in_frame(Task& task, Seat& seat);
   void destroy_bodies(Task* first, Seat& on);
   void count_what_is_put_aside();

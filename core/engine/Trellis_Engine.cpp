@@ -141,7 +141,6 @@ void Engine::make_ready(Task& task, Seat* seat) {
   if (m_device_tasks.offer(*released)) return;
   Seat& here = seat != nullptr ? *seat : Workers::no_seat();
   launch(*released, here);
-  if (m_device_tasks.any_left()) m_device_tasks.launch_offered(here, 2);
 }
 
 /// May this one run now, others excluded? Others may have their turn instead.
@@ -179,23 +178,22 @@ void Engine::push_kept(Task& task) {
 }
 
 bool Engine::has_ready(Seat const& seat) const {
-  return has_task(seat) || m_polling.may_be_polled(seat) || m_fusion.any_deferred() ||
-         m_device_tasks.any_pending();
+  return has_task(seat) || m_polling.may_be_polled(seat) || m_fusion.any_deferred();
 }
 
 bool Engine::has_task(Seat const& seat) const {
   if (!m_policy->empty() || !m_rests.empty() || !m_awaited.empty() ||
       (seat.is_main && !m_main.empty()))
     return true;
-  return m_completions.any_said() || m_fusion.may_be_taken() || m_device_tasks.any_left();
+  return m_completions.any_said() || m_fusion.may_be_taken();
 }
 
 std::chrono::nanoseconds Engine::nap(Seat const& seat) const {
   constexpr std::chrono::milliseconds before_look{1};
-  bool const pending = m_device_tasks.any_pending();
-  if (has_task(seat) || (pending && m_polling.may_be_polled(seat))) return {};
+  if (has_task(seat)) return {};
   if (m_polling.any_function()) return m_polling.nap();
-  return pending || m_fusion.any_deferred() ? before_look : std::chrono::nanoseconds(0);
+  bool const asks = m_polling.may_be_polled(seat);
+  return m_fusion.any_deferred() && !asks ? before_look : std::chrono::nanoseconds(0);
 }
 
 bool Engine::has_own(Seat const& seat) const {
@@ -273,7 +271,7 @@ Task* Engine::pop_for_waiting(Seat& seat) {
 }
 
 Task* Engine::pop_late(Seat& seat) {
-  if (m_polling.any_function()) m_polling.poll(seat, true);
+  if (m_polling.busy()) m_polling.poll(seat, true);
   return complete_said(seat);
 }
 
@@ -285,7 +283,6 @@ bool Engine::has_only_open_completions() const {
 
 /// Completes tasks of which that has been said, until one of them has another one to run next.
 Task* Engine::complete_said(Seat& seat) {
-  DeviceTasks::Away const away(m_device_tasks);
   ++t_quiet_locks;
   constexpr int most = 32;
   bool any = false;
@@ -303,7 +300,7 @@ Task* Engine::complete_said(Seat& seat) {
 
 Task* Engine::pop_own(Seat& seat) {
   if (!seat.is_main) return nullptr;
-  if (m_polling.any_of_main()) m_polling.poll_of_main();
+  if (m_polling.any_of_main()) m_polling.poll_of_main(seat);
   if (Task* const task = m_main.pop()) return task;
   return m_main.pop_rest();
 }
@@ -583,7 +580,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
     hand_on_failure(task, seat, failure);
   Task* next = nullptr;
   if (!ready.empty()) next = hand_over(ready, granted, seat);
-  if (task.has_extras && task.extras->has_objects()) m_destructors.destroy_extras(task, seat, next);
+  if (task.has_objects) m_destructors.destroy_extras(task, seat, next);
   bool too_many_kept = false;
   if (keeps_body)
     too_many_kept = !m_destructors.keep_body(task, seat);
@@ -605,7 +602,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
 
 Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
   std::size_t count = 0;
-  bool any_fusable = false;
+  bool all_go_to_policy = true;
   for (std::size_t k = 0; k < ready.size(); ++k) {
     Task& task = *ready[k];
     if (k >= granted) {
@@ -614,10 +611,17 @@ Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Sea
       if (task.exclusive && task.failure == nullptr && !m_serial && !may_exclude(task, &seat))
         continue;
     }
-    any_fusable = any_fusable || task.marks.is_fusable;
+    all_go_to_policy = all_go_to_policy && goes_to_policy(task);
     ready[count++] = &task;
   }
   ready.resize(count);
+  if (!all_go_to_policy) return hand_over_each(ready, seat);
+  return ready.empty() ? nullptr : give_to_policy(ready, seat);
+}
+
+/// Of tasks that are ready, and may exclude whom they do, some go elsewhere than to the policy.
+Task* Engine::hand_over_each(std::vector<Task*>& ready, Seat& seat) {
+  std::size_t const count = ready.size();
   std::size_t kept = 0;
   bool any_held = false;
   std::vector<Task*> to_launch;
@@ -631,7 +635,7 @@ Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Sea
   };
   for (std::size_t k = 0; k < count;) {
     std::size_t const first = k;
-    while (any_fusable && k < count && ready[k]->marks.is_fusable) ++k;
+    while (k < count && ready[k]->marks.is_fusable) ++k;
     if (k == first)
       release(*ready[k++]);
     else

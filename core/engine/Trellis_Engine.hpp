@@ -126,6 +126,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] Cancellation& cancellation() { return m_cancellation; }
   [[nodiscard]] Completions& completions() { return m_completions; }
   [[nodiscard]] Polling& polling() { return m_polling; }
+  [[nodiscard]] DeviceTasks& device_tasks() { return m_device_tasks; }
   [[nodiscard]] Plans& plans() { return m_plans; }
   [[nodiscard]] Passes& passes() { return m_passes; }
   [[nodiscard]] PlanGraphs& graphs() { return m_graphs; }
@@ -243,8 +244,7 @@ class Engine final : private TaskSource {
   Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
     if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
     Task& task = *ready.front();
-    if (task.exclusive || is_kept(task) || task.marks.is_fusable || task.runs_on_device())
-      return hand_over_many(ready, granted, seat);
+    if (task.exclusive || !goes_to_policy(task)) return hand_over_many(ready, granted, seat);
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_events.changed(task, TaskState::ready);
     return give_to_policy(ready, seat);
@@ -260,6 +260,7 @@ class Engine final : private TaskSource {
 
  private:
   Task* hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat);
+  Task* hand_over_each(std::vector<Task*>& ready, Seat& seat);
   Task* give_to_policy(std::vector<Task*> const& ready, Seat& seat) {
     static_assert(sizeof(ReadyTask) == sizeof(Task*));
     ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
@@ -283,6 +284,10 @@ class Engine final : private TaskSource {
   /// From the policy.
   [[nodiscard]] bool is_kept(Task const& task) const {
     return (task.marks.main_thread || task.marks.goes_on || task.marks.is_section) && !m_serial;
+  }
+  /// Nor is it held back or launched.
+  [[nodiscard]] bool goes_to_policy(Task const& task) const {
+    return !is_kept(task) && !task.marks.is_fusable && !task.runs_on_device();
   }
   void push_kept(Task& task);
   [[gnu::cold]] Task* pop_for_waiting(Seat& seat);

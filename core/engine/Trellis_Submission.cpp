@@ -411,7 +411,10 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
     task.region_kind = RegionKind::graph;
   }
   task.clear_extras();
-  if (!spec.tags.empty()) task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
+  if (!spec.tags.empty()) {
+    task.need_extras().tags.assign(spec.tags.begin(), spec.tags.end());
+    task.has_objects = true;
+  }
   if (task.runs_on_device() || used_device) {
     task.device_predecessors.clear();  // `stream` is -1 since its owner before has retired
     task.wanted_stream = spec.stream;

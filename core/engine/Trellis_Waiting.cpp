@@ -132,7 +132,7 @@ void Waiting::run_serially(Until const& until) {
       SerialTurn::Hold const turn(m_serial_turn);
       m_workers.work_until(Until{done, &rather_than_sleep, until.then_submits});
       if (until.done()) return;
-      m_engine.polling().call_all(m_workers.on_main_thread());
+      m_engine.polling().call_all(m_engine.own_seat(), m_workers.on_main_thread());
       if (m_engine.completions().any_said()) {
         since = std::chrono::steady_clock::now();
         continue;
@@ -401,7 +401,8 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     auto& order = static_cast<SerialOrder&>(m_policy);
     while (!done()) {
       // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
-      bool const may_come = m_engine.completions().any_open() || m_engine.completions().any_said();
+      bool const may_come = m_engine.completions().any_open() ||
+                            m_engine.completions().any_said() || m_engine.device_tasks().busy();
       Task* next = m_engine.pop_late(frame.seat);
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
@@ -465,7 +466,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     if (run_needed_for(frame, handle)) return;
     if (frame.seat.is_main && m_engine.polling().any_of_main()) {
       Workers::Absence const absence(m_workers, frame.seat);
-      m_engine.polling().poll_of_main();
+      m_engine.polling().poll_of_main(frame.seat);
       std::this_thread::yield();
       continue;
     }
@@ -473,6 +474,19 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
                           frame.seat);
   }
 }
+
+namespace {
+
+/// Nothing is left of a task but its body, or the part that is the rest of it, on this thread.
+struct PartsOver {
+  OpenParts const& open;
+  bool const is_rest;
+  [[gnu::always_inline]] bool operator()() const {
+    return is_rest ? open.is_one_part() : open.is_only_body();
+  }
+};
+
+}  // namespace
 
 /// See wait_for_parts.
 [[gnu::always_inline]] inline void Waiting::wait_for_parts_here(TaskHandle const& self,
@@ -484,9 +498,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
   Region* const region = task.inner.get();  // lives as long as the task
   let_go_what_is_held(frame->seat);
   bool const is_rest = running.id != self.id;
-  auto const all_done = [&] {
-    return is_rest ? region->open.is_one_part() : region->open.is_only_body();
-  };
+  PartsOver const all_done{region->open, is_rest};
   LiveAccess const whole{&task, task.id};
   auto const is_part = [&](Task const& each) { return is_within(each, whole); };
   if (m_engine.fusion().any()) m_engine.fusion().release_needed(is_part, frame->seat);

@@ -27,7 +27,7 @@ FusionPool::FusionPool(Engine& engine, Orchestrator& orchestrator, Workers& work
       m_serial(serial) {}
 
 TaskKind FusionPool::kind_of(Task const& task) {
-  return {task.ops->fusion, task.space, task.wanted_stream};
+  return {task.ops->fusion, task.space, task.runs_on_device() ? task.wanted_stream : -1};
 }
 
 /// Not what others have been kept away from, nor what belongs to one thread, nor a task that is
@@ -419,12 +419,14 @@ bool FusionPool::run(Task& task, Seat& seat, Task*& next) {
     next = complete_all(task, seat);
     return true;
   }
-  if (task.deployed != nullptr) {  // it was made ready within a launch
+  FusionOps const* const of_kind = task.ops->fusion;  // null: it has been refined
+  // It was made ready within a launch.
+  if (of_kind != nullptr && of_kind->deploy != nullptr && task.deployed != nullptr) {
     m_engine.launch(task, seat);
     return true;
   }
   if (task.next == nullptr || task.runs_on_device()) return false;
-  FusionOps const& ops = *task.ops->fusion;
+  FusionOps const& ops = *of_kind;
   void* const instance = task.space != nullptr ? m_workers.instance(seat, *task.space) : nullptr;
   bool const has_form = ops.run != nullptr && (ops.loops == nullptr || !ops.loops(instance));
   std::shared_ptr<Orchestration> const advice = m_orchestrator.current();

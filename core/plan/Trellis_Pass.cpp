@@ -86,7 +86,8 @@ void PassPlan::add(Task& task, TaskSpec const& spec) {
   for (AccessRequest const& request : spec.accesses) {
     if (!request.counts()) continue;
     // Which exclusive accesses meet in one group differs from pass to pass.
-    m_accesses.push_back({m_prepared[prepared++], request.mode, -1, TaskAccess::any_generation});
+    m_accesses.push_back(
+        {m_prepared[prepared++], request.mode, false, -1, TaskAccess::any_generation});
     node.exclusive = node.exclusive || request.mode == Mode::exclusive;
   }
   node.access_count = static_cast<std::uint32_t>(prepared);

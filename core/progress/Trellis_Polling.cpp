@@ -78,8 +78,8 @@ void Polling::ask(ProgressSource& source) {
   m_workers.main_ready_added();
 }
 
-void Polling::call_functions(bool of_main) {
-  DeviceTasks::Away const away(m_devices);
+void Polling::call_functions(Seat& seat, bool of_main) {
+  DeviceTasks::NotServing const not_serving(m_devices, seat);
   std::atomic<int>& count = of_main ? m_asked_of_main : m_asked;
   for (std::size_t k = 0;; ++k) {
     std::shared_ptr<ProgressSource> source;
@@ -111,16 +111,14 @@ std::string Polling::report() {
   return text;
 }
 
-void Polling::call_all(bool on_main_thread) {
-  if (m_asked.load(std::memory_order_relaxed) > 0) call_functions(false);
-  if (on_main_thread && any_of_main()) call_functions(true);
+void Polling::call_all(Seat& seat, bool on_main_thread) {
+  if (m_asked.load(std::memory_order_relaxed) > 0) call_functions(seat, false);
+  if (on_main_thread && any_of_main()) call_functions(seat, true);
 }
 
 void Polling::stands_by_no_more(Seat& seat) {
-  constexpr int most = 16;  // what the thread does next may take long
-  m_devices.launch_offered(seat, most);
-  m_devices.stand_down();
-  if (m_devices.any_left()) m_workers.ready_added();
+  m_devices.stand_down(seat);
+  if (m_devices.busy() && !m_poller.is_here()) m_workers.ready_added();  // another one may ask now
 }
 
 void Polling::polls_no_more() {
@@ -137,8 +135,7 @@ bool Polling::poll(Seat& seat, bool is_idle) {
   bool const is_awaited = pace == Poller::Pace::awaited;
   bool const due = is_idle && !busy_devices ? true : m_poller.is_due();
   if (seat.is_main && any_of_main() && (is_idle || due)) {
-    m_devices.launch_what_nobody_else_would(seat);
-    call_functions(true);
+    call_functions(seat, true);
     if (!is_idle) m_poller.has_asked();
   }
   bool any = m_completions.any_said();
@@ -148,8 +145,7 @@ bool Polling::poll(Seat& seat, bool is_idle) {
   if (!functions && !m_devices.may_ask() && m_poller.is_here()) polls_no_more();
   if ((!functions && !devices) || !m_poller.begin()) return any;
   if (functions) {
-    m_devices.launch_what_nobody_else_would(seat);
-    call_functions(false);
+    call_functions(seat, false);
     any = any || m_completions.any_said();
   }
   // In code of the user's that waits the thread may have stopped to poll.

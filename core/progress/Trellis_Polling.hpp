@@ -62,7 +62,7 @@ class Polling {
   /// Could the seat's thread find something by polling?
   [[nodiscard]] bool may_be_polled(Seat const& seat) const {
     if (seat.is_main && any_of_main()) return true;
-    bool const devices = m_devices.busy() && m_devices.may_go_on(seat);
+    bool const devices = m_devices.busy() && m_devices.may_ask() && m_devices.may_go_on(seat);
     bool const any = devices || m_asked.load(std::memory_order_seq_cst) > 0;
     return any && m_poller.may_be_here();
   }
@@ -94,23 +94,18 @@ class Polling {
   /// `is_idle`: the thread has found no task.
   bool poll(Seat& seat, bool is_idle);
   /// The same for functions of the main thread alone, which calls this.
-  void poll_of_main() { call_functions(true); }
+  void poll_of_main(Seat& seat) { call_functions(seat, true); }
   /// Launches some of what has been offered to the thread that polls, see LaunchQueue.
   void launch_offered(Seat& seat) {
     constexpr int most = 16;  // between two looks at other tasks
     if (!m_devices.any_offers()) [[likely]]
       return;
-    if (m_devices.stands_by())
-      m_devices.launch_offered(seat, most);
-    else if (m_devices.any_left())
-      m_devices.launch_offered(seat, 1);
+    if (m_devices.stands_by()) m_devices.launch_offered(seat, most);
   }
   /// Of a thread that has found nothing to do.
-  void stand_by() {
-    if (m_devices.may_stand_by()) m_devices.stand_by();
-  }
+  void stand_by() { m_devices.stand_by(); }
   /// Of a serial graph, by the thread whose turn it is.
-  void call_all(bool on_main_thread);
+  void call_all(Seat& seat, bool on_main_thread);
   /// The thread does something else, or goes to sleep: it neither polls nor stands by.
   void stop(Seat& seat) {
     if (m_devices.stands_by()) [[unlikely]]
@@ -125,7 +120,7 @@ class Polling {
     if (!m_has_news.load(std::memory_order_relaxed))
       m_has_news.store(true, std::memory_order_relaxed);
   }
-  void call_functions(bool of_main);
+  void call_functions(Seat& seat, bool of_main);
 
   DeviceTasks& m_devices;
   Completions& m_completions;

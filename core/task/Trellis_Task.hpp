@@ -44,8 +44,12 @@ struct TaskAccess {
 
   AreaEntry* entry;
   Mode mode;
+  bool was_put_in = false;       ///< as a loose one: what the task has left after a demotion
   std::int16_t state = -1;       ///< position in Task::states, or -1
   std::uint32_t generation = 0;  ///< of the entry's group that it joined
+
+  /// It is compared one by one in the table, see AreaEntry, until a later access covers it.
+  [[nodiscard]] bool is_loose() const { return was_put_in || state >= 0; }
 };
 
 /// What most tasks have none of.
@@ -53,9 +57,6 @@ struct TaskExtras {
   std::vector<StatePtr> states;  ///< of accesses
   std::vector<TagPtr> tags;
   std::vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
-
-  /// Objects of the user's, that is.
-  [[nodiscard]] bool has_objects() const { return !states.empty() || !tags.empty(); }
 };
 
 /// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a
@@ -125,7 +126,8 @@ struct alignas(64) Task {
   /// `inner` is not null. Set with release order after that, so that the thread that runs the body
   /// may look without the lock.
   std::atomic<bool> is_split{false};
-  bool has_extras = false;  ///< else `extras` is null or holds nothing of this task's
+  bool has_extras = false;   ///< else `extras` is null or holds nothing of this task's
+  bool has_objects = false;  ///< `extras` may hold objects of the user's: states, tags
 
   // Two lines for exclusion, demotion and messages.
   std::uint32_t access_count = 0;
@@ -286,9 +288,11 @@ struct alignas(64) Task {
     extras->tags.clear();
     extras->after.clear();
     has_extras = false;
+    has_objects = false;
   }
   void set_state(std::uint32_t k, StatePtr const& to) {
     std::vector<StatePtr>& states = need_extras().states;
+    has_objects = true;
     access(k).state = static_cast<std::int16_t>(states.size());
     states.push_back(to);
   }

@@ -84,9 +84,7 @@ class WorkStealing final : public SchedulingPolicy {
     constexpr std::size_t own = 256;
     TaskDeque& here = seat < 0 ? m_shared : m_own[static_cast<std::size_t>(seat)];
     if (ReadyTask const task = here.pop_wanted_back(wanted, own)) return task;
-    if (ReadyTask const task = pop_oldest_wanted(seat, here, wanted)) return task;
-    // What this thread has just submitted itself.
-    return seat < 0 ? ReadyTask() : m_shared.pop_wanted_back(wanted, near);
+    return pop_oldest_wanted(seat, here, wanted);
   }
 
   [[nodiscard]] bool empty() const override {
@@ -131,8 +129,9 @@ class WorkStealing final : public SchedulingPolicy {
       if (ReadyTask const task = m_own[static_cast<std::size_t>(k)].pop_front()) return task;
     return m_last.pop();
   }
-  ReadyTask pop_oldest_wanted(int seat, TaskDeque& here,
-                              Impl::FunctionRef<bool(ReadyTask)> wanted) {
+  /// The rest of `pop_wanted`.
+  [[gnu::noinline]] ReadyTask pop_oldest_wanted(int seat, TaskDeque& here,
+                                                Impl::FunctionRef<bool(ReadyTask)> wanted) {
     if (ReadyTask const task = here.pop_wanted_front(wanted, near)) return task;
     int const seats = m_highest.load(std::memory_order_relaxed) + 1;
     for (int k = 0; k < seats; ++k) {
@@ -140,7 +139,8 @@ class WorkStealing final : public SchedulingPolicy {
       if (&other == &here) continue;
       if (ReadyTask const task = other.pop_wanted_front(wanted, near)) return task;
     }
-    return {};
+    // What this thread has just submitted itself.
+    return seat < 0 ? ReadyTask() : m_shared.pop_wanted_back(wanted, near);
   }
   /// The calling seat's own queue, or the shared one. From then on thieves and `empty` look at it.
   TaskDeque& queue(int seat) {

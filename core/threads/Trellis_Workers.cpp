@@ -407,6 +407,19 @@ inline bool Workers::has_to_stop(Seat const& seat, bool waits, bool has_turn) co
   return any_wide() && oversubscribed() && gives_way(seat, has_turn);
 }
 
+inline void Workers::search(Seat& seat) {
+  if (seat.searching) return;
+  seat.searching = true;
+  m_searching.fetch_add(1, std::memory_order_seq_cst);
+}
+
+/// The last one to find something wakes the next one, as long as there is more.
+void Workers::stop_searching(Seat& seat) {
+  seat.searching = false;
+  if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(seat))
+    ready_added();
+}
+
 void Workers::work(Seat& seat, Until const* until) {
   bool has_turn = true;  // when it begins, and when it has been woken
   bool const waits = until != nullptr;
@@ -421,10 +434,7 @@ void Workers::work(Seat& seat, Until const* until) {
       spins = 0;
       has_turn = false;
       if (seat.searching) {
-        seat.searching = false;
-        // The last one to find something wakes the next one, as long as there is more.
-        if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(seat))
-          ready_added();
+        stop_searching(seat);
       } else if (m_spare.load(std::memory_order_seq_cst) > 0 && m_source.has_ready(seat)) {
         // The policy may have moved tasks to where a thread that went to sleep did not see them: a
         // push like any other for the argument above.
@@ -433,10 +443,7 @@ void Workers::work(Seat& seat, Until const* until) {
       m_source.run(task, seat, should_stop);
       continue;
     }
-    if (!seat.searching) {
-      seat.searching = true;
-      m_searching.fetch_add(1, std::memory_order_seq_cst);
-    }
+    search(seat);
     if (std::exchange(seat.has_launched, false)) spins = 0;
     if (spins == 0) {
       m_source.idle(seat);
@@ -451,6 +458,7 @@ void Workers::work(Seat& seat, Until const* until) {
       m_source.leaves(seat);
       if (until != nullptr && until->rather_than_sleep != nullptr && (*until->rather_than_sleep)())
         break;
+      search(seat);  // it may have launched something
       sleep(seat, until);
       // Between two naps a look is enough: spinning would take more of the core than the naps save.
       spins = std::exchange(seat.has_napped, false) ? spins_before_sleep : 0;

@@ -191,6 +191,12 @@ class Workers {
         m_spare.load(std::memory_order_seq_cst) > 0)
       wake_one();
   }
+  /// The thread of a seat, which may look for a task, does something else first, as if it had found
+  /// one.
+  void looks_no_more(Seat& seat) {
+    if (seat.searching) [[unlikely]]
+      stop_searching(seat);
+  }
   /// A task is to be completed, of a graph that may be serial: there nobody but threads in wait()
   /// could do that.
   void wake_to_complete() {
@@ -310,6 +316,8 @@ class Workers {
   void wake_all_waiters();
   void background(Seat& seat, int number, bool with_permit);
   void work(Seat& seat, Until const* until);
+  void search(Seat& seat);
+  void stop_searching(Seat& seat);
   void sleep(Seat& seat, Until const* until);
   void sleep_until(Until const& until, Seat& sleeper);
   Seat* enter();
