@@ -47,8 +47,9 @@
 /// it the chain. If it is, all links are in `touched`, and so is X: the walk finds the first of
 /// them that conflicts with T.
 ///
-/// It does not hold where something of T is loose in the table (it is compared one by one there,
-/// and paths over its other accesses count), nor where a pending task has demoted since T was
+/// It does not hold where something of T is loose in the table, or has been (it is compared one by
+/// one there, and paths over its other accesses count: who is behind T by one of these need have no
+/// edge for what it has in common with another one, whose place it may take), nor where a pending task has demoted since T was
 /// submitted (Relink joins pairs for any reason), nor for the record, which keeps more edges. There
 /// the walk goes everywhere.
 ///
@@ -224,7 +225,7 @@ void Demotions::require_not_needed(Task& task, Demotion const& demotion) const {
 void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRequest const> to) {
   auto& accesses = demotion.accesses;
   AccessTable& table = region_of(task).table;
-  ByArea const by_area(table, accesses);
+  ByArea const by_area(table, accesses, to.size());
   SmallVector<Demotion::Kept, 4> added;
   for (AccessRequest const& request : to) {
     if (request.area.empty()) continue;
@@ -257,7 +258,8 @@ void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRe
     }
     accesses[holder].is_named = true;
     AreaEntry& entry = table.find_or_make(request, region_of(task).newest);
-    added.push_back({{&entry, request.mode, -1, TaskAccess::any_generation}, request.state, true});
+    added.push_back(
+        {{&entry, request.mode, true, -1, TaskAccess::any_generation}, request.state, true});
   }
   for (Demotion::Kept const& mine : accesses)
     if (mine.is_named) demotion.given_up.push_back(mine.access.entry);
@@ -266,7 +268,7 @@ void Demotions::plan_demotion(Task& task, Demotion& demotion, std::span<AccessRe
 }
 
 void Demotions::plan_release(Task& task, Demotion& demotion, std::span<AccessRequest const> what) {
-  ByArea const by_area(region_of(task).table, demotion.accesses);
+  ByArea const by_area(region_of(task).table, demotion.accesses, what.size());
   for (AccessRequest const& request : what) {
     if (request.area.empty()) continue;
     bool any = false;
@@ -345,9 +347,11 @@ void Demotions::put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry>
   // To know who is behind only saves edges; not where it costs more.
   constexpr std::size_t enough = 1 << 14;
   bool const asks = successors != 0 && demotion.accesses.size() * successors <= enough;
-  for (Demotion::Kept const& kept : demotion.accesses) {
+  for (std::uint32_t k = 0; k < task.access_count; ++k) {
+    Demotion::Kept const& kept = demotion.accesses[k];
     if (kept.access.mode == Mode::none) continue;
     if (!kept.is_new && !open.contains(kept.access.entry)) continue;
+    task.access(k).was_put_in = true;
     TaskId behind = 0;
     if (asks) {
       std::unique_lock<SpinLock> lock(task.lock, std::defer_lock);
@@ -440,21 +444,20 @@ void walk_from(Stack& stack, SmallSet<Task>& seen, F&& f) {
 }  // namespace
 
 /// Do the tasks that are behind this one by what it keeps form chains of edges as the table makes
-/// them? See WHERE THE WALK GOES. Asked before it is taken out of the table.
+/// them? See WHERE THE WALK GOES. Asked while it has what it had.
 bool Demotions::knows_its_chains(Task const& task, Demotion const& demotion) {
   if (m_recorder != nullptr || task.id <= region_of(task).relinked) return false;
-  auto const is_loose = [&](AreaEntry const* entry) {
-    return std::any_of(entry->loose.begin(), entry->loose.end(),
-                       [&](AreaEntry::Loose const& loose) { return loose.who.id == task.id; });
-  };
-  bool has_new = false;
-  for (Demotion::Kept const& kept : demotion.accesses) {
-    if (kept.is_new)
-      has_new = has_new || kept.access.mode != Mode::none;
-    else if (is_loose(kept.access.entry))
-      return false;
-  }
-  return !has_new || std::none_of(demotion.given_up.begin(), demotion.given_up.end(), is_loose);
+  bool const has_new =
+      std::any_of(demotion.accesses.begin(), demotion.accesses.end(),
+                  [](auto const& kept) { return kept.is_new && kept.access.mode != Mode::none; });
+  bool knows = true;
+  task.for_each_access([&](TaskAccess const& access) {
+    if (!access.is_loose() || access.mode == Mode::none) return;
+    auto const& gone = demotion.given_up;
+    bool const is_given_up = std::find(gone.begin(), gone.end(), access.entry) != gone.end();
+    knows = knows && is_given_up && !has_new;
+  });
+  return knows;
 }
 
 /// `touched`: where it had something that it no longer has. Returns the number of successors left.

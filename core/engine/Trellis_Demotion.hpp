@@ -3,11 +3,12 @@
 #define TRELLIS_IMPL_DEMOTION_HPP
 
 #include <Trellis_Tag.hpp>
-#include <task/Trellis_SmallSet.hpp>
-#include <task/Trellis_FunctionRef.hpp>
-#include <task/Trellis_Region.hpp>
 #include <access/Trellis_AnyState.hpp>
 #include <access/Trellis_SmallVector.hpp>
+#include <engine/Trellis_Shrinking.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_Region.hpp>
+#include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 
@@ -122,6 +123,7 @@ class Demotions {
   void plan_release(Task& task, Demotion& demotion, std::span<AccessRequest const> what);
   void plan_shrinking(Task& task, Demotion& demotion);
   void keep_needs(Region& region, Demotion& demotion);
+  static void give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion);
   void hand_out(std::vector<Task*> const& ready, std::vector<Task*> const& granted);
 
   // The locks of the task's region and of its parts are held.

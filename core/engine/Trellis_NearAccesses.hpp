@@ -4,6 +4,7 @@
 
 #include <Trellis_Area.hpp>
 #include <access/Trellis_AccessTable.hpp>
+#include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_Task.hpp>
 
 #include <algorithm>
@@ -18,12 +19,14 @@
 namespace trellis::Impl {
 
 /// Finds accesses of a task by their area. Both the task and what is asked for may have thousands.
-/// The few that a task mostly has are looked through.
+/// The few that a task mostly has are looked through, and so are many when little is asked for.
 template <class Accesses>
 class ByArea {
  public:
-  ByArea(AccessTable& table, Accesses const& accesses) : m_table(table), m_accesses(accesses) {
-    if (accesses.size() <= few) return;
+  /// `questions`: calls of `for_each_near`.
+  ByArea(AccessTable& table, Accesses const& accesses, std::size_t questions)
+      : m_table(table), m_accesses(accesses), m_is_large(accesses.size() > few) {
+    if (!m_is_large || questions <= few_questions) return;
     m_places.emplace();
     for (std::size_t k = 0; k < accesses.size(); ++k)
       (*m_places)[accesses[k].access.entry].push_back(k);
@@ -32,11 +35,12 @@ class ByArea {
   /// order.
   template <class F>
   void for_each_near(Area const& area, F&& f) const {
-    AreaEntry const* const entry = m_places ? m_table.find(area, area.hash()) : nullptr;
+    AreaEntry const* const entry = m_is_large ? m_table.find(area, area.hash()) : nullptr;
     if (entry == nullptr) {
       for (std::size_t k = 0; k < m_accesses.size(); ++k) f(k);
       return;
     }
+    if (!m_places) return look_through(*entry, f);
     std::vector<std::size_t> found;
     auto const collect = [&](AreaEntry const* each) {
       if (auto const here = m_places->find(each); here != m_places->end())
@@ -49,9 +53,20 @@ class ByArea {
   }
 
  private:
+  template <class F>
+  void look_through(AreaEntry const& near, F& f) const {
+    SmallSet<AreaEntry const> entries;
+    entries.insert(&near);
+    for (AreaEntry::Overlap const& overlap : near.overlaps) entries.insert(overlap.entry());
+    for (std::size_t k = 0; k < m_accesses.size(); ++k)
+      if (entries.contains(m_accesses[k].access.entry)) f(k);
+  }
+
   static constexpr std::size_t few = 16;
+  static constexpr std::size_t few_questions = 4;
   AccessTable& m_table;
   Accesses const& m_accesses;
+  bool const m_is_large;
   std::optional<std::unordered_map<AreaEntry const*, std::vector<std::size_t>>> m_places;
 };
 

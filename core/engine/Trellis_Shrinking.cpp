@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -89,8 +90,9 @@ void Demotions::keep_needs(Region& region, Demotion& demotion) {
   std::vector<Demotion::Kept> added;
   for (Shrinking::Need* need : needs) {
     if (need->of_owner == nullptr)
-      need->of_owner = &outer.table.find_or_make(
-          {need->of_parts->area, need->mode, need->of_parts, &entry_ops}, outer.newest);
+      region.shrinking->place(
+          *need, outer.table.find_or_make(
+                     {need->of_parts->area, need->mode, need->of_parts, &entry_ops}, outer.newest));
     bool found = false;
     for (std::size_t const k : places[need->of_owner]) {
       Demotion::Kept const& mine = demotion.accesses[k];
@@ -99,7 +101,7 @@ void Demotions::keep_needs(Region& region, Demotion& demotion) {
       if (is_it) stays[k] = true;
     }
     if (!found)
-      added.push_back({{need->of_owner, need->mode, -1, TaskAccess::any_generation},
+      added.push_back({{need->of_owner, need->mode, true, -1, TaskAccess::any_generation},
                        need->state != nullptr ? &need->state : nullptr,
                        true});
   }
@@ -109,13 +111,32 @@ void Demotions::keep_needs(Region& region, Demotion& demotion) {
   demotion.replace([&](std::size_t k) { return stays[k]; }, added);
 }
 
+/// The same when parts have ended that had these needs, and all that are left have accesses of the
+/// owner's. So these need not be looked for one by one: a task may have thousands of parts.
+void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion) {
+  auto const is_gone = [&](Demotion::Kept const& mine) {
+    return std::any_of(gone.begin(), gone.end(), [&](Shrinking::Need const& need) {
+      return mine.access.entry == need.of_owner && mine.access.mode == need.mode &&
+             mine.manner().state == need.state.get();
+    });
+  };
+  std::vector<bool> stays(demotion.accesses.size(), true);
+  for (std::size_t k = 0; k < demotion.accesses.size(); ++k) {
+    if (!is_gone(demotion.accesses[k])) continue;
+    stays[k] = false;
+    demotion.given_up.push_back(demotion.accesses[k].access.entry);
+  }
+  demotion.replace([&](std::size_t k) { return stays[k]; }, std::span<Demotion::Kept const>());
+}
+
 void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
   Task& owner = *region.owner;  // not complete before the part has been counted out
   std::vector<Task*> ready;
   std::vector<Task*> granted;
   {
     PartsHold const parts(owner, m_submission, PartsHold::nested);
-    if (!region.shrinking->part_over(part)) return;
+    std::vector<Shrinking::Need> const gone = region.shrinking->part_over(part);
+    if (gone.empty()) return;
     {
       // What a part has not done nobody may see: from here on the owner has failed, and keeps what
       // it has until it is complete.
@@ -124,7 +145,10 @@ void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
     }
     RegionHold const outer(guard_of(owner), m_submission);
     Demotion demotion(owner);
-    keep_needs(region, demotion);
+    if (region.shrinking->are_placed())
+      give_up_needs(gone, demotion);
+    else
+      keep_needs(region, demotion);
     if (demotion.given_up.empty()) return;
     apply(owner, demotion, false, ready, granted);
   }

@@ -6,6 +6,7 @@
 #include <access/Trellis_AnyState.hpp>
 #include <task/Trellis_Task.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -48,27 +49,38 @@ class Shrinking {
       Need* found = nullptr;
       for (Need& need : needs)
         if (need.mode == access.mode && need.state == state) found = &need;
-      if (found == nullptr)
+      if (found == nullptr) {
         found = &needs.emplace_back(Need{access.entry, nullptr, access.mode, state, 0});
+        ++m_not_placed;
+      }
       ++found->parts;
       keys.push_back({access.entry, access.mode, state.get()});
     });
     m_of_part.insert_or_assign(part.id, std::move(keys));
   }
-  /// A part is complete. True when something is needed no more.
-  bool part_over(TaskId part) {
+  /// A part is complete. Returns what is needed no more.
+  [[nodiscard]] std::vector<Need> part_over(TaskId part) {
+    std::vector<Need> gone;
     auto const found = m_of_part.find(part);
-    if (found == m_of_part.end()) return false;
-    bool any = false;
+    if (found == m_of_part.end()) return gone;
     for (Key const& key : found->second) {
       auto const needs = m_needs.find(key.entry);
       for (Need& need : needs->second)
-        if (need.mode == key.mode && need.state.get() == key.state) any = --need.parts == 0 || any;
+        if (need.mode == key.mode && need.state.get() == key.state && --need.parts == 0) {
+          m_not_placed -= need.of_owner == nullptr;
+          gone.push_back(need);
+        }
       std::erase_if(needs->second, [](Need const& need) { return need.parts == 0; });
       if (needs->second.empty()) m_needs.erase(needs);
     }
     m_of_part.erase(found);
-    return any;
+    return gone;
+  }
+  /// Has the owner an access for each need? Else it has one that covers it.
+  [[nodiscard]] bool are_placed() const { return m_not_placed == 0; }
+  void place(Need& need, AreaEntry& of_owner) {
+    need.of_owner = &of_owner;
+    --m_not_placed;
   }
   template <class F>
   void for_each_need(F&& f) {
@@ -84,6 +96,7 @@ class Shrinking {
   };
   std::unordered_map<AreaEntry*, std::vector<Need>> m_needs;
   std::unordered_map<TaskId, std::vector<Key>> m_of_part;
+  std::size_t m_not_placed = 0;  ///< needs
 };
 
 }  // namespace trellis::Impl
