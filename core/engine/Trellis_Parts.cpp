@@ -152,10 +152,11 @@ void Parts::check_explicit(TaskSpec const& spec) {
     if (m_engine.is_done(before) || (parts != nullptr && before.task->region == parts) ||
         !m_engine.waiting().waiters().holds_up({&owner, spec.parent.id}, before.id))
       continue;
-    throw Error(Error::Kind::deadlock, "Trellis: " + name_of(spec.label) + " is to be a part of " +
-                                           text_of(owner, m_submission) +
-                                           " and to run after task #" + std::to_string(before.id) +
-                                           ", which cannot be complete before that is: a circle");
+    throw Error(Error::Kind::deadlock,
+                "Trellis: " + name_of(spec.label) + " is to be a part of " +
+                    text_of(owner, m_submission) + " and to run after " +
+                    text_of(LiveAccess{before.task, before.id}, m_submission) +
+                    ", which cannot be complete before that is: a circle");
   }
 }
 
