@@ -192,13 +192,14 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
 
 namespace {
 
+/// Of `after(...)`, `value(...)`, a range that is a future, and whatever else names one.
 void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_t generation) {
   for (TaskHandle const& before : spec.after)
     if (!before.valid() || before.control != control || before.generation != generation)
-      throw Error(
-          Error::Kind::bad_input,
-          "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.place() +
-              ") is to run after(...) a future of another graph, or one that no task belongs to");
+      throw Error(Error::Kind::bad_input,
+                  "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.place() +
+                      ") is to come after a future " +
+                      (before.valid() ? "of another graph" : "that belongs to no task"));
 }
 
 /// Pins the engine of a task, or throws.

@@ -216,6 +216,26 @@ TEST(HostTask, AfterAFutureOfAnotherGraphIsAnError) {
   EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("\"here\""), HasSubstr("another graph")));
 }
 
+/// Not everything that names a future is an `after(...)`.
+TEST(HostTask, AWrongFutureIsToldAsWhatItIs) {
+  TaskGraph one(with_workers(1)), other(with_workers(1));
+  auto const there = host_task("there", ResourcePolicy(one), [] { return 1; });
+  Future<int> const none;
+  auto const taken = [&](Future<int> const& future) {
+    return error_of([&] { host_task("here", ResourcePolicy(other, value(future)), [](int) {}); });
+  };
+  EXPECT_THAT(
+      taken(there).what(),
+      testing::AllOf(HasSubstr("\"here\""), HasSubstr("to come after a future of another graph"),
+                     testing::Not(HasSubstr("after(...)"))));
+  EXPECT_THAT(taken(none).what(),
+              testing::AllOf(HasSubstr("\"here\""), HasSubstr("TestHostTask.cpp:"),
+                             HasSubstr("to come after a future that belongs to no task")));
+  EXPECT_THAT(
+      error_of([&] { host_task("here", ResourcePolicy(other, after(none)), [] {}); }).what(),
+      HasSubstr("to come after a future that belongs to no task"));
+}
+
 TEST(HostTask, AWrongTaskNamesItsViewItsLabelAndItsPlace) {
   TaskGraph graph(with_workers(2));
   V x("temperature", 1);

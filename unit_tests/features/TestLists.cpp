@@ -367,7 +367,7 @@ SPACE_TEST(Lists, OfFuturesInAfter) {
   std::vector<Future<int>> const unknown(2);
   EXPECT_THAT(
       text_of_error([&] { host_task("bad", ResourcePolicy(graph, after(unknown)), nothing); }),
-      HasSubstr("that no task belongs to"));
+      HasSubstr("that belongs to no task"));
 }
 
 SPACE_TEST(WhenAll, IsCompleteWhenAllAre) {
@@ -406,7 +406,7 @@ SPACE_TEST(WhenAll, NeedsOneGraph) {
   auto const mine = host_task("mine", ResourcePolicy(graph), nothing);
   auto const foreign = host_task("foreign", ResourcePolicy(other), nothing);
   EXPECT_THAT(text_of_error([&] { when_all(mine, foreign); }), HasSubstr("another graph"));
-  EXPECT_THAT(text_of_error([&] { when_all(Future<void>()); }), HasSubstr("no task belongs to"));
+  EXPECT_THAT(text_of_error([&] { when_all(Future<void>()); }), HasSubstr("belongs to no task"));
   EXPECT_THAT(text_of_error([&] { when_all(std::vector<Future<void>>()); }),
               HasSubstr("nobody knows its graph"));
   Future<void> late;
