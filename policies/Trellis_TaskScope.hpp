@@ -80,10 +80,11 @@ class TaskScope {
 
   /// From here on this task makes only these accesses where its accesses were wider: each one must
   /// lie within one access that the task has. All those given that lie within an access replace it.
-  /// Tasks that no longer conflict may start at once. Other accesses stay as they are. Throws
-  /// `Error`, and changes nothing, when one of them is a promotion, was never declared or has been
-  /// given up, or when an unfinished part needs more. (What is given up, `none(x)` among others, is
-  /// given up after the rest, by itself.)
+  /// (Where several contain it, that is the one of just this area, else the first.) Tasks that no
+  /// longer conflict may start at once. Other accesses stay as they are. Throws `Error`, and changes
+  /// nothing, when one of them is a promotion, was never declared or has been given up, or when an
+  /// unfinished part needs more. (What is given up, `none(x)` among others, is given up after the
+  /// rest, by itself.)
   ///
   ///     self.demote(read(x));                      // was read_write(x)
   ///     self.demote(write(left), read(right));     // two subviews of what was read_write(x)

@@ -99,6 +99,32 @@ TEST_F(Demotion, ReleaseLetsGoOfEverything) {
   graph.wait();
 }
 
+/// The one of just this area, else the first that allows it.
+TEST_F(Demotion, OfTwoAccessesThatContainAnAreaOneIsChanged) {
+  Block x("x", 2);
+  auto const edges = [&](std::vector<Touch> const& touches, auto demotion) {
+    TaskGraph graph(recorded(3));
+    Demoter demoter;
+    demoter.demote_now.open();
+    demoter.start(graph, touches, demotion);
+    EXPECT_TRUE(demoter.demoted.pass());
+    task(graph, "left", {reads(x(0, 1))}, [] {});
+    task(graph, "right", {reads(x(1, 1))}, [] {});
+    demoter.end.open();
+    graph.wait();
+    return edges_of(graph.dependency_graph());
+  };
+  std::vector<Touch> const two{updates(x), reads(x(0, 1))};
+  EXPECT_THAT(edges(two, [&] { demote({reads(x(0, 1))}); }),
+              ElementsAre("demoter>left", "demoter>right"));
+  EXPECT_THAT(edges(two, [&] { demote({writes(x(0, 1))}); }),
+              ElementsAre("demoter>left", "demoter>right released"));
+  EXPECT_THAT(edges(two, [&] { release(x); }),
+              ElementsAre("demoter>left released", "demoter>right released"));
+  EXPECT_THAT(edges({updates(x)}, [&] { demote({reads(x(0, 1))}); }),
+              ElementsAre("demoter>left released", "demoter>right released"));
+}
+
 TEST_F(Demotion, StepByStepAndInSeveralParts) {
   Block x("x", 3);
   TaskGraph graph(recorded(4));
