@@ -98,8 +98,8 @@ struct TaskGraphOptions {
   /// flag); default no.
   std::optional<bool> warn;
   /// When no task has been completed for so many seconds, though some are in flight, tell on the
-  /// standard error stream what each of them waits for; 0: never. A thread of its own looks.
-  /// `TRELLIS_WATCHDOG`; default 0.
+  /// standard error stream what each of them waits for, and how many threads that submit wait for
+  /// room (`in_flight`); 0: never. A thread of its own looks. `TRELLIS_WATCHDOG`; default 0.
   std::optional<double> watchdog;
   /// Gets the warnings. Default: the standard error stream does.
   WarningHandler on_warning = nullptr;

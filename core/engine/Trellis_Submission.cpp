@@ -276,6 +276,20 @@ void Submission::publish(Task& task, std::int32_t rest, Frame* frame) {
     m_engine.make_ready(task, frame != nullptr ? &frame->seat : nullptr);
 }
 
+/// Without locks. While it waits the thread is counted, for StallReport.
+void Submission::wait_for_room(Until const& until) {
+  struct Counted {
+    std::atomic<int>& threads;
+    explicit Counted(std::atomic<int>& all) : threads(all) {
+      threads.fetch_add(1, std::memory_order_relaxed);
+    }
+    Counted(Counted const&) = delete;
+    Counted& operator=(Counted const&) = delete;
+    ~Counted() { threads.fetch_sub(1, std::memory_order_relaxed); }
+  } const counted(m_waiting_for_room);
+  m_engine.waiting().wait_outside(until);
+}
+
 /// Returns with the lock held and fewer tasks in flight than the cap. When it was reached and there
 /// are tasks to run, then with most of it free, so that a thread that is at the cap all the time
 /// seldom changes between submitting and running: at each change a worker goes to sleep or is
@@ -304,7 +318,7 @@ void Submission::make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
       std::uint64_t const now = m_engine.in_flight();
       return now <= cap / 4 || (now < cap && m_engine.anyone_polls());
     };
-    m_engine.waiting().wait_outside({is_much_room, &any_room, true});
+    wait_for_room({is_much_room, &any_room, true});
     lock.lock();
     // What those in flight are waiting for may be what this thread does next. It has slept, so it
     // is not fast.

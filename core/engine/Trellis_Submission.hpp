@@ -75,6 +75,10 @@ class Submission {
     return m_submitted.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::uint64_t edges() const { return m_edges.load(std::memory_order_relaxed); }
+  /// Threads that are at the cap.
+  [[nodiscard]] int waiting_for_room() const {
+    return m_waiting_for_room.load(std::memory_order_relaxed);
+  }
 
   /// Guarded by the graph's lock: the region of the tasks that are parts of none.
   [[nodiscard]] Region& root() { return m_root; }
@@ -130,6 +134,7 @@ class Submission {
   Admitted admit_root(TaskSpec& spec, Frame const* frame);
   Admitted admit_behind(TaskSpec& spec, Frame const* frame);
   void destroy_kept_now_and_then(TaskId newest);
+  void wait_for_room(Until const& until);
   TaskHandle submit_part(TaskSpec& spec, Frame* frame);
   TaskHandle submit_part_locked(TaskSpec&& spec, Frame* frame);
   Admitted admit_part(TaskSpec& spec, Frame const* frame);
@@ -166,6 +171,7 @@ class Submission {
   std::atomic<std::uint64_t> m_edges{0};
   TaskIds::Block m_ids;            ///< guarded by m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
+  std::atomic<int> m_waiting_for_room{0};
 };
 
 }  // namespace trellis::Impl

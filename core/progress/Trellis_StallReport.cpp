@@ -187,6 +187,10 @@ std::string StallReport::report() const {
   if (all.size() > most) out << "  and " << all.size() - most << " more\n";
   for (auto const& [task, awaited] : m_engine.waiting().all_waiters())
     out << "  task #" << task << " waits inside its body for task #" << awaited << '\n';
+  if (int const threads = m_engine.submission().waiting_for_room(); threads > 0)
+    out << "  " << threads
+        << (threads == 1 ? " thread that submits waits" : " threads that submit wait")
+        << " for room: in_flight is " << *m_engine.options().in_flight << " (TRELLIS_IN_FLIGHT)\n";
   if (int const asked = m_engine.polling().asked(); asked > 0)
     out << "  " << asked << (asked == 1 ? " progress function is" : " progress functions are")
         << " asked again and again\n";

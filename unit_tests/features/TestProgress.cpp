@@ -410,7 +410,36 @@ TEST_F(ProgressFunctions, WhoWaitsForWhatIsToldWhenNothingGoesOn) {
   EXPECT_THAT(text, HasSubstr("  task #103 waits inside its body for task #102\n"));
   EXPECT_THAT(text, HasSubstr(": ready; bound to the main thread\n"));
   EXPECT_THAT(text, HasSubstr("  1 progress function is asked again and again\n"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("for room")));
   EXPECT_EQ(text.find("no task of"), text.rfind("no task of")) << "it is told once: " << text;
+}
+
+/// The first task waits for what this thread would do next.
+TEST_F(ProgressFunctions, AThreadThatWaitsForRoomIsToldWhenNothingGoesOn) {
+  Block x("x");
+  TaskGraphOptions options = capped(1, 2);
+  options.watchdog = 0.05;
+  testing::internal::CaptureStderr();
+  {
+    TaskGraph graph(options);
+    Gate begun, gate;
+    task(graph, "first", {writes(x)}, [&] {
+      begun.open();
+      EXPECT_TRUE(gate.pass());
+    });
+    ASSERT_TRUE(begun.pass());  // on a worker, not on this thread
+    task(graph, "second", {reads(x)}, [] {});
+    std::thread opener([&] {
+      std::this_thread::sleep_for(sanitized ? 1s : 400ms);
+      gate.open();
+    });
+    task(graph, "third", {reads(x)}, [] {});
+    opener.join();
+    graph.wait();
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("  1 thread that submits waits for room: in_flight is 2 "
+                        "(TRELLIS_IN_FLIGHT)\n"));
 }
 
 /// A mutex that is taken again at once lets nobody else in.
