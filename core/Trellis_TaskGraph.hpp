@@ -177,9 +177,10 @@ class TaskGraph {
   /// If any thread asks for a task of a pass whose body has not returned, with `is_done()`,
   /// `wait()`, `get()` or `after(...)`, or waits for the graph, the tasks collected so far are
   /// submitted at once, task by task, and so is the rest of the pass. The same happens to a pass
-  /// that names `after(...)`, has user-defined access states, or is in a graph with rules. The
-  /// result is always that of a plain loop. But when a task of a pass fails, a later pass that may
-  /// touch the same data is cancelled as a whole.
+  /// with a task that comes after a future (`after(...)`, `value(...)`, `then`, ...) or that has
+  /// user-defined access states, and in a graph with rules. The result is always that of a plain
+  /// loop. But when a task of a pass fails, a later pass that may touch the same data is cancelled
+  /// as a whole.
   template <class Body>
   IterateReport iterate(Label label, std::uint64_t passes, Body&& body) {
     return run_passes(std::move(label), passes, [&](std::uint64_t pass) -> bool {
