@@ -115,12 +115,13 @@ void DeviceTasks::stand_down(Seat& seat) {
   if (stands_by()) m_offered.stand_down();  // else it has been done in a destructor that waits
 }
 
-/// False: it did not.
+/// False: it did not serve it. (Then there may still be what had been offered before the queue was
+/// closed.)
 bool DeviceTasks::stops_serving(Seat& seat) {
-  if (!m_offered.is_served()) return false;
-  m_offered.stop_serving();
-  launch_all_offered(seat);
-  return true;
+  bool const serves = m_offered.is_served();
+  if (serves) m_offered.stop_serving();
+  if (serves || any_offers()) launch_all_offered(seat);
+  return serves;
 }
 
 void DeviceTasks::close_offers() {
