@@ -274,7 +274,10 @@ void Relink::enter_before(SmallSet<AreaEntry> const& areas) {
       for (Access const& access : here->accesses)
         if (areas.contains(access.entry) &&
             std::none_of(access.entry->loose.begin(), access.entry->loose.end(),
-                         [&](AreaEntry::Loose const& loose) { return loose.who.id == here->id; }))
+                         [&](AreaEntry::Loose const& loose) {
+                           return loose.who.id == here->id && loose.mode == access.mode &&
+                                  loose.state == access.state;
+                         }))
           AccessTable::put_in(*access.entry, access.manner(), access.state, *here->task, here->id,
                               0);
     for (Node* before : here->before)

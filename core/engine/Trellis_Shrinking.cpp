@@ -87,27 +87,31 @@ void Demotions::keep_needs(Region& region, Demotion& demotion) {
   for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
     places[demotion.accesses[k].access.entry].push_back(k);
   std::vector<bool> stays(demotion.accesses.size(), false);
+  std::vector<AreaEntry*> entries;
   std::vector<Demotion::Kept> added;
   for (Shrinking::Need* need : needs) {
-    if (need->of_owner == nullptr)
-      region.shrinking->place(
-          *need, outer.table.find_or_make(
-                     {need->of_parts->area, need->mode, need->of_parts, &entry_ops}, outer.newest));
+    AreaEntry* entry = need->of_owner;
+    if (entry == nullptr)
+      entry = &outer.table.find_or_make(
+          {need->of_parts->area, need->mode, need->of_parts, &entry_ops}, outer.newest);
+    entries.push_back(entry);
     bool found = false;
-    for (std::size_t const k : places[need->of_owner]) {
+    for (std::size_t const k : places[entry]) {
       Demotion::Kept const& mine = demotion.accesses[k];
       bool const is_it = mine.access.mode == need->mode && mine.manner().state == need->state.get();
       found = found || is_it;
       if (is_it) stays[k] = true;
     }
     if (!found)
-      added.push_back({{need->of_owner, need->mode, true, -1, TaskAccess::any_generation},
+      added.push_back({{entry, need->mode, true, -1, TaskAccess::any_generation},
                        need->state != nullptr ? &need->state : nullptr,
                        true});
   }
   for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
     if (!stays[k] && demotion.accesses[k].access.mode != Mode::none)
       demotion.given_up.push_back(demotion.accesses[k].access.entry);
+  if (demotion.given_up.empty()) return;  // nothing changes: what it has covers what is needed
+  for (std::size_t k = 0; k < needs.size(); ++k) region.shrinking->place(*needs[k], *entries[k]);
   demotion.replace([&](std::size_t k) { return stays[k]; }, added);
 }
 

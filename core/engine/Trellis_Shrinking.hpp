@@ -79,8 +79,8 @@ class Shrinking {
   /// Has the owner an access for each need? Else it has one that covers it.
   [[nodiscard]] bool are_placed() const { return m_not_placed == 0; }
   void place(Need& need, AreaEntry& of_owner) {
+    m_not_placed -= need.of_owner == nullptr;
     need.of_owner = &of_owner;
-    --m_not_placed;
   }
   template <class F>
   void for_each_need(F&& f) {

@@ -413,10 +413,12 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
         std::this_thread::sleep_for(turn_of_others);
         continue;
       }
-      if (next == nullptr)
+      if (next == nullptr) {
+        m_engine.polling().stop(frame.seat);
         throw Error(
             Error::Kind::deadlock,
             "Trellis: with TRELLIS_SERIAL=1 a task waits for one that another thread submits");
+      }
       m_engine.run(next, frame.seat, done);
     }
     m_engine.polling().stop(frame.seat);

@@ -358,6 +358,49 @@ TEST_F(LetGo, NotWhoHasTakenThePlaceOfThePiecesThatAreLeft) {
   EXPECT_TRUE(has_run);
 }
 
+/// One part needs all that its owner has, and another one a piece of that.
+TEST_F(LetGo, NotWhatAPartNeedsWhenOneThatNeedsMoreIsOver) {
+  Block x("x", 3);
+  TaskGraph graph(with_workers(2));
+  Gate shrunk, end;
+  std::atomic<bool> is_over{false};
+  task(graph, "owner", {updates(x)}, [&] {
+    part("all", {updates(x)}, [&] { EXPECT_TRUE(shrunk.pass()); });
+    part("a piece", {updates(x(0, 2))}, [&] {
+      EXPECT_TRUE(end.pass());
+      is_over = true;
+    });
+    Impl::GraphDoor::shrink_to_parts(self());
+    shrunk.open();
+  });
+  Future<void> const rest = task(graph, "rest", {updates(x(2, 1))}, [] {});
+  task(graph, "later", {updates(x(0, 1))}, [&] { EXPECT_TRUE(is_over); });
+  until_done(rest);
+  for (int n = 0; n < 2; ++n) until_done(task(graph, "another", {}, [] {}));
+  end.open();
+  graph.wait();
+  EXPECT_TRUE(is_over);
+}
+
+/// A task that names an area twice keeps both, when one behind it gives up the area.
+TEST_F(LetGo, NeitherOfTwoAccessesToOneAreaThatWereThereBefore) {
+  Block x("x");
+  TaskGraph graph(with_workers(2));
+  Obeying obeying;
+  obeying.start(graph, {reads(x), updates(x)});
+  obeying.tell([] {});
+  std::atomic<bool> has_run{false};
+  Future<void> const second = task(graph, "second", {updates(x)}, [] {});
+  EXPECT_TRUE(release_other(graph, second, {x}));
+  task(graph, "third", {reads(x)}, [&] { has_run = true; });
+  until_done(second);
+  for (int n = 0; n < 2; ++n) until_done(task(graph, "another", {}, [] {}));
+  EXPECT_FALSE(has_run) << "the first one is still to write";
+  obeying.end();
+  graph.wait();
+  EXPECT_TRUE(has_run);
+}
+
 /// A pending task that gives something up leaves edges for reasons of every kind between those
 /// around it, on which what a running one does later must not rely.
 TEST_F(LetGo, AlsoAfterAPendingTaskHasGivenUpALinkOfAChain) {
