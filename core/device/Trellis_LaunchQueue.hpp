@@ -23,7 +23,7 @@ namespace trellis::Impl {
 /// for tasks, while it asks devices, and while it completes what these have done. Before it goes to
 /// a task, to sleep, or to code of the user's that is no launch (functors end, functions are asked)
 /// it stops to serve the queue, and launches all that is in it. From then on nothing is offered, and
-/// whoever makes a task ready launches it.
+/// whoever makes a task ready launches it: so what one of these launches makes ready follows it.
 ///
 /// INVARIANT (no launch is forgotten). Whether the queue is served changes under the lock, and a
 /// task enters under the lock, and only while it is. So when the queue is not served the thread that
