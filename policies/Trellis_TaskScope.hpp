@@ -63,9 +63,9 @@ bool demote_and_release(Demote demote, Release release, Accesses const&... acces
 /// the body made itself, see `local`. A part may have parts in turn. When a part fails, this task
 /// has failed.
 ///
-/// Use it only in the body that receives it, and only while that body runs. A part may run later, so
-/// it must not capture the TaskScope of its owner by reference; one that has parts in turn takes a
-/// `TaskScope&` of its own.
+/// Use it only in the body that receives it, and only while that body runs. A part may run later,
+/// so it must not capture the TaskScope of its owner by reference; one that has parts in turn takes
+/// a `TaskScope&` of its own.
 class TaskScope {
  public:
   TaskScope(TaskScope const&) = delete;

@@ -82,8 +82,8 @@ class DeviceTasks {
     bool m_serves = false;  ///< when it is back
   };
 
-  /// What is launched counts with the streams before it is not pending any more, so it is looked for
-  /// in this order.
+  /// What is launched counts with the streams before it is not pending any more, so it is looked
+  /// for in this order.
   [[nodiscard]] bool busy() const { return m_offered.any_pending() || m_streams.busy(); }
   /// Is it worth to ask? A device with a clock of its own goes on when the host waits: what happens
   /// must not depend on how fast a thread submits.

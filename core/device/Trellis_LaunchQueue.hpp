@@ -22,14 +22,15 @@ namespace trellis::Impl {
 /// WHO LAUNCHES. One thread that has found no task stands by: it serves the queue between two looks
 /// for tasks, while it asks devices, and while it completes what these have done. Before it goes to
 /// a task, to sleep, or to code of the user's that is no launch (functors end, functions are asked)
-/// it stops to serve the queue, and launches all that is in it. From then on nothing is offered, and
-/// whoever makes a task ready launches it: so what one of these launches makes ready follows it.
+/// it stops to serve the queue, and launches all that is in it. From then on nothing is offered,
+/// and whoever makes a task ready launches it: so what one of these launches makes ready follows
+/// it.
 ///
 /// INVARIANT (no launch is forgotten). Whether the queue is served changes under the lock, and a
-/// task enters under the lock, and only while it is. So when the queue is not served the thread that
-/// has stopped to serve it empties it there and then, whatever it does next, and nobody else ever
-/// need look into it. (A launch is code of the user's, too. What is offered meanwhile waits for its
-/// end; so would a thread that launched it at once, for launches follow each other.)
+/// task enters under the lock, and only while it is. So when the queue is not served the thread
+/// that has stopped to serve it empties it there and then, whatever it does next, and nobody else
+/// ever need look into it. (A launch is code of the user's, too. What is offered meanwhile waits
+/// for its end; so would a thread that launched it at once, for launches follow each other.)
 ///
 /// `m_pending` counts from when a task is in the queue until it has been launched, or is in the
 /// policy's hands: who asks whether anything is on its way to a device does not miss it.

@@ -49,9 +49,9 @@
 ///
 /// It does not hold where something of T is loose in the table, or has been (it is compared one by
 /// one there, and paths over its other accesses count: who is behind T by one of these need have no
-/// edge for what it has in common with another one, whose place it may take), nor where a pending task has demoted since T was
-/// submitted (Relink joins pairs for any reason), nor for the record, which keeps more edges. There
-/// the walk goes everywhere.
+/// edge for what it has in common with another one, whose place it may take), nor where a pending
+/// task has demoted since T was submitted (Relink joins pairs for any reason), nor for the record,
+/// which keeps more edges. There the walk goes everywhere.
 ///
 /// WHO DEMOTES. A body demotes its own task, which is not over before the body is; nothing more is
 /// needed. From outside T may be in any state, and change it at any time, so:

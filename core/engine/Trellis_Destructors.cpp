@@ -34,9 +34,9 @@ bool Destructors::may_keep_body(Task& task, TaskSpec const& spec) const {
   return task.runs_on_device() || bytes <= little;
 }
 
-/// That may take long, and wait for a launch in ways that nobody knows of. So as long as one is there
-/// the thread serves no queue, and does not count as one that looks for tasks. (Devices it stops to
-/// ask when it waits for a future.)
+/// That may take long, and wait for a launch in ways that nobody knows of. So as long as one is
+/// there the thread serves no queue, and does not count as one that looks for tasks. (Devices it
+/// stops to ask when it waits for a future.)
 struct Destructors::InUsersCode {
   InUsersCode(Destructors& in, Seat& seat) : not_serving(in.m_engine.device_tasks(), seat) {
     in.m_workers.looks_no_more(seat);

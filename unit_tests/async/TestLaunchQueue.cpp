@@ -100,8 +100,8 @@ TEST_F(LaunchQueue, LaunchesAreInTheOrderOfPrioritiesAndOfTheProgram) {
       [&](TaskGraph& graph, bool have_waited) {
         graph.wait();
         if (have_waited) {
-          // Before the thread goes to code of the user's, here the end of a functor, it launches what
-          // becomes ready by a launch right behind that.
+          // Before the thread goes to code of the user's, here the end of a functor, it launches
+          // what becomes ready by a launch right behind that.
           EXPECT_THAT(order, AnyOf(ElementsAre("6", "1", "2", "5", "3", "4"),
                                    ElementsAre("6", "1", "3", "2", "5", "4")));
         }

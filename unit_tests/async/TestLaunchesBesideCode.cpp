@@ -196,8 +196,8 @@ TEST_F(LaunchesBesideCode, AHostTaskBeginsDuringALaunch) {
   }
 }
 
-/// The thread that stands by runs it, or another one; either way nothing that has been offered waits
-/// for its end.
+/// The thread that stands by runs it, or another one; either way nothing that has been offered
+/// waits for its end.
 TEST_F(LaunchesBesideCode, ALongTaskOfTheHostKeepsNoLaunch) {
   constexpr int launches = 200;
   for (int const workers : {1, 2}) {
