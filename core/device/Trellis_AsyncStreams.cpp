@@ -42,7 +42,10 @@ AsyncStreams::Stream& AsyncStreams::new_stream(DeviceAdapter& device, void* inst
   stream->number = static_cast<int>(m_streams.size());
   m_streams.push_back(std::move(stream));
   m_needed.push_back(0);
-  for (auto const& each : m_streams) each->waited_for.resize(m_streams.size(), 0);
+  for (auto const& each : m_streams) {
+    each->waited_for.resize(m_streams.size(), 0);
+    each->needed.resize(m_streams.size(), 0);
+  }
   if (device.has_own_clock()) m_own_clock.store(true, std::memory_order_relaxed);
   if (device.launch_is_slow()) m_slow_launches.store(true, std::memory_order_relaxed);
   return *m_streams.back();
@@ -61,22 +64,11 @@ int AsyncStreams::stream_for(DeviceAdapter& device, void const* instance) {
   return stream.number;
 }
 
-/// The stream that the task was launched on, if it has not been retired.
-AsyncStreams::Stream* AsyncStreams::stream_of(Task::DevicePredecessor const& before) const {
-  if (before.task->live_id.load(std::memory_order_acquire) != before.id || before.task->stream < 0)
-    return nullptr;
-  return m_streams[static_cast<std::size_t>(before.task->stream)].get();
-}
-
 AsyncStreams::Stream& AsyncStreams::choose(Task const& task, DeviceAdapter& device,
                                            int threads_per_worker) {
   if (task.wanted_stream >= 0) return *m_streams[static_cast<std::size_t>(task.wanted_stream)];
-  Stream* behind = nullptr;
-  for (auto const& before : task.device_predecessors)
-    if (Stream* const stream = stream_of(before);
-        stream != nullptr && stream->device == &device && stream->launched.back() == before.task)
-      behind = stream;  // the newest predecessor is the last one of the list
-  if (behind != nullptr && !behind->of_user) return *behind;
+  if (Stream* const behind = m_ends_in_predecessor; behind != nullptr && !behind->of_user)
+    return *behind;
   Stream* least = nullptr;
   std::size_t own = 0;
   for (auto const& stream : m_streams) {
@@ -98,8 +90,17 @@ int AsyncStreams::new_waits(Stream const& stream) const {
   return waits;
 }
 
-void AsyncStreams::record_last(Stream& stream) {
-  stream.events.push_back({stream.device->record_event(stream.instance, false), stream.last()});
+void AsyncStreams::add_event(Stream& stream, bool timed, std::uint64_t position) {
+  stream.events.push_back({stream.device->record_event(stream.instance, timed), position,
+                           static_cast<std::uint32_t>(stream.needed.size())});
+  stream.needed_at_events.insert(stream.needed_at_events.end(), stream.needed.begin(),
+                                 stream.needed.end());
+}
+
+void AsyncStreams::remove_first_event(Stream& stream) {
+  auto const begin = stream.needed_at_events.begin();
+  stream.needed_at_events.erase(begin, begin + stream.events.front().streams);
+  stream.events.pop_front();
 }
 
 /// The number of the first event behind what is at a position. Requires that there is one.
@@ -126,15 +127,21 @@ std::unique_lock<RecursiveLock> AsyncStreams::try_to_lock(int attempts) {
   return lock;
 }
 
-/// Up to which position of each stream the tasks come after what is there.
-void AsyncStreams::find_needed(std::span<Task* const> tasks) {
+/// Up to which position of each stream the tasks come after what is there, and where the first one
+/// could follow without an event. Each predecessor is looked at once: other threads write to it.
+void AsyncStreams::find_needed(std::span<Task* const> tasks, DeviceAdapter const& device) {
   std::fill(m_needed.begin(), m_needed.end(), 0);
+  m_ends_in_predecessor = nullptr;
   for (Task const* const task : tasks)
-    for (auto const& before : task->device_predecessors)
-      if (Stream const* const other = stream_of(before)) {
-        std::uint64_t& needed = m_needed[static_cast<std::size_t>(other->number)];
-        needed = std::max(needed, before.task->position);
-      }
+    for (auto const& [before, id] : task->device_predecessors) {
+      if (before->launched_id != id || before->stream < 0) continue;  // it has retired
+      Stream& other = *m_streams[static_cast<std::size_t>(before->stream)];
+      std::uint64_t& needed = m_needed[static_cast<std::size_t>(before->stream)];
+      needed = std::max(needed, before->position);
+      // The newest predecessor is the last one of the list.
+      if (task == tasks.front() && other.device == &device && before->position == other.last())
+        m_ends_in_predecessor = &other;
+    }
 }
 
 /// May one event be for the newest tasks of the stream, which have none, and for this one, too? See
@@ -160,7 +167,7 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
   if (own_clock)
     for (auto const& each : m_streams)
       if (each->device->has_own_clock()) ask(*each);
-  find_needed(tasks);
+  find_needed(tasks, device);
   Stream& stream = choose(first, device, threads_per_worker);
   bool const timed = m_clock.runs();
   if (timed) m_clock.set(device, stream.instance);
@@ -173,6 +180,8 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
         position != 0 && other.get() != &stream) {
       if (other->events.empty() || other->events.back().position < position) record_last(*other);
       wait_for(stream, *other, position);
+      std::uint64_t& needed = stream.needed[static_cast<std::size_t>(other->number)];
+      needed = std::max(needed, position);
     }
 
   std::uint64_t const launched_ns = timed ? m_clock.now_ns() : 0;
@@ -181,6 +190,7 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
     for (Task* const task : which) {
       if (timed) task->launched_ns = launched_ns;
       task->start_event = std::exchange(start, nullptr);  // the first one's; see pass_first_event
+      task->launched_id = task->live_id.load(std::memory_order_relaxed);
       task->stream = stream.number;
       task->position = stream.next++;
       stream.launched.push_back(task);
@@ -192,9 +202,7 @@ void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
     run(stream.instance);
     has_returned = true;
     device.check_launch(stream.instance);
-    if (timed || own_clock)
-      stream.events.push_back(
-          {device.record_event(stream.instance, timed), stream.next + tasks.size() - 1});
+    if (timed || own_clock) add_event(stream, timed, stream.last() + tasks.size());
   } catch (...) {
     // Nobody knows what it has launched before. If the stream cannot even tell when it has passed
     // that, it has failed, which shows when it is asked.
@@ -236,17 +244,12 @@ bool AsyncStreams::may_have_passed(Stream& stream, std::size_t number) {
 /// something that came before is not.
 bool AsyncStreams::pass_first_event(Stream& stream) {
   if (!has_passed(stream, 0)) return false;
-  Stream::Event const& first = stream.events.front();
-  for (Task const* task : stream.launched) {
-    if (task->position > first.position) break;
-    for (auto const& before : task->device_predecessors)
-      if (Stream* const other = stream_of(before);
-          other != nullptr && other != &stream && !pass_up_to(*other, before.task->position))
-        return false;
-  }
-
-  Stream::Event const event = first;  // a copy
-  stream.events.pop_front();
+  Stream::Event const event = stream.events.front();
+  for (std::size_t k = 0; k < event.streams; ++k)
+    if (std::uint64_t const position = stream.needed_at_events[k];
+        position != 0 && !pass_up_to(*m_streams[k], position))
+      return false;
+  remove_first_event(stream);
   bool timed = false;
   Retired of_batch{};  // its first one, which has the event at which all have begun
   while (!stream.launched.empty() && stream.launched.front()->position <= event.position) {
@@ -285,9 +288,9 @@ void AsyncStreams::note_times(Retired& passed, Stream& stream, void* event) {
 /// an event for that.
 bool AsyncStreams::pass_up_to(Stream& stream, std::uint64_t position) {
   try {
-    if (stream.launched.empty() || stream.launched.front()->position > position) return true;
+    if (stream.first() > position) return true;
     if (!may_have_passed(stream, event_behind(stream, position))) return false;
-    while (!stream.launched.empty() && stream.launched.front()->position <= position)
+    while (stream.first() <= position)
       if (!pass_first_event(stream)) return false;
   } catch (...) {
     fail(stream, std::current_exception());
@@ -306,6 +309,7 @@ void AsyncStreams::fail(Stream& stream, std::exception_ptr const& error) {
   auto const failure = std::make_shared<StreamFailure>(StreamFailure{error, {}});
   for (Stream::Event const& event : stream.events) stream.device->release_event(event.event);
   stream.events.clear();
+  stream.needed_at_events.clear();
   for (Task* task : std::exchange(stream.launched, {})) {
     if (task->start_event != nullptr) stream.device->release_event(task->start_event);
     task->start_event = nullptr;

@@ -55,8 +55,9 @@ namespace trellis::Impl {
 ///
 /// ORDER. A task retires after those before it that were on other streams, though these may be
 /// asked later: a failure that one of them has is known when the task's turn comes. (An event that
-/// has passed tells that those it waited for have, but not what happened there.) So before a stream
-/// passes an event the streams of the tasks' predecessors are asked up to these. That does not come
+/// has passed tells that those it waited for have, but not what happened there.) So an event knows
+/// up to which positions of other streams its tasks, and those before them, come after what is
+/// there, and before a stream passes it these streams are asked up to there. That does not come
 /// back to the same stream: the event of a predecessor was recorded before the task was launched,
 /// and covers what was launched before, only. (Nor does it for tasks that share an event: who is
 /// launched between two of them, and waits for the first, has taken an event then, so that these
@@ -161,9 +162,14 @@ class AsyncStreams {
     struct Event {
       void* event;
       std::uint64_t position;   ///< of the newest of them
+      std::uint32_t streams;    ///< of `needed_at_events`, so many are this one's
       bool has_passed = false;  ///< is known
     };
     std::deque<Event> events;
+    /// Position by stream that must pass before the newest task retires; 0: none. The same of each
+    /// event, one behind the other.
+    std::vector<std::uint64_t> needed;
+    std::deque<std::uint64_t> needed_at_events;
     bool ends_in_chain = false;  ///< of tasks without events, each overwrites the one before
     std::uint64_t spacing = 1;   ///< so many tasks may share an event
     std::uint64_t asked_at = 0;  ///< `next` when it was last asked
@@ -171,9 +177,10 @@ class AsyncStreams {
     std::vector<std::uint64_t> waited_for;  ///< by stream: up to which position
     std::int64_t past_ns = 0;               ///< end of the newest task whose times are known
 
+    [[nodiscard]] std::uint64_t first() const { return next - launched.size(); }
     [[nodiscard]] std::uint64_t last() const { return next - 1; }
     [[nodiscard]] std::uint64_t last_recorded() const {
-      return events.empty() ? launched.front()->position - 1 : events.back().position;
+      return events.empty() ? first() - 1 : events.back().position;
     }
     [[nodiscard]] bool last_has_event() const {
       return !events.empty() && events.back().position == last();
@@ -194,9 +201,10 @@ class AsyncStreams {
   Stream& choose(Task const& task, DeviceAdapter& device, int threads_per_worker);
   [[nodiscard]] int new_waits(Stream const& stream) const;
   Stream& new_stream(DeviceAdapter& device, void* instance);
-  [[nodiscard]] Stream* stream_of(Task::DevicePredecessor const& before) const;
-  void record_last(Stream& stream);
-  void find_needed(std::span<Task* const> tasks);
+  static void add_event(Stream& stream, bool timed, std::uint64_t position);
+  static void record_last(Stream& stream) { add_event(stream, false, stream.last()); }
+  static void remove_first_event(Stream& stream);
+  void find_needed(std::span<Task* const> tasks, DeviceAdapter const& device);
   [[nodiscard]] bool may_share_event(Stream& stream, Task const& task) const;
   [[nodiscard]] static std::size_t event_behind(Stream const& stream, std::uint64_t position);
   static void wait_for(Stream& stream, Stream& other, std::uint64_t position);
@@ -220,7 +228,9 @@ class AsyncStreams {
   mutable RecursiveLock m_mutex;
   std::vector<std::unique_ptr<Stream>> m_streams;
   DeviceClock m_clock;
-  std::vector<std::uint64_t> m_needed;  ///< scratch of a launch
+  // Scratch of a launch.
+  std::vector<std::uint64_t> m_needed;  ///< by stream: up to where its tasks come before
+  Stream* m_ends_in_predecessor = nullptr;  ///< the first task's newest one that has nothing behind
   std::mutex m_asking;                  ///< of who asks; taken before the other one
   std::vector<Question> m_questions;    ///< scratch of who asks
   SpinLock m_retired_lock;              ///< may be taken under the mutex

@@ -170,6 +170,7 @@ struct alignas(64) Task {
   DeviceAdapter* deployed = nullptr;
   int wanted_stream = -1;       ///< that the user gave
   int stream = -1;              ///< while it is launched
+  TaskId launched_id = 0;       ///< its `live_id` then: the line of that one has many writers
   std::uint64_t position = 0;   ///< on the stream
   std::uint64_t bytes = 0;      ///< that it accesses, about
   void* start_event = nullptr;  ///< of a recording graph
