@@ -76,6 +76,35 @@ std::string make_map() {
   return std::string(static_cast<std::size_t>(cores_of_process()), 'x');
 }
 
+#ifdef __linux__
+
+int Places::processor_here() noexcept {
+  return sched_getcpu();
+}
+
+bool Places::step_aside(std::span<int const> taken) noexcept {
+  cpu_set_t before;
+  if (sched_getaffinity(0, sizeof before, &before) != 0) return false;
+  cpu_set_t other = before;
+  for (int const processor : taken)
+    if (processor >= 0 && processor < CPU_SETSIZE) CPU_CLR(processor, &other);
+  // The thread is elsewhere when the first call returns, and nothing takes it back at the second.
+  if (CPU_COUNT(&other) == 0 || sched_setaffinity(0, sizeof other, &other) != 0) return false;
+  sched_setaffinity(0, sizeof before, &before);
+  return true;
+}
+
+#else
+
+int Places::processor_here() noexcept {
+  return -1;
+}
+bool Places::step_aside(std::span<int const> /*taken*/) noexcept {
+  return false;
+}
+
+#endif
+
 #ifdef TRELLIS_HAS_HWLOC
 
 class Cpus {
@@ -224,8 +253,9 @@ bool Places::can_bind() {
   return topology() != nullptr;
 }
 
-Places::Places(std::string_view wish, int threads_per_worker, std::string const& graph) {
-  if (wish == "none" || wish == "auto") return;
+Places::Places(std::string_view wish, int threads_per_worker, std::string const& graph)
+    : m_is_auto(wish == "auto") {
+  if (wish == "none" || m_is_auto) return;
   if (!can_bind()) refuse(graph, wish, "but hwloc cannot tell which processors there are");
   auto sets = std::make_unique<Sets>();
   sets->wish = wish;
@@ -300,8 +330,9 @@ struct Places::Sets {};
 bool Places::can_bind() {
   return false;
 }
-Places::Places(std::string_view wish, int /*threads_per_worker*/, std::string const& graph) {
-  if (wish != "none" && wish != "auto")
+Places::Places(std::string_view wish, int /*threads_per_worker*/, std::string const& graph)
+    : m_is_auto(wish == "auto") {
+  if (wish != "none" && !m_is_auto)
     refuse(graph, wish, "but this Trellis was built without hwloc, and can only do with none");
 }
 Places::~Places() = default;

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_PLACES_HPP
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,9 +25,16 @@ namespace trellis::Impl {
 /// bound thread waits for its core while another core is idle. A launcher's mask is kept, as places
 /// are made of what the process may use. OpenMP's own binding (`OMP_PROC_BIND`) moves the threads
 /// of its pools within a parallel region; a pool of one thread stays on the worker's place.
+///
+/// STEPPING ASIDE ("auto", the default). The kernel wakes a thread where it last ran, or near who
+/// wakes it, and leaves two threads that sleep and wake often on one core for seconds while
+/// another is idle. So a thread that was woken for a task, and finds itself on the processor of who
+/// woke it, moves to one where no thread of the graph is known to be: for a moment it may not run
+/// elsewhere, and then has the mask that it had before. So it is bound to nothing, and a mask that
+/// somebody has given it is kept. Not where there are more threads than cores.
 class Places {
  public:
-  /// `wish`: "none", "auto" (the same at present), "core", or a list of processors such as "0,2-5".
+  /// `wish`: "none", "auto", "core", or a list of processors such as "0,2-5".
   /// Throws `Error` when that is none of these, cannot be had, or is outside of what the process
   /// may use. `graph`: its name, for messages.
   Places(std::string_view wish, int threads_per_worker, std::string const& graph);
@@ -46,6 +54,15 @@ class Places {
   void release_main() noexcept;
   /// On a worker. `number`: from 0.
   void bind_worker(int number) const noexcept;
+  /// The processor that the calling thread runs on, as far as that is known; else -1.
+  [[nodiscard]] static int processor_here() noexcept;
+  /// Does it make sense, with so many threads that run at a time?
+  [[nodiscard]] bool steps_aside(int threads) const noexcept {
+    return m_is_auto && threads > 1 && threads <= cores_of_process();
+  }
+  /// The calling thread moves to a processor that is none of `taken`, and that it may use; its mask
+  /// is what it was before. False: there is none, and it stays.
+  static bool step_aside(std::span<int const> taken) noexcept;
   /// As long as one is there that `is_on`, the calling thread may run on the places of all threads
   /// of the graph, and so may those that it makes: the pool of a task that has more threads than a
   /// worker. It makes no difference where nothing is bound.
@@ -63,6 +80,7 @@ class Places {
  private:
   struct Sets;
   std::unique_ptr<Sets> m_sets;  ///< null: nothing is bound
+  bool const m_is_auto;
 };
 
 }  // namespace trellis::Impl

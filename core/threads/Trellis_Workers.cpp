@@ -26,6 +26,8 @@ constexpr std::chrono::microseconds quiet{50};
 // need wake it.
 constexpr std::chrono::microseconds longest_nap_of_watch{2000};
 constexpr int naps_in_vain = 3;
+// A thread moves to another processor once in so long: that takes it up to ten microseconds.
+constexpr std::chrono::milliseconds between_moves{1};
 }  // namespace
 
 Seat& Workers::no_seat() {
@@ -41,6 +43,7 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int mo
       m_threads_per_worker(threads_per_worker),
       m_most_workers(most_workers),
       m_places(places),
+      m_steps_aside(threads_per_worker == 1 && places.steps_aside(permits)),
       m_seats(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
   Seat& main = new_seat("main thread");
@@ -92,6 +95,7 @@ void Workers::set_threads(int permits, int threads_per_worker) {
     m_spare.store(permits, std::memory_order_seq_cst);
   }
   m_threads_per_worker = threads_per_worker;
+  m_steps_aside = threads_per_worker == 1 && m_places.steps_aside(m_permits);
 }
 
 std::uint64_t Workers::sum(std::atomic<std::uint64_t> Seat::* count) const {
@@ -124,12 +128,13 @@ void Workers::add_permit(int by) {
 
 // The woken thread has its permit and counts as searching from here on, so that nobody wakes a
 // second one for the same task before this one is up.
-void Workers::wake(Seat& seat) {
+void Workers::wake(Seat& seat, int on) {
   std::erase(m_sleeping, &seat);
   if (seat.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
   seat.woken = true;
+  seat.woken_on = on;
   seat.wakeup.notify_one();
 }
 
@@ -142,7 +147,7 @@ void Workers::wake_one() {
              // one in wait()
   }
   bool const is_watch = m_sleeping.back() == m_watch && m_sleeping.size() > 1;
-  wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back());
+  wake(is_watch ? **(m_sleeping.end() - 2) : *m_sleeping.back(), Places::processor_here());
 }
 
 /// Without a permit it sleeps at first. False: none can be started.
@@ -158,6 +163,7 @@ bool Workers::start_thread(bool with_permit) {
     Seat& seat = *m_worker_seats[before];
     seat.is_worker = true;
     seat.woken = false;
+    seat.woken_on = Places::processor_here();
     seat.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
     thread = std::thread([this, &seat, number = static_cast<int>(before), with_permit] {
       background(seat, number, with_permit);
@@ -218,6 +224,7 @@ void Workers::sleep(Seat& seat, Until const* until) {
   }
   seat.woken = false;
   seat.waits_for = waits ? &until->done : nullptr;
+  seat.processor.store(-1, std::memory_order_relaxed);
   m_sleeping.push_back(&seat);
   wake_waiters_locked();
   // What the main thread alone may ask nobody asks for it.
@@ -230,6 +237,24 @@ void Workers::sleep(Seat& seat, Until const* until) {
     doze(lock, seat, before_poll);
   if (stands_in) m_somebody_naps = false;
   seat.waits_for = nullptr;
+  int const woken_on = seat.woken_on;
+  lock.unlock();
+  if (m_steps_aside) step_aside(seat, woken_on);
+}
+
+/// See Places. Its thread has just woken; what it sees of the others may be old, or change at once.
+void Workers::step_aside(Seat& seat, int woken_on) {
+  int const here = Places::processor_here();
+  seat.processor.store(here, std::memory_order_relaxed);
+  if (here < 0 || here != woken_on) return;
+  auto const now = std::chrono::steady_clock::now();
+  if (now - seat.moved_at < between_moves) return;
+  seat.moved_at = now;
+  std::vector<int> taken{here};
+  for (int k = 0, seats = seat_count(); k < seats; ++k)
+    taken.push_back(this->seat(k).processor.load(std::memory_order_relaxed));
+  if (Places::step_aside(taken) || Places::step_aside({taken.data(), 1}))
+    seat.processor.store(Places::processor_here(), std::memory_order_relaxed);
 }
 
 /// Of a thread in wait().
@@ -481,9 +506,11 @@ void Workers::background(Seat& seat, int number, bool with_permit) {
   }
   if (!with_permit) return;
   seat.permits = 1;
+  if (m_steps_aside) step_aside(seat, seat.woken_on);
   work(seat, nullptr);
   m_source.idle(seat);
   m_source.leaves(seat);
+  seat.processor.store(-1, std::memory_order_relaxed);
   std::lock_guard const lock(m_mutex);
   add_permit(1);
 }
@@ -518,6 +545,7 @@ Seat* Workers::enter() {
 void Workers::leave(Seat& seat, Until const& until) {
   m_source.idle(seat);
   m_source.leaves(seat);
+  seat.processor.store(-1, std::memory_order_relaxed);
   {
     std::lock_guard const lock(m_mutex);
     seat.permits = 0;

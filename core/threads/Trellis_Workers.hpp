@@ -66,6 +66,9 @@ struct alignas(128) Seat {
   // See Workers::look_after_submitter.
   std::uint64_t seen_news = 0;
   std::chrono::steady_clock::time_point news_at{};
+  // See Workers::step_aside.
+  std::atomic<int> processor{-1};  ///< that its thread was on when it woke; -1: it sleeps
+  std::chrono::steady_clock::time_point moved_at{};
   // For the parts that this thread submits: what it has freed comes first.
   TaskSlab::Chain cells;
   TaskIds::Block ids;
@@ -74,6 +77,7 @@ struct alignas(128) Seat {
   // Guarded by the mutex of Workers.
   std::condition_variable wakeup;
   bool woken = false;
+  int woken_on = -1;                     ///< the processor of who woke it for a task
   bool has_napped = false;               ///< it woke by itself, to poll
   Condition const* waits_for = nullptr;  ///< of a thread in wait()
   bool is_worker = false;
@@ -314,6 +318,7 @@ class Workers {
   void destroy_instances();
   void wake_one();
   void wake_all_waiters();
+  void step_aside(Seat& seat, int woken_on);
   void background(Seat& seat, int number, bool with_permit);
   void work(Seat& seat, Until const* until);
   void search(Seat& seat);
@@ -345,7 +350,7 @@ class Workers {
   void serve_gatherers();
   [[nodiscard]] bool all_are_gathered() const;
   void main_looks();
-  void wake(Seat& seat);
+  void wake(Seat& seat, int on = -1);
   void wake_waiters_locked();
 
   TaskSource& m_source;
@@ -353,6 +358,7 @@ class Workers {
   int m_threads_per_worker;
   int const m_most_workers;
   Places& m_places;
+  bool m_steps_aside;
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
   std::vector<std::unique_ptr<Seat>> m_seats;  ///< its size does not change

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #ifdef __linux__
@@ -220,6 +222,90 @@ TEST_F(Places, AreNoneInASerialGraph) {
   options.serial = true;
   TaskGraph graph(options);
   EXPECT_EQ(own_processors(), m_before);
+}
+
+// --- who wakes on the processor of who woke it -----------------------------------------------------
+
+/// The calling thread may run on these alone.
+void run_on(std::vector<int> const& processors) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (int const each : processors) CPU_SET(each, &mask);
+  EXPECT_EQ(sched_setaffinity(0, sizeof mask, &mask), 0);
+}
+
+class SteppingAside : public Timed {
+ protected:
+  void SetUp() override {
+    if (m_all.size() < 2) GTEST_SKIP() << "there is one processor";
+  }
+  void TearDown() override { run_on(m_all); }
+
+  /// How often, of so many times, a worker ran elsewhere that had slept on the only processor of
+  /// the thread that woke it.
+  int times_elsewhere(std::string const& how, int times) {
+    TaskGraph graph(bound(2, how));
+    let_the_workers_finish(graph);
+    int const crowded = m_all.front();
+    int elsewhere = 0;
+    for (int k = 0; k < times; ++k) {
+      run_on(m_all);
+      task(graph, "goes there", {}, [&] {
+        run_on({crowded});
+        run_on(m_all);
+      });
+      let_the_workers_finish(graph);
+      run_on({crowded});
+      std::this_thread::sleep_for(5ms);  // the worker sleeps now
+      std::atomic<int> ran_on{-1};
+      task(graph, "looks", {}, [&] { ran_on = sched_getcpu(); });
+      while (ran_on == -1) {  // this thread stays on its processor
+      }
+      if (ran_on != crowded) ++elsewhere;
+      let_the_workers_finish(graph);
+    }
+    return elsewhere;
+  }
+
+  std::vector<int> const m_all = own_processors();
+};
+
+TEST_F(SteppingAside, MovesAThreadAndLeavesItsMask) {
+  int moved = 0;
+  for (int k = 0; k < 10; ++k) {
+    run_on({m_all.back()});
+    run_on(m_all);
+    EXPECT_TRUE(Impl::Places::step_aside(std::vector{m_all.back()}));
+    if (Impl::Places::processor_here() != m_all.back()) ++moved;
+    EXPECT_EQ(own_processors(), m_all);
+  }
+  EXPECT_GE(moved, 5);  // the kernel may move it at any time
+}
+
+TEST_F(SteppingAside, IsNotPossibleWhereAllAreTaken) {
+  EXPECT_FALSE(Impl::Places::step_aside(m_all));
+  EXPECT_EQ(own_processors(), m_all);
+  run_on({m_all.back()});
+  EXPECT_FALSE(Impl::Places::step_aside(std::vector{m_all.back(), -1, 1 << 20}));
+  EXPECT_THAT(own_processors(), testing::ElementsAre(m_all.back()));
+}
+
+TEST_F(SteppingAside, AWokenWorkerRunsBesideWhoWokeIt) {
+  EXPECT_GE(times_elsewhere("auto", 20), 10);
+}
+
+TEST_F(SteppingAside, AMaskThatATaskGivesItsWorkerStays) {
+  TaskGraph graph(bound(2, "auto"));
+  std::vector<int> const one{m_all.front()};
+  for (int k = 0; k < 5; ++k) {
+    task(graph, "gives", {}, [&] { run_on(one); });
+    let_the_workers_finish(graph);
+    std::this_thread::sleep_for(2ms);
+    std::vector<int> seen;
+    task(graph, "looks", {}, [&] { seen = own_processors(); });
+    let_the_workers_finish(graph);
+    EXPECT_THAT(seen, testing::AnyOf(one, m_all));  // of the worker that has it, or the other one
+  }
 }
 
 }  // namespace
