@@ -229,13 +229,13 @@ class AsyncStreams {
   std::vector<std::unique_ptr<Stream>> m_streams;
   DeviceClock m_clock;
   // Scratch of a launch.
-  std::vector<std::uint64_t> m_needed;  ///< by stream: up to where its tasks come before
+  std::vector<std::uint64_t> m_needed;      ///< by stream: up to where its tasks come before
   Stream* m_ends_in_predecessor = nullptr;  ///< the first task's newest one that has nothing behind
-  std::mutex m_asking;                  ///< of who asks; taken before the other one
-  std::vector<Question> m_questions;    ///< scratch of who asks
-  SpinLock m_retired_lock;              ///< may be taken under the mutex
-  std::deque<Retired> m_retired;        ///< guarded by that lock
-  std::atomic<int> m_launched{0};       ///< and not handed out
+  std::mutex m_asking;                      ///< of who asks; taken before the other one
+  std::vector<Question> m_questions;        ///< scratch of who asks
+  SpinLock m_retired_lock;                  ///< may be taken under the mutex
+  std::deque<Retired> m_retired;            ///< guarded by that lock
+  std::atomic<int> m_launched{0};           ///< and not handed out
   std::atomic<bool> m_own_clock{false};
   std::atomic<bool> m_slow_launches{false};
   std::atomic<bool> m_awaited{false};  ///< since the last time that the streams were asked

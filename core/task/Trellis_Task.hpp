@@ -168,11 +168,12 @@ struct alignas(64) Task {
   std::vector<DevicePredecessor> device_predecessors;
   /// Of a fusable task of the host: where its batch goes, see FusionPool; else null.
   DeviceAdapter* deployed = nullptr;
-  int wanted_stream = -1;       ///< that the user gave
-  int stream = -1;              ///< while it is launched
+  std::uint64_t bytes = 0;  ///< that it accesses, about
+  // Last line: what the launches of its successors look at.
+  alignas(64) int wanted_stream = -1;  ///< that the user gave
+  int stream = -1;                     ///< while it is launched
   TaskId launched_id = 0;       ///< its `live_id` then: the line of that one has many writers
   std::uint64_t position = 0;   ///< on the stream
-  std::uint64_t bytes = 0;      ///< that it accesses, about
   void* start_event = nullptr;  ///< of a recording graph
   /// The same, by the host's clock. Of a task on the host, where a policy wants times: when its
   /// body began, see Events.

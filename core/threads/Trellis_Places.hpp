@@ -28,10 +28,11 @@ namespace trellis::Impl {
 ///
 /// STEPPING ASIDE ("auto", the default). The kernel wakes a thread where it last ran, or near who
 /// wakes it, and leaves two threads that sleep and wake often on one core for seconds while
-/// another is idle. So a thread that was woken for a task, and finds itself on the processor of who
-/// woke it, moves to one where no thread of the graph is known to be: for a moment it may not run
-/// elsewhere, and then has the mask that it had before. So it is bound to nothing, and a mask that
-/// somebody has given it is kept. Not where there are more threads than cores.
+/// another is idle. So a thread that was woken for tasks twice in a row, and found itself on the
+/// processor of who woke it both times, moves to one where no thread of the graph is known to be:
+/// for a moment it may not run elsewhere, and then has the mask that it had before. So it is bound
+/// to nothing, and a mask that somebody has given it is kept. Not where there are more threads than
+/// cores.
 class Places {
  public:
   /// `wish`: "none", "auto", "core", or a list of processors such as "0,2-5".

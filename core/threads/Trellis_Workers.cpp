@@ -26,7 +26,9 @@ constexpr std::chrono::microseconds quiet{50};
 // need wake it.
 constexpr std::chrono::microseconds longest_nap_of_watch{2000};
 constexpr int naps_in_vain = 3;
-// A thread moves to another processor once in so long: that takes it up to ten microseconds.
+// A thread moves to another processor when it has woken on the one of who woke it so often in a row,
+// as the system may see that itself; and once in so long, as that takes it some microseconds.
+constexpr int wakes_before_move = 2;
 constexpr std::chrono::milliseconds between_moves{1};
 }  // namespace
 
@@ -246,10 +248,15 @@ void Workers::sleep(Seat& seat, Until const* until) {
 void Workers::step_aside(Seat& seat, int woken_on) {
   int const here = Places::processor_here();
   seat.processor.store(here, std::memory_order_relaxed);
-  if (here < 0 || here != woken_on) return;
+  if (here < 0 || here != woken_on) {
+    seat.on_one_in_row = 0;
+    return;
+  }
+  if (++seat.on_one_in_row < wakes_before_move) return;
   auto const now = std::chrono::steady_clock::now();
   if (now - seat.moved_at < between_moves) return;
   seat.moved_at = now;
+  seat.on_one_in_row = 0;
   std::vector<int> taken{here};
   for (int k = 0, seats = seat_count(); k < seats; ++k)
     taken.push_back(this->seat(k).processor.load(std::memory_order_relaxed));

@@ -68,6 +68,7 @@ struct alignas(128) Seat {
   std::chrono::steady_clock::time_point news_at{};
   // See Workers::step_aside.
   std::atomic<int> processor{-1};  ///< that its thread was on when it woke; -1: it sleeps
+  int on_one_in_row = 0;           ///< times that this was the one of who woke it
   std::chrono::steady_clock::time_point moved_at{};
   // For the parts that this thread submits: what it has freed comes first.
   TaskSlab::Chain cells;
