@@ -44,7 +44,7 @@ if(NOT GTest_FOUND)
     "CMake finds none. Install it, or build without tests (-DTrellis_ENABLE_TESTS=OFF).")
 endif()
 
-set(Trellis_TEST_BATCH 6 CACHE STRING
+set(Trellis_TEST_BATCH 12 CACHE STRING
   "How many sources of a test program are compiled together; 0 or 1: each by itself")
 
 # What the sanitizers, what `./run quick`, and what a second toolchain needs: the programs with that

@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include "WithWorkers.hpp"
+
 /// Tasks for tests of core/ alone: what `host_task` is, without Kokkos. Resources are blocks of
 /// labelled memory.
 namespace trellis::Bare {
@@ -305,11 +307,7 @@ std::string message_of(F&& f) {
   return "no error";
 }
 
-inline TaskGraphOptions with_workers(int workers) {
-  TaskGraphOptions options;
-  options.workers = workers;
-  return options;
-}
+using Test::with_workers;
 inline TaskGraphOptions capped(int workers, std::size_t in_flight) {
   TaskGraphOptions options = with_workers(workers);
   options.in_flight = in_flight;

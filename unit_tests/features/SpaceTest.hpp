@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "WithWorkers.hpp"
+
 /// A test that is compiled for each space, and has the space's name in its own.
 #define TRELLIS_JOIN(a, b) TRELLIS_JOIN_(a, b)
 #define TRELLIS_JOIN_(a, b) a##b
@@ -17,12 +19,6 @@
   TEST(TRELLIS_JOIN(TRELLIS_JOIN(TRELLIS_TEST_SPACE_NAME, _), suite), name)
 
 namespace trellis::Test {
-
-inline TaskGraphOptions with_workers(int workers) {
-  TaskGraphOptions options;
-  options.workers = workers;
-  return options;
-}
 
 /// Elements in the order of their indices.
 template <class T>

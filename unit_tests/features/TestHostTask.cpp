@@ -3,6 +3,7 @@
 #include <Trellis.hpp>
 
 #include "Timing.hpp"
+#include "WithWorkers.hpp"
 
 #include <Kokkos_Core.hpp>
 #include <gmock/gmock.h>
@@ -18,12 +19,6 @@ namespace {
 using namespace Test;
 using testing::HasSubstr;
 using V = Kokkos::View<int*, Kokkos::HostSpace>;
-
-TaskGraphOptions with_workers(int workers) {
-  TaskGraphOptions options;
-  options.workers = workers;
-  return options;
-}
 
 TEST(HostTask, GivesWhatItsCallableReturns) {
   TaskGraph graph(with_workers(2));

@@ -6,6 +6,7 @@
 
 #include "Memory.hpp"
 #include "Timing.hpp"
+#include "WithWorkers.hpp"
 
 #include <Kokkos_Core.hpp>
 #include <gmock/gmock.h>
@@ -23,12 +24,6 @@ using namespace Test;
 using Host = Kokkos::HostSpace;
 using Kokkos::ALL;
 using Matrix = Kokkos::View<double**, Kokkos::LayoutRight, Host>;
-
-TaskGraphOptions with_workers(int workers) {
-  TaskGraphOptions options;
-  options.workers = workers;
-  return options;
-}
 
 /// Is the second of two writing tasks ordered after the first?
 template <class A, class B>
