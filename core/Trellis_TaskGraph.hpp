@@ -55,8 +55,8 @@ struct TaskGraphOptions {
   /// there are cores, or on `threads_per_worker` of them. A list of processors such as "0,2-5": the
   /// main thread on the first one, and the workers on the next ones. "none": where the system puts
   /// them. "auto": likewise, but a thread that wakes on the processor of who wakes it, twice in a
-  /// row, moves to another one. The main thread runs where it ran before once
-  /// the graph ends there. Cores are those that the process may use. `TRELLIS_BIND`; default "auto".
+  /// row, moves to another one. The main thread runs where it ran before once the graph ends there.
+  /// Cores are those that the process may use. `TRELLIS_BIND`; default "auto".
   std::optional<std::string> bind;
   /// Number of tasks that may be submitted and not complete. A thread that submits more runs tasks
   /// itself until there is room, or sleeps while there is nothing to run. Tasks submitted from

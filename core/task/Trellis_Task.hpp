@@ -172,9 +172,9 @@ struct alignas(64) Task {
   // Last line: what the launches of its successors look at.
   alignas(64) int wanted_stream = -1;  ///< that the user gave
   int stream = -1;                     ///< while it is launched
-  TaskId launched_id = 0;       ///< its `live_id` then: the line of that one has many writers
-  std::uint64_t position = 0;   ///< on the stream
-  void* start_event = nullptr;  ///< of a recording graph
+  TaskId launched_id = 0;              ///< its `live_id` then, whose own line has many writers
+  std::uint64_t position = 0;          ///< on the stream
+  void* start_event = nullptr;         ///< of a recording graph
   /// The same, by the host's clock. Of a task on the host, where a policy wants times: when its
   /// body began, see Events.
   mutable std::uint64_t launched_ns = 0;

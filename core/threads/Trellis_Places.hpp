@@ -30,9 +30,9 @@ namespace trellis::Impl {
 /// wakes it, and leaves two threads that sleep and wake often on one core for seconds while
 /// another is idle. So a thread that was woken for tasks twice in a row, and found itself on the
 /// processor of who woke it both times, moves to one where no thread of the graph is known to be:
-/// for a moment it may not run elsewhere, and then has the mask that it had before. So it is bound
-/// to nothing, and a mask that somebody has given it is kept. Not where there are more threads than
-/// cores.
+/// for a moment its mask is these processors, and then what it was before. So it is bound to
+/// nothing, and a mask that somebody has given it is kept. Where there are more threads than cores,
+/// or workers have several threads, it stays.
 class Places {
  public:
   /// `wish`: "none", "auto", "core", or a list of processors such as "0,2-5".

@@ -26,8 +26,8 @@ constexpr std::chrono::microseconds quiet{50};
 // need wake it.
 constexpr std::chrono::microseconds longest_nap_of_watch{2000};
 constexpr int naps_in_vain = 3;
-// A thread moves to another processor when it has woken on the one of who woke it so often in a row,
-// as the system may see that itself; and once in so long, as that takes it some microseconds.
+// A thread moves to another processor when it has woken so often in a row on that of who woke it;
+// less often the system may see it by itself. And once in so long, as it takes some microseconds.
 constexpr int wakes_before_move = 2;
 constexpr std::chrono::milliseconds between_moves{1};
 }  // namespace

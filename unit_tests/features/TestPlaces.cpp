@@ -224,7 +224,7 @@ TEST_F(Places, AreNoneInASerialGraph) {
   EXPECT_EQ(own_processors(), m_before);
 }
 
-// --- who wakes on the processor of who woke it -----------------------------------------------------
+// --- who wakes on the processor of who woke it ---------------------------------------------------
 
 /// The calling thread may run on these alone.
 void run_on(std::vector<int> const& processors) {
