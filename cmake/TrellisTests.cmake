@@ -70,6 +70,10 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     target_compile_options(trellis_test_options INTERFACE
       -fno-sanitize=null,alignment,object-size,vptr)
   endif()
+  if(Trellis_SANITIZE MATCHES address)
+    # So are those of variables that have left their scope.
+    target_compile_options(trellis_test_options INTERFACE -fno-sanitize-address-use-after-scope)
+  endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # No collection of the compiler's garbage below half a gigabyte.

@@ -185,8 +185,8 @@ compile() {
   local name=$1 together=$work/generated/together_${1//[^a-zA-Z0-9]/_}.cpp
   local begin=$SECONDS status=0 source number=0
   shift
-  [[ $backend != cuda || $1 != @(perf_tests|unit_tests)/* ||
-    $1 == */@(device|features)* ]] || MODE=-cuda
+  [[ $backend != cuda || ${1#"$work"/generated/} != @(perf_tests|unit_tests)/* ||
+    $1 == */unit_tests/@(device|patterns)/* ]] || MODE=-cuda
   if (($# > 1)); then
     for source in "$@"; do
       number=$((number + 1))
