@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <utility>
 
 namespace trellis::Impl {
@@ -52,15 +53,15 @@ class alignas(128) TaskDeque {
     return at(m_first + m_count);
   }
   ReadyTask pop_front() {
-    if (m_size.load(std::memory_order_relaxed) == 0) return {};
-    std::lock_guard const lock(m_lock);
+    if (!lock_while_any()) return {};
+    std::lock_guard const lock(m_lock, std::adopt_lock);
     return m_count == 0 ? ReadyTask{} : take_front();
   }
   /// Moves up to `limit` tasks from the front, but at most `1/share` of all (and at least one), to
   /// `out`.
   std::size_t pop_front(ReadyTask* out, std::size_t limit, std::size_t share) {
-    if (m_size.load(std::memory_order_relaxed) == 0) return 0;
-    std::lock_guard const lock(m_lock);
+    if (!lock_while_any()) return 0;
+    std::lock_guard const lock(m_lock, std::adopt_lock);
     std::size_t const count = std::min({limit, m_count, m_count / share + 1});
     for (std::size_t k = 0; k < count; ++k) out[k] = take_front();
     return count;
@@ -90,13 +91,26 @@ class alignas(128) TaskDeque {
     }
     return {};
   }
+  /// At a glance: it may be outdated.
+  [[nodiscard]] bool looks_empty() const { return m_size.load(std::memory_order_relaxed) == 0; }
   [[nodiscard]] bool empty() const {
-    if (m_size.load(std::memory_order_relaxed) != 0) return false;
+    if (!looks_empty()) return false;
     std::lock_guard const lock(m_lock);
     return m_count == 0;
   }
 
  private:
+  /// Of thieves. Many may come at once for one task: who sees that it is gone leaves the lock alone.
+  [[nodiscard]] bool lock_while_any() {
+    for (int spins = 0; !looks_empty(); ++spins) {
+      if (m_lock.try_lock()) return true;
+      if (spins < 64)
+        cpu_relax();
+      else
+        std::this_thread::yield();
+    }
+    return false;
+  }
   ReadyTask& at(std::size_t place) { return m_ring[place & (m_room - 1)]; }
   ReadyTask take_front() {
     ReadyTask const task = at(m_first++);

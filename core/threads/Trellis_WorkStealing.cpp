@@ -89,6 +89,10 @@ class WorkStealing final : public SchedulingPolicy {
 
   [[nodiscard]] bool empty() const override {
     int const seats = m_highest.load(std::memory_order_seq_cst) + 1;
+    // To be sure takes the lock of each, from whoever uses it. So first a glance at all.
+    if (!m_shared.looks_empty()) return false;
+    for (int k = 0; k < seats; ++k)
+      if (!m_own[static_cast<std::size_t>(k)].looks_empty()) return false;
     for (int k = 0; k < seats; ++k)
       if (!m_own[static_cast<std::size_t>(k)].empty()) return false;
     return m_shared.empty() && m_urgent.empty() && m_last.empty();

@@ -14,6 +14,9 @@ namespace {
 // waking it takes.
 constexpr int spins_before_yield = 200;
 constexpr int spins_before_sleep = 230;
+constexpr int pauses_of_a_yield = 8;  // about
+// In a row, however many look for a task: about a microsecond.
+constexpr int most_pauses = 32;
 // How long a thread sleeps at most that would rather go on: at first, and when that was in vain.
 constexpr std::chrono::microseconds first_nap{100};
 constexpr std::chrono::microseconds longest_nap{1000};
@@ -452,6 +455,15 @@ void Workers::stop_searching(Seat& seat) {
     ready_added();
 }
 
+/// Between two looks for a task. All that look do so about as often as one would that is alone: each
+/// look may take the lines of queues away from those that use them, and whoever comes first finds a
+/// task as soon. Returns for how many pauses.
+inline int Workers::relax() const {
+  int const pauses = std::clamp(m_searching.load(std::memory_order_relaxed), 1, most_pauses);
+  for (int k = 0; k < pauses; ++k) cpu_relax();
+  return pauses;
+}
+
 void Workers::work(Seat& seat, Until const* until) {
   bool has_turn = true;  // when it begins, and when it has been woken
   bool const waits = until != nullptr;
@@ -467,7 +479,7 @@ void Workers::work(Seat& seat, Until const* until) {
       has_turn = false;
       if (seat.searching) {
         stop_searching(seat);
-      } else if (m_spare.load(std::memory_order_seq_cst) > 0 && m_source.has_ready(seat)) {
+      } else if (somebody_should_wake() && m_source.has_ready(seat)) {
         // The policy may have moved tasks to where a thread that went to sleep did not see them: a
         // push like any other for the argument above.
         ready_added();
@@ -483,9 +495,10 @@ void Workers::work(Seat& seat, Until const* until) {
     }
     ++spins;
     if (spins < spins_before_yield && !oversubscribed()) {
-      cpu_relax();
+      spins = std::min(spins + relax() - 1, spins_before_yield - 1);
     } else if (spins < spins_before_sleep && !oversubscribed()) {
       std::this_thread::yield();
+      spins += relax() / pauses_of_a_yield;
     } else {
       m_source.leaves(seat);
       if (until != nullptr && until->rather_than_sleep != nullptr && (*until->rather_than_sleep)())

@@ -192,9 +192,7 @@ class Workers {
   [[nodiscard]] static Seat& no_seat();
   /// A task has been pushed: wakes or starts a worker when that helps.
   void ready_added() {
-    if (m_searching.load(std::memory_order_seq_cst) == 0 &&
-        m_spare.load(std::memory_order_seq_cst) > 0)
-      wake_one();
+    if (somebody_should_wake()) wake_one();
   }
   /// The thread of a seat, which may look for a task, does something else first, as if it had found
   /// one.
@@ -317,6 +315,12 @@ class Workers {
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
   void end_threads();
   void destroy_instances();
+  /// Nobody looks for a task, and somebody may.
+  [[nodiscard]] bool somebody_should_wake() const {
+    return m_searching.load(std::memory_order_seq_cst) == 0 &&
+           m_spare.load(std::memory_order_seq_cst) > 0;
+  }
+  [[nodiscard]] int relax() const;
   void wake_one();
   void wake_all_waiters();
   void step_aside(Seat& seat, int woken_on);
