@@ -6,6 +6,7 @@
 #include <task/Trellis_FunctionRef.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -156,6 +157,10 @@ class SchedulingPolicy {
   /// that starts after a `push` has returned must see the pushed task, also across threads
   /// (sequentially consistent).
   [[nodiscard]] virtual bool empty() const = 0;
+  /// About how many tasks seats would get. A thread that has been woken, and has got a task, wakes
+  /// two more while there are so many tasks that each would get one; with 0, the default, one at a
+  /// time wakes the next. The answer may be outdated, but should be quick: take no locks for it.
+  [[nodiscard]] virtual std::size_t backlog() const { return 0; }
 
   /// Of ready tasks that wait for the same exclusive area, or exclude each other by a rule, the one
   /// with the largest rank gets its turn first; among equals the one that became ready first. Tasks
@@ -217,6 +222,7 @@ class ForwardingPolicy : public SchedulingPolicy {
     return m_to->pop_wanted(seat, wanted);
   }
   [[nodiscard]] bool empty() const override { return m_to->empty(); }
+  [[nodiscard]] std::size_t backlog() const override { return m_to->backlog(); }
   [[nodiscard]] std::int64_t exclusive_rank(ReadyTask task) override {
     return m_to->exclusive_rank(task);
   }

@@ -273,6 +273,9 @@ class Engine final : private TaskSource {
   Task* pop(Seat& seat) override;
   Task* pop_own(Seat& seat) override;
   [[nodiscard]] bool has_ready(Seat const& seat) const override;
+  [[nodiscard]] std::size_t backlog() const override {
+    return m_policy->backlog() + m_awaited.size();
+  }
   [[nodiscard]] bool has_own(Seat const& seat) const override;
   [[nodiscard]] std::chrono::nanoseconds nap(Seat const& seat) const override;
   void idle(Seat& seat) override;

@@ -20,6 +20,7 @@ class Fifo final : public SchedulingPolicy {
     return m_tasks.pop_wanted_back(wanted, static_cast<std::size_t>(-1));
   }
   [[nodiscard]] bool empty() const override { return m_tasks.empty(); }
+  [[nodiscard]] std::size_t backlog() const override { return m_tasks.size(); }
   [[nodiscard]] std::int64_t exclusive_rank(ReadyTask) override { return 0; }
 
  private:

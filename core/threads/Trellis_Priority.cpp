@@ -65,6 +65,9 @@ class Priority final : public PriorityPolicy {
     return found;
   }
   [[nodiscard]] bool empty() const override { return m_size.load(std::memory_order_seq_cst) == 0; }
+  [[nodiscard]] std::size_t backlog() const override {
+    return m_size.load(std::memory_order_relaxed);
+  }
 
   /// Priorities beyond a thousand million, and ranks beyond some seconds, count as these.
   [[nodiscard]] std::int64_t exclusive_rank(ReadyTask task) override {

@@ -59,6 +59,9 @@ class Shake final : public SchedulingPolicy {
     return static_cast<std::int64_t>(m_random() % 4);
   }
   [[nodiscard]] bool empty() const override { return m_size.load(std::memory_order_seq_cst) == 0; }
+  [[nodiscard]] std::size_t backlog() const override {
+    return m_size.load(std::memory_order_relaxed);
+  }
 
  private:
   bool chance(unsigned one_in) {

@@ -92,7 +92,8 @@ class alignas(128) TaskDeque {
     return {};
   }
   /// At a glance: it may be outdated.
-  [[nodiscard]] bool looks_empty() const { return m_size.load(std::memory_order_relaxed) == 0; }
+  [[nodiscard]] std::size_t size() const { return m_size.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool looks_empty() const { return size() == 0; }
   [[nodiscard]] bool empty() const {
     if (!looks_empty()) return false;
     std::lock_guard const lock(m_lock);

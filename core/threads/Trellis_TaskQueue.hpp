@@ -57,6 +57,10 @@ class TaskQueue {
   [[nodiscard]] bool empty(std::memory_order order = std::memory_order_seq_cst) const {
     return m_size.load(order) == 0;
   }
+  /// It may be outdated.
+  [[nodiscard]] std::size_t size() const {
+    return static_cast<std::size_t>(m_size.load(std::memory_order_relaxed));
+  }
 
  private:
   [[gnu::noinline]] Task* pop_some() {

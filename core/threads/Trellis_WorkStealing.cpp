@@ -39,6 +39,7 @@ class PriorityQueue {
     return task;
   }
   [[nodiscard]] bool empty() const { return m_size.load(std::memory_order_seq_cst) == 0; }
+  [[nodiscard]] std::size_t size() const { return m_size.load(std::memory_order_relaxed); }
 
  private:
   std::mutex m_mutex;
@@ -96,6 +97,13 @@ class WorkStealing final : public SchedulingPolicy {
     for (int k = 0; k < seats; ++k)
       if (!m_own[static_cast<std::size_t>(k)].empty()) return false;
     return m_shared.empty() && m_urgent.empty() && m_last.empty();
+  }
+
+  [[nodiscard]] std::size_t backlog() const override {
+    std::size_t tasks = m_shared.size() + m_urgent.size() + m_last.size();
+    int const seats = m_highest.load(std::memory_order_relaxed) + 1;
+    for (int k = 0; k < seats; ++k) tasks += m_own[static_cast<std::size_t>(k)].size();
+    return tasks;
   }
 
  private:

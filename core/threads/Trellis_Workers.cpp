@@ -451,8 +451,21 @@ inline void Workers::search(Seat& seat) {
 /// The last one to find something wakes the next one, as long as there is more.
 void Workers::stop_searching(Seat& seat) {
   seat.searching = false;
-  if (m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1 && m_source.has_ready(seat))
-    ready_added();
+  bool const is_last = m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  if (std::exchange(seat.has_slept, false)) wake_two();
+  if (is_last && m_source.has_ready(seat)) ready_added();
+}
+
+/// Besides, who has been woken, and has found something, wakes two more if there is more than those
+/// find who look for it. To wake a thread takes long, on an idle core longer than many a task: so
+/// 64 are awake after six times as long as one, and not after 63 times.
+void Workers::wake_two() {
+  for (int k = 0; k < 2 && m_spare.load(std::memory_order_relaxed) > 0; ++k) {
+    auto const searching =
+        static_cast<std::size_t>(std::max(m_searching.load(std::memory_order_relaxed), 0));
+    if (m_source.backlog() <= searching) return;
+    wake_one();
+  }
 }
 
 /// Between two looks for a task. All that look do so about as often as one would that is alone: each
@@ -505,6 +518,7 @@ void Workers::work(Seat& seat, Until const* until) {
         break;
       search(seat);  // it may have launched something
       sleep(seat, until);
+      seat.has_slept = true;
       // Between two naps a look is enough: spinning would take more of the core than the naps save.
       spins = std::exchange(seat.has_napped, false) ? spins_before_sleep : 0;
       has_turn = true;
@@ -526,6 +540,7 @@ void Workers::background(Seat& seat, int number, bool with_permit) {
   }
   if (!with_permit) return;
   seat.permits = 1;
+  seat.has_slept = true;
   if (m_steps_aside) step_aside(seat, seat.woken_on);
   work(seat, nullptr);
   m_source.idle(seat);

@@ -38,6 +38,7 @@ struct alignas(128) Seat {
   bool is_guest = false;   ///< for threads of the user's, one at a time
   bool searching = false;  ///< its thread is counted among those that look for a task; for it alone
   bool has_launched = false;  ///< tasks for others since it last looked for one
+  bool has_slept = false;     ///< since it last found a task; for its thread alone
   bool waits = false;         ///< its thread is in wait(); for this thread alone
   FunctionRef<bool(Task const&)> const* wants = nullptr;  ///< see Until; for this thread alone
   // Numbers of tasks and edges. They are written by this seat's thread alone, the submitted ones
@@ -110,6 +111,8 @@ class TaskSource {
   virtual void run(Task* task, Seat& seat, Condition stop) = 0;
   /// Sequentially consistent: sees every push that was over when the call began.
   [[nodiscard]] virtual bool has_ready(Seat const& seat) const = 0;
+  /// About how many tasks are ready.
+  [[nodiscard]] virtual std::size_t backlog() const = 0;
   /// When `has_ready`: nothing is ready, and what could be asked has been asked in vain for so long
   /// that the thread may sleep for this time first. 0: it may not.
   [[nodiscard]] virtual std::chrono::nanoseconds nap(Seat const& seat) const = 0;
@@ -328,6 +331,7 @@ class Workers {
   void work(Seat& seat, Until const* until);
   void search(Seat& seat);
   void stop_searching(Seat& seat);
+  void wake_two();
   void sleep(Seat& seat, Until const* until);
   void sleep_until(Until const& until, Seat& sleeper);
   Seat* enter();

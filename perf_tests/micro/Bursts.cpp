@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Time-step programs wait after each step: bursts of tasks of some microseconds, each followed by a
-// wait. How much of the workers' time is work?
+// wait. How much of the workers' time is work? And how long does it take until all workers work?
 #include "Measure.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -90,6 +91,37 @@ BENCHMARK(bursts)
     ->Args({1600, 5, 0, 8})
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
+
+/// From the submission of a task for each worker, all of which sleep, until the last one has
+/// started. The tasks sleep until then, so that a machine with fewer cores shows it, too.
+void wake_all(benchmark::State& state) {
+  using Clock = std::chrono::steady_clock;
+  std::int64_t const workers = state.range(0);
+  TaskGraph graph(with_workers(workers));
+  std::atomic<std::int64_t> missing{0};
+  std::atomic<Clock::time_point> last{};
+  auto const start_all = [&] {
+    missing = workers;
+    for (std::int64_t k = 0; k < workers; ++k)
+      host_task("awake", ResourcePolicy(graph), [&] {
+        if (missing.fetch_sub(1) == 1) last = Clock::now();
+        while (missing.load() > 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+      });
+    graph.wait();
+  };
+  start_all();
+  for (auto _ : state) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    auto const begin = Clock::now();
+    start_all();
+    state.SetIterationTime(std::chrono::duration<double>(last.load() - begin).count());
+  }
+}
+BENCHMARK(wake_all)
+    ->ArgName("workers")
+    ->ArgsProduct({{2, 4, 16, 64}})
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace micro

@@ -3,6 +3,8 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <Trellis_PriorityPolicy.hpp>
+
 #include <algorithm>
 #include <deque>
 #include <numeric>
@@ -102,6 +104,74 @@ TEST_F(Scheduling, AUsersPolicySeesSuccessorsAndRunsLargeGraphs) {
   }
   graph.wait();
   for (std::size_t k = 0; k < 8; ++k) EXPECT_EQ(x[k], 500);
+}
+
+TEST_F(Scheduling, ShippedPoliciesTellHowManyTasksAreReady) {
+  for (auto const& policy :
+       {make_work_stealing_policy(), make_fifo_policy(),
+        std::shared_ptr<SchedulingPolicy>(make_priority_policy()), make_shake_policy(1)}) {
+    TaskGraphOptions options = with_workers(1);
+    options.policy = policy;
+    TaskGraph graph(options);
+    Gate blocked, open;
+    task(graph, "b", {}, [&] {
+      blocked.open();
+      open.pass();
+    });
+    blocked.pass();
+    EXPECT_EQ(policy->backlog(), 0U) << policy->name();
+    for (int priority : {0, 1, -1, 0, 3}) task(graph, "t", {}, [] {}, {.priority = priority});
+    EXPECT_EQ(policy->backlog(), 5U) << policy->name();
+    open.open();
+    graph.wait();
+    EXPECT_EQ(policy->backlog(), 0U) << policy->name();
+  }
+}
+
+/// Who looks for a task after a pause needs a while, as if its core had been asleep.
+class SlowToWake final : public ForwardingPolicy {
+ public:
+  explicit SlowToWake(bool tells) : ForwardingPolicy(make_work_stealing_policy()), m_tells(tells) {}
+
+  ReadyTask pop(int seat) override {
+    thread_local std::chrono::steady_clock::time_point last{};
+    if (std::chrono::steady_clock::now() - last > 2ms) std::this_thread::sleep_for(3ms);
+    last = std::chrono::steady_clock::now();
+    return ForwardingPolicy::pop(seat);
+  }
+  std::size_t backlog() const override { return m_tells ? ForwardingPolicy::backlog() : 0; }
+
+ private:
+  bool m_tells;
+};
+
+/// How long it takes until so many workers run a task each.
+std::chrono::nanoseconds until_all_run(int workers, bool policy_tells) {
+  TaskGraphOptions options = with_workers(workers);
+  options.policy = std::make_shared<SlowToWake>(policy_tells);
+  TaskGraph graph(options);
+  std::chrono::nanoseconds best = 1h;
+  for (int k = 0; k < 3; ++k) {  // the first time they are started, then woken
+    Rendezvous all(workers);
+    auto const begin = std::chrono::steady_clock::now();
+    for (int n = 0; n < workers; ++n) task(graph, "t", {}, [&] { EXPECT_TRUE(all.meet()); });
+    graph.wait();
+    best = std::min<std::chrono::nanoseconds>(best, std::chrono::steady_clock::now() - begin);
+    std::this_thread::sleep_for(5ms);  // they go to sleep
+  }
+  return best;
+}
+
+TEST_F(Scheduling, WokenThreadsWakeTwoEach) {
+  // 3 ms * 15 one after the other; 3 ms * 4 where each wakes two.
+  std::string times;
+  for (int attempt = 0; attempt < 10; ++attempt) {  // the machine may be busy
+    auto const one_by_one = until_all_run(16, false);
+    auto const two_each = until_all_run(16, true);
+    if (2 * two_each < one_by_one) return;
+    times += ' ' + std::to_string(one_by_one.count()) + '/' + std::to_string(two_each.count());
+  }
+  FAIL() << "nanoseconds, one by one and two each:" << times;
 }
 
 TEST_F(Scheduling, AUsersPolicyNeverSeesTasksOfTheMainThread) {
