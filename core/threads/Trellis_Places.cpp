@@ -40,6 +40,8 @@ cpu_set_t const& mask_of_process() {
 }
 #endif
 
+std::atomic<int> pretended_cores{0};
+
 int count_cores() {
 #ifdef __linux__
   if (int const count = CPU_COUNT(&mask_of_process()); count > 0) return count;
@@ -56,7 +58,12 @@ int count_cores() {
 
 int cores_of_process() {
   static int const count = count_cores();
-  return count;
+  int const pretended = pretended_cores.load(std::memory_order_relaxed);
+  return pretended > 0 ? pretended : count;
+}
+
+void pretend_cores(int cores) {
+  pretended_cores.store(cores, std::memory_order_relaxed);
 }
 [[maybe_unused]] int const cores_at_start = cores_of_process();
 

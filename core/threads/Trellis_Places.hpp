@@ -12,6 +12,9 @@ namespace trellis::Impl {
 /// Cores that the process may use: those that the main thread had at the start of the program.
 /// Later the OpenMP runtime may have bound that thread to one of them.
 [[nodiscard]] int cores_of_process();
+/// For tests: graphs that are made from here on believe that there are so many; 0: as many as there
+/// are.
+void pretend_cores(int cores);
 
 /// Where the threads of a graph run, as `TRELLIS_BIND` asks for. The main thread has the first
 /// place, workers have the next ones, and begin again when there are no more. A main thread that
@@ -61,6 +64,8 @@ class Places {
   [[nodiscard]] bool steps_aside(int threads) const noexcept {
     return m_is_auto && threads > 1 && threads <= cores_of_process();
   }
+  /// Has each of so many threads a core?
+  [[nodiscard]] static bool has_core_for_each(int threads) { return threads <= cores_of_process(); }
   /// The calling thread moves to a processor that is none of `taken`, and that it may use; its mask
   /// is what it was before. False: there is none, and it stays.
   static bool step_aside(std::span<int const> taken) noexcept;

@@ -49,6 +49,7 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int mo
       m_most_workers(most_workers),
       m_places(places),
       m_steps_aside(threads_per_worker == 1 && places.steps_aside(permits)),
+      m_wakes_two(Places::has_core_for_each(permits * threads_per_worker)),
       m_seats(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
   Seat& main = new_seat("main thread");
@@ -101,6 +102,7 @@ void Workers::set_threads(int permits, int threads_per_worker) {
   }
   m_threads_per_worker = threads_per_worker;
   m_steps_aside = threads_per_worker == 1 && m_places.steps_aside(m_permits);
+  m_wakes_two = Places::has_core_for_each(m_permits * threads_per_worker);
 }
 
 std::uint64_t Workers::sum(std::atomic<std::uint64_t> Seat::* count) const {
@@ -452,13 +454,14 @@ inline void Workers::search(Seat& seat) {
 void Workers::stop_searching(Seat& seat) {
   seat.searching = false;
   bool const is_last = m_searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  if (std::exchange(seat.has_slept, false)) wake_two();
+  if (std::exchange(seat.has_slept, false) && m_wakes_two) wake_two();
   if (is_last && m_source.has_ready(seat)) ready_added();
 }
 
 /// Besides, who has been woken, and has found something, wakes two more if there is more than those
 /// find who look for it. To wake a thread takes long, on an idle core longer than many a task: so
-/// 64 are awake after six times as long as one, and not after 63 times.
+/// 64 are awake after six times as long as one, and not after 63 times. Where threads share cores
+/// the next one is woken when the one before it has got a core, and no more than that makes sense.
 void Workers::wake_two() {
   for (int k = 0; k < 2 && m_spare.load(std::memory_order_relaxed) > 0; ++k) {
     auto const searching =

@@ -368,6 +368,7 @@ class Workers {
   int const m_most_workers;
   Places& m_places;
   bool m_steps_aside;
+  bool m_wakes_two;
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
   std::vector<std::unique_ptr<Seat>> m_seats;  ///< its size does not change
