@@ -368,7 +368,7 @@ class Workers {
   int const m_most_workers;
   Places& m_places;
   bool m_steps_aside;
-  bool m_wakes_two;
+  bool m_has_cores;  ///< as many as threads that run tasks
   std::thread::id const m_main_thread = std::this_thread::get_id();
 
   std::vector<std::unique_ptr<Seat>> m_seats;  ///< its size does not change
