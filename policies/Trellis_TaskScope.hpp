@@ -3,6 +3,7 @@
 #define TRELLIS_TASKSCOPE_HPP
 
 #include <Trellis_Error.hpp>
+#include <Trellis_Future.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <impl/Trellis_OpenAccess.hpp>
@@ -73,6 +74,10 @@ class TaskScope {
 
   /// The id of this task.
   [[nodiscard]] TaskId id() const { return m_self.id; }
+  /// The future of this task, without its value. Copies may be kept: a part that has found what all
+  /// were to look for cancels the others by `graph.cancel` of its owner's. To wait for it in here
+  /// is an error.
+  [[nodiscard]] Future<void> future() const { return Impl::FutureDoor::make(m_self); }
 
   /// Returns when the parts submitted so far are complete. The calling thread runs some of them, on
   /// the stack of this task; when none are left for it, it sleeps and another thread takes its

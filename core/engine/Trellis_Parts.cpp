@@ -139,7 +139,7 @@ Error Parts::error_of(NotWithin const& wrong, TaskSpec const& spec) const {
 
 /// Explicit dependencies of a part lead out of its region, so they could close a circle. Requires
 /// the mutex of the waiters.
-void Parts::check_explicit(TaskSpec const& spec) {
+bool Parts::check_explicit(TaskSpec const& spec) {
   Task& owner = *spec.parent.task;
   // Who is a part of the same task, and live, is not behind it. (A handle may be stale: then its
   // task is done, and says whatever.)
@@ -148,16 +148,18 @@ void Parts::check_explicit(TaskSpec const& spec) {
     PartsHold const lock(owner, m_submission, PartsHold::nested);
     parts = owner.inner.get();
   }
+  bool any_outside = false;
   for (TaskHandle const& before : spec.after) {
-    if (m_engine.is_done(before) || (parts != nullptr && before.task->region == parts) ||
-        !m_engine.waiting().waiters().holds_up({&owner, spec.parent.id}, before.id))
-      continue;
+    if (m_engine.is_done(before) || (parts != nullptr && before.task->region == parts)) continue;
+    any_outside = true;
+    if (!m_engine.waiting().waiters().holds_up({&owner, spec.parent.id}, before.id)) continue;
     throw Error(Error::Kind::deadlock,
                 "Trellis: " + name_of(spec.label) + " is to be a part of " +
                     text_of(owner, m_submission) + " and to run after " +
                     text_of(LiveAccess{before.task, before.id}, m_submission) +
                     ", which cannot be complete before that is: a circle");
   }
+  return any_outside;
 }
 
 void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {

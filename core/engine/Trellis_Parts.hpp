@@ -83,7 +83,9 @@ class Parts {
   static std::unordered_map<std::uint64_t, std::uint32_t> places_of_accesses(Task const& owner);
   static void check_within(Task const& owner, AccessRequest const& request, std::uint32_t& next);
   [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
-  void check_explicit(TaskSpec const& spec);
+  /// Throws where what the part is to come after cannot be complete before its owner is. True:
+  /// some of that is neither complete nor a part of the same owner.
+  [[nodiscard]] bool check_explicit(TaskSpec const& spec);
 
   // A task that has been split.
   /// Is this the frame of the body that was split into the parts of the region?

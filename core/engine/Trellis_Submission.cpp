@@ -246,13 +246,13 @@ TaskHandle Submission::submit_part_locked(TaskSpec&& spec, Frame* frame) {
     std::lock_guard const lock(m_submission);
     m_engine.plans().resolve_after(spec, resolved);
   }
-  m_engine.parts().check_explicit(spec);
+  bool const waits_outside = m_engine.parts().check_explicit(spec);
   Quiet const until_published;
   Admitted const admitted = admit_part(spec, frame);
   TaskId const id = admitted.task->id;
   PolicyEdges::Told told;
   if (m_tells_policy) told = m_policy_edges.tell(*admitted.task);
-  if (!spec.after.empty()) m_engine.hinder_owners(*admitted.task, told.granted);
+  if (waits_outside) m_engine.hinder_owners(*admitted.task, told.granted);
   waiters_lock.unlock();
   Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
   for (Task* task : std::exchange(told.granted, {})) m_engine.push(*task, seat);

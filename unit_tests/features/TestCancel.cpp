@@ -422,6 +422,35 @@ TEST_F(Cancel, ATaskMayCancelOthersAndItself) {
 }
 
 /// Whoever comes first: the task has its value or is cancelled, and what depends on it alike.
+TEST_F(Cancel, APartMayStopTheSearchThatItIsAPartOf) {
+  for (bool const serial : {false, true})
+    for (int const depth : {1, 3}) {
+      TaskGraphOptions options = cancel_workers(2);
+      options.serial = serial;
+      TaskGraph graph(options);
+      std::atomic<int> ran{0};
+      std::function<void(TaskScope&, int, Future<void>)> search;
+      search = [&](TaskScope& self, int levels, Future<void> const& all) {
+        for (int k = 0; k < 10; ++k)
+          host_task("try", ResourcePolicy(self, synchronizing), [&, levels, all](TaskScope& inner) {
+            if (levels > 1) return search(inner, levels - 1, all);
+            if (++ran == 5) graph.cancel(all);
+          });
+      };
+      auto const whole = host_task("search", ResourcePolicy(graph), [&](TaskScope& self) {
+        EXPECT_EQ(self.future().id(), self.id());
+        EXPECT_FALSE(self.future().is_done());
+        EXPECT_THROW(self.future().wait(), Error);
+        search(self, depth, self.future());
+      });
+      whole.wait();
+      EXPECT_THAT(cancelled(whole).what(), HasSubstr("search"));
+      EXPECT_EQ(ran, 5) << "serial " << serial << " depth " << depth;
+      auto const next = host_task("next", ResourcePolicy(graph), [] { return 7; });
+      EXPECT_EQ(next.get(), 7);
+    }
+}
+
 TEST_F(Cancel, MayComeAtAnyTime) {
   int const rounds = sanitized ? 200 : 2000;
   TaskGraph graph(cancel_workers(3));
