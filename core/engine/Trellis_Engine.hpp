@@ -276,6 +276,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] std::size_t backlog() const override {
     return m_policy->backlog() + m_awaited.size();
   }
+  [[nodiscard]] bool polls() const override { return m_polling.busy(); }
   [[nodiscard]] bool has_own(Seat const& seat) const override;
   [[nodiscard]] std::chrono::nanoseconds nap(Seat const& seat) const override;
   void idle(Seat& seat) override;

@@ -113,6 +113,8 @@ class TaskSource {
   [[nodiscard]] virtual bool has_ready(Seat const& seat) const = 0;
   /// About how many tasks are ready.
   [[nodiscard]] virtual std::size_t backlog() const = 0;
+  /// Is there a device, or a function, to be asked?
+  [[nodiscard]] virtual bool polls() const = 0;
   /// When `has_ready`: nothing is ready, and what could be asked has been asked in vain for so long
   /// that the thread may sleep for this time first. 0: it may not.
   [[nodiscard]] virtual std::chrono::nanoseconds nap(Seat const& seat) const = 0;
