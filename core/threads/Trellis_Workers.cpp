@@ -15,9 +15,8 @@ namespace {
 // it could do. If another thread of the program happens to be on this core it goes on for its whole
 // slice, some milliseconds, in which this one counts as searching, so nobody else is woken, and
 // another core may be idle: the kernel finds a core for a thread that it wakes, not for one that has
-// yielded. Sections of 256 tasks of 2 us took 630 us, as if there were one thread, and 390 since.
-// Who has somebody to ask does not go to sleep for long, and what it asks for may need this core,
-// such as another rank.
+// yielded. Who has somebody to ask does not go to sleep for long, and what it asks for may need this
+// core, such as another rank.
 constexpr int spins_before_yield = 200;
 constexpr int spins_before_sleep = 230;
 constexpr int pauses_of_a_yield = 8;  // about
