@@ -451,6 +451,30 @@ TEST_F(Cancel, APartMayStopTheSearchThatItIsAPartOf) {
     }
 }
 
+/// Of a recorded task it is the future that recording it gave: the replay's is to be cancelled.
+TEST_F(Cancel, AScopesFutureInAPlanIsThatOfTheRecordedTask) {
+  TaskGraph graph(cancel_workers(2));
+  Future<void> recorded;
+  std::atomic<int> refused{0}, ran{0};
+  Plan const plan = graph.record("plan", [&] {
+    recorded = host_task("whole", ResourcePolicy(graph), [&](TaskScope& self) {
+      EXPECT_EQ(self.future().id(), recorded.id());
+      EXPECT_EQ(recorded.id(), self.id());
+      for (int k = 0; k < 3; ++k)
+        host_task("part", ResourcePolicy(self), [&, all = self.future()] {
+          if (std::string(error_of([&] { graph.cancel(all); }).what()).find("replay(...)") !=
+              std::string::npos)
+            ++refused;
+          ++ran;
+        });
+    });
+  });
+  graph.replay(plan, 4);
+  graph.wait();
+  EXPECT_EQ(ran, 12);
+  EXPECT_EQ(refused, 12);
+}
+
 TEST_F(Cancel, MayComeAtAnyTime) {
   int const rounds = sanitized ? 200 : 2000;
   TaskGraph graph(cancel_workers(3));
