@@ -2,8 +2,10 @@
 #include "Measure.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <numeric>
+#include <thread>
 
 namespace taskbench {
 
@@ -21,47 +23,86 @@ std::int64_t usable_steps(Parameters const& parameters, std::int64_t steps) {
   return (std::max(steps, least) + copies - 1) / copies * copies;
 }
 
+namespace {
+
+struct Entry {
+  Model* model;
+  Work* work;
+  std::vector<double> seconds;
+};
+
+/// The models that can run this, each with its work.
+class Entries {
+ public:
+  Entries(std::vector<Model*> const& models, Parameters const& parameters,
+          std::vector<LeftOut>& left_out) {
+    for (Model* const model : models) {
+      if (std::string const why = model->why_not(parameters); !why.empty()) {
+        left_out.push_back(
+            {model->name(),
+             std::string(pattern_names[static_cast<std::size_t>(parameters.shape.pattern)]), why});
+        continue;
+      }
+      Parameters own = parameters;
+      own.shape.steps =
+          usable_steps(own, std::min(own.shape.steps, model->most_tasks() / own.shape.width));
+      std::unique_ptr<Work>& work = m_works[own.shape.steps];
+      if (!work) work = std::make_unique<Work>(own);
+      m_entries.push_back({model, work.get(), {}});
+    }
+    for (Entry& each : m_entries) {
+      each.model->prepare(*each.work);
+      double const warm_up = each.model->measure(*each.work);
+      // Repeating that would take long and say the same.
+      if (warm_up > parameters.patience) each.seconds.push_back(warm_up);
+    }
+  }
+  [[nodiscard]] std::vector<Entry>& all() { return m_entries; }
+  [[nodiscard]] std::vector<Result> results() const {
+    std::vector<Result> results;
+    for (Entry const& each : m_entries) {
+      each.model->release();
+      auto const [fastest, slowest] = std::minmax_element(each.seconds.begin(), each.seconds.end());
+      results.push_back({each.model, each.work->parameters(), each.work->tasks(),
+                         median(each.seconds), *fastest, *slowest,
+                         static_cast<int>(each.seconds.size())});
+    }
+    return results;
+  }
+
+ private:
+  // Models that cannot run as many tasks share a Work with fewer steps.
+  std::map<std::int64_t, std::unique_ptr<Work>> m_works;
+  std::vector<Entry> m_entries;
+};
+
+}  // namespace
+
 std::vector<Result> measure(std::vector<Model*> const& models, Parameters const& parameters,
                             int repetitions, std::vector<LeftOut>& left_out) {
-  struct Entry {
-    Model* model;
-    Work* work;
-    std::vector<double> seconds;
-  };
-  // Models that cannot run as many tasks share a Work with fewer steps.
-  std::map<std::int64_t, std::unique_ptr<Work>> works;
-  std::vector<Entry> entries;
-  for (Model* const model : models) {
-    if (std::string const why = model->why_not(parameters); !why.empty()) {
-      left_out.push_back(
-          {model->name(),
-           std::string(pattern_names[static_cast<std::size_t>(parameters.shape.pattern)]), why});
-      continue;
-    }
-    Parameters own = parameters;
-    own.shape.steps =
-        usable_steps(own, std::min(own.shape.steps, model->most_tasks() / own.shape.width));
-    std::unique_ptr<Work>& work = works[own.shape.steps];
-    if (!work) work = std::make_unique<Work>(own);
-    entries.push_back({model, work.get(), {}});
-  }
-  for (Entry& each : entries) {
-    each.model->prepare(*each.work);
-    double const warm_up = each.model->measure(*each.work);
-    // Repeating that would take long and say the same.
-    if (warm_up > parameters.patience) each.seconds.push_back(warm_up);
-  }
+  Entries entries(models, parameters, left_out);
   for (int repetition = 0; repetition != repetitions; ++repetition)
-    for (Entry& each : entries)
+    for (Entry& each : entries.all())
       if (std::accumulate(each.seconds.begin(), each.seconds.end(), 0.0) < parameters.patience)
         each.seconds.push_back(each.model->measure(*each.work));
-  std::vector<Result> results;
-  for (Entry& each : entries) {
-    each.model->release();
-    auto const [fastest, slowest] = std::minmax_element(each.seconds.begin(), each.seconds.end());
-    results.push_back({each.model, each.work->parameters(), each.work->tasks(),
-                       median(each.seconds), *fastest, *slowest,
-                       static_cast<int>(each.seconds.size())});
+  return entries.results();
+}
+
+std::vector<Result> measure_beside(std::vector<Model*> const& models, Parameters const& parameters,
+                                   std::function<double(int)> const& rate_of,
+                                   std::vector<LeftOut>& left_out) {
+  Entries entries(models, parameters, left_out);
+  std::vector<double> before;
+  for (Entry& each : entries.all()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(parameters.settle_ms));
+    before.push_back(rate_of(each.model->workers()));
+    if (each.seconds.empty()) each.seconds.push_back(each.model->measure(*each.work));
+  }
+  std::vector<Result> results = entries.results();
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    bool const goes_on =
+        k + 1 < results.size() && results[k + 1].model->workers() == results[k].model->workers();
+    results[k].reference = goes_on ? (before[k] + before[k + 1]) / 2 : before[k];
   }
   return results;
 }

@@ -4,6 +4,7 @@
 
 #include "Model.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct Result {
   double fastest;
   double slowest;
   int repetitions;
+  double reference = 0;  ///< the rate of bare threads at that time, if it was asked for
   [[nodiscard]] double us_per_task() const { return 1e6 * seconds / static_cast<double>(tasks); }
   /// Time that a worker has for a task, scheduling and idling included.
   [[nodiscard]] double granularity_us() const { return us_per_task() * model->workers(); }
@@ -41,6 +43,13 @@ std::int64_t usable_steps(Parameters const& parameters, std::int64_t steps);
 /// each. Throws std::runtime_error for a wrong result.
 std::vector<Result> measure(std::vector<Model*> const& models, Parameters const& parameters,
                             int repetitions, std::vector<LeftOut>& left_out);
+
+/// The same once, with the rate of as many bare threads, `rate_of(workers)`, beside each result:
+/// what was measured right before the run and right before the next one, when the threads of the
+/// model before have come to rest.
+std::vector<Result> measure_beside(std::vector<Model*> const& models, Parameters const& parameters,
+                                   std::function<double(int)> const& rate_of,
+                                   std::vector<LeftOut>& left_out);
 
 double median(std::vector<double> values);
 

@@ -62,11 +62,15 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   Sweep sweep;
   std::set<int> numbers{workers};
   for (Model const* const model : models) numbers.insert(model->workers());
+  std::map<int, std::vector<double>> bare;
+  auto const rate_of = [&](int number) {
+    bare[number].push_back(bare_rate(parameters, number, options.seconds_of_reference));
+    return bare[number].back();
+  };
+  auto const at_its_speed = [](Result const& result) { return result.seconds * result.reference; };
   for (int const number : numbers) {
-    std::vector<double> bare;
-    for (int i = 0; i != 3; ++i)
-      bare.push_back(bare_rate(parameters, number, options.seconds_per_run));
-    sweep.peaks[number] = median(bare);
+    for (int i = 0; i != 3; ++i) rate_of(number);
+    sweep.peaks[number] = median(bare[number]);
   }
   double const per_thread = sweep.peaks[workers] / workers;
   std::vector<std::int64_t> iterations{std::max<std::int64_t>(
@@ -89,16 +93,16 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
     parameters.shape.steps =
         usable_steps(parameters, static_cast<std::int64_t>(tasks / parameters.shape.width));
     steps.push_back({parameters, running});
-    for (Result const& result : measure(running, parameters, 1, left_out))
-      sweep.curves[result.model->name()].points.push_back({result, 0, {result.seconds}});
+    for (Result const& result : measure_beside(running, parameters, rate_of, left_out))
+      sweep.curves[result.model->name()].points.push_back({result, 0, {at_its_speed(result)}});
     // What is that far down twice needs long runs and says nothing more. Once may be a disturbance.
     std::erase_if(running, [&](Model* model) {
       auto const curve = sweep.curves.find(model->name());
       if (curve == sweep.curves.end()) return true;
       auto const& points = curve->second.points;
       return points.size() >= 2 &&
-             std::all_of(points.end() - 2, points.end(), [&](Point const& each) {
-               return each.result.iterations_per_second() < 0.1 * sweep.peaks[model->workers()];
+             std::all_of(points.end() - 2, points.end(), [](Point const& each) {
+               return each.result.iterations_per_second() < 0.1 * each.result.reference;
              });
     });
     if (running.empty()) break;
@@ -107,19 +111,27 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   // a point's runs, not all of them.
   for (int pass = 1; pass < options.repetitions; ++pass)
     for (Step const& step : steps)
-      for (Result const& result : measure(step.models, step.parameters, 1, left_out))
+      for (Result const& result : measure_beside(step.models, step.parameters, rate_of, left_out))
         for (Point& each : sweep.curves[result.model->name()].points)
           if (each.result.parameters.iterations == step.parameters.iterations)
-            each.seconds.push_back(result.seconds);
-  for (auto& [name, curve] : sweep.curves)
+            each.seconds.push_back(at_its_speed(result));
+  std::map<int, double> best;
+  for (auto& [name, curve] : sweep.curves) {
+    int const workers = curve.points.front().result.model->workers();
+    double const speed = median(bare[workers]);
+    std::vector<double> coarse;
     for (Point& each : curve.points) {
+      for (double& seconds : each.seconds) seconds /= speed;
       each.result.seconds = median(each.seconds);
       each.result.fastest = *std::min_element(each.seconds.begin(), each.seconds.end());
       each.result.slowest = *std::max_element(each.seconds.begin(), each.seconds.end());
       each.result.repetitions = static_cast<int>(each.seconds.size());
-      double& peak = sweep.peaks[each.result.model->workers()];
-      peak = std::max(peak, each.result.iterations_per_second());
+      if (coarse.size() < 5) coarse.push_back(each.result.iterations_per_second() / speed);
     }
+    best[workers] = std::max({1.0, best[workers], median(coarse)});
+  }
+  for (auto& [number, peak] : sweep.peaks)
+    peak = median(bare[number]) * std::max(1.0, best[number]);
   for (auto& [name, curve] : sweep.curves) {
     std::vector<std::pair<double, double>> points;
     for (Point& each : curve.points) {

@@ -16,6 +16,7 @@ struct MetgOptions {
   double coarsest_us = 200;       ///< kernel time of the largest task
   double factor = 2;              ///< between the iterations of two points
   double seconds_per_run = 0.03;  ///< of kernels, divided among the workers
+  double seconds_of_reference = 0.004;
   int repetitions = 3;
 };
 
@@ -36,8 +37,10 @@ struct Sweep {
   std::map<std::string, Curve> curves;
 };
 
-/// Measures with fewer and fewer iterations. The peak is the best rate of any model with as many
-/// workers at any point, or of bare threads that run nothing but the kernel, whichever is higher.
+/// Measures with fewer and fewer iterations. The machine's own speed changes, so the rate of bare
+/// threads that run nothing but the kernel is measured beside each run, and all times are what they
+/// would be at the median of these rates. That is the peak, or what the best model reaches at its
+/// coarsest points (the median of five), where that is more.
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out);
 
