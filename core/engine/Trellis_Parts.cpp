@@ -84,30 +84,28 @@ void Parts::make_room_for_part(Region& region) const {
   region.parts.reserve(std::max<std::size_t>(8, 2 * region.parts.size()));
 }
 
-std::unordered_map<std::uint64_t, std::uint32_t> Parts::places_of_accesses(Task const& owner) {
-  std::unordered_map<std::uint64_t, std::uint32_t> places;
-  places.reserve(owner.access_count);
-  for (std::uint32_t k = 0; k < owner.access_count; ++k)
-    places.emplace(owner.access(k).entry->area.hash(), k);
-  return places;
-}
-
 /// A part may use what its owner has declared and not given up, or made itself. The lock of the
-/// owner's parts is held; the words for what is wrong are found without it. `next`: where to look
-/// first. (Both may have thousands of accesses, often in one order.)
-void Parts::check_within(Task const& owner, AccessRequest const& request, std::uint32_t& next) {
+/// owner's parts is held; the words for what is wrong are found without it.
+void Parts::check_within(Region& region, AccessRequest const& request, std::uint64_t hash) {
+  Task const& owner = *region.owner;
   Manner const manner = request.manner();
-  auto const after = [&](std::uint32_t k) { return k + 1 < owner.access_count ? k + 1 : 0; };
-  for (std::uint32_t seen = 0, k = next; seen < owner.access_count; ++seen, k = after(k)) {
-    TaskAccess const& access = owner.access(k);
-    if (!contains(access.entry->area, request.area) || !owner.manner(access).covers(manner))
-      continue;
-    next = after(k);
+  auto const access_at = [&](std::size_t k) -> TaskAccess const& {
+    return owner.access(static_cast<std::uint32_t>(k));
+  };
+  auto const is_declared = [&](std::size_t k) {
+    return contains(access_at(k).entry->area, request.area) &&
+           owner.manner(access_at(k)).covers(manner);
+  };
+  auto const is_local = [&](std::size_t k) { return contains(region.local[k], request.area); };
+  auto const hash_of_declared = [&](std::size_t k) { return access_at(k).entry->area.hash(); };
+  auto const hash_of_local = [&](std::size_t k) { return region.local[k].hash(); };
+  std::size_t const declares = owner.access_count;
+  std::size_t const locals = region.local.size();
+  if (region.places_of_declared.fits_at_once(hash, declares, hash_of_declared, is_declared) ||
+      region.places_of_local.fits_at_once(hash, locals, hash_of_local, is_local) ||
+      region.places_of_declared.fits_anywhere(declares, hash_of_declared, is_declared) ||
+      region.places_of_local.fits_anywhere(locals, hash_of_local, is_local))
     return;
-  }
-  if (owner.inner != nullptr)
-    for (Area const& local : owner.inner->local)
-      if (contains(local, request.area)) return;
   std::string declared;
   bool elsewhere = false;
   owner.for_each_access([&](TaskAccess const& access) {

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace trellis::Impl {
@@ -79,9 +78,8 @@ class Parts {
     AccessRequest const* request;
     std::string why;
   };
-  /// By the hashes of their areas.
-  static std::unordered_map<std::uint64_t, std::uint32_t> places_of_accesses(Task const& owner);
-  static void check_within(Task const& owner, AccessRequest const& request, std::uint32_t& next);
+  /// `hash`: of the area.
+  static void check_within(Region& region, AccessRequest const& request, std::uint64_t hash);
   [[nodiscard]] Error error_of(NotWithin const& wrong, TaskSpec const& spec) const;
   /// Throws where what the part is to come after cannot be complete before its owner is. True:
   /// some of that is neither complete nor a part of the same owner.

@@ -13,7 +13,6 @@
 #include <iterator>
 #include <new>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 
 /// From a call of `parallel_for` to a node with its edges.
@@ -327,22 +326,6 @@ void Submission::make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
   }
 }
 
-/// Each access of a part lies within one of its owner's. Both may have thousands.
-void Submission::check_part(TaskSpec const& spec, Few<std::uint64_t> const& hashes) {
-  constexpr std::uint32_t many = 32;
-  Task const& owner = *spec.parent.task;
-  std::uint32_t next = 0;  // of the owner's accesses
-  std::optional<std::unordered_map<std::uint64_t, std::uint32_t>> places;  // of these, by area
-  if (spec.accesses.size() > many && owner.access_count > many)
-    places = Parts::places_of_accesses(owner);
-  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
-    if (!spec.accesses[k].counts()) continue;
-    if (places)
-      if (auto const known = places->find(hashes[k]); known != places->end()) next = known->second;
-    Parts::check_within(owner, spec.accesses[k], next);
-  }
-}
-
 /// The entries of the accesses, made where they are new. `last`: id of the newest task.
 void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
                               FoundEntries& found) {
@@ -363,7 +346,8 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
     for (std::size_t k = 0; k < count; ++k)
       if (found.of[k] == nullptr) table.prefetch_entry(hashes[k]);
   }
-  if (is_part) check_part(spec, hashes);
+  for (std::size_t k = 0; is_part && k < count; ++k)
+    if (spec.accesses[k].counts()) Parts::check_within(region, spec.accesses[k], hashes[k]);
   for (std::size_t k = 0; k < count; ++k) {
     AccessRequest const& request = spec.accesses[k];
     if (!request.counts()) continue;

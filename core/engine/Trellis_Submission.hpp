@@ -109,7 +109,6 @@ class Submission {
     std::int32_t rest = 0;  ///< to be taken off its count
   };
   Admitted admit(TaskSpec& spec, Region& region, Frame const* frame, Seat* seat = nullptr);
-  static void check_part(TaskSpec const& spec, Few<std::uint64_t> const& hashes);
   /// `found`: for as many accesses as there are.
   void find_entries(TaskSpec const& spec, Region& region, TaskId last, FoundEntries& found);
   Task& make_task(TaskSpec& spec);

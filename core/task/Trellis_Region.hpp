@@ -6,6 +6,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Tag.hpp>
 #include <access/Trellis_AccessTable.hpp>
+#include <engine/Trellis_AreaPlaces.hpp>
 #include <engine/Trellis_Shrinking.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
@@ -107,6 +108,8 @@ struct Region {
   // Of a task's parts only.
   std::vector<LiveAccess> parts;  ///< may hold some that are done
   std::vector<Area> local;        ///< what the owner made itself, and its parts may use freely
+  AreaPlaces places_of_local;
+  AreaPlaces places_of_declared;  ///< among the owner's accesses
   OpenParts open;
   /// The owner keeps only what its unfinished parts need. Set under the lock; see Shrinking for why
   /// it may be read without.
@@ -142,6 +145,8 @@ struct Region {
     classes.clear();
     parts.clear();
     local.clear();
+    places_of_local.clear();
+    places_of_declared.clear();
     open.renew();
     shrinks = false;
     shrinking.reset();

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -27,9 +28,9 @@ struct Whole {
   std::vector<View> parts;
 };
 
-std::vector<Whole> make_wholes(std::int64_t part_count) {
+std::vector<Whole> make_wholes(std::int64_t part_count, std::size_t count = whole_count) {
   std::vector<Whole> wholes;
-  for (std::size_t w = 0; w != whole_count; ++w) {
+  for (std::size_t w = 0; w != count; ++w) {
     Whole whole{View("whole", static_cast<std::size_t>(part_count)), {}};
     for (std::int64_t k = 0; k != part_count; ++k)
       whole.parts.push_back(Kokkos::subview(whole.all, std::pair(k, k + 1)));
@@ -151,6 +152,40 @@ void split_nested(benchmark::State& state) {
 BENCHMARK(split_nested)
     ->ArgNames({"depth", "workers"})
     ->ArgsProduct({{1, 4, 8}, {1, 2}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+// One whole that names each of its areas, or makes them itself; its parts take them in no order.
+void split_many(benchmark::State& state, bool made) {
+  Whole whole = make_wholes(state.range(0), 1).front();
+  std::vector<View> const areas = whole.parts;
+  std::shuffle(whole.parts.begin(), whole.parts.end(), std::mt19937(1));
+  TaskGraph graph(with_workers(1));
+  measure_run(state, graph, [&] {
+    auto const parts = [&](TaskScope& self) {
+      if (made) self.local(areas);
+      for (std::int64_t k = 0; k < task_count; k += state.range(0)) submit_parts(self, whole);
+    };
+    if (made)
+      host_task("whole", ResourcePolicy(graph), parts);
+    else
+      host_task("whole", ResourcePolicy(graph, write(areas)), parts);
+  });
+}
+void split_many_declared(benchmark::State& state) {
+  split_many(state, false);
+}
+void split_many_local(benchmark::State& state) {
+  split_many(state, true);
+}
+BENCHMARK(split_many_declared)
+    ->ArgName("areas")
+    ->ArgsProduct({{1, 100, 1000, 10000}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(split_many_local)
+    ->ArgName("areas")
+    ->ArgsProduct({{1, 100, 1000, 10000}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

@@ -3,9 +3,15 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <engine/Trellis_AreaPlaces.hpp>
+
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <numeric>
+#include <random>
 #include <stdexcept>
 
 namespace trellis {
@@ -222,6 +228,99 @@ TEST_F(Splitting, WhatTheBodyMadeIsFreeForItsParts) {
   });
   graph.wait();
   EXPECT_EQ(result, 8);
+}
+
+/// Parts of an owner that has declared, and made, many areas, in any order.
+TEST_F(Splitting, PartsFindTheirAreasAmongMany) {
+  constexpr std::size_t many = 600;
+  Block declared("declared", 2 * many), made("made", 2 * many), stranger("stranger");
+  std::vector<Touch> touches;
+  for (std::size_t k = 0; k < many; ++k)
+    touches.push_back(k % 3 == 0 ? reads(declared(2 * k, 2)) : updates(declared(2 * k, 2)));
+  std::mt19937 random(1);
+  TaskGraph graph(with_workers(2));
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<std::size_t> ran = 0;
+    std::size_t expected = 0;
+    task(graph, "owner", touches, [&] {
+      std::vector<std::size_t> order(2 * many);
+      std::iota(order.begin(), order.end(), 0);
+      if (round != 0) std::shuffle(order.begin(), order.end(), random);
+      auto const says = [&](Touch const& touch) {
+        return message_of([&] { part("bad", {touch}, [] { ADD_FAILURE() << "it ran"; }); });
+      };
+      auto const use_all = [&](std::size_t from) {
+        for (std::size_t const k : order) {
+          if (k < from) continue;
+          std::size_t const inner = random() % 2;  // the area itself, or some of it
+          Block& block = k < many ? declared : made;
+          Place const place = block(2 * (k % many), 2 - inner);
+          part("good", {k < many && k % 3 == 0 ? reads(place) : updates(place)}, [&] { ++ran; });
+          ++expected;
+          if (k % 100 == 0) {
+            EXPECT_THAT(says(reads(stranger)), HasSubstr("which that does not access"));
+            EXPECT_THAT(says(reads(declared(2 * (k % many), 3))), HasSubstr("no single access"));
+            if (k < many) EXPECT_THAT(says(adds(declared(0, 1))), HasSubstr("a promotion"));
+          }
+        }
+      };
+      for (std::size_t k = 0; k < many; ++k) {
+        if (k % 200 == 0)
+          EXPECT_THAT(says(updates(made(2 * k, 2))), HasSubstr("which that does not access"));
+        make_local(made(2 * k, 2));
+      }
+      use_all(0);
+      wait_for_parts();
+      for (std::size_t k = 0; k < many / 2; ++k) release(declared(2 * k, 2));
+      for (std::size_t k = 0; k < many / 2; k += 50)
+        EXPECT_THAT(says(reads(declared(2 * k, 2))), HasSubstr("a promotion: that has none"));
+      use_all(many / 2);
+    });
+    graph.wait();
+    EXPECT_EQ(ran, expected);
+    EXPECT_EQ(expected, 2 * many + 3 * many / 2);
+  }
+}
+
+/// What is looked at, all in all, grows with the number of areas and of requests alone.
+TEST(AreaPlaces, LearnsWhatIsAskedForInAnyOrder) {
+  constexpr std::size_t count = 5000;
+  std::mt19937 random(2);
+  Impl::AreaPlaces places;
+  std::size_t looks = 0;
+  auto const hash_at = [](std::size_t place) { return std::uint64_t{place} % 4000 * 7; };
+  auto const finds = [&](std::size_t wanted, std::size_t among) {
+    auto const fits = [&](std::size_t place) {
+      EXPECT_LT(place, among);
+      ++looks;
+      return place == wanted;
+    };
+    std::uint64_t const hash = hash_at(wanted);
+    return places.fits_at_once(hash, among, hash_at, fits) ||
+           places.fits_anywhere(among, hash_at, fits);
+  };
+  // While the list grows, in its order.
+  for (std::size_t k = 0; k < count; ++k) EXPECT_TRUE(finds(k, k + 1));
+  EXPECT_LE(looks, 2 * count);
+  EXPECT_FALSE(finds(count, count));
+  for (std::size_t k = 0; k < 2000; ++k) EXPECT_TRUE(finds(random() % 4000, count));
+  EXPECT_LE(looks, 100 * count);
+  looks = 0;
+  for (std::size_t k = 0; k < 2000; ++k) EXPECT_TRUE(finds(random() % 4000, count));
+  EXPECT_EQ(looks, 2000);
+  // Some hashes are those of two places: the second one is far behind the first.
+  EXPECT_TRUE(finds(4500, count));
+  // It shrinks, and grows again by more.
+  EXPECT_FALSE(finds(4000, 100));
+  EXPECT_TRUE(finds(99, 100));
+  EXPECT_FALSE(finds(0, 0));
+  EXPECT_TRUE(finds(4999, count));
+  looks = 0;
+  for (std::size_t k = 0; k < 500; ++k)
+    for (int again = 0; again < 3; ++again) EXPECT_TRUE(finds(k, count + k));
+  EXPECT_EQ(looks, 1500);
+  places.clear();
+  EXPECT_TRUE(finds(0, 1));
 }
 
 /// Regions are used again: what one task's parts had says nothing of the next one's.
