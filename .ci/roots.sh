@@ -393,7 +393,7 @@ mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount -t tmpfs tmpfs "$root/tmp"
-for folder in "$TRELLIS_IN_REPO" "$TRELLIS_IN_HOME"; do
+for folder in "$TRELLIS_IN_REPO" "$TRELLIS_IN_HOME" ${TRELLIS_RUN_CACHE:+"$TRELLIS_RUN_CACHE"}; do
   case $folder/ in "$TRELLIS_IN_REPO"/?*) continue ;; esac # the repository brings it along
   mkdir -p "$root$folder"
   mount --bind "$folder" "$root$folder"
