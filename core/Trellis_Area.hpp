@@ -72,9 +72,8 @@ class Area {
   }
 
   bool operator==(Area const& other) const noexcept {
-    if (m_begin != other.m_begin || m_end != other.m_end || m_run != other.m_run ||
-        m_rank != other.m_rank)
-      return false;
+    // Where these and the dimensions are equal, so are the ends.
+    if (m_begin != other.m_begin || m_run != other.m_run || m_rank != other.m_rank) return false;
     for (int k = 0; k < m_rank; ++k)
       if (m_dimensions[k] != other.m_dimensions[k]) return false;
     return true;

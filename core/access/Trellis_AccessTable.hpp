@@ -381,26 +381,25 @@ class AccessTable {
 
 // By id, not by address: a member may be a finished task whose memory the new one has now.
 template <class OrderAfter>
-void AccessTable::visit(SmallVector<LiveAccess, 1>& group, TaskId self,
-                        OrderAfter&& order_after) const {
-  std::size_t kept = 0;
+void AccessTable::visit(SmallVector<LiveAccess, 1>& group,
+                                                      TaskId self, OrderAfter&& order_after) const {
+  LiveAccess* const members = group.begin();
   std::size_t const size = group.size();
+  std::size_t kept = 0;
   for (std::size_t k = 0; k < size; ++k) {
-    LiveAccess const access = group[k];
+    LiveAccess const access = members[k];
     if (access.id != self && !order_after(access) && !m_keep_all) continue;
-    if (kept != k) group[kept] = access;
+    if (kept != k) members[kept] = access;
     ++kept;
   }
-  group.shrink(kept);
+  if (kept != size) group.shrink(kept);
 }
 
 template <class OrderAfter>
 void AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self,
                                OrderAfter&& order_after) const {
-  if (MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode))
-    visit(other.current, self, order_after);
-  else
-    visit(other.previous, self, order_after);
+  bool const conflicts = MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode);
+  visit(conflicts ? other.current : other.previous, self, order_after);
 }
 
 template <class OrderAfter>

@@ -330,41 +330,54 @@ void Submission::make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
 void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
                               FoundEntries& found) {
   AccessTable& table = region.table;
+  AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
-  Few<std::uint64_t> hashes(count);
   bool const is_part = spec.parent.task != nullptr;
   bool const is_far = table.misses_caches();
-  for (std::size_t k = 0; k < count; ++k) {
-    AccessRequest const& request = spec.accesses[k];
-    bool const may_be_expected = is_far && !is_part && request.counts();
-    found.of[k] = may_be_expected ? table.expected(k, request.area, last) : nullptr;
-    if (found.of[k] == nullptr) hashes[k] = request.area.hash();
-  }
-  if (is_far) {
-    for (std::size_t k = 0; k < count; ++k)
-      if (found.of[k] == nullptr) table.prefetch_bucket(hashes[k]);
-    for (std::size_t k = 0; k < count; ++k)
-      if (found.of[k] == nullptr) table.prefetch_entry(hashes[k]);
-  }
-  for (std::size_t k = 0; is_part && k < count; ++k)
-    if (spec.accesses[k].counts()) Parts::check_within(region, spec.accesses[k], hashes[k]);
-  for (std::size_t k = 0; k < count; ++k) {
-    AccessRequest const& request = spec.accesses[k];
-    if (!request.counts()) continue;
-    if (found.of[k] == nullptr) found.of[k] = &table.find_or_make(request, hashes[k], last);
-    AreaEntry& entry = *found.of[k];
-    if (is_far) table.follow(k, entry);
+  auto const take = [&](std::size_t k, AreaEntry& entry) {
+    found.of[k] = &entry;
     // Whether that task is done is asked in `connect`; by then its line has come from the worker
     // that runs it.
-    if (!entry.current.empty() && MatrixAccess<IOMatrix>(request.mode).is_dependent_of(entry.mode))
+    Mode const mode = requests[k].mode;
+    if (!entry.current.empty() && MatrixAccess<IOMatrix>(mode).is_dependent_of(entry.mode))
       prefetch_to_write(entry.current.back().task);
     for (AreaEntry::Overlap const& overlap : entry.overlaps) prefetch_to_write(overlap.entry());
-    if (request.mode == Mode::exclusive || request.state != nullptr) found.is_special = true;
+    if (mode == Mode::exclusive || requests[k].state != nullptr) found.is_special = true;
+  };
+  if (!is_part && !is_far) {
+    for (std::size_t k = 0; k < count; ++k)
+      if (requests[k].counts())
+        take(k, table.find_or_make(requests[k], last));
+      else
+        found.of[k] = nullptr;
+  } else {
+    Few<std::uint64_t> hashes(count);
+    for (std::size_t k = 0; k < count; ++k) {
+      bool const may_be_expected = is_far && !is_part && requests[k].counts();
+      found.of[k] = may_be_expected ? table.expected(k, requests[k].area, last) : nullptr;
+      if (found.of[k] == nullptr) hashes[k] = requests[k].area.hash();
+    }
+    if (is_far) {
+      for (std::size_t k = 0; k < count; ++k)
+        if (found.of[k] == nullptr) table.prefetch_bucket(hashes[k]);
+      for (std::size_t k = 0; k < count; ++k)
+        if (found.of[k] == nullptr) table.prefetch_entry(hashes[k]);
+    }
+    for (std::size_t k = 0; is_part && k < count; ++k)
+      if (requests[k].counts()) Parts::check_within(region, requests[k], hashes[k]);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!requests[k].counts()) continue;
+      AreaEntry* const known = found.of[k];
+      AreaEntry& entry =
+          known != nullptr ? *known : table.find_or_make(requests[k], hashes[k], last);
+      if (is_far) table.follow(k, entry);
+      take(k, entry);
+    }
   }
   if (found.is_special)
     for (std::size_t k = 0; k < count; ++k)
-      if (found.of[k] != nullptr && spec.accesses[k].state != nullptr)
-        region.table.check_symmetric(*found.of[k], spec.accesses[k]);
+      if (found.of[k] != nullptr && requests[k].state != nullptr)
+        table.check_symmetric(*found.of[k], requests[k]);
 }
 
 /// A task with its body and its properties, but without an id and accesses.
@@ -526,34 +539,49 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& regio
   return edges;
 }
 
+/// Where somebody looks at the accesses before they are entered.
+void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
+                               FoundEntries const& found,
+                               FunctionRef<bool(LiveAccess)> after_access) {
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (found.of[k] == nullptr) continue;
+    task.add_access({found.of[k], spec.accesses[k].mode});
+    region.table.check_label(*found.of[k], spec.accesses[k], task.id);
+  }
+  if (found.is_special) note_special(task, spec, found);
+  if (m_recorder) m_recorder->submitted(task);
+  if (found.is_special) return enter_special(task, region, after_access);
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    region.table.enter(*task.access(k).entry, task.access(k).mode, task, task.id, after_access);
+}
+
 void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& region,
                                   FoundEntries const& found, std::int32_t& edges) {
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
-  // Most tasks find somebody in flight to come after, which says that the allocation is the one
-  // that it was.
-  bool const checks_labels_first = found.is_special || m_recorder;
+  Answers answers;
+  bool any_live = false;
+  auto const order_once = [&](LiveAccess before) {
+    bool const* const known = answers.find(before.id);
+    bool const kept =
+        known != nullptr
+            ? *known
+            : answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
+    any_live = any_live || kept;
+    return kept;
+  };
+  if (found.is_special || m_recorder)
+    return connect_noted(task, spec, region, found, [&](LiveAccess before) {
+      return m_recorder ? order_after(before, task, EdgeReason::access, edges) : order_once(before);
+    });
   for (std::size_t k = 0; k < count; ++k) {
     if (found.of[k] == nullptr) continue;
     task.add_access({found.of[k], requests[k].mode});
-    if (checks_labels_first) region.table.check_label(*found.of[k], requests[k], task.id);
-  }
-  if (found.is_special) note_special(task, spec, found);
-  if (m_recorder) m_recorder->submitted(task);
-
-  Answers answers;
-  auto const after_access = [&](LiveAccess before) {
-    if (m_recorder) return order_after(before, task, EdgeReason::access, edges);
-    if (bool const* const known = answers.find(before.id)) return *known;
-    return answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
-  };
-  if (found.is_special) enter_special(task, region, after_access);
-  for (std::size_t k = 0; k < count && !found.is_special; ++k) {
-    if (found.of[k] == nullptr) continue;
-    std::int32_t const before = edges;
-    region.table.enter(*found.of[k], requests[k].mode, task, task.id, after_access);
-    if (edges == before && !checks_labels_first)
-      region.table.check_label(*found.of[k], requests[k], task.id);
+    any_live = false;
+    region.table.enter(*found.of[k], requests[k].mode, task, task.id, order_once);
+    // Most find somebody in flight to come after (or somebody who failed), which says that the
+    // allocation is the one that it was.
+    if (!any_live || m_failures.any()) region.table.check_label(*found.of[k], requests[k], task.id);
   }
 }
 

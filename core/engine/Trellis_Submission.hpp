@@ -140,6 +140,8 @@ class Submission {
   void publish_new(Task& task, std::int32_t rest, Frame* frame);
   void connect_accesses(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
                         std::int32_t& edges);
+  void connect_noted(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
+                     FunctionRef<bool(LiveAccess)> after_access);
   [[nodiscard]] Task& take_cell(Seat* seat);
   [[nodiscard]] Task& make_task_here(TaskSpec& spec, Seat* seat);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
