@@ -84,6 +84,16 @@ struct LiveAccess {
 /// joins `current` and is ordered after `previous`. The same holds for a new access to another,
 /// overlapping area: what both share is ordered within this area.
 ///
+/// A new member of `current` takes the place of those that it is behind itself. They are known where
+/// the group is `followed`: all its members have an access W behind them that conflicts with the
+/// group and overlaps its area in part (else it would have ended the group). Whoever joins the group
+/// conflicts with W as its members do, so it is behind W, and behind them. Without that a tile that
+/// is read with its halo, and written by others in parts, would have a reader of each step that is
+/// in flight, and each new writer an edge to all of them. Nor need who writes the area of a group
+/// that is followed be ordered after its members: it conflicts with W. Should W give up what the two share: if it
+/// is pending, Relink enters anew whoever was before it; if it runs, all of these are complete, and
+/// none has failed.
+///
 /// That does not hold for states of the user's, nor for a task that has demoted its accesses: those
 /// are `loose`, and compared with each new access one by one.
 ///
@@ -98,6 +108,7 @@ struct alignas(64) AreaEntry {
   std::uint32_t generation = 0;  ///< of `current`: tells whether two members were in it together
   Mode mode = Mode::none;        ///< of `current`
   bool reused = false;           ///< has been used by more than one task
+  bool followed = false;         ///< `current` is; whoever joins it ends that
 
   // Second line: what is asked of an area that is accessed.
   AreaEntry* follower = nullptr;  ///< see AccessTable::expected
@@ -265,8 +276,9 @@ class AccessTable {
   void visit(SmallVector<LiveAccess, 1>& group, TaskId self, OrderAfter&& order_after) const;
   template <class OrderAfter>
   void enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
+  /// True: behind its current ones.
   template <class OrderAfter>
-  void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
+  bool order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
   void begin_path() {
     m_before.clear();
     m_demoted_before.clear();
@@ -381,8 +393,8 @@ class AccessTable {
 
 // By id, not by address: a member may be a finished task whose memory the new one has now.
 template <class OrderAfter>
-void AccessTable::visit(SmallVector<LiveAccess, 1>& group,
-                                                      TaskId self, OrderAfter&& order_after) const {
+void AccessTable::visit(SmallVector<LiveAccess, 1>& group, TaskId self,
+                        OrderAfter&& order_after) const {
   LiveAccess* const members = group.begin();
   std::size_t const size = group.size();
   std::size_t kept = 0;
@@ -396,10 +408,11 @@ void AccessTable::visit(SmallVector<LiveAccess, 1>& group,
 }
 
 template <class OrderAfter>
-void AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self,
+bool AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self,
                                OrderAfter&& order_after) const {
   bool const conflicts = MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode);
   visit(conflicts ? other.current : other.previous, self, order_after);
+  return conflicts;
 }
 
 template <class OrderAfter>
@@ -419,16 +432,22 @@ void AccessTable::enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId i
   for (AreaEntry::Overlap const overlap : entry.overlaps) {
     AreaEntry& other = *overlap.entry();
     if (other.current.empty()) continue;
-    order_behind(other, mode, id, order_after);
-    // Whoever conflicts with what was there conflicts with this write, too.
+    bool const conflicts = order_behind(other, mode, id, order_after);
     if (writes && overlap.covered()) {
+      // Whoever conflicts with what was there conflicts with this write, too.
       other.current.clear();
       other.previous.clear();
       other.mode = Mode::none;
+    } else if (conflicts) {
+      other.followed = true;
     }
   }
-  order_behind(entry, mode, id, order_after);
+  // A write conflicts with whatever follows the group, and is behind that.
+  bool const is_behind = entry.followed && writes && !m_keep_all;
+  if (!is_behind) order_behind(entry, mode, id, order_after);
   if (mode == entry.mode && !writes) {
+    // Of exclusive accesses that meet in a group Exclusion knows more; the record keeps all.
+    if (entry.followed && mode != Mode::exclusive && !m_keep_all) entry.current.clear();
     if (entry.current.size() == entry.current.capacity()) compact(entry.current);
   } else {
     if (writes) {  // no access joins a write, so nobody will ask
@@ -440,6 +459,7 @@ void AccessTable::enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId i
     entry.mode = mode;
     ++entry.generation;
   }
+  entry.followed = false;
   entry.current.push_back({&task, id});
 }
 

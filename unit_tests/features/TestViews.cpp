@@ -12,6 +12,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
@@ -261,6 +265,45 @@ TEST(Subviews, TilesAndTheirHalosHaveTheEdgesOfTheStencil) {
           expected.push_back(number(i + di, j + dj));
       EXPECT_EQ(dependencies.predecessors(number(i, j) + tiles * tiles), expected) << i << ' ' << j;
     }
+}
+
+/// A task has edges to the step before its own, however many are in flight.
+TEST(Subviews, HalosOfEarlierStepsCostNoEdges) {
+  constexpr int tiles = 6, size = 4, steps = 30;
+  TaskGraph graph(with_workers(2));
+  std::array<Kokkos::View<double*>, 2> copies{Kokkos::View<double*>("a", tiles * size),
+                                              Kokkos::View<double*>("b", tiles * size)};
+  auto const part = [&](int copy, int t, int halo) {
+    return Kokkos::subview(
+        copies[static_cast<std::size_t>(copy)],
+        std::pair(std::max(0, t * size - halo), std::min(tiles * size, (t + 1) * size + halo)));
+  };
+  Gate gate;
+  host_task("gate", ResourcePolicy(graph, write(copies[0]), write(copies[1])),
+            [&] { EXPECT_TRUE(gate.pass()); });
+  std::uint64_t before = 0;
+  std::vector<std::uint64_t> edges;
+  std::array<std::atomic<int>, tiles> step_of{};
+  for (int step = 0; step < steps; ++step) {
+    for (int t = 0; t < tiles; ++t)
+      host_task(
+          "tile",
+          ResourcePolicy(graph, read(part(step % 2, t, 1)), write(part((step + 1) % 2, t, 0))),
+          [&, step, t] {
+            for (int const other : {t - 1, t, t + 1})
+              if (other >= 0 && other < tiles)
+                EXPECT_THAT(step_of[static_cast<std::size_t>(other)].load(),
+                            testing::AnyOf(step, step + (other == t ? 0 : 1)));
+            ++step_of[static_cast<std::size_t>(t)];
+          });
+    edges.push_back(graph.edges() - before);
+    before = graph.edges();
+  }
+  gate.open();
+  graph.wait();
+  // To itself and its neighbours in the step before, and to the gate.
+  for (std::size_t step = 2; step < steps; ++step)
+    EXPECT_EQ(edges[step], 3U * tiles - 2 + tiles) << step;
 }
 
 TEST(Subviews, AreNamedByTheirAllocation) {
