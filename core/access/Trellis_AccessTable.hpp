@@ -276,9 +276,8 @@ class AccessTable {
   void visit(SmallVector<LiveAccess, 1>& group, TaskId self, OrderAfter&& order_after) const;
   template <class OrderAfter>
   void enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
-  /// True: behind its current ones.
   template <class OrderAfter>
-  bool order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
+  void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
   void begin_path() {
     m_before.clear();
     m_demoted_before.clear();
@@ -408,11 +407,10 @@ void AccessTable::visit(SmallVector<LiveAccess, 1>& group, TaskId self,
 }
 
 template <class OrderAfter>
-bool AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self,
+void AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self,
                                OrderAfter&& order_after) const {
   bool const conflicts = MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode);
   visit(conflicts ? other.current : other.previous, self, order_after);
-  return conflicts;
 }
 
 template <class OrderAfter>
@@ -432,14 +430,17 @@ void AccessTable::enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId i
   for (AreaEntry::Overlap const overlap : entry.overlaps) {
     AreaEntry& other = *overlap.entry();
     if (other.current.empty()) continue;
-    bool const conflicts = order_behind(other, mode, id, order_after);
+    if (!MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode)) {  // as most halos, which read
+      if (!other.previous.empty()) visit(other.previous, id, order_after);
+      continue;
+    }
+    visit(other.current, id, order_after);
+    other.followed = true;
     if (writes && overlap.covered()) {
       // Whoever conflicts with what was there conflicts with this write, too.
       other.current.clear();
       other.previous.clear();
       other.mode = Mode::none;
-    } else if (conflicts) {
-      other.followed = true;
     }
   }
   // A write conflicts with whatever follows the group, and is behind that.

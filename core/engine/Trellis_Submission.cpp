@@ -494,20 +494,21 @@ namespace {
 class Answers {
  public:
   [[nodiscard]] bool const* find(TaskId id) const {
-    for (std::size_t k = 0; k < std::min(m_count, std::size(m_ids)); ++k)
+    for (std::size_t k = 0; k < std::min(m_count, most); ++k)
       if (m_ids[k] == id) return &m_kept[k];
     return nullptr;
   }
   bool note(TaskId id, bool kept) {
-    m_ids[m_count % std::size(m_ids)] = id;
-    m_kept[m_count++ % std::size(m_kept)] = kept;
+    m_ids[m_count % most] = id;
+    m_kept[m_count++ % most] = kept;
     return kept;
   }
 
  private:
+  static constexpr std::size_t most = 16;  // nine in a halo of two dimensions
   std::size_t m_count = 0;
-  TaskId m_ids[8];
-  bool m_kept[8];
+  TaskId m_ids[most];
+  bool m_kept[most];
 };
 
 }  // namespace
