@@ -84,15 +84,15 @@ struct LiveAccess {
 /// joins `current` and is ordered after `previous`. The same holds for a new access to another,
 /// overlapping area: what both share is ordered within this area.
 ///
-/// A new member of `current` takes the place of those that it is behind itself. They are known where
-/// the group is `followed`: all its members have an access W behind them that conflicts with the
-/// group and overlaps its area in part (else it would have ended the group). Whoever joins the group
-/// conflicts with W as its members do, so it is behind W, and behind them. Without that a tile that
-/// is read with its halo, and written by others in parts, would have a reader of each step that is
-/// in flight, and each new writer an edge to all of them. Nor need who writes the area of a group
-/// that is followed be ordered after its members: it conflicts with W. Should W give up what the two share: if it
-/// is pending, Relink enters anew whoever was before it; if it runs, all of these are complete, and
-/// none has failed.
+/// A new member of `current` takes the place of those that it is behind itself. They are known
+/// where the group is `followed`: all its members have an access W behind them that conflicts with
+/// the group and overlaps its area in part (else it would have ended the group). Whoever joins the
+/// group conflicts with W as its members do, so it is behind W, and behind them. Without that a
+/// tile that is read with its halo, and written by others in parts, would have a reader of each
+/// step that is in flight, and each new writer an edge to all of them. Nor need who writes the area
+/// of a group that is followed be ordered after its members: it conflicts with W. Should W give up
+/// what the two share: if it is pending, Relink enters anew whoever was before it; if it runs, all
+/// of these are complete, and none has failed.
 ///
 /// That does not hold for states of the user's, nor for a task that has demoted its accesses: those
 /// are `loose`, and compared with each new access one by one.

@@ -39,11 +39,11 @@
 ///
 /// That is enough where the edges are those that the table made. Let X conflict with T over
 /// something that T keeps, k. Let e be the area for which the table knew T there: that of k, or one
-/// of T's own accesses that covers k. T gives its place in an entry up only to an access to the same
-/// area that conflicts with T's, or to a write that covers the area; either is ordered behind T by
-/// an edge of its own, and gives its place up in the same way. Or the group is followed (see
-/// AreaEntry): then who takes the place is behind another one, which conflicts with T over e, and is
-/// behind T by an edge of its own. So X is behind T by a chain of edges whose links each have
+/// of T's own accesses that covers k. T gives its place in an entry up only to an access to the
+/// same area that conflicts with T's, or to a write that covers the area; either is ordered behind
+/// T by an edge of its own, and gives its place up in the same way. Or the group is followed (see
+/// AreaEntry): then who takes the place is behind another one, which conflicts with T over e, and
+/// is behind T by an edge of its own. So X is behind T by a chain of edges whose links each have
 /// something that shares a byte with e. If T keeps what it has at e, as it was, the first link
 /// conflicts with that, so its edge from T stays, and with it the chain. Else T has given e up, all
 /// links are in `touched`, and so is X: the walk finds the first of them that conflicts with T.

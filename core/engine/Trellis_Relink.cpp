@@ -252,11 +252,11 @@ void Relink::find_behind() {
 
 /// For who comes later: it found T in the place of those before it.
 ///
-/// Whatever T's own access has put aside in the table (what it covers, the group before its own, and
-/// those whose place it has, or some other one behind it, since they are `followed`) conflicts with
-/// T or is before something that does, so it is before T; and so it is among those that are copied
-/// here, or complete. The others that are copied have their place in the
-/// table as well; being found twice is harmless.
+/// Whatever T's own access has put aside in the table (what it covers, the group before its own,
+/// and those whose place it has, or some other one behind it, since they are `followed`) conflicts
+/// with T or is before something that does, so it is before T; and so it is among those that are
+/// copied here, or complete. The others that are copied have their place in the table as well;
+/// being found twice is harmless.
 ///
 /// Who has noted that T is behind it does not rely on that any more.
 void Relink::enter_before(SmallSet<AreaEntry> const& areas) {
