@@ -341,39 +341,6 @@ void Engine::run(Task* task, Seat& seat, Condition stop) {
   }
 }
 
-/// A worker that has caught up with a thread that submits short tasks makes both slow: each task's
-/// lines, and the queue's, then go from one core to the other and back several times. So now and
-/// then it lets that thread get ahead again: only where the last tasks were short, somebody submits
-/// and nobody waits, and not for long.
-void Engine::stay_behind(Seat& seat) {
-  using std::chrono::nanoseconds;
-  constexpr int tasks_between = 32;
-  constexpr nanoseconds short_task{1000};
-  constexpr std::uint64_t enough = 256;      // tasks in flight
-  constexpr nanoseconds without_news{3000};  // from the thread that submits
-  constexpr nanoseconds in_all{50000};
-  constexpr int between_looks = 50;  // each look takes a line from that thread
-
-  seat.until_pause = tasks_between;
-  if (seat.waits) return;
-  auto const begin = std::chrono::steady_clock::now();
-  m_workers.look_after_submitter(seat, begin);
-  std::uint64_t seen = submitted();
-  bool const are_short = begin - seat.paused_at < tasks_between * short_task;
-  bool const somebody_submits = seen - seat.seen_submitted >= tasks_between / 2;
-  seat.paused_at = begin;
-  seat.seen_submitted = seen;
-  if (!are_short || !somebody_submits) return;
-  for (auto last_news = begin, now = begin; now - last_news < without_news && now - begin < in_all;
-       now = std::chrono::steady_clock::now()) {
-    if (m_workers.anyone_waits() || seen - std::min(seen, completed()) >= enough) return;
-    for (int k = 0; k < between_looks; ++k) cpu_relax();
-    std::uint64_t const news = submitted();
-    if (news != seen) last_news = now;
-    seen = news;
-  }
-}
-
 /// In a serial graph one body after the other needs no exclusion, until a Completion is opened for
 /// the first time. From then on each task has its turn when it is about to run.
 bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {

@@ -33,6 +33,7 @@
 #include <task/Trellis_TaskSpec.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
+#include <threads/Trellis_Lookout.hpp>
 #include <threads/Trellis_MainQueue.hpp>
 #include <threads/Trellis_Places.hpp>
 #include <threads/Trellis_SerialTurn.hpp>
@@ -41,6 +42,7 @@
 #include <threads/Trellis_Workers.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -280,6 +282,7 @@ class Engine final : private TaskSource {
   [[nodiscard]] bool has_own(Seat const& seat) const override;
   [[nodiscard]] std::chrono::nanoseconds nap(Seat const& seat) const override;
   void idle(Seat& seat) override;
+  void found_nothing(Seat& seat) override;
   void leaves(Seat& seat) override;
 
   [[nodiscard]] bool has_task(Seat const& seat) const;
@@ -306,7 +309,10 @@ class Engine final : private TaskSource {
   Task* run_one(Task& task, Seat& seat);
   TaskState run_body(Task& task, Seat& seat);
   TaskState run_wide(Task& task, Seat& seat);
+  // See Trellis_StayBehind.cpp.
   void stay_behind(Seat& seat);
+  [[nodiscard]] bool come_fast(Seat& seat, std::chrono::steady_clock::time_point now) const;
+  void look_out(std::chrono::steady_clock::time_point begin);
   [[gnu::cold]] bool may_exclude(Task& task, Seat* seat);
   Task* complete_part(Task& task, Seat& seat, TaskState state, int row);
   [[gnu::cold]] void tell_failure(Task& task, TaskState state, FailurePtr const& failure);
@@ -359,6 +365,7 @@ class Engine final : private TaskSource {
   SerialTurn m_serial_turn;
   WideSpaces m_wide_spaces;
   Places m_places;
+  Lookout m_lookout;                            ///< of those that stay behind
   Workers m_workers;                            ///< its threads use everything above
   std::unique_ptr<StallReport> m_stall_report;  ///< null: nobody has asked for it; its thread, too
 };

@@ -513,6 +513,7 @@ void Workers::work(Seat& seat, Until const* until) {
     if (spins == 0) {
       m_source.idle(seat);
       if (anyone_waits()) wake_waiters();
+      m_source.found_nothing(seat);
     }
     ++spins;
     if (spins < spins_before_yield && !oversubscribed()) {

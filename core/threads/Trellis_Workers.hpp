@@ -120,8 +120,10 @@ class TaskSource {
   [[nodiscard]] virtual std::chrono::nanoseconds nap(Seat const& seat) const = 0;
   /// The same of those tasks that no other thread may run.
   [[nodiscard]] virtual bool has_own(Seat const& seat) const = 0;
-  /// The seat found nothing to do.
+  /// The seat has nothing to do, for now.
   virtual void idle(Seat& seat) = 0;
+  /// The same; its thread goes on looking, and may wait a little first.
+  virtual void found_nothing(Seat& seat) = 0;
   /// The seat's thread may stop looking for tasks.
   virtual void leaves(Seat& seat) = 0;
 
@@ -233,6 +235,10 @@ class Workers {
     return m_spare.load(std::memory_order_seq_cst) + m_searching.load(std::memory_order_seq_cst) >=
            m_permits;
   }
+  /// A thread outside of all tasks submits, and is lent a permit, see above.
+  [[nodiscard]] bool somebody_submits() const { return m_lent.load(std::memory_order_relaxed); }
+  /// As many as threads that run tasks, or more.
+  [[nodiscard]] bool has_cores() const { return m_has_cores; }
   /// True when a thread should stop running tasks for another to run them.
   [[nodiscard]] bool oversubscribed() const { return m_spare.load(std::memory_order_relaxed) < 0; }
 

@@ -172,8 +172,8 @@ class FieldPortal {
   KOKKOS_FUNCTION auto row(WorkItem<rank> const& item) const {
     auto& first = element(item, 0);
     return Row<std::remove_reference_t<decltype(first)>>(
-        &first, static_cast<std::ptrdiff_t>(m_view.stride(last)),
-        static_cast<int>(m_view.extent(last)));
+        &first, static_cast<std::ptrdiff_t>(m_view.stride(int{last})),
+        static_cast<int>(m_view.extent(int{last})));  // a value: it may be taken by reference
   }
   V const& m_view;
 };

@@ -338,10 +338,11 @@ void copy_at_once(void* to, void const* from, std::size_t bytes);
 namespace Kokkos {
 
 /// The code of device tasks is host code. Trellis checks whether a task may touch a View.
-template <>
-struct SpaceAccessibility<DefaultHostExecutionSpace, trellis::SimulatedSpace> {
+template <class Host>
+  requires is_execution_space_v<Host> && std::is_same_v<typename Host::memory_space, HostSpace>
+struct SpaceAccessibility<Host, trellis::SimulatedSpace> {
   enum : bool { accessible = true, assignable = false, deepcopy = true };
-  using space = DefaultHostExecutionSpace;
+  using space = Host;
 };
 
 namespace Tools::Experimental {

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_EngineFrame.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+/// Workers that let a thread that submits get ahead.
+///
+/// Workers that have caught up with a thread that submits short tasks make all slow: each task's
+/// lines, the queue's, and those that say who looks for a task, then go from one core to another
+/// and back several times, and the thread that submits waits for each of them. On 16 cores an empty
+/// task took six times as long with 16 workers as with two. So they stay behind: until that thread
+/// is some tasks ahead, or does something else, and not for long. What has to be shown first is that
+/// tasks are submitted faster than one in a microsecond, as seen by this seat since it last asked;
+/// slower tasks cost nobody much.
+///
+/// A worker asks every 32 tasks, and when it has found nothing to do. In the second case it counts
+/// among those that search, so nobody is woken in its place; whoever submits has the permit of a
+/// thread that does (`Workers::somebody_submits`), so parts of tasks, which may be worth more than
+/// their number, are looked for as ever. Many that have nothing to do have one `Lookout`.
+///
+/// What is ready meanwhile waits, for 50 us at most, and for 3 us when nothing more is submitted.
+/// So nobody stays where more tasks are in flight than the workers take at once: they may depend on
+/// each other. Nor where a thread sleeps until something is done, where somebody has to be asked (a
+/// device, a function), or, with nothing to do, where threads have no core each.
+namespace trellis::Impl {
+
+namespace {
+using std::chrono::nanoseconds;
+constexpr int tasks_between = 32;  // a worker's own, between two looks
+constexpr int fewest = 16;         // submitted, to tell how fast they come
+constexpr nanoseconds short_task{1000};
+constexpr std::uint64_t enough = 256;      // tasks in flight
+constexpr nanoseconds without_news{3000};  // from the thread that submits
+constexpr nanoseconds in_all{50000};
+constexpr int between_looks = 50;  // each look takes a line from that thread
+}  // namespace
+
+/// Have tasks come fast since this seat last asked? False as long as they are few.
+bool Engine::come_fast(Seat& seat, std::chrono::steady_clock::time_point now) const {
+  std::uint64_t const seen = m_submission.submitted();
+  auto const count = static_cast<std::int64_t>(seen - seat.seen_submitted);
+  auto const took = now - seat.paused_at;
+  if (count < fewest && took < fewest * short_task) return false;
+  seat.paused_at = now;
+  seat.seen_submitted = seen;
+  return count >= fewest && took < count * short_task;
+}
+
+void Engine::stay_behind(Seat& seat) {
+  seat.until_pause = tasks_between;
+  if (seat.waits) return;
+  auto const now = std::chrono::steady_clock::now();
+  m_workers.look_after_submitter(seat, now);
+  if (come_fast(seat, now)) look_out(now);
+}
+
+void Engine::found_nothing(Seat& seat) {
+  if (!m_workers.somebody_submits() || !m_workers.has_cores()) return;
+  if (seat.waits || Frame::top != nullptr || polls()) return;
+  if (m_lookout.follow(in_all)) return;
+  auto const now = std::chrono::steady_clock::now();
+  if (come_fast(seat, now)) look_out(now);
+}
+
+void Engine::look_out(std::chrono::steady_clock::time_point begin) {
+  if (!m_lookout.begin()) return;
+  std::uint64_t seen = submitted();
+  for (auto last_news = begin, now = begin; now - last_news < without_news && now - begin < in_all;
+       now = std::chrono::steady_clock::now()) {
+    if (m_workers.anyone_waits() || seen - std::min(seen, completed()) >= enough) break;
+    for (int k = 0; k < between_looks; ++k) cpu_relax();
+    std::uint64_t const news = submitted();
+    if (news != seen) last_news = now;
+    seen = news;
+  }
+  m_lookout.end();
+}
+
+}  // namespace trellis::Impl

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One thread looks for several, which go on when it has ended, or without it.
+#include "../features/BareTask.hpp"
+#include "../features/Timing.hpp"
+
+#include <threads/Trellis_Lookout.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace trellis {
+namespace {
+
+using namespace Bare;
+using namespace Test;
+using namespace std::chrono_literals;
+using Impl::Lookout;
+using Clock = std::chrono::steady_clock;
+
+class LookoutTest : public Timed {};
+
+TEST_F(LookoutTest, ThereIsOneAtATime) {
+  Lookout lookout;
+  EXPECT_FALSE(lookout.follow(1h));  // at once: nobody is there
+  EXPECT_TRUE(lookout.begin());
+  EXPECT_FALSE(lookout.begin());
+  lookout.end();
+  EXPECT_FALSE(lookout.follow(1h));
+  EXPECT_TRUE(lookout.begin());
+  lookout.end();
+}
+
+TEST_F(LookoutTest, WhoFollowsGoesOnWithoutItAfterAWhile) {
+  Lookout lookout;
+  ASSERT_TRUE(lookout.begin());  // and never ends
+  auto const begin = Clock::now();
+  EXPECT_TRUE(lookout.follow(20ms));
+  EXPECT_GE(Clock::now() - begin, 20ms);
+}
+
+TEST_F(LookoutTest, AllThatFollowGoOnWhenItEnds) {
+  for (int round = 0; round < 20; ++round) {
+    Lookout lookout;
+    ASSERT_TRUE(lookout.begin());
+    std::atomic<int> followers{0};
+    std::atomic<int> gone_on{0};
+    std::vector<std::thread> threads;
+    for (int k = 0; k < 4; ++k)
+      threads.emplace_back([&] {
+        ++followers;
+        lookout.follow(1h);
+        ++gone_on;
+      });
+    while (followers < 4) std::this_thread::yield();
+    std::this_thread::sleep_for(100us);
+    EXPECT_EQ(gone_on, 0);
+    lookout.end();
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST_F(LookoutTest, ManyTakeTurnsAndNobodyMistakesTheNextOneForItsOwn) {
+  Lookout lookout;
+  std::atomic<int> lookouts{0};
+  std::atomic<int> most{0};
+  std::atomic<int> watches{0};
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 4; ++k)
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 2000; ++turn) {
+        if (!lookout.begin()) {
+          lookout.follow(1h);
+          continue;
+        }
+        int const now = ++lookouts;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        }
+        if (turn % 64 == 0) std::this_thread::yield();
+        --lookouts;
+        ++watches;
+        lookout.end();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most, 1);
+  EXPECT_GT(watches, 0);
+}
+
+/// Nobody but the workers runs tasks here, and nothing tells them that there are no more.
+TEST_F(LookoutTest, WorkersThatStayBehindRunAllThatIsSubmitted) {
+  for (int const workers : {1, 2, 3}) {
+    TaskGraph graph(with_workers(workers));
+    std::atomic<int> ran{0};
+    int submitted = 0;
+    for (int burst = 0; burst < 300; ++burst) {
+      for (int k = 0, many = 1 + burst * 7 % 200; k < many; ++k, ++submitted)
+        task(graph, "short", {}, [&ran] { ++ran; });
+      auto const begin = Clock::now();
+      while (ran < submitted && Clock::now() - begin < 20s) std::this_thread::yield();
+      ASSERT_EQ(ran, submitted) << workers << " workers, burst " << burst;
+    }
+    graph.wait();
+  }
+}
+
+}  // namespace
+}  // namespace trellis
