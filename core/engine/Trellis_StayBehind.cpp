@@ -70,7 +70,8 @@ void Engine::look_out(std::chrono::steady_clock::time_point begin) {
   std::uint64_t seen = submitted();
   for (auto last_news = begin, now = begin; now - last_news < without_news && now - begin < in_all;
        now = std::chrono::steady_clock::now()) {
-    if (m_workers.anyone_waits() || seen - std::min(seen, completed()) >= enough) break;
+    if (m_workers.anyone_waits() || polls()) break;
+    if (seen - std::min(seen, completed()) >= enough) break;
     for (int k = 0; k < between_looks; ++k) cpu_relax();
     std::uint64_t const news = submitted();
     if (news != seen) last_news = now;

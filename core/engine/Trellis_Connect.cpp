@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_Submission.hpp>
+#include <plan/Trellis_Pass.hpp>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+/// What orders a task that is being submitted: the entries of its accesses, and the edges that lead
+/// to it.
+namespace trellis::Impl {
+
+/// The entries of the accesses, made where they are new. `last`: id of the newest task.
+void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
+                              FoundEntries& found) {
+  AccessTable& table = region.table;
+  AccessRequest const* const requests = spec.accesses.data();
+  std::size_t const count = spec.accesses.size();
+  bool const is_part = spec.parent.task != nullptr;
+  bool const is_far = table.misses_caches();
+  auto const take = [&](std::size_t k, AreaEntry& entry) {
+    found.of[k] = &entry;
+    // Whether that task is done is asked in `connect`; by then its line has come from the worker
+    // that runs it.
+    Mode const mode = requests[k].mode;
+    if (!entry.current.empty() && MatrixAccess<IOMatrix>(mode).is_dependent_of(entry.mode))
+      prefetch_to_write(entry.current.back().task);
+    for (AreaEntry::Overlap const& overlap : entry.overlaps) prefetch_to_write(overlap.entry());
+    if (mode == Mode::exclusive || requests[k].state != nullptr) found.is_special = true;
+  };
+  if (!is_part && !is_far) {
+    for (std::size_t k = 0; k < count; ++k)
+      if (requests[k].counts())
+        take(k, table.find_or_make(requests[k], last));
+      else
+        found.of[k] = nullptr;
+  } else {
+    Few<std::uint64_t> hashes(count);
+    for (std::size_t k = 0; k < count; ++k) {
+      bool const may_be_expected = is_far && !is_part && requests[k].counts();
+      found.of[k] = may_be_expected ? table.expected(k, requests[k].area, last) : nullptr;
+      if (found.of[k] == nullptr) hashes[k] = requests[k].area.hash();
+    }
+    if (is_far) {
+      for (std::size_t k = 0; k < count; ++k)
+        if (found.of[k] == nullptr) table.prefetch_bucket(hashes[k]);
+      for (std::size_t k = 0; k < count; ++k)
+        if (found.of[k] == nullptr) table.prefetch_entry(hashes[k]);
+    }
+    for (std::size_t k = 0; is_part && k < count; ++k)
+      if (requests[k].counts()) Parts::check_within(region, requests[k], hashes[k]);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!requests[k].counts()) continue;
+      AreaEntry* const known = found.of[k];
+      AreaEntry& entry =
+          known != nullptr ? *known : table.find_or_make(requests[k], hashes[k], last);
+      if (is_far) table.follow(k, entry);
+      take(k, entry);
+    }
+  }
+  if (found.is_special)
+    for (std::size_t k = 0; k < count; ++k)
+      if (found.of[k] != nullptr && requests[k].state != nullptr)
+        table.check_symmetric(*found.of[k], requests[k]);
+}
+
+namespace {
+
+/// What `order_after` has said of the last few tasks: several accesses of a task often lead to the
+/// same ones, and each time that one is asked it is locked.
+class Answers {
+ public:
+  [[nodiscard]] bool const* find(TaskId id) const {
+    for (std::size_t k = 0; k < std::min(m_count, most); ++k)
+      if (m_ids[k] == id) return &m_kept[k];
+    return nullptr;
+  }
+  bool note(TaskId id, bool kept) {
+    m_ids[m_count % most] = id;
+    m_kept[m_count++ % most] = kept;
+    return kept;
+  }
+
+ private:
+  static constexpr std::size_t most = 16;  // nine in a halo of two dimensions
+  std::size_t m_count = 0;
+  TaskId m_ids[most];
+  bool m_kept[most];
+};
+
+}  // namespace
+
+/// Enters the accesses of a task, and everything else that orders it. `found`: null where there are
+/// none. Returns the number of edges.
+std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& region,
+                                 FoundEntries const* found, Seat* seat) {
+  std::int32_t edges = 0;
+  // Before there is any edge: who demotes in another region looks at it without our lock.
+  for (TaskHandle const& before : spec.after) task.need_extras().after.push_back(before.id);
+  if (found != nullptr)
+    connect_accesses(task, spec, region, *found, edges);
+  else if (m_recorder)
+    m_recorder->submitted(task);
+  for (TaskHandle const& before : spec.after)
+    order_after({before.task, before.id}, task, EdgeReason::after, edges);
+  if (!m_rules.empty())
+    apply_rules(task, region, [&](LiveAccess before) {
+      return order_after(before, task, EdgeReason::rule, edges);
+    });
+  if (task.marks.synchronizing || region.barrier.task != nullptr || m_recorder)
+    synchronize(task, region, edges);
+  if (edges != 0) {
+    std::atomic<std::uint64_t>& all = seat != nullptr ? seat->edges : m_edges;
+    all.store(all.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(edges),
+              std::memory_order_relaxed);
+  }
+  return edges;
+}
+
+/// Where somebody looks at the accesses before they are entered.
+void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
+                               FoundEntries const& found,
+                               FunctionRef<bool(LiveAccess)> after_access) {
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (found.of[k] == nullptr) continue;
+    task.add_access({found.of[k], spec.accesses[k].mode});
+    region.table.check_label(*found.of[k], spec.accesses[k], task.id);
+  }
+  if (found.is_special) note_special(task, spec, found);
+  if (m_recorder) m_recorder->submitted(task);
+  if (found.is_special) return enter_special(task, region, after_access);
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    region.table.enter(*task.access(k).entry, task.access(k).mode, task, task.id, after_access);
+}
+
+void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& region,
+                                  FoundEntries const& found, std::int32_t& edges) {
+  AccessRequest const* const requests = spec.accesses.data();
+  std::size_t const count = spec.accesses.size();
+  Answers answers;
+  bool any_live = false;
+  auto const order_once = [&](LiveAccess before) {
+    bool const* const known = answers.find(before.id);
+    bool const kept =
+        known != nullptr
+            ? *known
+            : answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
+    any_live = any_live || kept;
+    return kept;
+  };
+  if (found.is_special || m_recorder)
+    return connect_noted(task, spec, region, found, [&](LiveAccess before) {
+      return m_recorder ? order_after(before, task, EdgeReason::access, edges) : order_once(before);
+    });
+  for (std::size_t k = 0; k < count; ++k) {
+    if (found.of[k] == nullptr) continue;
+    task.add_access({found.of[k], requests[k].mode});
+    any_live = false;
+    region.table.enter(*found.of[k], requests[k].mode, task, task.id, order_once);
+    // Most find somebody in flight to come after (or somebody who failed), which says that the
+    // allocation is the one that it was.
+    if (!any_live || m_failures.any()) region.table.check_label(*found.of[k], requests[k], task.id);
+  }
+}
+
+/// States of accesses, and whether the task may exclude others.
+void Submission::note_special(Task& task, TaskSpec const& spec, FoundEntries const& found) {
+  std::uint32_t noted = 0;
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (found.of[k] == nullptr) continue;
+    if (spec.accesses[k].state != nullptr) task.set_state(noted, *spec.accesses[k].state);
+    if (spec.accesses[k].manner().can_exclude()) task.exclusive = true;
+    ++noted;
+  }
+}
+
+void Submission::enter_special(Task& task, Region& region,
+                               FunctionRef<bool(LiveAccess)> after_access) {
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    enter(task, task.access(k), task.id, region, after_access);
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    task.access(k).generation = task.access(k).entry->generation;
+}
+
+void Submission::enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
+                       FunctionRef<bool(LiveAccess)> after_access) {
+  if (access.state >= 0)
+    region.table.enter(*access.entry, task.state_of(access), task, id, after_access);
+  else
+    region.table.enter(*access.entry, access.mode, task, id, after_access);
+}
+
+/// A synchronizing task comes after all that are there, and those to come come after it.
+void Submission::synchronize(Task& task, Region& region, std::int32_t& edges) {
+  LiveAccess& barrier = region.barrier;
+  if (task.marks.synchronizing) {
+    auto const order_after_live = [&](LiveAccess other) {
+      if (other.id > barrier.id && other.id != task.id)
+        order_after(other, task, EdgeReason::synchronizing, edges);
+    };
+    if (task.region != nullptr) {
+      for (LiveAccess const part : region.parts) order_after_live(part);
+    } else {
+      m_slab.for_each([&](Task& other) {
+        TaskId const id = other.live_id.load(std::memory_order_acquire);
+        if (id != 0 && !Pass::is_ticket(id) && other.region_kind == RegionKind::graph)
+          order_after_live({&other, id});
+      });
+      if (FailurePtr const failure = m_failures.unreported()) inherit(task, failure);
+    }
+    if (m_recorder)  // also after those that are done: the dependency graph knows nothing of time
+      for (TaskId const id : region.recorded)
+        m_recorder->edge(id, task.id, EdgeReason::synchronizing);
+    region.recorded.clear();
+  } else if (m_recorder) {
+    region.recorded.push_back(task.id);
+  }
+  if (barrier.task != nullptr) {
+    bool const kept = order_after(barrier, task, EdgeReason::synchronizing, edges);
+    if (!kept && !m_recorder) barrier = {nullptr, barrier.id};
+  }
+  if (task.marks.synchronizing) barrier = {&task, task.id};
+}
+
+/// Orders a task behind those whose tags ask for it. Tasks with one value of a tag are one class,
+/// so a rule is asked once for each value. A class whose members must keep their order is
+/// represented by its last one.
+void Submission::apply_rules(Task& task, Region& region,
+                             FunctionRef<bool(LiveAccess)> order_behind) {
+  region.classes.resize(m_rules.size());
+  for (std::size_t r = 0; r < m_rules.size(); ++r) {
+    TagRule const& rule = m_rules[r];
+    if (rule.constraint == Constraint::exclusive) {
+      task.exclusive = true;  // it may exclude a task whose tag nobody has seen yet
+      continue;
+    }
+    TagPtr value = rule.by_default;
+    for (TagPtr const& tag : task.tags())
+      if (tag->type() == rule.type) value = tag;
+    Region::TagClass* own = nullptr;
+    std::vector<Region::TagClass>& classes = region.classes[r];
+    for (Region::TagClass& other : classes) {
+      if (other.value->equals(*value)) own = &other;
+      if (!rule.holds(*other.value, *value)) continue;
+      std::erase_if(other.tasks,
+                    [&](LiveAccess const before) { return !order_behind(before) && !m_recorder; });
+    }
+    if (own == nullptr) {
+      if (classes.size() == classes.capacity() && !m_recorder)
+        std::erase_if(classes, [&](Region::TagClass& other) {
+          region.table.drop_gone(other.tasks);
+          return other.tasks.empty();
+        });
+      own = &classes.emplace_back(Region::TagClass{value, {}});
+    }
+    if (rule.holds(*value, *value)) own->tasks.clear();
+    if (own->tasks.size() == own->tasks.capacity() && !m_recorder)
+      region.table.drop_gone(own->tasks);
+    own->tasks.push_back({&task, task.id});
+  }
+}
+
+/// False when there is nobody to wait for: it has demoted what the two had in common, only the
+/// record knows.
+bool Submission::record_edge(LiveAccess before, Task const& task, EdgeReason reason) {
+  m_recorder->edge(before.id, task.id, reason, before.task == nullptr);
+  return before.task != nullptr;
+}
+
+/// Makes `task` wait for another one. False when that is done and nobody need be ordered after it
+/// any more.
+///
+/// Memory order: that the other is done is read with acquire order or under its lock, so `task`,
+/// published after this, happens after the other's body. Else the edge's decrement of `unfinished`
+/// orders the two.
+bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason,
+                             std::int32_t& edges) {
+  bool const has_id = !Pass::is_ticket(before.id);
+  assert(before.id < task.id || !has_id);
+  if (m_recorder && has_id && !record_edge(before, task, reason)) return true;
+  Task& other = *before.task;
+  if (other.live_id.load(std::memory_order_acquire) == before.id) {
+    std::lock_guard const lock(other.lock);
+    if (other.live_id.load(std::memory_order_relaxed) == before.id) {
+      if (task.runs_on_device() && DeviceTasks::trigger_between(other, task) == Trigger::launch) {
+        task.device_predecessors.push_back({&other, before.id});
+        if (other.launched) return true;
+      } else if (other.launched) {
+        m_device_tasks.streams().note_awaited();
+      }
+      if (other.last_successor() != &task) {
+        other.add_successor(&task);
+        ++edges;
+      }
+      return true;
+    }
+  }
+  if (!m_failures.any()) return false;
+  FailurePtr const failure = m_failures.poisons(before.id);
+  if (failure != nullptr) inherit(task, failure);
+  return failure != nullptr;
+}
+
+}  // namespace trellis::Impl
