@@ -44,6 +44,30 @@ double bare_rate(Parameters const& parameters, int workers, double seconds) {
   return sum;
 }
 
+std::vector<std::pair<double, double>> never_rising(
+    std::vector<std::pair<double, double>> coarse_to_fine) {
+  // Neighbours that rise are put together, as often as there are some.
+  struct Level {
+    double sum;
+    std::size_t points;
+    [[nodiscard]] double mean() const { return sum / static_cast<double>(points); }
+  };
+  std::vector<Level> levels;
+  for (auto const& [granularity, efficiency] : coarse_to_fine) {
+    levels.push_back({efficiency, 1});
+    while (levels.size() > 1 && levels[levels.size() - 2].mean() < levels.back().mean()) {
+      Level const last = levels.back();
+      levels.pop_back();
+      levels.back().sum += last.sum;
+      levels.back().points += last.points;
+    }
+  }
+  auto point = coarse_to_fine.begin();
+  for (Level const& level : levels)
+    for (std::size_t k = 0; k != level.points; ++k) (point++)->second = level.mean();
+  return coarse_to_fine;
+}
+
 std::optional<double> crossing(std::vector<std::pair<double, double>> const& coarse_to_fine,
                                double level) {
   std::optional<double> found;
@@ -139,6 +163,7 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
           each.result.iterations_per_second() / sweep.peaks[each.result.model->workers()];
       points.emplace_back(each.result.granularity_us(), each.efficiency);
     }
+    points = never_rising(std::move(points));
     curve.metg50_us = crossing(points, 0.5);
     curve.metg90_us = crossing(points, 0.9);
   }

@@ -44,6 +44,11 @@ struct Sweep {
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out);
 
+/// The curve nearest to (granularity, efficiency), in least squares, that never rises on the way
+/// from coarse to fine. One lucky or unlucky point hardly moves it.
+std::vector<std::pair<double, double>> never_rising(
+    std::vector<std::pair<double, double>> coarse_to_fine);
+
 /// Where (granularity, efficiency) crosses a level for the last time on the way from coarse to
 /// fine, interpolated linearly over the logarithm of the granularity.
 std::optional<double> crossing(std::vector<std::pair<double, double>> const& coarse_to_fine,
