@@ -312,7 +312,7 @@ class Engine final : private TaskSource {
   // See Trellis_StayBehind.cpp.
   void stay_behind(Seat& seat);
   [[nodiscard]] bool come_fast(Seat& seat, std::chrono::steady_clock::time_point now) const;
-  void look_out(std::chrono::steady_clock::time_point begin);
+  void look_out(std::chrono::steady_clock::time_point begin, bool is_idle);
   [[gnu::cold]] bool may_exclude(Task& task, Seat* seat);
   Task* complete_part(Task& task, Seat& seat, TaskState state, int row);
   [[gnu::cold]] void tell_failure(Task& task, TaskState state, FailurePtr const& failure);

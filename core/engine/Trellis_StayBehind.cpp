@@ -2,9 +2,9 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 /// Workers that let a thread that submits get ahead.
 ///
@@ -17,14 +17,15 @@
 /// slower tasks cost nobody much.
 ///
 /// A worker asks every 32 tasks, and when it has found nothing to do. In the second case it counts
-/// among those that search, so nobody is woken in its place; whoever submits has the permit of a
-/// thread that does (`Workers::somebody_submits`), so parts of tasks, which may be worth more than
-/// their number, are looked for as ever. Many that have nothing to do have one `Lookout`.
+/// among those that search, so nobody is woken in its place, and it stays only as long as the thread
+/// that submits has the permit of one that does (`Workers::somebody_submits`). Parts are no news in
+/// either case: whoever submits them may wait for them. Many that have nothing to do have one
+/// `Lookout`, and ask nothing themselves but how long it has been.
 ///
 /// What is ready meanwhile waits, for 50 us at most, and for 3 us when nothing more is submitted.
-/// So nobody stays where more tasks are in flight than the workers take at once: they may depend on
-/// each other. Nor where a thread sleeps until something is done, where somebody has to be asked (a
-/// device, a function), or, with nothing to do, where threads have no core each.
+/// So nobody stays where 256 tasks are in flight: they may depend on each other. Nor where a thread
+/// sleeps until something is done, where somebody has to be asked (a device, a function), where a
+/// worker has to stop, or, with nothing to do, where threads have no core each.
 namespace trellis::Impl {
 
 namespace {
@@ -54,28 +55,28 @@ void Engine::stay_behind(Seat& seat) {
   if (seat.waits) return;
   auto const now = std::chrono::steady_clock::now();
   m_workers.look_after_submitter(seat, now);
-  if (come_fast(seat, now)) look_out(now);
+  if (come_fast(seat, now)) look_out(now, false);
 }
 
 void Engine::found_nothing(Seat& seat) {
   if (!m_workers.somebody_submits() || !m_workers.has_cores()) return;
-  if (seat.waits || Frame::top != nullptr || polls()) return;
+  if (seat.waits || Frame::top != nullptr || polls() || m_workers.oversubscribed()) return;
   if (m_lookout.follow(in_all)) return;
   auto const now = std::chrono::steady_clock::now();
-  if (come_fast(seat, now)) look_out(now);
+  if (come_fast(seat, now)) look_out(now, true);
 }
 
-void Engine::look_out(std::chrono::steady_clock::time_point begin) {
+void Engine::look_out(std::chrono::steady_clock::time_point begin, bool is_idle) {
   if (!m_lookout.begin()) return;
-  std::uint64_t seen = submitted();
-  for (auto last_news = begin, now = begin; now - last_news < without_news && now - begin < in_all;
-       now = std::chrono::steady_clock::now()) {
-    if (m_workers.anyone_waits() || polls()) break;
-    if (seen - std::min(seen, completed()) >= enough) break;
+  std::uint64_t seen = m_submission.submitted();
+  auto last_news = begin;
+  for (auto now = begin; now - last_news < without_news && now - begin < in_all;) {
+    if (m_workers.anyone_waits() || polls() || m_workers.oversubscribed()) break;
+    if ((is_idle && !m_workers.somebody_submits()) || in_flight() >= enough) break;
     for (int k = 0; k < between_looks; ++k) cpu_relax();
-    std::uint64_t const news = submitted();
-    if (news != seen) last_news = now;
-    seen = news;
+    std::uint64_t const news = m_submission.submitted();
+    now = std::chrono::steady_clock::now();
+    if (std::exchange(seen, news) != news) last_news = now;
   }
   m_lookout.end();
 }

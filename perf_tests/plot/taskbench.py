@@ -54,7 +54,7 @@ def efficiency(pyplot, rows, title):
         handle.set_label(f"{label}: {both} µs")
     for level in (0.5, 0.9):
         axes.axhline(level, color="black", linewidth=0.8)
-    axes.set_ylim(0, 1.05)
+    axes.set_ylim(0, 1.15)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     axes.set(title=f"Efficiency over task granularity: {title}, {workers(rows)} workers",
              xlabel="task granularity = time × workers / tasks [µs]", ylabel="rate / peak rate")
