@@ -11,16 +11,16 @@
 /// Workers that have caught up with a thread that submits short tasks make all slow: each task's
 /// lines, the queue's, and those that say who looks for a task, then go from one core to another
 /// and back several times, and the thread that submits waits for each of them. On 16 cores an empty
-/// task took six times as long with 16 workers as with two. So they stay behind: until that thread
-/// is some tasks ahead, or does something else, and not for long. What has to be shown first is that
-/// tasks are submitted faster than one in a microsecond, as seen by this seat since it last asked;
-/// slower tasks cost nobody much.
+/// task took four to six times as long with 16 workers as with two. So they stay behind: until that
+/// thread is some tasks ahead, or does something else, and not for long. What has to be shown first
+/// is that tasks are submitted faster than one in a microsecond, as seen by this seat since it last
+/// asked; slower tasks cost nobody much.
 ///
 /// A worker asks every 32 tasks, and when it has found nothing to do. In the second case it counts
-/// among those that search, so nobody is woken in its place, and it stays only as long as the thread
-/// that submits has the permit of one that does (`Workers::somebody_submits`). Parts are no news in
-/// either case: whoever submits them may wait for them. Many that have nothing to do have one
-/// `Lookout`, and ask nothing themselves but how long it has been.
+/// among those that search, so nobody is woken in its place, and it stays only as long as the
+/// thread that submits has the permit of one that does (`Workers::somebody_submits`). Parts are no
+/// news in either case: whoever submits them may wait for them. Many that have nothing to do have
+/// one `Lookout`, and ask nothing themselves but how long it has been.
 ///
 /// What is ready meanwhile waits, for 50 us at most, and for 3 us when nothing more is submitted.
 /// So nobody stays where 256 tasks are in flight: they may depend on each other. Nor where a thread
