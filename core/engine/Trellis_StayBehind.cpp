@@ -11,7 +11,7 @@
 /// Workers that have caught up with a thread that submits short tasks make all slow: each task's
 /// lines, the queue's, and those that say who looks for a task, then go from one core to another
 /// and back several times, and the thread that submits waits for each of them. On 16 cores an empty
-/// task took four to six times as long with 16 workers as with two. So they stay behind: until that
+/// task took three to six times as long with 16 workers as with two. So they stay behind: until that
 /// thread is some tasks ahead, or does something else, and not for long. What has to be shown first
 /// is that tasks are submitted faster than one in a microsecond, as seen by this seat since it last
 /// asked; slower tasks cost nobody much.

@@ -9,7 +9,6 @@
 #include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
-#include <cassert>
 #include <iterator>
 #include <new>
 #include <optional>

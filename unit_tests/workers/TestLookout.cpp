@@ -3,10 +3,13 @@
 #include "../features/BareTask.hpp"
 #include "../features/Timing.hpp"
 
+#include <Trellis_Plan.hpp>
 #include <threads/Trellis_Lookout.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -102,6 +105,51 @@ TEST_F(LookoutTest, WorkersThatStayBehindRunAllThatIsSubmitted) {
       ASSERT_EQ(ran, submitted) << workers << " workers, burst " << burst;
     }
     graph.wait();
+  }
+}
+
+/// What becomes ready without being submitted by the thread that they stay behind: parts, and runs
+/// of a plan. A failure cancels what comes after it, and the thread waits in a body once in a while.
+TEST_F(LookoutTest, WorkersThatStayBehindRunPartsAndPlansAndCancelWhatFails) {
+  for (int const workers : {1, 2, 3}) {
+    TaskGraph graph(with_workers(workers));
+    Block x("x", 8);
+    Block y("y", 8);
+    std::atomic<int> ran{0};
+    std::atomic<int> wrong{0};
+    int expected = 0;
+    Plan const plan = graph.record("plan", [&] {
+      for (std::size_t k = 0; k < 8; ++k)
+        task(graph, "step", {updates(x(k, 1))}, [&ran] { ++ran; });
+    });
+    for (int burst = 0; burst < 100; ++burst) {
+      auto const short_tasks = [&](int many) {
+        for (int k = 0; k < many; ++k, ++expected) task(graph, "short", {}, [&ran] { ++ran; });
+      };
+      short_tasks(40 + burst);
+      task(graph, "whole", {updates(y)}, [&ran, &y] {
+        for (std::size_t k = 0; k < 8; ++k) part("part", {updates(y(k, 1))}, [&ran] { ++ran; });
+        if (ran % 2 == 0) wait_for_parts();
+      });
+      expected += 8;
+      short_tasks(40);
+      graph.replay(plan, 2);
+      expected += 16;
+      short_tasks(40);
+      if (burst % 8 == 0) {
+        Block z("z");
+        task(graph, "fails", {writes(z)}, [] { throw std::runtime_error("meant"); });
+        auto const behind = task(graph, "behind", {reads(z)}, [&wrong] { ++wrong; });
+        short_tasks(40);
+        EXPECT_THROW(behind.get(), Error);
+        EXPECT_THROW(graph.wait(), Error);
+      }
+      auto const begin = Clock::now();
+      while (ran < expected && Clock::now() - begin < 20s) std::this_thread::yield();
+      ASSERT_EQ(ran, expected) << workers << " workers, burst " << burst;
+    }
+    graph.wait();
+    EXPECT_EQ(wrong, 0);
   }
 }
 
