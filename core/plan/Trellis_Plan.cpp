@@ -220,12 +220,20 @@ class Room {
 
 }  // namespace
 
-/// Counts the references to the allocations of this task that its body has: as many as a copy of it
-/// adds. Others may make and drop references meanwhile, so it is counted until a result is the
-/// smallest so far once more, three times at most.
+/// Counts the references to the allocations of this task that its body has: as many as come and go
+/// with a copy of it. Others may make and drop references meanwhile, and make a count too large or
+/// too small. So it is counted until as many have come as have gone in two rounds. Where that does
+/// not happen, the smallest count holds: with one too large, a plan would be refused that may run.
 void Plans::count_references(PlanState& plan, Task const& task,
                              std::span<AccessRequest const> requests, FoundEntries const& found) {
-  constexpr int most = 3;
+  constexpr int most = 6;
+  struct Count {
+    long before = 0, with_copy = 0;
+    long smallest = std::numeric_limits<long>::max();
+    long agreed =
+        std::numeric_limits<long>::min();  ///< of the last round in which as many came as went
+    bool is_sure = false;
+  };
   Few<HeldResource*> resources(requests.size());
   std::size_t count = 0;
   for (std::size_t k = 0; k < requests.size(); ++k) {
@@ -241,23 +249,27 @@ void Plans::count_references(PlanState& plan, Task const& task,
       resources[count++] = &resource;
   }
   if (count == 0 || task.ops->copy == nullptr) return;
-  Few<long> captured(count);
-  for (std::size_t k = 0; k < count; ++k) captured[k] = std::numeric_limits<long>::max();
-  Few<long> before(count);
+  Few<Count> counts(count);
   Room const room(task);
   bool is_sure = false;
-  for (int time = 0; time < most && !is_sure; ++time) {
-    for (std::size_t k = 0; k < count; ++k) before[k] = resources[k]->hold->holders();
+  for (int round = 0; round < most && !is_sure; ++round) {
+    for (std::size_t k = 0; k < count; ++k) counts[k].before = resources[k]->hold->holders();
     task.ops->copy(task.body, room.memory());
+    for (std::size_t k = 0; k < count; ++k) counts[k].with_copy = resources[k]->hold->holders();
+    task.ops->destroy(room.memory());
     is_sure = true;
     for (std::size_t k = 0; k < count; ++k) {
-      long const added = resources[k]->hold->holders() - before[k];
-      is_sure = is_sure && added == captured[k];
-      captured[k] = std::min(captured[k], added);
+      Count& each = counts[k];
+      if (each.is_sure) continue;
+      long const came = each.with_copy - each.before;
+      long const gone = each.with_copy - resources[k]->hold->holders();
+      each.smallest = std::min({each.smallest, came, gone});
+      if (came == gone) each.is_sure = std::exchange(each.agreed, came) == came;
+      is_sure = is_sure && each.is_sure;
     }
-    task.ops->destroy(room.memory());
   }
-  for (std::size_t k = 0; k < count; ++k) resources[k]->held += std::max(0L, captured[k]);
+  for (std::size_t k = 0; k < count; ++k)
+    resources[k]->held += std::max(0L, counts[k].is_sure ? counts[k].agreed : counts[k].smallest);
 }
 
 /// Throws when an allocation that somebody else knew when the plan was recorded is known to nobody

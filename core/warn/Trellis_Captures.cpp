@@ -3,9 +3,11 @@
 #include <warn/Trellis_TouchedPages.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <new>
 #include <span>
 
@@ -44,6 +46,23 @@ void for_each_word(std::span<std::byte const> bytes, F&& f) {
   for (std::size_t at = 0; at + width <= bytes.size(); at += width) f(at, word_at(bytes, at));
 }
 
+/// Whoever looks at copies makes references by the power of two, in step with others who do.
+/// So one thread at a time does that, and nobody waits for a turn: copies are the user's code.
+class Turn {
+ public:
+  Turn() : m_is_mine(!s_is_taken.exchange(true, std::memory_order_acquire)) {}
+  Turn(Turn const&) = delete;
+  Turn& operator=(Turn const&) = delete;
+  ~Turn() {
+    if (m_is_mine) s_is_taken.store(false, std::memory_order_release);
+  }
+  [[nodiscard]] bool is_mine() const { return m_is_mine; }
+
+ private:
+  static inline std::atomic<bool> s_is_taken{false};
+  bool const m_is_mine;
+};
+
 }  // namespace
 
 BodyRoom::BodyRoom(TaskSpec const& spec)
@@ -71,36 +90,51 @@ void Captures::find_declared() {
 }
 
 void Captures::look_at_copies(void const* body) {
-  std::vector<long> before(m_known.size());
-  std::vector<long> captured(m_known.size());
-  std::vector<bool> in_doubt(m_known.size(), true);
+  Turn const turn;
+  struct Known {
+    bool is_open;          ///< it may be held
+    bool is_held = false;  ///< as the last round says
+    int yes = 0;           ///< rounds that say so
+    long before = 0, with_copies = 0;
+  };
+  std::vector<Known> known(m_known.size(), Known{.is_open = turn.is_mine()});
+  auto const for_each_open = [&](auto&& f) {
+    for (std::size_t k = 0; k < known.size(); ++k)
+      if (known[k].is_open) f(known[k], *m_known[k]);
+  };
   std::vector<long> declared_before(m_declared.size());
-  BodyRoom copy(m_spec);
+  std::deque<BodyRoom> copies;
   bool is_sure = false;
-  for (int time = 0, times = most; time < times && !is_sure; ++time) {
-    for (std::size_t k = 0; k < m_known.size(); ++k)
-      if (in_doubt[k]) before[k] = m_known[k]->holders();
+  int rounds = 0;
+  for (long alive = least, end = most; alive <= end && !is_sure; alive *= 2) {
+    ++rounds;
+    for_each_open([](Known& each, ResourceHold const& hold) { each.before = hold.holders(); });
     for (std::size_t k = 0; k < m_declared.size(); ++k)
       declared_before[k] = m_declared[k].hold->holders();
-    copy.make([&](void* memory) { m_spec.ops->copy(body, memory); });
+    for (long made = 0; made < alive; ++made)
+      copies.emplace_back(m_spec).make([&](void* memory) { m_spec.ops->copy(body, memory); });
+    for_each_open([](Known& each, ResourceHold const& hold) { each.with_copies = hold.holders(); });
     is_sure = true;
-    for (std::size_t k = 0; k < m_known.size(); ++k)
-      if (in_doubt[k]) captured[k] = m_known[k]->holders() - before[k];
     for (std::size_t k = 0; k < m_declared.size(); ++k) {
       Declared& each = m_declared[k];
       each.is_held = each.is_held || each.hold->holders() > declared_before[k];
       is_sure = is_sure && each.is_held;
     }
-    copy.drop();
-    for (std::size_t k = 0; k < m_known.size(); ++k) {
-      in_doubt[k] = in_doubt[k] && captured[k] > 0 && m_known[k]->holders() == before[k];
-      is_sure = is_sure && !in_doubt[k];
+    copies.clear();
+    for_each_open([&](Known& each, ResourceHold const& hold) {
+      bool const came = each.with_copies - each.before >= alive / 2;
+      bool const went = each.with_copies - hold.holders() >= alive / 2;
+      each.is_open = came || went;
+      each.is_held = came && went;
+      each.yes += each.is_held ? 1 : 0;
+      is_sure = is_sure && !each.is_open;
       // It may be in a container that the functor holds, or somebody else's.
-      if (time + 1 == most && in_doubt[k] && !is_seen(body, *m_known[k])) times = most_unseen;
-    }
+      if (alive == most && each.is_open && !is_seen(body, hold)) end = most_unseen;
+    });
   }
-  for (std::size_t k = 0; k < m_known.size(); ++k)
-    if (in_doubt[k]) m_held.push_back(m_known[k].get());
+  for_each_open([&](Known const& each, ResourceHold const& hold) {
+    if (each.is_held && (is_seen(body, hold) || 2 * each.yes > rounds)) m_held.push_back(&hold);
+  });
   find_missing(body);
 }
 

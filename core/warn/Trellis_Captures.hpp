@@ -40,11 +40,15 @@ class BodyRoom {
 
 /// Which Views the functor or the callable of a task holds.
 ///
-/// A functor that Kokkos copies holds those whose allocations have more references once it is
-/// copied, wherever in it they are. Others may make and drop references meanwhile, so a copy is
-/// made again until the answer is sure. A reference that is held shows in every copy, and is gone
-/// with it; one that is not held may show by chance, but not so many times in a row, there and gone
-/// again.
+/// A functor that Kokkos copies holds those whose allocations have more references while there are
+/// copies of it, wherever in it they are. Others make and drop references meanwhile, perhaps in
+/// step with the copies. So it is copied in rounds, each time with twice as many copies alive at the
+/// same time. What is held comes and goes once for each copy. What others make and drop does not
+/// grow with the copies; half of them is what it may be wrong by. A round in which a View neither
+/// comes nor goes settles that it is not held. That it is held takes the last round and, unless it
+/// is seen in the functor, most of the others: a thread that makes many references, and drops them
+/// later, can come and go in one of them only. While another thread looks at a functor, that of this
+/// one is only asked for the Views that its task declares.
 ///
 /// The callable of a host task may have no copies, and where it has, they may be costly. A move
 /// changes no count, and when it is destroyed others may count, too. So it is only read, as it lies
@@ -80,8 +84,10 @@ class Captures {
   [[nodiscard]] bool knows_only_views() const { return m_knows_only_views; }
 
  private:
-  static constexpr int most = 8;
-  static constexpr int most_unseen = 64;  ///< of a View that the functor does not hold in itself
+  /// Copies at the same time, powers of two.
+  static constexpr long least = 2;
+  static constexpr long most = 4;
+  static constexpr long most_unseen = 32;  ///< of a View that the functor does not hold in itself
   struct Declared {
     AccessRequest const* request;
     std::unique_ptr<ResourceHold> hold;

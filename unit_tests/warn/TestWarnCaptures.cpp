@@ -5,6 +5,8 @@
 #include <Trellis_Token.hpp>
 
 #include <atomic>
+#include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -322,6 +324,50 @@ SPACE_TEST(WarnCaptures, OthersThatMakeAndDropReferencesDoNotDeceive) {
   stop = true;
   for (std::thread& each : busy) each.join();
   EXPECT_TRUE(heard.all().empty()) << heard.text();
+}
+
+/// As long as there are copies of a functor, somebody else holds a reference: one, not one for each.
+class OthersHoldMeanwhile {
+ public:
+  struct Others {
+    explicit Others(V const& view) : lent(view) {}
+    V const lent;
+    std::mutex mutex;
+    std::map<int, int> copies;  ///< for each generation; guarded by mutex
+    std::map<int, V> held;      ///< guarded by mutex
+  };
+  explicit OthersHoldMeanwhile(Others& others) : m_others(&others) {}
+  OthersHoldMeanwhile(OthersHoldMeanwhile const& other)
+      : m_others(other.m_others), m_generation(other.m_generation + 1) {
+    std::lock_guard const lock(m_others->mutex);
+    if (++m_others->copies[m_generation] == 1) m_others->held[m_generation] = m_others->lent;
+  }
+  OthersHoldMeanwhile& operator=(OthersHoldMeanwhile const&) = delete;
+  ~OthersHoldMeanwhile() {
+    if (m_generation == 0) return;
+    std::lock_guard const lock(m_others->mutex);
+    if (--m_others->copies[m_generation] == 0) m_others->held.erase(m_generation);
+  }
+  [[nodiscard]] int generation() const { return m_generation; }
+
+ private:
+  Others* m_others;
+  int m_generation = 0;
+};
+
+SPACE_TEST(WarnCaptures, OthersThatHoldAViewInStepWithTheCopiesDoNotDeceive) {
+  V const x("x", n), y("y", n);
+  OthersHoldMeanwhile::Others others(x);
+  OthersHoldMeanwhile const in_step(others);
+  for (TaskGraphOptions const& options : {TaskGraphOptions(), serially()})
+    expect_silence(
+        [&](TaskGraph& graph) {
+          host_task("write x", ResourcePolicy(graph, write(x)), [x] { x(0) = 1; });
+          parallel_for("use y", ResourcePolicy(graph, Range(0, n), write(y)),
+                       [y, in_step](int i) { y(i) = in_step.generation(); });
+          host_task("read both", ResourcePolicy(graph, read(x), read(y)), [] {});
+        },
+        options);
 }
 
 }  // namespace
