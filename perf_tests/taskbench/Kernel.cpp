@@ -3,6 +3,10 @@
 
 #include "Pattern.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
+
 namespace taskbench {
 
 double compute(std::int64_t iterations) {
@@ -28,6 +32,15 @@ double sweep(std::int64_t iterations, std::int64_t first, std::span<double> buff
     if (++position == blocks) position = 0;
   }
   return buffer[position * block];
+}
+
+std::size_t larger_than_cache() {
+  constexpr std::size_t least = std::size_t(1) << 20;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (long const bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0)
+    return std::max(least, 2 * static_cast<std::size_t>(bytes) / block_bytes * block_bytes);
+#endif
+  return least;
 }
 
 std::int64_t imbalanced(std::int64_t iterations, double imbalance, std::int64_t step, int column) {

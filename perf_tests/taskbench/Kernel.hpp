@@ -27,6 +27,11 @@ inline constexpr double flops_per_iteration = 128;
 double sweep(std::int64_t iterations, std::int64_t first, std::span<double> buffer);
 inline constexpr std::size_t block_bytes = 4096;
 
+/// Twice what a core's own caches hold, 1 MiB at least (or where nobody knows). A task that sweeps
+/// over a smaller buffer more than once finds in its cache what it has read itself, so long tasks
+/// would be faster than short ones whoever runs them.
+std::size_t larger_than_cache();
+
 /// Iterations of one task of load_imbalance: a factor in [1 - imbalance, 1 + imbalance), the same
 /// in every model and run.
 std::int64_t imbalanced(std::int64_t iterations, double imbalance, std::int64_t step, int column);

@@ -24,8 +24,8 @@ struct Parameters {
   std::int64_t iterations = 0;
   std::size_t output_bytes = 16;
   int copies = 2;
-  std::size_t scratch_bytes = std::size_t(1) << 20;  ///< per column, memory_bound
-  double imbalance = 1;                              ///< load_imbalance
+  std::size_t scratch_bytes = larger_than_cache();  ///< per column, memory_bound
+  double imbalance = 1;                             ///< load_imbalance
   bool break_edge = false;
   double patience = 3;  ///< seconds of runs, after which a model is not repeated any more
   int settle_ms = 15;   ///< pause before each run: threads of another model's pool may still spin

@@ -291,9 +291,10 @@ TEST(Subviews, HalosOfEarlierStepsCostNoEdges) {
           ResourcePolicy(graph, read(part(step % 2, t, 1)), write(part((step + 1) % 2, t, 0))),
           [&, step, t] {
             for (int const other : {t - 1, t, t + 1})
-              if (other >= 0 && other < tiles)
+              if (other >= 0 && other < tiles) {
                 EXPECT_THAT(step_of[static_cast<std::size_t>(other)].load(),
                             testing::AnyOf(step, step + (other == t ? 0 : 1)));
+              }
             ++step_of[static_cast<std::size_t>(t)];
           });
     edges.push_back(graph.edges() - before);
