@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <optional>
 #include <thread>
 #include <tuple>
 #include <unordered_map>
@@ -198,21 +199,33 @@ bool Plans::order_recorded(PlanRecording& recording, Task& before, Task& task, E
 
 namespace {
 
-/// Where a body is copied to: few are so large that they need an allocation.
-class Room {
+/// A copy of a task's body, as long as it is there. Few are so large that they need an allocation.
+class BodyCopy {
  public:
-  explicit Room(Task const& task) : m_alignment(std::max(task.body_alignment, alignof(Task))) {
-    if (task.ops->size <= sizeof m_here && m_alignment == alignof(Task)) return;
-    m_memory = ::operator new(task.ops->size, std::align_val_t(m_alignment));
+  explicit BodyCopy(Task const& task)
+      : m_ops(*task.ops), m_alignment(std::max(task.body_alignment, alignof(Task))) {
+    bool const is_small = m_ops.size <= sizeof m_here && m_alignment == alignof(Task);
+    if (!is_small) m_memory = ::operator new(m_ops.size, std::align_val_t(m_alignment));
+    try {
+      m_ops.copy(task.body, m_memory);
+    } catch (...) {
+      free_memory();
+      throw;
+    }
   }
-  Room(Room const&) = delete;
-  Room& operator=(Room const&) = delete;
-  ~Room() {
-    if (m_memory != m_here) ::operator delete(m_memory, std::align_val_t(m_alignment));
+  BodyCopy(BodyCopy const&) = delete;
+  BodyCopy& operator=(BodyCopy const&) = delete;
+  ~BodyCopy() {
+    m_ops.destroy(m_memory);
+    free_memory();
   }
-  [[nodiscard]] void* memory() const { return m_memory; }
 
  private:
+  void free_memory() {
+    if (m_memory != m_here) ::operator delete(m_memory, std::align_val_t(m_alignment));
+  }
+
+  TaskOps const& m_ops;
   std::size_t const m_alignment;
   alignas(Task) std::byte m_here[Task::inline_body];
   void* m_memory = m_here;
@@ -222,13 +235,14 @@ class Room {
 
 /// Counts the references to the allocations of this task that its body has: as many as come and go
 /// with a copy of it. Others may make and drop references meanwhile, and make a count too large or
-/// too small. So it is counted until as many have come as have gone in two rounds. Where that does
-/// not happen, the smallest count holds: with one too large, a plan would be refused that may run.
+/// too small. So rounds with one copy and with two take turns, until two of them agree in each of
+/// which as many have come as have gone. Where that does not happen, the smallest count holds: with
+/// one too large, a plan would be refused that may run.
 void Plans::count_references(PlanState& plan, Task const& task,
                              std::span<AccessRequest const> requests, FoundEntries const& found) {
   constexpr int most = 6;
   struct Count {
-    long before = 0, with_copy = 0;
+    long before = 0, with_copies = 0;
     long smallest = std::numeric_limits<long>::max();
     long agreed =
         std::numeric_limits<long>::min();  ///< of the last round in which as many came as went
@@ -250,21 +264,25 @@ void Plans::count_references(PlanState& plan, Task const& task,
   }
   if (count == 0 || task.ops->copy == nullptr) return;
   Few<Count> counts(count);
-  Room const room(task);
   bool is_sure = false;
   for (int round = 0; round < most && !is_sure; ++round) {
     for (std::size_t k = 0; k < count; ++k) counts[k].before = resources[k]->hold->holders();
-    task.ops->copy(task.body, room.memory());
-    for (std::size_t k = 0; k < count; ++k) counts[k].with_copy = resources[k]->hold->holders();
-    task.ops->destroy(room.memory());
+    long const alive = 1 + round % 2;
+    {
+      BodyCopy const copy(task);
+      std::optional<BodyCopy> another;
+      if (alive == 2) another.emplace(task);
+      for (std::size_t k = 0; k < count; ++k) counts[k].with_copies = resources[k]->hold->holders();
+    }
     is_sure = true;
     for (std::size_t k = 0; k < count; ++k) {
       Count& each = counts[k];
       if (each.is_sure) continue;
-      long const came = each.with_copy - each.before;
-      long const gone = each.with_copy - resources[k]->hold->holders();
-      each.smallest = std::min({each.smallest, came, gone});
-      if (came == gone) each.is_sure = std::exchange(each.agreed, came) == came;
+      long const came = each.with_copies - each.before;
+      long const gone = each.with_copies - resources[k]->hold->holders();
+      each.smallest = std::min({each.smallest, came / alive, gone / alive});
+      if (came == gone && came % alive == 0)
+        each.is_sure = std::exchange(each.agreed, came / alive) == came / alive;
       is_sure = is_sure && each.is_sure;
     }
   }

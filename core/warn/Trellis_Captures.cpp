@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <new>
+#include <optional>
 #include <span>
 
 namespace trellis::Impl {
@@ -46,8 +47,8 @@ void for_each_word(std::span<std::byte const> bytes, F&& f) {
   for (std::size_t at = 0; at + width <= bytes.size(); at += width) f(at, word_at(bytes, at));
 }
 
-/// Whoever looks at copies makes references by the power of two, in step with others who do.
-/// So one thread at a time does that, and nobody waits for a turn: copies are the user's code.
+/// Two threads that look at copies do so in step with each other. So one at a time looks for more
+/// than what a task declares, and nobody waits for a turn: copies are the user's code.
 class Turn {
  public:
   Turn() : m_is_mine(!s_is_taken.exchange(true, std::memory_order_acquire)) {}
@@ -68,7 +69,9 @@ class Turn {
 BodyRoom::BodyRoom(TaskSpec const& spec)
     : m_ops(*spec.ops),
       m_alignment(std::max(spec.body_alignment, alignof(std::max_align_t))),
-      m_memory(::operator new(spec.body_size, std::align_val_t(m_alignment))) {}
+      m_memory(::operator new(spec.body_size, std::align_val_t(m_alignment))) {
+  std::memset(m_memory, 0, spec.body_size);  // what it does not write says nothing
+}
 
 BodyRoom::~BodyRoom() {
   if (m_is_made) m_ops.destroy(m_memory);
@@ -90,14 +93,16 @@ void Captures::find_declared() {
 }
 
 void Captures::look_at_copies(void const* body) {
-  Turn const turn;
+  std::optional<Turn> turn;
+  if (!m_known.empty()) turn.emplace();
   struct Known {
-    bool is_open;          ///< it may be held
-    bool is_held = false;  ///< as the last round says
-    int yes = 0;           ///< rounds that say so
+    bool is_open;  ///< it may be held
+    bool is_held = false;
     long before = 0, with_copies = 0;
+    long per_copy = 0;  ///< references, by the last round that is exact
+    int agree = 0;      ///< exact rounds that say so
   };
-  std::vector<Known> known(m_known.size(), Known{.is_open = turn.is_mine()});
+  std::vector<Known> known(m_known.size(), Known{.is_open = turn && turn->is_mine()});
   auto const for_each_open = [&](auto&& f) {
     for (std::size_t k = 0; k < known.size(); ++k)
       if (known[k].is_open) f(known[k], *m_known[k]);
@@ -105,9 +110,7 @@ void Captures::look_at_copies(void const* body) {
   std::vector<long> declared_before(m_declared.size());
   std::deque<BodyRoom> copies;
   bool is_sure = false;
-  int rounds = 0;
-  for (long alive = least, end = most; alive <= end && !is_sure; alive *= 2) {
-    ++rounds;
+  for (long const alive : alive_in_round) {
     for_each_open([](Known& each, ResourceHold const& hold) { each.before = hold.holders(); });
     for (std::size_t k = 0; k < m_declared.size(); ++k)
       declared_before[k] = m_declared[k].hold->holders();
@@ -122,19 +125,24 @@ void Captures::look_at_copies(void const* body) {
     }
     copies.clear();
     for_each_open([&](Known& each, ResourceHold const& hold) {
-      bool const came = each.with_copies - each.before >= alive / 2;
-      bool const went = each.with_copies - hold.holders() >= alive / 2;
-      each.is_open = came || went;
-      each.is_held = came && went;
-      each.yes += each.is_held ? 1 : 0;
+      long const came = each.with_copies - each.before;
+      long const went = each.with_copies - hold.holders();
+      if (2 * std::max(came, went) < alive) {
+        each.is_open = false;
+      } else if (came == went && came % alive == 0) {
+        long const per_copy = came / alive;
+        each.agree = per_copy == each.per_copy ? each.agree + 1 : 1;
+        each.per_copy = per_copy;
+        // It may be in a container that the functor holds, or somebody else's.
+        each.is_held = each.agree >= (is_seen(body, hold) ? 1 : most_to_agree);
+        each.is_open = !each.is_held;
+      }
       is_sure = is_sure && !each.is_open;
-      // It may be in a container that the functor holds, or somebody else's.
-      if (alive == most && each.is_open && !is_seen(body, hold)) end = most_unseen;
     });
+    if (is_sure) break;
   }
-  for_each_open([&](Known const& each, ResourceHold const& hold) {
-    if (each.is_held && (is_seen(body, hold) || 2 * each.yes > rounds)) m_held.push_back(&hold);
-  });
+  for (std::size_t k = 0; k < known.size(); ++k)
+    if (known[k].is_held) m_held.push_back(m_known[k].get());
   find_missing(body);
 }
 

@@ -5,6 +5,7 @@
 #include <access/Trellis_AccessRequest.hpp>
 #include <task/Trellis_TaskSpec.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,10 +26,6 @@ class BodyRoom {
     construct(m_memory);
     m_is_made = true;
   }
-  void drop() {
-    m_is_made = false;
-    m_ops.destroy(m_memory);
-  }
   [[nodiscard]] void const* body() const { return m_memory; }
 
  private:
@@ -42,13 +39,13 @@ class BodyRoom {
 ///
 /// A functor that Kokkos copies holds those whose allocations have more references while there are
 /// copies of it, wherever in it they are. Others make and drop references meanwhile, perhaps in
-/// step with the copies. So it is copied in rounds, each time with twice as many copies alive at the
-/// same time. What is held comes and goes once for each copy. What others make and drop does not
-/// grow with the copies; half of them is what it may be wrong by. A round in which a View neither
-/// comes nor goes settles that it is not held. That it is held takes the last round and, unless it
-/// is seen in the functor, most of the others: a thread that makes many references, and drops them
-/// later, can come and go in one of them only. While another thread looks at a functor, that of this
-/// one is only asked for the Views that its task declares.
+/// step with the copies. So it is copied in rounds, each with another number of copies alive at the
+/// same time. Of what is held as many references come and go with each copy, in every round that
+/// nobody disturbs; what others make and drop meanwhile is not in proportion to the copies. That it
+/// is held takes three such rounds, or one where its reference is seen in the functor. A round in
+/// which less than one reference comes, and goes, for two copies settles that it is not held. What
+/// no round settles is taken for not held. While another thread looks at a functor, one of this
+/// thread is only checked for the Views that its task declares.
 ///
 /// The callable of a host task may have no copies, and where it has, they may be costly. A move
 /// changes no count, and when it is destroyed others may count, too. So it is only read, as it lies
@@ -84,10 +81,8 @@ class Captures {
   [[nodiscard]] bool knows_only_views() const { return m_knows_only_views; }
 
  private:
-  /// Copies at the same time, powers of two.
-  static constexpr long least = 2;
-  static constexpr long most = 4;
-  static constexpr long most_unseen = 32;  ///< of a View that the functor does not hold in itself
+  static constexpr std::array<long, 6> alive_in_round{2, 4, 8, 3, 5, 7};  ///< copies
+  static constexpr int most_to_agree = 3;                                 ///< rounds
   struct Declared {
     AccessRequest const* request;
     std::unique_ptr<ResourceHold> hold;

@@ -326,15 +326,15 @@ SPACE_TEST(WarnCaptures, OthersThatMakeAndDropReferencesDoNotDeceive) {
   EXPECT_TRUE(heard.all().empty()) << heard.text();
 }
 
-/// As long as there are copies of a functor, somebody else holds a reference: one, not one for each.
+/// As long as there are copies of a functor, somebody else holds references: some, not some for each.
 class OthersHoldMeanwhile {
  public:
   struct Others {
-    explicit Others(V const& view) : lent(view) {}
-    V const lent;
+    Others(V const& view, std::size_t references) : lent(references, view) {}
+    std::vector<V> const lent;
     std::mutex mutex;
-    std::map<int, int> copies;  ///< for each generation; guarded by mutex
-    std::map<int, V> held;      ///< guarded by mutex
+    std::map<int, int> copies;           ///< for each generation; guarded by mutex
+    std::map<int, std::vector<V>> held;  ///< guarded by mutex
   };
   explicit OthersHoldMeanwhile(Others& others) : m_others(&others) {}
   OthersHoldMeanwhile(OthersHoldMeanwhile const& other)
@@ -357,17 +357,36 @@ class OthersHoldMeanwhile {
 
 SPACE_TEST(WarnCaptures, OthersThatHoldAViewInStepWithTheCopiesDoNotDeceive) {
   V const x("x", n), y("y", n);
-  OthersHoldMeanwhile::Others others(x);
-  OthersHoldMeanwhile const in_step(others);
-  for (TaskGraphOptions const& options : {TaskGraphOptions(), serially()})
-    expect_silence(
+  for (std::size_t const references : {1u, 2u, 3u, 8u, 16u, 840u}) {
+    OthersHoldMeanwhile::Others others(x, references);
+    OthersHoldMeanwhile const in_step(others);
+    for (TaskGraphOptions const& options : {TaskGraphOptions(), serially()})
+      expect_silence(
+          [&](TaskGraph& graph) {
+            host_task("write x", ResourcePolicy(graph, write(x)), [x] { x(0) = 1; });
+            parallel_for("use y", ResourcePolicy(graph, Range(0, n), write(y)),
+                         [y, in_step](int i) { y(i) = in_step.generation(); });
+            host_task("read both", ResourcePolicy(graph, read(x), read(y)), [] {});
+          },
+          options);
+  }
+}
+
+SPACE_TEST(WarnCaptures, AViewInAContainerOfTheFunctor) {
+  V const x("x", n), y("y", n), z("z", n);
+  std::vector<V> const all{x, x, y};
+  for (TaskGraphOptions const& options : {TaskGraphOptions(), serially()}) {
+    Warning const warning = the_only(
         [&](TaskGraph& graph) {
           host_task("write x", ResourcePolicy(graph, write(x)), [x] { x(0) = 1; });
-          parallel_for("use y", ResourcePolicy(graph, Range(0, n), write(y)),
-                       [y, in_step](int i) { y(i) = in_step.generation(); });
-          host_task("read both", ResourcePolicy(graph, read(x), read(y)), [] {});
+          parallel_for("use all", ResourcePolicy(graph, Range(0, n), read(y), write(z)),
+                       [all, z](int i) { z(i) = all.back()(i); });
+          read_all(graph, x, z);
         },
-        options);
+        WarningKind::not_declared, options);
+    EXPECT_EQ(warning.task, "use all");
+    EXPECT_EQ(warning.resource, "x");
+  }
 }
 
 }  // namespace
