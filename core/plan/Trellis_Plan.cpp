@@ -11,6 +11,7 @@
 #include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <new>
 #include <optional>
@@ -235,8 +236,8 @@ class BodyCopy {
 
 /// Counts the references to the allocations of this task that its body has: as many as come and go
 /// with a copy of it. Others may make and drop references meanwhile, and make a count too large or
-/// too small. So rounds with one copy and with two take turns, until two of them agree in each of
-/// which as many have come as have gone. Where that does not happen, the smallest count holds: with
+/// too small. So rounds with one copy and with two take turns, until one of each kind agree, in which
+/// as many have come as have gone. Where that does not happen, the smallest count holds: with
 /// one too large, a plan would be refused that may run.
 void Plans::count_references(PlanState& plan, Task const& task,
                              std::span<AccessRequest const> requests, FoundEntries const& found) {
@@ -244,8 +245,8 @@ void Plans::count_references(PlanState& plan, Task const& task,
   struct Count {
     long before = 0, with_copies = 0;
     long smallest = std::numeric_limits<long>::max();
-    long agreed =
-        std::numeric_limits<long>::min();  ///< of the last round in which as many came as went
+    /// Of a copy, by the last exact round with one copy, and with two.
+    std::array<long, 2> exact{std::numeric_limits<long>::min(), std::numeric_limits<long>::max()};
     bool is_sure = false;
   };
   Few<HeldResource*> resources(requests.size());
@@ -282,12 +283,13 @@ void Plans::count_references(PlanState& plan, Task const& task,
       long const gone = each.with_copies - resources[k]->hold->holders();
       each.smallest = std::min({each.smallest, came / alive, gone / alive});
       if (came == gone && came % alive == 0)
-        each.is_sure = std::exchange(each.agreed, came / alive) == came / alive;
+        each.exact[static_cast<std::size_t>(alive - 1)] = came / alive;
+      each.is_sure = each.exact[0] == each.exact[1];
       is_sure = is_sure && each.is_sure;
     }
   }
   for (std::size_t k = 0; k < count; ++k)
-    resources[k]->held += std::max(0L, counts[k].is_sure ? counts[k].agreed : counts[k].smallest);
+    resources[k]->held += std::max(0L, counts[k].is_sure ? counts[k].exact[0] : counts[k].smallest);
 }
 
 /// Throws when an allocation that somebody else knew when the plan was recorded is known to nobody

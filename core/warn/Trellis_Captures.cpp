@@ -47,8 +47,8 @@ void for_each_word(std::span<std::byte const> bytes, F&& f) {
   for (std::size_t at = 0; at + width <= bytes.size(); at += width) f(at, word_at(bytes, at));
 }
 
-/// Two threads that look at copies do so in step with each other. So one at a time looks for more
-/// than what a task declares, and nobody waits for a turn: copies are the user's code.
+/// Two threads that make several copies at the same time would do so in step with each other. So one
+/// at a time does, and nobody waits for a turn: copies are the user's code.
 class Turn {
  public:
   Turn() : m_is_mine(!s_is_taken.exchange(true, std::memory_order_acquire)) {}
@@ -102,7 +102,8 @@ void Captures::look_at_copies(void const* body) {
     long per_copy = 0;  ///< references, by the last round that is exact
     int agree = 0;      ///< exact rounds that say so
   };
-  std::vector<Known> known(m_known.size(), Known{.is_open = turn && turn->is_mine()});
+  bool any_open = turn && turn->is_mine();
+  std::vector<Known> known(m_known.size(), Known{.is_open = any_open});
   auto const for_each_open = [&](auto&& f) {
     for (std::size_t k = 0; k < known.size(); ++k)
       if (known[k].is_open) f(known[k], *m_known[k]);
@@ -114,7 +115,7 @@ void Captures::look_at_copies(void const* body) {
     for_each_open([](Known& each, ResourceHold const& hold) { each.before = hold.holders(); });
     for (std::size_t k = 0; k < m_declared.size(); ++k)
       declared_before[k] = m_declared[k].hold->holders();
-    for (long made = 0; made < alive; ++made)
+    for (long made = 0; made < (any_open ? alive : 1); ++made)  // for what is declared one will do
       copies.emplace_back(m_spec).make([&](void* memory) { m_spec.ops->copy(body, memory); });
     for_each_open([](Known& each, ResourceHold const& hold) { each.with_copies = hold.holders(); });
     is_sure = true;
@@ -124,6 +125,7 @@ void Captures::look_at_copies(void const* body) {
       is_sure = is_sure && each.is_held;
     }
     copies.clear();
+    any_open = false;
     for_each_open([&](Known& each, ResourceHold const& hold) {
       long const came = each.with_copies - each.before;
       long const went = each.with_copies - hold.holders();
@@ -137,9 +139,9 @@ void Captures::look_at_copies(void const* body) {
         each.is_held = each.agree >= (is_seen(body, hold) ? 1 : most_to_agree);
         each.is_open = !each.is_held;
       }
-      is_sure = is_sure && !each.is_open;
+      any_open = any_open || each.is_open;
     });
-    if (is_sure) break;
+    if (is_sure && !any_open) break;
   }
   for (std::size_t k = 0; k < known.size(); ++k)
     if (known[k].is_held) m_held.push_back(m_known[k].get());

@@ -25,7 +25,8 @@ struct PlanState;
 
 /// What looks wrong in the program, for a graph that is asked to warn; others have none. It sees
 /// each task as it is handed in, before it is submitted, recorded or collected, and each wait; it
-/// knows nothing of what runs when, so the warnings do not depend on time.
+/// knows nothing of what runs when, so the warnings do not depend on time (but where several threads
+/// submit at the same time, see Captures, not all functors are asked for all Views).
 ///
 /// It keeps the Views that tasks name until nobody else has them, so as to know their addresses
 /// from those of others, and to see what functors hold.

@@ -326,7 +326,8 @@ SPACE_TEST(WarnCaptures, OthersThatMakeAndDropReferencesDoNotDeceive) {
   EXPECT_TRUE(heard.all().empty()) << heard.text();
 }
 
-/// As long as there are copies of a functor, somebody else holds references: some, not some for each.
+/// As long as there are copies of a functor, somebody else holds some references, however many
+/// copies there are.
 class OthersHoldMeanwhile {
  public:
   struct Others {
