@@ -11,10 +11,8 @@
 #include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <new>
-#include <optional>
 #include <thread>
 #include <tuple>
 #include <unordered_map>
@@ -234,19 +232,17 @@ class BodyCopy {
 
 }  // namespace
 
-/// Counts the references to the allocations of this task that its body has: as many as come and go
-/// with a copy of it. Others may make and drop references meanwhile, and make a count too large or
-/// too small. So rounds with one copy and with two take turns, until one of each kind agree, in which
-/// as many have come as have gone. Where that does not happen, the smallest count holds: with
-/// one too large, a plan would be refused that may run.
+/// Counts the references to the allocations of this task that its body has: as many as come with a
+/// copy of it, with another copy, and go with each of them. Others may make and drop references
+/// meanwhile, and make a count too large or too small. So it is counted until these agree. Where
+/// that does not happen, the smallest count holds: with one too large, a plan would be refused that
+/// may run.
 void Plans::count_references(PlanState& plan, Task const& task,
                              std::span<AccessRequest const> requests, FoundEntries const& found) {
-  constexpr int most = 6;
+  constexpr int most = 4;
   struct Count {
-    long before = 0, with_copies = 0;
-    long smallest = std::numeric_limits<long>::max();
-    /// Of a copy, by the last exact round with one copy, and with two.
-    std::array<long, 2> exact{std::numeric_limits<long>::min(), std::numeric_limits<long>::max()};
+    long before = 0, with_one = 0, with_two = 0;
+    long counted = std::numeric_limits<long>::max();  ///< the smallest, or what is sure
     bool is_sure = false;
   };
   Few<HeldResource*> resources(requests.size());
@@ -265,31 +261,31 @@ void Plans::count_references(PlanState& plan, Task const& task,
   }
   if (count == 0 || task.ops->copy == nullptr) return;
   Few<Count> counts(count);
+  auto const note = [&](long Count::* at) {
+    for (std::size_t k = 0; k < count; ++k) counts[k].*at = resources[k]->hold->holders();
+  };
   bool is_sure = false;
   for (int round = 0; round < most && !is_sure; ++round) {
-    for (std::size_t k = 0; k < count; ++k) counts[k].before = resources[k]->hold->holders();
-    long const alive = 1 + round % 2;
+    note(&Count::before);
     {
-      BodyCopy const copy(task);
-      std::optional<BodyCopy> another;
-      if (alive == 2) another.emplace(task);
-      for (std::size_t k = 0; k < count; ++k) counts[k].with_copies = resources[k]->hold->holders();
+      BodyCopy const one(task);
+      note(&Count::with_one);
+      BodyCopy const two(task);
+      note(&Count::with_two);
     }
     is_sure = true;
     for (std::size_t k = 0; k < count; ++k) {
       Count& each = counts[k];
       if (each.is_sure) continue;
-      long const came = each.with_copies - each.before;
-      long const gone = each.with_copies - resources[k]->hold->holders();
-      each.smallest = std::min({each.smallest, came / alive, gone / alive});
-      if (came == gone && came % alive == 0)
-        each.exact[static_cast<std::size_t>(alive - 1)] = came / alive;
-      each.is_sure = each.exact[0] == each.exact[1];
+      long const first = each.with_one - each.before;
+      long const second = each.with_two - each.with_one;
+      long const gone = each.with_two - resources[k]->hold->holders();
+      each.is_sure = first == second && gone == first + second;
+      each.counted = each.is_sure ? first : std::min({each.counted, first, second, gone / 2});
       is_sure = is_sure && each.is_sure;
     }
   }
-  for (std::size_t k = 0; k < count; ++k)
-    resources[k]->held += std::max(0L, counts[k].is_sure ? counts[k].exact[0] : counts[k].smallest);
+  for (std::size_t k = 0; k < count; ++k) resources[k]->held += std::max(0L, counts[k].counted);
 }
 
 /// Throws when an allocation that somebody else knew when the plan was recorded is known to nobody

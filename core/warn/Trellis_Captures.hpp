@@ -42,10 +42,10 @@ class BodyRoom {
 /// step with the copies. So it is copied in rounds, each with another number of copies alive at the
 /// same time. Of what is held as many references come and go with each copy, in every round that
 /// nobody disturbs; what others make and drop meanwhile is not in proportion to the copies. That it
-/// is held takes three such rounds, or one where its reference is seen in the functor. Where, in a
-/// round, less than one comes, and goes, for two copies it is taken for not held, and so is what no
-/// round decides. While another thread looks at a functor, one of this thread is only checked for
-/// the Views that its task declares.
+/// is held takes three such rounds, or one where its reference is seen in the functor. What neither
+/// comes nor goes with half of the copies of a round is not held, and what no round decides is taken
+/// for not held. While another thread looks at a functor, one of this thread is only checked for the
+/// Views that its task declares.
 ///
 /// The callable of a host task may have no copies, and where it has, they may be costly. A move
 /// changes no count, and when it is destroyed others may count, too. So it is only read, as it lies
