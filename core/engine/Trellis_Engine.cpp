@@ -348,13 +348,17 @@ bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
   return !may_exclude(task, &seat);
 }
 
+/// Whoever submits them has written their counts last, on another core.
+inline void prefetch_successors(Task const& task) {
+  for (std::uint32_t k = 0; k < std::min(task.successor_count, Task::inline_successors); ++k)
+    prefetch_to_write(task.successors[k]);
+}
+
 /// Returns what it ends with, if it has no parts, or none that go on.
 [[gnu::always_inline]] inline TaskState Engine::run_body(Task& task, Seat& seat) {
   TaskState state = TaskState::done;
   bool const refined = task.is_split;
-  if (task.is_recorded())  // their counts; in a recorded task the list does not change
-    for (std::uint32_t k = 0; k < std::min(task.successor_count, Task::inline_successors); ++k)
-      prefetch_to_write(task.successors[k]);
+  if (task.is_recorded()) prefetch_successors(task);  // its list does not change
   task.state.store(TaskState::running, std::memory_order_relaxed);
   m_events.changed(task, TaskState::running, seat.number);
   if (refined) {
@@ -531,6 +535,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   run_over(task, seat, state, row);
 
   task.lock.lock();
+  prefetch_successors(task);
   give_up_exclusive(task, seat);
   if (failure != nullptr) [[unlikely]]
     m_policy_edges.stops_failure(task.id, seat.spared);

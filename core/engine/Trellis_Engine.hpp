@@ -313,6 +313,7 @@ class Engine final : private TaskSource {
   void stay_behind(Seat& seat);
   [[nodiscard]] bool come_fast(Seat& seat, std::chrono::steady_clock::time_point now) const;
   void look_out(std::chrono::steady_clock::time_point begin, bool is_idle);
+  [[nodiscard]] bool enough_in_flight() const;
   [[gnu::cold]] bool may_exclude(Task& task, Seat* seat);
   Task* complete_part(Task& task, Seat& seat, TaskState state, int row);
   [[gnu::cold]] void tell_failure(Task& task, TaskState state, FailurePtr const& failure);

@@ -145,6 +145,7 @@ void Workers::wake(Seat& seat, int on) {
   if (seat.waits_for != nullptr) m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
   add_permit(-1);
   m_searching.fetch_add(1, std::memory_order_seq_cst);
+  if (seat.is_worker) ++m_waking;
   seat.woken = true;
   seat.woken_on = on;
   seat.wakeup.notify_one();
@@ -324,6 +325,7 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_po
       m_watch = nullptr;
     }
   }
+  --m_waking;
   // It may have been about to become the watch.
   if (m_watch == &seat) m_watch = nullptr;
   if (m_lent.load(std::memory_order_relaxed)) post_watch();
@@ -370,7 +372,7 @@ void Workers::take_back() {
 
 /// Somebody sees when there is no more news. Where nobody can, nothing is lent.
 void Workers::post_watch() {
-  if (m_watch != nullptr || m_stopping) return;
+  if (m_watch != nullptr || m_waking != 0 || m_stopping) return;
   for (Seat* const seat : m_sleeping)
     if (seat->is_worker) return seat->wakeup.notify_one();
   // Nobody sleeps. If there are as many threads as permits, not counting the absent ones and those

@@ -155,9 +155,11 @@ class TaskSource {
 /// `m_spare` nor with a thread that runs tasks. Who takes it back does as a thread that goes to
 /// sleep, see below: adds it to `m_spare`, then asks `has_ready`. (A submitter that still sees
 /// `m_lent` then has been late with its news; its next submission sees that it is not.) While it is
-/// set there is a watch, or a worker that has been asked to be it, or one that runs without a
-/// permit and so goes to sleep soon: each worker that leaves its sleep, and each thread that
-/// becomes absent, asks for another one.
+/// set there is a watch, or a worker that has been asked to be it, or one that has been woken and
+/// has not left its sleep yet (`m_waking`), or one that runs without a permit and so goes to sleep
+/// soon: each worker that leaves its sleep, and each thread that becomes absent, asks for another
+/// one. To wake a thread takes ten microseconds and more of who does it. So a thread that submits
+/// and has woken a worker leaves it to that one to wake the watch.
 ///
 /// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads
 /// `m_searching` and `m_spare`; a thread that goes to sleep first takes itself off `m_searching`,
@@ -400,6 +402,7 @@ class Workers {
   bool m_somebody_naps = false;       ///< before it polls again
   std::vector<Seat*> m_worker_seats;  ///< by number of the worker; as many as there ever were
   std::vector<Seat*> m_sleeping;      ///< may be woken for a task
+  int m_waking = 0;                   ///< workers that have been woken and are still in `doze`
   /// wait only for their condition: inside a task, or without a seat
   std::vector<Seat*> m_blocked;
   int m_blocked_tasks = 0;
