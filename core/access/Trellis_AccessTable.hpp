@@ -275,6 +275,9 @@ class AccessTable {
   template <class OrderAfter>
   void visit(SmallVector<LiveAccess, 1>& group, TaskId self, OrderAfter&& order_after) const;
   template <class OrderAfter>
+  [[gnu::noinline]] void visit_many(SmallVector<LiveAccess, 1>& group, TaskId self,
+                                    OrderAfter&& order_after) const;
+  template <class OrderAfter>
   void enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
   template <class OrderAfter>
   void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
@@ -392,8 +395,18 @@ class AccessTable {
 
 // By id, not by address: a member may be a finished task whose memory the new one has now.
 template <class OrderAfter>
-void AccessTable::visit(SmallVector<LiveAccess, 1>& group, TaskId self,
-                        OrderAfter&& order_after) const {
+inline void AccessTable::visit(SmallVector<LiveAccess, 1>& group, TaskId self,
+                               OrderAfter&& order_after) const {
+  std::size_t const size = group.size();
+  if (size > 1) return visit_many(group, self, order_after);
+  if (size == 0) return;
+  LiveAccess const access = *group.begin();
+  if (access.id != self && !order_after(access) && !m_keep_all) group.clear();
+}
+
+template <class OrderAfter>
+void AccessTable::visit_many(SmallVector<LiveAccess, 1>& group, TaskId self,
+                             OrderAfter&& order_after) const {
   LiveAccess* const members = group.begin();
   std::size_t const size = group.size();
   std::size_t kept = 0;

@@ -17,13 +17,17 @@
 /// is that tasks are submitted faster than one in a microsecond, as seen by this seat since it last
 /// asked; slower tasks cost nobody much.
 ///
-/// A worker asks every 32 tasks, and when it has found nothing to do. In the second case it counts
+/// A worker asks every 64 tasks, and when it has found nothing to do. In the second case it counts
 /// among those that search, so nobody is woken in its place, and it stays only as long as the
 /// thread that submits has the permit of one that does (`Workers::somebody_submits`). Parts are no
 /// news in either case: whoever submits them may wait for them. Many that have nothing to do have
 /// one `Lookout`, and ask nothing themselves but how long it has been.
 ///
-/// What is ready meanwhile waits, for 50 us at most, and for 3 us when nothing more is submitted.
+/// Each look at how far that thread is takes a line away from it, and its next atomic operation
+/// waits until it has the line back. So there is one in 8 us. Whether it still submits, and whether
+/// anybody sleeps, is in lines that change seldom: those are looked at all the time.
+///
+/// What is ready meanwhile waits, for 50 us at most, and for 8 us when nothing more is submitted.
 /// So nobody stays where enough tasks are in flight, as they may depend on each other: 32 for each
 /// worker, but not fewer than 64, nor more than 256. (What is left when that thread waits has to be
 /// run by then: with two workers and 256 a burst of 1000 empty tasks took 8 % longer than with 64.)
@@ -33,12 +37,12 @@ namespace trellis::Impl {
 
 namespace {
 using std::chrono::nanoseconds;
-constexpr int tasks_between = 32;  // a worker's own, between two looks
+constexpr int tasks_between = 64;  // a worker's own, between two looks
 constexpr int fewest = 16;         // submitted, to tell how fast they come
 constexpr nanoseconds short_task{1000};
-constexpr nanoseconds without_news{3000};  // from the thread that submits
+constexpr nanoseconds between_looks{8000};
 constexpr nanoseconds in_all{50000};
-constexpr int between_looks = 50;  // each look takes a line from that thread
+constexpr int pauses = 25;  // between two looks at the lines that change seldom
 }  // namespace
 
 inline bool Engine::enough_in_flight() const {
@@ -74,15 +78,21 @@ void Engine::found_nothing(Seat& seat) {
 
 void Engine::look_out(std::chrono::steady_clock::time_point begin, bool is_idle) {
   if (!m_lookout.begin()) return;
-  std::uint64_t seen = m_submission.submitted();
-  auto last_news = begin;
-  for (auto now = begin; now - last_news < without_news && now - begin < in_all;) {
-    if (m_workers.anyone_waits() || polls() || m_workers.oversubscribed()) break;
-    if ((is_idle && !m_workers.somebody_submits()) || enough_in_flight()) break;
-    for (int k = 0; k < between_looks; ++k) cpu_relax();
-    std::uint64_t const news = m_submission.submitted();
-    now = std::chrono::steady_clock::now();
-    if (std::exchange(seen, news) != news) last_news = now;
+  bool const is_lent = m_workers.somebody_submits();
+  auto const may_stay = [&] {
+    return m_workers.somebody_submits() == is_lent && !m_workers.anyone_waits() && !polls() &&
+           !m_workers.oversubscribed();
+  };
+  std::uint64_t seen = 0;
+  auto now = begin;
+  // Who has nothing to do stays only for a thread that has the permit of one that submits.
+  while ((is_lent || !is_idle) && now - begin < in_all && !enough_in_flight()) {
+    std::uint64_t const submitted = m_submission.submitted();
+    if (std::exchange(seen, submitted) == submitted) break;
+    for (auto const looked = now; may_stay() && now - looked < between_looks;
+         now = std::chrono::steady_clock::now())
+      for (int k = 0; k < pauses; ++k) cpu_relax();
+    if (!may_stay()) break;
   }
   m_lookout.end();
 }

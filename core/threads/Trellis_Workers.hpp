@@ -390,9 +390,10 @@ class Workers {
   alignas(64) std::atomic<int> m_searching{0};  ///< threads that look for a task
   std::atomic<int> m_spare{0};  ///< permits that no thread has; negative: too many threads work
   std::atomic<int> m_asleep_waiting{0};  ///< sleeping threads with a condition
-  // Written by a thread that submits, and seldom looked at by others.
+  // Written by a thread that submits with each task, and seldom looked at by others.
   alignas(64) std::atomic<std::uint64_t> m_news{0};  ///< submissions, about
-  std::atomic<bool> m_lent{false};
+  // Looked at by many, and written seldom.
+  alignas(64) std::atomic<bool> m_lent{false};
   std::atomic<std::chrono::steady_clock::time_point>
       m_last_submission{};  ///< while nothing is lent
   alignas(64) std::mutex m_mutex;
