@@ -136,13 +136,17 @@ TaskHandle Submission::submit_and_run(TaskSpec& spec) {
   return task;
 }
 
-inline void Submission::destroy_kept_now_and_then(TaskId newest) {
-  if (newest % (KeptTasks::most / 2) == 0) [[unlikely]]
-    m_engine.destructors().destroy_kept_of_workers();
+/// Is it time to look for kept bodies? A look takes a line away from each thread that runs tasks,
+/// so there is none as long as no body may be kept. The graph's lock is held.
+inline bool Submission::many_may_be_kept() {
+  if (m_may_be_kept < KeptTasks::most / 2) return false;
+  m_may_be_kept = 0;
+  return true;
 }
 
 TaskHandle Submission::submit_untold(TaskSpec& spec, Frame* frame) {
   TaskHandle task;
+  bool looks_for_kept = false;
   {
     Quiet const until_published;
     Admitted admitted;
@@ -152,16 +156,19 @@ TaskHandle Submission::submit_untold(TaskSpec& spec, Frame* frame) {
       if (frame == nullptr) make_room(lock);
       admitted = admit_root(spec, frame);
       task = m_engine.handle_of(admitted.task, admitted.task->id);
+      looks_for_kept = frame == nullptr && many_may_be_kept();
     }
     publish_new(*admitted.task, admitted.rest, frame);
   }
-  if (frame == nullptr) destroy_kept_now_and_then(task.id);
+  if (looks_for_kept) [[unlikely]]
+    m_engine.destructors().destroy_kept_of_workers();
   return task;
 }
 
 /// The policy is told of the task before it can start.
 TaskHandle Submission::submit_told(TaskSpec& spec, Frame* frame) {
   TaskHandle task;
+  bool looks_for_kept = false;
   PolicyEdges::Told told;
   std::optional<Quiet> until_published(std::in_place);
   Admitted admitted;
@@ -179,6 +186,7 @@ TaskHandle Submission::submit_told(TaskSpec& spec, Frame* frame) {
       std::lock_guard const lock(m_submission);
       admitted = admit_root(spec, frame);
       task = m_engine.handle_of(admitted.task, admitted.task->id);
+      looks_for_kept = frame == nullptr && many_may_be_kept();
     }
     told = m_policy_edges.tell(*admitted.task);
   }
@@ -187,7 +195,7 @@ TaskHandle Submission::submit_told(TaskSpec& spec, Frame* frame) {
   // The policy may have put something of the main thread's before what that thread waits for.
   if (!m_main.empty()) m_engine.waiting().main_looks_again();
   until_published.reset();
-  if (frame == nullptr) destroy_kept_now_and_then(task.id);
+  if (looks_for_kept) m_engine.destructors().destroy_kept_of_workers();
   return task;
 }
 
@@ -422,6 +430,7 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
                           std::memory_order_release);
   else
     count_submitted(1);
+  if (task.keeps_body) ++m_may_be_kept;  // it is a part of none, so the graph's lock is held
   bool const is_alone = seat != nullptr || (m_rules.empty() && !m_recorder);
   bool const is_free = is_alone && !has_accesses && spec.after.empty() &&
                        !task.marks.synchronizing && region.barrier.task == nullptr;
