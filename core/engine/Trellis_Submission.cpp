@@ -136,12 +136,12 @@ TaskHandle Submission::submit_and_run(TaskSpec& spec) {
   return task;
 }
 
-/// Is it time to look for kept bodies? A look takes a line away from each thread that runs tasks,
-/// so there is none as long as no body may be kept. The graph's lock is held.
-inline bool Submission::many_may_be_kept() {
-  if (m_may_be_kept < KeptTasks::most / 2) return false;
-  m_may_be_kept = 0;
-  return true;
+/// Is it time to look for kept bodies? It is every 16 tasks. But a look takes a line away from each
+/// thread that runs tasks, so there is none where no body has been one to be kept for long. The
+/// graph's lock is held.
+inline bool Submission::is_time_for_kept() const {
+  std::uint64_t const now = m_submitted.load(std::memory_order_relaxed);
+  return now % (KeptTasks::most / 2) == 0 && now < m_kept_until;
 }
 
 TaskHandle Submission::submit_untold(TaskSpec& spec, Frame* frame) {
@@ -156,7 +156,7 @@ TaskHandle Submission::submit_untold(TaskSpec& spec, Frame* frame) {
       if (frame == nullptr) make_room(lock);
       admitted = admit_root(spec, frame);
       task = m_engine.handle_of(admitted.task, admitted.task->id);
-      looks_for_kept = frame == nullptr && many_may_be_kept();
+      looks_for_kept = frame == nullptr && is_time_for_kept();
     }
     publish_new(*admitted.task, admitted.rest, frame);
   }
@@ -186,7 +186,7 @@ TaskHandle Submission::submit_told(TaskSpec& spec, Frame* frame) {
       std::lock_guard const lock(m_submission);
       admitted = admit_root(spec, frame);
       task = m_engine.handle_of(admitted.task, admitted.task->id);
-      looks_for_kept = frame == nullptr && many_may_be_kept();
+      looks_for_kept = frame == nullptr && is_time_for_kept();
     }
     told = m_policy_edges.tell(*admitted.task);
   }
@@ -364,6 +364,8 @@ void Submission::make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
     m_engine.statistics().fusable();
   }
   task.keeps_body = spec.ops->may_be_kept && m_engine.destructors().may_keep_body(task, spec);
+  if (task.keeps_body)  // so it is a part of none, and the graph's lock is held
+    m_kept_until = m_submitted.load(std::memory_order_relaxed) + long_for_kept;
   task.clear_accesses();
   task.state.store(TaskState::pending, std::memory_order_relaxed);
   if (task.failure != nullptr) task.failure = nullptr;
@@ -430,7 +432,6 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
                           std::memory_order_release);
   else
     count_submitted(1);
-  if (task.keeps_body) ++m_may_be_kept;  // it is a part of none, so the graph's lock is held
   bool const is_alone = seat != nullptr || (m_rules.empty() && !m_recorder);
   bool const is_free = is_alone && !has_accesses && spec.after.empty() &&
                        !task.marks.synchronizing && region.barrier.task == nullptr;

@@ -132,7 +132,7 @@ class Submission {
   TaskHandle submit_told(TaskSpec& spec, Frame* frame);
   Admitted admit_root(TaskSpec& spec, Frame const* frame);
   Admitted admit_behind(TaskSpec& spec, Frame const* frame);
-  [[nodiscard]] bool many_may_be_kept();
+  [[nodiscard]] bool is_time_for_kept() const;
   void wait_for_room(Until const& until);
   TaskHandle submit_part(TaskSpec& spec, Frame* frame);
   TaskHandle submit_part_locked(TaskSpec&& spec, Frame* frame);
@@ -172,7 +172,9 @@ class Submission {
   std::atomic<std::uint64_t> m_edges{0};
   TaskIds::Block m_ids;            ///< guarded by m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
-  int m_may_be_kept = 0;  ///< guarded by m_submission: bodies, since many_may_be_kept() was true
+  static constexpr std::uint64_t long_for_kept = 1 << 16;  ///< tasks; the default cap is lower
+  std::uint64_t m_kept_until =
+      0;  ///< guarded by m_submission: see is_time_for_kept; of m_submitted
   std::atomic<int> m_waiting_for_room{0};
 };
 

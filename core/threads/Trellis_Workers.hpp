@@ -158,8 +158,9 @@ class TaskSource {
 /// set there is a watch, or a worker that has been asked to be it, or one that has been woken and
 /// has not left its sleep yet (`m_waking`), or one that runs without a permit and so goes to sleep
 /// soon: each worker that leaves its sleep, and each thread that becomes absent, asks for another
-/// one. To wake a thread takes ten microseconds and more of who does it. So a thread that submits
-/// and has woken a worker leaves it to that one to wake the watch.
+/// one. (To wake a thread takes ten microseconds and more of who does it. So a thread that submits
+/// and has woken a worker leaves it to that one to wake the watch. As long as that worker gets no
+/// core nobody looks after the permit, just as nobody looks for a task but that worker.)
 ///
 /// INVARIANT (no lost wake-up). A thread that makes a task ready first pushes it, then reads
 /// `m_searching` and `m_spare`; a thread that goes to sleep first takes itself off `m_searching`,

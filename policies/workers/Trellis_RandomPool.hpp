@@ -22,8 +22,8 @@ namespace trellis {
 namespace Impl {
 
 /// A Kokkos pool, from whose states each thread takes one when it first needs one, and another one
-/// when it needs several at a time. A state is never given to another thread, and from then on it
-/// is with its thread, not in the pool.
+/// when it needs several at a time. From then on it is with its thread, not in the pool. When that
+/// thread has ended, one that is started later may go on with its states.
 template <class Pool>
 class RandomStates final : public SharedState {
  public:
@@ -92,7 +92,7 @@ class RandomStates final : public SharedState {
 /// matter of chance, though, and so are the numbers that it draws.
 ///
 /// Copies are the same pool. `Kokkos::fill_random(instance, x, pool, range)` takes it, too. On a
-/// device this is Kokkos' pool, whose states are locked there.
+/// device this is Kokkos' pool, made from the seed alone, whose states are locked there.
 template <class Pool,
           bool on_device = Impl::DeviceSpace<typename Pool::device_type::execution_space>>
 class RandomPool {
@@ -110,7 +110,8 @@ class RandomPool {
     typename States::State* m_state;
   };
 
-  /// `states`: for how many threads, and for how many generators that one thread has at a time.
+  /// `states`: one for each thread that draws, those of workers' pools included, and one more for
+  /// each further generator that a thread has at the same time.
   explicit RandomPool(std::uint64_t seed, std::uint64_t states = 4096)
       : m_states(new States(seed, states)) {}
 

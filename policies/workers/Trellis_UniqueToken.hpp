@@ -48,7 +48,8 @@ struct TakenNumbers final : SharedState {
 ///
 /// `acquire()` waits while all numbers are taken, so do not wait for a task while you have one.
 /// Each thread gets the number that it had before, unless another one has it. Copies are the same
-/// object. On a device this is Kokkos' own token, which knows all streams.
+/// object. On a device this is Kokkos' own token, which knows all streams and has as many numbers
+/// as Kokkos gives it.
 template <class ExecutionSpace = Kokkos::DefaultExecutionSpace,
           bool on_device = Impl::DeviceSpace<ExecutionSpace>>
 class UniqueToken {
@@ -105,10 +106,11 @@ class UniqueToken<ExecutionSpace, true>
   explicit UniqueToken(TaskGraph const&) {}
 };
 
-/// Has a number as long as it exists.
+/// Has a number as long as it exists. It keeps a reference to the token, which has to outlive it.
 template <class Numbers>
 class AcquireUniqueToken {
  public:
+  AcquireUniqueToken(Numbers const&& temporary) = delete;
   KOKKOS_FUNCTION explicit AcquireUniqueToken(Numbers const& token)
       : m_token(token), m_value(m_token.acquire()) {}
   AcquireUniqueToken(AcquireUniqueToken const&) = delete;

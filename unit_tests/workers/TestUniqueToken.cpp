@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace trellis {
@@ -13,6 +14,11 @@ namespace {
 
 using namespace Test;
 using Counts = Kokkos::View<long*, Kokkos::HostSpace>;
+
+// It refers to the token, which would be gone.
+static_assert(!std::is_constructible_v<AcquireUniqueToken<UniqueToken<Space>>, UniqueToken<Space>>);
+static_assert(
+    std::is_constructible_v<AcquireUniqueToken<UniqueToken<Space>>, UniqueToken<Space> const&>);
 
 struct CountUnder {
   UniqueToken<Space> token;
