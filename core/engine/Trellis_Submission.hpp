@@ -172,9 +172,9 @@ class Submission {
   std::atomic<std::uint64_t> m_edges{0};
   TaskIds::Block m_ids;            ///< guarded by m_submission
   std::uint64_t m_room_until = 0;  ///< guarded by m_submission: of m_submitted; there is room below
+  /// Guarded by m_submission: until when there are looks for kept bodies, of m_submitted.
+  std::uint64_t m_kept_until = 0;
   static constexpr std::uint64_t long_for_kept = 1 << 16;  ///< tasks; the default cap is lower
-  std::uint64_t m_kept_until =
-      0;  ///< guarded by m_submission: see is_time_for_kept; of m_submitted
   std::atomic<int> m_waiting_for_room{0};
 };
 
