@@ -30,10 +30,9 @@
 /// What is ready meanwhile waits: for some 50 us at most, and after the last submission until two
 /// looks have passed, or the thread that submits waits. So nobody stays where enough tasks are in
 /// flight, as they may depend on each other: 32 for each worker, but not fewer than 64, nor more
-/// than 256. (What is left when that thread waits has to be run then: with two workers and 256 a
-/// burst of 1000 empty tasks took 8 % longer than with 64.) Nor where a thread sleeps until
-/// something is done, where somebody has to be asked (a device, a function), where a worker has to
-/// stop, or, with nothing to do, where threads have no core each.
+/// than 256. (What is left when that thread waits has to be run then.) Nor where a thread sleeps
+/// until something is done, where somebody has to be asked (a device, a function), where a worker
+/// has to stop, or, with nothing to do, where threads have no core each.
 namespace trellis::Impl {
 
 namespace {

@@ -47,8 +47,8 @@ void for_each_word(std::span<std::byte const> bytes, F&& f) {
   for (std::size_t at = 0; at + width <= bytes.size(); at += width) f(at, word_at(bytes, at));
 }
 
-/// Two threads that make several copies at the same time would do so in step with each other. So one
-/// at a time does, and nobody waits for a turn: copies are the user's code.
+/// Two threads that make several copies at the same time would do so in step with each other. So
+/// one at a time does, and nobody waits for a turn: copies are the user's code.
 class Turn {
  public:
   Turn() : m_is_mine(!s_is_taken.exchange(true, std::memory_order_acquire)) {}
