@@ -28,9 +28,9 @@ class Future {
 
   /// False when default constructed.
   [[nodiscard]] bool valid() const { return m_handle.valid(); }
-  /// Number of the task, see TaskId. A task that was recorded, or collected in a pass of `iterate`,
-  /// has not been submitted when its future is made; its id is then a number that no other task
-  /// has, larger than those of submitted tasks.
+  /// Number of the task, see TaskId; 0 when default constructed. A task that was recorded, or
+  /// collected in a pass of `iterate`, has not been submitted when its future is made; its id then
+  /// is a number that no other task has, larger than those of submitted tasks, and in no record.
   [[nodiscard]] TaskId id() const { return m_handle.id; }
   [[nodiscard]] bool is_done() const { return m_handle.is_done(); }
 

@@ -126,17 +126,17 @@ class Graph {
   /// The node with this id; throws `Error` when there is none.
   [[nodiscard]] TaskRecord const& node(TaskId id) const;
   /// The tasks that this one was split into, in order of submission. For id 0: the tasks that are
-  /// parts of no task.
+  /// parts of no task. Empty when there is no such task.
   [[nodiscard]] std::vector<TaskId> parts(TaskId id) const;
-  /// Ids of all nodes with this label, in order of submission.
+  /// Ids of all nodes with exactly this label, in order of submission; there may be none.
   [[nodiscard]] std::vector<TaskId> find(std::string_view label) const;
   /// Tasks with an edge to this one, each once, by id; throws `Error` when there is no such task.
   [[nodiscard]] std::vector<TaskId> predecessors(TaskId id) const;
   /// Tasks that this one has an edge to, each once, by id; throws `Error` when there is no such
   /// task.
   [[nodiscard]] std::vector<TaskId> successors(TaskId id) const;
-  /// True when a path of one or more edges leads from one to the other; linear in the size of the
-  /// graph. Throws `Error` when there is no such task.
+  /// True when a path of one or more edges, released ones included, leads from one to the other;
+  /// linear in the size of the graph. Throws `Error` when there is no such task.
   [[nodiscard]] bool reaches(TaskId from, TaskId to) const;
 
   /// Writes the graph in Graphviz's DOT language. Dependency edges are solid, edges added by a
@@ -152,7 +152,7 @@ class Graph {
   std::shared_ptr<Index const> m_index;  ///< positions and neighbours of the nodes; copies share it
 };
 
-/// Derived from accesses and submission order alone.
+/// Derived from the calls alone: accesses, `after(...)`, synchronizing tasks, and their order.
 class DependencyGraph : public Graph {
   using Graph::Graph;
 };

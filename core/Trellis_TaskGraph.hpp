@@ -41,7 +41,7 @@ struct GraphDoor;
 /// default. `TRELLIS_HELP=1` lists the variables with the values in force. A flag is 1, true, on or
 /// yes, or 0, false, off or no.
 struct TaskGraphOptions {
-  /// Used in messages.
+  /// What messages, state logs, counters over time and the analysis call the graph.
   std::string name = "TaskGraph";
   /// Threads that run tasks at the same time. A thread that enters `wait()` takes the place of a
   /// worker, which finishes its current task first; until then there is one more. To exclude two

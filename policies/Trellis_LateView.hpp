@@ -204,6 +204,7 @@ class LateView {
       : m_memory(std::make_shared<Impl::LateMemory<managed_view>>(std::move(label), space)) {}
 
   [[nodiscard]] std::string const& label() const { return m_memory->data.label(); }
+  /// Any thread may ask. Not while an allocation runs, nor after one that found no memory.
   [[nodiscard]] bool is_allocated() const { return m_memory->is_allocated(); }
   /// As the last allocation that is complete has made it. Throws `Error` when there is none.
   [[nodiscard]] std::size_t extent(std::size_t direction) const {
