@@ -240,9 +240,10 @@ class ForwardingPolicy : public SchedulingPolicy {
 };
 
 /// The default. Each seat has its own double-ended queue. A finished task's first ready successor
-/// stays on its seat; the others run there last in, first out; idle seats steal the oldest.
-/// Submitted tasks go to a shared queue from which seats take batches. Positive priorities go
-/// first, negative ones last.
+/// stays on its seat; the others run there last in, first out; idle seats steal the oldest. After
+/// four tasks in a row, each a successor of the one before, a waiting task that was submitted
+/// earlier has its turn, so chains of tasks advance side by side. Submitted tasks go to a shared
+/// queue from which seats take batches. Positive priorities go first, negative ones last.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_work_stealing_policy();
 
 /// One queue, first in, first out; ignores priorities, also among exclusive tasks.

@@ -66,6 +66,23 @@ class alignas(128) TaskDeque {
     for (std::size_t k = 0; k < count; ++k) out[k] = take_front();
     return count;
   }
+  /// The one at the front, if `f(it)`; then `task` comes to the back.
+  template <class F>
+  ReadyTask exchange_front_if(F&& f, ReadyTask task) {
+    if (looks_empty()) return {};
+    std::lock_guard const lock(m_lock);
+    if (m_count == 0 || !f(at(m_first))) return {};
+    ReadyTask const front = at(m_first++);
+    at(m_first + m_count - 1) = task;
+    return front;
+  }
+  /// The one at the front, if `f(it)`, and if nobody is at work here.
+  template <class F>
+  ReadyTask try_pop_front_if(F&& f) {
+    if (looks_empty() || !m_lock.try_lock()) return {};
+    std::lock_guard const lock(m_lock, std::adopt_lock);
+    return m_count == 0 || !f(at(m_first)) ? ReadyTask{} : take_front();
+  }
   /// The one nearest to the back that `wanted` says yes to, of the `most` tasks there.
   ReadyTask pop_wanted_back(FunctionRef<bool(ReadyTask)> wanted, std::size_t most) {
     if (m_size.load(std::memory_order_relaxed) == 0) return {};

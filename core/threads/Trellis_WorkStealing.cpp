@@ -21,6 +21,17 @@ int priority_of(ReadyTask task) {
   return task.impl()->priority;
 }
 
+/// Does the first come before the second in the order of submission? Of a plan's tasks and others,
+/// or of two plans, nobody knows: they take turns.
+bool is_older(ReadyTask first, ReadyTask second) {
+  Impl::Task const& a = *first.impl();
+  Impl::Task const& b = *second.impl();
+  if (a.is_recorded() != b.is_recorded()) return true;
+  if (!a.is_recorded()) return a.id < b.id;
+  if (a.node.plan != b.node.plan) return true;
+  return a.node.round != b.node.round ? a.node.round < b.node.round : a.node.index < b.node.index;
+}
+
 /// Tasks by priority, then in order of arrival.
 class PriorityQueue {
  public:
@@ -47,13 +58,21 @@ class PriorityQueue {
   std::atomic<std::size_t> m_size{0};
 };
 
+/// A thread goes on with the first successor of its task, whose data is near, and leaves the others
+/// in its own queue, from whose end it takes the next one when there is no successor. Who has
+/// nothing in its queue takes the oldest elsewhere.
+///
+/// TURNS. A thread that always went on with the successor would be at the end of one chain of tasks
+/// while others have not begun. Then, when few are left, there is nothing for the other threads: of
+/// three chains on two threads the third would be run alone. So after a few tasks in a row the
+/// oldest one that waits in the queue of all, or else in its own, has its turn, if it comes before
+/// the successor in the order of submission. What is deeper in the graph is newer, so nothing is
+/// begun before its time, and no tree is opened in breadth.
 class WorkStealing final : public SchedulingPolicy {
  public:
   [[nodiscard]] std::string_view name() const override { return "work_stealing"; }
 
-  void start(int seats) override {
-    m_own = std::vector<TaskDeque>(static_cast<std::size_t>(seats));
-  }
+  void start(int seats) override { m_own = std::vector<Own>(static_cast<std::size_t>(seats)); }
 
   void push(ReadyTask task, int seat) override {
     if (int const priority = priority_of(task); priority != 0)
@@ -69,10 +88,13 @@ class WorkStealing final : public SchedulingPolicy {
     bool const keeps_first = m_urgent.empty();
     if (auto const others = ready.subspan(keeps_first ? 1 : 0); !others.empty())
       queue(seat).push_back_reversed(others);
-    return keeps_first ? ready[0] : ReadyTask();
+    if (!keeps_first) return {};
+    if (seat >= 0 && ++own(seat).in_row >= most_in_row) return take_turns(ready[0], seat);
+    return ready[0];
   }
 
   ReadyTask pop(int seat) override {
+    if (seat >= 0) own(seat).in_row = 0;
     if (ReadyTask const task = m_urgent.pop()) return task;
     if (ReadyTask const task = queue(seat).pop_back()) return task;
     return pop_elsewhere(seat);
@@ -82,9 +104,9 @@ class WorkStealing final : public SchedulingPolicy {
   /// order; elsewhere the oldest, which have most behind them. What has a priority is left to
   /// others.
   ReadyTask pop_wanted(int seat, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
-    constexpr std::size_t own = 256;
-    TaskDeque& here = seat < 0 ? m_shared : m_own[static_cast<std::size_t>(seat)];
-    if (ReadyTask const task = here.pop_wanted_back(wanted, own)) return task;
+    constexpr std::size_t most = 256;
+    TaskDeque& here = seat < 0 ? m_shared : own(seat);
+    if (ReadyTask const task = here.pop_wanted_back(wanted, most)) return task;
     return pop_oldest_wanted(seat, here, wanted);
   }
 
@@ -123,6 +145,26 @@ class WorkStealing final : public SchedulingPolicy {
     return {};
   }
   static constexpr std::size_t near = 16;  ///< tasks
+  static constexpr int most_in_row = 4;    ///< tasks
+
+  struct Own : TaskDeque {
+    /// Tasks that its thread has gone on with, one after the other. For that thread alone, so in a
+    /// line of its own.
+    alignas(64) int in_row = 0;
+  };
+  Own& own(int seat) { return m_own[static_cast<std::size_t>(seat)]; }
+
+  [[gnu::noinline]] ReadyTask take_turns(ReadyTask next, int seat) {
+    own(seat).in_row = 0;
+    auto const goes_first = [&](ReadyTask other) { return is_older(other, next); };
+    TaskDeque& here = queue(seat);
+    if (ReadyTask const older = m_shared.try_pop_front_if(goes_first)) {
+      here.push_back(next);
+      return older;
+    }
+    ReadyTask const older = here.exchange_front_if(goes_first, next);
+    return older ? older : next;
+  }
   /// The rest of `pop`. Apart, so that it does not make that longer.
   [[gnu::noinline]] ReadyTask pop_elsewhere(int seat) {
     // A batch keeps the shared queue's lock rare, and neighbours in submission order on one core.
@@ -167,7 +209,7 @@ class WorkStealing final : public SchedulingPolicy {
     }
   }
 
-  std::vector<TaskDeque> m_own;
+  std::vector<Own> m_own;
   TaskDeque m_shared;
   PriorityQueue m_urgent;
   PriorityQueue m_last;

@@ -21,12 +21,12 @@ double Model::measure(Work& work) {
 
 namespace {
 
-struct Entry {
+struct Known {
   std::string_view name;
   std::unique_ptr<Model> (*make)(int workers);
 };
 
-constexpr Entry entries[] = {
+constexpr Known all_known[] = {
     {"trellis", make_trellis},
     {"trellis_host", make_trellis_host},
     {"trellis_plan", make_trellis_plan},
@@ -57,7 +57,7 @@ std::vector<std::unique_ptr<Model>> make_models(int workers,
                                                 std::vector<std::string> const& names) {
   std::vector<std::unique_ptr<Model>> models;
   std::vector<std::string> missing = names;
-  for (Entry const& each : entries) {
+  for (Known const& each : all_known) {
     if (!names.empty() && std::find(names.begin(), names.end(), each.name) == names.end()) continue;
     std::unique_ptr<Model> model = each.make(workers);
     if (!model) continue;
@@ -67,7 +67,7 @@ std::vector<std::unique_ptr<Model>> make_models(int workers,
   if (!missing.empty()) {
     // A name with a typing error should not look like a model that is missing here.
     std::string all;
-    for (Entry const& each : entries) all += ' ' + std::string(each.name);
+    for (Known const& each : all_known) all += ' ' + std::string(each.name);
     throw std::runtime_error(
         "there is no model called '" + missing.front() +
         "' in this build or on this machine (--list-models); this build knows:" + all);

@@ -212,6 +212,27 @@ struct KeptBody {
   void operator()() const { body(); }
 };
 
+/// Whoever submits looks for them, also when what it submits by now keeps none.
+TEST_F(Destructors, OfKeptFunctorsDoNotWaitForALongTask) {
+  TaskGraph graph(with_workers(2));
+  Block x("x");
+  Gate submitted, running, over;
+  std::atomic<bool> ended = false;
+  task(graph, "before", {updates(x)},
+       KeptBody{[&] { EXPECT_TRUE(submitted.pass()); },
+                std::make_shared<AtEnd>([&] { ended = true; })});
+  task(graph, "long", {updates(x)}, KeptBody{[&] {
+         running.open();
+         EXPECT_TRUE(over.pass());
+       }});
+  submitted.open();
+  EXPECT_TRUE(running.pass());
+  for (int k = 0; k < 64; ++k) task(graph, "short", {}, [] {});
+  EXPECT_TRUE(ended);
+  over.open();
+  graph.wait();
+}
+
 /// The part is run on the stack of "whole", which waits for it; if the thread destroyed the functor
 /// of "before" there, which waits for "whole", neither would ever end.
 TEST_F(Destructors, OfKeptFunctorsMayWaitForATaskThatWaitsForItsParts) {

@@ -129,6 +129,56 @@ TEST_F(Scheduling, ShippedPoliciesTellHowManyTasksAreReady) {
   }
 }
 
+/// By how many tasks the first of a few chains is ever ahead of the last one, on one worker.
+class Lead {
+ public:
+  static constexpr std::size_t chains = 6;
+
+  void submit_a_step(TaskGraph& graph) {
+    for (std::size_t k = 0; k < chains; ++k)
+      task(graph, "t", {updates(m_block(k, 1))}, [this, k] {
+        long const done = ++m_block[k];
+        for (std::size_t other = 0; other < chains; ++other)
+          m_most = std::max(m_most, done - m_block[other]);
+      });
+  }
+  long most() const { return m_most; }
+  long steps() { return m_block[chains - 1]; }
+
+ private:
+  Block m_block{"x", chains};
+  long m_most = 0;
+};
+
+TEST_F(Scheduling, ChainsAdvanceSideBySide) {
+  TaskGraph graph(with_workers(1));
+  Lead lead;
+  Gate blocked, submitted;
+  task(graph, "b", {}, [&] {
+    blocked.open();
+    submitted.pass();
+  });
+  blocked.pass();
+  for (int step = 0; step < 50; ++step) lead.submit_a_step(graph);
+  submitted.open();
+  let_the_workers_finish(graph);
+  EXPECT_EQ(lead.steps(), 50);
+  EXPECT_LE(lead.most(), 8);
+}
+
+TEST_F(Scheduling, ChainsOfAPlanAdvanceSideBySide) {
+  TaskGraph graph(with_workers(1));
+  Lead lead;
+  Plan const plan = graph.record("plan", [&] {
+    for (int step = 0; step < 5; ++step) lead.submit_a_step(graph);
+  });
+  Future<void> const replay = graph.replay(plan, 10);
+  until_done(replay);
+  graph.wait();
+  EXPECT_EQ(lead.steps(), 50);
+  EXPECT_LE(lead.most(), 8);
+}
+
 /// Who looks for a task after a pause needs a while, as if its core had been asleep.
 class SlowToWake final : public ForwardingPolicy {
  public:
