@@ -267,7 +267,8 @@ class Engine final : private TaskSource {
     static_assert(sizeof(ReadyTask) == sizeof(Task*));
     ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
     Task* const next = m_policy->finished({first, ready.size()}, seat.number).impl();
-    if (next == nullptr || ready.size() > 1) m_workers.ready_added();
+    // Another one than the first: that has been pushed, perhaps when the other was taken already.
+    if (ready.size() > 1 || next != ready.front()) m_workers.ready_added();
     return next;
   }
 

@@ -21,14 +21,15 @@ int priority_of(ReadyTask task) {
   return task.impl()->priority;
 }
 
-/// Does the first come before the second in the order of submission? Of a plan's tasks and others,
-/// or of two plans, nobody knows: they take turns.
+/// Does the first come before the second in the order of submission? False where nobody knows: it
+/// is the order of their ids within one region (those of parts come in blocks), and of rounds within
+/// one plan.
 bool is_older(ReadyTask first, ReadyTask second) {
   Impl::Task const& a = *first.impl();
   Impl::Task const& b = *second.impl();
-  if (a.is_recorded() != b.is_recorded()) return true;
-  if (!a.is_recorded()) return a.id < b.id;
-  if (a.node.plan != b.node.plan) return true;
+  if (a.is_recorded() != b.is_recorded()) return false;
+  if (!a.is_recorded()) return a.region == b.region && a.id < b.id;
+  if (a.node.plan != b.node.plan) return false;
   return a.node.round != b.node.round ? a.node.round < b.node.round : a.node.index < b.node.index;
 }
 
@@ -59,15 +60,18 @@ class PriorityQueue {
 };
 
 /// A thread goes on with the first successor of its task, whose data is near, and leaves the others
-/// in its own queue, from whose end it takes the next one when there is no successor. Who has
+/// in its own queue, from whose back it takes the next one when there is no successor. Who has
 /// nothing in its queue takes the oldest elsewhere.
 ///
-/// TURNS. A thread that always went on with the successor would be at the end of one chain of tasks
-/// while others have not begun. Then, when few are left, there is nothing for the other threads: of
-/// three chains on two threads the third would be run alone. So after a few tasks in a row the
-/// oldest one that waits in the queue of all, or else in its own, has its turn, if it comes before
-/// the successor in the order of submission. What is deeper in the graph is newer, so nothing is
-/// begun before its time, and no tree is opened in breadth.
+/// TURNS. A thread that always went on with what it has made ready last would be at the end of one
+/// chain of tasks while others have not begun. Then, when few are left, there is nothing for the
+/// other threads: of three chains on two threads the third would be run alone. So after a few tasks
+/// another one has its turn, if it comes before the next one in the order of submission: the first
+/// in the queue of all, or else in the thread's own.
+///
+/// Where many tasks wait there are no turns: there is enough for all. So a tree whose joins are
+/// tasks is not opened in breadth: what is deep in it is newer than the halves that wait, but no
+/// more of these are begun than a few.
 class WorkStealing final : public SchedulingPolicy {
  public:
   [[nodiscard]] std::string_view name() const override { return "work_stealing"; }
@@ -88,15 +92,13 @@ class WorkStealing final : public SchedulingPolicy {
     bool const keeps_first = m_urgent.empty();
     if (auto const others = ready.subspan(keeps_first ? 1 : 0); !others.empty())
       queue(seat).push_back_reversed(others);
-    if (!keeps_first) return {};
-    if (seat >= 0 && ++own(seat).in_row >= most_in_row) return take_turns(ready[0], seat);
-    return ready[0];
+    return keeps_first ? it_or_older(ready[0], seat) : ReadyTask();
   }
 
   ReadyTask pop(int seat) override {
-    if (seat >= 0) own(seat).in_row = 0;
     if (ReadyTask const task = m_urgent.pop()) return task;
-    if (ReadyTask const task = queue(seat).pop_back()) return task;
+    if (ReadyTask const task = own(seat).pop_back()) return it_or_older(task, seat);
+    own(seat).since_turn = 0;
     return pop_elsewhere(seat);
   }
 
@@ -105,6 +107,7 @@ class WorkStealing final : public SchedulingPolicy {
   /// others.
   ReadyTask pop_wanted(int seat, Impl::FunctionRef<bool(ReadyTask)> wanted) override {
     constexpr std::size_t most = 256;
+    if (seat >= 0) own(seat).since_turn = 0;  // no turns: who waits wants these
     TaskDeque& here = seat < 0 ? m_shared : own(seat);
     if (ReadyTask const task = here.pop_wanted_back(wanted, most)) return task;
     return pop_oldest_wanted(seat, here, wanted);
@@ -140,29 +143,40 @@ class WorkStealing final : public SchedulingPolicy {
         next = ready[k];
       }
     }
-    if (!next || m_urgent.empty()) return next;
+    if (!next) return {};
+    if (m_urgent.empty()) return it_or_older(next, seat);
     queue(seat).push_back(next);
     return {};
   }
   static constexpr std::size_t near = 16;  ///< tasks
   static constexpr int most_in_row = 4;    ///< tasks
+  static constexpr std::size_t few = 64;   ///< tasks, of which there are turns
 
   struct Own : TaskDeque {
-    /// Tasks that its thread has gone on with, one after the other. For that thread alone, so in a
-    /// line of its own.
-    alignas(64) int in_row = 0;
+    /// Tasks that its thread has taken since the last turn. For that thread alone, so in a line of
+    /// its own.
+    alignas(128) int since_turn = 0;
   };
   Own& own(int seat) { return m_own[static_cast<std::size_t>(seat)]; }
 
-  [[gnu::noinline]] ReadyTask take_turns(ReadyTask next, int seat) {
-    own(seat).in_row = 0;
+  /// What the thread takes next: this one, which is in no queue, or one whose turn it is. What has
+  /// got its exclusive areas is not put off.
+  ReadyTask it_or_older(ReadyTask next, int seat) {
+    Own& here = own(seat);
+    if (++here.since_turn < most_in_row || next.impl()->exclusive) return next;
+    here.since_turn = 0;
+    std::size_t const waiting = here.size() + m_shared.size();
+    return waiting == 0 || waiting > few ? next : take_turn(next, seat);
+  }
+  /// Between two holds of locks `next` may be in no queue. For the engine a `finished` that returns
+  /// another task than the first one is a push, and so is each `pop`.
+  [[gnu::noinline]] ReadyTask take_turn(ReadyTask next, int seat) {
     auto const goes_first = [&](ReadyTask other) { return is_older(other, next); };
-    TaskDeque& here = queue(seat);
     if (ReadyTask const older = m_shared.try_pop_front_if(goes_first)) {
-      here.push_back(next);
+      queue(seat).push_back(next);
       return older;
     }
-    ReadyTask const older = here.exchange_front_if(goes_first, next);
+    ReadyTask const older = own(seat).exchange_front_if(goes_first, next);
     return older ? older : next;
   }
   /// The rest of `pop`. Apart, so that it does not make that longer.

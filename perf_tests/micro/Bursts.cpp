@@ -37,7 +37,7 @@ class Work {
   /// its speed from one second to the next.
   [[nodiscard]] double seconds() const {
     using Clock = std::chrono::steady_clock;
-    constexpr int times = 50;
+    constexpr int times = 400;
     auto const begin = Clock::now();
     for (int k = 0; k < times; ++k) (*this)();
     return std::chrono::duration<double>(Clock::now() - begin).count() / times;
@@ -55,7 +55,7 @@ class Work {
 /// `gap`: microseconds that the calling thread computes by itself between two bursts, which is not
 /// timed; the workers go to sleep meanwhile. The counter `work` is work / (workers * time), at best
 /// 1; of workers beyond the hardware's threads none counts. One iteration is some 100 ms of bursts,
-/// in which it is measured ten times how long the work takes alone.
+/// before which is measured how long the work takes alone, and a burst that does not count.
 void bursts(benchmark::State& state) {
   std::int64_t const tasks = state.range(0);
   Work const work(static_cast<double>(state.range(1)));
@@ -76,16 +76,16 @@ void bursts(benchmark::State& state) {
       std::max<std::int64_t>(1, 100000 * state.range(3) / (tasks * state.range(1)));
   Tally const tally(graph);
   using benchmark::Counter;
-  std::int64_t const between = std::max<std::int64_t>(1, bursts_each / 10);
   double alone = 0;
   double times_alone = 0;
+  std::int64_t untimed = 0;
   for (auto _ : state) {
     std::chrono::duration<double> time{};
+    alone += work.seconds();
+    ++times_alone;
+    burst();
+    untimed += tasks;
     for (std::int64_t k = 0; k < bursts_each; ++k) {
-      if (k % between == 0) {
-        alone += work.seconds();
-        ++times_alone;
-      }
       gap();
       auto const begin = std::chrono::steady_clock::now();
       burst();
@@ -93,7 +93,7 @@ void bursts(benchmark::State& state) {
     }
     state.SetIterationTime(time.count());
   }
-  tally.report(state);
+  tally.report(state, untimed);
   state.counters["work"] =
       Counter(alone / times_alone * static_cast<double>(tasks * bursts_each) / workers,
               Counter::kIsIterationInvariantRate);

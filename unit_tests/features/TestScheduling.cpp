@@ -134,13 +134,16 @@ class Lead {
  public:
   static constexpr std::size_t chains = 6;
 
-  void submit_a_step(TaskGraph& graph) {
-    for (std::size_t k = 0; k < chains; ++k)
+  /// `readers`: of each chain's step, that come before the next one.
+  void submit_a_step(TaskGraph& graph, int readers = 0) {
+    for (std::size_t k = 0; k < chains; ++k) {
+      for (int r = 0; r < readers; ++r) task(graph, "r", {reads(m_block(k, 1))}, [] {});
       task(graph, "t", {updates(m_block(k, 1))}, [this, k] {
         long const done = ++m_block[k];
         for (std::size_t other = 0; other < chains; ++other)
           m_most = std::max(m_most, done - m_block[other]);
       });
+    }
   }
   long most() const { return m_most; }
   long steps() { return m_block[chains - 1]; }
@@ -151,19 +154,21 @@ class Lead {
 };
 
 TEST_F(Scheduling, ChainsAdvanceSideBySide) {
-  TaskGraph graph(with_workers(1));
-  Lead lead;
-  Gate blocked, submitted;
-  task(graph, "b", {}, [&] {
-    blocked.open();
-    submitted.pass();
-  });
-  blocked.pass();
-  for (int step = 0; step < 50; ++step) lead.submit_a_step(graph);
-  submitted.open();
-  let_the_workers_finish(graph);
-  EXPECT_EQ(lead.steps(), 50);
-  EXPECT_LE(lead.most(), 8);
+  for (int readers : {0, 1, 2, 5}) {
+    TaskGraph graph(with_workers(1));
+    Lead lead;
+    Gate blocked, submitted;
+    task(graph, "b", {}, [&] {
+      blocked.open();
+      submitted.pass();
+    });
+    blocked.pass();
+    for (int step = 0; step < 50; ++step) lead.submit_a_step(graph, readers);
+    submitted.open();
+    let_the_workers_finish(graph);
+    EXPECT_EQ(lead.steps(), 50);
+    EXPECT_LE(lead.most(), 8) << readers;
+  }
 }
 
 TEST_F(Scheduling, ChainsOfAPlanAdvanceSideBySide) {
@@ -177,6 +182,42 @@ TEST_F(Scheduling, ChainsOfAPlanAdvanceSideBySide) {
   graph.wait();
   EXPECT_EQ(lead.steps(), 50);
   EXPECT_LE(lead.most(), 8);
+}
+
+/// Halves of halves, and a join of each two.
+class Tree {
+ public:
+  void split(std::size_t first, std::size_t count) {
+    if (count == 1) return;
+    std::size_t const half = count / 2;
+    submit({updates(m_block(first, half))}, [=, this] { split(first, half); });
+    submit({updates(m_block(first + half, half))}, [=, this] { split(first + half, half); });
+    submit({updates(m_block(first, count))}, [] {});
+  }
+  int most_waiting() const { return m_most; }
+  Block& block() { return m_block; }
+
+ private:
+  template <class F>
+  void submit(std::vector<Touch> const& touches, F const& body) {
+    m_most = std::max(m_most, ++m_waiting);
+    part("part", touches, [this, body] {
+      --m_waiting;
+      body();
+    });
+  }
+
+  Block m_block{"x", 1 << 12};
+  int m_waiting = 0;
+  int m_most = 0;
+};
+
+TEST_F(Scheduling, ATreeOfPartsIsNotOpenedInBreadth) {
+  TaskGraph graph(with_workers(1));
+  Tree tree;
+  task(graph, "root", {updates(tree.block())}, [&] { tree.split(0, 1 << 12); });
+  let_the_workers_finish(graph);
+  EXPECT_LE(tree.most_waiting(), 64);
 }
 
 /// Who looks for a task after a pause needs a while, as if its core had been asleep.
