@@ -204,7 +204,9 @@ bool Engine::has_own(Seat const& seat) const {
 /// device. So whatever the policy prefers, and whoever's queue it is in, everything else goes
 /// before a body that runs again, and these go in the order of arrival. On the other hand a body
 /// that does a bit at a time is not to wait for the end of all that others submit: after a few
-/// other tasks it has its turn.
+/// other tasks it has its turn. Nor is it, or a task of the main thread, to wait for the end of a
+/// chain: a thread that goes on with what the policy keeps asks after each task whether anything
+/// goes before that (`something_is_due`).
 ///
 /// A section that has had to wait for what comes before it has a thread that waits for it, and does
 /// nothing else. So it goes before what the policy has, in whose queue it would be the last. As
@@ -219,16 +221,14 @@ bool Engine::has_own(Seat const& seat) const {
 /// Before all of that goes what is over later than its body: much may wait for it. A thread that
 /// has found no task asks functions below anyway.
 Task* Engine::pop(Seat& seat) {
-  constexpr int before_rest = 8;  // tasks
   m_polling.launch_offered(seat);
   if (seat.wants != nullptr) [[unlikely]]
     return pop_for_waiting(seat);
   if (!seat.searching && m_polling.is_due(seat)) m_polling.poll(seat, false);
   if (m_completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(seat)) return task;
-  bool const rests =
-      !m_rests.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_rests());
-  if (rests && ++seat.since_rest > before_rest)
+  bool const rests = any_rest(seat);
+  if (is_time_for_rest(seat))
     if (Task* const rest = pop_rest(seat)) return rest;
   if (seat.is_main)
     if (Task* const task = m_main.pop()) return task;

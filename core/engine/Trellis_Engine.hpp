@@ -304,9 +304,20 @@ class Engine final : private TaskSource {
   [[gnu::cold]] Task* complete_said(Seat& seat);
   [[gnu::cold]] bool may_not_exclude_serially(Task& task, Seat& seat);
   /// Between two tasks that follow each other on one thread.
-  [[nodiscard]] bool something_is_due(Seat const& seat) const {
-    return m_completions.any_said(std::memory_order_relaxed) || m_polling.is_due(seat);
+  /// Between two tasks of which the policy has kept the second: is there something that goes before
+  /// what the policy has? See pop.
+  [[nodiscard]] bool something_is_due(Seat& seat) const {
+    return m_completions.any_said(std::memory_order_relaxed) || m_polling.is_due(seat) ||
+           any_awaited() || (seat.is_main && m_main.has_first()) || is_time_for_rest(seat);
   }
+  /// Those that run again, as far as this thread may run them.
+  [[nodiscard]] bool any_rest(Seat const& seat) const {
+    return !m_rests.empty(std::memory_order_relaxed) || (seat.is_main && m_main.has_rests());
+  }
+  [[nodiscard]] bool is_time_for_rest(Seat& seat) const {
+    return any_rest(seat) && ++seat.since_rest > before_rest;
+  }
+  static constexpr int before_rest = 8;  ///< tasks
   Task* run_one(Task& task, Seat& seat);
   TaskState run_body(Task& task, Seat& seat);
   TaskState run_wide(Task& task, Seat& seat);

@@ -35,6 +35,7 @@ class MainQueue {
     return nullptr;
   }
   [[nodiscard]] bool empty() const { return m_first.empty() && m_rests.empty(); }
+  [[nodiscard]] bool has_first() const { return !m_first.empty(std::memory_order_relaxed); }
   [[nodiscard]] bool has_rests() const { return !m_rests.empty(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t epoch() const { return m_epoch.load(std::memory_order_seq_cst); }
   void move_epoch() { m_epoch.fetch_add(1, std::memory_order_seq_cst); }

@@ -96,6 +96,23 @@ TEST_F(Respawn, ComesAfterAllPartsSoFar) {
   EXPECT_EQ(sum.get(), 160);
 }
 
+/// The main thread follows the chain, as it begins with a task of its own.
+TEST_F(Respawn, ABodyThatPollsDoesNotWaitForTheEndOfAChain) {
+  TaskGraph graph(respawn_workers(1));
+  RespawnCell const x("x");
+  long at_the_end = 0;
+  host_task("polls", ResourcePolicy(graph, main_thread), [&, x, n = 0](TaskScope& self) mutable {
+    if (++n < 40) return self.respawn();
+    at_the_end = x();
+  });
+  host_task("first", ResourcePolicy(graph, read_write(x), main_thread), [x] { ++x(); });
+  for (int k = 1; k < 1000; ++k)
+    host_task("t", ResourcePolicy(graph, read_write(x)), [x] { ++x(); });
+  graph.wait();
+  EXPECT_EQ(x(), 1000);
+  EXPECT_LE(at_the_end, 500);
+}
+
 TEST_F(Respawn, KeepsItsAccessesSoSuccessorsWait) {
   for (int round = 0; round < 20; ++round) {
     TaskGraph graph(respawn_workers(3));

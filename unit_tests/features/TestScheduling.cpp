@@ -184,6 +184,23 @@ TEST_F(Scheduling, ChainsOfAPlanAdvanceSideBySide) {
   EXPECT_LE(lead.most(), 8);
 }
 
+/// The main thread itself follows the chain: it begins with a task of its own.
+TEST_F(Scheduling, TasksOfTheMainThreadDoNotWaitForTheEndOfAChain) {
+  TaskGraph graph(with_workers(1));
+  Block x("x"), y("y");
+  long seen = 0;
+  for (int step = 0; step < 400; ++step) {
+    std::vector<Touch> touches{updates(x)};
+    if (step == 10) touches.push_back(updates(y));
+    task(graph, "t", touches, [&] { ++x[0]; }, {.main_thread = step == 0});
+  }
+  task(graph, "main", {reads(y)}, [&] { seen = x[0]; }, {.main_thread = true});
+  graph.wait();
+  EXPECT_EQ(x[0], 400);
+  EXPECT_GE(seen, 11);
+  EXPECT_LE(seen, 20);
+}
+
 /// Halves of halves, and a join of each two.
 class Tree {
  public:
