@@ -206,7 +206,8 @@ bool Engine::has_own(Seat const& seat) const {
 /// that does a bit at a time is not to wait for the end of all that others submit: after a few
 /// other tasks it has its turn. Nor is it, or a task of the main thread, to wait for the end of a
 /// chain: a thread that goes on with what the policy keeps asks after each task whether anything
-/// goes before that (`something_is_due`).
+/// goes before that (`something_is_due`). And as tasks of the main thread may submit others of its
+/// own until some other task is over, that has its turn after a few.
 ///
 /// A section that has had to wait for what comes before it has a thread that waits for it, and does
 /// nothing else. So it goes before what the policy has, in whose queue it would be the last. As
@@ -228,10 +229,10 @@ Task* Engine::pop(Seat& seat) {
   if (m_completions.any_said(std::memory_order_relaxed))
     if (Task* const task = complete_said(seat)) return task;
   bool const rests = any_rest(seat);
-  if (is_time_for_rest(seat))
+  if (rests && ++seat.since_rest > before_rest)
     if (Task* const rest = pop_rest(seat)) return rest;
   if (seat.is_main)
-    if (Task* const task = m_main.pop()) return task;
+    if (Task* const task = pop_of_main(seat)) return task;
   if (!m_awaited.empty(std::memory_order_relaxed)) [[unlikely]]
     if (Task* const task = pop_awaited(seat)) return task;
   if (Task* const task = m_policy->pop(seat.number).impl()) return task;
@@ -247,8 +248,20 @@ Task* Engine::pop(Seat& seat) {
   return rests ? pop_rest(seat) : nullptr;
 }
 
+/// The next task of the main thread; after a few of them one of others, if there is one.
+Task* Engine::pop_of_main(Seat& seat) {
+  if (!m_main.has_first()) return nullptr;
+  if (seat.of_main_in_row < before_others) {
+    ++seat.of_main_in_row;
+    return m_main.pop();
+  }
+  seat.of_main_in_row = 0;
+  if (Task* const task = m_awaited.pop()) return task;
+  Task* const task = m_policy->pop(seat.number).impl();
+  return task != nullptr ? task : m_main.pop();
+}
+
 Task* Engine::pop_awaited(Seat& seat) {
-  constexpr int before_others = 8;  // sections
   if (seat.awaited_in_row < before_others) {
     ++seat.awaited_in_row;
     return m_awaited.pop();

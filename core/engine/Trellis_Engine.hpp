@@ -300,10 +300,10 @@ class Engine final : private TaskSource {
   void push_kept(Task& task);
   [[gnu::cold]] Task* pop_for_waiting(Seat& seat);
   [[gnu::noinline]] Task* pop_awaited(Seat& seat);
+  [[nodiscard]] Task* pop_of_main(Seat& seat);
   Task* pop_rest(Seat& seat);
   [[gnu::cold]] Task* complete_said(Seat& seat);
   [[gnu::cold]] bool may_not_exclude_serially(Task& task, Seat& seat);
-  /// Between two tasks that follow each other on one thread.
   /// Between two tasks of which the policy has kept the second: is there something that goes before
   /// what the policy has? See pop.
   [[nodiscard]] bool something_is_due(Seat& seat) const {
@@ -317,7 +317,8 @@ class Engine final : private TaskSource {
   [[nodiscard]] bool is_time_for_rest(Seat& seat) const {
     return any_rest(seat) && ++seat.since_rest > before_rest;
   }
-  static constexpr int before_rest = 8;  ///< tasks
+  static constexpr int before_rest = 8;    ///< tasks
+  static constexpr int before_others = 8;  ///< sections, or tasks of the main thread
   Task* run_one(Task& task, Seat& seat);
   TaskState run_body(Task& task, Seat& seat);
   TaskState run_wide(Task& task, Seat& seat);
@@ -357,10 +358,11 @@ class Engine final : private TaskSource {
 
   Orchestrator m_orchestrator;
   MainQueue m_main;
-  TaskQueue m_rests;    ///< bodies that run again and again, on any thread; see pop
-  TaskQueue m_awaited;  ///< sections that are ready, for which threads wait; see pop
+  // Every thread looks at these after each task.
+  alignas(64) TaskQueue m_rests;  ///< bodies that run again and again, on any thread; see pop
+  TaskQueue m_awaited;            ///< sections that are ready, for which threads wait; see pop
 
-  FusionPool m_fusion;
+  alignas(64) FusionPool m_fusion;
   Waiting m_waiting;
   Demotions m_demotions;
   Parts m_parts;

@@ -160,7 +160,7 @@ class WorkStealing final : public SchedulingPolicy {
   Own& own(int seat) { return m_own[static_cast<std::size_t>(seat)]; }
 
   /// What the thread takes next: this one, which is in no queue, or one whose turn it is. What has
-  /// got its exclusive areas is not put off.
+  /// got its exclusive areas gives no turn away.
   ReadyTask it_or_older(ReadyTask next, int seat) {
     Own& here = own(seat);
     if (++here.since_turn < most_in_row || next.impl()->exclusive) return next;

@@ -63,6 +63,7 @@ struct alignas(128) Seat {
   // See Engine::pop.
   int since_rest = 0;      ///< tasks
   int awaited_in_row = 0;  ///< tasks
+  int of_main_in_row = 0;  ///< tasks
   bool own_rest_next = false;
   // See Workers::look_after_submitter.
   std::uint64_t seen_news = 0;

@@ -332,7 +332,8 @@ void VirtualRun::fire_progress(std::size_t task) {
 
 // --- what a policy sees --------------------------------------------------------------------------
 
-/// `run_id` is the position.
+/// `run_id` is the position. All are of one region here, so parts of different tasks may take turns
+/// that they do not take in a real run.
 ReadyTask VirtualRun::shown(std::size_t task) {
   Task*& cell = m_shown[task];
   if (cell == nullptr) {
@@ -345,6 +346,7 @@ ReadyTask VirtualRun::shown(std::size_t task) {
     cell->id = record(task).id;
     cell->run_id = task;
     cell->priority = record(task).priority;
+    cell->exclusive = m_exclusion.has(task);
     cell->label = Label(record(task).label);
   }
   return ReadyTask(cell);

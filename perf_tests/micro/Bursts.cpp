@@ -83,7 +83,8 @@ void bursts(benchmark::State& state) {
     std::chrono::duration<double> time{};
     alone += work.seconds();
     ++times_alone;
-    burst();
+    for (std::int64_t k = 0; k < tasks; ++k) host_task("warm up", ResourcePolicy(graph), work);
+    graph.wait();
     untimed += tasks;
     for (std::int64_t k = 0; k < bursts_each; ++k) {
       gap();
@@ -117,14 +118,18 @@ void chains(benchmark::State& state) {
   std::vector<View> tiles;
   for (std::int64_t k = 0; k < count; ++k) tiles.emplace_back("tile", 1);
   TaskGraph graph(with_workers(state.range(2)));
-  Tally const tally(graph);
-  double alone = work.seconds();
-  double times_alone = 1;
-  for (auto _ : state) {
+  auto const submit = [&] {
     for (std::int64_t step = 0; step < length; ++step)
       for (View const& tile : tiles)
         host_task("step", ResourcePolicy(graph, read_write(tile)), work);
     graph.wait();
+  };
+  submit();
+  Tally const tally(graph);
+  double alone = work.seconds();
+  double times_alone = 1;
+  for (auto _ : state) {
+    submit();
     state.PauseTiming();
     alone += work.seconds();
     ++times_alone;

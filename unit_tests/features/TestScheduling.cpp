@@ -201,6 +201,57 @@ TEST_F(Scheduling, TasksOfTheMainThreadDoNotWaitForTheEndOfAChain) {
   EXPECT_LE(seen, 20);
 }
 
+/// Each submits the next one until a chain is over that the main thread itself is to run.
+TEST_F(Scheduling, TasksOfTheMainThreadThatSubmitOthersLetAChainEnd) {
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  task(graph, "t", {updates(x)}, [&] { ++x[0]; }, {.main_thread = true});
+  for (int step = 1; step < 100; ++step) task(graph, "t", {updates(x)}, [&] { ++x[0]; });
+  std::function<void()> const again = [&] {
+    if (x[0] < 100) task(graph, "again", {}, again, {.main_thread = true});
+  };
+  task(graph, "again", {}, again, {.main_thread = true});
+  graph.wait();
+  EXPECT_EQ(x[0], 100);
+}
+
+/// Gives a successor to others, and blocks with what was there before.
+class Passing final : public ForwardingPolicy {
+ public:
+  Passing() : ForwardingPolicy(make_fifo_policy()) {}
+  ReadyTask finished(std::span<ReadyTask const> ready, int seat) override {
+    ReadyTask const other = ForwardingPolicy::pop(seat);
+    if (other) std::this_thread::sleep_for(20ms);  // all others are asleep by then
+    ForwardingPolicy::finished(ready, seat);
+    return other;
+  }
+};
+
+TEST_F(Scheduling, WhatAPolicyPutsBackForAnotherTaskIsRunByOthers) {
+  TaskGraphOptions options = with_workers(2);
+  options.policy = std::make_shared<Passing>();
+  TaskGraph graph(options);
+  Block x("x");
+  Gate blocked, submitted, met;
+  task(graph, "first", {updates(x)}, [&] {
+    blocked.open();
+    submitted.pass();
+  });
+  blocked.pass();
+  bool in_time = false;
+  task(graph, "second", {updates(x)}, [&] { met.open(); });
+  Gate begun;
+  task(graph, "busy", {}, [&] {
+    begun.open();
+    std::this_thread::sleep_for(5ms);
+  });
+  begun.pass();  // the other worker has it
+  task(graph, "blocks", {}, [&] { in_time = met.pass(5s); });
+  submitted.open();
+  let_the_workers_finish(graph);
+  EXPECT_TRUE(in_time);
+}
+
 /// Halves of halves, and a join of each two.
 class Tree {
  public:
