@@ -27,7 +27,10 @@ int priority_of(ReadyTask task) {
 bool is_older(ReadyTask first, ReadyTask second) {
   Impl::Task const& a = *first.impl();
   Impl::Task const& b = *second.impl();
-  if (a.is_recorded() != b.is_recorded()) return false;
+  Impl::RegionKind const kind = a.region_kind;
+  if (kind != b.region_kind) return false;
+  // `region` lies in a line that nobody else touches.
+  if (kind == Impl::RegionKind::graph) return a.id < b.id;
   if (!a.is_recorded()) return a.region == b.region && a.id < b.id;
   if (a.node.plan != b.node.plan) return false;
   return a.node.round != b.node.round ? a.node.round < b.node.round : a.node.index < b.node.index;
@@ -150,7 +153,7 @@ class WorkStealing final : public SchedulingPolicy {
   }
   static constexpr std::size_t near = 16;  ///< tasks
   static constexpr int most_in_row = 4;    ///< tasks
-  static constexpr std::size_t few = 64;   ///< tasks, of which there are turns
+  static constexpr std::size_t few = 16;   ///< tasks, of which there are turns
 
   struct Own : TaskDeque {
     /// Tasks that its thread has taken since the last turn. For that thread alone, so in a line of
