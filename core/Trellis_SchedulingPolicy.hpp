@@ -133,10 +133,12 @@ class SchedulingPolicy {
   /// Called once for each graph, before anything else, when the policy is empty. All later seat
   /// numbers are below `seats`.
   virtual void start(int seats) = 0;
-  /// `task` became ready when it was submitted from this seat.
+  /// `task` became ready when it was submitted from this seat, or the policy has given it out before
+  /// and the thread that got it has to do something else first.
   virtual void push(ReadyTask task, int seat) = 0;
   /// A task that ran on this seat made these ready, in order of submission (never empty). Returns
-  /// the one that the seat should run at once, or nothing.
+  /// the one that the seat should run at once, or nothing. It may return one that `pop` could have
+  /// returned, too. Those of `ready` that it does not return, it keeps, as if they had been pushed.
   virtual ReadyTask finished(std::span<ReadyTask const> ready, int seat) = 0;
   /// A task for this seat to run, or nothing.
   virtual ReadyTask pop(int seat) = 0;
@@ -242,8 +244,10 @@ class ForwardingPolicy : public SchedulingPolicy {
 /// The default. Each seat has its own double-ended queue. A finished task's first ready successor
 /// stays on its seat; the others run there last in, first out; idle seats steal the oldest. After
 /// four tasks in a row, each a successor of the one before, a waiting task that was submitted
-/// earlier has its turn, so chains of tasks advance side by side. Submitted tasks go to a shared
-/// queue from which seats take batches. Positive priorities go first, negative ones last.
+/// earlier has its turn, so chains of tasks advance side by side. That is so among tasks of the
+/// graph, among parts of one task, and within one plan, where at most 16 tasks wait. Submitted tasks
+/// go to a shared queue from which seats take batches. Positive priorities go first, negative ones
+/// last.
 [[nodiscard]] std::shared_ptr<SchedulingPolicy> make_work_stealing_policy();
 
 /// One queue, first in, first out; ignores priorities, also among exclusive tasks.
