@@ -136,6 +136,7 @@ struct alignas(64) AreaEntry {
   struct Loose;
   std::vector<Loose> loose;
   std::uint32_t recorded = 0;  ///< the recorder's
+  std::uint32_t joined = 0;    ///< of `join_accesses`: its place there, if it is there
 
   struct Loose {
     LiveAccess who;

@@ -141,6 +141,8 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
   Answers answers;
   bool any_live = false;
   auto const order_once = [&](LiveAccess before) {
+    // Of one that has demoted the record is told, whatever else there is between the two.
+    if (before.task == nullptr) return order_after(before, task, EdgeReason::access, edges);
     bool const* const known = answers.find(before.id);
     bool const kept =
         known != nullptr
@@ -150,9 +152,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
     return kept;
   };
   if (found.is_special || m_recorder)
-    return connect_noted(task, spec, region, found, [&](LiveAccess before) {
-      return m_recorder ? order_after(before, task, EdgeReason::access, edges) : order_once(before);
-    });
+    return connect_noted(task, spec, region, found, order_once);
   for (std::size_t k = 0; k < count; ++k) {
     if (found.of[k] == nullptr) continue;
     task.add_access({found.of[k], requests[k].mode});
@@ -181,14 +181,6 @@ void Submission::enter_special(Task& task, Region& region,
     enter(task, task.access(k), task.id, region, after_access);
   for (std::uint32_t k = 0; k < task.access_count; ++k)
     task.access(k).generation = task.access(k).entry->generation;
-}
-
-void Submission::enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
-                       FunctionRef<bool(LiveAccess)> after_access) {
-  if (access.state >= 0)
-    region.table.enter(*access.entry, task.state_of(access), task, id, after_access);
-  else
-    region.table.enter(*access.entry, access.mode, task, id, after_access);
 }
 
 /// A synchronizing task comes after all that are there, and those to come come after it.

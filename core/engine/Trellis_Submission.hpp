@@ -115,9 +115,14 @@ class Submission {
   std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,
                        Seat* seat = nullptr);
   static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
-  void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
+  template <class OrderAfter>
   static void enter(Task& task, TaskAccess const& access, TaskId id, Region& region,
-                    FunctionRef<bool(LiveAccess)> after_access);
+                    OrderAfter&& after_access) {
+    if (access.state >= 0)
+      region.table.enter(*access.entry, task.state_of(access), task, id, after_access);
+    else
+      region.table.enter(*access.entry, access.mode, task, id, after_access);
+  }
   void apply_rules(Task& task, Region& region, FunctionRef<bool(LiveAccess)> order_behind);
 
  private:
@@ -142,6 +147,8 @@ class Submission {
                         std::int32_t& edges);
   void connect_noted(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
                      FunctionRef<bool(LiveAccess)> after_access);
+  static void enter_special(Task& task, Region& region,
+                            FunctionRef<bool(LiveAccess)> after_access);
   [[nodiscard]] Task& take_cell(Seat* seat);
   [[nodiscard]] Task& make_task_here(TaskSpec& spec, Seat* seat);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);

@@ -15,7 +15,6 @@
 #include <new>
 #include <thread>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 /// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
@@ -147,12 +146,14 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   for (std::size_t k = 0; k < spec.accesses.size(); ++k)
     if (found.of[k] != nullptr) task.add_access({found.of[k], spec.accesses[k].mode});
   if (found.is_special) Submission::note_special(task, spec, found);
-  m_engine.submission().enter_special(task, region, [&](LiveAccess before) {
-    return order_recorded(recording, *before.task, task, EdgeReason::access);
-  });
-  // Which exclusive accesses meet in one group differs from round to round.
-  for (std::uint32_t k = 0; k < task.access_count; ++k)
-    task.access(k).generation = TaskAccess::any_generation;
+  for (std::uint32_t k = 0; k < task.access_count; ++k) {
+    TaskAccess& access = task.access(k);
+    Submission::enter(task, access, task.id, region, [&](LiveAccess before) {
+      return order_recorded(recording, *before.task, task, EdgeReason::access);
+    });
+    // Which exclusive accesses meet in one group differs from round to round.
+    access.generation = TaskAccess::any_generation;
+  }
 
   count_references(plan, task, spec.accesses, found);
 
@@ -178,6 +179,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   } else if (recording.barrier != nullptr) {
     order_recorded(recording, *recording.barrier, task, EdgeReason::synchronizing);
   }
+  if (can_be_captured(task)) ++plan.capturable;
   TaskHandle const handle = m_engine.handle_of(&task, task.id);
   if (spec.number != nullptr) spec.number->bound(handle);
   return handle;
@@ -247,17 +249,20 @@ void Plans::count_references(PlanState& plan, Task const& task,
   };
   Few<HeldResource*> resources(requests.size());
   std::size_t count = 0;
+  Resource const* last = nullptr;  // often several in a row are of one
   for (std::size_t k = 0; k < requests.size(); ++k) {
     if (found.of[k] == nullptr || requests[k].ops->hold == nullptr) continue;
     Resource const& accessed = *found.of[k]->resource;
+    if (&accessed == last) continue;
     HeldResource& resource = plan.resources[accessed.begin];
     if (resource.hold == nullptr) {  // new, or known by Views alone that hold nothing
       resource.label = accessed.label;
       resource.hold = requests[k].ops->hold(requests[k].subject);
     }
+    if (resource.hold == nullptr) continue;
+    last = &accessed;
     std::uint32_t const number = task.node.index + 1;
-    if (resource.hold != nullptr && std::exchange(resource.counted_for, number) != number)
-      resources[count++] = &resource;
+    if (std::exchange(resource.counted_for, number) != number) resources[count++] = &resource;
   }
   if (count == 0 || task.ops->copy == nullptr) return;
   Few<Count> counts(count);
@@ -349,7 +354,6 @@ void Plans::finish(PlanRecording& recording) {
 
 std::vector<OuterAccess> join_accesses(
     FunctionRef<void(FunctionRef<void(TaskAccess const&)>)> for_each) {
-  std::unordered_map<AreaEntry*, std::size_t> known;
   struct Joined {
     AreaEntry* entry;
     Mode mode;
@@ -357,11 +361,14 @@ std::vector<OuterAccess> join_accesses(
   std::vector<Joined> joined;
   for_each([&](TaskAccess const& access) {
     // A state of the user's counts as what it is for tasks without one.
-    auto const [found, is_new] = known.emplace(access.entry, joined.size());
-    if (is_new)
-      joined.push_back({access.entry, access.mode});
-    else if (Mode& mode = joined[found->second].mode; mode != access.mode)
+    AreaEntry& entry = *access.entry;
+    bool const is_known = entry.joined < joined.size() && joined[entry.joined].entry == &entry;
+    if (!is_known) {
+      entry.joined = static_cast<std::uint32_t>(joined.size());
+      joined.push_back({&entry, access.mode});
+    } else if (Mode& mode = joined[entry.joined].mode; mode != access.mode) {
       mode = Mode::read_write;
+    }
   });
   std::sort(joined.begin(), joined.end(), [](Joined const& a, Joined const& b) {
     auto const key = [](Joined const& x) {

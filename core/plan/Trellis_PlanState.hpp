@@ -153,6 +153,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   std::vector<Task*> tasks;  ///< in the order of submission
   std::vector<Task*> roots;  ///< those without an edge to them in their round
   std::size_t leaves = 0;    ///< tasks without a successor in their round
+  std::size_t capturable = 0;  ///< tasks that can be in a graph of their device
   std::size_t edges = 0;
   std::size_t edges_between_rounds = 0;
   bool rounds_overlap = true;

@@ -2,33 +2,60 @@
 #ifndef TRELLIS_IMPL_CHUNKS_HPP
 #define TRELLIS_IMPL_CHUNKS_HPP
 
+#include <bit>
 #include <cstddef>
 #include <memory>
 #include <utility>
-#include <vector>
 
 namespace trellis::Impl {
 
 /// An array that only grows. Its elements are not moved, so that growing takes no longer the more
 /// there are.
+///
+/// CONCURRENCY. One thread at a time may grow it. Whoever has been told of an element, by the one
+/// who made it, may use that meanwhile: the pointers on the way to it have been there before, and
+/// growing writes others.
 template <class T>
 class Chunks {
  public:
   [[nodiscard]] std::size_t size() const { return m_size; }
-  [[nodiscard]] T& operator[](std::size_t k) { return m_chunks[k / chunk][k % chunk]; }
-  [[nodiscard]] T const& operator[](std::size_t k) const { return m_chunks[k / chunk][k % chunk]; }
-  void push_back(T element) {
-    if (m_size == chunk * m_chunks.size()) m_chunks.push_back(std::make_unique<T[]>(chunk));
-    (*this)[m_size++] = std::move(element);
+  [[nodiscard]] T& operator[](std::size_t k) { return chunk_of(k)[k % chunk]; }
+  [[nodiscard]] T const& operator[](std::size_t k) const { return chunk_of(k)[k % chunk]; }
+  /// One more, with the value of `T{}`.
+  T& grow() {
+    if (m_size % chunk == 0) add_chunk();
+    return (*this)[m_size++];
   }
+  void push_back(T element) { grow() = std::move(element); }
   template <class F>
   void for_each(F&& f) const {
     for (std::size_t k = 0; k < m_size; ++k) f((*this)[k]);
   }
 
  private:
-  static constexpr std::size_t chunk = 1024;
-  std::vector<std::unique_ptr<T[]>> m_chunks;
+  using Chunk = std::unique_ptr<T[]>;
+  static constexpr std::size_t chunk = 1024;    ///< elements
+  static constexpr std::size_t first_row = 64;  ///< chunks; each further row has twice as many
+  static constexpr std::size_t rows = 40;
+
+  struct Place {
+    explicit Place(std::size_t k)
+        : row(static_cast<std::size_t>(std::bit_width(k / chunk / first_row + 1)) - 1),
+          column(k / chunk - first_row * ((std::size_t{1} << row) - 1)) {}
+    std::size_t row;
+    std::size_t column;
+  };
+  [[nodiscard]] Chunk const& chunk_of(std::size_t k) const {
+    Place const place(k);
+    return m_rows[place.row][place.column];
+  }
+  void add_chunk() {
+    Place const place(m_size);
+    if (place.column == 0) m_rows[place.row] = std::make_unique<Chunk[]>(first_row << place.row);
+    m_rows[place.row][place.column] = std::make_unique<T[]>(chunk);
+  }
+
+  std::unique_ptr<Chunk[]> m_rows[rows];
   std::size_t m_size = 0;
 };
 

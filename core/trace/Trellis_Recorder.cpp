@@ -102,13 +102,19 @@ void Recorder::add_accesses(Task const& task, std::vector<std::string>&& states)
 }
 
 void Recorder::submitted(Task const& task) {
-  Node node;
+  std::vector<std::string> states = states_of(task);
+  Label label = task.label;
+  std::string_view const space = task.space != nullptr ? task.space->name() : "host";
+  WideSpace const* const wide = wide_space(task.space);
+  std::uint64_t const now = now_ns();
+  std::lock_guard const lock(m_lock);
+  Node& node = m_nodes.grow();
   node.id = task.public_id();
   node.parent = owner_of(task) != nullptr ? owner_of(task)->public_id() : 0;
-  node.label = task.label;
+  node.label = std::move(label);
   node.pattern = task.ops->pattern;
-  node.space = task.space != nullptr ? task.space->name() : "host";
-  if (WideSpace const* const wide = wide_space(task.space)) {
+  node.space = space;
+  if (wide != nullptr) {
     node.threads = wide->threads();
     node.workers = wide->permits();
   }
@@ -116,12 +122,9 @@ void Recorder::submitted(Task const& task) {
   node.priority = task.priority;
   node.main_thread = task.marks.main_thread;
   node.synchronizing = task.marks.synchronizing;
-  std::vector<std::string> states = states_of(task);
-  node.submitted_ns = now_ns();
-  std::lock_guard const lock(m_lock);
+  node.submitted_ns = now;
   node.first_access = m_accesses.size();
   add_accesses(task, std::move(states));
-  m_nodes.push_back(std::move(node));
 }
 
 void Recorder::edge(TaskId from, TaskId to, EdgeReason reason, bool released) {
@@ -169,25 +172,20 @@ void Recorder::batch(Task const& first) {
 }
 
 void Recorder::changed(Task const& task, TaskState state, int row) {
-  std::uint64_t const now = now_ns();
-  std::lock_guard const lock(m_lock);
   Node& changed = node(task.public_id());
-  changed.state = state;
   changed.row = row;
-  (state == TaskState::ready ? changed.ready_ns : changed.started_ns) = now;
+  (state == TaskState::ready ? changed.ready_ns : changed.started_ns) = now_ns();
+  changed.state.store(state, std::memory_order_release);
 }
 
 void Recorder::finished(Task const& task, TaskState state, int row) {
-  std::uint64_t const now = now_ns();
-  std::lock_guard const lock(m_lock);
   Node& over = node(task.public_id());
-  over.state = state;
-  if (over.finished_ns == 0) over.finished_ns = now;  // else the device knows better
+  if (over.finished_ns == 0) over.finished_ns = now_ns();  // else the device knows better
   if (state != TaskState::cancelled && row >= 0) over.row = row;
+  over.state.store(state, std::memory_order_release);
 }
 
 void Recorder::ran_on_device(TaskId id, std::uint64_t started_ns, std::uint64_t finished_ns) {
-  std::lock_guard const lock(m_lock);
   Node& ran = node(id);
   ran.started_ns = started_ns;  // so far it was when the launch was over
   ran.finished_ns = finished_ns;
@@ -214,6 +212,7 @@ std::vector<TaskRecord> Recorder::nodes() const {
   Numbers numbers;
   auto const copy = [&](Node const& node) {
     TaskRecord record;
+    record.state = node.state.load(std::memory_order_acquire);  // before the times
     record.id = node.id;
     record.label = node.label.string();
     record.pattern = node.pattern;
@@ -228,7 +227,6 @@ std::vector<TaskRecord> Recorder::nodes() const {
     record.synchronizing = node.synchronizing;
     record.parent = node.parent;
     record.accesses = records_of(numbers, node.first_access, node.access_count);
-    record.state = node.state;
     record.submitted_ns = node.submitted_ns;
     record.ready_ns = node.ready_ns;
     record.started_ns = node.started_ns;

@@ -6,10 +6,13 @@
 #include <Trellis_Label.hpp>
 #include <access/Trellis_ViewShape.hpp>
 #include <task/Trellis_Task.hpp>
+#include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <trace/Trellis_Chunks.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -24,6 +27,11 @@ class Resource;
 ///
 /// While tasks run, it keeps numbers and addresses; text is made of them when somebody asks. The
 /// text of an area is made once.
+///
+/// CONCURRENCY. What happens to each task, and when, is noted without a lock, by one thread after
+/// the other: whoever changes a task happens after who changed it before, and so after its node was
+/// made. Who asks in between sees the times of the state that it sees, as the state is written last
+/// and read first, and perhaps newer ones. The rest is under locks.
 class Recorder {
  public:
   [[nodiscard]] std::uint64_t now_ns() const {
@@ -100,20 +108,21 @@ class Recorder {
     std::size_t first_access = 0;
     std::uint32_t access_count = 0;
     std::int32_t priority = 0;
-    std::int32_t row = -1;
     std::int32_t threads = 0;
     std::int32_t workers = 1;
+    std::uint64_t submitted_ns = 0;
+    std::uint64_t returned_ns = 0;
+    std::uint64_t waited_ns = 0;
     std::uint32_t batch = 0;
-    TaskState state = TaskState::pending;
     bool main_thread = false;
     bool synchronizing = false;
     bool completes_later = false;
-    std::uint64_t submitted_ns = 0;
-    std::uint64_t ready_ns = 0;
-    std::uint64_t started_ns = 0;
-    std::uint64_t returned_ns = 0;
-    std::uint64_t waited_ns = 0;
-    std::uint64_t finished_ns = 0;
+    // Without the lock, in a line of their own: another core writes them than those above.
+    alignas(64) Relaxed<std::uint64_t> ready_ns = 0;
+    Relaxed<std::uint64_t> started_ns = 0;
+    Relaxed<std::uint64_t> finished_ns = 0;
+    Relaxed<std::int32_t> row = -1;
+    std::atomic<TaskState> state{TaskState::pending};
   };
   struct Demotion {
     std::uint64_t time_ns;
@@ -123,10 +132,10 @@ class Recorder {
 
   /// The user's words for them, found without a lock.
   [[nodiscard]] static std::vector<std::string> states_of(Task const& task);
+  [[nodiscard]] Node& node(TaskId id) { return m_nodes[static_cast<std::size_t>(id - 1)]; }
   // These require the lock.
   void add_accesses(Task const& task, std::vector<std::string>&& states);
   [[nodiscard]] std::uint32_t place_of(AreaEntry& entry);
-  [[nodiscard]] Node& node(TaskId id) { return m_nodes[static_cast<std::size_t>(id - 1)]; }
   [[nodiscard]] std::uint32_t identify(Resource const& resource);
   [[nodiscard]] std::uint32_t root_of(std::uint32_t identity) const;
   struct Numbers {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <numeric>
 #include <random>
 
@@ -286,6 +287,43 @@ TEST_F(Scheduling, ATreeOfPartsIsNotOpenedInBreadth) {
   task(graph, "root", {updates(tree.block())}, [&] { tree.split(0, 1 << 12); });
   let_the_workers_finish(graph);
   EXPECT_LE(tree.most_waiting(), 64);
+}
+
+TEST_F(Scheduling, ATreeOfTasksIsNotOpenedInBreadth) {
+  TaskGraph graph(with_workers(1));
+  int waiting = 0, most = 0, leaves = 0;
+  std::function<void(int)> const split = [&](int depth) {
+    if (depth == 0) ++leaves;
+    for (int half = 0; half < 2 && depth > 0; ++half) {
+      most = std::max(most, ++waiting);
+      task(graph, "half", {}, [&, depth] {
+        --waiting;
+        split(depth - 1);
+      });
+    }
+  };
+  task(graph, "root", {}, [&] { split(12); });
+  let_the_workers_finish(graph);
+  EXPECT_EQ(leaves, 1 << 12);
+  EXPECT_LE(most, 64);
+}
+
+/// Who has got its turn among those that exclude each other has what they wait for.
+TEST_F(Scheduling, WhatHasItsExclusiveAreasIsNotPutOff) {
+  TaskGraph graph(with_workers(1));
+  Block x("x");
+  std::string order;
+  Gate blocked, submitted;
+  task(graph, "first", {excludes(x)}, [&] {
+    blocked.open();
+    submitted.pass();
+  });
+  blocked.pass();
+  for (int k = 0; k < 6; ++k) task(graph, "older", {}, [&] { order += 'o'; });
+  for (int k = 0; k < 12; ++k) task(graph, "exclusive", {excludes(x)}, [&] { order += 'e'; });
+  submitted.open();
+  let_the_workers_finish(graph);
+  EXPECT_EQ(order, "eeeeeeeeeeeeoooooo");
 }
 
 /// Who looks for a task after a pause needs a while, as if its core had been asleep.

@@ -131,16 +131,20 @@ TEST(Sections, WhoseBodiesWaitForTheirCallersAreToldThere) {
   }
 }
 
-/// A section that has to wait for a task does not queue behind all that has been ready before.
+/// A section that has to wait for a task does not queue behind all that has been ready before, nor
+/// behind the rest of the chain that the task belongs to.
 TEST(Sections, ThatHaveHadToWaitGoBeforeOtherTasks) {
   Watchdog const watchdog(std::chrono::seconds(60), "a section behind a producer");
-  for (bool const inside : {false, true})
+  for (int const how : {0, 1, 2, 3})
     for (auto const& policy : {make_fifo_policy(), make_work_stealing_policy()}) {
+      bool const inside = how % 2 == 1;
+      bool const is_chain = how / 2 == 1;
       constexpr int fillers = 100;
       TaskGraphOptions options = with(make_native(), 1);
       options.policy = policy;
       TaskGraph graph(options);
       Token data("data");
+      Token link("link");
       std::atomic<bool> is_open{false};
       std::atomic<int> begun{0};
       std::atomic<int> ran{0};
@@ -151,7 +155,7 @@ TEST(Sections, ThatHaveHadToWaitGoBeforeOtherTasks) {
                   [&](TaskScope&) { ran_before = ran.load(); });
       };
       std::thread thread;
-      host_task("producer", ResourcePolicy(graph, write(data)), [&] {
+      host_task("producer", ResourcePolicy(graph, write(data), read_write(link)), [&] {
         while (!is_open) std::this_thread::yield();
       });
       if (inside) {  // a task of another graph
@@ -165,7 +169,11 @@ TEST(Sections, ThatHaveHadToWaitGoBeforeOtherTasks) {
         thread = std::thread(caller);
       }
       while (begun == 0) std::this_thread::yield();
-      for (int k = 0; k < fillers; ++k) host_task("filler", ResourcePolicy(graph), [&] { ++ran; });
+      for (int k = 0; k < fillers; ++k) {
+        Token const own("own");
+        host_task("filler", ResourcePolicy(graph, read_write(is_chain ? link : own)),
+                  [&] { ++ran; });
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the caller sleeps by now
       is_open = true;
       thread.join();
