@@ -19,9 +19,11 @@
 ///
 /// A worker asks every 64 tasks, and when it has found nothing to do. In the second case it counts
 /// among those that search, so nobody is woken in its place, and it stays only as long as the
-/// thread that submits has the permit of one that does (`Workers::somebody_submits`). Parts are no
-/// news in either case: whoever submits them may wait for them. Many that have nothing to do have
-/// one `Lookout`, and ask nothing themselves but how long it has been.
+/// thread that submits has the permit of one that does (`Workers::somebody_submits`), or, beside a
+/// single worker, a core of its own. (Such a worker would otherwise go to sleep and be woken every
+/// few tasks, and to wake it takes as long as to submit fifty.) Parts are no news in either case:
+/// whoever submits them may wait for them. Many that have nothing to do have one `Lookout`, and ask
+/// nothing themselves but how long it has been.
 ///
 /// Each look at how far that thread is takes a line away from it, and its next atomic operation
 /// waits until it has the line back. So there is one in 8 us. Whether it still submits, and whether
@@ -69,7 +71,7 @@ void Engine::stay_behind(Seat& seat) {
 }
 
 void Engine::found_nothing(Seat& seat) {
-  if (!m_workers.somebody_submits() || !m_workers.has_cores()) return;
+  if (!m_workers.submitter_has_core()) return;
   if (seat.waits || Frame::top != nullptr || polls() || m_workers.oversubscribed()) return;
   if (m_lookout.follow(in_all)) return;
   auto const now = std::chrono::steady_clock::now();
@@ -84,8 +86,8 @@ void Engine::look_out(std::chrono::steady_clock::time_point begin, bool is_idle)
            !m_workers.oversubscribed();
   };
   std::uint64_t seen = m_submission.submitted();
-  // Who has nothing to do stays only for a thread that has the permit of one that submits.
-  for (auto now = begin; (is_lent || !is_idle) && now - begin < in_all && !enough_in_flight();) {
+  for (auto now = begin; now - begin < in_all && !enough_in_flight();) {
+    if (is_idle && !m_workers.submitter_has_core()) break;
     auto const looked = now;
     while (may_stay() && now - looked < between_looks) {
       for (int k = 0; k < pauses; ++k) cpu_relax();

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <charconv>
 #include <cstddef>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <utility>
@@ -101,6 +102,23 @@ bool Places::step_aside(std::span<int const> taken) noexcept {
   return true;
 }
 
+Places::KeptOff::KeptOff(int processor) noexcept {
+  static_assert(sizeof(Mask) == sizeof(cpu_set_t));
+  cpu_set_t mask;
+  if (processor < 0 || processor >= CPU_SETSIZE) return;
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return;
+  std::memcpy(&m_before, &mask, sizeof mask);
+  CPU_CLR(processor, &mask);
+  m_is_on = CPU_COUNT(&mask) != 0 && sched_setaffinity(0, sizeof mask, &mask) == 0;
+}
+
+Places::KeptOff::~KeptOff() {
+  if (!m_is_on) return;
+  cpu_set_t mask;
+  std::memcpy(&mask, &m_before, sizeof mask);
+  sched_setaffinity(0, sizeof mask, &mask);
+}
+
 #else
 
 int Places::processor_here() noexcept {
@@ -109,6 +127,8 @@ int Places::processor_here() noexcept {
 bool Places::step_aside(std::span<int const> /*taken*/) noexcept {
   return false;
 }
+Places::KeptOff::KeptOff(int /*processor*/) noexcept {}
+Places::KeptOff::~KeptOff() {}
 
 #endif
 

@@ -36,6 +36,12 @@ void pretend_cores(int cores);
 /// for a moment its mask is these processors, and then what it was before. So it is bound to
 /// nothing, and a mask that somebody has given it is kept. Where there are more threads than cores,
 /// or workers have several threads, it stays.
+///
+/// On a virtual machine that is too late, and of no use for the next time: there the kernel takes a
+/// processor that sleeps for one that the host has taken away, so it wakes the thread on the
+/// processor of who wakes it, where it waits until that one sleeps. So for some times from then on
+/// a worker sleeps with a mask without the processor of who woke it last. (It sets that itself, as
+/// it has time: who wakes it would need as long for that as for waking it.)
 class Places {
  public:
   /// `wish`: "none", "auto", "core", or a list of processors such as "0,2-5".
@@ -69,6 +75,22 @@ class Places {
   /// The calling thread moves to a processor that is none of `taken`, and that it may use; its mask
   /// is what it was before. False: there is none, and it stays.
   static bool step_aside(std::span<int const> taken) noexcept;
+  /// As long as one is there the calling thread does not run on this processor, unless it may run
+  /// nowhere else; -1: it makes no difference.
+  class KeptOff {
+   public:
+    explicit KeptOff(int processor) noexcept;
+    KeptOff(KeptOff const&) = delete;
+    KeptOff& operator=(KeptOff const&) = delete;
+    ~KeptOff();
+
+   private:
+    struct Mask {
+      unsigned long words[1024 / (8 * sizeof(unsigned long))];
+    };
+    bool m_is_on = false;
+    Mask m_before;  ///< where it ran, as the kernel has it
+  };
   /// As long as one is there that `is_on`, the calling thread may run on the places of all threads
   /// of the graph, and so may those that it makes: the pool of a task that has more threads than a
   /// worker. It makes no difference where nothing is bound.

@@ -37,6 +37,8 @@ constexpr int naps_in_vain = 3;
 // A thread moves to another processor when it has woken so often in a row on that of who woke it;
 // less often the system may see it by itself. And once in so long, as it takes some microseconds.
 constexpr int wakes_before_move = 2;
+// So often from then on it sleeps with a mask without that one; then the system has another chance.
+constexpr int most_sleeps_kept_off = 64;
 constexpr std::chrono::milliseconds between_moves{1};
 }  // namespace
 
@@ -53,7 +55,7 @@ Workers::Workers(TaskSource& source, int permits, int threads_per_worker, int mo
       m_threads_per_worker(threads_per_worker),
       m_most_workers(most_workers),
       m_places(places),
-      m_steps_aside(threads_per_worker == 1 && places.steps_aside(permits)),
+      m_steps_aside(threads_per_worker == 1 && places.steps_aside(threads_at_once())),
       m_has_cores(Places::has_core_for_each(permits * threads_per_worker)),
       m_seats(static_cast<std::size_t>(1 + most_workers + max_blocked + most_guests)),
       m_spare(permits) {
@@ -106,7 +108,7 @@ void Workers::set_threads(int permits, int threads_per_worker) {
     m_spare.store(permits, std::memory_order_seq_cst);
   }
   m_threads_per_worker = threads_per_worker;
-  m_steps_aside = threads_per_worker == 1 && m_places.steps_aside(m_permits);
+  m_steps_aside = threads_per_worker == 1 && m_places.steps_aside(threads_at_once());
   m_has_cores = Places::has_core_for_each(m_permits * threads_per_worker);
 }
 
@@ -218,6 +220,10 @@ void Workers::wake_waiters_locked() {
 }
 
 void Workers::sleep(Seat& seat, Until const* until) {
+  // It takes some microseconds, in which the thread counts as searching; see Places.
+  bool const is_kept_off = seat.sleeps_kept_off > 0 && !m_source.polls();
+  if (is_kept_off) --seat.sleeps_kept_off;
+  Places::KeptOff const kept_off(is_kept_off ? seat.waker_on : -1);
   m_searching.fetch_sub(1, std::memory_order_seq_cst);
   std::unique_lock lock(m_mutex);
   add_permit(1);
@@ -259,11 +265,13 @@ void Workers::sleep(Seat& seat, Until const* until) {
 void Workers::step_aside(Seat& seat, int woken_on) {
   int const here = Places::processor_here();
   seat.processor.store(here, std::memory_order_relaxed);
+  if (woken_on >= 0) seat.waker_on = woken_on;
   if (here < 0 || here != woken_on) {
     seat.on_one_in_row = 0;
     return;
   }
   if (++seat.on_one_in_row < wakes_before_move) return;
+  if (seat.is_worker) seat.sleeps_kept_off = most_sleeps_kept_off;
   auto const now = std::chrono::steady_clock::now();
   if (now - seat.moved_at < between_moves) return;
   seat.moved_at = now;

@@ -72,6 +72,8 @@ struct alignas(128) Seat {
   std::atomic<int> processor{-1};  ///< that its thread was on when it woke; -1: it sleeps
   int on_one_in_row = 0;           ///< times that this was the one of who woke it
   std::chrono::steady_clock::time_point moved_at{};
+  int waker_on = -1;         ///< the processor of who woke it for a task last
+  int sleeps_kept_off = 0;  ///< so often from now on it sleeps with a mask without that one
   // For the parts that this thread submits: what it has freed comes first.
   TaskSlab::Chain cells;
   TaskIds::Block ids;
@@ -243,6 +245,12 @@ class Workers {
   [[nodiscard]] bool somebody_submits() const { return m_lent.load(std::memory_order_relaxed); }
   /// As many as threads that run tasks, or more.
   [[nodiscard]] bool has_cores() const { return m_has_cores; }
+  /// May a thread with nothing to do keep its core while somebody submits? Then that one has a
+  /// permit of its own, or else, beside a single worker, a core.
+  [[nodiscard]] bool submitter_has_core() const {
+    return m_permits > 1 ? m_has_cores && somebody_submits()
+                         : Places::has_core_for_each(m_threads_per_worker + 1);
+  }
   /// True when a thread should stop running tasks for another to run them.
   [[nodiscard]] bool oversubscribed() const { return m_spare.load(std::memory_order_relaxed) < 0; }
 
@@ -327,6 +335,8 @@ class Workers {
   [[nodiscard]] bool on_main_thread() const { return std::this_thread::get_id() == m_main_thread; }
 
  private:
+  /// A thread that submits counts among the workers, but for a single one, beside which it runs.
+  [[nodiscard]] int threads_at_once() const { return m_permits == 1 ? 2 : m_permits; }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Seat::* count) const;
   void end_threads();
   void destroy_instances();

@@ -22,6 +22,7 @@
 
 #ifdef __linux__
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,11 +33,11 @@ using namespace Bare;
 using namespace Test;
 using testing::HasSubstr;
 
-/// The processors that the calling thread may run on.
-std::vector<int> own_processors() {
+/// The processors that a thread may run on, the calling one if the kernel's number is 0.
+std::vector<int> own_processors(int thread = 0) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  EXPECT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
+  EXPECT_EQ(sched_getaffinity(thread, sizeof mask, &mask), 0);
   std::vector<int> processors;
   for (int k = 0; k < CPU_SETSIZE; ++k)
     if (CPU_ISSET(k, &mask)) processors.push_back(k);
@@ -312,6 +313,55 @@ TEST_F(SteppingAside, AMaskThatATaskGivesItsWorkerStays) {
     task(graph, "looks", {}, [&] { seen = own_processors(); });
     let_the_workers_finish(graph);
     EXPECT_THAT(seen, testing::AnyOf(one, m_all));  // of the worker that has it, or the other one
+  }
+}
+
+TEST_F(SteppingAside, AThreadIsKeptOffAProcessorForAWhile) {
+  {
+    Impl::Places::KeptOff const kept_off(m_all.front());
+    EXPECT_EQ(own_processors(), std::vector<int>(m_all.begin() + 1, m_all.end()));
+    EXPECT_NE(Impl::Places::processor_here(), m_all.front());
+  }
+  EXPECT_EQ(own_processors(), m_all);
+  for (int const none : {-1, 1 << 20}) {
+    Impl::Places::KeptOff const kept_off(none);
+    EXPECT_EQ(own_processors(), m_all);
+  }
+  run_on({m_all.front()});
+  Impl::Places::KeptOff const kept_off(m_all.front());
+  EXPECT_THAT(own_processors(), testing::ElementsAre(m_all.front()));
+}
+
+/// Sleeps where who has woken it was, wakes it twice there, and looks at its mask while it sleeps.
+TEST_F(SteppingAside, AWorkerThatIsWokenOnOneProcessorSleepsOffIt) {
+  for (std::string const how : {"auto", "none"}) {
+    TaskGraph graph(bound(1, how));
+    int const crowded = m_all.front();
+    std::vector<int> const others(m_all.begin() + 1, m_all.end());
+    std::vector<int> asleep = m_all;
+    for (int attempt = 0; attempt < 50 && asleep == m_all; ++attempt) {
+      run_on({crowded});
+      int thread = 0;
+      std::vector<int> awake;
+      for (int wakes = 0; wakes < 3; ++wakes) {
+        std::atomic<bool> is_over{false};
+        task(graph, "looks", {}, [&] {
+          thread = static_cast<int>(syscall(SYS_gettid));
+          awake = own_processors();
+          if (wakes < 2) {  // where it wakes next, if the kernel does not know better
+            run_on({crowded});
+            run_on(m_all);
+          }
+          is_over = true;
+        });
+        while (!is_over) std::this_thread::yield();
+        EXPECT_EQ(awake, m_all);
+        std::this_thread::sleep_for(5ms);  // it sleeps now
+      }
+      asleep = own_processors(thread);
+    }
+    EXPECT_EQ(asleep, how == "auto" ? others : m_all) << how;
+    run_on(m_all);
   }
 }
 
