@@ -100,10 +100,9 @@ void PlanGraphs::capture(PlanState& plan) {
   if (plan.tasks.empty() || m_engine.numbers_runs()) return;
   if (plan.capturable < 2 && plan.capturable != plan.tasks.size()) return;
   DeviceAdapter* const device = plan.tasks.front()->device();
-  bool const whole =
-      plan.capturable == plan.tasks.size() &&
-      std::all_of(plan.tasks.begin(), plan.tasks.end(),
-                  [&](Task const* task) { return task->device() == device; });
+  bool const whole = plan.capturable == plan.tasks.size() &&
+                     std::all_of(plan.tasks.begin(), plan.tasks.end(),
+                                 [&](Task const* task) { return task->device() == device; });
   auto const streams = m_streams.lock();
   if (!whole) return make_pieces(plan);
   plan.graph.device = device;

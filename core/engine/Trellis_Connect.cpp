@@ -151,8 +151,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
     any_live = any_live || kept;
     return kept;
   };
-  if (found.is_special || m_recorder)
-    return connect_noted(task, spec, region, found, order_once);
+  if (found.is_special || m_recorder) return connect_noted(task, spec, region, found, order_once);
   for (std::size_t k = 0; k < count; ++k) {
     if (found.of[k] == nullptr) continue;
     task.add_access({found.of[k], requests[k].mode});

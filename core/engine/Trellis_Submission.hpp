@@ -147,8 +147,7 @@ class Submission {
                         std::int32_t& edges);
   void connect_noted(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
                      FunctionRef<bool(LiveAccess)> after_access);
-  static void enter_special(Task& task, Region& region,
-                            FunctionRef<bool(LiveAccess)> after_access);
+  static void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
   [[nodiscard]] Task& take_cell(Seat* seat);
   [[nodiscard]] Task& make_task_here(TaskSpec& spec, Seat* seat);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);

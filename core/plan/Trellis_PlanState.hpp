@@ -150,9 +150,9 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   /// The parent of all tasks, of which nothing but `scope`, `parent`, `run_id` and `unfinished` is
   /// used: the last counts replays that are not complete. Its memory outlives the plan.
   Task* owner = nullptr;
-  std::vector<Task*> tasks;  ///< in the order of submission
-  std::vector<Task*> roots;  ///< those without an edge to them in their round
-  std::size_t leaves = 0;    ///< tasks without a successor in their round
+  std::vector<Task*> tasks;    ///< in the order of submission
+  std::vector<Task*> roots;    ///< those without an edge to them in their round
+  std::size_t leaves = 0;      ///< tasks without a successor in their round
   std::size_t capturable = 0;  ///< tasks that can be in a graph of their device
   std::size_t edges = 0;
   std::size_t edges_between_rounds = 0;

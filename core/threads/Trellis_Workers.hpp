@@ -72,7 +72,7 @@ struct alignas(128) Seat {
   std::atomic<int> processor{-1};  ///< that its thread was on when it woke; -1: it sleeps
   int on_one_in_row = 0;           ///< times that this was the one of who woke it
   std::chrono::steady_clock::time_point moved_at{};
-  int waker_on = -1;         ///< the processor of who woke it for a task last
+  int waker_on = -1;        ///< the processor of who woke it for a task last
   int sleeps_kept_off = 0;  ///< so often from now on it sleeps with a mask without that one
   // For the parts that this thread submits: what it has freed comes first.
   TaskSlab::Chain cells;

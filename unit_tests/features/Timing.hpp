@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <condition_variable>
 #include <cstdlib>
 #include <functional>
@@ -89,7 +90,12 @@ inline Error error_of(std::function<void()> const& f) {
 
 /// Not wait(), in which this thread would run tasks beside the workers.
 inline void let_the_workers_finish(TaskGraph const& graph) {
-  while (graph.in_flight() > 0) std::this_thread::sleep_for(100us);
+  // While bodies submit tasks, `in_flight` may miss some.
+  auto const is_over = [&] {
+    std::uint64_t const submitted = graph.submitted();
+    return graph.in_flight() == 0 && graph.submitted() == submitted;
+  };
+  while (!is_over()) std::this_thread::sleep_for(100us);
 }
 
 inline void compute_for(std::chrono::microseconds time) {
