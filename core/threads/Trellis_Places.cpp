@@ -109,14 +109,18 @@ Places::KeptOff::KeptOff(int processor) noexcept {
   if (sched_getaffinity(0, sizeof mask, &mask) != 0) return;
   std::memcpy(&m_before, &mask, sizeof mask);
   CPU_CLR(processor, &mask);
-  m_is_on = CPU_COUNT(&mask) != 0 && sched_setaffinity(0, sizeof mask, &mask) == 0;
+  if (CPU_COUNT(&mask) != 0 && sched_setaffinity(0, sizeof mask, &mask) == 0)
+    m_processor = processor;
 }
 
+/// Somebody may have given the thread another mask meanwhile, which it keeps.
 Places::KeptOff::~KeptOff() {
-  if (!m_is_on) return;
-  cpu_set_t mask;
-  std::memcpy(&mask, &m_before, sizeof mask);
-  sched_setaffinity(0, sizeof mask, &mask);
+  if (m_processor < 0) return;
+  cpu_set_t before, now;
+  std::memcpy(&before, &m_before, sizeof before);
+  if (sched_getaffinity(0, sizeof now, &now) != 0) return;
+  CPU_SET(m_processor, &now);
+  if (CPU_EQUAL(&before, &now)) sched_setaffinity(0, sizeof before, &before);
 }
 
 #else

@@ -88,7 +88,7 @@ class Places {
     struct Mask {
       unsigned long words[1024 / (8 * sizeof(unsigned long))];
     };
-    bool m_is_on = false;
+    int m_processor = -1;
     Mask m_before;  ///< where it ran, as the kernel has it
   };
   /// As long as one is there that `is_on`, the calling thread may run on the places of all threads

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 namespace trellis::Impl {
@@ -179,6 +180,7 @@ bool Workers::start_thread(bool with_permit) {
     seat.is_worker = true;
     seat.woken = false;
     seat.woken_on = Places::processor_here();
+    seat.on_one_in_row = seat.sleeps_kept_off = 0;  // these were of another thread
     seat.permits = with_permit ? 1 : 0;  // its thread waits for the mutex before it looks
     thread = std::thread([this, &seat, number = static_cast<int>(before), with_permit] {
       background(seat, number, with_permit);
@@ -220,11 +222,13 @@ void Workers::wake_waiters_locked() {
 }
 
 void Workers::sleep(Seat& seat, Until const* until) {
-  // It takes some microseconds, in which the thread counts as searching; see Places.
-  bool const is_kept_off = seat.sleeps_kept_off > 0 && !m_source.polls();
-  if (is_kept_off) --seat.sleeps_kept_off;
-  Places::KeptOff const kept_off(is_kept_off ? seat.waker_on : -1);
   m_searching.fetch_sub(1, std::memory_order_seq_cst);
+  // See Places. It may take a while, so nobody relies on this thread meanwhile.
+  std::optional<Places::KeptOff> kept_off;
+  if (m_steps_aside && seat.sleeps_kept_off > 0 && !m_source.polls()) {
+    --seat.sleeps_kept_off;
+    kept_off.emplace(seat.waker_on);
+  }
   std::unique_lock lock(m_mutex);
   add_permit(1);
   bool const waits = until != nullptr;
@@ -257,6 +261,12 @@ void Workers::sleep(Seat& seat, Until const* until) {
   if (stands_in) m_somebody_naps = false;
   seat.waits_for = nullptr;
   int const woken_on = seat.woken_on;
+  if (kept_off) {  // before it may start a thread, which would inherit that
+    lock.unlock();
+    kept_off.reset();
+    lock.lock();
+  }
+  if (!waits) has_left_sleep(seat);
   lock.unlock();
   if (m_steps_aside) step_aside(seat, woken_on);
 }
@@ -333,6 +343,10 @@ void Workers::doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_po
       m_watch = nullptr;
     }
   }
+}
+
+/// Of a worker that has been woken. Until then it counts in `m_waking`.
+void Workers::has_left_sleep(Seat const& seat) {
   --m_waking;
   // It may have been about to become the watch.
   if (m_watch == &seat) m_watch = nullptr;
@@ -558,6 +572,7 @@ void Workers::background(Seat& seat, int number, bool with_permit) {
     if (!with_permit && !m_stopping) {
       m_sleeping.push_back(&seat);
       doze(lock, seat);
+      has_left_sleep(seat);
       with_permit = true;
     }
   }

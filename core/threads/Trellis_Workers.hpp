@@ -371,6 +371,7 @@ class Workers {
   bool start_thread(bool with_permit);
   using Nap = std::chrono::nanoseconds;
   void doze(std::unique_lock<std::mutex>& lock, Seat& seat, Nap before_poll = Nap(0));
+  void has_left_sleep(Seat const& seat);
   void doze_until(std::unique_lock<std::mutex>& lock, Seat& seat, Until const& until,
                   Nap before_poll);
   void lend();

@@ -144,18 +144,16 @@ TEST(Sections, ThatHaveHadToWaitGoBeforeOtherTasks) {
       options.policy = policy;
       TaskGraph graph(options);
       Token data("data");
-      Token link("link");
+      Token links("links", fillers + 1);
       std::atomic<bool> is_open{false};
-      std::atomic<int> begun{0};
       std::atomic<int> ran{0};
       std::atomic<int> ran_before{-1};
       auto const caller = [&] {
-        ++begun;
         fork_join("section", ResourcePolicy(graph, read(data)),
                   [&](TaskScope&) { ran_before = ran.load(); });
       };
       std::thread thread;
-      host_task("producer", ResourcePolicy(graph, write(data), read_write(link)), [&] {
+      host_task("producer", ResourcePolicy(graph, write(data), read_write(links.part(0))), [&] {
         while (!is_open) std::this_thread::yield();
       });
       if (inside) {  // a task of another graph
@@ -168,11 +166,10 @@ TEST(Sections, ThatHaveHadToWaitGoBeforeOtherTasks) {
       } else {
         thread = std::thread(caller);
       }
-      while (begun == 0) std::this_thread::yield();
+      while (graph.submitted() < 2) std::this_thread::yield();
       for (int k = 0; k < fillers; ++k) {
-        Token const own("own");
-        host_task("filler", ResourcePolicy(graph, read_write(is_chain ? link : own)),
-                  [&] { ++ran; });
+        auto const link = static_cast<std::size_t>(is_chain ? 0 : k + 1);
+        host_task("filler", ResourcePolicy(graph, read_write(links.part(link))), [&] { ++ran; });
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the caller sleeps by now
       is_open = true;
