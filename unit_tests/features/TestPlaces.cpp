@@ -374,6 +374,35 @@ TEST_F(SteppingAside, AWorkerThatIsWokenOnOneProcessorSleepsOffIt) {
   }
 }
 
+/// While somebody submits, a worker that wakes has the watch started.
+TEST_F(SteppingAside, AThreadThatAWorkerStartsMayRunEverywhere) {
+  for (int attempt = 0; attempt < 10; ++attempt) {  // who starts it differs
+    TaskGraph graph(bound(2, "auto"));
+    task(graph, "starts", {}, [] {});
+    let_the_workers_finish(graph);
+    int const crowded = m_all.front();
+    run_on({crowded});
+    for (int wakes = 0; wakes < 4; ++wakes) {  // one at a time, so no second worker is needed
+      task(graph, "moves", {}, [&] { run_on(wakes < 3 ? std::vector{crowded} : m_all); });
+      let_the_workers_finish(graph);
+      std::this_thread::sleep_for(5ms);
+    }
+    std::vector<std::vector<int>> found;
+    std::mutex mutex;
+    Rendezvous both(2);
+    for (int k = 0; k < 2; ++k)
+      task(graph, "looks", {}, [&] {
+        EXPECT_TRUE(both.meet());
+        std::lock_guard const lock(mutex);
+        found.push_back(own_processors());
+      });
+    let_the_workers_finish(graph);
+    run_on(m_all);
+    // That of this thread, if it was the one that started it; not that of a worker that sleeps.
+    EXPECT_THAT(found, testing::Each(testing::AnyOf(m_all, std::vector{crowded})));
+  }
+}
+
 }  // namespace
 }  // namespace trellis
 

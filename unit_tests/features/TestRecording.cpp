@@ -3,6 +3,8 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <trace/Trellis_Chunks.hpp>
+
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -247,10 +249,41 @@ TEST_F(Recording, CanBeTakenWhileOthersSubmit) {
     for (int k = 0; k < 300; ++k) task(graph, "task", {updates(x)}, [] {});
     stop = true;
   });
-  while (!stop) EXPECT_NO_THROW((void)graph.trace()) << "each edge has its nodes";
+  while (!stop) {
+    Trace trace;
+    EXPECT_NO_THROW(trace = graph.trace()) << "each edge has its nodes";
+    for (TaskRecord const& each : trace.graph.nodes()) {  // with the times of its state
+      bool const is_done = each.state == TaskState::done;
+      bool const has_begun = is_done || each.state == TaskState::running;
+      EXPECT_TRUE(each.state == TaskState::pending || each.ready_ns >= each.submitted_ns);
+      EXPECT_TRUE(!has_begun || each.started_ns >= each.ready_ns);
+      EXPECT_TRUE(!is_done || each.finished_ns >= each.started_ns);
+    }
+  }
   submitter.join();
   graph.wait();
   EXPECT_EQ(graph.trace().graph.edges().size(), 299u);
+}
+
+/// Beyond the rows of 64 and 128 chunks, and while another thread uses what was there before.
+TEST_F(Recording, ChunksGrowWhileTheirElementsAreUsed) {
+  constexpr std::size_t count = 200 * 1024;
+  Impl::Chunks<std::size_t> chunks;
+  std::atomic<std::size_t> known{0};
+  std::thread uses([&] {
+    for (std::size_t next = 0; next < count;)
+      for (std::size_t const end = known.load(std::memory_order_acquire); next < end; ++next)
+        chunks[next] += 1;
+  });
+  for (std::size_t k = 0; k < count; ++k) {
+    chunks.grow() = 2 * k;
+    known.store(k + 1, std::memory_order_release);
+  }
+  uses.join();
+  ASSERT_EQ(chunks.size(), count);
+  std::size_t wrong = 0;
+  for (std::size_t k = 0; k < count; ++k) wrong += chunks[k] != 2 * k + 1 ? 1 : 0;
+  EXPECT_EQ(wrong, 0u);
 }
 
 TEST_F(Recording, CanBeTakenWhileALoopSubmitsItsPasses) {
