@@ -111,9 +111,8 @@ void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId
 void AccessTable::put_into_bucket(AreaEntry& entry, std::uint64_t hash) {
   if (2 * (m_slab.size() + m_no_longer) > m_buckets.size())
     fill_buckets(m_buckets.size() * (2 * m_slab.size() > m_buckets.size() ? 2 : 1), &entry);
-  std::size_t const mask = m_buckets.size() - 1;
-  std::size_t k = hash & mask;
-  while (m_buckets[k] != 0 && m_buckets[k] != no_longer) k = (k + 1) & mask;
+  std::size_t k = hash & m_mask;
+  while (m_buckets[k] != 0 && m_buckets[k] != no_longer) k = (k + 1) & m_mask;
   if (m_buckets[k] == no_longer) --m_no_longer;
   m_buckets[k] = reinterpret_cast<Bucket>(&entry) | tag_of(hash);
 }
@@ -121,22 +120,21 @@ void AccessTable::put_into_bucket(AreaEntry& entry, std::uint64_t hash) {
 void AccessTable::take_out_of_bucket(AreaEntry const& entry) {
   std::uint64_t const hash = entry.area.hash();
   Bucket const mine = reinterpret_cast<Bucket>(&entry) | tag_of(hash);
-  std::size_t const mask = m_buckets.size() - 1;
-  std::size_t k = hash & mask;
-  while (m_buckets[k] != mine) k = (k + 1) & mask;
+  std::size_t k = hash & m_mask;
+  while (m_buckets[k] != mine) k = (k + 1) & m_mask;
   m_buckets[k] = no_longer;
   ++m_no_longer;
 }
 
 void AccessTable::fill_buckets(std::size_t count, AreaEntry const* missing) {
   m_buckets.assign(count, Bucket{0});
+  m_mask = count - 1;
   m_no_longer = 0;
-  std::size_t const mask = count - 1;
   for_each_entry([&](AreaEntry& entry) {
     if (&entry == missing) return;
     std::uint64_t const hash = entry.area.hash();
-    std::size_t k = hash & mask;
-    while (m_buckets[k] != 0) k = (k + 1) & mask;
+    std::size_t k = hash & m_mask;
+    while (m_buckets[k] != 0) k = (k + 1) & m_mask;
     m_buckets[k] = reinterpret_cast<Bucket>(&entry) | tag_of(hash);
   });
 }

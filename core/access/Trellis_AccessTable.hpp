@@ -68,6 +68,21 @@ class Resource {
 /// An area of it for messages, as `name_of` says what is asked for. Under the lock of its region.
 [[nodiscard]] std::string name_of(Area const& area, Resource const& resource);
 
+/// Is an access in one mode dependent on one in the other? As the matrix says, whose rows lie in a
+/// single word here.
+[[nodiscard]] inline bool conflict(Mode a, Mode b) {
+  constexpr std::size_t row = 8;
+  static_assert(IOMatrix::size <= row);
+  constexpr std::uint64_t dependent = [] {
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < IOMatrix::size; ++i)
+      for (std::size_t j = 0; j < IOMatrix::size; ++j)
+        bits |= std::uint64_t{IOMatrix::dependent[i][j]} << (row * i + j);
+    return bits;
+  }();
+  return (dependent >> (row * static_cast<std::size_t>(a) + static_cast<std::size_t>(b)) & 1) != 0;
+}
+
 /// A task that accesses an area. The task is done when its `live_id` is no longer `id`. `task` is
 /// null in place of one that has demoted its accesses; that is only kept for the record.
 struct LiveAccess {
@@ -164,7 +179,7 @@ class AccessTable {
   /// `keep_all`: finished tasks stay in the table, so that the edges do not depend on timing
   /// (recording).
   AccessTable(TaskSlab& tasks, FailureLog const& failures, bool keep_all)
-      : m_tasks(tasks), m_failures(failures), m_keep_all(keep_all), m_buckets(64) {}
+      : m_tasks(tasks), m_failures(failures), m_keep_all(keep_all), m_buckets(64), m_mask(63) {}
   AccessTable(AccessTable const&) = delete;
   AccessTable& operator=(AccessTable const&) = delete;
   ~AccessTable() { forget_all(); }
@@ -208,9 +223,7 @@ class AccessTable {
   }
   /// For those that are not expected, for all accesses of a task at once: first the one, then the
   /// other.
-  void prefetch_bucket(std::uint64_t hash) const {
-    prefetch_to_read(&m_buckets[hash & (m_buckets.size() - 1)]);
-  }
+  void prefetch_bucket(std::uint64_t hash) const { prefetch_to_read(&m_buckets[hash & m_mask]); }
   void prefetch_entry(std::uint64_t hash) const {
     for_each_like(hash, [&](AreaEntry& first) { return prefetch(first), true; });
   }
@@ -310,17 +323,19 @@ class AccessTable {
   /// entry is touched but the one that is looked for; 0: there is none.
   using Bucket = std::uintptr_t;
   static constexpr Bucket tag_bits = alignof(AreaEntry) - 1;
-  static constexpr Bucket no_longer = 1;  ///< there was one, so those behind are to be looked at
+  static constexpr Bucket no_longer = 1;     ///< there was one, so those behind are to be looked at
+  static constexpr Bucket in_every_tag = 2;  ///< so that no tag looks like `no_longer`
   [[nodiscard]] static Bucket tag_of(std::uint64_t hash) {
-    return static_cast<Bucket>(hash >> 58) & tag_bits;
+    return (static_cast<Bucket>(hash >> 58) & tag_bits) | in_every_tag;
   }
   /// Calls `is_it(entry)` for those that may have this hash, until it returns true.
   template <class IsIt>
   void for_each_like(std::uint64_t hash, IsIt&& is_it) const {
-    std::size_t const mask = m_buckets.size() - 1;
-    for (std::size_t k = hash & mask; m_buckets[k] != 0; k = (k + 1) & mask)
-      if ((m_buckets[k] & tag_bits) == tag_of(hash) && m_buckets[k] != no_longer &&
-          is_it(*reinterpret_cast<AreaEntry*>(m_buckets[k] & ~tag_bits)))
+    Bucket const tag = tag_of(hash);
+    Bucket const* const buckets = m_buckets.data();
+    for (std::size_t k = hash & m_mask; buckets[k] != 0; k = (k + 1) & m_mask)
+      if ((buckets[k] & tag_bits) == tag &&
+          is_it(*reinterpret_cast<AreaEntry*>(buckets[k] & ~tag_bits)))
         return;
   }
   [[nodiscard]] AreaEntry* look_up(Area const& area, std::uint64_t hash) const {
@@ -381,6 +396,7 @@ class AccessTable {
   std::vector<TaskId> m_let_go;
   /// open addressing; the size is a power of two, at most half full
   std::vector<Bucket, TableAllocator<Bucket>> m_buckets;
+  std::size_t m_mask;  ///< of positions in it
   EntrySlab<AreaEntry> m_slab;
   std::size_t m_no_longer = 0;  ///< buckets
   std::size_t m_crowd = 0;      ///< overlaps, without the first few of each entry
@@ -421,10 +437,10 @@ void AccessTable::visit_many(SmallVector<LiveAccess, 1>& group, TaskId self,
 }
 
 template <class OrderAfter>
-void AccessTable::order_behind(AreaEntry& other, Mode mode, TaskId self,
-                               OrderAfter&& order_after) const {
-  bool const conflicts = MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode);
-  visit(conflicts ? other.current : other.previous, self, order_after);
+[[gnu::always_inline]] inline void AccessTable::order_behind(AreaEntry& other, Mode mode,
+                                                             TaskId self,
+                                                             OrderAfter&& order_after) const {
+  visit(conflict(mode, other.mode) ? other.current : other.previous, self, order_after);
 }
 
 template <class OrderAfter>
@@ -437,18 +453,19 @@ void AccessTable::enter(AreaEntry& entry, Mode mode, Task& task, TaskId id,
 }
 
 template <class OrderAfter>
-void AccessTable::enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id,
-                               OrderAfter&& order_after) {
+[[gnu::always_inline]] inline void AccessTable::enter_groups(AreaEntry& entry, Mode mode,
+                                                             Task& task, TaskId id,
+                                                             OrderAfter&& order_after) {
   bool const writes = mode == Mode::write || mode == Mode::read_write;
   entry.last_used = id;
   for (AreaEntry::Overlap const overlap : entry.overlaps) {
     AreaEntry& other = *overlap.entry();
     if (other.current.empty()) continue;
-    if (!MatrixAccess<IOMatrix>(mode).is_dependent_of(other.mode)) {  // as most halos, which read
-      if (!other.previous.empty()) visit(other.previous, id, order_after);
+    if (!conflict(mode, other.mode)) {  // as most halos, which read
+      if (!other.previous.empty()) visit_many(other.previous, id, order_after);
       continue;
     }
-    visit(other.current, id, order_after);
+    visit_many(other.current, id, order_after);
     other.followed = true;
     if (writes && overlap.covered()) {
       // Whoever conflicts with what was there conflicts with this write, too.

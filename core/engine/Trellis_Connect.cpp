@@ -11,85 +11,174 @@
 /// to it.
 namespace trellis::Impl {
 
-/// The entries of the accesses, made where they are new. `last`: id of the newest task.
-void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
-                              FoundEntries& found) {
+namespace {
+
+/// Access `k` of a task that is being submitted is to this entry.
+inline void take_entry(FoundEntries& found, std::size_t k, AccessRequest const& request,
+                       AreaEntry& entry) {
+  found.of[k] = &entry;
+  // Whether that task is done is asked in `connect`; by then its line has come from the worker that
+  // runs it.
+  Mode const mode = request.mode;
+  if (!entry.current.empty() && conflict(mode, entry.mode))
+    prefetch_to_write(entry.current.back().task);
+  for (AreaEntry::Overlap const& overlap : entry.overlaps) prefetch_to_write(overlap.entry());
+  if (mode == Mode::exclusive || request.state != nullptr) found.is_special = true;
+}
+
+/// What is asked for more of the accesses of a part, and where a look-up misses the caches.
+[[gnu::noinline]] void find_parts_or_far(TaskSpec const& spec, Region& region, TaskId last,
+                                         FoundEntries& found) {
   AccessTable& table = region.table;
   AccessRequest const* const requests = spec.accesses.data();
   std::size_t const count = spec.accesses.size();
   bool const is_part = spec.parent.task != nullptr;
   bool const is_far = table.misses_caches();
-  auto const take = [&](std::size_t k, AreaEntry& entry) {
-    found.of[k] = &entry;
-    // Whether that task is done is asked in `connect`; by then its line has come from the worker
-    // that runs it.
-    Mode const mode = requests[k].mode;
-    if (!entry.current.empty() && MatrixAccess<IOMatrix>(mode).is_dependent_of(entry.mode))
-      prefetch_to_write(entry.current.back().task);
-    for (AreaEntry::Overlap const& overlap : entry.overlaps) prefetch_to_write(overlap.entry());
-    if (mode == Mode::exclusive || requests[k].state != nullptr) found.is_special = true;
-  };
-  if (!is_part && !is_far) {
-    for (std::size_t k = 0; k < count; ++k)
-      if (requests[k].counts())
-        take(k, table.find_or_make(requests[k], last));
-      else
-        found.of[k] = nullptr;
-  } else {
-    Few<std::uint64_t> hashes(count);
-    for (std::size_t k = 0; k < count; ++k) {
-      bool const may_be_expected = is_far && !is_part && requests[k].counts();
-      found.of[k] = may_be_expected ? table.expected(k, requests[k].area, last) : nullptr;
-      if (found.of[k] == nullptr) hashes[k] = requests[k].area.hash();
-    }
-    if (is_far) {
-      for (std::size_t k = 0; k < count; ++k)
-        if (found.of[k] == nullptr) table.prefetch_bucket(hashes[k]);
-      for (std::size_t k = 0; k < count; ++k)
-        if (found.of[k] == nullptr) table.prefetch_entry(hashes[k]);
-    }
-    for (std::size_t k = 0; is_part && k < count; ++k)
-      if (requests[k].counts()) Parts::check_within(region, requests[k], hashes[k]);
-    for (std::size_t k = 0; k < count; ++k) {
-      if (!requests[k].counts()) continue;
-      AreaEntry* const known = found.of[k];
-      AreaEntry& entry =
-          known != nullptr ? *known : table.find_or_make(requests[k], hashes[k], last);
-      if (is_far) table.follow(k, entry);
-      take(k, entry);
-    }
+  Few<std::uint64_t> hashes(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    bool const may_be_expected = is_far && !is_part && requests[k].counts();
+    found.of[k] = may_be_expected ? table.expected(k, requests[k].area, last) : nullptr;
+    if (found.of[k] == nullptr) hashes[k] = requests[k].area.hash();
   }
-  if (found.is_special)
+  if (is_far) {
     for (std::size_t k = 0; k < count; ++k)
-      if (found.of[k] != nullptr && requests[k].state != nullptr)
-        table.check_symmetric(*found.of[k], requests[k]);
+      if (found.of[k] == nullptr) table.prefetch_bucket(hashes[k]);
+    for (std::size_t k = 0; k < count; ++k)
+      if (found.of[k] == nullptr) table.prefetch_entry(hashes[k]);
+  }
+  for (std::size_t k = 0; is_part && k < count; ++k)
+    if (requests[k].counts()) Parts::check_within(region, requests[k], hashes[k]);
+  for (std::size_t k = 0; k < count; ++k) {
+    if (!requests[k].counts()) continue;
+    AreaEntry* const known = found.of[k];
+    AreaEntry& entry = known != nullptr ? *known : table.find_or_make(requests[k], hashes[k], last);
+    if (is_far) table.follow(k, entry);
+    take_entry(found, k, requests[k], entry);
+  }
 }
 
-namespace {
-
-/// What `order_after` has said of the last few tasks: several accesses of a task often lead to the
-/// same ones, and each time that one is asked it is locked.
-class Answers {
+/// The last few tasks that another one has been ordered after: several of its accesses often lead to
+/// the same ones, and each time that one is asked it is locked.
+class FewIds {
  public:
-  [[nodiscard]] bool const* find(TaskId id) const {
-    for (std::size_t k = 0; k < std::min(m_count, most); ++k)
-      if (m_ids[k] == id) return &m_kept[k];
-    return nullptr;
+  [[nodiscard]] bool contains(TaskId id) const {
+    for (std::size_t k = 0; k < m_count; ++k)
+      if (m_ids[k] == id) return true;
+    return false;
   }
-  bool note(TaskId id, bool kept) {
-    m_ids[m_count % most] = id;
-    m_kept[m_count++ % most] = kept;
-    return kept;
+  void add(TaskId id) {
+    if (m_count == most) m_count = 0;
+    m_ids[m_count++] = id;
   }
 
  private:
   static constexpr std::size_t most = 16;  // nine in a halo of two dimensions
   std::size_t m_count = 0;
   TaskId m_ids[most];
-  bool m_kept[most];
 };
 
+/// Makes `task` wait for another one, if that is not done. `on_device`: `task` runs on a device.
+///
+/// Memory order: that the other is done is read with acquire order or under its lock, so `task`,
+/// published after this, happens after the other's body. Else the edge's decrement of `unfinished`
+/// orders the two.
+[[gnu::always_inline]] inline bool make_wait(LiveAccess before, Task& task, bool on_device,
+                                             AsyncStreams& streams, std::int32_t& edges) {
+  Task& other = *before.task;
+  if (other.live_id.load(std::memory_order_acquire) != before.id) return false;
+  std::lock_guard const lock(other.lock);
+  if (other.live_id.load(std::memory_order_relaxed) != before.id) return false;
+  if (on_device && DeviceTasks::trigger_between(other, task) == Trigger::launch) {
+    task.device_predecessors.push_back({&other, before.id});
+    if (other.launched) return true;
+  } else if (other.launched) {
+    streams.note_awaited();
+  }
+  if (other.last_successor() != &task) {
+    other.add_successor(&task);
+    ++edges;
+  }
+  return true;
+}
+
 }  // namespace
+
+/// The entries of the accesses, made where they are new. `last`: id of the newest task.
+void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
+                              FoundEntries& found) {
+  AccessTable& table = region.table;
+  if (spec.parent.task == nullptr && !table.misses_caches()) {
+    std::size_t k = 0;
+    for (AccessRequest const& request : spec.accesses) {
+      if (request.counts())
+        take_entry(found, k, request, table.find_or_make(request, last));
+      else
+        found.of[k] = nullptr;
+      ++k;
+    }
+  } else {
+    find_parts_or_far(spec, region, last, found);
+  }
+  if (found.is_special)
+    for (std::size_t k = 0; k < spec.accesses.size(); ++k)
+      if (found.of[k] != nullptr && spec.accesses[k].state != nullptr)
+        table.check_symmetric(*found.of[k], spec.accesses[k]);
+}
+
+/// Where somebody looks at the accesses before they are entered.
+void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
+                               FoundEntries const& found, std::int32_t& edges) {
+  FewIds awaited, done;  // the record is told once of each
+  auto const after_access = [&](LiveAccess before) {
+    // Of one that has demoted the record is told, whatever else there is between the two.
+    if (before.task == nullptr) return order_after(before, task, EdgeReason::access, edges);
+    if (awaited.contains(before.id)) return true;
+    if (done.contains(before.id)) return false;
+    bool const kept = order_after(before, task, EdgeReason::access, edges);
+    (kept ? awaited : done).add(before.id);
+    return kept;
+  };
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (found.of[k] == nullptr) continue;
+    task.add_access({found.of[k], spec.accesses[k].mode});
+    region.table.check_label(*found.of[k], spec.accesses[k], task.id);
+  }
+  if (found.is_special) note_special(task, spec, found);
+  if (m_recorder) m_recorder->submitted(task);
+  if (found.is_special) return enter_special(task, region, after_access);
+  for (std::uint32_t k = 0; k < task.access_count; ++k)
+    region.table.enter(*task.access(k).entry, task.access(k).mode, task, task.id, after_access);
+}
+
+/// In a graph that does not record, of a task that is not special.
+void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& region,
+                                  FoundEntries const& found, std::int32_t& edges) {
+  FewIds awaited;
+  bool const on_device = task.runs_on_device();
+  bool any_live = false;
+  auto const order_once = [&](LiveAccess before) __attribute__((always_inline)) {
+    assert(before.id < task.id || Pass::is_ticket(before.id));
+    bool is_live = awaited.contains(before.id);
+    if (!is_live && make_wait(before, task, on_device, m_device_tasks.streams(), edges)) {
+      awaited.add(before.id);
+      is_live = true;
+    }
+    bool const kept = is_live || inherit_from(before.id, task);
+    any_live = any_live || kept;
+    return kept;
+  };
+  std::size_t k = 0;
+  for (AccessRequest const& request : spec.accesses) {
+    AreaEntry* const entry = found.of[k++];
+    if (entry == nullptr) continue;
+    task.add_access({entry, request.mode});
+    any_live = false;
+    region.table.enter(*entry, request.mode, task, task.id, order_once);
+    // Most find somebody in flight to come after (or somebody who failed), which says that the
+    // allocation is the one that it was.
+    if (!any_live || m_failures.any()) region.table.check_label(*entry, request, task.id);
+  }
+}
 
 /// Enters the accesses of a task, and everything else that orders it. `found`: null where there are
 /// none. Returns the number of edges.
@@ -98,10 +187,14 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& regio
   std::int32_t edges = 0;
   // Before there is any edge: who demotes in another region looks at it without our lock.
   for (TaskHandle const& before : spec.after) task.need_extras().after.push_back(before.id);
-  if (found != nullptr)
-    connect_accesses(task, spec, region, *found, edges);
-  else if (m_recorder)
+  if (found != nullptr) {
+    if (m_recorder != nullptr || found->is_special) [[unlikely]]
+      connect_noted(task, spec, region, *found, edges);
+    else
+      connect_accesses(task, spec, region, *found, edges);
+  } else if (m_recorder) {
     m_recorder->submitted(task);
+  }
   for (TaskHandle const& before : spec.after)
     order_after({before.task, before.id}, task, EdgeReason::after, edges);
   if (!m_rules.empty())
@@ -116,51 +209,6 @@ std::int32_t Submission::connect(Task& task, TaskSpec const& spec, Region& regio
               std::memory_order_relaxed);
   }
   return edges;
-}
-
-/// Where somebody looks at the accesses before they are entered.
-void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
-                               FoundEntries const& found,
-                               FunctionRef<bool(LiveAccess)> after_access) {
-  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
-    if (found.of[k] == nullptr) continue;
-    task.add_access({found.of[k], spec.accesses[k].mode});
-    region.table.check_label(*found.of[k], spec.accesses[k], task.id);
-  }
-  if (found.is_special) note_special(task, spec, found);
-  if (m_recorder) m_recorder->submitted(task);
-  if (found.is_special) return enter_special(task, region, after_access);
-  for (std::uint32_t k = 0; k < task.access_count; ++k)
-    region.table.enter(*task.access(k).entry, task.access(k).mode, task, task.id, after_access);
-}
-
-void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& region,
-                                  FoundEntries const& found, std::int32_t& edges) {
-  AccessRequest const* const requests = spec.accesses.data();
-  std::size_t const count = spec.accesses.size();
-  Answers answers;
-  bool any_live = false;
-  auto const order_once = [&](LiveAccess before) {
-    // Of one that has demoted the record is told, whatever else there is between the two.
-    if (before.task == nullptr) return order_after(before, task, EdgeReason::access, edges);
-    bool const* const known = answers.find(before.id);
-    bool const kept =
-        known != nullptr
-            ? *known
-            : answers.note(before.id, order_after(before, task, EdgeReason::access, edges));
-    any_live = any_live || kept;
-    return kept;
-  };
-  if (found.is_special || m_recorder) return connect_noted(task, spec, region, found, order_once);
-  for (std::size_t k = 0; k < count; ++k) {
-    if (found.of[k] == nullptr) continue;
-    task.add_access({found.of[k], requests[k].mode});
-    any_live = false;
-    region.table.enter(*found.of[k], requests[k].mode, task, task.id, order_once);
-    // Most find somebody in flight to come after (or somebody who failed), which says that the
-    // allocation is the one that it was.
-    if (!any_live || m_failures.any()) region.table.check_label(*found.of[k], requests[k], task.id);
-  }
 }
 
 /// States of accesses, and whether the task may exclude others.
@@ -261,34 +309,19 @@ bool Submission::record_edge(LiveAccess before, Task const& task, EdgeReason rea
 
 /// Makes `task` wait for another one. False when that is done and nobody need be ordered after it
 /// any more.
-///
-/// Memory order: that the other is done is read with acquire order or under its lock, so `task`,
-/// published after this, happens after the other's body. Else the edge's decrement of `unfinished`
-/// orders the two.
 bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason,
                              std::int32_t& edges) {
   bool const has_id = !Pass::is_ticket(before.id);
   assert(before.id < task.id || !has_id);
   if (m_recorder && has_id && !record_edge(before, task, reason)) return true;
-  Task& other = *before.task;
-  if (other.live_id.load(std::memory_order_acquire) == before.id) {
-    std::lock_guard const lock(other.lock);
-    if (other.live_id.load(std::memory_order_relaxed) == before.id) {
-      if (task.runs_on_device() && DeviceTasks::trigger_between(other, task) == Trigger::launch) {
-        task.device_predecessors.push_back({&other, before.id});
-        if (other.launched) return true;
-      } else if (other.launched) {
-        m_device_tasks.streams().note_awaited();
-      }
-      if (other.last_successor() != &task) {
-        other.add_successor(&task);
-        ++edges;
-      }
-      return true;
-    }
-  }
+  return make_wait(before, task, task.runs_on_device(), m_device_tasks.streams(), edges) ||
+         inherit_from(before.id, task);
+}
+
+/// Of one that is done: has it failed? Then who comes after it has, too.
+bool Submission::inherit_from(TaskId before, Task& task) {
   if (!m_failures.any()) return false;
-  FailurePtr const failure = m_failures.poisons(before.id);
+  FailurePtr const failure = m_failures.poisons(before);
   if (failure != nullptr) inherit(task, failure);
   return failure != nullptr;
 }

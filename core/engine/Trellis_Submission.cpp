@@ -51,16 +51,6 @@ void Submission::add_rule(TagRule&& rule) {
   m_engine.parts().need_graph();
 }
 
-TaskHandle Submission::submit(TaskSpec&& spec) {
-  return submit(std::move(spec), Frame::of(m_engine));
-}
-
-TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
-  if (m_warnings != nullptr) [[unlikely]]
-    return submit_judged(std::move(spec), frame);
-  return submit_unjudged(std::move(spec), frame);
-}
-
 /// What the call says is looked at before it counts: the task's own body may submit others.
 TaskHandle Submission::submit_judged(TaskSpec&& spec, Frame* frame) {
   PlanRecording const* const recording = PlanRecording::of(m_engine);
@@ -72,7 +62,8 @@ TaskHandle Submission::submit_judged(TaskSpec&& spec, Frame* frame) {
   return submit_unjudged(std::move(spec), frame);
 }
 
-inline TaskHandle Submission::submit_unjudged(TaskSpec&& spec, Frame* frame) {
+[[gnu::always_inline]] inline TaskHandle Submission::submit_unjudged(TaskSpec&& spec,
+                                                                     Frame* frame) {
   bool const is_plain = spec.after.empty() && spec.instance == nullptr && !m_tells_policy;
   if (!is_plain) return submit_other(std::move(spec), frame);
   if (spec.parent.task != nullptr) return submit_part(spec, frame);
@@ -80,6 +71,12 @@ inline TaskHandle Submission::submit_unjudged(TaskSpec&& spec, Frame* frame) {
     return submit_task(std::move(spec), frame);
   if (frame == nullptr) has_news();
   return submit_untold(spec, frame);
+}
+
+TaskHandle Submission::submit(TaskSpec&& spec, Frame* frame) {
+  if (m_warnings != nullptr) [[unlikely]]
+    return submit_judged(std::move(spec), frame);
+  return submit_unjudged(std::move(spec), frame);
 }
 
 TaskHandle Submission::submit_other(TaskSpec&& spec, Frame* frame) {
@@ -302,7 +299,7 @@ void Submission::wait_for_room(Until const& until) {
 /// woken, and the kernel may put it in the place of one that is in the middle of a task. But when
 /// there is nothing to run, or bodies poll, so that there always is, any room is enough: what those
 /// in flight wait for may be what this thread does next.
-void Submission::make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
+void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
   constexpr std::uint64_t looked_ahead = 64;  // then parts are counted, too
   std::uint64_t const cap = *m_engine.options().in_flight;
   while (m_submitted.load(std::memory_order_relaxed) >= m_room_until) {

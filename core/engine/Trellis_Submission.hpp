@@ -63,7 +63,6 @@ class Submission {
   Submission& operator=(Submission const&) = delete;
 
   /// Adds a task. May run other tasks first, when too many are in flight.
-  TaskHandle submit(TaskSpec&& spec);
   /// `frame`: the calling thread's.
   TaskHandle submit(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_now(TaskSpec&& spec, Frame* frame);
@@ -103,7 +102,9 @@ class Submission {
   void has_news() { m_workers.submits(); }
   // In those from make_room on the lock of the region is held.
   void publish(Task& task, std::int32_t rest, Frame* frame);
-  void make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock);
+  void make_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock) {
+    if (m_submitted.load(std::memory_order_relaxed) >= m_room_until) look_for_room(lock);
+  }
   struct Admitted {
     Task* task = nullptr;
     std::int32_t rest = 0;  ///< to be taken off its count
@@ -138,6 +139,7 @@ class Submission {
   Admitted admit_root(TaskSpec& spec, Frame const* frame);
   Admitted admit_behind(TaskSpec& spec, Frame const* frame);
   [[nodiscard]] bool is_time_for_kept() const;
+  void look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& lock);
   void wait_for_room(Until const& until);
   TaskHandle submit_part(TaskSpec& spec, Frame* frame);
   TaskHandle submit_part_locked(TaskSpec&& spec, Frame* frame);
@@ -146,13 +148,14 @@ class Submission {
   void connect_accesses(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
                         std::int32_t& edges);
   void connect_noted(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
-                     FunctionRef<bool(LiveAccess)> after_access);
+                     std::int32_t& edges);
   static void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
   [[nodiscard]] Task& take_cell(Seat* seat);
   [[nodiscard]] Task& make_task_here(TaskSpec& spec, Seat* seat);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Region& region, std::int32_t& edges);
   bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
+  bool inherit_from(TaskId before, Task& task);
 
   Engine& m_engine;
   SubmissionLock& m_submission;

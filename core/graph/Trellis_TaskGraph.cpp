@@ -222,7 +222,8 @@ class EngineOf {
 
 TaskHandle GraphDoor::submit(TaskGraph& graph, TaskSpec&& spec) {
   if (!spec.after.empty()) check_after(spec, graph.m_control, graph.m_generation);
-  return graph.engine().submission().submit(std::move(spec));
+  Engine& engine = graph.engine();
+  return engine.submission().submit(std::move(spec), Frame::of(engine));
 }
 
 TaskHandle GraphDoor::submit_behind(TaskSpec&& spec) {
@@ -235,13 +236,13 @@ TaskHandle GraphDoor::submit_behind(TaskSpec&& spec) {
   check_after(spec, first.control, first.generation);
   EnginePin const engine = first.pin();
   if (!engine) return first;
-  return engine->submission().submit(std::move(spec));
+  return engine->submission().submit(std::move(spec), Frame::of(first));
 }
 
 TaskHandle GraphDoor::submit_beside(TaskHandle const& other, TaskSpec&& spec) {
   EngineOf const engine(other);
   check_after(spec, other.control, other.generation);
-  return engine->submission().submit(std::move(spec));
+  return engine->submission().submit(std::move(spec), Frame::of(other));
 }
 
 TaskHandle GraphDoor::handle(TaskGraph const& graph) {

@@ -42,7 +42,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
   spec.accesses = plan->requests;
   spec.after = plan->after;
   spec.replays = plan.get();
-  if (is_recorded) return m_engine.submission().submit(std::move(spec));
+  if (is_recorded) return m_engine.submission().submit(std::move(spec), Frame::of(m_engine));
   return submit_pending(*plan, std::move(spec));
 }
 
@@ -50,7 +50,7 @@ TaskHandle Plans::replay(Label&& label, std::shared_ptr<PlanState> const& plan,
 TaskHandle Plans::submit_pending(PlanState& plan, TaskSpec&& spec) {
   add_pending(plan, 1);
   try {
-    return m_engine.submission().submit(std::move(spec));
+    return m_engine.submission().submit(std::move(spec), Frame::of(m_engine));
   } catch (...) {
     add_pending(plan, -1);
     throw;
