@@ -7,8 +7,9 @@
 # together, then the functions that have most of it; with two binaries, those of both and B / A.
 #
 # Valgrind runs one thread at a time, so what threads do while they look for work depends on luck:
-# compare functions, and totals of rows with one worker. And instructions are not time: where fewer
-# of them miss a cache or a branch more often, the task takes longer.
+# compare functions, and totals of rows with one worker. What a row does while its clock stands
+# still counts, too. And instructions are not time: where fewer of them miss a cache or a branch more
+# often, the task takes longer.
 set -euo pipefail
 
 if (($# < 2 || $# > 3)) || [[ ! -x $2 || (-n ${3:-} && ! -x ${3:-}) ]]; then
@@ -16,7 +17,7 @@ if (($# < 2 || $# > 3)) || [[ ! -x $2 || (-n ${3:-} && ! -x ${3:-}) ]]; then
   exit 2
 fi
 if [[ ! -x $(command -v valgrind) ]]; then
-  echo "$0: valgrind is missing (on Debian: apt-get install valgrind)" >&2
+  echo "$0: valgrind is missing" >&2
   exit 1
 fi
 filter=$1
@@ -38,7 +39,16 @@ count() {
 
 few=2
 many=$((3 * few))
-mapfile -t rows < <("${binaries[0]}" --benchmark_list_tests --benchmark_filter="$filter" 2>/dev/null)
+for side in "${!binaries[@]}"; do
+  "${binaries[$side]}" --benchmark_list_tests --benchmark_filter="$filter" >"$out/$side.rows" \
+    2>"$out/log" || { cat "$out/log" >&2 && exit 1; }
+  sort -o "$out/$side.rows" "$out/$side.rows"
+done
+mapfile -t rows < <(sort "$out"/*.rows | uniq -c | awk -v n="${#binaries[@]}" '$1 == n { print $2 }')
+if ((${#rows[@]} == 0)); then
+  echo "$0: no row of micro is called $filter" >&2
+  exit 1
+fi
 for row in "${rows[@]}"; do
   for side in "${!binaries[@]}"; do
     count "$row" "$side" "$few"
@@ -76,6 +86,8 @@ def counts(path):
 def tasks(path):
     """Of one iteration."""
     run = json.load(open(path))["benchmarks"][0]
+    if run.get("error_occurred") or run.get("skipped"):
+        sys.exit(print(f"{row} is skipped: {run.get('error_message', 'no reason given')}"))
     if "time_per_task" not in run:
         return 1
     nanoseconds = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[run["time_unit"]]
@@ -91,14 +103,15 @@ for side in range(sides):
 
 def line(name, values):
     text = "".join(f"{value:9.0f}" for value in values)
-    return f"{text}   {values[1] / values[0]:4.2f}  {name}" if sides == 2 else f"{text}  {name}"
+    ratio = f"   {values[1] / values[0]:4.2f}" if sides == 2 and values[0] > 0 else ""
+    return f"{text}{ratio}  {name}"
 
 
-totals = [sum(each.values()) for each in per_task]
-print(line(row, totals))
-order = sorted(per_task[0], key=lambda name: -max(each.get(name, 0) for each in per_task))
-for name in order[:shown]:
-    values = [each.get(name, 0) for each in per_task]
-    print("    " + "".join(f"{value:9.0f}" for value in values) + f"  {name[:90]}")
+print(line(row, [sum(each.values()) for each in per_task]))
+of_functions = {
+    name: [each.get(name, 0) for each in per_task] for name in set().union(*per_task)
+}
+for name, values in sorted(of_functions.items(), key=lambda each: -max(each[1]))[:shown]:
+    print("    " + line(name[:90], values))
 END_OF_PYTHON
 done

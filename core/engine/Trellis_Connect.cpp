@@ -128,7 +128,7 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
 /// Where somebody looks at the accesses before they are entered.
 void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
                                FoundEntries const& found, std::int32_t& edges) {
-  FewIds awaited, done;  // the record is told once of each
+  FewIds awaited, done;  // the record need not be told of each time and again
   auto const after_access = [&](LiveAccess before) {
     // Of one that has demoted the record is told, whatever else there is between the two.
     if (before.task == nullptr) return order_after(before, task, EdgeReason::access, edges);
@@ -157,6 +157,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
   bool const on_device = task.runs_on_device();
   bool any_live = false;
   auto const order_once = [&](LiveAccess before) __attribute__((always_inline)) {
+    assert(before.task != nullptr);  // nobody is recorded
     assert(before.id < task.id || Pass::is_ticket(before.id));
     bool is_live = awaited.contains(before.id);
     if (!is_live && make_wait(before, task, on_device, m_device_tasks.streams(), edges)) {
