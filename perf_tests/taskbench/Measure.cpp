@@ -91,18 +91,25 @@ std::vector<Result> measure(std::vector<Model*> const& models, Parameters const&
 std::vector<Result> measure_beside(std::vector<Model*> const& models, Parameters const& parameters,
                                    std::function<double(int)> const& rate_of,
                                    std::vector<LeftOut>& left_out) {
+  constexpr double as_fast = 0.95;
   Entries entries(models, parameters, left_out);
-  std::vector<double> before;
-  for (Entry& each : entries.all()) {
+  std::vector<double> rates;  // one more than entries
+  auto const measure_rate = [&](int workers) {
     std::this_thread::sleep_for(std::chrono::milliseconds(parameters.settle_ms));
-    before.push_back(rate_of(each.model->workers()));
+    rates.push_back(rate_of(workers));
+  };
+  for (Entry& each : entries.all()) {
+    measure_rate(each.model->workers());
     if (each.seconds.empty()) each.seconds.push_back(each.model->measure(*each.work));
   }
+  if (!rates.empty()) measure_rate(entries.all().back().model->workers());
   std::vector<Result> results = entries.results();
   for (std::size_t k = 0; k < results.size(); ++k) {
     bool const goes_on =
-        k + 1 < results.size() && results[k + 1].model->workers() == results[k].model->workers();
-    results[k].reference = goes_on ? (before[k] + before[k + 1]) / 2 : before[k];
+        k + 1 == results.size() || results[k + 1].model->workers() == results[k].model->workers();
+    auto const [slower, faster] = std::minmax(rates[k], goes_on ? rates[k + 1] : rates[k]);
+    results[k].reference = (slower + faster) / 2;
+    results[k].steady = slower >= as_fast * faster;
   }
   return results;
 }

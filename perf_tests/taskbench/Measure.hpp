@@ -21,6 +21,7 @@ struct Result {
   double slowest;
   int repetitions;
   double reference = 0;  ///< the rate of bare threads at that time, if it was asked for
+  bool steady = true;    ///< they were as fast before as afterwards, as far as that is known
   [[nodiscard]] double us_per_task() const { return 1e6 * seconds / static_cast<double>(tasks); }
   /// Time that a worker has for a task, scheduling and idling included.
   [[nodiscard]] double granularity_us() const { return us_per_task() * model->workers(); }
@@ -46,7 +47,7 @@ std::vector<Result> measure(std::vector<Model*> const& models, Parameters const&
 
 /// The same once, with the rate of as many bare threads, `rate_of(workers)`, beside each result:
 /// what was measured right before the run and right before the next one, when the threads of the
-/// model before have come to rest.
+/// model before have come to rest. A result is not steady where the two differ by more than 5 %.
 std::vector<Result> measure_beside(std::vector<Model*> const& models, Parameters const& parameters,
                                    std::function<double(int)> const& rate_of,
                                    std::vector<LeftOut>& left_out);

@@ -83,6 +83,7 @@ std::optional<double> crossing(std::vector<std::pair<double, double>> const& coa
 
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out) {
+  auto const enough_steady = static_cast<std::size_t>(options.repetitions + 1) / 2;
   Sweep sweep;
   std::set<int> numbers{workers};
   for (Model const* const model : models) numbers.insert(model->workers());
@@ -91,7 +92,10 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
     bare[number].push_back(bare_rate(parameters, number, options.seconds_of_reference));
     return bare[number].back();
   };
-  auto const at_its_speed = [](Result const& result) { return result.seconds * result.reference; };
+  auto const note = [](Point& point, Result const& result) {
+    (result.steady ? point.seconds : point.unsteady_seconds)
+        .push_back(result.seconds * result.reference);
+  };
   for (int const number : numbers) {
     for (int i = 0; i != 3; ++i) rate_of(number);
     sweep.peaks[number] = median(bare[number]);
@@ -118,7 +122,7 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
         usable_steps(parameters, static_cast<std::int64_t>(tasks / parameters.shape.width));
     steps.push_back({parameters, running});
     for (Result const& result : measure_beside(running, parameters, rate_of, left_out))
-      sweep.curves[result.model->name()].points.push_back({result, 0, {at_its_speed(result)}});
+      note(sweep.curves[result.model->name()].points.emplace_back(Point{result, 0, {}}), result);
     // What is that far down twice needs long runs and says nothing more. Once may be a disturbance.
     std::erase_if(running, [&](Model* model) {
       auto const curve = sweep.curves.find(model->name());
@@ -133,18 +137,30 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   }
   // Whole sweeps are repeated, not points: what disturbs the machine for seconds then spoils one of
   // a point's runs, not all of them.
-  for (int pass = 1; pass < options.repetitions; ++pass)
-    for (Step const& step : steps)
+  auto const point_of = [&](Model const* model, Step const& step) -> Point* {
+    for (Point& each : sweep.curves[model->name()].points)
+      if (each.result.parameters.iterations == step.parameters.iterations) return &each;
+    return nullptr;
+  };
+  for (int pass = 1; pass < options.repetitions + options.more_repetitions; ++pass)
+    for (Step& step : steps) {
+      if (pass >= options.repetitions)
+        std::erase_if(step.models, [&](Model const* model) {
+          Point const* const point = point_of(model, step);
+          return point == nullptr || point->seconds.size() >= enough_steady;
+        });
       for (Result const& result : measure_beside(step.models, step.parameters, rate_of, left_out))
-        for (Point& each : sweep.curves[result.model->name()].points)
-          if (each.result.parameters.iterations == step.parameters.iterations)
-            each.seconds.push_back(at_its_speed(result));
+        if (Point* const point = point_of(result.model, step)) note(*point, result);
+    }
   std::map<int, double> best;
   for (auto& [name, curve] : sweep.curves) {
-    int const workers = curve.points.front().result.model->workers();
-    double const speed = median(bare[workers]);
+    int const number = curve.points.front().result.model->workers();
+    double const speed = median(bare[number]);
     std::vector<double> coarse;
     for (Point& each : curve.points) {
+      if (each.seconds.size() < enough_steady)
+        each.seconds.insert(each.seconds.end(), each.unsteady_seconds.begin(),
+                            each.unsteady_seconds.end());
       for (double& seconds : each.seconds) seconds /= speed;
       each.result.seconds = median(each.seconds);
       each.result.fastest = *std::min_element(each.seconds.begin(), each.seconds.end());
@@ -152,7 +168,7 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
       each.result.repetitions = static_cast<int>(each.seconds.size());
       if (coarse.size() < 5) coarse.push_back(each.result.iterations_per_second() / speed);
     }
-    best[workers] = std::max({1.0, best[workers], median(coarse)});
+    best[number] = std::max({1.0, best[number], median(coarse)});
   }
   for (auto& [number, peak] : sweep.peaks)
     peak = median(bare[number]) * std::max(1.0, best[number]);

@@ -18,12 +18,14 @@ struct MetgOptions {
   double seconds_per_run = 0.03;  ///< of kernels, divided among the workers
   double seconds_of_reference = 0.004;
   int repetitions = 3;
+  int more_repetitions = 3;  ///< at most
 };
 
 struct Point {
   Result result;
-  double efficiency;            ///< rate / peak
-  std::vector<double> seconds;  ///< of each repetition
+  double efficiency;                       ///< rate / peak
+  std::vector<double> seconds;             ///< of each repetition that counts
+  std::vector<double> unsteady_seconds{};  ///< of the others, which count where there are too few
 };
 
 struct Curve {
@@ -40,7 +42,9 @@ struct Sweep {
 /// Measures with fewer and fewer iterations. The machine's own speed changes, so the rate of bare
 /// threads that run nothing but the kernel is measured beside each run, and all times are what they
 /// would be at the median of these rates. That is the peak, or what the best model reaches at its
-/// coarsest points (the median of five), where that is more.
+/// coarsest points (the median of five), where that is more. A run counts if the bare threads were
+/// as fast before as afterwards. Points with fewer such runs than half of `repetitions` are measured
+/// again, up to `more_repetitions` times. Where that does not help all their runs count.
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out);
 
