@@ -138,7 +138,9 @@ Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters
   // Whole sweeps are repeated, not points: what disturbs the machine for seconds then spoils one of
   // a point's runs, not all of them.
   auto const point_of = [&](Model const* model, Step const& step) -> Point* {
-    for (Point& each : sweep.curves[model->name()].points)
+    auto const curve = sweep.curves.find(model->name());
+    if (curve == sweep.curves.end()) return nullptr;  // it has been left out
+    for (Point& each : curve->second.points)
       if (each.result.parameters.iterations == step.parameters.iterations) return &each;
     return nullptr;
   };
