@@ -457,15 +457,18 @@ template <class OrderAfter>
                                                              Task& task, TaskId id,
                                                              OrderAfter&& order_after) {
   bool const writes = mode == Mode::write || mode == Mode::read_write;
+  // What is inlined once, for the own groups, is called from here.
+  auto const by_call = [&](LiveAccess before)
+                           __attribute__((noinline)) { return order_after(before); };
   entry.last_used = id;
   for (AreaEntry::Overlap const overlap : entry.overlaps) {
     AreaEntry& other = *overlap.entry();
     if (other.current.empty()) continue;
     if (!conflict(mode, other.mode)) {  // as most halos, which read
-      if (!other.previous.empty()) visit_many(other.previous, id, order_after);
+      if (!other.previous.empty()) visit(other.previous, id, by_call);
       continue;
     }
-    visit_many(other.current, id, order_after);
+    visit(other.current, id, by_call);
     other.followed = true;
     if (writes && overlap.covered()) {
       // Whoever conflicts with what was there conflicts with this write, too.
