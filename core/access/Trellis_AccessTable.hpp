@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -292,6 +293,11 @@ class AccessTable {
   [[gnu::noinline]] void visit_many(SmallVector<LiveAccess, 1>& group, TaskId self,
                                     OrderAfter&& order_after) const;
   template <class OrderAfter>
+  struct ByCall {
+    OrderAfter& order_after;
+    [[gnu::noinline]] bool operator()(LiveAccess before) const { return order_after(before); }
+  };
+  template <class OrderAfter>
   void enter_groups(AreaEntry& entry, Mode mode, Task& task, TaskId id, OrderAfter&& order_after);
   template <class OrderAfter>
   void order_behind(AreaEntry& other, Mode mode, TaskId self, OrderAfter&& order_after) const;
@@ -458,8 +464,7 @@ template <class OrderAfter>
                                                              OrderAfter&& order_after) {
   bool const writes = mode == Mode::write || mode == Mode::read_write;
   // What is inlined once, for the own groups, is called from here.
-  auto const by_call = [&](LiveAccess before)
-                           __attribute__((noinline)) { return order_after(before); };
+  ByCall<std::remove_reference_t<OrderAfter>> const by_call{order_after};
   entry.last_used = id;
   for (AreaEntry::Overlap const overlap : entry.overlaps) {
     AreaEntry& other = *overlap.entry();
