@@ -8,8 +8,8 @@
 #
 # Valgrind runs one thread at a time, so what threads do while they look for work depends on luck:
 # compare functions, and totals of rows with one worker. What a row does while its clock stands
-# still counts, too. And instructions are not time: where fewer of them miss a cache or a branch more
-# often, the task takes longer.
+# still counts, too. And instructions are not time: where fewer of them miss a cache or a branch
+# more often, the task takes longer.
 set -euo pipefail
 
 if (($# < 2 || $# > 3)) || [[ ! -x $2 || (-n ${3:-} && ! -x ${3:-}) ]]; then
@@ -44,7 +44,8 @@ for side in "${!binaries[@]}"; do
     2>"$out/log" || { cat "$out/log" >&2 && exit 1; }
   sort -o "$out/$side.rows" "$out/$side.rows"
 done
-mapfile -t rows < <(sort "$out"/*.rows | uniq -c | awk -v n="${#binaries[@]}" '$1 == n { print $2 }')
+mapfile -t rows < <(sort "$out"/*.rows | uniq -c |
+  awk -v n="${#binaries[@]}" '$1 == n { print $2 }')
 if ((${#rows[@]} == 0)); then
   echo "$0: no row of micro is called $filter" >&2
   exit 1

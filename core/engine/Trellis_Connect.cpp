@@ -57,8 +57,8 @@ inline void take_entry(FoundEntries& found, std::size_t k, AccessRequest const& 
   }
 }
 
-/// The last few tasks that another one has been ordered after: several of its accesses often lead to
-/// the same ones, and each time that one is asked it is locked.
+/// A few tasks that another one has been ordered after: several of its accesses often lead to the
+/// same ones, and each time that one is asked it is locked.
 class FewIds {
  public:
   [[nodiscard]] bool contains(TaskId id) const {

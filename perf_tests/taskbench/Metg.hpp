@@ -43,8 +43,8 @@ struct Sweep {
 /// threads that run nothing but the kernel is measured beside each run, and all times are what they
 /// would be at the median of these rates. That is the peak, or what the best model reaches at its
 /// coarsest points (the median of five), where that is more. A run counts if the bare threads were
-/// as fast before as afterwards. Points with fewer such runs than half of `repetitions` are measured
-/// again, up to `more_repetitions` times. Where that does not help all their runs count.
+/// as fast before as afterwards. Points with fewer such runs than half of `repetitions` are
+/// measured again, up to `more_repetitions` times. Where that does not help all their runs count.
 Sweep sweep_granularity(std::vector<Model*> const& models, Parameters parameters, int workers,
                         MetgOptions const& options, std::vector<LeftOut>& left_out);
 

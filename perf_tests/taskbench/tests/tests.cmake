@@ -33,7 +33,8 @@ set_tests_properties(perf.taskbench.bad_model PROPERTIES PASS_REGULAR_EXPRESSION
 # What is written has the promised form, also where a model (kokkos_graph) is left out.
 set(json ${CMAKE_CURRENT_BINARY_DIR}/taskbench.json)
 add_test(NAME perf.taskbench.write COMMAND taskbench --part cost,metg --quick
-  --model trellis,kokkos,kokkos_graph --pattern stencil_1d --steps 20 --kernel compute_bound --repetitions 1 --workers 2 --output ${json})
+  --model trellis,kokkos,kokkos_graph --pattern stencil_1d --steps 20 --kernel compute_bound
+  --repetitions 1 --workers 2 --output ${json})
 set_tests_properties(perf.taskbench.write PROPERTIES FIXTURES_SETUP taskbench_json)
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
