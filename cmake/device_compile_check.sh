@@ -4,10 +4,12 @@
 # in Kokkos? Compiles, never links, so it needs the compiler but no GPU. The Kokkos headers are those
 # of the openmp toolchain, with small configuration headers in front that switch the backend on.
 #
-#   cmake/device_compile_check.sh cuda            every file, with nvcc, for sm_90
-#   cmake/device_compile_check.sh hip             the spaces, the library and the typed tests of
-#                                                 devices, with hipcc, for gfx90a: nvcc has compiled
-#                                                 the rest, which knows no backend
+#   cmake/device_compile_check.sh cuda            with nvcc, for sm_90: the library and, of tests
+#                                                 and programs, one file for each pattern and feature
+#   cmake/device_compile_check.sh hip             with hipcc, for gfx90a: the spaces, the library and
+#                                                 the typed tests of devices: nvcc has compiled the
+#                                                 rest, which knows no backend
+#   cmake/device_compile_check.sh cuda all        every file
 #   cmake/device_compile_check.sh cuda WORD ...   of all files those whose names have one of these
 #                                                 words in them
 #
@@ -15,6 +17,7 @@
 # Most of the time goes to the headers of Kokkos, so the files of a folder are compiled as one, and
 # one by one where that fails: it tells which file it is, and some files cannot be together.
 set -uo pipefail
+shopt -s extglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 repo=$PWD
 home=${TRELLIS_RUN_HOME:-$repo/.trellis}
@@ -23,9 +26,11 @@ backend=${1:-}
 case $backend in
   cuda) name=Cuda compiler=nvcc place=/usr/local/cuda/bin most_together=16 ;;
   hip) name=HIP compiler=hipcc place=/opt/rocm/bin most_together=4 ;;
-  *) echo "cmake/device_compile_check.sh cuda|hip [WORD ...], not '$backend'" && exit 2 ;;
+  *) echo "cmake/device_compile_check.sh cuda|hip [all|WORD ...], not '$backend'" && exit 2 ;;
 esac
 shift
+# Every file's name has a dot.
+[[ ${1:-} != all ]] || set -- .
 
 command=$(command -v "$compiler" || echo "$place/$compiler")
 if [[ ! -x $command ]]; then
@@ -41,8 +46,9 @@ if [[ ! -f $headers/KokkosCore_config.h ]]; then
   exit 0
 fi
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$home/build/compile-$backend
+mkdir -p "$work" && exec 9>"$work.lock" && flock 9
+rm -rf "$work"
 config=$work/config
 mkdir -p "$config/desul/atomics" "$config/HIP" "$work/others" "$work/generated" "$work/out"
 
@@ -137,6 +143,23 @@ left_out() {
   esac
 }
 
+# What stands for the rest: the same constructs as in the files that are left to `all`.
+stands_for_others() {
+  case ${1#"$work"/generated/} in
+    cmake/* | spaces/* | policies/* | unit_tests/device/*) return 0 ;; # the library, each pattern
+    perf_tests/gpu/*) return 0 ;;                                      # calls of CUDA itself
+    # Views as arguments, lists, batches of fused kernels, teams, memory traits.
+    unit_tests/*/@(TestViewArguments|TestListArguments|TestFusedKernels|TestTeams|TestMemoryTraits)_*)
+      return 0
+      ;;
+    # Futures, plans, children, scans and sorting, per-worker memory, fields and placement, worklets
+    # and models of them, resources of the user's, messages.
+    example/@(quick_start|heat|jacobi_plan|fork_join|continuations|counting_sort|random_walk)/* | \
+      example/@(fields|transport|threshold|isosurface|own_resource|particles)/*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
 # The typed tests, as TrellisTests.cmake generates them: the files after a SPACE_SOURCES.
 lists=(unit_tests/*/CMakeLists.txt)
 [[ $backend != hip || $# != 0 ]] || lists=(unit_tests/device/CMakeLists.txt)
@@ -153,19 +176,39 @@ for list in "${lists[@]}"; do
   done
 done
 
-# run_compiler SOURCE: the messages are in the file that MESSAGES names. MODE is -c, or for most
+# What has been compiled is not compiled again until one of its files differs: a record has their
+# hashes. Compilers' caches know neither -cuda nor what stops in front of the host's compiler.
+records=${TRELLIS_RUN_CACHE:-$home/ccache}/compiled
+mkdir -p "$records"
+find "$records" -type f -mtime +30 -delete
+version=$("$command" --version)
+
+# run_compiler SOURCE: the messages are in the file that MESSAGES names, and SAID tells whether the
+# compiler ran. MODE is -c, or for most
 # tests and benchmarks, where nvcc is the compiler, -cuda: it stops in front of the compiler of the
 # host, which has had them in every other build. What nvcc makes for the host of the library and of
 # the examples is compiled: that may be wrong where nvcc takes braces away.
 MODE=-c
 run_compiler() {
-  local object=$work/out/${1//\//_}.o
+  local object=$work/out/${1//\//_}.o record status=0
+  local call=("$command" -std=c++20 "${options[@]}" "$MODE" "$1" -o "$object"
+    -I "$config" -isystem "$headers" -isystem "$work/others"
+    ${mpi:+-isystem "$mpi" -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX} -I core
+    -I spaces -I policies -I policies/mpi -I perf_tests/taskbench -I .)
   MESSAGES=$object.log
-  "$command" -std=c++20 "${options[@]}" "$MODE" "$1" -o "$object" \
-    -I "$config" -isystem "$headers" -isystem "$work/others" \
-    ${mpi:+-isystem "$mpi" -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX} -I core \
-    -I spaces -I policies -I policies/mpi -I perf_tests/taskbench -I . >"$MESSAGES" 2>&1
-  local status=$?
+  record=$records/$( (echo "$version" "${call[@]}" && cat "$1") | sha256sum | cut -c 1-32)
+  if sha256sum --check --status "$record" 2>/dev/null; then
+    touch "$record"
+    SAID="as before"
+    return
+  fi
+  SAID=compiled
+  "${call[@]}" -MD -MF "$object.d" >"$MESSAGES" 2>&1 || status=$?
+  if ((status == 0)); then
+    # One file a word, after the name of what depends on them.
+    sed -e 's/^[^:]*://' -e 's/\\$//' "$object.d" | tr -s ' ' '\n' | sed '/^$/d' | sort -u |
+      tr '\n' '\0' | xargs -0 sha256sum >"$record.new" && mv "$record.new" "$record"
+  fi
   rm -f "$object"
   return "$status"
 }
@@ -174,7 +217,7 @@ run_compiler() {
 compile_alone() {
   local begin=$SECONDS status=0
   run_compiler "$1" || status=1
-  echo "$compiler: ${1#"$work"/generated/}: $( ((status)) && echo FAILED || echo compiled)" \
+  echo "$compiler: ${1#"$work"/generated/}: $( ((status)) && echo FAILED || echo "$SAID")" \
     "($((SECONDS - begin)) s)"
   ((status == 0)) || cat "$MESSAGES"
   return "$status"
@@ -193,7 +236,7 @@ compile() {
       printf '#define main main_of_%s\n#include "%s"\n#undef main\n' "$number" "$source"
     done >"$together"
     if run_compiler "$together"; then
-      echo "$compiler: $# files of $name: compiled ($((SECONDS - begin)) s)"
+      echo "$compiler: $# files of $name: $SAID ($((SECONDS - begin)) s)"
       return
     fi
     echo "$compiler: $# files of $name: not together ($((SECONDS - begin)) s), one by one:" \
@@ -238,6 +281,7 @@ mapfile -t sources < <(printf '%s\n' "${sources[@]}" |
 count=0
 for source in "${sources[@]}"; do
   if left_out "$source"; then continue; fi
+  if [[ $backend == cuda && $# == 0 ]] && ! stands_for_others "$source"; then continue; fi
   if (($#)); then
     wanted=
     for word in "$@"; do [[ $source != *$word* ]] || wanted=yes; done
