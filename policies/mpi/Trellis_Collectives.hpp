@@ -15,9 +15,11 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -33,9 +35,10 @@
 /// the communicator, and what becomes of Views that are not one piece of memory. What an operation
 /// reads and writes adds itself. Each returns a `Future<void>`.
 ///
-/// Where a View has something for each rank, the parts of the ranks lie one behind the other in
-/// memory order: those of rank 0 first. So a `View<T**, LayoutRight> y("y", comm.size(), n)` has
-/// what rank r sent in its row r.
+/// Where a View has something for each rank, the parts of the ranks come one behind the other in the
+/// order of the indices: those of rank 0 first. So a `View<T**> y("y", comm.size(), n)`, of any
+/// layout, has what rank r sent in its row r. (In its column r where it is `(n, comm.size())` and
+/// the first index is the fastest one on the communicator, see `Communicator::duplicate`.)
 namespace trellis::Impl {
 
 // What MPI is called with, in src/.
@@ -91,7 +94,7 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
                                CollectiveCall&& call) {
   return submit_message(std::move(label), policy,
                         CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call))},
-                        read_write(require_state(comm).collective()));
+                        std::tuple(), read_write(require_state(comm).collective()));
 }
 inline bool is_read_with(Mode mode) {
   return mode == Mode::read || mode == Mode::read_write;
@@ -103,16 +106,16 @@ inline bool is_written_with(Mode mode) {
 template <class Policy, class V>
 Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
                                CollectiveCall&& call, V const& x, Mode mode) {
-  MessageSide<V> const side(x);
+  MessageSide<V> side(x, require_state(comm).order());
   if (is_read_with(mode)) side.pack(label, policy);
   call.out = call.in = side.data();
   bool const goes_on = side.is_packed() && is_written_with(mode);
   Future<void> const over = submit_message(
       Label(label), with_number_if(!goes_on, policy),
       CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call), side.kept())},
-      access(side.resource(), mode), read_write(require_state(comm).collective()));
+      side.accesses(mode), read_write(require_state(comm).collective()));
   if constexpr (MessageSide<V>::may_be_packed && !std::is_const_v<typename V::value_type>)
-    if (goes_on) return side.unpack(label, policy);
+    if (goes_on) return side.unpack(label, policy, over);
   return over;
 }
 /// From `x` to `y`. A rank that gets nothing, or gives nothing, has the mode `none` for that.
@@ -120,8 +123,8 @@ template <class Policy, class V, class W>
 Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
                                CollectiveCall&& call, V const& x, W const& y,
                                Mode x_mode = Mode::read, Mode y_mode = Mode::write) {
-  MessageSide<V> const out(x);
-  MessageSide<W> const in(y);
+  MessageSide<V> out(x, require_state(comm).order());
+  MessageSide<W> in(y, require_state(comm).order());
   if (is_read_with(x_mode)) out.pack(label, policy);
   if (is_read_with(y_mode)) in.pack(label, policy);
   call.out = out.data();
@@ -131,29 +134,33 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
       submit_message(Label(label), with_number_if(!goes_on, policy),
                      CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call),
                                                out.kept(), in.kept())},
-                     access(out.resource(), x_mode), access(in.resource(), y_mode),
+                     std::tuple_cat(out.accesses(x_mode), in.accesses(y_mode)),
                      read_write(require_state(comm).collective()));
   if constexpr (MessageSide<W>::may_be_packed)
-    if (goes_on) return in.unpack(label, policy);
+    if (goes_on) return in.unpack(label, policy, over);
   return over;
 }
 
 /// For values of this type.
 template <class T>
-CollectiveCall call_of(char const* name, decltype(CollectiveCall::begin) begin, int root = 0) {
+CollectiveCall call_of(char const* name, decltype(CollectiveCall::begin) begin,
+                       std::optional<int> root = {}) {
   CollectiveCall call{name, begin};
   call.type = wire_type<T>().type;
-  call.root = root;
+  call.root = root.value_or(0);
+  call.has_root = root.has_value();
   return call;
 }
 template <class T, class Op>
 CollectiveCall reduction_of(char const* name, decltype(CollectiveCall::begin) begin,
-                            std::int64_t values, std::string const& view, int root = 0) {
+                            std::int64_t values, std::string const& view,
+                            std::optional<int> root = {}) {
   WireReduction const wire = wire_reduction<Op, T>();
   CollectiveCall call{name, begin};
   call.type = wire.type;
   call.op = wire.op;
-  call.root = root;
+  call.root = root.value_or(0);
+  call.has_root = root.has_value();
   call.out_count = call.in_count = wire_count(values, wire.count, name, view);
   return call;
 }
@@ -263,7 +270,7 @@ struct EqualPartsOperation {
     requires(!Which::has_root && MessageViewsMust<V, W>::value)
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              W const& y) {
-    return go(label, policy, c, x, y, 0, Mode::read, Mode::write);
+    return go(label, policy, c, x, y, std::nullopt, Mode::read, Mode::write);
   }
   template <class Policy, AnyCommunicator C, class V, class W>
     requires(Which::has_root && MessageViewsMust<V, W>::value)
@@ -278,7 +285,7 @@ struct EqualPartsOperation {
  private:
   template <class Policy, class C, class V, class W>
   static Future<void> go(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
-                         int root, Mode x_mode, Mode y_mode) {
+                         std::optional<int> root, Mode x_mode, Mode y_mode) {
     decltype(auto) comm = communicator_of(c);
     char const* const name = Which::label.data();
     std::int64_t const ranks = require_state(comm).size();
@@ -340,21 +347,21 @@ struct GathervOperation {
     requires(!Which::has_root)
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
                              R const& counts) {
-    return go(label, policy, communicator_of(c), x, y, numbers_of(counts), nullptr, 0);
+    return go(label, policy, communicator_of(c), x, y, numbers_of(counts), nullptr, std::nullopt);
   }
   template <class Policy, AnyCommunicator C, class V, class W, class R, class D>
     requires(!Which::has_root)
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
                              R const& counts, D const& displacements) {
     auto const all = numbers_of(displacements);
-    return go(label, policy, communicator_of(c), x, y, numbers_of(counts), &all, 0);
+    return go(label, policy, communicator_of(c), x, y, numbers_of(counts), &all, std::nullopt);
   }
 
  private:
   template <class Policy, class V, class W>
   static Future<void> go(Label& label, Policy const& policy, mpi::Communicator const& comm,
                          V const& x, W const& y, std::vector<std::int64_t> const& counts,
-                         std::vector<std::int64_t> const* displacements, int root) {
+                         std::vector<std::int64_t> const* displacements, std::optional<int> root) {
     static_assert(MessageViewsMust<V, W>::value);
     using T = typename W::value_type;
     char const* const name = Which::label.data();

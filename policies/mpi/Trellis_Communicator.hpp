@@ -7,6 +7,7 @@
 #include <Trellis_Resource.hpp>
 #include <Trellis_Token.hpp>
 
+#include <Kokkos_Core.hpp>
 #include <mpi.h>
 
 #include <concepts>
@@ -21,6 +22,9 @@ namespace trellis {
 namespace Impl {
 class CommunicatorState;
 struct CommunicatorDoor;
+/// The order in which the elements of a View travel, by their indices: as they lie in a LayoutRight
+/// View, the last index fastest, or as in a LayoutLeft one.
+enum class WireOrder : int { right, left };
 }  // namespace Impl
 
 namespace mpi {
@@ -50,6 +54,18 @@ class Communicator {
   /// its. Collective. The last copy frees it.
   static Communicator duplicate(MPI_Comm comm);
   [[nodiscard]] Communicator duplicate() const { return duplicate(comm()); }
+  /// The same, and says in which order the elements of Views travel: as they lie in a View of this
+  /// layout. Such Views go as they are then, and others are packed. All ranks say the same, else
+  /// each throws `trellis::Error`. Without it the order is that of the given communicator, and
+  /// `LayoutRight` for one that has not been made here.
+  static Communicator duplicate(MPI_Comm comm, Kokkos::LayoutRight);
+  static Communicator duplicate(MPI_Comm comm, Kokkos::LayoutLeft);
+  [[nodiscard]] Communicator duplicate(Kokkos::LayoutRight order) const {
+    return duplicate(comm(), order);
+  }
+  [[nodiscard]] Communicator duplicate(Kokkos::LayoutLeft order) const {
+    return duplicate(comm(), order);
+  }
   /// As MPI_Comm_split: of the ranks with this color, in the order of their keys. Collective. With
   /// the color MPI_UNDEFINED a communicator of nothing.
   static Communicator split(MPI_Comm comm, int color, int key);

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -35,11 +36,12 @@
 /// channel of the communicator is used in the order of submission, see Communicator. A task is
 /// complete when MPI says that its memory can be used again. No thread waits for that.
 ///
-/// A View that is not one piece of memory goes through a buffer, by tasks that pack and unpack it;
-/// memory of a device does where MPI cannot reach that. The elements are sent in memory order (the
-/// direction with the smallest stride first), so that Views of one layout and the same extents fit
-/// each other, whatever their strides. The receiver's View has at least as many elements as the
-/// message; what is behind these stays as it was.
+/// Elements travel in the order of their indices, the last index fastest, whatever the layouts of
+/// the two Views are: between Views of equal extents each element keeps its indices. (A
+/// communicator may have the other order, see `Communicator::duplicate`.) A View that lies in memory
+/// in that order goes as it is. Any other one goes through a buffer, by tasks that pack and unpack
+/// it; memory of a device does where MPI cannot reach that. The receiver's View has at least as many
+/// elements as the message; what is behind these stays as it was.
 ///
 /// What MPI refuses (a rank that there is not, a View that is too short, ...) is the failure of the
 /// task, with an `mpi::Error` as its cause. A receive whose task is cancelled is cancelled.
@@ -67,12 +69,18 @@ struct RecvBody {
     message.start(self, std::move(completion));
   }
 };
+/// When MPI refuses the send, the task has failed, and nobody need send what it would receive.
 struct SendRecvBody {
   PointToPoint out;
   PointToPoint in;
   void operator()(TaskScope& self, Completion<mpi::Received> completion) {
     in.start(self, std::move(completion));
-    out.start(self, CompletionDoor::open(ScopeDoor::handle(self)));
+    try {
+      out.start(self, CompletionDoor::open(ScopeDoor::handle(self)));
+    } catch (...) {
+      in.give_up();
+      throw;
+    }
   }
 };
 template <class V>
@@ -99,6 +107,21 @@ Future<mpi::Received> when_unpacked(Label const& label,
     return submit();
 }
 
+/// The future of a receive: `received`, or, if the View is packed, that of the task behind it.
+template <class V, class Policy>
+Future<mpi::Received> when_there(Label const& label, Policy const& policy,
+                                 MessageSide<V> const& side, Future<mpi::Received> const& received,
+                                 std::shared_ptr<Taker> const& taker) {
+  if constexpr (MessageSide<V>::may_be_packed)
+    if (side.is_packed()) {
+      auto const there = when_unpacked(label, policy, received,
+                                       side.unpack(label, with_number_if(false, policy), received));
+      taker->is(FutureDoor::handle(there));
+      return there;
+    }
+  return received;
+}
+
 struct SendOperation {
   using Direction = CommunicatorState::Direction;
   static constexpr std::string_view label = "send";
@@ -108,11 +131,11 @@ struct SendOperation {
                              int tag) {
     decltype(auto) comm = communicator_of(c);
     auto const channel = require_state(comm).channel(Direction::send, to, tag);
-    MessageSide<V> const side(x);
+    MessageSide<V> side(x, require_state(comm).order());
     side.pack(label, policy);
     return submit_message(std::move(label), policy,
                           SendBody{message_of(Direction::send, comm, to, tag, side, "send")},
-                          read(side.resource()), read_write(channel));
+                          side.accesses(ModeConstant<Mode::read>()), read_write(channel));
   }
   /// With the number of values that are sent, from the front, as a task will say.
   template <class Policy, AnyCommunicator C, class V, std::integral Count>
@@ -121,12 +144,13 @@ struct SendOperation {
                              Future<Count> const& count, int to, int tag) {
     decltype(auto) comm = communicator_of(c);
     auto const channel = require_state(comm).channel(Direction::send, to, tag);
-    MessageSide<V> const side(x);
+    MessageSide<V> side(x, require_state(comm).order());
     side.pack(label, policy);
     return submit_message(
         std::move(label), policy,
-        SendSomeBody<Count>{message_of(Direction::send, comm, to, tag, side, "send")}, value(count),
-        read(side.resource()), read_write(channel));
+        SendSomeBody<Count>{message_of(Direction::send, comm, to, tag, side, "send")},
+        std::tuple_cat(std::tuple(value(count)), side.accesses(ModeConstant<Mode::read>())),
+        read_write(channel));
   }
 };
 
@@ -139,16 +163,13 @@ struct RecvOperation {
                                       int from, int tag) {
     decltype(auto) comm = communicator_of(c);
     auto const channel = require_state(comm).channel(Direction::recv, from, tag);
-    MessageSide<V> const side(x);
-    auto const received =
-        submit_message(Label(label), with_number_if(!side.is_packed(), policy),
-                       RecvBody{message_of(Direction::recv, comm, from, tag, side, "recv")},
-                       write(side.resource()), read_write(channel));
-    if constexpr (MessageSide<V>::may_be_packed)
-      if (side.is_packed())
-        return when_unpacked(label, policy, received,
-                             side.unpack(label, with_number_if(false, policy), received));
-    return received;
+    MessageSide<V> const side(x, require_state(comm).order());
+    PointToPoint message = message_of(Direction::recv, comm, from, tag, side, "recv");
+    auto const taker = side.is_packed() ? message.make_taker() : nullptr;
+    auto const received = submit_message(
+        Label(label), with_number_if(!side.is_packed(), policy), RecvBody{std::move(message)},
+        side.accesses(ModeConstant<Mode::write>()), read_write(channel));
+    return when_there(label, policy, side, received, taker);
   }
 };
 
@@ -162,19 +183,19 @@ struct SendRecvOperation {
     decltype(auto) comm = communicator_of(c);
     auto const sends = require_state(comm).channel(Direction::send, to, send_tag);
     auto const receives = require_state(comm).channel(Direction::recv, from, recv_tag);
-    MessageSide<V> const out(x);
-    MessageSide<W> const in(y);
+    MessageSide<V> out(x, require_state(comm).order());
+    MessageSide<W> const in(y, require_state(comm).order());
     out.pack(label, policy);
+    PointToPoint incoming = message_of(Direction::recv, comm, from, recv_tag, in, "sendrecv");
+    auto const taker = in.is_packed() ? incoming.make_taker() : nullptr;
     auto const received = submit_message(
         Label(label), with_number_if(!in.is_packed(), policy),
         SendRecvBody{message_of(Direction::send, comm, to, send_tag, out, "sendrecv"),
-                     message_of(Direction::recv, comm, from, recv_tag, in, "sendrecv")},
-        read(out.resource()), write(in.resource()), read_write(sends), read_write(receives));
-    if constexpr (MessageSide<W>::may_be_packed)
-      if (in.is_packed())
-        return when_unpacked(label, policy, received,
-                             in.unpack(label, with_number_if(false, policy), received));
-    return received;
+                     std::move(incoming)},
+        std::tuple_cat(out.accesses(ModeConstant<Mode::read>()),
+                       in.accesses(ModeConstant<Mode::write>())),
+        read_write(sends), read_write(receives));
+    return when_there(label, policy, in, received, taker);
   }
 };
 

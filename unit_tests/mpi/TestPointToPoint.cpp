@@ -84,20 +84,20 @@ TYPED_TEST(MessageOf, ValuesArrives) {
   for (int i = 0; i < n; ++i) EXPECT_TRUE(y(i) == Values<T>::of(this->left * 10 + i)) << i;
 }
 
-/// Numbers each element by its place in memory order, from `first` on, or compares.
+/// Numbers each element by its indices, the last one fastest, from `first` on, or compares.
 template <class V, class F>
-void for_each_in_memory(V const& view, F const& f) {
-  Impl::MemoryOrder<V::rank()> const order(view);
+void for_each_in_order(V const& view, F const& f) {
+  Impl::IndexOrder<V::rank()> const order(view, Impl::WireOrder::right);
   for (std::int64_t k = 0; k < static_cast<std::int64_t>(view.size()); ++k)
     f(*(view.data() + order.offset(k)), k);
 }
 template <class V>
 void number(V const& view, long first) {
-  for_each_in_memory(view, [&](long& element, std::int64_t k) { element = first + k; });
+  for_each_in_order(view, [&](long& element, std::int64_t k) { element = first + k; });
 }
 template <class V>
 void expect_numbers(V const& view, long first) {
-  for_each_in_memory(view, [&](long element, std::int64_t k) { EXPECT_EQ(element, first + k); });
+  for_each_in_order(view, [&](long element, std::int64_t k) { EXPECT_EQ(element, first + k); });
 }
 
 template <class Layout>
@@ -122,7 +122,7 @@ class MessageIn : public Messages {
       EXPECT_EQ(received.tag, 0);
       expect_numbers(y, 1000 * (this->left + 1));
       long others = 0;
-      for_each_in_memory(b, [&](long element, std::int64_t) { others += element == -2; });
+      for_each_in_order(b, [&](long element, std::int64_t) { others += element == -2; });
       EXPECT_EQ(others, static_cast<long>(b.size() - y.size()));
       graph.wait();
     }

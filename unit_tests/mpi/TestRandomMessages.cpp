@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,12 +25,25 @@ constexpr int blocks = 5;   // of a rank
 constexpr int length = 12;  // of a block
 using Numbers = Kokkos::View<std::int64_t**, Kokkos::LayoutRight, HostSpace>;
 
-/// A part of a block: in one piece, or every second column of a table.
+/// A part of a block, with so many indices in two directions. `Shape` says of which layout its View
+/// is: one of LayoutLeft or LayoutRight in one piece, of one or of two directions, or one of
+/// LayoutStride with every second element, where the one or the other direction is the faster one.
+enum class Shape { line, left, right, line_with_gaps, left_with_gaps, right_with_gaps };
 struct Piece {
   int block = 0;
   int begin = 0;
-  int count = length;
-  bool has_gaps = false;
+  int rows = 1;
+  int columns = length;
+  Shape shape = Shape::line;
+  [[nodiscard]] int count() const { return rows * columns; }
+  [[nodiscard]] int gap() const { return shape >= Shape::line_with_gaps ? 2 : 1; }
+  [[nodiscard]] bool is_line() const { return shape == Shape::line || shape == Shape::line_with_gaps; }
+  [[nodiscard]] bool is_left() const { return shape == Shape::left || shape == Shape::left_with_gaps; }
+  /// The place in the block of the element with this number, the second index fastest.
+  [[nodiscard]] int place(int i) const {
+    int const in_memory = is_left() ? i / columns + i % columns * rows : i;
+    return gap() * (begin + in_memory);
+  }
 };
 
 struct Step {
@@ -37,16 +51,15 @@ struct Step {
   int from = 0, to = 0, tag = 0;
   Piece a, b;
   int delay = 0;
+  bool is_part = false;  ///< of a task that declares what it touches
 };
 
 std::int64_t mixed(std::int64_t x, std::int64_t y, int k) {
   return (x * 31 + y * 17 + k) % 1000003;
 }
 
-/// All blocks of a rank: row `block`, with the elements of a piece in the even or the odd columns.
 std::int64_t& element(Numbers const& all, Piece const& piece, int i) {
-  return piece.has_gaps ? all(piece.block, 2 * (piece.begin + i))
-                        : all(piece.block, piece.begin + i);
+  return all(piece.block, piece.place(i));
 }
 
 std::vector<Step> make_program(std::mt19937& random, int ranks, int steps) {
@@ -67,9 +80,12 @@ std::vector<Step> make_program(std::mt19937& random, int ranks, int steps) {
     step.to = below(ranks);
     step.tag = below(3);
     step.delay = below(8) == 0 ? below(200) : 0;
-    int const count = 1 + below(length);
+    step.is_part = below(4) == 0;
+    int const rows = 1 + below(4);
+    int const columns = 1 + below(length / rows);
     auto const piece = [&] {
-      return Piece{below(blocks), below(length - count + 1), count, below(2) == 0};
+      return Piece{below(blocks), below(length - rows * columns + 1), rows, columns,
+                   static_cast<Shape>(below(6))};
     };
     step.a = piece();
     step.b = piece();
@@ -87,18 +103,18 @@ void play(std::vector<Step> const& program, std::vector<Numbers> const& of_rank)
     auto const all = [&](int rank) { return of_rank[static_cast<std::size_t>(rank)]; };
     auto const read_all = [&](int rank, Piece const& piece) {
       std::vector<std::int64_t> got;
-      for (int i = 0; i < piece.count; ++i) got.push_back(element(all(rank), piece, i));
+      for (int i = 0; i < piece.count(); ++i) got.push_back(element(all(rank), piece, i));
       return got;
     };
     auto const write_all = [&](int rank, Piece const& piece,
                                std::vector<std::int64_t> const& what) {
-      for (int i = 0; i < piece.count; ++i)
+      for (int i = 0; i < piece.count(); ++i)
         element(all(rank), piece, i) = what[static_cast<std::size_t>(i)];
     };
     switch (step.what) {
       case Step::What::compute:
         for (int r = 0; r < ranks; ++r)
-          for (int i = 0; i < step.a.count; ++i)
+          for (int i = 0; i < step.a.count(); ++i)
             element(all(r), step.b, i) =
                 mixed(element(all(r), step.b, i), element(all(r), step.a, i), r);
         break;
@@ -119,7 +135,7 @@ void play(std::vector<Step> const& program, std::vector<Numbers> const& of_rank)
       }
       case Step::What::allreduce:
       case Step::What::scan: {
-        std::vector<std::int64_t> sums(static_cast<std::size_t>(step.a.count), 0);
+        std::vector<std::int64_t> sums(static_cast<std::size_t>(step.a.count()), 0);
         for (int r = 0; r < ranks; ++r) {
           auto const mine = read_all(r, step.a);
           for (std::size_t i = 0; i < mine.size(); ++i) sums[i] += mine[i];
@@ -129,10 +145,13 @@ void play(std::vector<Step> const& program, std::vector<Numbers> const& of_rank)
           for (int r = 0; r < ranks; ++r) write_all(r, step.b, sums);
         break;
       }
-      case Step::What::gather:  // the first number of each, if they fit
-        for (int r = 0; r < std::min(ranks, step.b.count); ++r)
-          if (ranks <= step.b.count) element(all(step.to), step.b, r) = element(all(r), step.a, 0);
+      case Step::What::gather: {  // the first number of each, if they fit
+        if (ranks > step.b.count()) break;
+        Piece line = step.b;
+        line.shape = line.gap() > 1 ? Shape::line_with_gaps : Shape::line;
+        for (int r = 0; r < ranks; ++r) element(all(step.to), line, r) = element(all(r), step.a, 0);
         break;
+      }
       case Step::What::barrier:
         break;
     }
@@ -144,6 +163,19 @@ class Submitting {
   Submitting(mpi::Communicator const& comm, Numbers const& mine) : m_comm(comm), m_mine(mine) {}
 
   void submit(TaskGraph& graph, Step const& step) const {
+    if (!step.is_part) return submit_to(graph, step);
+    with(step.a, [&](auto const& a) {
+      with(step.b, [&](auto const& b) {
+        host_task("whole",
+                  ResourcePolicy(graph, read_write(m_comm), read_write(a), read_write(b)),
+                  [step, all = *this](TaskScope& self, auto const&...) { all.submit_to(self, step); });
+      });
+    });
+  }
+
+ private:
+  template <class Where>
+  void submit_to(Where& where, Step const& step) const {
     using What = Step::What;
     int const rank = m_comm.rank();
     int const size = m_comm.size();
@@ -151,64 +183,84 @@ class Submitting {
       case What::compute:
         return with(step.a, [&](auto const& a) {
           with(step.b, [&](auto const& b) {
-            host_task("compute", ResourcePolicy(graph, read(a), read_write(b)),
-                      [=, delay = step.delay] {
+            host_task("compute", ResourcePolicy(where, read(a), read_write(b)),
+                      [=, columns = step.a.columns, delay = step.delay] {
                         if (delay > 0)
                           std::this_thread::sleep_for(std::chrono::microseconds(delay));
-                        for (std::size_t i = 0; i < a.extent(0); ++i)
-                          b(i) = mixed(b(i), a(i), rank);
+                        for (int i = 0; i < static_cast<int>(a.size()); ++i)
+                          at(b, i, columns) = mixed(at(b, i, columns), at(a, i, columns), rank);
                       });
           });
         });
       case What::send:
         if (step.from == rank)
-          with(step.a, [&](auto const& a) { mpi::send(graph, m_comm, a, step.to, step.tag); });
+          with(step.a, [&](auto const& a) { mpi::send(where, m_comm, a, step.to, step.tag); });
         if (step.to == rank)
-          with(step.b, [&](auto const& b) { mpi::recv(graph, m_comm, b, step.from, step.tag); });
+          with(step.b, [&](auto const& b) { mpi::recv(where, m_comm, b, step.from, step.tag); });
         return;
       case What::shift:
         return with(step.a, [&](auto const& a) {
           with(step.b, [&](auto const& b) {
-            mpi::sendrecv(graph, m_comm, a, (rank + 1) % size, step.tag, b,
+            mpi::sendrecv(where, m_comm, a, (rank + 1) % size, step.tag, b,
                           (rank + size - 1) % size, step.tag);
           });
         });
       case What::bcast:
-        return with(step.a, [&](auto const& a) { mpi::bcast(graph, m_comm, a, step.from); });
+        return with(step.a, [&](auto const& a) { mpi::bcast(where, m_comm, a, step.from); });
       case What::allreduce:
         return with(step.a, [&](auto const& a) {
-          with(step.b, [&](auto const& b) { mpi::allreduce(graph, m_comm, a, b, mpi::sum); });
+          with(step.b, [&](auto const& b) { mpi::allreduce(where, m_comm, a, b, mpi::sum); });
         });
       case What::scan:
         return with(step.a, [&](auto const& a) {
-          with(step.b, [&](auto const& b) { mpi::scan(graph, m_comm, a, b, mpi::sum); });
+          with(step.b, [&](auto const& b) { mpi::scan(where, m_comm, a, b, mpi::sum); });
         });
       case What::gather:
-        if (size > step.b.count) return;
-        return with(first(step.a, 1), [&](auto const& a) {
-          with(first(step.b, size),
-               [&](auto const& b) { mpi::gather(graph, m_comm, a, b, step.to); });
+        if (size > step.b.count()) return;
+        return with_line(step.a, 1, [&](auto const& a) {
+          with_line(step.b, size,
+                    [&](auto const& b) { mpi::gather(where, m_comm, a, b, step.to); });
         });
       case What::barrier:
-        mpi::barrier(graph, m_comm);
+        mpi::barrier(where, m_comm);
         return;
     }
   }
-
- private:
-  static Piece first(Piece piece, int count) {
-    piece.count = count;
-    return piece;
+  template <class V>
+  static std::int64_t& at(V const& view, int i, int columns) {
+    if constexpr (V::rank() == 1)
+      return view(i);
+    else
+      return view(i / columns, i % columns);
+  }
+  template <class Layout, int rank>
+  using Numbered = Kokkos::View<
+      std::conditional_t<rank == 1, std::int64_t*, std::int64_t**>, Layout, HostSpace,
+      Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  [[nodiscard]] std::int64_t* first(Piece const& piece) const {
+    return &m_mine(piece.block, piece.place(0));
+  }
+  /// Of a piece in a line, or as one: so many elements.
+  template <class F>
+  void with_line(Piece const& piece, int count, F const& f) const {
+    std::size_t const n = static_cast<std::size_t>(count);
+    if (piece.gap() == 1)
+      f(Numbered<Kokkos::LayoutRight, 1>(first(piece), n));
+    else
+      f(Numbered<Kokkos::LayoutStride, 1>(first(piece), Kokkos::LayoutStride(n, 2)));
   }
   template <class F>
   void with(Piece const& piece, F const& f) const {
-    if (piece.has_gaps) {
-      Kokkos::View<std::int64_t[blocks][length][2], Kokkos::LayoutRight, HostSpace,
-                   Kokkos::MemoryTraits<Kokkos::Unmanaged>> const pairs(m_mine.data());
-      f(Kokkos::subview(pairs, piece.block, std::pair(piece.begin, piece.begin + piece.count), 0));
-    } else {
-      f(Kokkos::subview(m_mine, piece.block, std::pair(piece.begin, piece.begin + piece.count)));
-    }
+    std::size_t const rows = static_cast<std::size_t>(piece.rows);
+    std::size_t const columns = static_cast<std::size_t>(piece.columns);
+    if (piece.is_line()) return with_line(piece, piece.count(), f);
+    if (piece.shape == Shape::left)
+      return f(Numbered<Kokkos::LayoutLeft, 2>(first(piece), rows, columns));
+    if (piece.shape == Shape::right)
+      return f(Numbered<Kokkos::LayoutRight, 2>(first(piece), rows, columns));
+    f(Numbered<Kokkos::LayoutStride, 2>(
+        first(piece), piece.is_left() ? Kokkos::LayoutStride(rows, 2, columns, 2 * rows)
+                                      : Kokkos::LayoutStride(rows, 2 * columns, columns, 2)));
   }
   mpi::Communicator m_comm;
   Numbers m_mine;

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace trellis::Impl {
@@ -22,10 +23,11 @@ namespace trellis::Impl {
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
  public:
   static mpi::Communicator from_raw(MPI_Comm comm);
-  static mpi::Communicator duplicate(MPI_Comm comm);
+  /// `order`: none, that of `comm`.
+  static mpi::Communicator duplicate(MPI_Comm comm, std::optional<WireOrder> order);
   static mpi::Communicator split(MPI_Comm comm, int color, int key);
 
-  CommunicatorState(MPI_Comm comm, std::string name, bool is_own);
+  CommunicatorState(MPI_Comm comm, std::string name, bool is_own, WireOrder order);
   CommunicatorState(CommunicatorState const&) = delete;
   CommunicatorState& operator=(CommunicatorState const&) = delete;
   ~CommunicatorState();
@@ -35,6 +37,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   [[nodiscard]] int size() const { return m_size; }
   [[nodiscard]] int largest_tag() const { return m_largest_tag; }
   [[nodiscard]] std::string const& name() const { return m_name; }
+  [[nodiscard]] WireOrder order() const { return m_order; }
 
   enum class Direction : int { send, recv };
   /// Of messages to or from this peer with this tag, or from MPI_ANY_SOURCE, or with MPI_ANY_TAG.
@@ -45,11 +48,12 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
 
  private:
   static std::shared_ptr<CommunicatorState> find_or_make(MPI_Comm comm);
-  static mpi::Communicator own(MPI_Comm comm, std::string&& name);
+  static mpi::Communicator own(MPI_Comm comm, std::string&& name, WireOrder order);
   void put_attribute();
 
   MPI_Comm m_comm;
   bool m_is_own;
+  WireOrder m_order;
   int m_rank = 0;
   int m_size = 0;
   int m_largest_tag = 0;

@@ -8,9 +8,11 @@
 #include <mpi/Trellis_Received.hpp>
 #include <mpi/impl/Trellis_CommunicatorState.hpp>
 #include <mpi/impl/Trellis_KeptMemory.hpp>
+#include <task/Trellis_TaskHandle.hpp>
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,10 +32,12 @@ class Message {
  public:
   /// For errors and reports: the operation, ranks, tag, count, label of the memory, communicator.
   [[nodiscard]] virtual std::string describe() const = 0;
-  /// From what MPI says of a receive.
   [[nodiscard]] virtual bool may_be_cancelled() const { return false; }
+  /// Does nobody want it any more, though its own task has not been asked to stop?
+  [[nodiscard]] virtual bool is_unwanted() const { return false; }
   /// MPI has failed with the request, and has left this of it: some free a persistent one then.
   virtual void has_failed(MPI_Request) {}
+  /// From what MPI says of a receive.
   [[nodiscard]] virtual mpi::Received received(MPI_Status const&) const { return {}; }
 
  protected:
@@ -53,6 +57,22 @@ class Message {
 void say(Message& message, MessageCompletion& completion, int code, MPI_Status const& status);
 
 // --- messages to and from one rank ---------------------------------------------------------------
+
+/// The task behind a packed receive, which the program has the future of: if that is cancelled the
+/// receive is to be cancelled, too. It is known when the receive may be under way already.
+///
+/// INVARIANT. The task comes after the receive, so it is live as long as anything is outstanding
+/// there. Memory order: `m_is_known` is released behind the handle, and acquired before it is read.
+class Taker {
+ public:
+  /// A recorded task cannot be cancelled; the run of its plan can, and that asks all its tasks.
+  void is(TaskHandle const& task);
+  [[nodiscard]] bool is_asked_to_stop() const;
+
+ private:
+  TaskHandle m_task;
+  std::atomic<bool> m_is_known{false};
+};
 
 /// One send or receive of a contiguous piece of memory.
 ///
@@ -89,6 +109,11 @@ class PointToPoint final : public Message {
   void start(TaskScope& self, MessageCompletion&& completion);
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] bool may_be_cancelled() const override { return !is_send(); }
+  [[nodiscard]] bool is_unwanted() const override;
+  /// While it is submitted.
+  std::shared_ptr<Taker> const& make_taker() { return m_taker = std::make_shared<Taker>(); }
+  /// In the body of its task: a receive under way is cancelled.
+  void give_up() { m_is_given_up.store(true, std::memory_order_relaxed); }
   void has_failed(MPI_Request left) override {
     if (left == MPI_REQUEST_NULL) m_persistent = MPI_REQUEST_NULL;
   }
@@ -111,6 +136,9 @@ class PointToPoint final : public Message {
   Direction m_direction;
   bool m_is_long;
   bool m_has_run = false;
+  /// Relaxed: it is looked at again and again, and nothing else is read for it.
+  std::atomic<bool> m_is_given_up{false};
+  std::shared_ptr<Taker> m_taker;  ///< null: not packed
   MPI_Request m_persistent = MPI_REQUEST_NULL;
 };
 
@@ -127,6 +155,7 @@ struct CollectiveCall {
   MPI_Datatype type = MPI_BYTE;
   MPI_Op op = MPI_OP_NULL;
   int root = 0;
+  bool has_root = false;
   /// Of the calls that take them.
   struct Counts {
     std::vector<int> out, out_displacements, in, in_displacements;

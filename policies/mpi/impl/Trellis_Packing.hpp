@@ -5,6 +5,7 @@
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_RunOn.hpp>
 #include <impl/Trellis_Submit.hpp>
+#include <mpi/Trellis_Communicator.hpp>
 #include <mpi/Trellis_Received.hpp>
 #include <mpi/impl/Trellis_MessageBuffer.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
@@ -13,8 +14,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -23,9 +22,10 @@
 
 /// How a View becomes a piece of memory that MPI takes, and back.
 ///
-/// The elements of a message are in the order in which they lie in memory: the direction with the
-/// smallest stride is the fastest one. So a contiguous View goes as it is, and any other View of
-/// the same layout and extents gives the same message.
+/// The elements of a message are in the order of their indices, which is one for all messages of a
+/// communicator (WireOrder). A receiver knows nothing of the sender's layout, and MPI tells it
+/// nothing but a number of bytes. So the same indices meet at both ends if each side keeps to that
+/// order, whatever its own layout is. A View that lies in memory in just that order goes as it is.
 namespace trellis::Impl {
 
 /// Does MPI on the host read and write this memory itself?
@@ -41,45 +41,44 @@ inline constexpr bool is_always_one_piece =
      (V::rank() == 1 && (std::is_same_v<typename V::array_layout, Kokkos::LayoutLeft> ||
                          std::is_same_v<typename V::array_layout, Kokkos::LayoutRight>)));
 
+/// Do the elements lie one behind the other in this order of their indices? Directions of one index
+/// do not matter. Strides alone are asked: `span` of Kokkos 4.5 is too small where they interleave.
 template <class V>
-bool is_one_piece(V const& view) {
-  if constexpr (V::rank() == 0)
-    return true;
-  else
-    return view.span_is_contiguous() && view.span() == view.size();
+bool lies_in_order(V const& view, WireOrder order) {
+  if (view.size() == 0) return true;
+  std::size_t next = 1;
+  for (std::size_t k = 0; k < V::rank(); ++k) {
+    std::size_t const direction = order == WireOrder::right ? V::rank() - 1 - k : k;
+    if (view.extent(direction) == 1) continue;
+    if (static_cast<std::size_t>(view.stride(direction)) != next) return false;
+    next *= view.extent(direction);
+  }
+  return true;
 }
-/// Does it go as it is?
+/// Does it go as it is? This is the one place where that is decided.
 template <class V>
-bool goes_as_it_is(V const& view) {
-  return is_one_piece(view) && (is_host_memory_v<V> || mpi_reaches_devices());
+bool goes_as_it_is(V const& view, WireOrder order) {
+  return lies_in_order(view, order) && (is_host_memory_v<V> || mpi_reaches_devices());
 }
 
-/// Directions of a View by their strides, the fastest last; those of one index are left out.
+/// Directions of a View in the order of the wire, the fastest last; those of one index are left out.
 template <std::size_t rank>
-struct MemoryOrder {
+struct IndexOrder {
   int directions = 0;
   std::int64_t extents[rank > 0 ? rank : 1]{};
   std::int64_t strides[rank > 0 ? rank : 1]{};
 
   template <class V>
-  explicit MemoryOrder(V const& view) {
-    if constexpr (rank > 0) {
-      std::array<std::pair<std::int64_t, std::int64_t>, rank> all;
-      std::size_t count = 0;
-      for (std::size_t k = 0; k < rank; ++k)
-        if (view.extent(k) != 1)
-          all[count++] = {static_cast<std::int64_t>(view.stride(k)),
-                          static_cast<std::int64_t>(view.extent(k))};
-      std::stable_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count),
-                       [](auto const& a, auto const& b) { return a.first > b.first; });
-      directions = static_cast<int>(count);
-      for (std::size_t k = 0; k < count; ++k) {
-        strides[k] = all[k].first;
-        extents[k] = all[k].second;
-      }
+  IndexOrder(V const& view, WireOrder order) {
+    for (std::size_t k = 0; k < rank; ++k) {
+      std::size_t const direction = order == WireOrder::right ? k : rank - 1 - k;
+      if (view.extent(direction) == 1) continue;
+      strides[directions] = static_cast<std::int64_t>(view.stride(direction));
+      extents[directions] = static_cast<std::int64_t>(view.extent(direction));
+      ++directions;
     }
   }
-  /// How far the element with this number in memory order is from the first one.
+  /// How far the element with this number in that order is from the first one.
   KOKKOS_FUNCTION std::int64_t offset(std::int64_t number) const {
     std::int64_t at = 0;
     for (int k = directions - 1; k >= 0; --k) {
@@ -98,12 +97,13 @@ struct Packer {
   static constexpr bool by_rows = is_host_memory_v<V>;
   V view;
   Buffer buffer;
-  MemoryOrder<V::rank()> order;
+  IndexOrder<V::rank()> order;
   std::int64_t row;
   std::int64_t stride;
   std::int64_t rows;
 
-  Packer(V const& view_, Buffer const& buffer_) : view(view_), buffer(buffer_), order(view_) {
+  Packer(V const& view_, Buffer const& buffer_, WireOrder wire_order)
+      : view(view_), buffer(buffer_), order(view_, wire_order) {
     row = 1;
     stride = 1;
     if (by_rows && order.directions > 0) {
@@ -134,6 +134,13 @@ struct Packer {
 };
 
 /// A View's elements in a buffer that MPI takes, and the tasks that bring them there and back.
+///
+/// INVARIANT (buffers are no resources). The tasks of one message hand its buffer on: each comes
+/// `after` the one before, so no task accesses it. In a plan a task is before the next run of the
+/// one that it comes after, so a round packs when the message of the round before is over. Other
+/// messages have other buffers, see MessageBuffers. So a part of a task may be packed, though its
+/// owner knows nothing of the buffer, and the failure of one message does not reach another one
+/// that gets the buffer later.
 template <class V>
 struct Packed {
   using Value = typename V::non_const_value_type;
@@ -150,51 +157,73 @@ struct Packed {
   Home home;        ///< where the View is
   Staging staging;  ///< with the host, when MPI cannot reach that
   bool is_staged;
+  WireOrder order;
 
-  explicit Packed(V const& view)
+  Packed(V const& view, WireOrder order_)
       : home(MessageBuffers<typename V::memory_space>::take(view.size() * sizeof(Value))),
-        is_staged(!is_host_memory_v<V> && !mpi_reaches_devices()) {
+        is_staged(!is_host_memory_v<V> && !mpi_reaches_devices()),
+        order(order_) {
     if (is_staged) staging = MessageBuffers<StagingSpace>::take(view.size() * sizeof(Value));
   }
   [[nodiscard]] unsigned char* data() const { return is_staged ? staging.data() : home.data(); }
 
+  /// The message comes after the task whose future this returns.
   template <class... Given>
-  void pack(Label const& label, ResourcePolicy<Once, Given...> const& policy, V const& view) const {
-    Packer<V, Home, true> const packer(view, home);
-    with_given(with_number_if(false, policy), [&](auto const&... given) {
-      trellis::parallel_for(part_of(label, "pack"),
-                            ResourcePolicy(policy.target(), Range(0, packer.rows), on<Space>,
-                                           read(view), write(home), given...),
-                            packer);
-      if (is_staged)
-        trellis::deep_copy(part_of(label, "to the host"), ResourcePolicy(policy.target(), given...),
-                           part(staging, view), part(home, view));
+  Future<void> pack(Label const& label, ResourcePolicy<Once, Given...> const& policy,
+                    V const& view) const {
+    Packer<V, Home, true> const packer(view, home, order);
+    return with_given(with_number_if(false, policy), [&](auto const&... given) {
+      Future<void> const packed =
+          trellis::parallel_for(part_of(label, "pack"),
+                                ResourcePolicy(policy.target(), Range(0, packer.rows), on<Space>,
+                                               read(view), given...),
+                                packer);
+      if constexpr (!is_host_memory_v<V>)
+        if (is_staged)
+          return copy(part_of(label, "to the host"),
+                      ResourcePolicy(policy.target(), after(packed), given...), part(staging, view),
+                      part(home, view));
+      return packed;
     });
   }
-  /// `received`: nothing, or the future of the receive.
-  template <class... Given, class... Received>
+  /// `over`: the future of the message; its value, if it has one, says how much has come.
+  template <class... Given, class Over>
   Future<void> unpack(Label const& label, ResourcePolicy<Once, Given...> const& policy,
-                      V const& view, Received const&... received) const {
-    Packer<V, Home, false> const packer(view, home);
-    if (is_staged)
-      with_given(with_number_if(false, policy), [&](auto const&... given) {
-        trellis::deep_copy(part_of(label, "to the device"),
-                           ResourcePolicy(policy.target(), given...), part(home, view),
-                           part(staging, view));
+                      V const& view, Future<Over> const& over) const {
+    Packer<V, Home, false> const packer(view, home, order);
+    auto const submit = [&](auto const&... before) {
+      return with_given(policy, [&](auto const&... given) {
+        return trellis::parallel_for(part_of(label, "unpack"),
+                                     ResourcePolicy(policy.target(), Range(0, packer.rows),
+                                                    on<Space>, before..., write(view), given...),
+                                     packer);
       });
-    return with_given(policy, [&](auto const&... given) {
-      return trellis::parallel_for(
-          part_of(label, "unpack"),
-          ResourcePolicy(policy.target(), Range(0, packer.rows), on<Space>, value(received)...,
-                         read(home), write(view), given...),
-          packer);
-    });
+    };
+    if constexpr (!is_host_memory_v<V>)
+      if (is_staged)
+        return submit(value(over), after(with_given(with_number_if(false, policy),
+                                                    [&](auto const&... given) {
+                                                      return copy(part_of(label, "to the device"),
+                                                                  ResourcePolicy(policy.target(),
+                                                                                 after(over),
+                                                                                 given...),
+                                                                  part(home, view),
+                                                                  part(staging, view));
+                                                    })));
+    return submit(value(over));
   }
 
  private:
   template <class Policy, class F>
   static decltype(auto) with_given(Policy const& policy, F&& f) {
     return std::apply(std::forward<F>(f), policy.annotations());
+  }
+  /// As `deep_copy`, without accesses.
+  template <class Policy, class To, class From>
+  static Future<void> copy(Label&& label, Policy const& policy, To const& to, From const& from) {
+    using Where = CopySpace<To, From>;
+    using Body = CopyBodyOn<Where, To, From>;
+    return FutureDoor::make(Impl::submit<Where>(std::move(label), policy, Body{to, from}));
   }
   static Label part_of(Label const& label, char const* what) {
     return Label(label.string() + ": " + what, label.site());

@@ -136,9 +136,9 @@ class MessageSide {
   /// Else nothing of packing is compiled.
   static constexpr bool may_be_packed = !is_always_one_piece<V>;
 
-  explicit MessageSide(V const& view) : m_view(view) {
+  MessageSide(V const& view, WireOrder order) : m_view(view), m_resource(view) {
     if constexpr (may_be_packed)
-      if (!goes_as_it_is(view)) m_packed.emplace(view);
+      if (!goes_as_it_is(view, order)) m_packed.emplace(view, order);
   }
   [[nodiscard]] bool is_packed() const {
     if constexpr (may_be_packed)
@@ -152,26 +152,33 @@ class MessageSide {
       if (is_packed()) return m_packed->data();
     return data_of(m_view);
   }
+  /// Packs, if need be: before `accesses` is asked for.
   template <class Policy>
-  void pack(Label const& label, Policy const& policy) const {
+  void pack(Label const& label, Policy const& policy) {
     if constexpr (may_be_packed)
-      if (is_packed()) m_packed->pack(label, policy, m_view);
+      if (is_packed())
+        m_before.tasks.push_back(FutureDoor::handle(m_packed->pack(label, policy, m_view)));
   }
   /// Requires `is_packed`.
-  template <class Policy, class... Received>
-  Future<void> unpack(Label const& label, Policy const& policy, Received const&... received) const {
+  template <class Policy, class Over>
+  Future<void> unpack(Label const& label, Policy const& policy, Future<Over> const& over) const {
     if constexpr (may_be_packed)
-      return m_packed->unpack(label, policy, m_view, received...);
+      return m_packed->unpack(label, policy, m_view, over);
     else
       return {};
   }
-  /// What the message reads or writes, also where the host cannot touch that: MPI can.
-  [[nodiscard]] ErasedView resource() const {
+  /// What the message says of the View, which MPI reaches also where the host cannot: how it reads
+  /// or writes that; or, if it goes through a buffer, after which task.
+  /// `how`: a Mode, or a ModeConstant.
+  template <class How>
+  [[nodiscard]] auto accesses(How how) const {
     if constexpr (may_be_packed) {
-      if (is_packed() && m_packed->is_staged) return ErasedView(m_packed->staging);
-      if (is_packed()) return ErasedView(m_packed->home);
+      Mode const mode = is_packed() ? Mode::none : Mode(how);
+      return std::tuple<decltype(access(m_resource, mode)), AfterAll const&>(
+          access(m_resource, mode), m_before);
+    } else {
+      return std::tuple(access(m_resource, how));
     }
-    return ErasedView(m_view);
   }
   [[nodiscard]] KeptMemory kept() const {
     if constexpr (may_be_packed)
@@ -182,8 +189,11 @@ class MessageSide {
  private:
   struct Nothing {};
   V const& m_view;
+  ErasedView m_resource;
   [[no_unique_address]] std::conditional_t<may_be_packed, std::optional<Packed<V>>, Nothing>
       m_packed;
+  struct NothingBefore {};
+  [[no_unique_address]] std::conditional_t<may_be_packed, AfterAll, NothingBefore> m_before;
 };
 template <class V>
 PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
@@ -202,17 +212,22 @@ PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
           side.kept()};
 }
 
-/// Submits the body of a message.
-template <class Body, class... Given, class... Own>
+/// Submits the body of a message. `sides`: what MessageSide says of them.
+template <class Body, class... Given, class... Sides, class... Own>
 auto submit_message(Label&& label, ResourcePolicy<Once, Given...> const& policy, Body&& body,
-                    Own const&... own) {
+                    std::tuple<Sides...> const& sides, Own const&... own) {
   MainThread const where{{}, is_for_main_thread()};
   return std::apply(
-      [&](auto const&... given) {
-        return host_task(std::move(label), ResourcePolicy(policy.target(), own..., where, given...),
-                         std::forward<Body>(body));
+      [&](auto const&... side) {
+        return std::apply(
+            [&](auto const&... given) {
+              return host_task(std::move(label),
+                               ResourcePolicy(policy.target(), side..., own..., where, given...),
+                               std::forward<Body>(body));
+            },
+            policy.annotations());
       },
-      policy.annotations());
+      sides);
 }
 
 }  // namespace trellis::Impl

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -101,9 +102,10 @@ void require_communicator(MPI_Comm comm) {
 
 }  // namespace
 
-CommunicatorState::CommunicatorState(MPI_Comm comm, std::string name, bool is_own)
+CommunicatorState::CommunicatorState(MPI_Comm comm, std::string name, bool is_own, WireOrder order)
     : m_comm(comm),
       m_is_own(is_own),
+      m_order(order),
       m_rank(rank_in(comm)),
       m_size(size_of(comm)),
       m_largest_tag(largest_tag_of(comm)),
@@ -130,7 +132,7 @@ std::shared_ptr<CommunicatorState> CommunicatorState::find_or_make(MPI_Comm comm
   require_success(MPI_Comm_get_attr(comm, attribute_key(), &found, &is_there), "MPI_Comm_get_attr");
   if (is_there != 0)
     if (auto state = static_cast<CommunicatorState*>(found)->weak_from_this().lock()) return state;
-  auto state = std::make_shared<CommunicatorState>(comm, name_of(comm), false);
+  auto state = std::make_shared<CommunicatorState>(comm, name_of(comm), false, WireOrder::right);
   state->put_attribute();
   std::lock_guard const registered(registry().mutex);
   registry().kept.push_back(state);
@@ -146,22 +148,34 @@ mpi::Communicator CommunicatorState::from_raw(MPI_Comm comm) {
   return mpi::Communicator(std::move(state));
 }
 
-mpi::Communicator CommunicatorState::own(MPI_Comm comm, std::string&& name) {
+mpi::Communicator CommunicatorState::own(MPI_Comm comm, std::string&& name, WireOrder order) {
   require_success(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   MPI_Comm_set_name(comm, name.substr(0, MPI_MAX_OBJECT_NAME - 1).c_str());
-  auto state = std::make_shared<CommunicatorState>(comm, std::move(name), true);
+  auto state = std::make_shared<CommunicatorState>(comm, std::move(name), true, order);
   state->m_returns_errors = true;
   state->put_attribute();
   return mpi::Communicator(std::move(state));
 }
 
-mpi::Communicator CommunicatorState::duplicate(MPI_Comm comm) {
+mpi::Communicator CommunicatorState::duplicate(MPI_Comm comm, std::optional<WireOrder> asked) {
   auto const from = find_or_make(comm);
   UnusedHandles::free_all();
   MpiLock const lock;
   MPI_Comm made = MPI_COMM_NULL;
   require_success(MPI_Comm_dup(comm, &made), "MPI_Comm_dup");
-  return own(made, from->name() + "/" + std::to_string(from->m_derived.fetch_add(1)));
+  WireOrder const order = asked.value_or(from->order());
+  mpi::Communicator const copy =
+      own(made, from->name() + "/" + std::to_string(from->m_derived.fetch_add(1)), order);
+  // A rank that has another order than the sender would take its elements for others.
+  int const mine = static_cast<int>(order);
+  int ends[2] = {mine, -mine};
+  require_success(MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_INT, MPI_MAX, made), "MPI_Allreduce");
+  if (ends[0] != -ends[1])
+    throw Error(Error::Kind::bad_input,
+                "Trellis: some ranks duplicate " + from->name() +
+                    " for messages in the order of Kokkos::LayoutLeft, others for that of "
+                    "Kokkos::LayoutRight");
+  return copy;
 }
 
 mpi::Communicator CommunicatorState::split(MPI_Comm comm, int color, int key) {
@@ -172,7 +186,8 @@ mpi::Communicator CommunicatorState::split(MPI_Comm comm, int color, int key) {
   MPI_Comm made = MPI_COMM_NULL;
   require_success(MPI_Comm_split(comm, color, key, &made), "MPI_Comm_split");
   if (made == MPI_COMM_NULL) return {};
-  return own(made, from->name() + "/" + std::to_string(number) + ":" + std::to_string(color));
+  return own(made, from->name() + "/" + std::to_string(number) + ":" + std::to_string(color),
+             from->order());
 }
 
 IndexBox CommunicatorState::channel(Direction direction, int peer, int tag) const {
@@ -221,7 +236,13 @@ Communicator Communicator::from_raw(MPI_Comm comm) {
   return CommunicatorState::from_raw(comm);
 }
 Communicator Communicator::duplicate(MPI_Comm comm) {
-  return CommunicatorState::duplicate(comm);
+  return CommunicatorState::duplicate(comm, std::nullopt);
+}
+Communicator Communicator::duplicate(MPI_Comm comm, Kokkos::LayoutRight) {
+  return CommunicatorState::duplicate(comm, Impl::WireOrder::right);
+}
+Communicator Communicator::duplicate(MPI_Comm comm, Kokkos::LayoutLeft) {
+  return CommunicatorState::duplicate(comm, Impl::WireOrder::left);
 }
 Communicator Communicator::split(MPI_Comm comm, int color, int key) {
   return CommunicatorState::split(comm, color, key);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
 #include <mpi/Trellis_MpiError.hpp>
 #include <mpi/impl/Trellis_Message.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
 #include <mpi/impl/Trellis_Outstanding.hpp>
 #include <mpi/impl/Trellis_UnusedHandles.hpp>
+#include <plan/Trellis_PlanNode.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -117,10 +119,25 @@ PointToPoint::PointToPoint(PointToPoint&& other) noexcept
       m_direction(other.m_direction),
       m_is_long(other.m_is_long),
       m_has_run(other.m_has_run),
+      m_taker(std::move(other.m_taker)),
       m_persistent(std::exchange(other.m_persistent, MPI_REQUEST_NULL)) {}
 
 PointToPoint::~PointToPoint() {
   if (m_persistent != MPI_REQUEST_NULL) UnusedHandles::add_request(m_persistent);
+}
+
+void Taker::is(TaskHandle const& task) {
+  if ((task.id & PlanNode::recorded) != 0) return;
+  m_task = task;
+  m_is_known.store(true, std::memory_order_release);
+}
+bool Taker::is_asked_to_stop() const {
+  return m_is_known.load(std::memory_order_acquire) && GraphDoor::stop_requested(m_task);
+}
+
+bool PointToPoint::is_unwanted() const {
+  return m_is_given_up.load(std::memory_order_relaxed) ||
+         (m_taker != nullptr && m_taker->is_asked_to_stop());
 }
 
 void PointToPoint::shorten(std::int64_t values) {
@@ -201,7 +218,8 @@ std::string Collective::describe() const {
   if (m_views > 0) out << " (\"" << m_kept[0].label() << (m_views > 1 ? ", " : "");
   if (m_views > 1) out << m_kept[1].label();
   if (m_views > 0) out << "\")";
-  out << ", root " << m_call.root << ", on rank " << m_comm->rank() << " of " << m_comm->size()
+  if (m_call.has_root) out << ", root " << m_call.root;
+  out << ", on rank " << m_comm->rank() << " of " << m_comm->size()
       << " of " << m_comm->name();
   return out.str();
 }

@@ -124,7 +124,9 @@ void Outstanding::cancel_where_asked() {
   for (std::size_t k = 0; k < m_entries.size(); ++k) {
     Entry& entry = m_entries[k];
     if (entry.is_cancelled || !entry.message->may_be_cancelled()) continue;
-    if (!std::visit([](auto const& to) { return to.stop_requested(); }, entry.completion)) continue;
+    if (!entry.message->is_unwanted() &&
+        !std::visit([](auto const& to) { return to.stop_requested(); }, entry.completion))
+      continue;
     entry.is_cancelled = true;
     MPI_Cancel(&m_requests[k]);
   }
