@@ -46,7 +46,7 @@ bool is_one_piece(V const& view) {
   if constexpr (V::rank() == 0)
     return true;
   else
-    return view.span_is_contiguous() && view.span() == view.size();
+    return lies_in_one_piece(view);
 }
 /// Does it go as it is?
 template <class V>
