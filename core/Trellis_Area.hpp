@@ -112,6 +112,10 @@ namespace Impl {
 bool overlaps_strided(Area const& a, Area const& b) noexcept;
 bool contains_strided(Area const& outer, Area const& inner) noexcept;
 
+/// Does each index of a View with these extents and strides have an element of its own? Requires
+/// 0 <= rank <= Area::max_rank. Exact, with the limit of `overlaps`; beyond it the answer is false.
+bool are_distinct(int rank, std::uint64_t const* extents, std::uint64_t const* strides) noexcept;
+
 /// How many steps of its search `overlaps` takes before it gives up and answers true.
 inline constexpr int overlap_budget = 1 << 16;
 /// How often this has happened in this process (for tests and statistics).

@@ -2,33 +2,65 @@
 #ifndef TRELLIS_LABEL_HPP
 #define TRELLIS_LABEL_HPP
 
-#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace trellis {
 
-/// The name of a task and the place in the source that submitted it. Converts implicitly from a
-/// string literal, whose address is kept, and from a `std::string` or a `char const*`, which is
-/// copied; the call site is added.
+namespace Impl {
+
+/// The read-only memory of the program, where its string literals are: nothing changes it, and it
+/// is there as long as the program. Of no size where the system does not tell, and before static
+/// objects are initialised.
+struct LiteralMemory {
+  std::uintptr_t begin;
+  std::size_t size;
+  [[nodiscard]] bool has(char const* text) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(text) - begin < size;
+  }
+};
+extern LiteralMemory const literal_memory;
+
+/// What `std::string` can be made of, but for arrays and strings themselves.
+template <class T>
+concept StringLike =
+    !std::is_array_v<std::remove_reference_t<T>> &&
+    !std::is_same_v<std::remove_cvref_t<T>, std::string> && std::is_convertible_v<T, std::string>;
+
+}  // namespace Impl
+
+/// The name of a task and the place in the source that submitted it. Converts implicitly from all
+/// that Kokkos takes for a label; the call site is added. The address of a string literal of the
+/// program is kept, which costs nothing. Any other text is copied: of a buffer, a `std::string`, a
+/// `char const*`.
 class Label {
  public:
   template <std::size_t N>
-  consteval Label(char const (&literal)[N],
-                  std::source_location site = std::source_location::current())
-      : m_literal(literal), m_size(N - 1), m_site(site) {}
+  Label(char const (&text)[N], std::source_location site = std::source_location::current())
+      : m_site(site) {
+    char const* const end = std::char_traits<char>::find(text, N, char());
+    std::size_t const size = end != nullptr ? static_cast<std::size_t>(end - text) : N;
+    if (Impl::literal_memory.has(text)) {
+      m_literal = text;
+      m_size = size;
+    } else {
+      m_text = new std::string(text, size);
+    }
+  }
 
   Label(std::string text, std::source_location site = std::source_location::current())
       : m_text(new std::string(std::move(text))), m_site(site) {}
 
-  template <std::same_as<char const*> Pointer>
-  Label(Pointer text, std::source_location site = std::source_location::current())
-      : Label(std::string(text), site) {}
+  template <Impl::StringLike Text>
+  Label(Text&& text, std::source_location site = std::source_location::current())
+      : m_text(new std::string(std::forward<Text>(text))), m_site(site) {}
 
-  constexpr Label() = default;
+  Label() = default;
   Label(Label const& other)
       : Label(other, other.m_text == nullptr ? nullptr : new std::string(*other.m_text)) {}
   Label(Label&& other) noexcept : Label(other, std::exchange(other.m_text, nullptr)) {}
@@ -40,7 +72,7 @@ class Label {
     m_site = other.m_site;
     return *this;
   }
-  constexpr ~Label() { delete m_text; }
+  ~Label() { delete m_text; }
 
   /// That of a task without a name: the file and the line of its call site, e.g. "heat.cpp:42". The
   /// text is made once for each place and kept, so the next task from there finds it.
@@ -64,13 +96,16 @@ class Label {
   [[nodiscard]] std::string place() const {
     return std::string(m_site.file_name()) + ':' + std::to_string(m_site.line());
   }
+  /// For messages: the label in quotes and the place behind it, `"step" (heat.cpp:42)`; of a task
+  /// that is called by its place, that alone in quotes. `number` comes before the place:
+  /// `"step" (#3, heat.cpp:42)`, `"heat.cpp:42" (#3)`.
+  [[nodiscard]] std::string text(std::string const& number = {}) const;
 
  private:
   Label(Label const& other, std::string* text) noexcept
       : m_literal(other.m_literal), m_size(other.m_size), m_text(text), m_site(other.m_site) {}
 
-  // A bare pointer, because a constant expression cannot hold a std::string. This makes a literal
-  // free.
+  // A bare pointer, so that moving and destroying a label with a literal costs next to nothing.
   char const* m_literal = "";
   std::size_t m_size = 0;
   std::string* m_text = nullptr;

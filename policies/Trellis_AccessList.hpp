@@ -248,8 +248,8 @@ struct AccessListDoor {
         reached = memory.by_default;
       if (reached) continue;
       throw Error(Error::Kind::bad_access,
-                  "Trellis: task \"" + label.string() + "\" (" + label.place() +
-                      ") has a list of accesses with " + name_of(list.m_requests[kind.first]) +
+                  "Trellis: task " + label.text() +
+                      " has a list of accesses with " + name_of(list.m_requests[kind.first]) +
                       ", whose memory, " + memory.name + ", its execution space " + Space::name() +
                       " cannot access");
     }

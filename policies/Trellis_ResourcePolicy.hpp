@@ -31,10 +31,6 @@ inline constexpr bool is_target_v = std::is_same_v<T, TaskGraph> || std::is_same
 template <class T>
 concept AnyTarget = is_target_v<T>;
 
-/// A range `[0, n)` whose execution space is not fixed yet.
-struct Count {
-  std::int64_t n;
-};
 /// No range: the body runs once (host_task, space_task).
 struct Once {};
 
@@ -148,7 +144,7 @@ class ResourcePolicy {
   template <class B>
   static Base make_base(B const& base) {
     if constexpr (std::integral<B>)
-      return {static_cast<std::int64_t>(base)};
+      return {Impl::Count::of(base)};
     else if constexpr (std::same_as<B, Base>)
       return base;
     else if constexpr (requires { Impl::late_count(base); })

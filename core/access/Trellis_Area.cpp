@@ -224,6 +224,44 @@ bool contains_strided(Area const& outer, Area const& inner) noexcept {
   return true;
 }
 
+// Two indices that share an element differ. Take the largest stride along which they do: the
+// element of the smaller index is among those of the inner directions alone, that of the other one
+// among the same, moved by 1 to extent - 1 such strides. So two areas are compared for each
+// direction, and only where the inner ones reach as far as one stride.
+bool are_distinct(int rank, std::uint64_t const* extents, std::uint64_t const* strides) noexcept {
+  Area::Dimension sorted[Area::max_rank];  // stride ascending
+  int count = 0;
+  bool has_repeats = false;
+  for (int k = 0; k < rank; ++k) {
+    if (extents[k] == 0) return true;
+    if (extents[k] == 1) continue;
+    has_repeats = has_repeats || strides[k] == 0;
+    int at = count++;
+    for (; at > 0 && sorted[at - 1].stride > strides[k]; --at) sorted[at] = sorted[at - 1];
+    sorted[at] = {strides[k], extents[k]};
+  }
+  if (has_repeats) return false;
+  std::uint64_t inner_extents[Area::max_rank];
+  std::uint64_t inner_strides[Area::max_rank];
+  std::uint64_t reach = 0;  // of the inner directions
+  for (int k = 0; k < count; ++k) {
+    auto const [stride, extent] = sorted[k];
+    if (stride <= reach) {
+      // Addresses of imagined elements of one byte.
+      auto const at = [](std::uint64_t address) { return reinterpret_cast<void const*>(address); };
+      Area const low = Area::strided(at(1), 1, k, inner_extents, inner_strides);
+      inner_extents[k] = extent - 1;
+      inner_strides[k] = stride;
+      Area const high = Area::strided(at(1 + stride), 1, k + 1, inner_extents, inner_strides);
+      if (overlaps(low, high)) return false;
+    }
+    inner_extents[k] = extent;
+    inner_strides[k] = stride;
+    reach += stride * (extent - 1);
+  }
+  return true;
+}
+
 }  // namespace Impl
 
 std::string to_string(Area const& area, std::uintptr_t base) {

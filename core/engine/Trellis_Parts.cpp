@@ -12,7 +12,7 @@ namespace trellis::Impl {
 namespace {
 
 std::string name_of(Label const& label) {
-  return "task \"" + label.string() + "\" (" + label.place() + ")";
+  return "task " + label.text();
 }
 
 }  // namespace

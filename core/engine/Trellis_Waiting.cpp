@@ -558,8 +558,7 @@ void Waiting::wait_for_parts(TaskHandle const& self, TaskHandle const& running, 
 std::string Waiting::whose_code(Frame const& frame) const {
   Task const& task = frame.task;
   if (frame.what == Frame::What::destroys)  // its accesses may be forgotten
-    return "a destructor of task \"" + task.label.string() + "\" (#" + std::to_string(task.id) +
-           ", " + task.label.place() + ")";
+    return "a destructor of task " + task.label.text('#' + std::to_string(task.id));
   return text_of(task, m_submission);
 }
 

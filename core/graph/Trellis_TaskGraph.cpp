@@ -197,8 +197,8 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
   for (TaskHandle const& before : spec.after)
     if (!before.valid() || before.control != control || before.generation != generation)
       throw Error(Error::Kind::bad_input,
-                  "Trellis: task \"" + spec.label.string() + "\" (" + spec.label.place() +
-                      ") is to come after a future " +
+                  "Trellis: task " + spec.label.text() +
+                      " is to come after a future " +
                       (before.valid() ? "of another graph" : "that belongs to no task"));
 }
 
@@ -228,9 +228,8 @@ TaskHandle GraphDoor::submit(TaskGraph& graph, TaskSpec&& spec) {
 
 TaskHandle GraphDoor::submit_behind(TaskSpec&& spec) {
   if (spec.after.empty())
-    throw Error(Error::Kind::bad_input, "Trellis: task \"" + spec.label.string() + "\" (" +
-                                            spec.label.place() +
-                                            ") is to come after no tasks, so nobody knows its "
+    throw Error(Error::Kind::bad_input, "Trellis: task " + spec.label.text() +
+                                            " is to come after no tasks, so nobody knows its "
                                             "graph: name that, too");
   TaskHandle const first = spec.after.front();
   check_after(spec, first.control, first.generation);

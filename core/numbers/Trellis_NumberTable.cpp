@@ -31,7 +31,7 @@ struct FreeTables {
 };
 
 std::string name_of(Label const& task) {
-  return "task \"" + task.string() + "\" (" + task.place() + ')';
+  return "task " + task.text();
 }
 
 [[noreturn]] void refuse(std::string const& who, TaskNumber const& number, std::string const& why) {

@@ -124,9 +124,8 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
     if ((before.id & PlanNode::recorded) != 0 &&
         (before.task->region != plan.owner->inner.get() ||
          before.task->live_id.load(std::memory_order_acquire) != before.id))
-      throw Error(Error::Kind::bad_input, "Trellis: task \"" + spec.label.string() + "\" (" +
-                                              spec.label.place() +
-                                              ") is to come after a task of another plan; only "
+      throw Error(Error::Kind::bad_input, "Trellis: task " + spec.label.text() +
+                                              " is to come after a task of another plan; only "
                                               "tasks of the same plan, or tasks "
                                               "that are in no plan, can be named");
   Region& region = *plan.owner->inner;

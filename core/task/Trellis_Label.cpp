@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Label.hpp>
 
+#if defined(__linux__) && __has_include(<link.h>)
+#include <link.h>
+#define TRELLIS_HAS_PROGRAM_HEADERS
+#endif
+
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -13,6 +18,32 @@
 namespace trellis {
 
 namespace {
+
+#ifdef TRELLIS_HAS_PROGRAM_HEADERS
+/// The segments of the program, which comes first, ascend by address. Those before the first one
+/// that can be written are code and what is constant.
+int find_read_only(dl_phdr_info* program, std::size_t, void* into) {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  for (int k = 0; k < program->dlpi_phnum; ++k) {
+    auto const& segment = program->dlpi_phdr[k];
+    if (segment.p_type != PT_LOAD) continue;
+    if ((segment.p_flags & PF_W) != 0) break;
+    if (end == 0) begin = program->dlpi_addr + segment.p_vaddr;
+    end = program->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+  }
+  *static_cast<Impl::LiteralMemory*>(into) = {begin, end - begin};
+  return 1;  // of the program alone
+}
+#endif
+
+Impl::LiteralMemory find_literals() {
+  Impl::LiteralMemory found{};
+#ifdef TRELLIS_HAS_PROGRAM_HEADERS
+  dl_iterate_phdr(&find_read_only, &found);
+#endif
+  return found;
+}
 
 /// A place in the source, by the address of its file's name. A name may be there more than once;
 /// then a place has more than one text, which are equal.
@@ -46,6 +77,20 @@ struct Known {
 constinit thread_local std::array<Known, 32> t_known{};
 
 }  // namespace
+
+Impl::LiteralMemory const Impl::literal_memory = find_literals();
+
+std::string Label::text(std::string const& number) const {
+  std::string const at = place();
+  std::string_view const name = view();
+  bool const is_called_by_it =
+      !name.empty() && at.ends_with(name) &&
+      (at.size() == name.size() ||
+       std::string_view("/\\").find(at[at.size() - name.size() - 1]) != std::string_view::npos);
+  std::string text = '"' + (is_called_by_it ? at : string()) + '"';
+  if (is_called_by_it) return number.empty() ? text : text + " (" + number + ')';
+  return text + " (" + (number.empty() ? "" : number + ", ") + at + ')';
+}
 
 Label Label::of(std::source_location const& site) {
   Place const place{reinterpret_cast<std::uintptr_t>(site.file_name()), site.line()};

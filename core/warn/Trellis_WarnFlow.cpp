@@ -23,7 +23,7 @@ bool is_same_call(Label const& a, Label const& b) {
 }
 
 std::string call_of(Label const& task) {
-  return "task \"" + task.string() + "\" (" + task.place() + ")";
+  return "task " + task.text();
 }
 
 std::string words_of(WarnArea const& area) {

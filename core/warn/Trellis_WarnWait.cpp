@@ -71,7 +71,7 @@ void WarnFlow::judge_wait() {
   warning.resource = m_wait.resource;
   warning.area = m_wait.area;
   auto const name = [](Label const& task) {
-    return "task \"" + task.string() + "\" (" + task.place() + ")";
+    return "task " + task.text();
   };
   warning.text = "wait() (" + warning.place + ") keeps " + name(*m_wait.kept) +
                  " from running beside " + name(m_wait.apart) +

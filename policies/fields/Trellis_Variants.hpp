@@ -160,8 +160,8 @@ void add_variants(TaskForms& forms, Label const& label, Policy const& policy,
   auto* const model = dynamic_cast<FieldGraph*>(target.collector());
   if (model == nullptr)
     throw Error(Error::Kind::bad_input,
-                "Trellis: task \"" + label.string() + "\" (" + label.place() +
-                    ") has forms for several spaces, but goes to no model of fields, which would "
+                "Trellis: task " + label.text() +
+                    " has forms for several spaces, but goes to no model of fields, which would "
                     "choose: say on<...>");
   return model->impl();
 }

@@ -8,12 +8,26 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 /// Numbers of indices, and extents, that are known when a task is launched.
 namespace trellis::Impl {
+
+/// A range `[0, n)` whose execution space is not fixed yet.
+struct Count {
+  /// What stands for this number and all larger ones, which no range can have.
+  static constexpr std::int64_t too_large = std::numeric_limits<std::int64_t>::max();
+  std::int64_t n;
+  template <std::integral T>
+  static constexpr std::int64_t of(T number) {
+    if constexpr (std::unsigned_integral<T> && sizeof(T) >= sizeof(std::int64_t))
+      if (number > static_cast<T>(too_large)) return too_large;
+    return static_cast<std::int64_t>(number);
+  }
+};
 
 /// Where such a number comes from.
 ///
@@ -49,7 +63,7 @@ struct FutureCount {
   TaskHandle task;
   ResultPtr<T> result;
 
-  [[nodiscard]] std::int64_t resolve() const { return static_cast<std::int64_t>(value_of(result)); }
+  [[nodiscard]] std::int64_t resolve() const { return Count::of(value_of(result)); }
   [[nodiscard]] std::tuple<After<1>> annotations() const { return {After<1>{{}, {task}}}; }
 };
 template <std::integral T>

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -22,16 +23,20 @@ namespace trellis::Impl {
 
 [[noreturn]] inline void refuse_base(Label const& label, std::string const& why) {
   throw Error(Error::Kind::bad_input,
-              "Trellis: task \"" + label.string() + "\" (" + label.place() + ") " + why);
+              "Trellis: task " + label.text() + " " + why);
 }
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_range(Label const& label,
                                                                 std::int64_t n) {
   refuse_base(label, std::string("has the ") + (n < 0 ? "negative" : "too large") + " range " +
-                         std::to_string(n));
+                         std::to_string(n) + (n == Count::too_large ? " or more" : ""));
 }
 template <class Index>
 void require_range(Label const& label, std::int64_t n) {
-  if (n < 0 || !std::in_range<Index>(n)) refuse_range(label, n);
+  constexpr auto too_large = static_cast<std::uint64_t>(Count::too_large);
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
+  // A negative number is one of the largest of these.
+  if (static_cast<std::uint64_t>(n) > (most < too_large ? most : too_large - 1))
+    refuse_range(label, n);
 }
 
 /// A bound of a range that has been checked when its task was submitted. Kokkos checks each bound

@@ -10,6 +10,7 @@
 #include <access/Trellis_AccessRequest.hpp>
 #include <impl/Trellis_KnownValue.hpp>
 #include <impl/Trellis_Requests.hpp>
+#include <impl/Trellis_ViewArea.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -31,23 +32,6 @@
 /// From Views to what the engine compares: areas and resources.
 namespace trellis::Impl {
 
-template <class V>
-Area area_of(V const& view) {
-  using Value = typename V::value_type;
-  void const* const begin = const_cast<void const*>(static_cast<void const volatile*>(view.data()));
-  if constexpr (V::rank() == 0) {
-    return Area::contiguous(begin, begin == nullptr ? 0 : sizeof(Value));
-  } else {
-    if (view.span_is_contiguous()) return Area::contiguous(begin, view.span() * sizeof(Value));
-    std::uint64_t extents[V::rank()];
-    std::uint64_t strides[V::rank()];
-    for (std::size_t k = 0; k < V::rank(); ++k) {
-      extents[k] = view.extent(k);
-      strides[k] = view.stride(k);
-    }
-    return Area::strided(begin, sizeof(Value), static_cast<int>(V::rank()), extents, strides);
-  }
-}
 inline Area area_of(Token const& token) {
   return token.area();
 }
@@ -391,6 +375,27 @@ struct ArgumentAs {
       mode == Mode::read || mode == Mode::none, typename V::const_type,
       typename std::conditional_t<is_atomic, std::type_identity<WithTrait<V, Kokkos::Atomic>>,
                                   std::type_identity<V>>::type>;
+};
+
+/// Stands for an atomic View where it is asked whether a functor keeps its updates atomic: nothing
+/// but an atomic View can be made of it. Only its type is used.
+template <class V>
+struct OnlyAtomic : V {
+  template <class T>
+    requires(Kokkos::is_view_v<T> && !T::memory_traits::is_atomic)
+  operator T() const = delete;
+};
+template <class T>
+struct AsOnlyAtomic {
+  using type = T;
+};
+template <class T>
+  requires Kokkos::is_view_v<std::remove_cvref_t<T>>
+struct AsOnlyAtomic<T&> {
+  using V = std::remove_const_t<T>;
+  using type = std::conditional_t<
+      V::memory_traits::is_atomic,
+      std::conditional_t<std::is_const_v<T>, OnlyAtomic<V> const&, OnlyAtomic<V>&>, T&>;
 };
 
 /// Calls `f` with each group of a range of groups, in order.

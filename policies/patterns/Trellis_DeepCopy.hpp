@@ -5,6 +5,7 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <impl/Trellis_Submit.hpp>
+#include <impl/Trellis_ViewArea.hpp>
 #include <patterns/Trellis_WhenAll.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -34,7 +35,7 @@ template <class Space, class... V>
 inline constexpr bool reaches_all =
     (Kokkos::SpaceAccessibility<Space, typename V::memory_space>::accessible && ...);
 
-/// Can the elements be copied as one piece of memory? The same test as in Kokkos::deep_copy.
+/// Can the elements be copied as one piece of memory, and will Kokkos do so?
 template <class Destination, class Source>
 bool copies_bytes(Destination const& destination, Source const& source) {
   if constexpr (!std::is_same_v<typename Destination::value_type,
@@ -46,11 +47,50 @@ bool copies_bytes(Destination const& destination, Source const& source) {
     if (Destination::rank() > 1 &&
         !std::is_same_v<typename Destination::array_layout, typename Source::array_layout>)
       return false;
-    if (!destination.span_is_contiguous() || !source.span_is_contiguous()) return false;
+    if (!lies_in_one_piece(destination) || !lies_in_one_piece(source)) return false;
+    if (!kokkos_sees_one_piece(destination) || !kokkos_sees_one_piece(source)) return false;
     for (std::size_t k = 0; k < Destination::rank(); ++k)
       if (destination.stride(k) != source.stride(k)) return false;
     return true;
   }
+}
+
+/// Why the View cannot be filled, "" where it can. Kokkos writes all that is between the first and
+/// the last element where it sees one piece, so what does not belong to the View, too.
+template <class Destination>
+std::string reason_against_fill(Destination const& destination) {
+  if (kokkos_sees_one_piece(destination) && !lies_in_one_piece(destination))
+    return "its strides leave holes or interleave, and Kokkos would write beside its elements";
+  return {};
+}
+
+/// Why the one cannot be copied to the other, "" where it can.
+template <class Destination, class Source>
+std::string reason_against_copy(Destination const& destination, Source const& source) {
+  using Space = CopySpace<Destination, Source>;
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  for (std::size_t k = 0; k != Destination::rank(); ++k)
+    if (destination.extent(k) != source.extent(k))
+      return "their extents " + std::to_string(k) + " are " + std::to_string(source.extent(k)) +
+             " and " + std::to_string(destination.extent(k));
+  if constexpr (!reaches_all<Space, Destination, Source> &&
+                !reaches_all<Host, Destination, Source>)
+    if (!copies_bytes(destination, source))
+      return "they are not laid out alike in one piece, and no execution space reaches both; copy "
+             "through a View that is like one of them and lives with the other";
+  if (are_same_elements(destination, source)) return {};  // there is nothing to do
+  // Kokkos would do nothing where both begin and end at the same addresses, refuse where both are
+  // contiguous, and else write elements before it reads them.
+  if (overlaps(area_of(destination), area_of(source)))
+    return "they share memory, and an element of it has not the same index in both; copy through "
+           "another View";
+  if (!has_distinct_elements(destination))
+    return "the latter has one element for several indices";
+  if (kokkos_sees_one_piece(source)) {
+    auto const wrong = reason_against_fill(destination);
+    if (!wrong.empty() && have_equal_strides(destination, source)) return "of the latter " + wrong;
+  }
+  return {};
 }
 
 /// What a future will have, as a value to fill with: asked when the copy runs.
@@ -111,34 +151,33 @@ Future<void> submit_copy(Label&& label, ResourcePolicy<Once, A...> const& policy
 template <class... A, class Destination, class Source>
 Future<void> copy_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
                        Destination const& destination, Source const& source) {
-  for (std::size_t k = 0; k != Destination::rank(); ++k)
-    if (destination.extent(k) != source.extent(k))
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: task \"" + label.string() + "\" (" + label.place() + ") copies \"" +
-                      source.label() + "\" to \"" + destination.label() + "\", but their extents " +
-                      std::to_string(k) + " are " + std::to_string(source.extent(k)) + " and " +
-                      std::to_string(destination.extent(k)));
-  using Host = Kokkos::DefaultHostExecutionSpace;
+  std::string const reason = reason_against_copy(destination, source);
+  if (!reason.empty())
+    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " copies \"" + source.label() +
+                                            "\" to \"" + destination.label() + "\", but " + reason);
   using Space = CopySpace<Destination, Source>;
-  if constexpr (!reaches_all<Space, Destination, Source>) {
-    if (!copies_bytes(destination, source)) {
-      if constexpr (reaches_all<Host, Destination, Source>)
-        return submit_copy<Host>(std::move(label), policy, destination, source);
-      else
-        throw Error(
-            Error::Kind::bad_input,
-            "Trellis: task \"" + label.string() + "\" (" + label.place() + ") copies \"" +
-                source.label() + "\" to \"" + destination.label() +
-                "\", which are not laid out alike in one piece, and no execution space reaches "
-                "both; copy through a View that is like one of them and lives with the other");
-    }
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  if constexpr (!reaches_all<Space, Destination, Source> &&
+                reaches_all<Host, Destination, Source>) {
+    if (!copies_bytes(destination, source))
+      return submit_copy<Host>(std::move(label), policy, destination, source);
   }
   return submit_copy<Space>(std::move(label), policy, destination, source);
+}
+
+/// Throws where Kokkos would fill more than the View.
+template <class Destination>
+void require_fill(Label const& label, Destination const& destination) {
+  std::string const reason = reason_against_fill(destination);
+  if (!reason.empty())
+    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " fills \"" + destination.label() +
+                                            "\", but " + reason);
 }
 
 template <class... A, class Destination, class Value>
 Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
                        Destination const& destination, Value const& source) {
+  require_fill(label, destination);
   using Space = HomeOf<Destination>;
   typename Destination::non_const_value_type const value(source);
   using Body = CopyBodyOn<Space, Destination, std::remove_const_t<decltype(value)>>;
@@ -148,6 +187,7 @@ Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
 template <class... A, class Destination, class T>
 Future<void> fill_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
                        Destination const& destination, Future<T> const& source) {
+  require_fill(label, destination);
   using Space = HomeOf<Destination>;
   using Value = LaterValue<typename Destination::non_const_value_type, T>;
   using Body = CopyBodyOn<Space, Destination, Value>;
@@ -258,8 +298,10 @@ struct CopyCheck {
 /// - `source` is a View with the same extents; a value; or a `Future<T>`, after whose task the copy
 ///   runs, with its value.
 ///
-/// Throws `Error` when the extents differ, and when no execution space reaches both Views and their
-/// layouts differ.
+/// Throws `Error` when the extents differ, when no execution space reaches both Views and their
+/// layouts differ, and when the Views share memory but are not the same. Nor can what is copied go
+/// into one element for several indices. Where strides leave holes or interleave such that Kokkos
+/// takes a View for one piece of memory, it is refused, as Kokkos would write beside its elements.
 ///
 /// A copy between a device and the host runs on the device and blocks no host thread, if the host's
 /// memory is pinned (`Kokkos::SharedHostPinnedSpace`). With ordinary host memory the device's

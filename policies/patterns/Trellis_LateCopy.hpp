@@ -65,23 +65,12 @@ struct LateCopyBody : CopyBodyOn<Space, To, From> {
     if constexpr (!std::is_same_v<LateTo, NotLate>) this->destination = late_to.resolve();
     if constexpr (!std::is_same_v<LateFrom, NotLate>) this->source = late_from.resolve();
     if constexpr (Kokkos::is_view_v<From>) {
-      auto const why_not = reason_against(this->destination, this->source);
-      if (!why_not.empty()) refuse_base(label, why_not);
+      auto const reason = reason_against_copy(this->destination, this->source);
+      if (!reason.empty()) refuse_base(label, "copies between arrays, but " + reason);
+    } else {
+      auto const reason = reason_against_fill(this->destination);
+      if (!reason.empty()) refuse_base(label, "fills an array, but " + reason);
     }
-  }
-
- private:
-  static std::string reason_against(To const& to, From const& from) {
-    for (std::size_t k = 0; k < To::rank(); ++k)
-      if (to.extent(k) != from.extent(k))
-        return "copies between arrays whose extents " + std::to_string(k) + " are " +
-               std::to_string(from.extent(k)) + " and " + std::to_string(to.extent(k));
-    if constexpr (!reaches_all<Space, To, From>)
-      if (!copies_bytes(to, from))
-        return "copies between arrays that are not laid out alike in one piece, and no execution "
-               "space reaches both; copy through one that is like one of them and lives with the "
-               "other";
-    return {};
   }
 };
 

@@ -204,7 +204,7 @@ void require_room(Label const& label, Functor const& functor, V const& view) {
   if (view.extent(0) < count)
     refuse_base(label, "reduces into " + std::to_string(count) + " values, but the View \"" +
                            view.label() + "\" has " + std::to_string(view.extent(0)));
-  if (!view.span_is_contiguous())
+  if (!lies_in_one_piece(view))
     refuse_base(label, "reduces into the View \"" + view.label() +
                            "\", which is not contiguous; reduce into one that is, and copy");
 }
@@ -219,7 +219,7 @@ void require_room_late(Label const& label, Functor const& functor, P const& stor
       if (view.extent(0) < count)
         refuse_base(label, "reduces into " + std::to_string(count) +
                                " values, but its result has " + std::to_string(view.extent(0)));
-      if (!view.span_is_contiguous())
+      if (!lies_in_one_piece(view))
         refuse_base(label,
                     "reduces into a result that is not contiguous; reduce into one that is, "
                     "and copy");

@@ -143,9 +143,8 @@ Future<std::vector<ValueTypeOf<R>>> join_values(Label&& label, Target const* tar
     join.futures.push_back(FutureDoor::result(future));
   }
   if (target == nullptr && before.tasks.empty())
-    throw Error(Error::Kind::bad_input, "Trellis: task \"" + label.string() + "\" (" +
-                                            label.place() +
-                                            ") is to come after no tasks, so nobody knows its "
+    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() +
+                                            " is to come after no tasks, so nobody knows its "
                                             "graph: name that, too");
   Target const to = target != nullptr ? *target : Target(before.tasks.front());
   return host_task(std::move(label), ResourcePolicy(to, std::move(before)), std::move(join));

@@ -64,8 +64,9 @@ template <class V>
 bool is_part(V const& view) {
   if (!view.impl_track().has_record()) return false;
   auto const* const record = view.impl_track().template get_record<typename V::memory_space>();
+  Area const area = area_of(view);
   // Kokkos allocates whole words.
-  std::size_t const bytes = (view.span() * sizeof(typename V::value_type) + 7) & ~std::size_t{7};
+  std::size_t const bytes = (area.end() - area.begin() + 7) & ~std::size_t{7};
   return static_cast<void const*>(view.data()) != record->data() || bytes < record->size();
 }
 

@@ -73,8 +73,10 @@ template <class T>
 struct ResourceTraits<T> {
   /// What a container lets change when it is not const itself; what a span refers to.
   using element_type = std::remove_pointer_t<decltype(std::data(std::declval<T&>()))>;
+  /// Elements of a span are const by themselves, and there when it is not.
   static constexpr bool is_const_if_container_is =
-      std::is_const_v<std::remove_pointer_t<decltype(std::data(std::declval<T const&>()))>>;
+      std::is_const_v<std::remove_pointer_t<decltype(std::data(std::declval<T const&>()))>> &&
+      !(std::is_const_v<element_type> && std::ranges::enable_borrowed_range<T>);
 
   template <class How>
   static HostMemory memory(std::string label, T const& range, How) {

@@ -99,7 +99,7 @@ class Duplicates {
   static constexpr std::size_t elements_each = 512;
 
   explicit Duplicates(V const& target)
-      : m_duplicates(target.label(), [layout = target.layout(), span = target.span()] {
+      : m_duplicates(target.label(), [layout = target.layout(), span = target.size()] {
           std::unique_ptr<Value[]> memory(new Value[span]);
           std::fill_n(memory.get(), span, ScatterOp<Op>::template identity<Value>());
           typename Scatter::original_view_type const view(memory.get(), layout);
@@ -145,7 +145,7 @@ class Duplicates<V, Op, true> {
 
   explicit Duplicates(V const& target)
       : m_token(target.label()),
-        m_memory(Kokkos::view_alloc(Kokkos::WithoutInitializing, target.label()), target.span()),
+        m_memory(Kokkos::view_alloc(Kokkos::WithoutInitializing, target.label()), target.size()),
         m_scatter(typename Scatter::original_view_type(m_memory.data(), target.layout())) {
     Kokkos::deep_copy(m_memory, ScatterOp<Op>::template identity<Value>());
   }
@@ -205,7 +205,7 @@ class ScatterView {
   /// Throws `Error` when the View's elements do not lie in one piece of memory.
   explicit ScatterView(V const& target, Op = {})
       : m_duplicates(require_contiguous(target)),
-        m_span(target.span()),
+        m_span(target.size()),
         m_layout(target.layout()) {}
 
   /// What annotations name.
@@ -216,9 +216,12 @@ class ScatterView {
   [[nodiscard]] KOKKOS_FUNCTION std::size_t span() const { return m_span; }
   /// Are its elements laid out as those that this was made for?
   [[nodiscard]] bool fits(V const& target) const {
-    if (!target.span_is_contiguous() || target.span() != m_span) return false;
-    for (std::size_t k = 0; k < V::rank(); ++k)
+    if (!Impl::lies_in_one_piece(target)) return false;
+    for (std::size_t k = 0; k < V::rank(); ++k) {
       if (target.extent(k) != m_layout.dimension[k]) return false;
+      if constexpr (std::is_same_v<typename V::array_layout, Kokkos::LayoutStride>)
+        if (target.extent(k) > 1 && target.stride(k) != m_layout.stride[k]) return false;
+    }
     return true;
   }
 
@@ -231,7 +234,7 @@ class ScatterView {
 
  private:
   static V const& require_contiguous(V const& target) {
-    if (!target.span_is_contiguous())
+    if (!Impl::lies_in_one_piece(target))
       throw Error(Error::Kind::bad_input,
                   "Trellis: the View \"" + target.label() +
                       "\" is to have a ScatterView, but its elements do not lie in one piece of "
@@ -271,9 +274,9 @@ Future<void> contribute(Label label, ResourcePolicy<Impl::Once, Annotations...> 
   using Scatter = ScatterView<V, Op, on_device>;
   if (!scatter.fits(target))
     throw Error(Error::Kind::bad_input,
-                "Trellis: task \"" + label.string() + "\" (" + label.place() +
-                    ") contributes to the View \"" + target.label() +
-                    "\", whose extents are not those of the View that the ScatterView \"" +
+                "Trellis: task " + label.text() +
+                    " contributes to the View \"" + target.label() +
+                    "\", whose extents or strides are not those of the View that the ScatterView \"" +
                     scatter.token().label() + "\" was made for");
   using Range = Kokkos::RangePolicy<typename V::execution_space, Kokkos::IndexType<std::int64_t>>;
   std::size_t const count = (scatter.span() + Scatter::elements_each - 1) / Scatter::elements_each;

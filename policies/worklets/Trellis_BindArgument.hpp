@@ -7,7 +7,7 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_LateView.hpp>
-#include <impl/Trellis_ViewAccess.hpp>
+#include <impl/Trellis_ViewArea.hpp>
 #include <worklets/Trellis_CellSets.hpp>
 #include <worklets/Trellis_ExecArguments.hpp>
 #include <worklets/Trellis_Signature.hpp>
@@ -79,26 +79,15 @@ struct Over {
 /// Elements of a View, to find out whether two arguments share some.
 class MemoryRange {
  public:
-  /// Refers to the View.
   template <class V>
-  explicit MemoryRange(V const& view)
-      : m_first(reinterpret_cast<char const*>(view.data())),
-        m_end(m_first + view.span() * sizeof(typename V::value_type)),
-        m_view(&view),
-        m_area([](void const* of) { return trellis::Impl::area_of(*static_cast<V const*>(of)); }) {}
+  explicit MemoryRange(V const& view) : m_area(trellis::Impl::area_of(view)) {}
   [[nodiscard]] bool overlaps(MemoryRange const& other) const {
-    return m_first < other.m_end && other.m_first < m_end &&
-           trellis::overlaps(m_area(m_view), other.m_area(other.m_view));
+    return trellis::overlaps(m_area, other.m_area);
   }
-  [[nodiscard]] bool equals(MemoryRange const& other) const {
-    return m_area(m_view) == other.m_area(other.m_view);
-  }
+  [[nodiscard]] bool equals(MemoryRange const& other) const { return m_area == other.m_area; }
 
  private:
-  char const* m_first;
-  char const* m_end;
-  void const* m_view;
-  Area (*m_area)(void const*);
+  Area m_area;
 };
 
 namespace Impl {

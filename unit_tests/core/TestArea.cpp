@@ -477,4 +477,34 @@ TEST(Area, WhereTheSearchGivesUpTheAnswerIsTrue) {
   EXPECT_GT(gave_up, 0);
 }
 
+/// Has each index an element of its own? The oracle counts them.
+bool are_distinct(Shape const& shape) {
+  std::uint64_t indices = 1;
+  for (std::uint64_t const extent : shape.extents) indices *= extent;
+  Shape const of_bytes{0, 1, shape.extents, shape.strides};
+  return of_bytes.bytes().size() == indices;
+}
+void check_distinct(Shape const& shape) {
+  ASSERT_EQ(trellis::Impl::are_distinct(shape.rank(), shape.extents.data(), shape.strides.data()),
+            are_distinct(shape))
+      << shape;
+}
+
+TEST(Area, TellsWhetherIndicesShareAnElement) {
+  check_distinct({0, 1, {}, {}});
+  for (std::uint64_t a = 0; a < 5; ++a)
+    for (std::uint64_t b = 0; b < 5; ++b)
+      for (std::uint64_t s = 0; s < 9; ++s)
+        for (std::uint64_t t = 0; t < 9; ++t) check_distinct({0, 1, {a, b}, {s, t}});
+  int distinct = 0;
+  for (std::uint64_t seed = first_seed; seed < first_seed + 4000; ++seed) {
+    Random random(seed);
+    Shape const shape = random_strided(random, pick(random, 1, 40));
+    check_distinct(shape);
+    distinct += are_distinct(shape);
+    check_distinct(random_subview(random, random_view(random, 1 << 12)));
+  }
+  EXPECT_GT(distinct, 400);
+}
+
 }  // namespace

@@ -122,7 +122,7 @@ struct ModelTask {
   ModelTask(ModelTask const&) = delete;
   ModelTask& operator=(ModelTask const&) = delete;
   [[nodiscard]] std::string text() const {
-    return "task \"" + label.string() + "\" (" + label.place() + ')';
+    return "task " + label.text();
   }
   [[nodiscard]] ModelForm& form() const { return *forms[form_number]; }
   [[nodiscard]] std::vector<ModelAccess>& accesses() const { return form().accesses; }

@@ -196,7 +196,7 @@ std::shared_ptr<FieldState> Model::bound_at(Area const& area) const {
 
 void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_result,
                     LateOps const* late, FieldMemoryOps const* memory) {
-  std::string const text = "task \"" + spec.label.string() + "\" (" + spec.label.place() + ')';
+  std::string const text = "task " + spec.label.text();
   if (has_result)
     refuse("gets the " + text +
            ", which has a result for a Future: there would be one for each "
