@@ -22,8 +22,7 @@ struct IndexAddresses;
 class IndexBox {
  public:
   [[nodiscard]] std::string const& label() const;
-  /// A box of addresses that nothing else can have while a box of this space lives: one byte for
-  /// each index.
+  /// A box of addresses that nothing else has, nor will have: one byte for each index.
   [[nodiscard]] Area const& area() const { return m_area; }
   /// The addresses of the whole space.
   [[nodiscard]] Area whole() const;

@@ -29,7 +29,7 @@ class Token {
   /// The parts from `first` up to, but not including, `last`.
   [[nodiscard]] Token part(std::size_t first, std::size_t last) const;
 
-  /// A range of addresses that nothing else can have while the token lives: one byte for each part.
+  /// A range of addresses that nothing else has, nor will have: one byte for each part.
   [[nodiscard]] Area area() const;
   /// The range of addresses of the whole token that this one is a part of.
   [[nodiscard]] Area whole() const;

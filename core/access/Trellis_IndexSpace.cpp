@@ -1,50 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_IndexSpace.hpp>
+#include <access/Trellis_AddressPool.hpp>
 
-#include <map>
-#include <mutex>
 #include <vector>
 
 namespace trellis {
 
 namespace Impl {
-namespace {
-
-/// Addresses that no memory can have. Processors map up to 57 bits of them, and areas take those
-/// below 2^62. What is given back is given out again in one piece.
-class AddressPool {
- public:
-  static AddressPool& get() {
-    static auto* const pool = new AddressPool;  // spaces may be destroyed late
-    return *pool;
-  }
-  /// 0: there are none left.
-  std::uint64_t take(std::uint64_t bytes) {
-    std::lock_guard const lock(m_lock);
-    if (auto const found = m_free.find(bytes); found != m_free.end()) {
-      std::uint64_t const begin = found->second.back();
-      found->second.pop_back();
-      if (found->second.empty()) m_free.erase(found);
-      return begin;
-    }
-    if (bytes > last - m_next) return 0;
-    return std::exchange(m_next, m_next + bytes);
-  }
-  void give_back(std::uint64_t begin, std::uint64_t bytes) {
-    std::lock_guard const lock(m_lock);
-    m_free[bytes].push_back(begin);
-  }
-
- private:
-  static constexpr std::uint64_t last = std::uint64_t{1} << 62;
-  std::mutex m_lock;
-  std::uint64_t m_next = std::uint64_t{1} << 58;
-  std::map<std::uint64_t, std::vector<std::uint64_t>> m_free;  ///< by size
-};
-
-}  // namespace
-
 struct IndexAddresses {
   IndexAddresses(std::string&& name, std::span<std::int64_t const> lengths)
       : label(std::move(name)), extents(lengths.begin(), lengths.end()), strides(lengths.size()) {

@@ -1,23 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_Token.hpp>
+#include <access/Trellis_AddressPool.hpp>
 
+#include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace trellis {
 
 struct Token::Whole {
-  Whole(std::string name, std::size_t parts) : label(std::move(name)), places(parts) {}
+  Whole(std::string&& name, std::size_t parts) : label(std::move(name)), count(parts) {
+    if (count == 0)
+      throw Error(Error::Kind::bad_input, "Trellis: token \"" + label + "\" has no parts");
+    begin = Impl::AddressPool::get().take(count);
+    if (begin == 0)
+      throw Error(Error::Kind::bad_input, "Trellis: token \"" + label + "\" has too many parts");
+  }
+  Whole(Whole const&) = delete;
+  Whole& operator=(Whole const&) = delete;
+  ~Whole() { Impl::AddressPool::get().give_back(begin, count); }
+
+  [[nodiscard]] Area part(std::size_t first, std::size_t parts) const {
+    return Area::contiguous(reinterpret_cast<void const*>(begin + first), parts);
+  }
+
   std::string label;
-  std::vector<char> places;
+  std::uint64_t begin = 0;
+  std::uint64_t count;
 };
 
 Token::Token(std::string label, std::size_t parts)
-    : m_whole(std::make_shared<Whole>(std::move(label), parts)), m_count(parts) {
-  if (parts == 0)
-    throw Error(Error::Kind::bad_input, "Trellis: token \"" + this->label() + "\" has no parts");
-}
+    : m_whole(std::make_shared<Whole>(std::move(label), parts)), m_count(parts) {}
 
 std::string const& Token::label() const {
   return m_whole->label;
@@ -36,11 +49,11 @@ Token Token::part(std::size_t first, std::size_t last) const {
 }
 
 Area Token::area() const {
-  return Area::contiguous(m_whole->places.data() + m_first, m_count);
+  return m_whole->part(m_first, m_count);
 }
 
 Area Token::whole() const {
-  return Area::contiguous(m_whole->places.data(), m_whole->places.size());
+  return m_whole->part(0, m_whole->count);
 }
 
 }  // namespace trellis

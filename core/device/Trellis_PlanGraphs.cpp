@@ -308,9 +308,10 @@ void PlanGraphs::make_pieces(PlanState& plan) {
   }
   if (plan.pieces.empty()) return;
 
-  // The edges of those that run now, in two parts: within the round, and to the next one.
+  // The edges of those that run now, in three parts: within the round, to the next one, and to the
+  // next one without failures.
   struct Edges {
-    std::vector<Task*> own_round, next_round;
+    std::vector<Task*> own_round, next_round, without_failures;
     bool follows_itself = false;
   };
   std::unordered_map<Task*, Edges> edges;
@@ -326,10 +327,11 @@ void PlanGraphs::make_pieces(PlanState& plan) {
     its.follows_itself = its.follows_itself || task->node.follows_itself == 1;
     for (std::uint32_t k = 0; k < task->successor_count; ++k) {
       Task* const to = stands_for[task->successor(k)->node.index];
+      bool const is_next = k >= task->node.own_round, carries = k < task->node.carrying;
       if (to == from)
-        its.follows_itself = its.follows_itself || k >= task->node.own_round;
+        its.follows_itself = its.follows_itself || (is_next && carries);
       else
-        add_once(k < task->node.own_round ? its.own_round : its.next_round, to);
+        add_once(!is_next ? its.own_round : carries ? its.next_round : its.without_failures, to);
     }
   }
   plan.roots.clear();
@@ -341,6 +343,7 @@ void PlanGraphs::make_pieces(PlanState& plan) {
       ++next->node.edges;
     }
     for (Task* next : its.next_round) ++next->node.edges;
+    for (Task* next : its.without_failures) ++next->node.edges;
   }
   for (Task* task : running) {
     Edges const& its = edges[task];
@@ -348,6 +351,8 @@ void PlanGraphs::make_pieces(PlanState& plan) {
     for (Task* next : its.own_round) task->add_successor(next);
     for (Task* next : its.next_round) task->add_successor(next);
     task->node.own_round = static_cast<std::uint32_t>(its.own_round.size());
+    task->node.carrying = task->successor_count;
+    for (Task* next : its.without_failures) task->add_successor(next);
     task->node.follows_itself = its.follows_itself ? 1 : 0;
     task->unfinished.store(task->node.first_edges, std::memory_order_relaxed);
     if (its.own_round.empty()) ++plan.leaves;

@@ -11,10 +11,13 @@
 #include <warn/Trellis_Warnings.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <thread>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 /// Recording: from submitted tasks to a plan. Running one is in Trellis_Replay.cpp.
@@ -61,6 +64,8 @@ std::shared_ptr<PlanState> Plans::record(Label&& label, FunctionRef<void()> body
     finish(recording);
   }
   m_engine.graphs().capture(*plan);
+  map_carried_to_pieces(*plan);
+  find_components(*plan);
   if (SchedulingPolicy* const planner = m_engine.planner()) tell(*planner, *plan);
   return plan;
 }
@@ -131,6 +136,12 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
   Region& region = *plan.owner->inner;
   FoundEntries found(spec.accesses.size());
   m_engine.submission().find_entries(spec, region, m_last_recorded, found);
+  FunctionRef<void(void*)> const construct = spec.construct;
+  auto const construct_on_zeros = [&](void* memory) {  // for count_references
+    std::memset(memory, 0, spec.body_size);
+    construct(memory);
+  };
+  spec.construct = construct_on_zeros;
   if (plan.tasks.size() == plan.tasks.capacity())  // so that no task is made that nobody knows
     plan.tasks.reserve(std::max<std::size_t>(64, 2 * plan.tasks.size()));
   Task& task = make_recorded(spec, plan, plan.tasks.size());
@@ -154,7 +165,7 @@ TaskHandle Plans::submit_recorded(PlanRecording& recording, TaskSpec&& spec) {
     access.generation = TaskAccess::any_generation;
   }
 
-  count_references(plan, task, spec.accesses, found);
+  count_references(plan, task, spec, found);
 
   for (TaskHandle const& before : spec.after) {
     if ((before.id & PlanNode::recorded) != 0)
@@ -233,13 +244,30 @@ class BodyCopy {
 
 }  // namespace
 
+/// How many references to this allocation lie in a body of so many bytes.
+static long references_in(void const* body, std::size_t size, ResourceHold const& hold) {
+  auto const record = reinterpret_cast<std::uintptr_t>(hold.record());
+  auto const* const bytes = static_cast<std::byte const*>(body);
+  long count = 0;
+  for (std::size_t at = 0; at + sizeof record <= size; at += sizeof record) {
+    std::uintptr_t word = 0;
+    std::memcpy(&word, bytes + at, sizeof word);
+    if (word == record) ++count;
+  }
+  return count;
+}
+
 /// Counts the references to the allocations of this task that its body has: as many as come with a
 /// copy of it, with another copy, and go with each of them. Others may make and drop references
 /// meanwhile, and make a count too large or too small. So it is counted until these agree. Where
 /// that does not happen, the smallest count holds: with one too large, a plan would be refused that
 /// may run.
-void Plans::count_references(PlanState& plan, Task const& task,
-                             std::span<AccessRequest const> requests, FoundEntries const& found) {
+///
+/// What is no functor of Kokkos' may have no copies, or costly ones. So it is only read, as it lies
+/// in memory, where all that it does not write is 0.
+void Plans::count_references(PlanState& plan, Task const& task, TaskSpec const& spec,
+                             FoundEntries const& found) {
+  std::span<AccessRequest const> const requests = spec.accesses;
   constexpr int most = 4;
   struct Count {
     long before = 0, with_one = 0, with_two = 0;
@@ -263,7 +291,12 @@ void Plans::count_references(PlanState& plan, Task const& task,
     std::uint32_t const number = task.node.index + 1;
     if (std::exchange(resource.counted_for, number) != number) resources[count++] = &resource;
   }
-  if (count == 0 || task.ops->copy == nullptr) return;
+  if (count == 0) return;
+  if (task.ops->copy == nullptr) {
+    for (std::size_t k = 0; k < count; ++k)
+      resources[k]->held += references_in(task.body, spec.body_size, *resources[k]->hold);
+    return;
+  }
   Few<Count> counts(count);
   auto const note = [&](long Count::* at) {
     for (std::size_t k = 0; k < count; ++k) counts[k].*at = resources[k]->hold->holders();
@@ -296,7 +329,7 @@ void Plans::count_references(PlanState& plan, Task const& task,
 /// else now.
 void Plans::check_still_held(PlanState const& plan) const {
   for (auto const& [begin, resource] : plan.resources)
-    if (resource.held_outside && !resource.is_held_outside())
+    if (resource.held_outside && !HeldByPlans::is_held_outside(resource))
       throw Error(Error::Kind::bad_access,
                   "Trellis: the plan \"" + plan.label.string() + "\" (" + plan.label.place() +
                       ") was recorded with the View \"" + resource.label +
@@ -319,6 +352,7 @@ void Plans::finish(PlanRecording& recording) {
     if (task->node.first_edges == 0) plan.roots.push_back(task);
     task->unfinished.store(task->node.first_edges, std::memory_order_relaxed);
   }
+  plan.task_count = plan.tasks.size();
   auto const add = [&](Task& from, Task& to) {
     if (&from == &to) {
       to.node.follows_itself = 1;
@@ -341,14 +375,140 @@ void Plans::finish(PlanRecording& recording) {
         });
       });
     }
+    for (Task* task : plan.tasks) task->node.carrying = task->successor_count;
     for (auto const& [from, to] : recording.back_edges) add(*from, *to);
+  } else {
+    for (Task* task : plan.tasks) task->node.carrying = task->successor_count;
+    find_carried(plan, last_of_round);
   }
   plan.outer = join_accesses([&](FunctionRef<void(TaskAccess const&)> f) {
     for (Task const* task : plan.tasks) task->for_each_access(f);
   });
   plan.requests = requests_of(plan.outer);
+  plan.access_count = plan.outer.size();
   std::erase_if(plan.resources, [](auto const& each) { return each.second.hold == nullptr; });
-  for (auto& [begin, resource] : plan.resources) resource.held_outside = resource.is_held_outside();
+  for (auto& [begin, resource] : plan.resources) {
+    HeldByPlans::add(resource);
+    resource.held_outside = HeldByPlans::is_held_outside(resource);
+  }
+}
+
+/// Rounds do not overlap: which edges there would be to the next round if they did. (Those between
+/// tasks with tags are known only as far as a rule holds: where it does in a round, there is a way
+/// to the next one, too.) The graph's lock is held.
+void Plans::find_carried(PlanState& plan, TaskId last_of_round) {
+  Region& region = *plan.owner->inner;
+  auto const add = [&](Task& from, Task& to) {
+    plan.carried.push_back({&from, &to});
+    return true;
+  };
+  for (Task* task : plan.tasks) {  // once more, as if it were submitted again
+    TaskId const id = ++m_last_recorded;
+    task->for_each_access([&](TaskAccess const& access) {
+      Submission::enter(*task, access, id, region, [&](LiveAccess before) {
+        if (before.id <= last_of_round) add(*before.task, *task);
+        return true;
+      });
+    });
+    if (!m_rules.empty())
+      m_engine.submission().apply_rules(
+          *task, region, [&](LiveAccess before) { return add(*before.task, *task); });
+  }
+  for (Task* task : plan.tasks) {
+    if (!task->marks.synchronizing) continue;
+    if (plan.first_barrier == nullptr) plan.first_barrier = task;
+    plan.last_barrier = task;
+  }
+}
+
+/// Where tasks run as one piece, the failure of one is that of all.
+void Plans::map_carried_to_pieces(PlanState& plan) {
+  std::vector<Task*> runs(plan.tasks);  // by index
+  for (auto const& piece : plan.pieces)
+    for (Task const* member : piece->members) runs[member->node.index] = piece->task;
+  for (auto& [from, to] : plan.carried) {
+    from = runs[from->node.index];
+    to = runs[to->node.index];
+  }
+  std::sort(plan.carried.begin(), plan.carried.end(), [](auto const& a, auto const& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
+  auto const is_same = [](auto const& a, auto const& b) { return a.from == b.from && a.to == b.to; };
+  plan.carried.erase(std::unique(plan.carried.begin(), plan.carried.end(), is_same),
+                     plan.carried.end());
+}
+
+/// See PlanComponent. Of the tasks that run: pieces in the place of their members.
+void Plans::find_components(PlanState& plan) {
+  std::vector<Task*> running(plan.tasks);
+  for (auto const& piece : plan.pieces) {
+    for (Task const* member : piece->members) running[member->node.index] = nullptr;
+    running.push_back(piece->task);
+  }
+  std::vector<std::uint32_t> first(running.size());
+  for (std::uint32_t k = 0; k < first.size(); ++k) first[k] = k;
+  auto const first_of = [&](std::uint32_t k) {
+    while (first[k] != k) k = first[k] = first[first[k]];
+    return k;
+  };
+  for (std::uint32_t k = 0; k < running.size(); ++k)
+    if (running[k] != nullptr)
+      running[k]->for_each_successor([&](Task const* next) {
+        std::uint32_t const a = first_of(k), b = first_of(next->node.index);
+        first[std::max(a, b)] = std::min(a, b);
+      });
+  std::vector<std::uint32_t> number(running.size());
+  std::uint32_t count = 0;
+  for (std::uint32_t k = 0; k < running.size(); ++k)
+    if (running[k] != nullptr && first_of(k) == k) number[k] = count++;
+  plan.components = std::make_unique<PlanComponent[]>(count);
+  plan.component_count = count;
+  for (std::uint32_t k = 0; k < running.size(); ++k) {
+    if (running[k] == nullptr) continue;
+    PlanNode& node = running[k]->node;
+    node.component = number[first_of(k)];
+    PlanComponent& component = plan.components[node.component];
+    ++component.tasks;
+    bool const is_alone = node.follows_itself == 0 && running[k]->successor_count == 0;
+    if (node.carrying != running[k]->successor_count || is_alone) component.fails_as_one = false;
+  }
+}
+
+namespace {
+
+struct References {
+  std::mutex mutex;
+  std::unordered_map<void const*, long> by_record;
+
+  static References& get() {
+    static auto* const all = new References;  // plans may be destroyed late
+    return *all;
+  }
+};
+
+}  // namespace
+
+void HeldByPlans::add(HeldResource& resource) {
+  References& all = References::get();
+  std::lock_guard const lock(all.mutex);
+  all.by_record[resource.hold->record()] += resource.held;
+  resource.is_counted = true;
+}
+
+void HeldByPlans::remove(HeldResource const& resource) noexcept {
+  if (!resource.is_counted) return;
+  References& all = References::get();
+  std::lock_guard const lock(all.mutex);
+  auto const found = all.by_record.find(resource.hold->record());
+  found->second -= resource.held;
+  if (found->second == 0) all.by_record.erase(found);
+}
+
+bool HeldByPlans::is_held_outside(HeldResource const& resource) {
+  References& all = References::get();
+  std::lock_guard const lock(all.mutex);
+  auto const found = all.by_record.find(resource.hold->record());
+  return resource.hold->holders() > (found != all.by_record.end() ? found->second : 0);
 }
 
 std::vector<OuterAccess> join_accesses(
@@ -430,6 +590,9 @@ void Plans::dismantle(PlanState& plan) {
     task->next = first;
     first = task;
   }
+  // A program may keep the plan for long: it keeps no Views. They are let go without a lock.
+  for (auto const& [begin, resource] : std::exchange(plan.resources, {}))
+    HeldByPlans::remove(resource);
   std::unique_ptr<Region> region;  // destroyed without the lock
   std::lock_guard const lock(m_submission);
   region = std::move(plan.owner->inner);
@@ -464,7 +627,7 @@ std::string Plan::name() const {
   return valid() ? m_state->label.string() : std::string();
 }
 std::size_t Plan::tasks() const {
-  return valid() ? m_state->tasks.size() : 0;
+  return valid() ? m_state->task_count : 0;
 }
 std::size_t Plan::edges() const {
   return valid() ? m_state->edges : 0;
@@ -473,7 +636,7 @@ std::size_t Plan::edges_between_rounds() const {
   return valid() ? m_state->edges_between_rounds : 0;
 }
 std::size_t Plan::accesses() const {
-  return valid() ? m_state->outer.size() : 0;
+  return valid() ? m_state->access_count : 0;
 }
 
 }  // namespace trellis

@@ -58,9 +58,36 @@ struct HeldResource {
   std::unique_ptr<ResourceHold> hold;
   long held = 1;                  ///< with `hold`; not more than there are
   bool held_outside = false;      ///< when it had been recorded
+  bool is_counted = false;        ///< by HeldByPlans
   std::uint32_t counted_for = 0;  ///< number of the task whose references were counted last
+};
 
-  [[nodiscard]] bool is_held_outside() const { return hold->holders() > held; }
+/// How many references to each allocation the plans of all graphs have. None of them is one of the
+/// program's, which several plans over one View must not take each other's for.
+class HeldByPlans {
+ public:
+  static void add(HeldResource& resource);
+  static void remove(HeldResource const& resource) noexcept;
+  /// Does somebody hold it that is no plan?
+  [[nodiscard]] static bool is_held_outside(HeldResource const& resource);
+};
+
+/// Tasks of a plan that hang together by edges, within a round or to the next one.
+///
+/// THE END OF ROUNDS THAT ARE CANCELLED. When a run of task v is over in round r, and from there on
+/// nothing of the component will run any more, `rounds` is set to r + 1 + the number of its tasks, if
+/// that is fewer. So it takes no longer the more rounds are left. Why do all tasks of the component
+/// take the same run for their last one? For each edge from one to another there is a path back, see
+/// PlanState, so a path leads from v to each task w of the component. It visits no task twice, so it
+/// leads to w's run in round r + n - 1 at the latest, where n is the number of tasks. That run, and
+/// those behind it, happen after the store, by the chain of acquire-release decrements, and find the
+/// new number. All other runs are in earlier rounds, and are not the last one by either number. The
+/// first one that sets it wins, and others leave it as it is.
+struct PlanComponent {
+  std::atomic<std::uint64_t> rounds{0};  ///< how often each of its tasks runs until it is through
+  std::uint32_t tasks = 0;
+  /// A failure of any of its tasks reaches all of them, and so it does in all later rounds.
+  bool fails_as_one = true;
 };
 
 /// A plan whose tasks all run on one device, or a piece of a plan, as a graph of that
@@ -121,6 +148,11 @@ struct PlanPiece {
 /// it. Edges to the next round only lead from later tasks to earlier ones: from u to v there is a
 /// path through v of this round and u of the next.
 ///
+/// FAILURES go along the edges that the same tasks would have if they were submitted round by round.
+/// Those that an edge for another reason is given from v to u of the next round are none of these.
+/// They come last among the successors of v, behind `PlanNode::carrying`. Where rounds do not overlap
+/// there are no edges to the next round, and `carried` says between which tasks there would be some.
+///
 /// INVARIANT (counts). `unfinished` of task v counts the edges to its next run whose trigger has
 /// not fired. It is set for a run when the run before it is over, before the successors are
 /// triggered. No edge to that next run can fire earlier: its other end u has an edge to v, so there
@@ -160,6 +192,21 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   /// of edges not by access
   std::map<std::pair<std::uint32_t, std::uint32_t>, EdgeReason> reasons;
   std::map<std::uintptr_t, HeldResource> resources;  ///< by the begin of the allocation
+  std::unique_ptr<PlanComponent[]> components;
+  std::size_t component_count = 0;
+  std::size_t task_count = 0;  ///< what `Plan` says, while the graph may end
+  std::size_t access_count = 0;
+
+  // Where rounds do not overlap.
+  struct Carried {
+    Task* from;
+    Task* to;  ///< in the next round
+  };
+  std::vector<Carried> carried;  ///< sorted by `from`
+  /// The first and the last synchronizing task, or null: the first one comes after all tasks of the
+  /// round before, and the last one before all of the next round.
+  Task* first_barrier = nullptr;
+  Task* last_barrier = nullptr;
   std::vector<PlanState*> nested;  ///< that tasks of this one replay; they keep them alive
   /// Of a plan that is no graph as a whole.
   std::vector<std::unique_ptr<PlanPiece>> pieces;
@@ -184,6 +231,12 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
     bool cancelled;
   };
   std::map<std::uint32_t, Failed> failed;  ///< guarded by lock: by index, in the newest replay
+  struct FailedRun {
+    Task* task;
+    FailurePtr failure;
+  };
+  /// Guarded by lock: of this round, where rounds do not overlap.
+  std::vector<FailedRun> failed_runs;
 };
 
 /// Calls f for the plan and for all that it replays.

@@ -79,10 +79,13 @@ class Plans {
   std::shared_ptr<PlanState> new_plan(Label&& label);
   static bool order_recorded(PlanRecording& recording, Task& before, Task& task, EdgeReason reason);
   static void tell(SchedulingPolicy& planner, PlanState const& plan);
-  static void count_references(PlanState& plan, Task const& task,
-                               std::span<AccessRequest const> requests, FoundEntries const& found);
+  static void count_references(PlanState& plan, Task const& task, TaskSpec const& spec,
+                               FoundEntries const& found);
   void check_still_held(PlanState const& plan) const;
   void finish(PlanRecording& recording);
+  void find_carried(PlanState& plan, TaskId last_of_round);
+  static void map_carried_to_pieces(PlanState& plan);
+  static void find_components(PlanState& plan);
 
   void cancel_tasks(PlanState& plan, FailurePtr const& failure);
   Task* start_rounds(PlanState& plan, Seat& seat);
@@ -92,6 +95,10 @@ class Plans {
   void let_next_in(PlanState& plan, Seat* seat = nullptr);
 
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
+  void end_early(Task& task, Failure const& failure) const;
+  static void hand_on_failure(Task const& task, std::uint32_t successors,
+                              FailurePtr const& failure, std::vector<Task*>& ready);
+  [[nodiscard]] bool hand_to_next_round(PlanState& plan) const;
   void wait_for_older_replay(TaskHandle const& handle);
   void note_failures(PlanState& plan);
 

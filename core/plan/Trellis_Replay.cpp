@@ -118,6 +118,8 @@ Task* Plans::run_plan(Task& whole, Seat& seat) {
   if (rounds == 0 || plan.tasks.empty()) return replay_over(plan, seat, TaskState::done);
   plan.rounds_at_once = plan.rounds_overlap ? rounds : 1;
   plan.rounds_left = rounds - plan.rounds_at_once;
+  for (std::size_t k = 0; k < plan.component_count; ++k)
+    plan.components[k].rounds.store(plan.rounds_at_once, std::memory_order_relaxed);
   if (m_engine.numbers_runs()) number_runs(plan, whole, rounds);
   return start_rounds(plan, seat);
 }
@@ -197,14 +199,18 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   PlanNode& node = task.node;
   PlanState& plan = *node.plan;
   FailurePtr const failure = std::move(task.failure);
-  if (failure != nullptr) note_failed_run(task, state, failure);
+  if (failure != nullptr) [[unlikely]] {
+    note_failed_run(task, state, failure);
+    end_early(task, *failure);
+  }
   m_engine.run_over(task, seat, state, row);
   m_engine.give_up_exclusive(task, seat);
   task.launched = false;
   std::vector<Task*>& ready = seat.ready;
   std::size_t const granted = ready.size();
 
-  bool const last = node.round + 1 == plan.rounds_at_once;
+  PlanComponent const& component = plan.components[node.component];
+  bool const last = node.round + 1 == component.rounds.load(std::memory_order_relaxed);
   node.round = last ? 0 : node.round + 1;
   task.unfinished.store(last ? node.first_edges : node.edges, std::memory_order_relaxed);
   std::uint32_t const successors = last ? node.own_round : task.successor_count;
@@ -219,10 +225,15 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   m_engine.destructors().count_put_aside();
   // From here on the task may be in its next run on another thread, and with the last trigger the
   // plan may be over.
-  Task* const* const more = task.more_successors.data();
-  for (std::uint32_t k = 0; k < successors; ++k)
-    trigger(*(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
-            failure, ready);
+  if (failure != nullptr) [[unlikely]] {
+    hand_on_failure(task, successors, failure, ready);
+  } else {
+    Task* const* const more = task.more_successors.data();
+    for (std::uint32_t k = 0; k < successors; ++k)
+      trigger(
+          *(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
+          nullptr, ready);
+  }
   if (again) ready.push_back(&task);
   Task* next = ready.empty() ? nullptr : m_engine.hand_over(ready, granted, seat);
   if (leaf && plan.open.fetch_sub(1, std::memory_order_acq_rel) == 1) {
@@ -236,20 +247,70 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   return next;
 }
 
+/// Nothing of the plan is read after the last trigger, with which it may be over.
+void Plans::hand_on_failure(Task const& task, std::uint32_t successors, FailurePtr const& failure,
+                            std::vector<Task*>& ready) {
+  std::uint32_t const carrying = task.node.carrying;
+  Task* const* const more = task.more_successors.data();
+  for (std::uint32_t k = 0; k < successors; ++k)
+    trigger(*(k < Task::inline_successors ? task.successors[k] : more[k - Task::inline_successors]),
+            k < carrying ? failure : FailurePtr(), ready);
+}
+
+/// Ends the rounds of a task's component when nothing of it will run any more: the program has asked
+/// the replay to stop, or the failure reaches all. (Where somebody looks at single runs, each is
+/// cancelled by itself.)
+void Plans::end_early(Task& task, Failure const& failure) const {
+  PlanState& plan = *task.node.plan;
+  PlanComponent& component = plan.components[task.node.component];
+  if (m_engine.events().is_watched() || !plan.rounds_overlap) return;
+  bool const is_asked =
+      failure.is_asked && m_engine.cancellation().is_asked(*replay_of(task));
+  if (!component.fails_as_one && !is_asked) return;
+  std::uint64_t all = plan.rounds_at_once;
+  std::uint64_t const fewer = task.node.round + 1 + component.tasks;
+  if (fewer < all)
+    component.rounds.compare_exchange_strong(all, fewer, std::memory_order_relaxed);
+}
+
+/// Rounds do not overlap, one is over in which tasks have failed, and there are more. Tells the tasks
+/// of the next one that depend on these. False: nothing of the further rounds would run.
+bool Plans::hand_to_next_round(PlanState& plan) const {
+  std::vector<PlanState::FailedRun> failed;
+  {
+    std::lock_guard const lock(plan.lock);
+    failed.swap(plan.failed_runs);
+  }
+  if (m_engine.cancellation().is_asked(*plan.whole.load(std::memory_order_relaxed))) return false;
+  // Before any of them is told: it would keep the failure for the next replay.
+  for (auto const& each : failed)
+    if (each.task == plan.last_barrier) return false;
+  for (auto const& [task, failure] : failed) {
+    auto const before = [](PlanState::Carried const& a, PlanState::Carried const& b) {
+      return a.from < b.from;
+    };
+    auto const [first, last] = std::equal_range(plan.carried.begin(), plan.carried.end(),
+                                                PlanState::Carried{task, nullptr}, before);
+    for (auto each = first; each != last; ++each) inherit(*each->to, failure);
+    if (plan.first_barrier != nullptr) inherit(*plan.first_barrier, failure);
+  }
+  return true;
+}
+
 /// All tasks are through with their rounds: starts the next one, or completes the replay.
 Task* Plans::rounds_over(PlanState& plan, Seat& seat) {
   FailurePtr const failure = plan.whole.load(std::memory_order_relaxed)->failure;
-  if (plan.rounds_left > 0 && failure == nullptr) {
+  if (plan.rounds_left > 0 && (failure == nullptr || hand_to_next_round(plan))) {
     --plan.rounds_left;
     return start_rounds(plan, seat);
   }
-  if (plan.rounds_left > 0)
-    cancel_tasks(plan, failure);  // what is behind a synchronizing task is cancelled
+  if (plan.rounds_left > 0) cancel_tasks(plan, failure);
   return replay_over(plan, seat, failure != nullptr ? TaskState::failed : TaskState::done);
 }
 
 Task* Plans::replay_over(PlanState& plan, Seat& seat, TaskState state) {
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
+  plan.failed_runs.clear();
   let_next_in(plan, &seat);
   if (!whole.is_recorded()) add_pending(plan, -1);
   // This may be the last that knows the plan: it is gone before the replay counts as complete.
@@ -284,6 +345,9 @@ void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failu
   bool const is_of_part = state == TaskState::failed && failure->origin != outermost->id;
   note_failed(task, text, is_of_part ? of_part(failure) : failure, state == TaskState::cancelled);
   inherit(whole, failure);
+  if (plan.rounds_overlap) return;
+  std::lock_guard const lock(plan.lock);
+  plan.failed_runs.push_back({&task, failure});
 }
 
 /// The first time in a replay counts: later runs of the task may be cancelled because of it, or end

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <access/Trellis_AddressPool.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace trellis::Impl {
+
+AddressPool& AddressPool::get() {
+  static auto* const pool = new AddressPool;  // resources may be destroyed late
+  return *pool;
+}
+
+std::uint64_t AddressPool::take(std::uint64_t bytes) {
+  std::lock_guard const lock(m_lock);
+  if (bytes <= last - m_next) return std::exchange(m_next, m_next + bytes);
+  auto const found = std::find_if(m_free.begin(), m_free.end(),
+                                  [&](Range const& free) { return free.bytes >= bytes; });
+  if (found == m_free.end()) return 0;
+  std::uint64_t const begin = found->begin;
+  m_free.erase(found);
+  return begin;
+}
+
+void AddressPool::give_back(std::uint64_t begin, std::uint64_t bytes) {
+  if (bytes < huge) return;
+  std::lock_guard const lock(m_lock);
+  m_free.push_back({begin, bytes});
+}
+
+}  // namespace trellis::Impl
