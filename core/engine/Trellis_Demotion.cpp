@@ -373,14 +373,10 @@ void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vecto
   bool const by_chains = knows_its_chains(task, demotion);
   SmallSet<AreaEntry> const open = take_out(task, demotion);
   auto const change = [&] { set_accesses(task, demotion); };
-  if (m_serial) {
-    change();
-    task.exclusive = m_exclusion.concerns(task);  // asked when a task waits
-  } else if (!exclusion_looks_at(task, demotion)) {
-    change();
-  } else {
+  if (exclusion_looks_at(task, demotion))
     m_exclusion.change(task, change, granted);
-  }
+  else
+    change();
   if (m_recorder) m_recorder->demoted(task);
   std::size_t const successors = let_go(task, demotion, open, by_chains, is_locked, ready);
   put_in(task, demotion, open, is_locked, successors);

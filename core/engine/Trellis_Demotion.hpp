@@ -35,7 +35,7 @@ class Demotions {
  public:
   Demotions(Engine& engine, SubmissionLock& submission, Region& root, TaskSlab& slab,
             FailureLog const& failures, Exclusion& exclusion, PolicyEdges& policy_edges,
-            std::deque<TagRule> const& rules, Recorder* recorder, bool serial)
+            std::deque<TagRule> const& rules, Recorder* recorder)
       : m_engine(engine),
         m_submission(submission),
         m_root(root),
@@ -44,8 +44,7 @@ class Demotions {
         m_exclusion(exclusion),
         m_policy_edges(policy_edges),
         m_rules(rules),
-        m_recorder(recorder),
-        m_serial(serial) {}
+        m_recorder(recorder) {}
   Demotions(Demotions const&) = delete;
   Demotions& operator=(Demotions const&) = delete;
 
@@ -152,7 +151,6 @@ class Demotions {
   PolicyEdges& m_policy_edges;
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;  ///< null: does not record
-  bool const m_serial;
 };
 
 }  // namespace trellis::Impl

@@ -25,16 +25,16 @@ Engine::Engine(TaskGraphOptions const& options)
       m_numbers_runs(m_events.is_watched() || m_serial),
       m_warnings(*options.warn ? std::make_unique<Warnings>(m_options) : nullptr),
       m_submission(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_warnings.get(),
-                   m_device_tasks, m_main, m_workers, m_serial_turn, m_policy_edges,
+                   m_device_tasks, m_main, m_workers, m_policy_edges,
                    !m_serial && m_policy->sees_submissions(), m_serial),
-      m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get()),
+      m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get(), !m_serial),
       m_policy_edges(*this, m_lock, *m_policy, m_events.recorder(), m_serial),
       m_orchestrator(options.orchestration),
       m_fusion(*this, m_orchestrator, m_workers, m_events.statistics(), m_serial),
       m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_workers,
                 m_serial_turn, m_serial),
       m_demotions(*this, m_lock, m_submission.root(), m_slab, m_failures, m_exclusion,
-                  m_policy_edges, m_submission.rules(), m_events.recorder(), m_serial),
+                  m_policy_edges, m_submission.rules(), m_events.recorder()),
       m_parts(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_serial),
       m_cancellation(*this, m_lock),
       m_completions(*this, m_lock, m_workers),
@@ -151,13 +151,10 @@ bool Engine::may_exclude(Task& task, Seat* seat) {
   return may_run;
 }
 
-void Engine::hinder(Task& task, bool is_first) {
+void Engine::hinder(Task& task) {
   std::vector<Task*> granted;
   for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
-    if (!each->exclusive) continue;
-    // Nobody has had to exclude others before, so it may.
-    if (m_serial && is_first) (void)may_exclude(*each, nullptr);
-    m_exclusion.hinder(*each, granted);
+    if (each->exclusive) m_exclusion.hinder(*each, granted);
   }
   for (Task* other : granted) push(*other, nullptr);
 }
@@ -354,10 +351,12 @@ void Engine::run(Task* task, Seat& seat, Condition stop) {
   }
 }
 
-/// In a serial graph one body after the other needs no exclusion, until a Completion is opened for
-/// the first time. From then on each task has its turn when it is about to run.
+/// In a serial graph a task has its turn when it is about to run, not when it becomes ready: so
+/// those that exclude each other run in the order of submission. One whose turn it is not is pushed
+/// again by the task that gives up what it needs: that is over later than its body, is on a device,
+/// or waits on the stack of another thread.
 bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
-  if (!m_completions.any_ever() || task.failure != nullptr || m_exclusion.holds(task)) return false;
+  if (task.failure != nullptr || m_exclusion.holds(task)) return false;
   return !may_exclude(task, &seat);
 }
 

@@ -217,8 +217,7 @@ class Engine final : private TaskSource {
   }
   /// The task keeps what it excludes others from while no body of it runs: nobody whom that needs
   /// must wait behind those that wait for it.
-  /// `is_first`: it is the first one of the graph.
-  void hinder(Task& task, bool is_first);
+  void hinder(Task& task);
   /// For a thread that waits: a ready task for which `wanted` returns true, or null. One may be
   /// missed.
   [[nodiscard]] Task* pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted);

@@ -49,8 +49,9 @@ class Sections {
   Sections(Sections const&) = delete;
   Sections& operator=(Sections const&) = delete;
 
-  /// One edge of a section, which its caller takes off. (None of a section of a serial graph, whose
-  /// caller has the turn, and none of one that has been collected by a pass.) As long as it is
+  /// One edge of a section, which its caller takes off. (None of a section of a serial graph,
+  /// whose caller has the turn, or is in no task of that graph and may wait; and none of one that has
+  /// been collected by a pass.) As long as it is
   /// there the task is pending, so its cell is not reused, and nobody runs its body. What the
   /// caller has done before, such as to ask that it be cancelled, happens before the body by the
   /// decrement, as with any edge.

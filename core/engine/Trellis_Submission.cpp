@@ -118,18 +118,16 @@ TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
   return m_tells_policy ? submit_told(spec, frame) : submit_untold(spec, frame);
 }
 
-/// Threads that submit take turns.
+/// Threads that submit take turns to run what they have submitted.
 TaskHandle Submission::submit_and_run(TaskSpec& spec) {
-  TaskHandle task;
-  {
-    SerialTurn::Hold const turn(m_serial_turn);
-    has_news();
-    task = submit_untold(spec, nullptr);
-  }
+  has_news();
+  TaskHandle const task = submit_untold(spec, nullptr);
   if (ProgressSource::is_calling(&m_engine)) return task;  // whoever calls the function runs it
   // What is over later than its body, and what comes after it, may need what the program does next.
-  m_engine.waiting().run_serially(
-      {[&] { return m_engine.all_done() || m_engine.has_only_open_completions(); }});
+  auto const all_done = [&] { return m_engine.all_done(); };
+  auto const only_open = [&] { return m_engine.has_only_open_completions(); };
+  Condition const rather_than_sleep = only_open;
+  m_engine.waiting().wait_serially({all_done, &rather_than_sleep});
   return task;
 }
 

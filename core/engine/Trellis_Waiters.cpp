@@ -69,9 +69,7 @@ void Waiters::for_each_excluded(LiveAccess from, Task* guard, F&& f) {
   if (!holder.exclusive) return;
   std::lock_guard const holder_stays_live(holder.lock);
   if (holder.live_id.load(std::memory_order_relaxed) != from.id || !holder.exclusive) return;
-  if (m_serial ? holder.state.load(std::memory_order_relaxed) != TaskState::running
-               : !m_exclusion.holds(holder))
-    return;
+  if (!m_exclusion.holds(holder)) return;
   Region const* const region = holder.region;
   m_tasks.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);

@@ -27,8 +27,8 @@ class Waiters {
     LiveAccess awaited;
   };
 
-  Waiters(SubmissionLock& submission, TaskSlab& tasks, Exclusion& exclusion, bool serial)
-      : m_submission(submission), m_tasks(tasks), m_exclusion(exclusion), m_serial(serial) {}
+  Waiters(SubmissionLock& submission, TaskSlab& tasks, Exclusion& exclusion)
+      : m_submission(submission), m_tasks(tasks), m_exclusion(exclusion) {}
 
   /// The first of all locks; everything else here requires it.
   [[nodiscard]] QuietLock<std::mutex>& mutex() { return m_mutex; }
@@ -48,7 +48,6 @@ class Waiters {
   SubmissionLock& m_submission;
   TaskSlab& m_tasks;
   Exclusion& m_exclusion;
-  bool const m_serial;
   QuietLock<std::mutex> m_mutex;
   std::vector<Waiter> m_waiters;
 };

@@ -85,9 +85,11 @@ class Waiting::AbsenceElsewhere {
     top.engine.waiting().let_go_what_is_held(top.seat);
     m_parts_run.emplace(top.engine.sections(), top);
     m_absence.emplace(top.engine.waiting().m_workers, top.seat);
+    m_turn.emplace(top.engine.waiting().m_serial_turn);
   }
   std::optional<Sections::LetGo> m_parts_run;
   std::optional<Workers::Absence> m_absence;
+  std::optional<SerialTurn::Release> m_turn;  ///< of that graph, if it is serial
 };
 
 /// Waits outside of this graph's tasks, and runs some meanwhile; but not on the stack of another
@@ -121,7 +123,9 @@ void Waiting::wait_serially(Until const& until) {
   run_serially(until);
 }
 
-/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap.
+/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap. What
+/// `rather_than_sleep` says is asked while the thread has the turn: another thread that has it is in
+/// the middle of a task, which is not ready any more, nor complete.
 void Waiting::run_serially(Until const& until) {
   auto since = std::chrono::steady_clock::now();
   auto const done = [&] { return until.done() || m_engine.has_only_open_completions(); };
@@ -137,8 +141,8 @@ void Waiting::run_serially(Until const& until) {
         since = std::chrono::steady_clock::now();
         continue;
       }
+      if (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)()) return;
     }
-    if (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)()) return;
     std::chrono::nanoseconds const nap = m_engine.polling().nap(since);
     std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(nap, turn_of_others));
   }
@@ -399,10 +403,13 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
   if (gate != nullptr) gate->open(frame.seat);
   if (m_serial) {
     auto& order = static_cast<SerialOrder&>(m_policy);
+    // The thread has it, unless a task of another graph waits for this one above this task.
+    SerialTurn::Hold const turn(m_serial_turn);
     while (!done()) {
       // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
       bool const may_come = m_engine.completions().any_open() ||
-                            m_engine.completions().any_said() || m_engine.device_tasks().busy();
+                            m_engine.completions().any_said() ||
+                            m_engine.device_tasks().busy() || m_serial_turn.any_away();
       Task* next = m_engine.pop_late(frame.seat);
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })

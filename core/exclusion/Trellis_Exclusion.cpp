@@ -285,7 +285,7 @@ void Exclusion::admit(Claimant& claimant) {
 /// with it, unless a sleeper is in its way.
 inline Exclusion::Claimant const* Exclusion::front_before(Claimant const& other) const {
   Claimant const* const first = m_waiting.front();
-  return first != nullptr && first->turn < other.turn ? first : nullptr;
+  return m_has_front && first != nullptr && first->turn < other.turn ? first : nullptr;
 }
 
 /// Is a task that sleeps, or is hindered, in its way?

@@ -62,9 +62,11 @@ class Exclusion {
  public:
   /// `recorder` may be null; else it gets an edge for each pair whose order was chosen here.
   /// `policy`: gives the ranks; null: they are the priorities.
+  /// `has_front`: the front keeps others back. In a serial graph it does not: the one thread that
+  /// runs tasks could not know that what it waits for is behind a task that it does not wait for.
   Exclusion(std::deque<TagRule> const& rules, Recorder* recorder,
-            SchedulingPolicy* policy = nullptr)
-      : m_rules(rules), m_recorder(recorder), m_policy(policy) {}
+            SchedulingPolicy* policy = nullptr, bool has_front = true)
+      : m_rules(rules), m_recorder(recorder), m_policy(policy), m_has_front(has_front) {}
 
   /// True when the task may run now; else it is returned by a later call. Appends others that may
   /// run now, as they are kept back no more.
@@ -183,6 +185,7 @@ class Exclusion {
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;
   SchedulingPolicy* const m_policy;  ///< which is called without the mutex
+  bool const m_has_front;
   QuietLock<std::mutex> m_mutex;
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
