@@ -14,6 +14,7 @@
 namespace trellis::Impl {
 
 void Completions::open(TaskHandle const& self) {
+  Reserve::require();
   Frame const* const frame = Frame::of(m_engine);
   m_open.fetch_add(1, std::memory_order_relaxed);
   try {

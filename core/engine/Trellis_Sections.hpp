@@ -7,6 +7,7 @@
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <vector>
 
@@ -114,10 +115,10 @@ class Sections {
  private:
   [[nodiscard]] Open* let_go(Frame& frame);
   void collect(Open& section);
-  [[nodiscard]] std::vector<LiveAccess> take_held(Open& section);
-  void start(Open& section, std::vector<LiveAccess> const& parts);
+  [[nodiscard]] Vector<LiveAccess> take_held(Open& section);
+  void start(Open& section, Vector<LiveAccess> const& parts);
   void run_held(Open& section);
-  void run_serially(Open& section, std::vector<LiveAccess>&& parts);
+  void run_serially(Open& section, Vector<LiveAccess>&& parts);
   void start_rest(Open& section);
   void run_phase(Open& section);
 

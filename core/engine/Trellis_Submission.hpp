@@ -111,6 +111,7 @@ class Submission {
   /// `found`: for as many accesses as there are.
   void find_entries(TaskSpec const& spec, Region& region, TaskId last, FoundEntries& found);
   Task& make_task(TaskSpec& spec);
+  void unmake_task(Task& task);
   std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,
                        Seat* seat = nullptr);
   static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);

@@ -6,6 +6,7 @@
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <warn/Trellis_Warnings.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -154,6 +155,19 @@ void Waiting::run_serially(Until const& until) {
   m_engine.polling().stop(seat);
   for (Task** held : seat.holding)
     if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
+}
+
+/// A program may ask whether a task is done until it is. No worker completes what has been said of a
+/// serial graph, so the thread that asks does, if no other thread has the turn.
+void Waiting::help_serially() {
+  if (Frame::of(m_engine) != nullptr || ProgressSource::is_calling()) return;
+  SerialTurn::Hold const turn(m_serial_turn, std::try_to_lock);
+  if (!turn.is_new()) return;
+  auto const never = [] { return false; };
+  auto const always = [] { return true; };
+  Condition const rather_than_sleep = always;
+  m_workers.work_until(Until{never, &rather_than_sleep});
+  m_engine.polling().call_all(m_engine.own_seat(), m_workers.on_main_thread());
 }
 
 /// May the thread run tasks on top of the one that waits? Serial graphs have their own order.
@@ -435,10 +449,10 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
   /// part of.
   struct SleepingHolder {
     Waiting& waiting;
-    std::vector<Task*> holders;
+    Vector<Task*> holders;
     SleepingHolder(Waiting& in_waiting, Frame& frame, Frame::HeldUp const& held)
         : waiting(in_waiting) {
-      std::vector<Task*> ready;
+      Vector<Task*> ready;
       for (LiveAccess const& each : held) {
         if (each.task->live_id.load(std::memory_order_relaxed) != each.id)
           continue;  // it is over but for its body
@@ -623,9 +637,17 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
       rethrow(each);
 }
 
+bool Waiting::is_done_now(TaskHandle const& asked) {
+  TaskHandle const handle = m_engine.passes().settle(asked);
+  if (m_engine.is_done(handle)) return true;
+  if (!m_serial) return false;
+  help_serially();
+  return m_engine.is_done(handle);
+}
+
 bool Waiting::are_done(std::span<TaskHandle const> handles) {
   for (TaskHandle const& each : handles)
-    if (!m_engine.is_done(m_engine.passes().settle(each))) return false;
+    if (!is_done_now(each)) return false;
   if (!handles.empty()) note_look(m_engine);
   return true;
 }
@@ -640,7 +662,7 @@ bool Waiting::is_over(TaskHandle const& handle) const {
 bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
   if (!graph) return true;
-  if (!graph->is_done(graph->passes().settle(*this))) return false;
+  if (!graph->waiting().is_done_now(*this)) return false;
   note_look(*graph.operator->());
   return true;
 }

@@ -61,6 +61,8 @@ class Waiting {
   void wait_for_all(std::span<TaskHandle const> handles, Awaited hint);
   /// Are all of these done?
   [[nodiscard]] bool are_done(std::span<TaskHandle const> handles);
+  /// The same of one, without the look at what it has left.
+  [[nodiscard]] bool is_done_now(TaskHandle const& handle);
   /// Is it done, and does it no longer matter to who names it? (It may have failed, and cancel
   /// these.) A recorded task is not over before its plan is gone.
   [[nodiscard]] bool is_over(TaskHandle const& handle) const;
@@ -89,6 +91,7 @@ class Waiting {
   void require_no_recording() const;
   void wait_on_no_task(TaskHandle const& handle);
   void run_serially(Until const& until);
+  void help_serially();
   void refuse_in_progress_function() const;
   [[noreturn]] void refuse_wait_of_progress_function() const;
   [[nodiscard]] std::string whose_code(Frame const& frame) const;

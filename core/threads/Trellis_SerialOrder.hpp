@@ -6,6 +6,7 @@
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -52,7 +53,7 @@ class SerialOrder final : public SchedulingPolicy {
 
  private:
   /// The ids of the task and those that it is a part of, the whole first.
-  using Place = std::vector<std::uint64_t>;
+  using Place = Vector<std::uint64_t>;
   static Place place_of(ReadyTask task) {
     Place place;
     for (Task const* each = task.impl(); each != nullptr; each = owner_of(*each))
@@ -62,7 +63,7 @@ class SerialOrder final : public SchedulingPolicy {
   }
 
   mutable std::mutex m_mutex;
-  std::map<Place, ReadyTask> m_tasks;
+  Map<Place, ReadyTask> m_tasks;
 };
 
 }  // namespace trellis::Impl
