@@ -4,6 +4,7 @@
 #include <task/Trellis_Failure.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,12 +19,19 @@ static_assert(sizeof(void*) != 8 ||
               "what the two lines before are for no longer fits into them");
 #pragma GCC diagnostic pop
 
+/// Without effect where it throws.
 void Resource::add(AreaEntry& entry) {
   entries.push_back(&entry);
   if (m_index == nullptr && entries.size() < 2) return;
-  if (m_index != nullptr) return m_index->insert(entry.area, &entry);
-  m_index = std::make_unique<AreaIndex>(begin);
-  for (AreaEntry* const each : entries) m_index->insert(each->area, each);
+  try {
+    if (m_index != nullptr) return m_index->insert(entry.area, &entry);
+    auto index = std::make_unique<AreaIndex>(begin);
+    for (AreaEntry* const each : entries) index->insert(each->area, each);
+    m_index = std::move(index);
+  } catch (...) {
+    entries.shrink(entries.size() - 1);
+    throw;
+  }
 }
 
 void Resource::remove_from_index(AreaEntry& entry) {
@@ -64,6 +72,7 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
     m_collect_at = std::max<std::size_t>(table_kept, 2 * kept());
   }
 
+  make_room_in_buckets();
   Resource& resource = resource_for(request, submitted);
   auto const give_back = [&](AreaEntry* entry) { m_slab.give_back(*entry); };
   std::unique_ptr<AreaEntry, decltype(give_back)> made(&m_slab.make(), give_back);
@@ -72,15 +81,32 @@ AreaEntry& AccessTable::make(AccessRequest const& request, std::uint64_t hash, T
   entry.last_used = submitted + 1;
   m_patience.met(hash, entry.last_used);
   entry.resource = &resource;
-  resource.for_each_candidate(entry.area, [&](AreaEntry& other) {
-    if (!overlaps(entry.area, other.area)) return;
-    link(entry, other);
-    link(other, entry);
-  });
-  resource.add(entry);
+  try {
+    resource.for_each_candidate(entry.area, [&](AreaEntry& other) {
+      if (!overlaps(entry.area, other.area)) return;
+      link(entry, other);
+      link(other, entry);
+    });
+    resource.add(entry);
+  } catch (...) {  // no memory
+    unlink(entry);
+    throw;
+  }
   put_into_bucket(entry, hash);
   made.release();
   return entry;
+}
+
+/// As if the entry had never been linked.
+void AccessTable::unlink(AreaEntry& entry) {
+  m_crowd -= crowd_of(entry);
+  for (AreaEntry::Overlap const& overlap : entry.overlaps) {
+    AreaEntry& other = *overlap.entry();
+    m_crowd -= crowd_of(other);
+    other.overlaps.erase_if([&](auto const& each) { return each.entry() == &entry; });
+    m_crowd += crowd_of(other);
+  }
+  entry.resource = nullptr;
 }
 
 void AccessTable::link(AreaEntry& entry, AreaEntry& other) {
@@ -108,9 +134,14 @@ void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId
   entry.resource = &resource_for(request, self - 1);
 }
 
+/// For one more entry, which is not there yet.
+void AccessTable::make_room_in_buckets() {
+  std::size_t const entries = m_slab.size() + 1;
+  if (2 * (entries + m_no_longer) > m_buckets.size())
+    fill_buckets(m_buckets.size() * (2 * entries > m_buckets.size() ? 2 : 1));
+}
+
 void AccessTable::put_into_bucket(AreaEntry& entry, std::uint64_t hash) {
-  if (2 * (m_slab.size() + m_no_longer) > m_buckets.size())
-    fill_buckets(m_buckets.size() * (2 * m_slab.size() > m_buckets.size() ? 2 : 1), &entry);
   std::size_t k = hash & m_mask;
   while (m_buckets[k] != 0 && m_buckets[k] != no_longer) k = (k + 1) & m_mask;
   if (m_buckets[k] == no_longer) --m_no_longer;
@@ -126,12 +157,14 @@ void AccessTable::take_out_of_bucket(AreaEntry const& entry) {
   ++m_no_longer;
 }
 
-void AccessTable::fill_buckets(std::size_t count, AreaEntry const* missing) {
-  m_buckets.assign(count, Bucket{0});
+void AccessTable::fill_buckets(std::size_t count) {
+  if (count == m_buckets.size())
+    std::fill(m_buckets.begin(), m_buckets.end(), Bucket{0});
+  else
+    m_buckets = decltype(m_buckets)(count, Bucket{0});  // which leaves it as it is where it throws
   m_mask = count - 1;
   m_no_longer = 0;
   for_each_entry([&](AreaEntry& entry) {
-    if (&entry == missing) return;
     std::uint64_t const hash = entry.area.hash();
     std::size_t k = hash & m_mask;
     while (m_buckets[k] != 0) k = (k + 1) & m_mask;
@@ -155,7 +188,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
     // Two allocations cannot share addresses: what was here has been freed, or is a part met
     // before. Forget what no task in flight uses.
     TaskId const oldest = oldest_live_task(submitted);
-    std::vector<AreaEntry*> gone;
+    Vector<AreaEntry*> gone;
     for (Resource const* other : found)
       for (AreaEntry* const entry : other->entries)
         if (can_be_forgotten(*entry, oldest)) gone.push_back(entry);
@@ -231,17 +264,17 @@ bool AccessTable::can_be_forgotten(AreaEntry const& entry, TaskId before) const 
 }
 
 void AccessTable::forget_older(TaskId before, TaskId before_once) {
-  std::vector<AreaEntry*> gone;
+  Vector<AreaEntry*> gone;
   for_each_entry([&](AreaEntry& entry) {
     if (can_be_forgotten(entry, entry.reused ? before : before_once)) gone.push_back(&entry);
   });
   forget(gone);
 }
 
-void AccessTable::forget(std::vector<AreaEntry*> const& gone) {
+void AccessTable::forget(Vector<AreaEntry*> const& gone) {
   if (gone.empty()) return;
-  std::vector<AreaEntry*> neighbours;
-  std::vector<Resource*> touched;
+  Vector<AreaEntry*> neighbours;
+  Vector<Resource*> touched;
   bool const one_by_one = gone.size() < m_slab.size() / 8;
   for (AreaEntry* const entry : gone) {
     for (auto const& overlap : entry->overlaps) neighbours.push_back(overlap.entry());
@@ -284,7 +317,7 @@ bool AccessTable::is_gone(LiveAccess const& access) const {
 
 void AccessTable::order_behind_loose(AreaEntry& entry, Manner manner, TaskId self,
                                      FunctionRef<bool(LiveAccess)> order_after) {
-  std::vector<AreaEntry::Loose*> found;
+  Vector<AreaEntry::Loose*> found;
   auto const collect = [&](AreaEntry& other) {
     std::erase_if(other.loose, [&](AreaEntry::Loose const& loose) { return is_gone(loose.who); });
     for (AreaEntry::Loose& loose : other.loose)

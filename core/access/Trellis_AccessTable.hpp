@@ -14,6 +14,7 @@
 #include <access/Trellis_SmallVector.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <threads/Trellis_SpinLock.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -150,7 +151,7 @@ struct alignas(64) AreaEntry {
   Area area;
 
   struct Loose;
-  std::vector<Loose> loose;
+  Vector<Loose> loose;
   std::uint32_t recorded = 0;  ///< the recorder's
   std::uint32_t joined = 0;    ///< of `join_accesses`: its place there, if it is there
 
@@ -260,7 +261,7 @@ class AccessTable {
     entry.loose.push_back({{&task, id}, manner.mode, state, behind});
   }
   /// Drops those that are done, as far as nobody need hear of them.
-  void drop_gone(std::vector<LiveAccess>& tasks) const {
+  void drop_gone(Vector<LiveAccess>& tasks) const {
     std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
   }
   /// No area has been accessed.
@@ -360,8 +361,9 @@ class AccessTable {
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info);
   void put_into_bucket(AreaEntry& entry, std::uint64_t hash);
   void take_out_of_bucket(AreaEntry const& entry);
-  /// All entries but `missing`, into this many buckets.
-  void fill_buckets(std::size_t count, AreaEntry const* missing = nullptr);
+  void make_room_in_buckets();
+  /// All entries, into this many buckets.
+  void fill_buckets(std::size_t count);
   /// Entries that there are.
   template <class F>
   void for_each_entry(F&& f) {
@@ -375,7 +377,7 @@ class AccessTable {
   /// from before `before_once`.
   void forget_older(TaskId before, TaskId before_once);
   /// Forgets these, and then resources that have no entry left.
-  void forget(std::vector<AreaEntry*> const& gone);
+  void forget(Vector<AreaEntry*> const& gone);
   /// What it keeps, in entries. A resource takes about as much as one. Entries that many others
   /// overlap count for more: areas at random, which nobody comes back to, are then a few thousand,
   /// as each access looks at all that overlap its area.
@@ -387,6 +389,7 @@ class AccessTable {
     return std::max(entry.overlaps.size(), few_overlaps) - few_overlaps;
   }
   void link(AreaEntry& entry, AreaEntry& other);
+  void unlink(AreaEntry& entry);
   [[nodiscard]] TaskId oldest_live_task(TaskId submitted) const;
 
   TaskSlab& m_tasks;
@@ -397,9 +400,9 @@ class AccessTable {
   // Scratch of one entering: tasks with a path to the one that enters; those that it would have one
   // from, had they not given up what the two had in common, which says nothing of who is before
   // these; and which of them are to be recorded, unless there turns out to be a path.
-  std::unordered_set<TaskId> m_before;
-  std::unordered_set<TaskId> m_demoted_before;
-  std::vector<TaskId> m_let_go;
+  HashSet<TaskId> m_before;
+  HashSet<TaskId> m_demoted_before;
+  Vector<TaskId> m_let_go;
   /// open addressing; the size is a power of two, at most half full
   std::vector<Bucket, TableAllocator<Bucket>> m_buckets;
   std::size_t m_mask;  ///< of positions in it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include <access/Trellis_AreaIndex.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -53,6 +54,7 @@ AreaIndex::Grid& AreaIndex::Frame::grid(Box const& box) {
 }
 
 void AreaIndex::Grid::grow() {
+  Vector<std::uint32_t> more(std::max<std::size_t>(8, 2 * buckets.size()), no_entry);
   // Cells as small as the boxes, then larger ones, until there are no more of them than entries.
   Coordinates low, cells;
   low.fill(~std::uint64_t{0});
@@ -71,7 +73,7 @@ void AreaIndex::Grid::grow() {
     cells[a] = (cells[a] + 1) / 2;
     ++shift[a];
   }
-  buckets.assign(std::max<std::size_t>(8, 2 * buckets.size()), no_entry);
+  buckets = std::move(more);
   for (std::uint32_t n = 0; n < entries.size(); ++n)
     entries[n].next = std::exchange(bucket(cell(entries[n].box.low)), n);
 }
@@ -79,6 +81,9 @@ void AreaIndex::Grid::grow() {
 void AreaIndex::Grid::insert(Box const& box, Area const& area, void* item) {
   if (entries.size() >= buckets.size()) grow();
   auto const n = static_cast<std::uint32_t>(entries.size());
+  // Before anything is changed.
+  if (entries.size() == entries.capacity()) entries.reserve(std::max<std::size_t>(8, 2 * n));
+  if (areas.size() == areas.capacity()) areas.reserve(std::max<std::size_t>(8, 2 * n));
   entries.push_back({box, item, std::exchange(bucket(cell(box.low)), n)});
   areas.push_back(area);
 }
@@ -118,7 +123,7 @@ void AreaIndex::add_frame(Area const& area) {
   for (Frame const& frame : m_frames)
     if (frame.pitch0 == pitch0 && frame.pitch1 == pitch1) return;
 
-  std::vector<Frame> old = std::exchange(m_frames, {});
+  Vector<Frame> old = std::exchange(m_frames, {});
   for (Frame& frame : old)
     if (frame.pitch0 != no_pitch) m_frames.push_back({frame.pitch0, frame.pitch1, frame.phase, {}});
   std::uint64_t const phase = pitch0 == no_pitch ? 0 : pitch0 - m_base % pitch0;

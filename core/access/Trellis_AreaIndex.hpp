@@ -4,6 +4,7 @@
 #define TRELLIS_IMPL_AREAINDEX_HPP
 
 #include <Trellis_Area.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <array>
@@ -74,9 +75,9 @@ class AreaIndex {
     std::array<std::uint8_t, axes> size;
     std::array<std::uint8_t, axes>
         shift;  // cells are 2^shift[a] long, at least as long as the boxes
-    std::vector<Entry> entries;
-    std::vector<Area> areas;             // of the entries; apart, because queries do not read them
-    std::vector<std::uint32_t> buckets;  // hash table of cells: the first entry of each chain
+    Vector<Entry> entries;
+    Vector<Area> areas;             // of the entries; apart, because queries do not read them
+    Vector<std::uint32_t> buckets;  // hash table of cells: the first entry of each chain
 
     std::uint32_t& bucket(Coordinates const& cell) noexcept {
       return buckets[hash(cell) & (buckets.size() - 1)];
@@ -102,7 +103,7 @@ class AreaIndex {
     std::uint64_t pitch0;
     std::uint64_t pitch1;  // equal to pitch0 where there is no second one
     std::uint64_t phase;   // makes the base a multiple of pitch0
-    std::vector<Grid> grids;
+    Vector<Grid> grids;
 
     struct Fit {
       Box box;
@@ -119,7 +120,7 @@ class AreaIndex {
 
   std::uintptr_t m_base;
   std::size_t m_size = 0;
-  std::vector<Frame> m_frames;  // largest pitches first
+  Vector<Frame> m_frames;  // largest pitches first
 };
 
 template <class F>

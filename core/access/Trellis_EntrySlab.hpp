@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_ENTRYSLAB_HPP
 
 #include <access/Trellis_LargePages.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -97,8 +98,8 @@ class EntrySlab {
     }
   }
 
-  std::vector<Block> m_blocks;
-  std::vector<Entry*> m_free;
+  Vector<Block> m_blocks;
+  Vector<Entry*> m_free;
   std::size_t m_made = 0;  ///< in all blocks
 };
 

@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_SMALLVECTOR_HPP
 #define TRELLIS_IMPL_SMALLVECTOR_HPP
 
+#include <task/Trellis_Reserve.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +26,7 @@ class SmallVector {
   SmallVector(SmallVector const&) = delete;
   SmallVector& operator=(SmallVector const&) = delete;
   ~SmallVector() {
-    if (has_grown()) delete[] m_many;
+    if (has_grown()) FromReserve<T>().deallocate(m_many, m_capacity);
   }
 
   [[nodiscard]] T* begin() { return has_grown() ? m_many : m_own; }
@@ -43,10 +45,10 @@ class SmallVector {
   void shrink(std::size_t size) { m_size = static_cast<std::uint32_t>(size); }
   void reserve(std::size_t capacity) {
     if (capacity <= m_capacity) return;
-    auto larger = std::make_unique<T[]>(capacity);
-    std::copy(begin(), end(), larger.get());
-    if (has_grown()) delete[] m_many;
-    m_many = larger.release();
+    T* const larger = FromReserve<T>().allocate(capacity);
+    std::uninitialized_copy(begin(), end(), larger);
+    if (has_grown()) FromReserve<T>().deallocate(m_many, m_capacity);
+    m_many = larger;
     m_capacity = static_cast<std::uint32_t>(capacity);
   }
   void push_back(T const& element) {

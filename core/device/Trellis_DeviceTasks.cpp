@@ -10,6 +10,7 @@
 #include <progress/Trellis_Poller.hpp>
 #include <task/Trellis_Failure.hpp>
 #include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <exception>
 #include <limits>
@@ -44,7 +45,7 @@ bool DeviceTasks::may_launch_here() const {
 }
 
 void DeviceTasks::launch(Task& first, Seat& seat) {
-  std::vector<Task*> ready;
+  Vector<Task*> ready;
   auto const launch_and_order = [&](Task& task) {
     std::size_t const before = ready.size();
     launch_one(task, seat, ready);
@@ -57,7 +58,7 @@ void DeviceTasks::launch(Task& first, Seat& seat) {
     task.state.store(TaskState::ready, std::memory_order_relaxed);
     m_engine.events().changed(task, TaskState::ready);
     if (task.exclusive) {
-      std::vector<Task*> others;
+      Vector<Task*> others;
       bool const may_run = m_exclusion.acquire(task, others);
       for (Task* other : others) m_engine.push(*other, &seat);
       if (!may_run) continue;
@@ -162,7 +163,7 @@ void DeviceTasks::note_failed_launch(Task& task) {
   task.failure = std::move(failure);
 }
 
-void DeviceTasks::note_launch(Task& task, std::vector<Task*>& ready) {
+void DeviceTasks::note_launch(Task& task, Vector<Task*>& ready) {
   std::lock_guard const lock(task.lock);
   task.launched = true;
   if (task.is_recorded())
@@ -177,7 +178,7 @@ void DeviceTasks::note_launch(Task& task, std::vector<Task*>& ready) {
 }
 
 /// `ready` gets its successors that wait for nothing else.
-void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) {
+void DeviceTasks::launch_one(Task& task, Seat& seat, Vector<Task*>& ready) {
   if (task.marks.is_fusable && task.deployed != nullptr) [[unlikely]]
     return deploy_batch(task, seat);
   if (task.marks.is_fusable && task.next != nullptr) [[unlikely]]
@@ -199,8 +200,8 @@ void DeviceTasks::launch_one(Task& task, Seat& seat, std::vector<Task*>& ready) 
 }
 
 /// Those of a batch that are to be launched, no longer linked.
-std::vector<Task*> DeviceTasks::live_members(Task& first, Seat& seat) {
-  std::vector<Task*> live = FusionPool::unlink(first);
+Vector<Task*> DeviceTasks::live_members(Task& first, Seat& seat) {
+  Vector<Task*> live = FusionPool::unlink(first);
   std::erase_if(live, [&](Task* task) {
     inherit_on_device(*task);
     if (task->failure == nullptr) return false;
@@ -212,11 +213,11 @@ std::vector<Task*> DeviceTasks::live_members(Task& first, Seat& seat) {
 }
 
 /// Returns their bodies.
-std::vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
+Vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
   FusionPool::link(members);
   m_engine.events().batch(*members.front());
   FusionPool::unlink(*members.front());
-  std::vector<void*> bodies;
+  Vector<void*> bodies;
   for (Task* const task : members) {
     bodies.push_back(task->body);
     task->state.store(TaskState::running, std::memory_order_relaxed);
@@ -227,15 +228,15 @@ std::vector<void*> DeviceTasks::note_running(std::span<Task* const> members) {
 
 /// One launch for all. When it throws, those that have not begun are launched by themselves, and
 /// fail by themselves, if they do.
-void DeviceTasks::launch_batch(Task& first, Seat& seat, std::vector<Task*>& ready) {
-  std::vector<Task*> const live = live_members(first, seat);
+void DeviceTasks::launch_batch(Task& first, Seat& seat, Vector<Task*>& ready) {
+  Vector<Task*> const live = live_members(first, seat);
   if (live.empty()) return;
   FusionOps const& ops = *live.front()->ops->fusion;
   if (live.size() == 1 || ops.run == nullptr) {
     for (Task* const task : live) launch_one(*task, seat, ready);
     return;
   }
-  std::vector<void*> const bodies = note_running(live);
+  Vector<void*> const bodies = note_running(live);
   Task& named = *live.front();
   std::size_t begun = 0;
   try {
@@ -258,9 +259,9 @@ void DeviceTasks::launch_batch(Task& first, Seat& seat, std::vector<Task*>& read
 /// for there, and their successors are triggered when the device says that they are done. When the
 /// launch throws, nothing of them has begun, and they run at home.
 void DeviceTasks::deploy_batch(Task& first, Seat& seat) {
-  std::vector<Task*> const live = live_members(first, seat);
+  Vector<Task*> const live = live_members(first, seat);
   if (live.empty()) return;
-  std::vector<void*> const bodies = note_running(live);
+  Vector<void*> const bodies = note_running(live);
   Task& named = *live.front();
   bool is_launched = false;
   try {

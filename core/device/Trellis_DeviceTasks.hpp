@@ -7,6 +7,7 @@
 #include <progress/Trellis_Poller.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Workers.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <limits>
 #include <vector>
@@ -111,12 +112,12 @@ class DeviceTasks {
   [[nodiscard]] bool may_launch_here() const;
   void launch_all_offered(Seat& seat) { launch_offered(seat, std::numeric_limits<int>::max()); }
   [[nodiscard]] bool stops_serving(Seat& seat);
-  void launch_one(Task& task, Seat& seat, std::vector<Task*>& ready);
-  void launch_batch(Task& first, Seat& seat, std::vector<Task*>& ready);
+  void launch_one(Task& task, Seat& seat, Vector<Task*>& ready);
+  void launch_batch(Task& first, Seat& seat, Vector<Task*>& ready);
   void deploy_batch(Task& first, Seat& seat);
-  [[nodiscard]] std::vector<Task*> live_members(Task& first, Seat& seat);
-  [[nodiscard]] std::vector<void*> note_running(std::span<Task* const> members);
-  void note_launch(Task& task, std::vector<Task*>& ready);
+  [[nodiscard]] Vector<Task*> live_members(Task& first, Seat& seat);
+  [[nodiscard]] Vector<void*> note_running(std::span<Task* const> members);
+  void note_launch(Task& task, Vector<Task*>& ready);
   void note_failed_launch(Task& task);
   void inherit_on_device(Task& task);
   void complete_one(AsyncStreams::Retired const& passed, Seat& seat);

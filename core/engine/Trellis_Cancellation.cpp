@@ -13,6 +13,7 @@ namespace trellis::Impl {
 
 void Cancellation::ask(TaskHandle const& asked) {
   if (m_submission.is_held_here()) Submitting::refuse();
+  Reserve::require();
   TaskHandle const handle = m_engine.passes().settle(asked);
   Task& task = *handle.task;
   std::string const text = text_of(LiveAccess{&task, handle.id}, m_submission);

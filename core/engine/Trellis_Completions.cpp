@@ -14,6 +14,7 @@
 namespace trellis::Impl {
 
 void Completions::open(TaskHandle const& self) {
+  Reserve::require();
   Frame const* const frame = Frame::of(m_engine);
   m_open.fetch_add(1, std::memory_order_relaxed);
   try {
@@ -31,8 +32,7 @@ void Completions::open(TaskHandle const& self) {
   }
   if (Recorder* const recorder = m_engine.events().recorder())
     recorder->completes_later(*self.task);
-  bool const is_first = !any_ever() && !m_ever.exchange(true, std::memory_order_relaxed);
-  m_engine.hinder(*self.task, is_first);
+  m_engine.hinder(*self.task);
 }
 
 /// What the body itself throws comes before a Completion that is dropped, for instance for that

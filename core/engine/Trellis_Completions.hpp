@@ -51,8 +51,6 @@ class Completions {
   }
   /// Completes one of these. Returns the task to run next on this seat, if any.
   Task* complete_said(Seat& seat);
-  /// Has there been any?
-  [[nodiscard]] bool any_ever() const { return m_ever.load(std::memory_order_relaxed); }
   /// Is anything still to be said?
   [[nodiscard]] bool any_open() const { return m_open.load(std::memory_order_seq_cst) > 0; }
 
@@ -63,7 +61,6 @@ class Completions {
   SubmissionLock& m_submission;
   Workers& m_workers;
   TaskQueue m_said;
-  std::atomic<bool> m_ever{false};
   std::atomic<int> m_open{0};  ///< goes down after `m_said` has got the task
 };
 

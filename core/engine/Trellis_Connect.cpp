@@ -2,6 +2,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_Submission.hpp>
 #include <plan/Trellis_Pass.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -279,7 +280,7 @@ void Submission::apply_rules(Task& task, Region& region,
     for (TagPtr const& tag : task.tags())
       if (tag->type() == rule.type) value = tag;
     Region::TagClass* own = nullptr;
-    std::vector<Region::TagClass>& classes = region.classes[r];
+    Vector<Region::TagClass>& classes = region.classes[r];
     for (Region::TagClass& other : classes) {
       if (other.value->equals(*value)) own = &other;
       if (!rule.holds(*other.value, *value)) continue;

@@ -6,6 +6,7 @@
 #include <engine/Trellis_Relink.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <task/Trellis_SmallSet.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -103,15 +104,16 @@ bool Demotions::release_other(TaskHandle const& task, std::span<AccessRequest co
 bool Demotions::demote_to(TaskHandle const& asked, By by,
                           FunctionRef<void(Task&, Demotion&)> plan) {
   if (m_submission.is_held_here()) Submitting::refuse();
+  Reserve::require();
   TaskHandle const handle = by == By::others ? m_engine.passes().settle(asked) : asked;
-  std::vector<Task*> ready;
-  std::vector<Task*> granted;
+  Vector<Task*> ready;
+  Vector<Task*> granted;
   Quiet const until_they_are_let_go;
   /// Also when what is asked for is wrong: the task may be held up no more.
   struct HandOut {
     Demotions& demotions;
-    std::vector<Task*>& ready;
-    std::vector<Task*>& granted;
+    Vector<Task*>& ready;
+    Vector<Task*>& granted;
     ~HandOut() { demotions.hand_out(ready, granted); }
   } const hand_out_all{*this, ready, granted};
   if (by == By::itself) {
@@ -141,7 +143,7 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
   /// If it is pending it cannot start from here on.
   struct HeldUp {
     Task* task;
-    std::vector<Task*>& ready;
+    Vector<Task*>& ready;
     ~HeldUp() {
       if (task != nullptr) trigger(*task, nullptr, ready);
     }
@@ -150,7 +152,7 @@ bool Demotions::demote_to(TaskHandle const& asked, By by,
 }
 
 /// Without locks.
-void Demotions::hand_out(std::vector<Task*> const& ready, std::vector<Task*> const& granted) {
+void Demotions::hand_out(Vector<Task*> const& ready, Vector<Task*> const& granted) {
   if (ready.empty() && granted.empty()) return;
   Frame* const frame = Frame::of(m_engine);
   Seat* const seat = frame != nullptr ? &frame->seat : nullptr;
@@ -159,8 +161,8 @@ void Demotions::hand_out(std::vector<Task*> const& ready, std::vector<Task*> con
 }
 
 bool Demotions::demote_held(TaskHandle const& handle, By by, bool is_pending, Task* guard,
-                            FunctionRef<void(Task&, Demotion&)> plan, std::vector<Task*>& ready,
-                            std::vector<Task*>& granted) {
+                            FunctionRef<void(Task&, Demotion&)> plan, Vector<Task*>& ready,
+                            Vector<Task*>& granted) {
   Task& task = *handle.task;
   // Nobody submits beside the task, nor parts of it.
   PartsHold const parts(task, m_submission, PartsHold::nested);
@@ -368,27 +370,23 @@ void Demotions::put_in(Task& task, Demotion const& demotion, SmallSet<AreaEntry>
 }
 
 /// All before the task is complete. `is_locked`: its own lock is held.
-void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, std::vector<Task*>& ready,
-                      std::vector<Task*>& granted) {
+void Demotions::apply(Task& task, Demotion& demotion, bool is_locked, Vector<Task*>& ready,
+                      Vector<Task*>& granted) {
   bool const by_chains = knows_its_chains(task, demotion);
   SmallSet<AreaEntry> const open = take_out(task, demotion);
   auto const change = [&] { set_accesses(task, demotion); };
-  if (m_serial) {
-    change();
-    task.exclusive = m_exclusion.concerns(task);  // asked when a task waits
-  } else if (!exclusion_looks_at(task, demotion)) {
-    change();
-  } else {
+  if (exclusion_looks_at(task, demotion))
     m_exclusion.change(task, change, granted);
-  }
+  else
+    change();
   if (m_recorder) m_recorder->demoted(task);
   std::size_t const successors = let_go(task, demotion, open, by_chains, is_locked, ready);
   put_in(task, demotion, open, is_locked, successors);
 }
 
 /// The task is held back. False when it is too late.
-bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>& ready,
-                              std::vector<Task*>& granted) {
+bool Demotions::apply_pending(Task& task, Demotion& demotion, Vector<Task*>& ready,
+                              Vector<Task*>& granted) {
   Relink relink(m_slab, m_failures, m_rules, m_policy_edges, m_recorder);
   if (!relink.look(task)) return false;
   SmallSet<AreaEntry> const open = take_out(task, demotion);
@@ -412,7 +410,7 @@ bool Demotions::apply_pending(Task& task, Demotion& demotion, std::vector<Task*>
 bool Demotions::stays_ordered(Task const& before, Task const& after) const {
   if (before.marks.synchronizing || after.marks.synchronizing) return true;
   if (after.has_extras)
-    if (std::vector<TaskId> const& ids = after.extras->after;
+    if (Vector<TaskId> const& ids = after.extras->after;
         std::find(ids.begin(), ids.end(), before.id) != ids.end())
       return true;
   return std::any_of(m_rules.begin(), m_rules.end(), [&](TagRule const& rule) {
@@ -432,7 +430,7 @@ void walk_from(Stack& stack, SmallSet<Task>& seen, F&& f) {
   while (!stack.empty()) {
     Task& here = *stack.back();
     stack.shrink(stack.size() - 1);
-    std::vector<Task*> behind;
+    Vector<Task*> behind;
     {
       std::lock_guard const lock(here.lock);
       here.for_each_successor([&](Task* next) { behind.push_back(next); });
@@ -463,7 +461,7 @@ bool Demotions::knows_its_chains(Task const& task, Demotion const& demotion) {
 
 /// `touched`: where it had something that it no longer has. Returns the number of successors left.
 std::size_t Demotions::let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched,
-                              bool by_chains, bool is_locked, std::vector<Task*>& ready) {
+                              bool by_chains, bool is_locked, Vector<Task*>& ready) {
   SmallVector<Task*, 16> successors;
   SmallVector<Task*, 16> freed;
   SmallVector<Task*, 16> from;

@@ -11,6 +11,7 @@
 #include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <cstddef>
 #include <deque>
@@ -35,7 +36,7 @@ class Demotions {
  public:
   Demotions(Engine& engine, SubmissionLock& submission, Region& root, TaskSlab& slab,
             FailureLog const& failures, Exclusion& exclusion, PolicyEdges& policy_edges,
-            std::deque<TagRule> const& rules, Recorder* recorder, bool serial)
+            std::deque<TagRule> const& rules, Recorder* recorder)
       : m_engine(engine),
         m_submission(submission),
         m_root(root),
@@ -44,8 +45,7 @@ class Demotions {
         m_exclusion(exclusion),
         m_policy_edges(policy_edges),
         m_rules(rules),
-        m_recorder(recorder),
-        m_serial(serial) {}
+        m_recorder(recorder) {}
   Demotions(Demotions const&) = delete;
   Demotions& operator=(Demotions const&) = delete;
 
@@ -95,7 +95,7 @@ class Demotions {
 
     SmallVector<Kept, 4> accesses;
     List<AreaEntry*> given_up;            ///< where it had something that it gives up or changes
-    std::vector<StatePtr> states_before;  ///< once it has its new ones
+    Vector<StatePtr> states_before;  ///< once it has its new ones
 
     void give_up(Kept& mine) {
       given_up.push_back(mine.access.entry);
@@ -118,20 +118,20 @@ class Demotions {
   bool demote_to(TaskHandle const& asked, By by, FunctionRef<void(Task&, Demotion&)> plan);
   [[nodiscard]] bool demote_held(TaskHandle const& handle, By by, bool is_pending, Task* guard,
                                  FunctionRef<void(Task&, Demotion&)> plan,
-                                 std::vector<Task*>& ready, std::vector<Task*>& granted);
+                                 Vector<Task*>& ready, Vector<Task*>& granted);
   void plan_demotion(Task& task, Demotion& demotion, std::span<AccessRequest const> to);
   void plan_release(Task& task, Demotion& demotion, std::span<AccessRequest const> what);
   void plan_shrinking(Task& task, Demotion& demotion);
   void keep_needs(Region& region, Demotion& demotion);
   static void give_up_needs(std::span<Shrinking::Need const> gone, Demotion& demotion);
-  void hand_out(std::vector<Task*> const& ready, std::vector<Task*> const& granted);
+  void hand_out(Vector<Task*> const& ready, Vector<Task*> const& granted);
 
   // The locks of the task's region and of its parts are held.
   void require_not_needed(Task& task, Demotion const& demotion) const;
-  void apply(Task& task, Demotion& demotion, bool is_locked, std::vector<Task*>& ready,
-             std::vector<Task*>& granted);
-  [[nodiscard]] bool apply_pending(Task& task, Demotion& demotion, std::vector<Task*>& ready,
-                                   std::vector<Task*>& granted);
+  void apply(Task& task, Demotion& demotion, bool is_locked, Vector<Task*>& ready,
+             Vector<Task*>& granted);
+  [[nodiscard]] bool apply_pending(Task& task, Demotion& demotion, Vector<Task*>& ready,
+                                   Vector<Task*>& granted);
   SmallSet<AreaEntry> take_out(Task& task, Demotion const& demotion);
   static void set_accesses(Task& task, Demotion& demotion);
   [[nodiscard]] static bool exclusion_looks_at(Task const& task, Demotion const& demotion);
@@ -140,7 +140,7 @@ class Demotions {
   [[nodiscard]] bool knows_its_chains(Task const& task, Demotion const& demotion);
   [[nodiscard]] bool stays_ordered(Task const& before, Task const& after) const;
   std::size_t let_go(Task& task, Demotion& demotion, SmallSet<AreaEntry> const& touched,
-                     bool by_chains, bool is_locked, std::vector<Task*>& ready);
+                     bool by_chains, bool is_locked, Vector<Task*>& ready);
   Region& region_of(Task const& task) { return task.region != nullptr ? *task.region : m_root; }
 
   Engine& m_engine;
@@ -152,7 +152,6 @@ class Demotions {
   PolicyEdges& m_policy_edges;
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;  ///< null: does not record
-  bool const m_serial;
 };
 
 }  // namespace trellis::Impl

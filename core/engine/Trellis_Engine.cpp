@@ -4,6 +4,7 @@
 #include <plan/Trellis_PlanState.hpp>
 #include <progress/Trellis_StallReport.hpp>
 #include <warn/Trellis_Warnings.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -25,16 +26,16 @@ Engine::Engine(TaskGraphOptions const& options)
       m_numbers_runs(m_events.is_watched() || m_serial),
       m_warnings(*options.warn ? std::make_unique<Warnings>(m_options) : nullptr),
       m_submission(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_warnings.get(),
-                   m_device_tasks, m_main, m_workers, m_serial_turn, m_policy_edges,
+                   m_device_tasks, m_main, m_workers, m_policy_edges,
                    !m_serial && m_policy->sees_submissions(), m_serial),
-      m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get()),
+      m_exclusion(m_submission.rules(), m_events.recorder(), m_policy.get(), !m_serial),
       m_policy_edges(*this, m_lock, *m_policy, m_events.recorder(), m_serial),
       m_orchestrator(options.orchestration),
       m_fusion(*this, m_orchestrator, m_workers, m_events.statistics(), m_serial),
       m_waiting(*this, m_lock, m_slab, m_failures, m_exclusion, *m_policy, m_main, m_workers,
                 m_serial_turn, m_serial),
       m_demotions(*this, m_lock, m_submission.root(), m_slab, m_failures, m_exclusion,
-                  m_policy_edges, m_submission.rules(), m_events.recorder(), m_serial),
+                  m_policy_edges, m_submission.rules(), m_events.recorder()),
       m_parts(*this, m_lock, m_slab, m_failures, m_events.recorder(), m_serial),
       m_cancellation(*this, m_lock),
       m_completions(*this, m_lock, m_workers),
@@ -51,6 +52,7 @@ Engine::Engine(TaskGraphOptions const& options)
       m_places(*options.bind, *options.threads_per_worker, options.name),
       m_workers(*this, m_serial ? 0 : *options.workers, *options.threads_per_worker,
                 most_workers(options), m_places) {
+  Reserve::require();
   if (std::atomic_ref(m_policy->m_serves_a_graph).exchange(true))
     throw Error(Error::Kind::bad_input,
                 "Trellis: the scheduling policy \"" + std::string(m_policy->name()) +
@@ -105,7 +107,7 @@ void Engine::drop_objects(bool all) {
   std::lock_guard const lock(m_lock);
   Region& root = m_submission.root();
   root.table.drop_loose(all);
-  for (std::vector<Region::TagClass>& classes : root.classes)
+  for (Vector<Region::TagClass>& classes : root.classes)
     std::erase_if(classes, [&](Region::TagClass& each) {
       root.table.drop_gone(each.tasks);
       return all || each.tasks.empty();
@@ -145,19 +147,16 @@ void Engine::make_ready(Task& task, Seat* seat) {
 
 /// May this one run now, others excluded? Others may have their turn instead.
 bool Engine::may_exclude(Task& task, Seat* seat) {
-  std::vector<Task*> others;
+  Vector<Task*> others;
   bool const may_run = m_exclusion.acquire(task, others);
   for (Task* other : others) push(*other, seat);
   return may_run;
 }
 
-void Engine::hinder(Task& task, bool is_first) {
-  std::vector<Task*> granted;
+void Engine::hinder(Task& task) {
+  Vector<Task*> granted;
   for (Task* each = &task; each != nullptr; each = whole_of(*each)) {
-    if (!each->exclusive) continue;
-    // Nobody has had to exclude others before, so it may.
-    if (m_serial && is_first) (void)may_exclude(*each, nullptr);
-    m_exclusion.hinder(*each, granted);
+    if (each->exclusive) m_exclusion.hinder(*each, granted);
   }
   for (Task* other : granted) push(*other, nullptr);
 }
@@ -354,10 +353,12 @@ void Engine::run(Task* task, Seat& seat, Condition stop) {
   }
 }
 
-/// In a serial graph one body after the other needs no exclusion, until a Completion is opened for
-/// the first time. From then on each task has its turn when it is about to run.
+/// In a serial graph a task has its turn when it is about to run, not when it becomes ready: so
+/// those that exclude each other run in the order of submission. One whose turn it is not is pushed
+/// again by the task that gives up what it needs: that is over later than its body, is on a device,
+/// or waits on the stack of another thread.
 bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
-  if (!m_completions.any_ever() || task.failure != nullptr || m_exclusion.holds(task)) return false;
+  if (task.failure != nullptr || m_exclusion.holds(task)) return false;
   return !may_exclude(task, &seat);
 }
 
@@ -462,20 +463,30 @@ std::shared_ptr<Failure> Engine::current_failure(Task const& task, std::string c
     }
   }
   failure->cause = std::current_exception();
+  failure->is_asked = m_cancellation.is_asked(task);  // its way to stop
+  try {
+    describe_failure(*failure, task, remark);
+  } catch (std::bad_alloc const&) {  // what there is memory for
+    if (failure->what.empty()) failure->what = "out of memory";
+    if (failure->origin_text.empty()) failure->origin_text = short_text;
+  }
+  return failure;
+}
+
+/// In a handler.
+void Engine::describe_failure(Failure& failure, Task const& task, std::string const& remark) {
+  std::string what;
   try {
     throw;
   } catch (std::exception const& error) {
-    failure->what = error.what();
+    what = error.what();
   } catch (...) {
-    failure->what = "an exception that is no std::exception";
+    what = "an exception that is no std::exception";
   }
-  failure->what += remark;
-  if (m_cancellation.is_asked(task)) {  // its way to stop
-    failure->is_asked = true;
-    failure->what = "the program asked for it, and its body threw: " + failure->what;
-  }
-  failure->origin_text = text_of(task, m_lock);
-  return failure;
+  what += remark;
+  if (failure.is_asked) what = "the program asked for it, and its body threw: " + what;
+  failure.what = std::move(what);
+  failure.origin_text = text_of(task, m_lock);
 }
 
 // --- done ----------------------------------------------------------------------------------------
@@ -518,7 +529,11 @@ Task* Engine::complete_part(Task& task, Seat& seat, TaskState state, int row) {
 
 /// All but those who come after the task.
 void Engine::tell_failure(Task& task, TaskState state, FailurePtr const& failure) {
-  std::string const text = text_of(task, m_lock);
+  std::string text = short_text;
+  try {
+    text = text_of(task, m_lock);
+  } catch (std::bad_alloc const&) {  // then without its name
+  }
   bool const is_of_part = state == TaskState::failed && failure->origin != task.id;
   FailurePtr const own = is_of_part ? of_part(failure) : failure;
   m_failures.note(task.id, text, own);
@@ -557,7 +572,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   task.lock.unlock();
   m_cancellation.forget(task.id);
 
-  std::vector<Task*>& ready = seat.ready;
+  Vector<Task*>& ready = seat.ready;
   std::size_t const granted = ready.size();  // these have been made ready before
   if (failure == nullptr)
     task.for_each_successor([&](Task* successor) { trigger(*successor, nullptr, ready); });
@@ -585,7 +600,7 @@ Task* Engine::complete_one(Task& task, Seat& seat, TaskState state, int row) {
   return next;
 }
 
-Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
+Task* Engine::hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
   std::size_t count = 0;
   bool all_go_to_policy = true;
   for (std::size_t k = 0; k < ready.size(); ++k) {
@@ -605,11 +620,11 @@ Task* Engine::hand_over_many(std::vector<Task*>& ready, std::size_t granted, Sea
 }
 
 /// Of tasks that are ready, and may exclude whom they do, some go elsewhere than to the policy.
-Task* Engine::hand_over_each(std::vector<Task*>& ready, Seat& seat) {
+Task* Engine::hand_over_each(Vector<Task*>& ready, Seat& seat) {
   std::size_t const count = ready.size();
   std::size_t kept = 0;
   bool any_held = false;
-  std::vector<Task*> to_launch;
+  Vector<Task*> to_launch;
   auto const release = [&](Task& task) {
     if (is_kept(task))
       push_kept(task);
@@ -645,7 +660,7 @@ void Engine::order_launches(std::span<Task*> ready) const {
     Task* task;
     std::int64_t rank;
   };
-  std::vector<Launch> launches;
+  Vector<Launch> launches;
   for (Task* const task : ready)
     if (task->runs_on_device()) launches.push_back({task, rank_of_launch(*task)});
   std::stable_sort(launches.begin(), launches.end(), [](Launch const& a, Launch const& b) {

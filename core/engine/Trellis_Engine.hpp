@@ -40,6 +40,7 @@
 #include <threads/Trellis_Unlocked.hpp>
 #include <threads/Trellis_WideSpace.hpp>
 #include <threads/Trellis_Workers.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -184,7 +185,7 @@ class Engine final : private TaskSource {
   }
   /// A part waits for a task that is not of its region. What it is a part of keeps exclusive areas
   /// meanwhile, and nobody whom that needs must wait behind those that wait for these areas.
-  void hinder_owners(Task const& part, std::vector<Task*>& granted) {
+  void hinder_owners(Task const& part, Vector<Task*>& granted) {
     for (Task* task = owner_of(part); task != nullptr && !m_serial; task = whole_of(*task))
       if (task->exclusive) m_exclusion.hinder(*task, granted);
   }
@@ -217,8 +218,7 @@ class Engine final : private TaskSource {
   }
   /// The task keeps what it excludes others from while no body of it runs: nobody whom that needs
   /// must wait behind those that wait for it.
-  /// `is_first`: it is the first one of the graph.
-  void hinder(Task& task, bool is_first);
+  void hinder(Task& task);
   /// For a thread that waits: a ready task for which `wanted` returns true, or null. One may be
   /// missed.
   [[nodiscard]] Task* pop_wanted(Seat const& seat, FunctionRef<bool(Task const&)> wanted);
@@ -243,7 +243,7 @@ class Engine final : private TaskSource {
   /// Gives tasks that a completion made ready to the policy; the first `granted` ones have been
   /// ready already and just got their exclusive areas. Returns the one to run next, if the policy
   /// keeps one here.
-  Task* hand_over(std::vector<Task*>& ready, std::size_t granted, Seat& seat) {
+  Task* hand_over(Vector<Task*>& ready, std::size_t granted, Seat& seat) {
     if (ready.size() != 1 || granted != 0) return hand_over_many(ready, granted, seat);
     Task& task = *ready.front();
     if (task.exclusive || !goes_to_policy(task)) return hand_over_many(ready, granted, seat);
@@ -261,9 +261,9 @@ class Engine final : private TaskSource {
   }
 
  private:
-  Task* hand_over_many(std::vector<Task*>& ready, std::size_t granted, Seat& seat);
-  Task* hand_over_each(std::vector<Task*>& ready, Seat& seat);
-  Task* give_to_policy(std::vector<Task*> const& ready, Seat& seat) {
+  Task* hand_over_many(Vector<Task*>& ready, std::size_t granted, Seat& seat);
+  Task* hand_over_each(Vector<Task*>& ready, Seat& seat);
+  Task* give_to_policy(Vector<Task*> const& ready, Seat& seat) {
     static_assert(sizeof(ReadyTask) == sizeof(Task*));
     ReadyTask const* const first = reinterpret_cast<ReadyTask const*>(ready.data());
     Task* const next = m_policy->finished({first, ready.size()}, seat.number).impl();
@@ -329,6 +329,8 @@ class Engine final : private TaskSource {
   [[nodiscard]] bool enough_in_flight() const;
   [[gnu::cold]] bool may_exclude(Task& task, Seat* seat);
   Task* complete_part(Task& task, Seat& seat, TaskState state, int row);
+  [[gnu::cold]] void describe_failure(Failure& failure, Task const& task,
+                                      std::string const& remark);
   [[gnu::cold]] void tell_failure(Task& task, TaskState state, FailurePtr const& failure);
   [[gnu::cold]] static void hand_on_failure(Task& task, Seat& seat, FailurePtr const& failure);
   Task* complete_one(Task& task, Seat& seat, TaskState state, int row);

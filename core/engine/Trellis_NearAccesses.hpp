@@ -6,6 +6,7 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -41,7 +42,7 @@ class ByArea {
       return;
     }
     if (!m_places) return look_through(*entry, f);
-    std::vector<std::size_t> found;
+    Vector<std::size_t> found;
     auto const collect = [&](AreaEntry const* each) {
       if (auto const here = m_places->find(each); here != m_places->end())
         found.insert(found.end(), here->second.begin(), here->second.end());
@@ -67,7 +68,7 @@ class ByArea {
   AccessTable& m_table;
   Accesses const& m_accesses;
   bool const m_is_large;
-  std::optional<std::unordered_map<AreaEntry const*, std::vector<std::size_t>>> m_places;
+  std::optional<std::unordered_map<AreaEntry const*, Vector<std::size_t>>> m_places;
 };
 
 /// Do others of its region conflict with this task, now that it has these accesses? As

@@ -3,6 +3,7 @@
 #include <engine/Trellis_EngineFrame.hpp>
 #include <engine/Trellis_Parts.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 
@@ -178,7 +179,7 @@ void Parts::add_local(TaskHandle const& self, AccessRequest const& what) {
 ///
 /// A body that runs again and again lets others pass, see Engine::pop.
 TaskHandle Parts::submit_rest(TaskHandle const& self, TaskSpec&& spec) {
-  std::vector<TaskHandle> before(spec.after.begin(), spec.after.end());
+  Vector<TaskHandle> before(spec.after.begin(), spec.after.end());
   TaskId const running = Frame::of(m_engine)->task.id;
   {
     PartsHold const lock(*self.task, m_submission);
@@ -204,10 +205,10 @@ TaskId Parts::hold_parts(TaskHandle const& self) {
   return region.newest;
 }
 
-std::vector<LiveAccess> Parts::take_held(Task& owner, TaskId behind) {
+Vector<LiveAccess> Parts::take_held(Task& owner, TaskId behind) {
   PartsHold const lock(owner, m_submission, PartsHold::nested);
   owner.inner->waits_for_owner = false;
-  std::vector<LiveAccess> held;
+  Vector<LiveAccess> held;
   for (LiveAccess const part : owner.inner->parts)
     if (part.id > behind) held.push_back(part);
   return held;
@@ -307,7 +308,7 @@ bool Parts::refine(TaskHandle const& asked, FunctionRef<void(TaskHandle const&)>
 
 /// The owner starts, or is cancelled, and with it the parts that it got while it was pending.
 void Parts::start_parts(Task& owner, Seat& seat) {
-  std::vector<LiveAccess> parts;
+  Vector<LiveAccess> parts;
   {
     PartsHold const lock(owner, m_submission, PartsHold::nested);
     parts = owner.inner->parts;
@@ -316,7 +317,7 @@ void Parts::start_parts(Task& owner, Seat& seat) {
   // As long as none of them has started it is what the parts are cancelled by. One that has may
   // fail.
   FailurePtr const failure = owner.failure;
-  std::vector<Task*> ready;
+  Vector<Task*> ready;
   for (LiveAccess const part : parts) trigger(*part.task, failure, ready);
   for (Task* part : ready) m_engine.make_ready(*part, &seat);
 }

@@ -9,6 +9,7 @@
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -56,7 +57,7 @@ class Parts {
   TaskId hold_parts(TaskHandle const& self);
   /// Those that are held, behind that one; from here on new ones are not. Each has one edge that is
   /// the caller's.
-  std::vector<LiveAccess> take_held(Task& owner, TaskId behind);
+  Vector<LiveAccess> take_held(Task& owner, TaskId behind);
 
   // A part is submitted.
   /// The task cannot become complete meanwhile if the calling thread runs its body.
@@ -109,7 +110,7 @@ class Parts {
   /// submission, and the serial order is that of the ids. Does not change once there are tasks.
   bool m_needs_graph;
   /// Guarded by m_submission: of tasks that are over, for others.
-  std::vector<std::unique_ptr<Region>> m_spare_regions;
+  Vector<std::unique_ptr<Region>> m_spare_regions;
 };
 
 }  // namespace trellis::Impl

@@ -8,6 +8,7 @@
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 #include <trace/Trellis_Recorder.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -18,7 +19,7 @@ namespace trellis::Impl {
 namespace {
 
 template <class T>
-bool is_in(std::vector<T*> const& nodes, T const* node) {
+bool is_in(Vector<T*> const& nodes, T const* node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
@@ -38,8 +39,8 @@ void Relink::copy(Task& task, Node& node) const {
 
 bool Relink::look(Task& task) {
   Region* const region = task.region;
-  std::vector<std::pair<Node*, std::vector<Task*>>> successors;
-  std::vector<std::pair<Node*, std::vector<Task::DevicePredecessor>>> on_device;
+  Vector<std::pair<Node*, Vector<Task*>>> successors;
+  Vector<std::pair<Node*, Vector<Task::DevicePredecessor>>> on_device;
   m_slab.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
     if (id == 0 || Pass::is_ticket(id) || other.region != region || other.is_recorded()) return;
@@ -51,7 +52,7 @@ bool Relink::look(Task& task) {
     copy(other, node);
     m_newest = std::max(m_newest, id);
     m_node_of.emplace(&other, &node);
-    std::vector<Task*> next;
+    Vector<Task*> next;
     other.for_each_successor([&](Task* successor) { next.push_back(successor); });
     successors.emplace_back(&node, std::move(next));
     if (other.runs_on_device() && !other.device_predecessors.empty())
@@ -135,7 +136,7 @@ void Relink::record_done_before(Node const& node, Node const& behind) {
     if (id < behind.id) m_recorder->edge(id, behind.id, EdgeReason::demotion);
 }
 
-void Relink::change(std::vector<Task*>& ready) {
+void Relink::change(Vector<Task*>& ready) {
   Task& task = *m_node->task;
   copy(task, *m_node);
   for (Node* before : m_node->before)
@@ -167,7 +168,7 @@ void Relink::change(std::vector<Task*>& ready) {
     auto const found = m_node_of.find(successor);
     return found != m_node_of.end() && is_in(m_free_behind, found->second);
   };
-  std::vector<Task*> freed;
+  Vector<Task*> freed;
   {
     std::lock_guard const lock(task.lock);
     task.for_each_successor([&](Task* successor) {
@@ -188,11 +189,11 @@ void Relink::change(std::vector<Task*>& ready) {
 void Relink::bridge() {
   using Pair = std::pair<Node*, Node*>;
   std::set<Pair> seen;
-  std::vector<Pair> next;
+  Vector<Pair> next;
   auto const look_at = [&](Node* before, Node* behind) {
     if (behind != m_node && seen.emplace(before, behind).second) next.emplace_back(before, behind);
   };
-  std::vector<Node*> const behind_task = m_node->behind;
+  Vector<Node*> const behind_task = m_node->behind;
   for (Node* behind : behind_task) {
     bool const is_free_behind = is_in(m_free_behind, behind);
     if (is_free_behind) record_done_before(*m_node, *behind);
@@ -217,12 +218,12 @@ void Relink::bridge() {
 void Relink::find_before() {
   SmallSet<Node> seen;
   seen.insert_all(m_node->before);
-  std::vector<Node*> next = m_free_before;
+  Vector<Node*> next = m_free_before;
   while (!next.empty()) {
     Node* const here = next.back();
     next.pop_back();
     record_done_before(*here, *m_node);
-    for (Node* before : std::vector<Node*>(here->before)) {
+    for (Node* before : Vector<Node*>(here->before)) {
       if (!seen.insert(before)) continue;
       if (needed(*before, *m_node))
         join(*before, *m_node);
@@ -236,11 +237,11 @@ void Relink::find_before() {
 void Relink::find_behind() {
   SmallSet<Node> seen;
   seen.insert_all(m_node->behind);
-  std::vector<Node*> next = m_free_behind;
+  Vector<Node*> next = m_free_behind;
   while (!next.empty()) {
     Node* const here = next.back();
     next.pop_back();
-    for (Node* behind : std::vector<Node*>(here->behind)) {
+    for (Node* behind : Vector<Node*>(here->behind)) {
       if (!seen.insert(behind)) continue;
       if (needed(*m_node, *behind))
         join(*m_node, *behind);
@@ -266,7 +267,7 @@ void Relink::enter_before(SmallSet<AreaEntry> const& areas) {
   });
   SmallSet<Node> seen;
   seen.insert(m_node);
-  std::vector<Node*> next{m_node};
+  Vector<Node*> next{m_node};
   for (Node* before : m_free_before) next.push_back(before);
   while (!next.empty()) {
     Node* const here = next.back();

@@ -7,6 +7,7 @@
 #include <access/Trellis_AnyState.hpp>
 #include <task/Trellis_SmallSet.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +68,7 @@ class Relink {
   /// The newest task that was copied.
   [[nodiscard]] TaskId newest() const { return m_newest; }
   /// T has demoted. `ready` gets those that wait for nothing else; T itself is to be let go later.
-  void change(std::vector<Task*>& ready);
+  void change(Vector<Task*>& ready);
   /// Enters those before T as loose accesses to these areas, which T has given up or changed, and
   /// to all that overlap them.
   void enter_before(SmallSet<AreaEntry> const& areas);
@@ -89,12 +90,12 @@ class Relink {
     Task* task;
     TaskId id;
     bool synchronizing;
-    std::vector<Access> accesses{};
-    std::vector<TaskId> explicit_before{};  ///< by `after(...)`
-    std::vector<TagPtr> tags{};             ///< only where there are rules
-    std::vector<Node*> before{};
-    std::vector<Node*> behind{};
-    std::vector<Node*> before_on_device{};  ///< these are also in `before`
+    Vector<Access> accesses{};
+    Vector<TaskId> explicit_before{};  ///< by `after(...)`
+    Vector<TagPtr> tags{};             ///< only where there are rules
+    Vector<Node*> before{};
+    Vector<Node*> behind{};
+    Vector<Node*> before_on_device{};  ///< these are also in `before`
   };
 
   template <class F>
@@ -121,9 +122,9 @@ class Relink {
   std::unordered_map<Task*, Node*> m_node_of;
   Node* m_node = nullptr;  ///< T's
   TaskId m_newest = 0;
-  std::vector<Node*> m_free_before;  ///< predecessors of T that it has to wait for no more
-  std::vector<Node*> m_free_behind;  ///< successors that have to wait for T no more
-  std::unordered_map<TaskId, std::vector<TaskId>> m_recorded_before;
+  Vector<Node*> m_free_before;  ///< predecessors of T that it has to wait for no more
+  Vector<Node*> m_free_behind;  ///< successors that have to wait for T no more
+  std::unordered_map<TaskId, Vector<TaskId>> m_recorded_before;
 };
 
 }  // namespace trellis::Impl

@@ -4,6 +4,7 @@
 #include <engine/Trellis_Sections.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <exception>
 #include <memory>
@@ -50,7 +51,7 @@ struct Sections::Open {
   TaskId released = 0;                             ///< parts up to this one are not held
   SectionPolicy policy = SectionPolicy::parallel;  ///< of the last phase
   // Of a phase that is run here, part after part:
-  std::vector<LiveAccess> rest{};
+  Vector<LiveAccess> rest{};
   std::size_t next = 0;  ///< those before it have been started
 };
 
@@ -130,13 +131,13 @@ void Sections::collect(Open& section) {
   section.collects = true;
 }
 
-std::vector<LiveAccess> Sections::take_held(Open& section) {
+Vector<LiveAccess> Sections::take_held(Open& section) {
   section.collects = false;
   return m_engine.parts().take_held(*section.self.task, section.released);
 }
 
-void Sections::start(Open& section, std::vector<LiveAccess> const& parts) {
-  std::vector<Task*> ready;
+void Sections::start(Open& section, Vector<LiveAccess> const& parts) {
+  Vector<Task*> ready;
   for (LiveAccess const part : parts) trigger(*part.task, nullptr, ready);
   for (Task* const part : ready) m_engine.make_ready(*part, &section.frame.seat);
 }
@@ -144,7 +145,7 @@ void Sections::start(Open& section, std::vector<LiveAccess> const& parts) {
 namespace {
 
 /// Of all of them, if they have one.
-TaskKind kind_of(std::vector<LiveAccess> const& parts) {
+TaskKind kind_of(Vector<LiveAccess> const& parts) {
   TaskKind kind;
   for (LiveAccess const part : parts) {
     TaskKind const next = FusionPool::kind_of(*part.task);
@@ -158,7 +159,7 @@ TaskKind kind_of(std::vector<LiveAccess> const& parts) {
 
 /// Asks the advice, without any lock, and starts what is held, or runs it here.
 void Sections::run_held(Open& section) {
-  std::vector<LiveAccess> parts = take_held(section);
+  Vector<LiveAccess> parts = take_held(section);
   if (parts.empty()) return;
   section.policy =
       ask([&] { return section.advice->section(section.depth, parts.size(), kind_of(parts)); });
@@ -175,14 +176,14 @@ void Sections::run_phase(Open& section) {
 
 /// A part that cannot run here and now is started, and so are those behind it: it might wait for
 /// one of these. The same happens when a part waits that runs here, see `let_go`.
-void Sections::run_serially(Open& section, std::vector<LiveAccess>&& parts) {
+void Sections::run_serially(Open& section, Vector<LiveAccess>&& parts) {
   Seat& seat = section.frame.seat;
   section.rest = std::move(parts);
   section.next = 0;
   Workers::Narrowed const narrowed(m_workers, seat);
   while (section.next < section.rest.size()) {
     Task& task = *section.rest[section.next++].task;
-    std::vector<Task*> ready;
+    Vector<Task*> ready;
     trigger(task, nullptr, ready);
     bool const here = !ready.empty() && seat.number >= 0 && !task.exclusive &&
                       !task.runs_on_device() && (!task.marks.main_thread || seat.is_main) &&
@@ -199,7 +200,7 @@ void Sections::run_serially(Open& section, std::vector<LiveAccess>&& parts) {
 }
 
 void Sections::start_rest(Open& section) {
-  std::vector<LiveAccess> const rest(
+  Vector<LiveAccess> const rest(
       section.rest.begin() + static_cast<std::ptrdiff_t>(section.next), section.rest.end());
   section.next = section.rest.size();
   start(section, rest);
@@ -223,7 +224,7 @@ void Sections::join(TaskHandle const& section) {
 
 void Sections::Gate::open(Seat& seat) {
   if (!std::exchange(m_is_closed, false)) return;
-  std::vector<Task*> ready;
+  Vector<Task*> ready;
   trigger(*m_section.task, nullptr, ready);
   if (!ready.empty()) m_engine.make_ready(*ready.front(), &seat);
 }

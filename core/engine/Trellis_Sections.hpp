@@ -7,6 +7,7 @@
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskHandle.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <vector>
 
@@ -49,8 +50,9 @@ class Sections {
   Sections(Sections const&) = delete;
   Sections& operator=(Sections const&) = delete;
 
-  /// One edge of a section, which its caller takes off. (None of a section of a serial graph, whose
-  /// caller has the turn, and none of one that has been collected by a pass.) As long as it is
+  /// One edge of a section, which its caller takes off. (None of a section of a serial graph,
+  /// whose caller has the turn, or is in no task of that graph and may wait; and none of one that has
+  /// been collected by a pass.) As long as it is
   /// there the task is pending, so its cell is not reused, and nobody runs its body. What the
   /// caller has done before, such as to ask that it be cancelled, happens before the body by the
   /// decrement, as with any edge.
@@ -113,10 +115,10 @@ class Sections {
  private:
   [[nodiscard]] Open* let_go(Frame& frame);
   void collect(Open& section);
-  [[nodiscard]] std::vector<LiveAccess> take_held(Open& section);
-  void start(Open& section, std::vector<LiveAccess> const& parts);
+  [[nodiscard]] Vector<LiveAccess> take_held(Open& section);
+  void start(Open& section, Vector<LiveAccess> const& parts);
   void run_held(Open& section);
-  void run_serially(Open& section, std::vector<LiveAccess>&& parts);
+  void run_serially(Open& section, Vector<LiveAccess>&& parts);
   void start_rest(Open& section);
   void run_phase(Open& section);
 

@@ -2,6 +2,7 @@
 #include <engine/Trellis_Demotion.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_Shrinking.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -78,17 +79,17 @@ void Demotions::plan_shrinking(Task& task, Demotion& demotion) {
 /// The demotion leaves what the unfinished parts need. What stays as it is keeps its place.
 void Demotions::keep_needs(Region& region, Demotion& demotion) {
   Region& outer = region_of(*region.owner);
-  std::vector<Shrinking::Need*> needs;
+  Vector<Shrinking::Need*> needs;
   region.shrinking->for_each_need([&](Shrinking::Need& need) { needs.push_back(&need); });
   std::sort(needs.begin(), needs.end(), [](Shrinking::Need const* a, Shrinking::Need const* b) {
     return a->of_parts->area.begin() < b->of_parts->area.begin();
   });
-  std::unordered_map<AreaEntry*, std::vector<std::size_t>> places;
+  HashMap<AreaEntry*, Vector<std::size_t>> places;
   for (std::size_t k = 0; k < demotion.accesses.size(); ++k)
     places[demotion.accesses[k].access.entry].push_back(k);
-  std::vector<bool> stays(demotion.accesses.size(), false);
-  std::vector<AreaEntry*> entries;
-  std::vector<Demotion::Kept> added;
+  Vector<bool> stays(demotion.accesses.size(), false);
+  Vector<AreaEntry*> entries;
+  Vector<Demotion::Kept> added;
   for (Shrinking::Need* need : needs) {
     AreaEntry* entry = need->of_owner;
     if (entry == nullptr)
@@ -124,7 +125,7 @@ void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& d
              mine.manner().state == need.state.get();
     });
   };
-  std::vector<bool> stays(demotion.accesses.size(), true);
+  Vector<bool> stays(demotion.accesses.size(), true);
   for (std::size_t k = 0; k < demotion.accesses.size(); ++k) {
     if (!is_gone(demotion.accesses[k])) continue;
     stays[k] = false;
@@ -135,11 +136,11 @@ void Demotions::give_up_needs(std::span<Shrinking::Need const> gone, Demotion& d
 
 void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
   Task& owner = *region.owner;  // not complete before the part has been counted out
-  std::vector<Task*> ready;
-  std::vector<Task*> granted;
+  Vector<Task*> ready;
+  Vector<Task*> granted;
   {
     PartsHold const parts(owner, m_submission, PartsHold::nested);
-    std::vector<Shrinking::Need> const gone = region.shrinking->part_over(part);
+    Vector<Shrinking::Need> const gone = region.shrinking->part_over(part);
     if (gone.empty()) return;
     {
       // What a part has not done nobody may see: from here on the owner has failed, and keeps what
@@ -149,10 +150,14 @@ void Demotions::part_over(Region& region, TaskId part, Seat& seat) {
     }
     RegionHold const outer(guard_of(owner), m_submission);
     Demotion demotion(owner);
-    if (region.shrinking->are_placed())
-      give_up_needs(gone, demotion);
-    else
-      keep_needs(region, demotion);
+    try {
+      if (region.shrinking->are_placed())
+        give_up_needs(gone, demotion);
+      else
+        keep_needs(region, demotion);
+    } catch (std::bad_alloc const&) {  // it keeps what it has, until the next part or its own end
+      return;
+    }
     if (demotion.given_up.empty()) return;
     apply(owner, demotion, false, ready, granted);
   }

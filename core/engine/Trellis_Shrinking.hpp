@@ -5,6 +5,7 @@
 #include <access/Trellis_AccessRequest.hpp>
 #include <access/Trellis_AnyState.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,11 +42,11 @@ class Shrinking {
   /// body made it itself).
   template <class F>
   void count(Task const& part, F&& declared) {
-    std::vector<Key> keys;
+    Vector<Key> keys;
     part.for_each_access([&](TaskAccess const& access) {
       if (access.mode == Mode::none || !declared(access)) return;
       StatePtr const state = part.state_of(access);
-      std::vector<Need>& needs = m_needs[access.entry];
+      Vector<Need>& needs = m_needs[access.entry];
       Need* found = nullptr;
       for (Need& need : needs)
         if (need.mode == access.mode && need.state == state) found = &need;
@@ -59,8 +60,8 @@ class Shrinking {
     m_of_part.insert_or_assign(part.id, std::move(keys));
   }
   /// A part is complete. Returns what is needed no more.
-  [[nodiscard]] std::vector<Need> part_over(TaskId part) {
-    std::vector<Need> gone;
+  [[nodiscard]] Vector<Need> part_over(TaskId part) {
+    Vector<Need> gone;
     auto const found = m_of_part.find(part);
     if (found == m_of_part.end()) return gone;
     for (Key const& key : found->second) {
@@ -94,8 +95,8 @@ class Shrinking {
     Mode mode;
     AnyState const* state;
   };
-  std::unordered_map<AreaEntry*, std::vector<Need>> m_needs;
-  std::unordered_map<TaskId, std::vector<Key>> m_of_part;
+  HashMap<AreaEntry*, Vector<Need>> m_needs;
+  HashMap<TaskId, Vector<Key>> m_of_part;
   std::size_t m_not_placed = 0;  ///< needs
 };
 

@@ -118,18 +118,16 @@ TaskHandle Submission::submit_now(TaskSpec&& spec, Frame* frame) {
   return m_tells_policy ? submit_told(spec, frame) : submit_untold(spec, frame);
 }
 
-/// Threads that submit take turns.
+/// Threads that submit take turns to run what they have submitted.
 TaskHandle Submission::submit_and_run(TaskSpec& spec) {
-  TaskHandle task;
-  {
-    SerialTurn::Hold const turn(m_serial_turn);
-    has_news();
-    task = submit_untold(spec, nullptr);
-  }
+  has_news();
+  TaskHandle const task = submit_untold(spec, nullptr);
   if (ProgressSource::is_calling(&m_engine)) return task;  // whoever calls the function runs it
   // What is over later than its body, and what comes after it, may need what the program does next.
-  m_engine.waiting().run_serially(
-      {[&] { return m_engine.all_done() || m_engine.has_only_open_completions(); }});
+  auto const all_done = [&] { return m_engine.all_done(); };
+  auto const only_open = [&] { return m_engine.has_only_open_completions(); };
+  Condition const rather_than_sleep = only_open;
+  m_engine.waiting().wait_serially({all_done, &rather_than_sleep});
   return task;
 }
 
@@ -385,6 +383,14 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
   return task;
 }
 
+/// Of one that has no id yet. No lock is held, as the functor is the user's.
+void Submission::unmake_task(Task& task) {
+  task.ops->destroy(task.body);
+  task.free_body();
+  task.clear_extras();
+  m_slab.recycle_chain(&task, &task);
+}
+
 Task& Submission::make_task(TaskSpec& spec) {
   return make_task_here(spec, nullptr);
 }
@@ -394,6 +400,7 @@ Task& Submission::make_task(TaskSpec& spec) {
 /// there is no seat.
 Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame const* frame,
                                        Seat* seat) {
+  Reserve::require();
   TaskIds::Block& ids = seat != nullptr ? seat->ids : m_ids;
   TaskId above = region.newest;
   auto const comes_before = [&](TaskId other) {
@@ -415,7 +422,8 @@ Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame con
   for (TaskHandle const& before : spec.after) comes_before(before.id);
   TaskId const id = m_all_ids.peek(ids, above);
   bool const has_accesses = !spec.accesses.empty();
-  // What is wrong in the call throws in these two, before anything is half done.
+  // What is wrong in the call throws in these two, before anything is half done, and so does what
+  // they find no memory for. What comes behind them needs no more than the reserve.
   FoundEntries found(spec.accesses.size());
   if (has_accesses) find_entries(spec, region, id - 1, found);
   Task& task = make_task_here(spec, seat);

@@ -28,7 +28,6 @@ class FailureLog;
 struct Frame;
 class MainQueue;
 class PolicyEdges;
-class SerialTurn;
 class Recorder;
 struct Seat;
 class TaskSlab;
@@ -40,7 +39,7 @@ class Submission {
  public:
   Submission(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
              Recorder* recorder, Warnings* warnings, DeviceTasks& device_tasks, MainQueue& main,
-             Workers& workers, SerialTurn& serial_turn, PolicyEdges& policy_edges,
+             Workers& workers, PolicyEdges& policy_edges,
              bool tells_policy, bool serial)
       : m_engine(engine),
         m_submission(submission),
@@ -51,7 +50,6 @@ class Submission {
         m_device_tasks(device_tasks),
         m_main(main),
         m_workers(workers),
-        m_serial_turn(serial_turn),
         m_policy_edges(policy_edges),
         m_tells_policy(tells_policy),
         m_serial(serial),
@@ -113,6 +111,7 @@ class Submission {
   /// `found`: for as many accesses as there are.
   void find_entries(TaskSpec const& spec, Region& region, TaskId last, FoundEntries& found);
   Task& make_task(TaskSpec& spec);
+  void unmake_task(Task& task);
   std::int32_t connect(Task& task, TaskSpec const& spec, Region& region, FoundEntries const* found,
                        Seat* seat = nullptr);
   static void note_special(Task& task, TaskSpec const& spec, FoundEntries const& found);
@@ -166,7 +165,6 @@ class Submission {
   DeviceTasks& m_device_tasks;
   MainQueue& m_main;
   Workers& m_workers;
-  SerialTurn& m_serial_turn;
   PolicyEdges& m_policy_edges;
   bool const m_tells_policy;  ///< of each task that is submitted
   bool const m_serial;

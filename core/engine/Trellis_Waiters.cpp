@@ -3,6 +3,7 @@
 #include <exclusion/Trellis_Exclusion.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_TaskSlab.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <unordered_set>
 
@@ -19,7 +20,7 @@ void Waiters::remove(Waiter const& waiter) {
 /// Calls `f(task)` for each task that cannot be complete before `from` is.
 template <class F>
 void Waiters::for_each_held_up(LiveAccess from, F&& f) {
-  std::vector<LiveAccess> next;
+  Vector<LiveAccess> next;
   Task* guard = nullptr;
   {
     std::lock_guard const lock(from.task->lock);
@@ -69,9 +70,7 @@ void Waiters::for_each_excluded(LiveAccess from, Task* guard, F&& f) {
   if (!holder.exclusive) return;
   std::lock_guard const holder_stays_live(holder.lock);
   if (holder.live_id.load(std::memory_order_relaxed) != from.id || !holder.exclusive) return;
-  if (m_serial ? holder.state.load(std::memory_order_relaxed) != TaskState::running
-               : !m_exclusion.holds(holder))
-    return;
+  if (!m_exclusion.holds(holder)) return;
   Region const* const region = holder.region;
   m_tasks.for_each([&](Task& other) {
     TaskId const id = other.live_id.load(std::memory_order_acquire);
@@ -85,8 +84,8 @@ void Waiters::for_each_excluded(LiveAccess from, Task* guard, F&& f) {
 
 /// True when the task with this id is `from`, or cannot be complete before `from` is.
 bool Waiters::holds_up(LiveAccess from, TaskId awaited) {
-  std::unordered_set<TaskId> seen{from.id};
-  std::vector<LiveAccess> stack{from};
+  HashSet<TaskId> seen{from.id};
+  Vector<LiveAccess> stack{from};
   while (!stack.empty()) {
     LiveAccess const here = stack.back();
     stack.pop_back();

@@ -4,6 +4,7 @@
 
 #include <access/Trellis_AccessTable.hpp>
 #include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <mutex>
 #include <vector>
@@ -27,14 +28,14 @@ class Waiters {
     LiveAccess awaited;
   };
 
-  Waiters(SubmissionLock& submission, TaskSlab& tasks, Exclusion& exclusion, bool serial)
-      : m_submission(submission), m_tasks(tasks), m_exclusion(exclusion), m_serial(serial) {}
+  Waiters(SubmissionLock& submission, TaskSlab& tasks, Exclusion& exclusion)
+      : m_submission(submission), m_tasks(tasks), m_exclusion(exclusion) {}
 
   /// The first of all locks; everything else here requires it.
   [[nodiscard]] QuietLock<std::mutex>& mutex() { return m_mutex; }
   void add(Waiter const& waiter) { m_waiters.push_back(waiter); }
   void remove(Waiter const& waiter);
-  [[nodiscard]] std::vector<Waiter> const& all() const { return m_waiters; }
+  [[nodiscard]] Vector<Waiter> const& all() const { return m_waiters; }
   /// True when the task with the id `awaited` is `from`, or cannot be complete before `from` is: by
   /// dependencies, by other tasks that wait, or by exclusive areas.
   [[nodiscard]] bool holds_up(LiveAccess from, TaskId awaited);
@@ -48,9 +49,8 @@ class Waiters {
   SubmissionLock& m_submission;
   TaskSlab& m_tasks;
   Exclusion& m_exclusion;
-  bool const m_serial;
   QuietLock<std::mutex> m_mutex;
-  std::vector<Waiter> m_waiters;
+  Vector<Waiter> m_waiters;
 };
 
 }  // namespace trellis::Impl

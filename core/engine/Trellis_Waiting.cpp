@@ -6,6 +6,7 @@
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <warn/Trellis_Warnings.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -85,9 +86,11 @@ class Waiting::AbsenceElsewhere {
     top.engine.waiting().let_go_what_is_held(top.seat);
     m_parts_run.emplace(top.engine.sections(), top);
     m_absence.emplace(top.engine.waiting().m_workers, top.seat);
+    m_turn.emplace(top.engine.waiting().m_serial_turn);
   }
   std::optional<Sections::LetGo> m_parts_run;
   std::optional<Workers::Absence> m_absence;
+  std::optional<SerialTurn::Release> m_turn;  ///< of that graph, if it is serial
 };
 
 /// Waits outside of this graph's tasks, and runs some meanwhile; but not on the stack of another
@@ -121,7 +124,9 @@ void Waiting::wait_serially(Until const& until) {
   run_serially(until);
 }
 
-/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap.
+/// See SerialTurn. The longer it has waited, the longer it sleeps, see Polling::nap. What
+/// `rather_than_sleep` says is asked while the thread has the turn: another thread that has it is in
+/// the middle of a task, which is not ready any more, nor complete.
 void Waiting::run_serially(Until const& until) {
   auto since = std::chrono::steady_clock::now();
   auto const done = [&] { return until.done() || m_engine.has_only_open_completions(); };
@@ -137,8 +142,8 @@ void Waiting::run_serially(Until const& until) {
         since = std::chrono::steady_clock::now();
         continue;
       }
+      if (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)()) return;
     }
-    if (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)()) return;
     std::chrono::nanoseconds const nap = m_engine.polling().nap(since);
     std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(nap, turn_of_others));
   }
@@ -150,6 +155,19 @@ void Waiting::run_serially(Until const& until) {
   m_engine.polling().stop(seat);
   for (Task** held : seat.holding)
     if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
+}
+
+/// A program may ask whether a task is done until it is. No worker completes what has been said of a
+/// serial graph, so the thread that asks does, if no other thread has the turn.
+void Waiting::help_serially() {
+  if (Frame::of(m_engine) != nullptr || ProgressSource::is_calling()) return;
+  SerialTurn::Hold const turn(m_serial_turn, std::try_to_lock);
+  if (!turn.is_new()) return;
+  auto const never = [] { return false; };
+  auto const always = [] { return true; };
+  Condition const rather_than_sleep = always;
+  m_workers.work_until(Until{never, &rather_than_sleep});
+  m_engine.polling().call_all(m_engine.own_seat(), m_workers.on_main_thread());
 }
 
 /// May the thread run tasks on top of the one that waits? Serial graphs have their own order.
@@ -399,10 +417,13 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
   if (gate != nullptr) gate->open(frame.seat);
   if (m_serial) {
     auto& order = static_cast<SerialOrder&>(m_policy);
+    // The thread has it, unless a task of another graph waits for this one above this task.
+    SerialTurn::Hold const turn(m_serial_turn);
     while (!done()) {
       // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
       bool const may_come = m_engine.completions().any_open() ||
-                            m_engine.completions().any_said() || m_engine.device_tasks().busy();
+                            m_engine.completions().any_said() ||
+                            m_engine.device_tasks().busy() || m_serial_turn.any_away();
       Task* next = m_engine.pop_late(frame.seat);
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
@@ -428,10 +449,10 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
   /// part of.
   struct SleepingHolder {
     Waiting& waiting;
-    std::vector<Task*> holders;
+    Vector<Task*> holders;
     SleepingHolder(Waiting& in_waiting, Frame& frame, Frame::HeldUp const& held)
         : waiting(in_waiting) {
-      std::vector<Task*> ready;
+      Vector<Task*> ready;
       for (LiveAccess const& each : held) {
         if (each.task->live_id.load(std::memory_order_relaxed) != each.id)
           continue;  // it is over but for its body
@@ -615,9 +636,17 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
       rethrow(each);
 }
 
+bool Waiting::is_done_now(TaskHandle const& asked) {
+  TaskHandle const handle = m_engine.passes().settle(asked);
+  if (m_engine.is_done(handle)) return true;
+  if (!m_serial) return false;
+  help_serially();
+  return m_engine.is_done(handle);
+}
+
 bool Waiting::are_done(std::span<TaskHandle const> handles) {
   for (TaskHandle const& each : handles)
-    if (!m_engine.is_done(m_engine.passes().settle(each))) return false;
+    if (!is_done_now(each)) return false;
   if (!handles.empty()) note_look(m_engine);
   return true;
 }
@@ -632,7 +661,7 @@ bool Waiting::is_over(TaskHandle const& handle) const {
 bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
   if (!graph) return true;
-  if (!graph->is_done(graph->passes().settle(*this))) return false;
+  if (!graph->waiting().is_done_now(*this)) return false;
   note_look(*graph.operator->());
   return true;
 }

@@ -46,7 +46,7 @@ class Waiting {
         m_workers(workers),
         m_serial_turn(serial_turn),
         m_serial(serial),
-        m_waiters(submission, slab, exclusion, serial) {}
+        m_waiters(submission, slab, exclusion) {}
   Waiting(Waiting const&) = delete;
   Waiting& operator=(Waiting const&) = delete;
 
@@ -61,14 +61,17 @@ class Waiting {
   void wait_for_all(std::span<TaskHandle const> handles, Awaited hint);
   /// Are all of these done?
   [[nodiscard]] bool are_done(std::span<TaskHandle const> handles);
+  /// The same of one, without the look at what it has left.
+  [[nodiscard]] bool is_done_now(TaskHandle const& handle);
   /// Is it done, and does it no longer matter to who names it? (It may have failed, and cancel
   /// these.) A recorded task is not over before its plan is gone.
   [[nodiscard]] bool is_over(TaskHandle const& handle) const;
   /// Throws the error of a task that is done, if it has one.
   void rethrow(TaskHandle const& handle) const;
   void wait_outside(Until const& until);
-  /// In a serial graph: runs tasks while it has the turn, until that is done.
-  void run_serially(Until const& until);
+  /// In a serial graph: runs tasks while it has the turn, until that is done. A task of another
+  /// graph may call it.
+  void wait_serially(Until const& until);
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// The same where none of them is held, see Sections.
   void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
@@ -87,7 +90,8 @@ class Waiting {
  private:
   void require_no_recording() const;
   void wait_on_no_task(TaskHandle const& handle);
-  void wait_serially(Until const& until);
+  void run_serially(Until const& until);
+  void help_serially();
   void refuse_in_progress_function() const;
   [[noreturn]] void refuse_wait_of_progress_function() const;
   [[nodiscard]] std::string whose_code(Frame const& frame) const;

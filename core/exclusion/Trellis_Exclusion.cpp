@@ -2,6 +2,7 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <task/Trellis_Region.hpp>
 #include <exclusion/Trellis_Exclusion.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 
@@ -77,7 +78,7 @@ Exclusion::Chosen Exclusion::chosen_between(Past const& earlier, Past const& lat
   if (earlier.parent != later.parent) return Chosen::not_at_all;
   bool dependent = false;
   bool excluded = rules_exclude(earlier.id, earlier.tags, later.id, later.tags);
-  auto const compare = [&](std::vector<Past::Claim> const& claims) {
+  auto const compare = [&](Vector<Past::Claim> const& claims) {
     for (Past::Claim const& x : claims)
       for (Past::Claim const& y : later.claims) {
         bool const known = x.generation != TaskAccess::any_generation &&
@@ -98,7 +99,7 @@ Exclusion::Chosen Exclusion::chosen_between(Past const& earlier, Past const& lat
 /// Edges from those that held before, but not from one that another of these has come after.
 void Exclusion::record_order(Task const& task) {
   Past now = past_of(task);
-  std::vector<Past const*> chosen;
+  Vector<Past const*> chosen;
   for (std::size_t k = m_past.size(); k-- > 0;) {
     Past const& before = m_past[k];
     Chosen const how = chosen_between(before, now);
@@ -134,7 +135,7 @@ void Exclusion::record_change(Task const& task) {
     now.claims.insert(now.claims.end(), past->claims.begin(), past->claims.end());
   else if (!task.exclusive)
     return;
-  for (std::vector<Past::Claim>* claims : {&now.claims, &now.kept})
+  for (Vector<Past::Claim>* claims : {&now.claims, &now.kept})
     for (Past::Claim& claim : *claims) claim.generation = TaskAccess::any_generation;
   if (past != m_past.rend())
     *past = std::move(now);
@@ -285,7 +286,7 @@ void Exclusion::admit(Claimant& claimant) {
 /// with it, unless a sleeper is in its way.
 inline Exclusion::Claimant const* Exclusion::front_before(Claimant const& other) const {
   Claimant const* const first = m_waiting.front();
-  return first != nullptr && first->turn < other.turn ? first : nullptr;
+  return m_has_front && first != nullptr && first->turn < other.turn ? first : nullptr;
 }
 
 /// Is a task that sleeps, or is hindered, in its way?
@@ -322,7 +323,7 @@ Exclusion::Claimed* Exclusion::obstacle(Claimant const& to) {
   return kept_back ? &m_compared : nullptr;
 }
 
-bool Exclusion::acquire(Task& task, std::vector<Task*>& others) {
+bool Exclusion::acquire(Task& task, Vector<Task*>& others) {
   std::int64_t const rank =
       m_policy != nullptr ? m_policy->exclusive_rank(ReadyTask(&task)) : task.priority;
   std::lock_guard const lock(m_mutex);
@@ -370,7 +371,7 @@ void Exclusion::may_open_around(Claimant const& claimant) {
 }
 
 /// Asks those who may be able to run now, by turn.
-void Exclusion::grant(std::vector<Task*>& ready) {
+void Exclusion::grant(Vector<Task*>& ready) {
   Claimed compared;  // those to ask; who goes on waiting goes back to m_compared
   while (!m_may_open.empty()) {
     std::pop_heap(m_may_open.begin(), m_may_open.end(), begins_later);
@@ -394,7 +395,7 @@ void Exclusion::grant(std::vector<Task*>& ready) {
   }
 }
 
-void Exclusion::release(Task& task, std::vector<Task*>& ready) {
+void Exclusion::release(Task& task, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   std::erase(m_hindered, &task);
   Claimant* const claimant = holder(task);
@@ -404,7 +405,7 @@ void Exclusion::release(Task& task, std::vector<Task*>& ready) {
 }
 
 /// One that is ready, and may wait here, is asked again with what it still has, in its own turn.
-void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready) {
+void Exclusion::change(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   bool const was_exclusive = task.exclusive;
   Claimant* const claimant = holder(task);
@@ -432,7 +433,7 @@ void Exclusion::change(Task& task, FunctionRef<void()> apply, std::vector<Task*>
   grant(ready);
 }
 
-void Exclusion::change_waiting(Claimant& waiter, std::vector<Task*>& ready) {
+void Exclusion::change_waiting(Claimant& waiter, Vector<Task*>& ready) {
   waiter.queue->queue.erase(waiter);
   if (m_waiting.front() == &waiter) may_open_around(waiter);
   end_turn(waiter, m_arriving);
@@ -460,11 +461,11 @@ void Exclusion::forget_groups(std::span<Task* const> tasks) {
     for (std::uint32_t k = 0; k < task->access_count; ++k)
       task->access(k).generation = TaskAccess::any_generation;
   for (Past& past : m_past)
-    for (std::vector<Past::Claim>* claims : {&past.claims, &past.kept})
+    for (Vector<Past::Claim>* claims : {&past.claims, &past.kept})
       for (Past::Claim& claim : *claims) claim.generation = TaskAccess::any_generation;
 }
 
-bool Exclusion::sleep(Task& task, std::vector<Task*>& ready) {
+bool Exclusion::sleep(Task& task, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   if (task.access_count == 0 && !task.exclusive) return false;
   m_sleeping.push_back(&task);
@@ -474,7 +475,7 @@ bool Exclusion::sleep(Task& task, std::vector<Task*>& ready) {
   return true;
 }
 
-void Exclusion::hinder(Task& task, std::vector<Task*>& ready) {
+void Exclusion::hinder(Task& task, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
   bool const known = std::find(m_hindered.begin(), m_hindered.end(), &task) != m_hindered.end();
   if (known || !task.exclusive) return;
@@ -484,9 +485,9 @@ void Exclusion::hinder(Task& task, std::vector<Task*>& ready) {
   grant(ready);
 }
 
-void Exclusion::change_pending(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready) {
+void Exclusion::change_pending(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready) {
   std::lock_guard const lock(m_mutex);
-  auto const is_in = [&](std::vector<Task const*> const& tasks) {
+  auto const is_in = [&](Vector<Task const*> const& tasks) {
     return std::find(tasks.begin(), tasks.end(), &task) != tasks.end();
   };
   bool const is_looked_at = is_in(m_hindered) || is_in(m_sleeping);

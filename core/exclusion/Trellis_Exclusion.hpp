@@ -12,6 +12,7 @@
 #include <trace/Trellis_Recorder.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <cstdint>
 #include <deque>
@@ -62,34 +63,36 @@ class Exclusion {
  public:
   /// `recorder` may be null; else it gets an edge for each pair whose order was chosen here.
   /// `policy`: gives the ranks; null: they are the priorities.
+  /// `has_front`: the front keeps others back. In a serial graph it does not: the one thread that
+  /// runs tasks could not know that what it waits for is behind a task that it does not wait for.
   Exclusion(std::deque<TagRule> const& rules, Recorder* recorder,
-            SchedulingPolicy* policy = nullptr)
-      : m_rules(rules), m_recorder(recorder), m_policy(policy) {}
+            SchedulingPolicy* policy = nullptr, bool has_front = true)
+      : m_rules(rules), m_recorder(recorder), m_policy(policy), m_has_front(has_front) {}
 
   /// True when the task may run now; else it is returned by a later call. Appends others that may
   /// run now, as they are kept back no more.
-  [[nodiscard]] bool acquire(Task& task, std::vector<Task*>& others);
+  [[nodiscard]] bool acquire(Task& task, Vector<Task*>& others);
   /// `apply` changes the accesses of a task that is ready or runs; appends those that may run now,
   /// perhaps this one. What makes a task exclusive that has not been before is its own from now on:
   /// then it must be running.
-  void change(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready);
+  void change(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready);
   /// For the record: what has been between two of these may be gone, so that their order is chosen
   /// here though they are not of one group.
   void forget_groups(std::span<Task* const> tasks);
   /// The body of a task, or of a part of it, waits for another task: appends those that may run
   /// now. False when the task can be in nobody's way, now or after a demotion; else `wake` is to be
   /// called.
-  bool sleep(Task& task, std::vector<Task*>& ready);
+  bool sleep(Task& task, Vector<Task*>& ready);
   void wake(Task& task);
   /// A part of the task waits for a task elsewhere: until it is over, the same as if it slept.
-  void hinder(Task& task, std::vector<Task*>& ready);
+  void hinder(Task& task, Vector<Task*>& ready);
   /// The same for a pending task, which has not come here yet; but where it is refined and hindered
   /// others look at what it has.
-  void change_pending(Task& task, FunctionRef<void()> apply, std::vector<Task*>& ready);
+  void change_pending(Task& task, FunctionRef<void()> apply, Vector<Task*>& ready);
   /// True when the task has its exclusive areas.
   [[nodiscard]] bool holds(Task const& task);
   /// The task is over: appends those that may run now.
-  void release(Task& task, std::vector<Task*>& ready);
+  void release(Task& task, Vector<Task*>& ready);
 
   /// Forgets what is kept to find the order of tasks to come.
   void clear_record();
@@ -111,11 +114,11 @@ class Exclusion {
     std::uint32_t claimants = 0;
     Claimant* holder = nullptr;
     bool may_open = false;  ///< is in m_may_open
-    std::vector<Claimed*>
+    Vector<Claimed*>
         overlapping;  ///< all others of the region that share a byte with this one
     TurnQueue<Claimant> queue;
   };
-  using Claimants = std::list<Claimant>;
+  using Claimants = List<Claimant>;
   /// A task that holds or waits.
   struct Claimant {
     Claimants::iterator self;
@@ -124,9 +127,9 @@ class Exclusion {
     bool compared = false;
     Claimed* queue = nullptr;  ///< that it waits in
     bool waits = false;
-    std::vector<Claimed*> areas;  ///< without duplicates
+    Vector<Claimed*> areas;  ///< without duplicates
   };
-  using Areas = std::unordered_map<AreaEntry const*, Claimed>;
+  using Areas = HashMap<AreaEntry const*, Claimed>;
 
   /// What is kept of a task that has held, to know the order later.
   struct Past {
@@ -138,9 +141,9 @@ class Exclusion {
     };
     TaskId id;
     TaskId parent;
-    std::vector<Claim> claims;  ///< all that it ever had
-    std::vector<Claim> kept;    ///< what it has after its demotions
-    std::vector<TagPtr> tags;
+    Vector<Claim> claims;  ///< all that it ever had
+    Vector<Claim> kept;    ///< what it has after its demotions
+    Vector<TagPtr> tags;
   };
   /// Of an order that was chosen between two tasks.
   enum class Chosen {
@@ -163,7 +166,7 @@ class Exclusion {
   void begin_turn(Claimant& claimant);
   void end_turn(Claimant& claimant, Claimants& to);
   void begin_to_hold(Claimant& claimant);
-  void change_waiting(Claimant& waiter, std::vector<Task*>& ready);
+  void change_waiting(Claimant& waiter, Vector<Task*>& ready);
   [[nodiscard]] Claimed& claimed(AreaEntry const& entry, Region const* region);
   void forget(Claimed& area);
   void claim(Claimant& claimant);
@@ -178,11 +181,12 @@ class Exclusion {
   void may_open(Claimed& area);
   void may_open_around(Claimant const& claimant);
   static void enqueue(Claimed& area, Claimant& waiter);
-  void grant(std::vector<Task*>& ready);
+  void grant(Vector<Task*>& ready);
 
   std::deque<TagRule> const& m_rules;
   Recorder* const m_recorder;
   SchedulingPolicy* const m_policy;  ///< which is called without the mutex
+  bool const m_has_front;
   QuietLock<std::mutex> m_mutex;
   std::uint64_t m_arrivals = 0;
   Claimants m_holding;
@@ -190,19 +194,19 @@ class Exclusion {
   Turns<Claimant> m_waiting;
   Claimants m_spare;  ///< for reuse, as m_spare_areas
   Areas m_areas;
-  std::vector<Areas::node_type> m_spare_areas;
-  std::unordered_map<Region const*, AreaIndex> m_indices;  ///< of those areas, by region
+  Vector<Areas::node_type> m_spare_areas;
+  HashMap<Region const*, AreaIndex> m_indices;  ///< of those areas, by region
   Claimed m_compared;  ///< no area, but the queue of those who wait because of a comparison
   /// once for each wait; also those who may yet become holders
-  std::vector<Task const*> m_sleeping;
-  std::vector<Task const*> m_hindered;  ///< those of `hinder`; some are not holders yet
-  std::vector<Past> m_past;  ///< in the order in which they got hold; only with a recorder
+  Vector<Task const*> m_sleeping;
+  Vector<Task const*> m_hindered;  ///< those of `hinder`; some are not holders yet
+  Vector<Past> m_past;  ///< in the order in which they got hold; only with a recorder
 
   struct MayOpen {
     Turn first;  ///< of its queue
     Claimed* area;
   };
-  std::vector<MayOpen> m_may_open;  ///< a heap of queues to look at; empty between calls
+  Vector<MayOpen> m_may_open;  ///< a heap of queues to look at; empty between calls
 };
 
 }  // namespace trellis::Impl

@@ -5,6 +5,7 @@
 #include <engine/Trellis_Link.hpp>
 #include <exclusion/Trellis_PolicyEdges.hpp>
 #include <task/Trellis_Region.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -46,7 +47,7 @@ void PolicyEdges::let_go(Told const& told) {
 bool PolicyEdges::hold_back(Task& task, TaskId id) {
   std::lock_guard const lock(task.lock);  // live under it, the task stays what it is
   if (task.live_id.load(std::memory_order_relaxed) != id) return false;
-  std::vector<Task*>& held = m_told.held;
+  Vector<Task*>& held = m_told.held;
   if (std::find(held.begin(), held.end(), &task) != held.end()) return true;
   std::int32_t unfinished = task.unfinished.load(std::memory_order_acquire);
   while (unfinished != 0 && !task.unfinished.compare_exchange_weak(unfinished, unfinished + 1,
@@ -110,7 +111,7 @@ void PolicyEdges::note(Task& first, TaskId before, TaskId after, bool carries) {
 PolicyEdges::Note* PolicyEdges::find(TaskId before, TaskId after) {
   auto const notes = m_notes.find(before);
   if (notes == m_notes.end()) return nullptr;
-  std::vector<Note>& edges = notes->second.edges;
+  Vector<Note>& edges = notes->second.edges;
   auto const found = std::find_if(edges.begin(), edges.end(),
                                   [&](Note const& note) { return note.after == after; });
   return found != edges.end() ? &*found : nullptr;
@@ -121,7 +122,7 @@ bool PolicyEdges::is_noted(TaskId before, TaskId after) {
   return find(before, after) != nullptr;
 }
 
-void PolicyEdges::add_spared(TaskId before, std::vector<TaskId>& spared) {
+void PolicyEdges::add_spared(TaskId before, Vector<TaskId>& spared) {
   std::lock_guard const lock(m_lock);
   if (auto const notes = m_notes.find(before); notes != m_notes.end())
     for (Note const& note : notes->second.edges)

@@ -5,6 +5,7 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_TaskId.hpp>
 #include <threads/Trellis_SpinLock.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -54,8 +55,8 @@ class PolicyEdges final : private SchedulingEdges {
   /// Tells the policy of a task that has been admitted and is not published. Requires the mutex of
   /// the waiters, and no other lock. What it returns is to be given to `let_go`.
   struct Told {
-    std::vector<Task*> held;     ///< back
-    std::vector<Task*> granted;  ///< their exclusive areas
+    Vector<Task*> held;     ///< back
+    Vector<Task*> granted;  ///< their exclusive areas
   };
   [[nodiscard]] Told tell(Task& task);
   /// Requires no lock. Called when the task that the policy has been told of is published.
@@ -70,7 +71,7 @@ class PolicyEdges final : private SchedulingEdges {
   void set_carries(TaskId before, TaskId after, bool carries);
   /// Adds the tasks that a failure of the first one does not reach. Called under that one's lock,
   /// before it is complete: later what is noted of it may go.
-  void stops_failure(TaskId before, std::vector<TaskId>& spared) {
+  void stops_failure(TaskId before, Vector<TaskId>& spared) {
     if (m_any.load(std::memory_order_relaxed)) add_spared(before, spared);
   }
 
@@ -81,7 +82,7 @@ class PolicyEdges final : private SchedulingEdges {
   };
   struct Notes {
     Task* task;
-    std::vector<Note> edges;
+    Vector<Note> edges;
   };
   bool add(SubmittedTask before, SubmittedTask after) override;
   [[nodiscard]] bool hold_back(Task& task, TaskId id);
@@ -89,7 +90,7 @@ class PolicyEdges final : private SchedulingEdges {
   void note(Task& first, TaskId before, TaskId after, bool carries);
   [[nodiscard]] Note* find(TaskId before, TaskId after);
   [[nodiscard]] bool is_noted(TaskId before, TaskId after);
-  void add_spared(TaskId before, std::vector<TaskId>& spared);
+  void add_spared(TaskId before, Vector<TaskId>& spared);
 
   Engine& m_engine;
   SubmissionLock& m_submission;
@@ -100,7 +101,7 @@ class PolicyEdges final : private SchedulingEdges {
   std::atomic<bool> m_any{false};
   SpinLock m_lock;  ///< a last one
   /// By the first task's id. Those of tasks that are complete go when there are many.
-  std::unordered_map<TaskId, Notes> m_notes;
+  HashMap<TaskId, Notes> m_notes;
   std::size_t m_tidy_at = 256;
 };
 

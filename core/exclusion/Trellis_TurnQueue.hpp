@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_TURNQUEUE_HPP
 #define TRELLIS_IMPL_TURNQUEUE_HPP
 
+#include <task/Trellis_Reserve.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -62,9 +64,9 @@ class TurnQueue {
     m_first = 0;
   }
 
-  std::vector<T*> m_row;
+  Vector<T*> m_row;
   std::size_t m_first = 0;  ///< of the row; those before it are gone
-  std::vector<T*> m_heap;
+  Vector<T*> m_heap;
 };
 
 }  // namespace trellis::Impl

@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_TURNS_HPP
 #define TRELLIS_IMPL_TURNS_HPP
 
+#include <task/Trellis_Reserve.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +31,7 @@ struct Turn {
 template <class T>
 class Turns {
  public:
-  using List = std::list<T>;
+  using List = Impl::List<T>;
   using Iterator = typename List::iterator;
 
   [[nodiscard]] bool empty() const { return m_front == nullptr; }
@@ -57,7 +59,7 @@ class Turns {
   }
 
  private:
-  using Ranks = std::map<std::int64_t, List>;
+  using Ranks = Map<std::int64_t, List>;
   void find_front() {
     List& first = m_ranks.begin()->second;
     m_front = first.empty() ? nullptr : &first.front();

@@ -5,6 +5,7 @@
 #include <fusion/Trellis_FusionPool.hpp>
 #include <fusion/Trellis_Orchestrator.hpp>
 #include <trace/Trellis_Statistics.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -334,11 +335,11 @@ void FusionPool::release_down_to(std::size_t left, Seat& seat) noexcept {
 void FusionPool::release_needed(FunctionRef<bool(Task const&)> needed, Seat& seat) noexcept {
   struct Found {
     TaskKind kind;
-    std::vector<Task*> tasks;
+    Vector<Task*> tasks;
     std::size_t held;
     double mean_held;
   };
-  std::vector<Found> found;
+  Vector<Found> found;
   {
     std::lock_guard const lock(m_mutex);
     for (auto const& each : m_kinds) {
@@ -387,7 +388,7 @@ void FusionPool::section_over(std::size_t may_stay, Seat& seat) {
 
 void FusionPool::look_again() noexcept {
   std::shared_ptr<Orchestration> const advice = m_orchestrator.current();
-  std::vector<TaskKind> kinds;
+  Vector<TaskKind> kinds;
   {
     std::lock_guard const lock(m_mutex);
     for (auto const& each : m_kinds) kinds.push_back(each->kind);
@@ -402,8 +403,8 @@ void FusionPool::look_again() noexcept {
 
 // --- running -------------------------------------------------------------------------------------
 
-std::vector<Task*> FusionPool::unlink(Task& first) {
-  std::vector<Task*> tasks;
+Vector<Task*> FusionPool::unlink(Task& first) {
+  Vector<Task*> tasks;
   for (Task* task = &first; task != nullptr; task = std::exchange(task->next, nullptr))
     tasks.push_back(task);
   return tasks;
@@ -471,9 +472,9 @@ Task* FusionPool::run_one_by_one(Task& first, Seat& seat) {
   return next;
 }
 
-Task* FusionPool::run_fused(std::vector<Task*> const& tasks, void* instance, Seat& seat) {
-  std::vector<Task*> live;
-  std::vector<void*> bodies;
+Task* FusionPool::run_fused(Vector<Task*> const& tasks, void* instance, Seat& seat) {
+  Vector<Task*> live;
+  Vector<void*> bodies;
   for (Task* const task : tasks) {
     m_engine.cancellation().reach(*task);
     if (task->failure != nullptr) {

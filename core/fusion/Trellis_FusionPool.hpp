@@ -5,6 +5,7 @@
 #include <Trellis_Orchestration.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -106,7 +107,7 @@ class FusionPool {
   /// returns false. `next`: to run next on this seat, if any.
   [[nodiscard]] bool run(Task& task, Seat& seat, Task*& next);
   /// A batch in pieces: its tasks, no longer linked.
-  static std::vector<Task*> unlink(Task& first);
+  static Vector<Task*> unlink(Task& first);
   static void link(std::span<Task* const> tasks);
   /// One whose batch was to go to a device, or was there.
   static void stay_home(Task& task);
@@ -152,7 +153,7 @@ class FusionPool {
   [[nodiscard]] static bool move_to(int device, TaskKind kind, Taken const& taken);
   void note(Orchestration& advice, TaskKind kind, Taken const& taken, int device);
   void let_go(Task& first, Seat& seat);
-  [[nodiscard]] Task* run_fused(std::vector<Task*> const& tasks, void* instance, Seat& seat);
+  [[nodiscard]] Task* run_fused(Vector<Task*> const& tasks, void* instance, Seat& seat);
   [[nodiscard]] Task* run_one_by_one(Task& first, Seat& seat);
   [[nodiscard]] Task* complete_all(Task& first, Seat& seat);
   [[nodiscard]] double done_when_awaited() const {
@@ -169,7 +170,7 @@ class FusionPool {
   bool const m_serial;
 
   std::mutex m_mutex;  ///< the last of all locks but the policy's; guards the kinds
-  std::vector<std::unique_ptr<Kind>> m_kinds;
+  Vector<std::unique_ptr<Kind>> m_kinds;
   std::atomic<std::size_t> m_held{0};
   std::atomic<std::size_t> m_deferred{0};
   std::atomic<int> m_sections{0};  ///< under way

@@ -113,7 +113,7 @@ TaskHandle Passes::submit_in_pass(PlanRecording& recording, TaskSpec&& spec) {
 /// Invalid, and nothing has happened, when the pass does not collect any more.
 TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   bool const known = pass.recorded == nullptr && memory.next(spec);  // may ask the user's tags
-  std::lock_guard const lock(m_submission);
+  std::unique_lock lock(m_submission);
   std::size_t const place = pass.tasks.size();
   if (!pass.collects || place == Pass::most_tasks) return {};
   if (known) {
@@ -123,8 +123,15 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
     pass.recorded->prepare(spec);
   }
   pass.tasks.reserve(place + 1);
+  if (place == 0) m_passes.reserve(m_passes.size() + 1);
   Task& task = m_engine.submission().make_task(spec);
-  if (!known) pass.recorded->add(task, spec);
+  if (!known) try {
+      pass.recorded->add(task, spec);
+    } catch (...) {
+      lock.unlock();
+      m_engine.submission().unmake_task(task);
+      throw;
+    }
   task.id = pass.ticket_of(place);
   task.ticket.store(task.id, std::memory_order_release);
   task.live_id.store(task.id, std::memory_order_release);

@@ -190,7 +190,7 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
 
 Task* Plans::start_rounds(PlanState& plan, Seat& seat) {
   plan.open.store(plan.leaves, std::memory_order_relaxed);
-  seat.ready = plan.roots;
+  seat.ready.assign(plan.roots.begin(), plan.roots.end());
   return m_engine.hand_over(seat.ready, 0, seat);
 }
 
@@ -206,7 +206,7 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
   m_engine.run_over(task, seat, state, row);
   m_engine.give_up_exclusive(task, seat);
   task.launched = false;
-  std::vector<Task*>& ready = seat.ready;
+  Vector<Task*>& ready = seat.ready;
   std::size_t const granted = ready.size();
 
   PlanComponent const& component = plan.components[node.component];

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <task/Trellis_Failure.hpp>
+#include <task/Trellis_Result.hpp>
 
 #include <algorithm>
 #include <utility>
 
 namespace trellis::Impl {
 
+std::string copy_or_short(std::string const& text) try {
+  return text;
+} catch (std::bad_alloc const&) {
+  return short_text;
+}
+
 FailurePtr of_part(FailurePtr const& failure) {
   auto own = make_shared_unlocked<Failure>();
   own->origin = failure->origin;
-  own->origin_text = failure->origin_text;
-  own->what = failure->what;
+  own->origin_text = copy_or_short(failure->origin_text);
+  own->what = copy_or_short(failure->what);
   own->cause = failure->cause;
   own->is_asked = failure->is_asked;
   own->of_part = failure;
   return own;
 }
 
-void FailureLog::note(TaskId task, std::string task_text, FailurePtr failure) {
+void FailureLog::note(TaskId task, std::string const& task_text, FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
   if (failure->is_asked) {
     FailurePtr& first = m_unreported.asked;
@@ -33,13 +40,13 @@ void FailureLog::note(TaskId task, std::string task_text, FailurePtr failure) {
   } else if (failure->of_part == nullptr) {
     ++m_unreported.cancelled_count;
   }
-  insert(task, {std::move(failure), std::move(task_text), m_reports, task});
+  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, task});
 }
 
-void FailureLog::note_for_futures(TaskId task, TaskId told_as, std::string task_text,
+void FailureLog::note_for_futures(TaskId task, TaskId told_as, std::string const& task_text,
                                   FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
-  insert(task, {std::move(failure), std::move(task_text), m_reports, told_as});
+  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, told_as});
 }
 
 void FailureLog::insert(TaskId task, Entry&& entry) {

@@ -6,6 +6,7 @@
 #include <Trellis_Graph.hpp>
 #include <task/Trellis_FailurePtr.hpp>
 #include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <deque>
@@ -32,6 +33,8 @@ struct Failure {
   std::shared_ptr<Failure const> of_part;
   mutable std::atomic<bool> observed{false};  ///< a `get()` has thrown it
 };
+/// A copy, or a short one where there is no memory for it.
+[[nodiscard]] std::string copy_or_short(std::string const& text);
 /// The failure of a task of which a part has failed with this one.
 [[nodiscard]] FailurePtr of_part(FailurePtr const& failure);
 
@@ -48,9 +51,10 @@ class FailureLog {
  public:
   static constexpr std::size_t capacity = 1 << 16;
 
-  void note(TaskId task, std::string task_text, FailurePtr failure);
+  void note(TaskId task, std::string const& task_text, FailurePtr failure);
   /// For `find` alone.
-  void note_for_futures(TaskId task, TaskId told_as, std::string task_text, FailurePtr failure);
+  void note_for_futures(TaskId task, TaskId told_as, std::string const& task_text,
+                        FailurePtr failure);
   /// The failure that makes a new task fail which depends on `task`, or null.
   [[nodiscard]] FailurePtr poisons(TaskId task) const;
   struct Entry {
@@ -64,7 +68,7 @@ class FailureLog {
   /// What has failed since the last call. From now on none of that cancels later tasks.
   struct Report {
     static constexpr std::size_t max_origins = 64;
-    std::vector<FailurePtr> origins;  ///< in order of submission; the first `max_origins`
+    Vector<FailurePtr> origins;  ///< in order of submission; the first `max_origins`
     std::size_t origin_count = 0;     ///< how many bodies threw
     std::size_t cancelled_count = 0;
     FailurePtr asked;  ///< the first task that was asked to stop
@@ -86,8 +90,8 @@ class FailureLog {
   void insert(TaskId task, Entry&& entry);
 
   mutable QuietLock<std::mutex> m_mutex;
-  std::unordered_map<TaskId, Entry> m_failures;
-  std::deque<TaskId> m_order;   ///< oldest first
+  HashMap<TaskId, Entry> m_failures;
+  std::deque<TaskId, FromReserve<TaskId>> m_order;   ///< oldest first
   std::uint64_t m_reports = 0;  ///< made so far
   Report m_unreported;
   std::atomic<bool> m_any{false};

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_KEPTBODIES_HPP
 
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -64,7 +65,7 @@ class KeptDeviceTasks {
     std::lock_guard const lock(m_mutex);
     return m_tasks.size() >= most_tasks || m_bytes >= most_bytes;
   }
-  [[nodiscard]] std::vector<Task*> take() {
+  [[nodiscard]] Vector<Task*> take() {
     std::lock_guard const lock(m_mutex);
     m_bytes = 0;
     m_any.store(false, std::memory_order_release);  // who sees it sees that the taker is counted
@@ -73,7 +74,7 @@ class KeptDeviceTasks {
 
  private:
   std::mutex m_mutex;
-  std::vector<Task*> m_tasks;
+  Vector<Task*> m_tasks;
   std::uint64_t m_bytes = 0;
   std::atomic<bool> m_any{false};
 };

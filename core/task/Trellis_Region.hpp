@@ -12,6 +12,7 @@
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -95,19 +96,19 @@ struct Region {
   AccessTable table;
   TaskId newest = 0;               ///< of the tasks so far; ids grow within a region
   LiveAccess barrier{nullptr, 0};  ///< the newest synchronizing task
-  std::vector<TaskId> recorded;    ///< tasks since then; only when the graph records
+  Vector<TaskId> recorded;    ///< tasks since then; only when the graph records
   TaskId relinked = 0;  ///< the newest task that was there when a pending one demoted, see Relink
 
   /// Of one rule: the tasks with one value of the tag.
   struct TagClass {
     TagPtr value;
-    std::vector<LiveAccess> tasks;
+    Vector<LiveAccess> tasks;
   };
-  std::vector<std::vector<TagClass>> classes;  ///< by rule
+  Vector<Vector<TagClass>> classes;  ///< by rule
 
   // Of a task's parts only.
-  std::vector<LiveAccess> parts;  ///< may hold some that are done
-  std::vector<Area> local;        ///< what the owner made itself, and its parts may use freely
+  Vector<LiveAccess> parts;  ///< may hold some that are done
+  Vector<Area> local;        ///< what the owner made itself, and its parts may use freely
   AreaPlaces places_of_local;
   AreaPlaces places_of_declared;  ///< among the owner's accesses
   OpenParts open;

@@ -4,6 +4,7 @@
 
 #include <Trellis_TaskId.hpp>
 #include <task/Trellis_FailurePtr.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <array>
 #include <atomic>
@@ -46,11 +47,16 @@ inline void give(void* memory) noexcept {
 
 }  // namespace ResultMemory
 
+/// What a task is called where there is no memory for more; it fits into a string itself.
+inline constexpr char short_text[] = "a task";
+
 /// Where a task's body leaves its result. Written before the task is complete, read after.
 template <class T>
 struct Result {
   std::optional<T> value;
-  struct Missing {
+  struct Missing : NewFromReserve {
+    Missing(TaskId which, std::string const& text, FailurePtr const& why)
+        : task(which), task_text(text), failure(why) {}
     TaskId task;
     std::string task_text;
     FailurePtr failure;
@@ -59,7 +65,13 @@ struct Result {
   std::atomic<std::uint32_t> uses;
 
   void fail(TaskId task, std::string const& text, FailurePtr const& failure) {
-    missing = failure != nullptr ? std::make_unique<Missing const>(task, text, failure) : nullptr;
+    missing.reset();
+    if (failure == nullptr) return;
+    try {
+      missing = std::make_unique<Missing const>(task, text, failure);
+    } catch (std::bad_alloc const&) {  // then without the long name
+      missing = std::make_unique<Missing const>(task, short_text, failure);
+    }
   }
 };
 

@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_SHAREDOBJECT_HPP
 #define TRELLIS_IMPL_SHAREDOBJECT_HPP
 
+#include <task/Trellis_Reserve.hpp>
+
 #include <memory>
 #include <utility>
 
@@ -13,9 +15,21 @@ void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noex
 /// Its destructor, which may be the user's, runs under no lock; see Trellis_Unlocked.hpp.
 template <class T, class... Arguments>
 std::shared_ptr<T> make_shared_unlocked(Arguments&&... arguments) {
-  return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...), [](T* object) noexcept {
-    destroy_unlocked(object, [](void* it) noexcept { delete static_cast<T*>(it); });
-  });
+  FromReserve<T> from;
+  T* const object = from.allocate(1);
+  try {
+    ::new (static_cast<void*>(object)) T(std::forward<Arguments>(arguments)...);
+  } catch (...) {
+    from.deallocate(object, 1);
+    throw;
+  }
+  auto const destroy = [](T* last) noexcept {
+    destroy_unlocked(last, [](void* it) noexcept {
+      static_cast<T*>(it)->~T();
+      FromReserve<T>().deallocate(static_cast<T*>(it), 1);
+    });
+  };
+  return std::shared_ptr<T>(object, destroy, from);
 }
 
 }  // namespace trellis::Impl

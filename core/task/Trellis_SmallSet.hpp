@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_SMALLSET_HPP
 #define TRELLIS_IMPL_SMALLSET_HPP
 
+#include <task/Trellis_Reserve.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <unordered_set>
@@ -43,7 +45,7 @@ class SmallSet {
   static constexpr std::size_t most = 32;
   std::size_t m_count = 0;  ///< of the few
   T* m_few[most];
-  std::unordered_set<T*> m_many;  ///< once there are more: all
+  HashSet<T*> m_many;  ///< once there are more: all
 };
 
 }  // namespace trellis::Impl

@@ -5,6 +5,7 @@
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <cstddef>
 #include <mutex>
@@ -122,7 +123,7 @@ TaskSlab::~TaskSlab() {
   for (Task* block : m_blocks) delete[] block;
 }
 
-std::vector<Task*> TaskSlab::blocks() const {
+Vector<Task*> TaskSlab::blocks() const {
   std::lock_guard const lock(m_lock);
   return m_blocks;
 }

@@ -15,6 +15,7 @@
 #include <task/Trellis_TaskOps.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -53,10 +54,10 @@ struct TaskAccess {
 };
 
 /// What most tasks have none of.
-struct TaskExtras {
-  std::vector<StatePtr> states;  ///< of accesses
-  std::vector<TagPtr> tags;
-  std::vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
+struct TaskExtras : NewFromReserve {
+  Vector<StatePtr> states;  ///< of accesses
+  Vector<TagPtr> tags;
+  Vector<TaskId> after;  ///< explicit dependencies: demotion does not end them
 };
 
 /// A node of both graphs while it is in flight. Tasks live in a slab and are reused; memory of a
@@ -157,15 +158,15 @@ struct alignas(64) Task {
   std::atomic<Task*> plan_owner{nullptr};
   TaskId run_id = 0;                      ///< of a recorded task: of its next or current run
   std::size_t body_alignment = 0;         ///< of a body on the heap
-  std::vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
-  std::vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
+  Vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
+  Vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
 
   // On a device only; those from `stream` on are guarded by the mutex of AsyncStreams.
   struct DevicePredecessor {
     Task* task;
     TaskId id;
   };
-  std::vector<DevicePredecessor> device_predecessors;
+  Vector<DevicePredecessor> device_predecessors;
   /// Of a fusable task of the host: where its batch goes, see FusionPool; else null.
   DeviceAdapter* deployed = nullptr;
   std::uint64_t bytes = 0;  ///< that it accesses, about
@@ -293,7 +294,7 @@ struct alignas(64) Task {
     has_objects = false;
   }
   void set_state(std::uint32_t k, StatePtr const& to) {
-    std::vector<StatePtr>& states = need_extras().states;
+    Vector<StatePtr>& states = need_extras().states;
     has_objects = true;
     access(k).state = static_cast<std::int16_t>(states.size());
     states.push_back(to);
@@ -323,7 +324,7 @@ void inherit(Task& task, FailurePtr const& failure);
 [[nodiscard]] TaskState state_of_whole(Task const& task);
 
 /// Takes an edge off a task's count, see Task. `ready` gets the task when that was the last.
-inline void trigger(Task& successor, FailurePtr const& failure, std::vector<Task*>& ready) {
+inline void trigger(Task& successor, FailurePtr const& failure, Vector<Task*>& ready) {
   if (failure != nullptr) inherit(successor, failure);
   if (successor.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1)
     ready.push_back(&successor);

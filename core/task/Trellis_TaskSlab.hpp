@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_TASKSLAB_HPP
 
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -48,7 +49,7 @@ class TaskSlab {
   [[nodiscard]] std::size_t allocated() const { return blocks().size() * block_size; }
 
  private:
-  [[nodiscard]] std::vector<Task*> blocks() const;
+  [[nodiscard]] Vector<Task*> blocks() const;
   [[nodiscard]] Task* new_block();
   [[nodiscard]] Task* take_kept();
   [[nodiscard]] static Chain cut(Task*& list);
@@ -57,7 +58,7 @@ class TaskSlab {
   alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole: no ABA
   mutable SpinLock m_lock;
   Task* m_kept = nullptr;       ///< guarded by m_lock: for chains
-  std::vector<Task*> m_blocks;  ///< guarded by m_lock
+  Vector<Task*> m_blocks;  ///< guarded by m_lock
 };
 
 }  // namespace trellis::Impl

@@ -2,6 +2,7 @@
 #include <Trellis_Analysis.hpp>
 #include <Trellis_PriorityPolicy.hpp>
 #include <threads/Trellis_PlannedRanks.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -192,7 +193,7 @@ class Priority final : public PriorityPolicy {
 
   bool const m_measures;
   mutable std::mutex m_mutex;
-  std::vector<Entry> m_heap;
+  Impl::Vector<Entry> m_heap;
   std::uint64_t m_arrivals = 0;
   std::map<std::uint64_t, PlannedRanks> m_plans;
   std::uint64_t m_uses = 0;

@@ -6,6 +6,7 @@
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_Region.hpp>
 #include <task/Trellis_Task.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -29,6 +30,8 @@ class SerialOrder final : public SchedulingPolicy {
     for (ReadyTask const task : ready) push(task, seat);
     return {};
   }
+  /// So the turns of tasks that exclude each other come in the order in which they were to run.
+  std::int64_t exclusive_rank(ReadyTask) override { return 0; }
   ReadyTask pop(int) override {
     return pop_first([](ReadyTask) { return true; });
   }
@@ -50,7 +53,7 @@ class SerialOrder final : public SchedulingPolicy {
 
  private:
   /// The ids of the task and those that it is a part of, the whole first.
-  using Place = std::vector<std::uint64_t>;
+  using Place = Vector<std::uint64_t>;
   static Place place_of(ReadyTask task) {
     Place place;
     for (Task const* each = task.impl(); each != nullptr; each = owner_of(*each))
@@ -60,7 +63,7 @@ class SerialOrder final : public SchedulingPolicy {
   }
 
   mutable std::mutex m_mutex;
-  std::map<Place, ReadyTask> m_tasks;
+  Map<Place, ReadyTask> m_tasks;
 };
 
 }  // namespace trellis::Impl

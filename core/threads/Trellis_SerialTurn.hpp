@@ -10,9 +10,10 @@ namespace trellis::Impl {
 
 /// In a serial graph one thread at a time runs tasks: that which has the turn.
 ///
-/// A thread that finds that nothing goes on before something is said outside of the graph gives the
-/// turn back, sleeps a little, and looks again. So nobody relies on being woken, and other threads
-/// may submit meanwhile.
+/// INVARIANT. No thread sleeps while it has the turn, whatever it waits for: a Completion, room
+/// below the cap, another graph. It gives the turn back, sleeps a little, and looks again. So no
+/// thread relies on being woken, and every other thread may run tasks meanwhile. A submission needs
+/// no turn, only the run that follows it.
 class SerialTurn {
  public:
   /// Of the calling thread; one within another is the same.
@@ -23,6 +24,11 @@ class SerialTurn {
       m_turn.m_mutex.lock();
       m_turn.m_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
     }
+    /// Where another thread has it, this one goes without.
+    Hold(SerialTurn& turn, std::try_to_lock_t)
+        : m_turn(turn), m_is_new(!turn.is_here() && turn.m_mutex.try_lock()) {
+      if (m_is_new) m_turn.m_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
     Hold(Hold const&) = delete;
     Hold& operator=(Hold const&) = delete;
     ~Hold() {
@@ -31,15 +37,19 @@ class SerialTurn {
       m_turn.m_mutex.unlock();
     }
 
+    /// Has the thread got the turn by this one?
+    [[nodiscard]] bool is_new() const { return m_is_new; }
+
    private:
     SerialTurn& m_turn;
     bool const m_is_new;
   };
-  /// As long as one is there others may have it, whose turn it was.
+  /// As long as one is there another thread may have the turn, if it was the calling thread's.
   class Release {
    public:
     explicit Release(SerialTurn& turn) : m_turn(turn), m_was_here(turn.is_here()) {
       if (!m_was_here) return;
+      m_turn.m_away.fetch_add(1, std::memory_order_relaxed);
       m_turn.m_thread.store(std::thread::id(), std::memory_order_relaxed);
       m_turn.m_mutex.unlock();
     }
@@ -49,12 +59,16 @@ class SerialTurn {
       if (!m_was_here) return;
       m_turn.m_mutex.lock();
       m_turn.m_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+      m_turn.m_away.fetch_sub(1, std::memory_order_relaxed);
     }
 
    private:
     SerialTurn& m_turn;
     bool const m_was_here;
   };
+  /// Is there a thread that has released the turn in the middle of a task, and will go on? Asked by
+  /// the thread that has the turn, which the mutex has told of all that have released it.
+  [[nodiscard]] bool any_away() const { return m_away.load(std::memory_order_relaxed) > 0; }
 
  private:
   /// Only the thread itself finds its own id.
@@ -63,6 +77,7 @@ class SerialTurn {
   }
   std::mutex m_mutex;
   std::atomic<std::thread::id> m_thread{};
+  std::atomic<int> m_away{0};  ///< written by a thread that has the turn
 };
 
 }  // namespace trellis::Impl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_SchedulingPolicy.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -78,7 +79,7 @@ class Shake final : public SchedulingPolicy {
 
   std::mutex m_mutex;
   std::mt19937_64 m_random;
-  std::vector<ReadyTask> m_tasks;
+  Impl::Vector<ReadyTask> m_tasks;
   std::atomic<std::size_t> m_size{0};
 };
 

@@ -4,6 +4,7 @@
 
 #include <Trellis_SchedulingPolicy.hpp>
 #include <threads/Trellis_SpinLock.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -151,7 +152,7 @@ class alignas(128) TaskDeque {
   }
   [[gnu::noinline]] void grow() {
     std::size_t const room = std::max<std::size_t>(64, 2 * m_room);
-    auto larger = std::make_unique<ReadyTask[]>(room);
+    Vector<ReadyTask> larger(room);
     for (std::size_t k = 0; k < m_count; ++k) larger[k] = at(m_first + k);
     m_ring = std::move(larger);
     m_room = room;
@@ -163,7 +164,7 @@ class alignas(128) TaskDeque {
   std::size_t m_first = 0;  ///< grows; a place in the ring is what it leaves modulo its room
   std::size_t m_count = 0;
   std::size_t m_room = 0;  ///< a power of two, or nothing
-  std::unique_ptr<ReadyTask[]> m_ring;
+  Vector<ReadyTask> m_ring;
 };
 
 }  // namespace trellis::Impl

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_TASKQUEUE_HPP
 
 #include <threads/Trellis_SpinLock.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -43,7 +44,7 @@ class TaskQueue {
     return task;
   }
   /// A copy; they may be gone.
-  [[nodiscard]] std::vector<Task*> tasks() const {
+  [[nodiscard]] Vector<Task*> tasks() const {
     std::lock_guard const lock(m_lock);
     return {first(), m_tasks.end()};
   }
@@ -72,7 +73,7 @@ class TaskQueue {
     return task;
   }
 
-  void erase_at(std::vector<Task*>::const_iterator at) {
+  void erase_at(Vector<Task*>::const_iterator at) {
     m_tasks.erase(at);
     if (m_first == m_tasks.size()) forget_taken();
     m_size.fetch_sub(1, std::memory_order_seq_cst);
@@ -81,12 +82,12 @@ class TaskQueue {
     m_tasks.erase(m_tasks.cbegin(), first());
     m_first = 0;
   }
-  [[nodiscard]] std::vector<Task*>::const_iterator first() const {
+  [[nodiscard]] Vector<Task*>::const_iterator first() const {
     return m_tasks.begin() + static_cast<std::ptrdiff_t>(m_first);
   }
 
   mutable SpinLock m_lock;
-  std::vector<Task*> m_tasks;
+  Vector<Task*> m_tasks;
   std::size_t m_first = 0;  ///< those before it have been taken
   std::atomic<int> m_size{0};
 };

@@ -2,6 +2,7 @@
 #include <Trellis_Error.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <threads/Trellis_Unlocked.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +16,7 @@ struct PutAside {
   void* object;
   void (*destroy)(void* object) noexcept;
 };
-thread_local std::vector<PutAside> t_put_aside;
+thread_local Vector<PutAside> t_put_aside;
 
 /// What a call of `destroy_put_aside` has taken and not destroyed yet.
 struct Batch {
@@ -49,7 +50,7 @@ void destroy_unlocked(void* object, void (*destroy)(void* object) noexcept) noex
 void destroy_put_aside() noexcept {
   t_any_put_aside = false;
   NotRecording const others;
-  std::vector<PutAside> objects = std::exchange(t_put_aside, {});
+  Vector<PutAside> objects = std::exchange(t_put_aside, {});
   Batch batch{objects.data(), objects.data() + objects.size(), t_batch};
   t_batch = &batch;
   while (batch.next != batch.end) {

@@ -2,6 +2,7 @@
 #include <Trellis_SchedulingPolicy.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_TaskDeque.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -58,7 +59,7 @@ class PriorityQueue {
 
  private:
   std::mutex m_mutex;
-  std::multimap<int, ReadyTask> m_tasks;
+  Impl::MultiMap<int, ReadyTask> m_tasks;
   std::atomic<std::size_t> m_size{0};
 };
 

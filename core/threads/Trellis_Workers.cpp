@@ -286,11 +286,14 @@ void Workers::step_aside(Seat& seat, int woken_on) {
   if (now - seat.moved_at < between_moves) return;
   seat.moved_at = now;
   seat.on_one_in_row = 0;
-  std::vector<int> taken{here};
-  for (int k = 0, seats = seat_count(); k < seats; ++k)
-    taken.push_back(this->seat(k).processor.load(std::memory_order_relaxed));
-  if (Places::step_aside(taken) || Places::step_aside({taken.data(), 1}))
-    seat.processor.store(Places::processor_here(), std::memory_order_relaxed);
+  try {
+    std::vector<int> taken{here};
+    for (int k = 0, seats = seat_count(); k < seats; ++k)
+      taken.push_back(this->seat(k).processor.load(std::memory_order_relaxed));
+    if (Places::step_aside(taken) || Places::step_aside({taken.data(), 1}))
+      seat.processor.store(Places::processor_here(), std::memory_order_relaxed);
+  } catch (std::bad_alloc const&) {  // then it stays where it is
+  }
 }
 
 /// Of a thread in wait().
@@ -601,8 +604,8 @@ Seat* Workers::enter() {
         seat = &guest;
     if (seat == nullptr) {
       if (m_guests == most_guests) return nullptr;
-      ++m_guests;
       seat = &new_seat("thread " + std::to_string(seat_count()));
+      ++m_guests;
       seat->is_guest = true;
     }
   }

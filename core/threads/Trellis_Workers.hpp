@@ -11,6 +11,7 @@
 #include <task/Trellis_TaskSlab.hpp>
 #include <threads/Trellis_Gathering.hpp>
 #include <threads/Trellis_Places.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #include <array>
@@ -30,7 +31,7 @@ namespace trellis::Impl {
 using Condition = FunctionRef<bool()>;
 
 /// What belongs to one thread while it runs tasks: a worker, or a thread in `wait()`.
-struct alignas(128) Seat {
+struct alignas(128) Seat : NewFromReserve {
   // First line: what other threads look at after each task of theirs, and what seldom changes.
   int number = 0;   ///< negative: of a thread that runs no tasks
   int permits = 0;  ///< that its thread has while it runs tasks, see Workers; for it alone
@@ -51,10 +52,10 @@ struct alignas(128) Seat {
   alignas(64) std::string name;
   KeptTasks kept;
   // Scratch of a completion.
-  std::vector<Task*> ready;
-  std::vector<TaskId> spared;  ///< successors that a failure does not reach
+  Vector<Task*> ready;
+  Vector<TaskId> spared;  ///< successors that a failure does not reach
   /// Ready tasks that this thread has in hand while it runs destructors of the user's, see Holding.
-  std::vector<Task**> holding;
+  Vector<Task**> holding;
   std::vector<std::pair<SpaceAdapter*, void*>> instances;
   // See Engine::stay_behind.
   int until_pause = 0;  ///< tasks
@@ -77,7 +78,7 @@ struct alignas(128) Seat {
   // For the parts that this thread submits: what it has freed comes first.
   TaskSlab::Chain cells;
   TaskIds::Block ids;
-  std::vector<std::unique_ptr<Region>> regions;  ///< of tasks that are over
+  Vector<std::unique_ptr<Region>> regions;  ///< of tasks that are over
 
   // Guarded by the mutex of Workers.
   std::condition_variable wakeup;
@@ -415,10 +416,10 @@ class Workers {
   Seat* m_watch = nullptr;            ///< the worker that naps, or null
   bool m_somebody_naps = false;       ///< before it polls again
   std::vector<Seat*> m_worker_seats;  ///< by number of the worker; as many as there ever were
-  std::vector<Seat*> m_sleeping;      ///< may be woken for a task
+  Vector<Seat*> m_sleeping;      ///< may be woken for a task
   int m_waking = 0;                   ///< workers that have been woken and are still in `doze`
   /// wait only for their condition: inside a task, or without a seat
-  std::vector<Seat*> m_blocked;
+  Vector<Seat*> m_blocked;
   int m_blocked_tasks = 0;
   int m_absent = 0;  ///< threads, see Absence
   int m_guests = 0;

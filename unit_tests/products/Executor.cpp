@@ -54,6 +54,7 @@ World::World(Program const& program, Test::Watchdog* watchdog)
     options.streams = given.streams;
     options.record = given.record;
     options.policy = policy_named(given.policy);
+    options.serial = given.policy == "serial";
     // Half of the graphs fuse; that is not in the program's text, but comes from its seed.
     shared.fuses = mix(program.seed, g + 77) % 2 == 0;
     if (shared.fuses) options.orchestration = Test::any_orchestration(mix(program.seed, g + 78));

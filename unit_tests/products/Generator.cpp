@@ -535,6 +535,11 @@ Program make_program(std::uint64_t seed) {
   // Not drawn: each seed gives the program that it gave before there were numbers, with some.
   for (std::size_t t = 0; t < program.tasks.size(); ++t)
     program.tasks[t].numbered = mix(seed, t) % 3 == 0;
+  // The same of graphs that run serially. What is behind a gate would never be submitted there.
+  bool const has_gates = std::any_of(program.tasks.begin(), program.tasks.end(),
+                                     [](Task const& task) { return task.gate; });
+  for (std::size_t g = 0; g < program.graphs.size() && !has_gates; ++g)
+    if (mix(seed, g + 991) % 5 == 0) program.graphs[g].policy = "serial";
   return program;
 }
 

@@ -166,6 +166,13 @@ TEST(RandomPrograms, with_everything_under_serial_order_equal_the_oracle) {
   run_seeds(ingredients, 1);
 }
 
+TEST(RandomPrograms, with_everything_of_several_threads_under_serial_order_equal_the_oracle) {
+  Ingredients ingredients = everything;
+  ingredients.threads = true;
+  ingredients.serial = true;
+  run_seeds(ingredients, 2);
+}
+
 TEST(RandomPrograms, with_everything_and_hopeless_waits_say_so_and_end) {
   Ingredients ingredients = everything;
   ingredients.wild_waits = true;

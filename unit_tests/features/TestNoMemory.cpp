@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Memory that runs out: each allocation of a program fails in turn, on whatever thread it is made,
+// alone or with all that follow. Every call says what it could not do, and all else ends.
+#include "LateTest.hpp"
+#include "OrderTest.hpp"
+#include "Timing.hpp"
+
+#include <Trellis_PriorityPolicy.hpp>
+#include <Trellis_TaskNumbers.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// Allocations fail now; first so many more succeed, then one fails, or all that follow do.
+std::atomic<bool> is_short{false};
+std::atomic<long> succeed{0};
+std::atomic<bool> all_that_follow{false};
+std::atomic<long> failed{0};
+
+bool fails() {
+  if (!is_short.load(std::memory_order_relaxed)) return false;
+  long const left = succeed.fetch_sub(1);
+  bool const here = left == 0 || (left < 0 && all_that_follow.load(std::memory_order_relaxed));
+  if (here) failed.fetch_add(1);
+  return here;
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  if (fails()) throw std::bad_alloc();
+  void* const memory =
+      alignment <= alignof(std::max_align_t)
+          ? std::malloc(bytes != 0 ? bytes : 1)
+          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return allocate(bytes, 1);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace trellis {
+namespace {
+
+using namespace Bare;
+using namespace Test;
+
+/// What a functor holds: counts how many there are.
+class Held {
+ public:
+  Held() { live.fetch_add(1); }
+  Held(Held const&) { live.fetch_add(1); }
+  Held& operator=(Held const&) = default;
+  ~Held() { live.fetch_sub(1); }
+  static inline std::atomic<long> live{0};
+};
+
+enum class Step { none, rank };
+
+/// A program that counts what it has submitted and what has run.
+struct Scene {
+  TaskGraph& graph;
+  Block& x;
+  Block& y;
+  std::atomic<long>& ran;
+  long submitted = 0;
+  long refused = 0;
+
+  /// Calls `f`, which may find no memory, and has no effect then.
+  template <class F>
+  bool attempt(F&& f) {
+    try {
+      f();
+      return true;
+    } catch (std::bad_alloc const&) {
+    } catch (Error const&) {
+    }
+    ++refused;
+    return false;
+  }
+  [[nodiscard]] auto counts() const {
+    return [&ran = ran, held = Held()] { ran.fetch_add(1); };
+  }
+  Future<void> plain(std::vector<Touch> const& touches, Properties const& properties = {}) {
+    return task(graph, "plain", touches, counts(), properties);
+  }
+};
+
+struct Program {
+  char const* name;
+  std::function<void(Scene&)> run;
+  bool all_run = false;  ///< what has been submitted runs, as no body needs memory
+  std::function<void(TaskGraphOptions&)> options = [](TaskGraphOptions&) {};
+};
+
+std::vector<Program> programs() {
+  std::vector<Program> all;
+  auto const chain = [](Scene& s) {
+    for (int k = 0; k < 40; ++k)
+      if (s.attempt([&] { (void)s.plain({updates(s.x)}); })) ++s.submitted;
+  };
+  all.push_back({"a chain", chain, true});
+  all.push_back({"serial", chain, true, [](TaskGraphOptions& o) { o.serial = true; }});
+  all.push_back({"at a small cap", chain, true, [](TaskGraphOptions& o) { o.in_flight = 2; }});
+  all.push_back({"fan", [](Scene& s) {
+                   for (int k = 0; k < 40; ++k) {
+                     bool const writes = k % 20 == 0;
+                     if (s.attempt([&] {
+                           (void)s.plain({writes ? updates(s.x) : reads(s.x), adds(s.y)});
+                         }))
+                       ++s.submitted;
+                   }
+                 }, true});
+  all.push_back({"many areas", [](Scene& s) {
+                   for (std::size_t k = 0; k < 120; ++k)
+                     if (s.attempt([&] {
+                           (void)s.plain({updates(s.x(k % 60, 3)), reads(s.y(k % 7, 1 + k % 50))});
+                         }))
+                       ++s.submitted;
+                 }, true});
+  auto const urgent = [](Scene& s) {
+    for (int k = 0; k < 40; ++k)
+      if (s.attempt([&] { (void)s.plain({}, {.priority = k % 3 - 1}); })) ++s.submitted;
+  };
+  all.push_back({"priorities", urgent, true});
+  all.push_back({"a fifo", urgent, true,
+                 [](TaskGraphOptions& o) { o.policy = make_fifo_policy(); }});
+  all.push_back({"a priority policy", urgent, true,
+                 [](TaskGraphOptions& o) { o.policy = make_priority_policy(); }});
+  all.push_back({"a shaken policy", urgent, true,
+                 [](TaskGraphOptions& o) { o.policy = make_shake_policy(3); }});
+  auto const exclusive = [](Scene& s) {
+    for (int k = 0; k < 40; ++k)
+      if (s.attempt([&] {
+            (void)s.plain({excludes(s.x(static_cast<std::size_t>(k % 4), 2))},
+                          {.priority = k % 2});
+          }))
+        ++s.submitted;
+  };
+  all.push_back({"exclusion", exclusive, true});
+  all.push_back({"serial exclusion", exclusive, true, [](TaskGraphOptions& o) { o.serial = true; }});
+  all.push_back({"completions", [](Scene& s) {
+                   for (int k = 0; k < 20; ++k) {
+                     s.attempt([&] {
+                       (void)late(s.graph, "late", {updates(s.x), excludes(s.y)},
+                                  [held = Held()](Completion<> c) { c.done(); });
+                     });
+                     s.attempt([&] { (void)s.plain({reads(s.x), excludes(s.y)}); });
+                   }
+                 }});
+  auto const parts = [](Scene& s) {
+    for (int k = 0; k < 10; ++k)
+      s.attempt([&] {
+        (void)task(s.graph, "whole", {updates(s.x)}, [&s, held = Held()] {
+          for (std::size_t n = 0; n < 5; ++n)
+            (void)part("part", {updates(s.x(n, 2))}, s.counts());
+          wait_for_parts();
+          (void)part("last", {excludes(s.x)}, s.counts());
+        });
+      });
+  };
+  all.push_back({"parts", parts});
+  all.push_back({"serial parts", parts, false, [](TaskGraphOptions& o) { o.serial = true; }});
+  all.push_back({"failures", [](Scene& s) {
+                   for (int k = 0; k < 10; ++k) {
+                     s.attempt([&] {
+                       (void)task(s.graph, "fails", {updates(s.x)},
+                                  [held = Held()] { throw std::runtime_error("it fails, always"); });
+                     });
+                     s.attempt([&] {
+                       auto const future = task(s.graph, "has a result that never comes",
+                                                {updates(s.x)}, [held = Held()] { return 1; });
+                       (void)future.get();
+                     });
+                     s.attempt([&] { s.graph.wait(); });
+                   }
+                 }});
+  all.push_back({"plans", [](Scene& s) {
+                   s.attempt([&] {
+                     Plan const plan = s.graph.record("plan", [&] {
+                       for (int k = 0; k < 6; ++k) (void)s.plain({updates(s.x)});
+                     });
+                     (void)s.graph.replay(plan, 3);
+                     (void)s.graph.replay(plan, 2);
+                   });
+                 }});
+  all.push_back({"loops", [](Scene& s) {
+                   s.attempt([&] {
+                     (void)s.graph.iterate("loop", 8, [&] {
+                       for (int k = 0; k < 4; ++k) (void)s.plain({updates(s.x)});
+                     });
+                   });
+                 }});
+  all.push_back({"waits in tasks", [](Scene& s) {
+                   for (int k = 0; k < 10; ++k)
+                     s.attempt([&] {
+                       auto const first = s.plain({updates(s.x)});
+                       (void)task(s.graph, "waits", {adds(s.y)}, [first, held = Held()] {
+                         first.wait();
+                       });
+                     });
+                 }});
+  all.push_back({"demotion", [](Scene& s) {
+                   for (int k = 0; k < 10; ++k)
+                     s.attempt([&] {
+                       auto const first = s.plain({updates(s.x), updates(s.y)});
+                       auto const second = s.plain({updates(s.x), excludes(s.y(0, 3))});
+                       (void)s.plain({reads(s.x)});
+                       (void)s.plain({excludes(s.y)});
+                       (void)demote_other(s.graph, second, {reads(s.x)});
+                       (void)release_other(s.graph, first, {s.y});
+                       s.graph.cancel(first);
+                       (void)task(s.graph, "gives up", {updates(s.x), excludes(s.y)},
+                                  [&s, held = Held()] { release(s.y); });
+                     });
+                 }});
+  all.push_back({"owners that shrink", [](Scene& s) {
+                   for (int k = 0; k < 8; ++k)
+                     s.attempt([&] {
+                       (void)task(s.graph, "shrinks", {updates(s.x), excludes(s.y)}, [&s] {
+                         for (std::size_t n = 0; n < 4; ++n)
+                           (void)part("part", {updates(s.x(n, 1))}, s.counts());
+                         shrink_to_parts();
+                       });
+                       (void)s.plain({updates(s.x(2, 1))});
+                       (void)s.plain({excludes(s.y)});
+                     });
+                 }});
+  all.push_back({"refined tasks", [](Scene& s) {
+                   for (int k = 0; k < 8; ++k)
+                     s.attempt([&] {
+                       (void)s.plain({updates(s.x)});
+                       auto const second = s.plain({updates(s.x)});
+                       (void)refine(second, [&](Impl::TaskHandle const& owner) {
+                         for (std::size_t n = 0; n < 3; ++n)
+                           (void)part_of(owner, "of a refinement", {updates(s.x(n, 1))}, s.counts());
+                       });
+                     });
+                 }});
+  all.push_back({"tags", [](Scene& s) {
+                   s.attempt([&] {
+                     for (int k = 0; k < 12; ++k)
+                       (void)s.plain({updates(s.x)}, tagged(static_cast<Step>(k % 2)));
+                   });
+                 }});
+  all.push_back({"synchronizing tasks", [](Scene& s) {
+                   for (int k = 0; k < 20; ++k)
+                     if (s.attempt([&] { (void)s.plain({}, {.synchronizing = k % 4 == 0}); }))
+                       ++s.submitted;
+                 }, true});
+  all.push_back({"the main thread", [](Scene& s) {
+                   for (int k = 0; k < 20; ++k)
+                     if (s.attempt([&] { (void)s.plain({}, {.main_thread = k % 2 == 0}); }))
+                       ++s.submitted;
+                 }, true});
+  all.push_back({"numbers", [](Scene& s) {
+                   s.attempt([&] {
+                     TaskNumbers numbers(s.graph);
+                     for (int k = 0; k < 10; ++k)
+                       s.attempt([&] {
+                         TaskNumber const first = numbers.reserve(2);
+                         (void)s.plain({}, numbered(first));
+                         (void)s.plain({}, numbered(first + 1, {first}));
+                       });
+                   });
+                 }});
+  return all;
+}
+
+/// For who looks at what ended the process.
+char const* running_program = "";
+long running_allocation = 0;
+[[noreturn]] void tell_and_abort() {
+  is_short = false;
+  std::fprintf(stderr, "%s, allocation %ld\n", running_program, running_allocation);
+  std::abort();
+}
+
+class NoMemory : public testing::Test {
+ protected:
+  /// False: no allocation has failed.
+  bool run(Program const& program, long allocation, bool all) {
+    std::string const where = std::string(program.name) + ", allocation " +
+                              std::to_string(allocation) + (all ? " and all that follow" : "");
+    SCOPED_TRACE(where);
+    m_watchdog.beat();
+    running_program = program.name;
+    running_allocation = allocation;
+    std::set_terminate(&tell_and_abort);
+    failed = 0;
+    Held::live = 0;
+    std::atomic<long> ran{0};
+    std::atomic<long> afterwards{0};
+    {
+      Block x("x", 70), y("y", 70);
+      TaskGraphOptions options;
+      options.workers = 2;
+      program.options(options);
+      TaskGraph graph(options);
+      (void)task(graph, "warm", {}, [] {});
+      graph.wait();
+      Scene scene{graph, x, y, ran};
+      all_that_follow = all;
+      succeed = allocation;
+      is_short = true;
+      program.run(scene);
+      scene.attempt([&] { graph.wait(); });
+      is_short = false;
+      scene.attempt([&] { graph.wait(); });
+      EXPECT_EQ(graph.in_flight(), 0u);
+      if (program.all_run) EXPECT_EQ(ran, scene.submitted);
+      for (int k = 0; k < 10; ++k)
+        (void)task(graph, "after", {updates(x), excludes(y)}, [&] { ++afterwards; });
+      graph.wait();
+      EXPECT_EQ(afterwards, 10);
+    }
+    EXPECT_EQ(Held::live, 0);
+    return failed != 0;
+  }
+
+  static int failures() {
+    return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+  }
+  void run_all(bool all) {
+    for (Program const& program : programs()) {
+      int const before = failures();
+      for (long k = 0; k < 2000 && run(program, k, all) && failures() == before; ++k) {
+      }
+    }
+  }
+
+ private:
+  Watchdog m_watchdog{sanitized ? 100s : 30s, [] {
+                        is_short = false;
+                        return running_program + std::string(", allocation ") +
+                               std::to_string(running_allocation);
+                      }};
+};
+
+TEST_F(NoMemory, OfOneAllocationIsToldAndTheRestEnds) {
+  run_all(false);
+}
+TEST_F(NoMemory, OfAllAllocationsFromOneOnIsToldAndTheRestEnds) {
+  run_all(true);
+}
+
+}  // namespace
+}  // namespace trellis
