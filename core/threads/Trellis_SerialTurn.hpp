@@ -23,6 +23,11 @@ class SerialTurn {
       m_turn.m_mutex.lock();
       m_turn.m_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
     }
+    /// Where another thread has it, this one goes without.
+    Hold(SerialTurn& turn, std::try_to_lock_t)
+        : m_turn(turn), m_is_new(!turn.is_here() && turn.m_mutex.try_lock()) {
+      if (m_is_new) m_turn.m_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
     Hold(Hold const&) = delete;
     Hold& operator=(Hold const&) = delete;
     ~Hold() {
@@ -30,6 +35,9 @@ class SerialTurn {
       m_turn.m_thread.store(std::thread::id(), std::memory_order_relaxed);
       m_turn.m_mutex.unlock();
     }
+
+    /// Has the thread got the turn by this one?
+    [[nodiscard]] bool is_new() const { return m_is_new; }
 
    private:
     SerialTurn& m_turn;
