@@ -308,6 +308,26 @@ void AccessTable::forget(Vector<AreaEntry*> const& gone) {
   if (!one_by_one) fill_buckets(m_buckets.size());
 }
 
+LiveAccess AccessTable::find_live(Area const& area) const {
+  LiveAccess found{nullptr, 0};
+  auto const look = [&](LiveAccess const& access, Mode mode) {
+    bool const is_live = mode != Mode::none && access.task != nullptr &&
+                         access.task->live_id.load(std::memory_order_acquire) == access.id;
+    if (is_live) found = access;
+  };
+  auto next = m_resources.upper_bound(area.begin());
+  if (next != m_resources.begin() && std::prev(next)->second.end > area.begin()) --next;
+  for (; next != m_resources.end() && next->second.begin < area.end(); ++next)
+    next->second.for_each_candidate(area, [&](AreaEntry const& entry) {
+      if (found.task != nullptr || !overlaps(entry.area, area)) return;
+      // (Members of `previous` have another mode, but not `none`.)
+      for (LiveAccess const& each : entry.previous) look(each, Mode::read_write);
+      for (LiveAccess const& each : entry.current) look(each, entry.mode);
+      for (AreaEntry::Loose const& each : entry.loose) look(each.who, each.mode);
+    });
+  return found;
+}
+
 // --- loose accesses ------------------------------------------------------------------------------
 
 bool AccessTable::is_gone(LiveAccess const& access) const {

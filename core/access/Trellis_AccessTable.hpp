@@ -264,6 +264,9 @@ class AccessTable {
   void drop_gone(Vector<LiveAccess>& tasks) const {
     std::erase_if(tasks, [&](LiveAccess const& task) { return is_gone(task); });
   }
+  /// A task that is not done and accesses something of this area, for one that is of another graph;
+  /// its `task` is null where there is none. No access is entered.
+  [[nodiscard]] LiveAccess find_live(Area const& area) const;
   /// No area has been accessed.
   [[nodiscard]] bool empty() const { return m_slab.size() == 0; }
   [[nodiscard]] bool is_small() const { return m_buckets.size() <= 256 && m_patience.is_new(); }

@@ -41,6 +41,16 @@ inline Task& Submission::take_cell(Seat* seat) {
   return task;
 }
 
+std::string Submission::user_of(Area const& area) {
+  if (m_submission.is_held_here()) Submitting::refuse();
+  LiveAccess found{};
+  {
+    std::lock_guard const lock(m_submission);
+    found = m_root.table.find_live(area);
+  }
+  return found.task != nullptr ? text_of(found, m_submission) : std::string();
+}
+
 void Submission::add_rule(TagRule&& rule) {
   std::lock_guard const lock(m_submission);
   if (m_engine.submitted() != 0)

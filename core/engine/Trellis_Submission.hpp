@@ -64,6 +64,9 @@ class Submission {
   /// `frame`: the calling thread's.
   TaskHandle submit(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_now(TaskSpec&& spec, Frame* frame);
+  /// A task that is part of none, is not complete, and accesses something of this area, as text; or
+  /// nothing. For somebody outside of the graph who is about to use the area, too.
+  [[nodiscard]] std::string user_of(Area const& area);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
+#include <engine/Trellis_HelpedGraphs.hpp>
 #include <engine/Trellis_Waiting.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
@@ -99,12 +100,74 @@ class Waiting::AbsenceElsewhere {
 void Waiting::wait_outside(Until const& until) {
   refuse_in_progress_function();
   if (m_serial) return wait_serially(until);
+  auto const work = [&](Until const& asked) { m_workers.work_until(asked); };
   Frame const* const outer = Frame::top;
-  if (outer == nullptr) return m_workers.work_until(until);
+  if (outer == nullptr) return wait_and_help(until, work);
   if (until.done()) return;
   AbsenceElsewhere const absence(m_engine);
-  if (m_workers.on_main_thread()) return m_workers.work_until(until);
-  m_workers.sleep_until(until);
+  if (m_workers.on_main_thread()) return wait_and_help(until, work);
+  wait_and_help(until, [&](Until const& asked) {
+    if (asked.rather_than_sleep == nullptr || !(*asked.rather_than_sleep)())
+      m_workers.sleep_until(asked);
+  });
+}
+
+/// `wait` returns when `until` is done, or instead of a sleep when other graphs are to be helped.
+void Waiting::wait_and_help(Until const& until, FunctionRef<void(Until const&)> wait) {
+  auto const helps = [&] { return HelpedGraphs::any_but(m_engine); };
+  Condition const rather_than_sleep = helps;
+  Until const asked{until.done, &rather_than_sleep, until.then_submits};
+  wait(asked);
+  if (until.done()) return;
+  auto since = std::chrono::steady_clock::now();
+  for (std::uint64_t seen = m_engine.completed();; wait(asked)) {
+    if (until.done()) return;
+    bool const any = HelpedGraphs::help_all_but(m_engine);
+    std::uint64_t const now = m_engine.completed();
+    if (any || std::exchange(seen, now) != now) since = std::chrono::steady_clock::now();
+    std::chrono::nanoseconds const nap = m_engine.polling().nap(since);
+    if (nap.count() > 0)
+      std::this_thread::sleep_for(nap);
+    else
+      std::this_thread::yield();
+  }
+}
+
+void Waiting::help() {
+  if (Frame::of(m_engine) != nullptr || ProgressSource::is_calling()) return;
+  if (m_serial)
+    help_serially();
+  else if (m_workers.on_main_thread())
+    help_on_main();
+}
+
+/// Nothing where another thread has the turn: it waits for this graph, and goes on with it.
+void Waiting::help_serially() {
+  SerialTurn::Hold const turn(m_serial_turn, std::try_to_lock);
+  if (!turn.is_new()) return;
+  auto const run = [&] {
+    auto const done = [&] { return m_engine.all_done() || m_engine.has_only_open_completions(); };
+    auto const always = [] { return true; };
+    Condition const rather_than_sleep = always;
+    m_workers.work_until(Until{done, &rather_than_sleep});
+  };
+  run();
+  m_engine.polling().call_all(m_engine.own_seat(), m_workers.on_main_thread());
+  if (m_engine.completions().any_said()) run();
+}
+
+/// Workers run all tasks but those that are bound to the main thread.
+void Waiting::help_on_main() {
+  if (m_workers.seat(0).in_use.load(std::memory_order_relaxed)) return;  // by this thread
+  m_engine.polling().call_all(m_engine.own_seat(), true);
+  auto const done = [&] { return m_main.empty(); };
+  auto const always = [] { return true; };
+  auto const none = [](Task const&) { return false; };
+  Condition const rather_than_sleep = always;
+  FunctionRef<bool(Task const&)> const wants = none;
+  Until until{done, &rather_than_sleep};
+  until.wants = &wants;
+  m_workers.work_until(until);
 }
 
 inline void Waiting::refuse_in_progress_function() const {
@@ -144,6 +207,7 @@ void Waiting::run_serially(Until const& until) {
       }
       if (until.rather_than_sleep != nullptr && (*until.rather_than_sleep)()) return;
     }
+    if (HelpedGraphs::help_all_but(m_engine)) since = std::chrono::steady_clock::now();
     std::chrono::nanoseconds const nap = m_engine.polling().nap(since);
     std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(nap, turn_of_others));
   }
@@ -431,6 +495,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
       if (next == nullptr && done()) break;
       if (next == nullptr && may_come) {
         SerialTurn::Release const others(m_serial_turn);
+        HelpedGraphs::help_all_but(m_engine);
         std::this_thread::sleep_for(turn_of_others);
         continue;
       }
@@ -490,6 +555,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     if (frame.seat.is_main && m_engine.polling().any_of_main()) {
       Workers::Absence const absence(m_workers, frame.seat);
       m_engine.polling().poll_of_main(frame.seat);
+      HelpedGraphs::help_all_but(m_engine);
       std::this_thread::yield();
       continue;
     }

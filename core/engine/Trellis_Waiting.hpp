@@ -72,6 +72,10 @@ class Waiting {
   /// In a serial graph: runs tasks while it has the turn, until that is done. A task of another
   /// graph may call it.
   void wait_serially(Until const& until);
+  /// By a thread that waits for another graph, see HelpedGraphs. It does not wait.
+  void help();
+  /// Is there ever something to do there for the calling thread?
+  [[nodiscard]] bool may_be_helped_here() const { return m_serial || m_workers.on_main_thread(); }
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// The same where none of them is held, see Sections.
   void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
@@ -91,7 +95,9 @@ class Waiting {
   void require_no_recording() const;
   void wait_on_no_task(TaskHandle const& handle);
   void run_serially(Until const& until);
+  void wait_and_help(Until const& until, FunctionRef<void(Until const&)> wait);
   void help_serially();
+  void help_on_main();
   void refuse_in_progress_function() const;
   [[noreturn]] void refuse_wait_of_progress_function() const;
   [[nodiscard]] std::string whose_code(Frame const& frame) const;

@@ -28,6 +28,12 @@ struct GraphDoor {
   /// Do tasks run within `wait` alone? False when the graph is not there any more.
   static bool is_serial(TaskHandle const& task);
 
+  /// Which task of this graph, and of which graph that is, uses something of this area and is not
+  /// complete; an empty text: none, or the graph is not there any more.
+  static std::string user_of(TaskHandle const& graph, Area const& area);
+  /// What the graph is called; empty: it is not there any more.
+  static std::string name_of(TaskHandle const& graph);
+
   /// To the graph of a running task.
   static Progress add_progress(TaskHandle const& task, std::shared_ptr<ProgressSource> source);
 

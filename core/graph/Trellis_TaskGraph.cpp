@@ -3,6 +3,7 @@
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_HelpedGraphs.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <graph/Trellis_AnalysisAtEnd.hpp>
 #include <graph/Trellis_Environment.hpp>
@@ -254,10 +255,22 @@ bool GraphDoor::is_serial(TaskHandle const& task) {
   return engine && *engine->options().serial;
 }
 
+std::string GraphDoor::user_of(TaskHandle const& graph, Area const& area) {
+  EnginePin const engine(graph);
+  if (!engine) return {};
+  std::string const task = engine->submission().user_of(area);
+  return task.empty() ? task : task + " of " + engine->options().name;
+}
+std::string GraphDoor::name_of(TaskHandle const& graph) {
+  EnginePin const engine(graph);
+  return engine ? engine->options().name : std::string();
+}
+
 Progress GraphDoor::add_progress(TaskHandle const& task, std::shared_ptr<ProgressSource> source) {
   EnginePin const engine(task);
   if (!engine) throw Error(Error::Kind::closed, "Trellis: progress of a graph that is gone");
   source->belongs_to(engine.operator->());
+  if (*engine->options().serial || source->is_of_main()) HelpedGraphs::note(task);
   engine->polling().add(source);
   return {std::move(source), {task.control, task.generation, nullptr, 0}};
 }

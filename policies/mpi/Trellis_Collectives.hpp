@@ -35,8 +35,8 @@
 /// the communicator, and what becomes of Views that are not one piece of memory. What an operation
 /// reads and writes adds itself. Each returns a `Future<void>`.
 ///
-/// Where a View has something for each rank, the parts of the ranks come one behind the other in the
-/// order of the indices: those of rank 0 first. So a `View<T**> y("y", comm.size(), n)`, of any
+/// Where a View has something for each rank, the parts of the ranks come one behind the other in
+/// the order of the indices: those of rank 0 first. So a `View<T**> y("y", comm.size(), n)`, of any
 /// layout, has what rank r sent in its row r. (In its column r where it is `(n, comm.size())` and
 /// the first index is the fastest one on the communicator, see `Communicator::duplicate`.)
 namespace trellis::Impl {
@@ -94,7 +94,9 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
                                CollectiveCall&& call) {
   return submit_message(std::move(label), policy,
                         CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call))},
-                        std::tuple(), read_write(require_state(comm).collective()));
+                        std::tuple(),
+                        read_write(alone_on(label, policy, require_state(comm),
+                                            require_state(comm).collective())));
 }
 inline bool is_read_with(Mode mode) {
   return mode == Mode::read || mode == Mode::read_write;
@@ -106,6 +108,8 @@ inline bool is_written_with(Mode mode) {
 template <class Policy, class V>
 Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
                                CollectiveCall&& call, V const& x, Mode mode) {
+  Token const& channel =
+      alone_on(label, policy, require_state(comm), require_state(comm).collective());
   MessageSide<V> side(x, require_state(comm).order());
   if (is_read_with(mode)) side.pack(label, policy);
   call.out = call.in = side.data();
@@ -113,7 +117,7 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   Future<void> const over = submit_message(
       Label(label), with_number_if(!goes_on, policy),
       CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call), side.kept())},
-      side.accesses(mode), read_write(require_state(comm).collective()));
+      side.accesses(mode), read_write(channel));
   if constexpr (MessageSide<V>::may_be_packed && !std::is_const_v<typename V::value_type>)
     if (goes_on) return side.unpack(label, policy, over);
   return over;
@@ -123,6 +127,8 @@ template <class Policy, class V, class W>
 Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
                                CollectiveCall&& call, V const& x, W const& y,
                                Mode x_mode = Mode::read, Mode y_mode = Mode::write) {
+  Token const& channel =
+      alone_on(label, policy, require_state(comm), require_state(comm).collective());
   MessageSide<V> out(x, require_state(comm).order());
   MessageSide<W> in(y, require_state(comm).order());
   if (is_read_with(x_mode)) out.pack(label, policy);
@@ -135,7 +141,7 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
                      CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call),
                                                out.kept(), in.kept())},
                      std::tuple_cat(out.accesses(x_mode), in.accesses(y_mode)),
-                     read_write(require_state(comm).collective()));
+                     read_write(channel));
   if constexpr (MessageSide<W>::may_be_packed)
     if (goes_on) return in.unpack(label, policy, over);
   return over;

@@ -37,7 +37,8 @@ namespace mpi {
 /// messages to one peer with one tag keep the order of submission, as MPI's matching asks for. A
 /// collective operation gives its channel up when it has been started. So these are started in the
 /// order of submission on every rank, and several are under way at a time. Everything else is free.
-/// A receive from any source, or with any tag, accesses the channels of all of them.
+/// A receive from any source, or with any tag, accesses the channels of all of them. Two graphs may
+/// use one channel in turn, else the later call throws `trellis::Error`: nothing orders the two.
 ///
 /// A task of your own that calls MPI with this communicator, or hands it to a library, says so:
 /// `read_write(comm)` is all of it.

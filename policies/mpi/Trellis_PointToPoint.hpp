@@ -38,13 +38,14 @@
 ///
 /// Elements travel in the order of their indices, the last index fastest, whatever the layouts of
 /// the two Views are: between Views of equal extents each element keeps its indices. (A
-/// communicator may have the other order, see `Communicator::duplicate`.) A View that lies in memory
-/// in that order goes as it is. Any other one goes through a buffer, by tasks that pack and unpack
-/// it; memory of a device does where MPI cannot reach that. The receiver's View has at least as many
-/// elements as the message; what is behind these stays as it was.
+/// communicator may have the other order, see `Communicator::duplicate`.) A View that lies in
+/// memory in that order goes as it is. Any other one goes through a buffer, by tasks that pack and
+/// unpack it; memory of a device does where MPI cannot reach that. The receiver's View has at least
+/// as many elements as the message; what is behind these stays as it was.
 ///
 /// What MPI refuses (a rank that there is not, a View that is too short, ...) is the failure of the
-/// task, with an `mpi::Error` as its cause. A receive whose task is cancelled is cancelled.
+/// task, with an `mpi::Error` as its cause. A receive whose task is cancelled is cancelled. A call
+/// throws `trellis::Error` while another graph has a message on the same channel.
 namespace trellis::Impl {
 
 struct SendBody {
@@ -130,7 +131,8 @@ struct SendOperation {
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, int to,
                              int tag) {
     decltype(auto) comm = communicator_of(c);
-    auto const channel = require_state(comm).channel(Direction::send, to, tag);
+    auto const channel = alone_on(label, policy, require_state(comm),
+                                  require_state(comm).channel(Direction::send, to, tag));
     MessageSide<V> side(x, require_state(comm).order());
     side.pack(label, policy);
     return submit_message(std::move(label), policy,
@@ -143,7 +145,8 @@ struct SendOperation {
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              Future<Count> const& count, int to, int tag) {
     decltype(auto) comm = communicator_of(c);
-    auto const channel = require_state(comm).channel(Direction::send, to, tag);
+    auto const channel = alone_on(label, policy, require_state(comm),
+                                  require_state(comm).channel(Direction::send, to, tag));
     MessageSide<V> side(x, require_state(comm).order());
     side.pack(label, policy);
     return submit_message(
@@ -162,7 +165,8 @@ struct RecvOperation {
   static Future<mpi::Received> submit(Label& label, Policy const& policy, C const& c, V const& x,
                                       int from, int tag) {
     decltype(auto) comm = communicator_of(c);
-    auto const channel = require_state(comm).channel(Direction::recv, from, tag);
+    auto const channel = alone_on(label, policy, require_state(comm),
+                                  require_state(comm).channel(Direction::recv, from, tag));
     MessageSide<V> const side(x, require_state(comm).order());
     PointToPoint message = message_of(Direction::recv, comm, from, tag, side, "recv");
     auto const taker = side.is_packed() ? message.make_taker() : nullptr;
@@ -181,8 +185,10 @@ struct SendRecvOperation {
   static Future<mpi::Received> submit(Label& label, Policy const& policy, C const& c, V const& x,
                                       int to, int send_tag, W const& y, int from, int recv_tag) {
     decltype(auto) comm = communicator_of(c);
-    auto const sends = require_state(comm).channel(Direction::send, to, send_tag);
-    auto const receives = require_state(comm).channel(Direction::recv, from, recv_tag);
+    auto const sends = alone_on(label, policy, require_state(comm),
+                                require_state(comm).channel(Direction::send, to, send_tag));
+    auto const receives = alone_on(label, policy, require_state(comm),
+                                   require_state(comm).channel(Direction::recv, from, recv_tag));
     MessageSide<V> out(x, require_state(comm).order());
     MessageSide<W> const in(y, require_state(comm).order());
     out.pack(label, policy);
@@ -213,7 +219,8 @@ inline constexpr Impl::MpiVerb<Impl::SendOperation> send{};
 inline constexpr Impl::MpiVerb<Impl::RecvOperation> recv{};
 
 /// `sendrecv(graph, comm, x, to, send_tag, y, from, recv_tag)` sends `x` and receives into `y`,
-/// which must not overlap it, as one task. Returns a `Future<Received>`.
+/// which must not overlap it, as one task. Returns a `Future<Received>`. When MPI refuses one of
+/// the two, the other one is given up.
 inline constexpr Impl::MpiVerb<Impl::SendRecvOperation> sendrecv{};
 
 }  // namespace trellis::mpi

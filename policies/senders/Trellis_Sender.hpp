@@ -28,14 +28,14 @@ namespace Impl {
 /// Completes an operation once: in the call, with the value that it is given; else when it is
 /// destroyed, as a task that is cancelled is not called. (In a plan it is called in each round.)
 template <class Operation>
-class Completion {
+class SenderCompletion {
  public:
-  explicit Completion(Operation& operation) : m_operation(&operation) {}
-  Completion(Completion&& other) noexcept
+  explicit SenderCompletion(Operation& operation) : m_operation(&operation) {}
+  SenderCompletion(SenderCompletion&& other) noexcept
       : m_operation(std::exchange(other.m_operation, nullptr)) {}
-  Completion& operator=(Completion&&) = delete;
+  SenderCompletion& operator=(SenderCompletion&&) = delete;
   /// In both, the operation may be gone afterwards.
-  ~Completion() {
+  ~SenderCompletion() {
     if (m_operation != nullptr) m_operation->complete();
   }
   template <class... Value>
@@ -65,7 +65,7 @@ class FutureOperation {
     if (!m_future.valid() || (!is_in_plan && m_future.is_done())) return complete();
     Future<T> const future = m_future;  // this may be gone as soon as the task is submitted
     try {
-      Future<void> const completed = future.then("as_sender", Completion(*this));
+      Future<void> const completed = future.then("as_sender", SenderCompletion(*this));
       // There nobody runs tasks but who waits.
       if (GraphDoor::is_serial(FutureDoor::handle(future))) completed.wait();
     } catch (...) {  // whatever it was, the completion has been destroyed

@@ -6,6 +6,9 @@
 #include <Trellis_Token.hpp>
 #include <mpi/Trellis_Communicator.hpp>
 #include <mpi/impl/Trellis_KnownCommunicators.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+#include <threads/Trellis_SpinLock.hpp>
 
 #include <mpi.h>
 
@@ -14,8 +17,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace trellis::Impl {
+
+[[nodiscard]] inline bool is_same_graph(TaskHandle const& a, TaskHandle const& b) {
+  return a.control == b.control && a.generation == b.generation;
+}
 
 /// What all copies of a Communicator share. There is one for each MPI_Comm: an attribute of that
 /// says which. That of somebody else's communicator lives as long as this does, or until MPI is
@@ -46,6 +54,18 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   [[nodiscard]] IndexBox channels() const { return m_channels.all(); }
   [[nodiscard]] Token const& collective() const { return m_collective; }
 
+  /// Messages of two graphs may use one channel in turn, but not at the same time: nothing orders
+  /// the one behind the other, and MPI would take them for each other. Throws `Error` when a task
+  /// of another graph that is not complete uses something of `area`, which `what` of `graph` is to
+  /// use. `graph` is from now on one of those that are asked.
+  ///
+  /// The later call finds the message of the earlier one. (Two threads that race for a channel are
+  /// in no order within one graph either.) Messages of a plan look once more when they start, since
+  /// a replay does not come by here.
+  void require_alone(TaskHandle const& graph, Area const& area, FunctionRef<std::string()> what);
+  /// The same without the question: for what is recorded and does not run yet.
+  void is_used_by(TaskHandle const& graph);
+
  private:
   static std::shared_ptr<CommunicatorState> find_or_make(MPI_Comm comm);
   static mpi::Communicator own(MPI_Comm comm, std::string&& name, WireOrder order);
@@ -61,6 +81,9 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   CommunicatorNote const m_note;
   IndexSpace<3> m_channels;  ///< direction, peer (one more: none of them), tag (the same)
   Token m_collective;
+  SpinLock m_lock;
+  /// Guarded by m_lock: those that use it, and some that are gone.
+  std::vector<TaskHandle> m_graphs;
   std::atomic<bool> m_returns_errors{false};
   std::atomic<int> m_derived{0};  ///< how many have been made of this one, for their names
 };

@@ -61,7 +61,7 @@ bool goes_as_it_is(V const& view, WireOrder order) {
   return lies_in_order(view, order) && (is_host_memory_v<V> || mpi_reaches_devices());
 }
 
-/// Directions of a View in the order of the wire, the fastest last; those of one index are left out.
+/// Directions of a View in the order of the wire, the fastest last, but for those of one index.
 template <std::size_t rank>
 struct IndexOrder {
   int directions = 0;

@@ -129,7 +129,7 @@ void* data_of(V const& view) {
 }
 
 /// The side of a message that this rank gives, or gets: a View as it is, or in a buffer. It refers
-/// to the View, and is there while the message is submitted; what the message keeps of it is `kept`.
+/// to the View, and is there while the message is submitted. The message keeps `kept` of it.
 template <class V>
 class MessageSide {
  public:
@@ -210,6 +210,21 @@ PointToPoint::Memory wire_memory(MessageSide<V> const& side, char const* what) {
           wire.count,
           view.size() * sizeof(Value) >= PointToPoint::long_bytes,
           side.kept()};
+}
+
+/// A channel, or that of collective operations, which the message that is about to be submitted
+/// uses alone among graphs, see CommunicatorState.
+template <class Policy, class Channel>
+Channel const& alone_on(Label const& label, Policy const& policy, CommunicatorState& comm,
+                        Channel const& channel) {
+  TaskGraph const* const graph = policy.target().graph();
+  if (graph != nullptr && GraphDoor::is_recording(*graph))
+    comm.is_used_by(GraphDoor::handle(*graph));
+  else
+    comm.require_alone(graph_of(policy.target()), area_of(channel), [&] {
+      return "task \"" + label.string() + "\" (" + label.place() + ")";
+    });
+  return channel;
 }
 
 /// Submits the body of a message. `sides`: what MessageSide says of them.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <graph/Trellis_GraphControl.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
 #include <mpi/Trellis_Communicator.hpp>
 #include <mpi/Trellis_Session.hpp>
 #include <mpi/impl/Trellis_CommunicatorState.hpp>
@@ -210,6 +212,36 @@ IndexBox CommunicatorState::channel(Direction direction, int peer, int tag) cons
   return m_channels.box(
       {way, first_peer, first_tag},
       {way + 1, end_of(first_peer, peer, any_peer, m_size), end_of(first_tag, tag, any_tag, tags)});
+}
+
+void CommunicatorState::is_used_by(TaskHandle const& graph) {
+  std::lock_guard const lock(m_lock);
+  for (TaskHandle const& each : m_graphs)
+    if (is_same_graph(each, graph)) return;
+  std::erase_if(m_graphs, [](TaskHandle const& each) { return !each.pin(); });
+  m_graphs.push_back({graph.control, graph.generation});
+}
+
+void CommunicatorState::require_alone(TaskHandle const& graph, Area const& area,
+                                      FunctionRef<std::string()> what) {
+  is_used_by(graph);
+  std::vector<TaskHandle> others;  // they are asked without the lock
+  {
+    std::lock_guard const lock(m_lock);
+    if (m_graphs.size() == 1) return;
+    for (TaskHandle const& each : m_graphs)
+      if (!is_same_graph(each, graph)) others.push_back(each);
+  }
+  for (TaskHandle const& other : others) {
+    std::string const user = GraphDoor::user_of(other, area);
+    if (user.empty()) continue;
+    throw Error(Error::Kind::bad_input,
+                "Trellis: " + what() + " of " + GraphDoor::name_of(graph) + " uses a channel of " +
+                    m_name + " that " + user +
+                    " uses, too, and is not complete; MPI would take messages of the two graphs "
+                    "for each other: wait for the one before, or give each graph a communicator "
+                    "(duplicate())");
+  }
 }
 
 IndexBox all_channels(mpi::Communicator const& comm) {

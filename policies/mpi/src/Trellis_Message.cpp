@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
 #include <mpi/Trellis_MpiError.hpp>
 #include <mpi/impl/Trellis_Message.hpp>
 #include <mpi/impl/Trellis_MpiCalls.hpp>
@@ -168,7 +169,21 @@ int PointToPoint::begin(MPI_Request* request) {
   return MPI_Irecv(m_data, m_count, m_type, m_peer, m_tag, m_comm->comm(), request);
 }
 
+namespace {
+
+/// See CommunicatorState::require_alone.
+template <class Channel>
+void look_again(TaskScope const& self, CommunicatorState& comm, Message const& message,
+                Channel const& channel) {
+  TaskHandle const& handle = ScopeDoor::handle(self);
+  if ((handle.id & PlanNode::recorded) == 0) return;
+  comm.require_alone(handle, area_of(channel()), [&] { return message.describe(); });
+}
+
+}  // namespace
+
 void PointToPoint::start(TaskScope& self, MessageCompletion&& completion) {
+  look_again(self, *m_comm, *this, [&] { return m_comm->channel(m_direction, m_peer, m_tag); });
   bool const is_kept = m_has_run && m_sent == m_count;
   bool const is_over = Message::start(self, std::move(completion), is_kept,
                                       [&](MPI_Request* request) { return begin(request); });
@@ -202,6 +217,7 @@ mpi::Received PointToPoint::received(MPI_Status const& status) const {
 // --- collective operations -----------------------------------------------------------------------
 
 void Collective::start(TaskScope& self, MessageCompletion&& completion) {
+  look_again(self, *m_comm, *this, [&]() -> Token const& { return m_comm->collective(); });
   bool const is_over = Message::start(
       self, std::move(completion), false,
       [&](MPI_Request* request) { return m_call.begin(m_call, m_comm->comm(), request); });

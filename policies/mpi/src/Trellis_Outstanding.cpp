@@ -24,10 +24,6 @@ All& all() {
   return *made;
 }
 
-bool is_same_graph(TaskHandle const& a, TaskHandle const& b) {
-  return a.control == b.control && a.generation == b.generation;
-}
-
 /// Which of these are over, and how, as MPI_Testsome says it.
 ///
 /// Not in MPICH and its kin: there MPI_Testsome loses the error of a persistent receive, and gives

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <engine/Trellis_Engine.hpp>
+#include <engine/Trellis_HelpedGraphs.hpp>
+#include <graph/Trellis_GraphControl.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+namespace trellis::Impl {
+namespace {
+
+struct Noted {
+  std::mutex mutex;
+  std::vector<TaskHandle> graphs;  ///< guarded by mutex
+  /// Their number. Relaxed: a thread that is about to sleep reads it again before each sleep, and a
+  /// graph whose function another thread is the first to ask was noted before that.
+  std::atomic<std::size_t> count{0};
+};
+Noted& noted() {
+  static Noted* const made = new Noted;  // graphs may end after all destructors
+  return *made;
+}
+
+void forget_gone(Noted& all) {
+  std::erase_if(all.graphs, [](TaskHandle const& each) { return !each.pin(); });
+  all.count.store(all.graphs.size(), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void HelpedGraphs::note(TaskHandle const& graph) {
+  Noted& all = noted();
+  std::lock_guard const lock(all.mutex);
+  for (TaskHandle const& each : all.graphs)
+    if (each.control == graph.control && each.generation == graph.generation) return;
+  forget_gone(all);
+  all.graphs.push_back({graph.control, graph.generation});
+  all.count.store(all.graphs.size(), std::memory_order_relaxed);
+}
+
+bool HelpedGraphs::any_but(Engine const& engine) {
+  Noted& all = noted();
+  if (all.count.load(std::memory_order_relaxed) == 0) return false;
+  std::lock_guard const lock(all.mutex);
+  forget_gone(all);
+  for (TaskHandle const& each : all.graphs) {
+    EnginePin const other = each.pin();
+    if (other && other.operator->() != &engine && other->waiting().may_be_helped_here()) return true;
+  }
+  return false;
+}
+
+bool HelpedGraphs::help_all_but(Engine const& engine) {
+  Noted& all = noted();
+  if (all.count.load(std::memory_order_relaxed) == 0) return false;
+  std::vector<TaskHandle> graphs;
+  {
+    std::lock_guard const lock(all.mutex);
+    graphs = all.graphs;
+  }
+  bool any = false;
+  for (TaskHandle const& each : graphs) {
+    EnginePin const other = each.pin();
+    if (!other || other.operator->() == &engine) continue;
+    std::uint64_t const before = other->completed();
+    other->waiting().help();
+    any = any || other->completed() != before;
+  }
+  return any;
+}
+
+}  // namespace trellis::Impl
