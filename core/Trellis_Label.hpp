@@ -96,9 +96,9 @@ class Label {
   [[nodiscard]] std::string place() const {
     return std::string(m_site.file_name()) + ':' + std::to_string(m_site.line());
   }
-  /// For messages: the label in quotes and the place behind it, `"step" (heat.cpp:42)`; of a task
-  /// that is called by its place, that alone in quotes. `number` comes before the place:
-  /// `"step" (#3, heat.cpp:42)`, `"heat.cpp:42" (#3)`.
+  /// For messages: the label in quotes and the place behind it, `"step" (src/heat.cpp:42)`; of a
+  /// task that is called by its place, what is not said yet of that: `"heat.cpp:42" (in src)`.
+  /// `number` comes before the place: `"step" (#3, src/heat.cpp:42)`.
   [[nodiscard]] std::string text(std::string const& number = {}) const;
 
  private:
