@@ -49,7 +49,7 @@ class Label {
       m_literal = text;
       m_size = size;
     } else {
-      m_text = new std::string(text, size);
+      m_text = copy_of({text, size});
     }
   }
 
@@ -102,6 +102,7 @@ class Label {
   [[nodiscard]] std::string text(std::string const& number = {}) const;
 
  private:
+  static std::string* copy_of(std::string_view text);  // not inline: few calls have anything to copy
   Label(Label const& other, std::string* text) noexcept
       : m_literal(other.m_literal), m_size(other.m_size), m_text(text), m_site(other.m_site) {}
 

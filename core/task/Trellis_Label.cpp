@@ -80,6 +80,10 @@ constinit thread_local std::array<Known, 32> t_known{};
 
 Impl::LiteralMemory const Impl::literal_memory = find_literals();
 
+std::string* Label::copy_of(std::string_view text) {
+  return new std::string(text);
+}
+
 std::string Label::text(std::string const& number) const {
   std::string const at = place();
   std::string_view const name = view();

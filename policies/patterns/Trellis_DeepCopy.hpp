@@ -64,15 +64,21 @@ std::string reason_against_fill(Destination const& destination) {
   return {};
 }
 
-/// Why the one cannot be copied to the other, "" where it can.
+/// The first extents that differ, "" where none do.
+template <class Destination, class Source>
+std::string differing_extents(Destination const& destination, Source const& source) {
+  for (std::size_t k = 0; k != Destination::rank(); ++k)
+    if (destination.extent(k) != source.extent(k))
+      return "extents " + std::to_string(k) + " are " + std::to_string(source.extent(k)) + " and " +
+             std::to_string(destination.extent(k));
+  return {};
+}
+
+/// Why the one cannot be copied to the other, "" where it can. Requires equal extents.
 template <class Destination, class Source>
 std::string reason_against_copy(Destination const& destination, Source const& source) {
   using Space = CopySpace<Destination, Source>;
   using Host = Kokkos::DefaultHostExecutionSpace;
-  for (std::size_t k = 0; k != Destination::rank(); ++k)
-    if (destination.extent(k) != source.extent(k))
-      return "their extents " + std::to_string(k) + " are " + std::to_string(source.extent(k)) +
-             " and " + std::to_string(destination.extent(k));
   if constexpr (!reaches_all<Space, Destination, Source> &&
                 !reaches_all<Host, Destination, Source>)
     if (!copies_bytes(destination, source))
@@ -151,7 +157,9 @@ Future<void> submit_copy(Label&& label, ResourcePolicy<Once, A...> const& policy
 template <class... A, class Destination, class Source>
 Future<void> copy_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
                        Destination const& destination, Source const& source) {
-  std::string const reason = reason_against_copy(destination, source);
+  std::string const extents = differing_extents(destination, source);
+  std::string const reason =
+      extents.empty() ? reason_against_copy(destination, source) : "their " + extents;
   if (!reason.empty())
     throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " copies \"" + source.label() +
                                             "\" to \"" + destination.label() + "\", but " + reason);
