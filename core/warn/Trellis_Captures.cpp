@@ -86,9 +86,9 @@ void Captures::find_declared() {
     if (hold == nullptr) continue;
     bool const updates = (request.mode == Mode::atomic_add || request.mode == Mode::atomic_mul) &&
                          !request.ops->is_atomic;
-    auto const known = std::find_if(m_declared.begin(), m_declared.end(), [&](Declared const& other) {
-      return other.hold->record() == hold->record();
-    });
+    auto const known =
+        std::find_if(m_declared.begin(), m_declared.end(),
+                     [&](Declared const& other) { return other.hold->record() == hold->record(); });
     if (known == m_declared.end())
       m_declared.push_back({&request, std::move(hold), updates});
     else

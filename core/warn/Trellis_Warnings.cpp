@@ -74,9 +74,8 @@ void Warnings::Call::note_captures() {
     warning.place = m_label.place();
     warning.resource = info.label.empty() ? "unlabeled" : info.label;
     warning.area = area_text(request.area, info.begin, info.shape);
-    warning.text = "task " + m_label.text() + " declares " +
-                   std::string(to_string(request.mode)) + " \"" + warning.resource + "\" " +
-                   warning.area + then;
+    warning.text = "task " + m_label.text() + " declares " + std::string(to_string(request.mode)) +
+                   " \"" + warning.resource + "\" " + warning.area + then;
     m_warnings.m_teller.note(std::move(warning));
   };
   for (AccessRequest const* request : m_captures->updated())

@@ -79,8 +79,7 @@ template <class Destination, class Source>
 std::string reason_against_copy(Destination const& destination, Source const& source) {
   using Space = CopySpace<Destination, Source>;
   using Host = Kokkos::DefaultHostExecutionSpace;
-  if constexpr (!reaches_all<Space, Destination, Source> &&
-                !reaches_all<Host, Destination, Source>)
+  if constexpr (!reaches_all<Space, Destination, Source> && !reaches_all<Host, Destination, Source>)
     if (!copies_bytes(destination, source))
       return "they are not laid out alike in one piece, and no execution space reaches both; copy "
              "through a View that is like one of them and lives with the other";
@@ -90,8 +89,7 @@ std::string reason_against_copy(Destination const& destination, Source const& so
   if (overlaps(area_of(destination), area_of(source)))
     return "they share memory, and an element of it has not the same index in both; copy through "
            "another View";
-  if (!has_distinct_elements(destination))
-    return "the latter has one element for several indices";
+  if (!has_distinct_elements(destination)) return "the latter has one element for several indices";
   if (kokkos_sees_one_piece(source)) {
     auto const wrong = reason_against_fill(destination);
     if (!wrong.empty() && have_equal_strides(destination, source)) return "of the latter " + wrong;
@@ -161,8 +159,9 @@ Future<void> copy_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
   std::string const reason =
       extents.empty() ? reason_against_copy(destination, source) : "their " + extents;
   if (!reason.empty())
-    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " copies \"" + source.label() +
-                                            "\" to \"" + destination.label() + "\", but " + reason);
+    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " copies \"" +
+                                            source.label() + "\" to \"" + destination.label() +
+                                            "\", but " + reason);
   using Space = CopySpace<Destination, Source>;
   using Host = Kokkos::DefaultHostExecutionSpace;
   if constexpr (!reaches_all<Space, Destination, Source> &&
@@ -178,8 +177,8 @@ template <class Destination>
 void require_fill(Label const& label, Destination const& destination) {
   std::string const reason = reason_against_fill(destination);
   if (!reason.empty())
-    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " fills \"" + destination.label() +
-                                            "\", but " + reason);
+    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " fills \"" +
+                                            destination.label() + "\", but " + reason);
 }
 
 template <class... A, class Destination, class Value>

@@ -396,8 +396,7 @@ struct CallForms {
   static constexpr bool with_views = Found::with_views;
 
   static consteval bool keeps_atomic() {
-    if constexpr (!std::is_void_v<Chosen>)
-      return Chosen::template keeps_atomic<void>;
+    if constexpr (!std::is_void_v<Chosen>) return Chosen::template keeps_atomic<void>;
     return true;
   }
   static consteval bool returns_as_it_may() {

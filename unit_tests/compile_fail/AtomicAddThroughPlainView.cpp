@@ -11,6 +11,8 @@ using Sum = V;
 #endif
 
 void submit(trellis::TaskGraph& graph, V const& x) {
-  auto const body = KOKKOS_LAMBDA(int, Sum const& sum) { sum(0) += 1; };
+  auto const body = KOKKOS_LAMBDA(int, Sum const& sum) {
+    sum(0) += 1;
+  };
   trellis::parallel_for("count", trellis::ResourcePolicy(graph, 10, trellis::atomic_add(x)), body);
 }

@@ -560,10 +560,9 @@ SPACE_TEST(HostRanges, MayBeTemporarySpansOfConstElements) {
   EXPECT_EQ(sum.get(), 7);
   auto const inner = host_task("local", ResourcePolicy(graph, read(x)), [=](TaskScope& self) {
     auto const own = self.local(std::span(y));
-    return host_task("part", ResourcePolicy(self, read(own), read(all.first(4))),
-                     [](std::span<int const> of, std::span<double const> part) {
-                       return of[3] + part[0];
-                     });
+    return host_task(
+        "part", ResourcePolicy(self, read(own), read(all.first(4))),
+        [](std::span<int const> of, std::span<double const> part) { return of[3] + part[0]; });
   });
   EXPECT_EQ(inner.get(), 6);
 }

@@ -437,7 +437,8 @@ SPACE_TEST(WarnCaptures, WhatIsAtomicOrMayBeOtherwiseIsSilent) {
         KOKKOS_LAMBDA(int) { Kokkos::atomic_add(&c(0), 1.0); });
     auto const half = Kokkos::subview(c, std::pair(0, n / 2));
     auto const rest = Kokkos::subview(c, std::pair(n / 2, n));
-    host_task("also read", ResourcePolicy(graph, read(half), atomic_add(rest)), [c] { (void)c(0); });
+    host_task("also read", ResourcePolicy(graph, read(half), atomic_add(rest)),
+              [c] { (void)c(0); });
     host_task("callable", ResourcePolicy(graph, atomic_add(c)),
               [](atomic_view<V> const& to) { to(1) += 1; });
     host_task("exclusive", ResourcePolicy(graph, exclusive(c)), [c] { c(1) += 1; });
