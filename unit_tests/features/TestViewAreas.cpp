@@ -85,9 +85,9 @@ struct Triple {
   float x, y, z;
 };
 TEST(ViewAreas, OfRandomStridesOfEachRank) {
-  check_random_shapes<double>(300);
-  check_random_shapes<Triple>(50);
-  check_random_shapes<char>(50);
+  check_random_shapes<double>(150);
+  check_random_shapes<Triple>(25);
+  check_random_shapes<char>(25);
 }
 
 /// All the usual ones, and subviews of them.
