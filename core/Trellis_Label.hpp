@@ -49,7 +49,7 @@ class Label {
       m_literal = text;
       m_size = size;
     } else {
-      m_text = new std::string(text, size);
+      m_text = copy_of({text, size});
     }
   }
 
@@ -96,12 +96,13 @@ class Label {
   [[nodiscard]] std::string place() const {
     return std::string(m_site.file_name()) + ':' + std::to_string(m_site.line());
   }
-  /// For messages: the label in quotes and the place behind it, `"step" (heat.cpp:42)`; of a task
-  /// that is called by its place, that alone in quotes. `number` comes before the place:
-  /// `"step" (#3, heat.cpp:42)`, `"heat.cpp:42" (#3)`.
+  /// For messages: the label in quotes and the place behind it, `"step" (src/heat.cpp:42)`; of a
+  /// task that is called by its place, what is not said yet of that: `"heat.cpp:42" (in src)`.
+  /// `number` comes before the place: `"step" (#3, src/heat.cpp:42)`.
   [[nodiscard]] std::string text(std::string const& number = {}) const;
 
  private:
+  static std::string* copy_of(std::string_view text);  // not inline: few calls have anything to copy
   Label(Label const& other, std::string* text) noexcept
       : m_literal(other.m_literal), m_size(other.m_size), m_text(text), m_site(other.m_site) {}
 

@@ -18,11 +18,13 @@ enum class WarningKind : std::uint8_t {
   overwritten,       ///< two tasks write the same, and nobody reads in between
   serialising_wait,  ///< a wait() that keeps independent tasks apart, for nothing
   not_captured,      ///< a task declares a View that its functor does not hold
-  not_declared       ///< a functor holds a View that its task does not declare
+  not_declared,      ///< a functor holds a View that its task does not declare
+  not_atomic         ///< a functor holds a plain View that its task is to update atomically
 };
 [[nodiscard]] constexpr std::string_view to_string(WarningKind kind) {
-  constexpr std::string_view names[] = {"read_unwritten",   "never_read",   "overwritten",
-                                        "serialising_wait", "not_captured", "not_declared"};
+  constexpr std::string_view names[] = {
+      "read_unwritten", "never_read",   "overwritten", "serialising_wait",
+      "not_captured",   "not_declared", "not_atomic"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -248,10 +248,9 @@ struct AccessListDoor {
         reached = memory.by_default;
       if (reached) continue;
       throw Error(Error::Kind::bad_access,
-                  "Trellis: task " + label.text() +
-                      " has a list of accesses with " + name_of(list.m_requests[kind.first]) +
-                      ", whose memory, " + memory.name + ", its execution space " + Space::name() +
-                      " cannot access");
+                  "Trellis: task " + label.text() + " has a list of accesses with " +
+                      name_of(list.m_requests[kind.first]) + ", whose memory, " + memory.name +
+                      ", its execution space " + Space::name() + " cannot access");
     }
   }
 };

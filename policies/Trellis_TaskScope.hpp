@@ -182,8 +182,9 @@ class TaskScope {
   /// As an access that may be one of const elements, too.
   template <class R>
   static auto made_here(R& resource) {
+    constexpr Mode mode = Impl::IsReadOnly<R>::value ? Mode::read : Mode::write;  // any will do
     if constexpr (Impl::HasOpen<R>::value)
-      return access(std::as_const(resource), Impl::ModeConstant<Mode::write>());
+      return access(std::as_const(resource), Impl::ModeConstant<mode>());
     else if constexpr (Impl::ResourceRange<R> && !Impl::lasts<R>)
       return Impl::Access<Mode::write, typename Impl::KeptAs<R>::type>{
           Impl::KeptAs<R>::make(resource)};

@@ -46,6 +46,7 @@ struct SubjectOps {
   bool (*may_have_label)(void const* subject, std::string const& label) = nullptr;
   /// Null, also as a result: nobody counts the references to it.
   std::unique_ptr<ResourceHold> (*hold)(void const* subject) = nullptr;
+  bool is_atomic = false;  ///< a View whose element operations are atomic
 };
 
 /// One access as the typed fronts hand it in.

@@ -198,8 +198,7 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
   for (TaskHandle const& before : spec.after)
     if (!before.valid() || before.control != control || before.generation != generation)
       throw Error(Error::Kind::bad_input,
-                  "Trellis: task " + spec.label.text() +
-                      " is to come after a future " +
+                  "Trellis: task " + spec.label.text() + " is to come after a future " +
                       (before.valid() ? "of another graph" : "that belongs to no task"));
 }
 

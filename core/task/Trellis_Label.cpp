@@ -80,16 +80,23 @@ constinit thread_local std::array<Known, 32> t_known{};
 
 Impl::LiteralMemory const Impl::literal_memory = find_literals();
 
+std::string* Label::copy_of(std::string_view text) {
+  return new std::string(text);
+}
+
 std::string Label::text(std::string const& number) const {
   std::string const at = place();
   std::string_view const name = view();
-  bool const is_called_by_it =
-      !name.empty() && at.ends_with(name) &&
-      (at.size() == name.size() ||
-       std::string_view("/\\").find(at[at.size() - name.size() - 1]) != std::string_view::npos);
-  std::string text = '"' + (is_called_by_it ? at : string()) + '"';
-  if (is_called_by_it) return number.empty() ? text : text + " (" + number + ')';
-  return text + " (" + (number.empty() ? "" : number + ", ") + at + ')';
+  std::string rest = at;
+  if (!name.empty() && at.ends_with(name)) {
+    std::string_view const folder = std::string_view(at).substr(0, at.size() - name.size());
+    if (folder.empty())
+      rest.clear();
+    else if (folder.back() == '/' || folder.back() == '\\')
+      rest = "in " + std::string(folder.substr(0, folder.size() - 1));
+  }
+  std::string const more = number.empty() || rest.empty() ? number + rest : number + ", " + rest;
+  return '"' + string() + '"' + (more.empty() ? "" : " (" + more + ')');
 }
 
 Label Label::of(std::source_location const& site) {

@@ -42,8 +42,7 @@ bool conflict(Task const& a, Task const& b) {
 std::string describe(Task const& task, Area const* about) {
   std::string const number = task.is_recorded() ? "recorded #" + std::to_string(task.node.index + 1)
                                                 : '#' + std::to_string(task.id);
-  std::string text =
-      "task " + task.label.text(number) + " [" + std::string(task.ops->pattern);
+  std::string text = "task " + task.label.text(number) + " [" + std::string(task.ops->pattern);
   constexpr std::uint32_t most = 16;  // a task may have thousands of accesses
   std::uint32_t const enough = task.access_count <= most ? task.access_count : most - 1;
   if (enough == task.access_count) about = nullptr;

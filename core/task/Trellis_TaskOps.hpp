@@ -51,7 +51,8 @@ struct TaskOps {
   /// What the functor or callable has captured, as it lies in memory; of a callable with the Views
   /// that it is called with. Empty: nothing. Null: nobody can say.
   std::span<std::byte const> (*captures)(void const* body) = nullptr;
-  bool is_closure = false;  ///< it is a lambda that captures something
+  bool takes_views = false;  ///< as arguments, so it need not capture them
+  bool is_closure = false;   ///< it is a lambda that captures something
   /// The accesses are those of one call, and the body makes them all.
   bool is_judged = false;
   bool may_wait = false;           ///< the body is code that may wait for other tasks

@@ -35,9 +35,8 @@ void WideSpaces::require_room(WideSpace const& space, Label const& task) const {
 
 void WideSpaces::require_valid(SpaceAdapter const* space, int threads, Label const& task) const {
   auto const refuse = [&](std::string const& why) {
-    throw Error(Error::Kind::bad_input, "Trellis: task " + task.text() +
-                                            " asks for threads(" + std::to_string(threads) +
-                                            "), but " + why);
+    throw Error(Error::Kind::bad_input, "Trellis: task " + task.text() + " asks for threads(" +
+                                            std::to_string(threads) + "), but " + why);
   };
   if (space != nullptr && space->device() != nullptr)
     refuse("runs on " + std::string(space->name()) +

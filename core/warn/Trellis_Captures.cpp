@@ -84,12 +84,22 @@ void Captures::find_declared() {
     if (!request.counts() || request.state != nullptr || request.ops->hold == nullptr) continue;
     std::unique_ptr<ResourceHold> hold = request.ops->hold(request.subject);
     if (hold == nullptr) continue;
-    auto const is_it = [&](Declared const& other) {
-      return other.hold->record() == hold->record();
-    };
-    if (std::none_of(m_declared.begin(), m_declared.end(), is_it))
-      m_declared.push_back({&request, std::move(hold)});
+    bool const updates = (request.mode == Mode::atomic_add || request.mode == Mode::atomic_mul) &&
+                         !request.ops->is_atomic;
+    auto const known =
+        std::find_if(m_declared.begin(), m_declared.end(),
+                     [&](Declared const& other) { return other.hold->record() == hold->record(); });
+    if (known == m_declared.end())
+      m_declared.push_back({&request, std::move(hold), updates});
+    else
+      known->only_updates = known->only_updates && updates;
   }
+}
+
+void Captures::find_updated(void const* body) {
+  if (m_spec.ops->takes_views) return;
+  for (Declared const& each : m_declared)
+    if (each.only_updates && is_seen(body, *each.hold)) m_updated.push_back(each.request);
 }
 
 void Captures::look_at_copies(void const* body) {
@@ -145,6 +155,7 @@ void Captures::look_at_copies(void const* body) {
   }
   for (std::size_t k = 0; k < known.size(); ++k)
     if (known[k].is_held) m_held.push_back(m_known[k].get());
+  find_updated(body);
   find_missing(body);
 }
 
@@ -160,6 +171,7 @@ void Captures::look_at_bytes(void const* body) {
   for (Declared& each : m_declared) each.is_held = is_there(*each.hold);
   for (auto const& each : m_known)
     if (is_there(*each)) m_held.push_back(each.get());
+  find_updated(body);
   find_missing(body);
   m_knows_only_views = holds_any() && !knows_more(bytes);
   // It may have a View to hand it to tasks that it submits.

@@ -75,6 +75,9 @@ class Captures {
 
   /// Of the known ones, those that it holds.
   [[nodiscard]] std::vector<ResourceHold const*> const& held() const { return m_held; }
+  /// Of the accesses, those that update atomically a View of which it holds a reference itself, and
+  /// which is not known to be an atomic View; one that takes its Views as arguments holds none.
+  [[nodiscard]] std::vector<AccessRequest const*> const& updated() const { return m_updated; }
   /// Of the accesses, those to Views that it does not hold, nor any address in them.
   [[nodiscard]] std::vector<AccessRequest const*> const& missing() const { return m_missing; }
   /// It is a callable that holds Views and knows of nothing else: no other task, and no graph.
@@ -86,9 +89,11 @@ class Captures {
   struct Declared {
     AccessRequest const* request;
     std::unique_ptr<ResourceHold> hold;
+    bool only_updates = false;  ///< all accesses of it are atomic, of plain Views
     bool is_held = false;
   };
   void find_declared();
+  void find_updated(void const* body);
   void find_missing(void const* body);
   [[nodiscard]] std::span<std::byte const> bytes_of(void const* body) const;
   [[nodiscard]] bool holds_any() const;
@@ -100,6 +105,7 @@ class Captures {
   std::vector<std::shared_ptr<ResourceHold>> const& m_known;
   std::vector<Declared> m_declared;
   std::vector<ResourceHold const*> m_held;
+  std::vector<AccessRequest const*> m_updated;
   std::vector<AccessRequest const*> m_missing;
   bool m_knows_only_views = false;
 };

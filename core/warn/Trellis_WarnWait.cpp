@@ -70,9 +70,7 @@ void WarnFlow::judge_wait() {
   warning.place = std::string(site.file_name()) + ':' + std::to_string(site.line());
   warning.resource = m_wait.resource;
   warning.area = m_wait.area;
-  auto const name = [](Label const& task) {
-    return "task " + task.text();
-  };
+  auto const name = [](Label const& task) { return "task " + task.text(); };
   warning.text = "wait() (" + warning.place + ") keeps " + name(*m_wait.kept) +
                  " from running beside " + name(m_wait.apart) +
                  ", and each time tasks read all that was waited for (\"" + warning.resource +

@@ -65,20 +65,26 @@ void Warnings::Call::construct(void* storage) {
 }
 
 void Warnings::Call::note_captures() {
-  for (AccessRequest const* request : m_captures->missing()) {
+  auto const note = [&](WarningKind kind, AccessRequest const& request, std::string const& then) {
     ResourceInfo info;
-    request->ops->describe(request->subject, info);
+    request.ops->describe(request.subject, info);
     Warning warning;
-    warning.kind = WarningKind::not_captured;
+    warning.kind = kind;
     warning.task = m_label.string();
     warning.place = m_label.place();
     warning.resource = info.label.empty() ? "unlabeled" : info.label;
-    warning.area = area_text(request->area, info.begin, info.shape);
-    warning.text = "task \"" + warning.task + "\" (" + warning.place + ") declares " +
-                   std::string(to_string(request->mode)) + " \"" + warning.resource + "\" " +
-                   warning.area + ", but its functor does not capture that View";
+    warning.area = area_text(request.area, info.begin, info.shape);
+    warning.text = "task " + m_label.text() + " declares " + std::string(to_string(request.mode)) +
+                   " \"" + warning.resource + "\" " + warning.area + then;
     m_warnings.m_teller.note(std::move(warning));
-  }
+  };
+  for (AccessRequest const* request : m_captures->updated())
+    note(WarningKind::not_atomic, *request,
+         ", and its functor captures that View: through it x(i) += v is not atomic. Take the View "
+         "as an argument, capture an atomic_view, or update by Kokkos::atomic_add(&x(i), v); name "
+         "an atomic_view in the annotation to say that this is so");
+  for (AccessRequest const* request : m_captures->missing())
+    note(WarningKind::not_captured, *request, ", but its functor does not capture that View");
   bool const holds_more = !m_captures->held().empty();
   if (m_flow == nullptr || (!holds_more && !m_captures->knows_only_views())) return;
   std::lock_guard const lock(m_warnings.m_mutex);

@@ -195,10 +195,10 @@ Future<void> copy_field(Label&& label, ResourcePolicy<Once, A...> const& policy,
     for (std::size_t k = 0; k != extents.size(); ++k)
       if (extents[k] != others[k])
         throw Error(Error::Kind::bad_input,
-                    "Trellis: task " + label.text() + " copies \"" +
-                        name_of_copied(from) + "\" to \"" + name_of_copied(to) +
-                        "\", but their extents " + std::to_string(k) + " are " +
-                        std::to_string(others[k]) + " and " + std::to_string(extents[k]));
+                    "Trellis: task " + label.text() + " copies \"" + name_of_copied(from) +
+                        "\" to \"" + name_of_copied(to) + "\", but their extents " +
+                        std::to_string(k) + " are " + std::to_string(others[k]) + " and " +
+                        std::to_string(extents[k]));
     using S = typename CopiedAs<Source>::type;
     constexpr bool is_one_piece =
         CopiedAs<Destination>::is_one_piece && CopiedAs<Source>::is_one_piece &&

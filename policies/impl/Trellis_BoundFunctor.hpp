@@ -42,6 +42,13 @@ struct IsCallable;
 template <class F, class... A>
 struct IsCallable<F, TypeList<A...>> : std::is_invocable<F const&, A...> {};
 
+template <class List>
+struct OnlyAtomicIn;
+template <class... A>
+struct OnlyAtomicIn<TypeList<A...>> {
+  using type = TypeList<typename AsOnlyAtomic<A>::type...>;
+};
+
 template <class T>
 using TagList = std::conditional_t<std::is_void_v<T>, TypeList<>, TypeList<T>>;
 
@@ -234,12 +241,13 @@ struct FunctorCall {
   using Long = typename Concat<Tag, Indices, Views, Values>::type;
   static constexpr bool takes_views = !std::is_same_v<Short, Long> && IsCallable<F, Long>::value;
   static constexpr bool is_callable = takes_views || IsCallable<F, Short>::value;
-  using Check =
-      AllHold<BaseNamesAHost<typename Traits::execution_space>,
-              FunctorMustTake<is_callable, typename SignatureOf<Long>::type>,
-              MayFuse<!(is_fusable_v<Annotations> || ...) ||
-                      (LinearRange<Traits>::exists && std::is_same_v<Values, TypeList<>>)>,
-              MustReach<Space, Annotations...>, MustReachAsWell<Deploys, Annotations...>>;
+  using Check = AllHold<
+      BaseNamesAHost<typename Traits::execution_space>,
+      FunctorMustTake<is_callable, typename SignatureOf<Long>::type>,
+      MustTakeAtomicViews<!takes_views || IsCallable<F, typename OnlyAtomicIn<Long>::type>::value>,
+      MayFuse<!(is_fusable_v<Annotations> || ...) ||
+              (LinearRange<Traits>::exists && std::is_same_v<Values, TypeList<>>)>,
+      MustReach<Space, Annotations...>, MustReachAsWell<Deploys, Annotations...>>;
 };
 
 /// The functor as Kokkos is to call it: as it is, or with its Views bound. The longer form goes

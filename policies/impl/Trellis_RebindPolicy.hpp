@@ -22,8 +22,7 @@
 namespace trellis::Impl {
 
 [[noreturn]] inline void refuse_base(Label const& label, std::string const& why) {
-  throw Error(Error::Kind::bad_input,
-              "Trellis: task " + label.text() + " " + why);
+  throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " " + why);
 }
 [[noreturn, gnu::noinline, gnu::cold]] inline void refuse_range(Label const& label,
                                                                 std::int64_t n) {

@@ -102,12 +102,16 @@ struct OpsOf {
       ops.may_be_kept = !std::is_trivially_destructible_v<Body> && !requires(Body& b) { b.result; };
       using Functor = std::remove_cvref_t<decltype(functor_in(std::declval<Body&>().functor))>;
       ops.captures = &captures;
+      ops.takes_views = requires {
+        typename std::remove_cvref_t<decltype(std::declval<Body&>().functor)>::is_bound_functor;
+      };
       ops.is_closure = is_closure_v<Functor>;
       ops.leaves_only_views = !requires(Body& b) { b.result; };
     } else if constexpr (requires { Body::copies_between_spaces; }) {
       ops.leaves_only_views = true;
     } else if constexpr (requires(Body const& b) { b.callable_with_views(); }) {
       ops.captures = &captures;
+      ops.takes_views = !std::is_same_v<std::tuple<>, decltype(std::declval<Body&>().views)>;
       ops.is_closure = is_closure_v<std::remove_cvref_t<decltype(std::declval<Body&>().callable)>>;
     }
     if constexpr (requires { Body::values_may_have_views; })

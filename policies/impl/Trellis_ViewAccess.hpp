@@ -157,7 +157,8 @@ std::unique_ptr<ResourceHold> hold_view(void const* subject) {
 }
 
 template <class V>
-inline constexpr SubjectOps view_ops{&describe_view<V>, &view_may_have_label<V>, &hold_view<V>};
+inline constexpr SubjectOps view_ops{&describe_view<V>, &view_may_have_label<V>, &hold_view<V>,
+                                     V::memory_traits::is_atomic};
 template <class R>
 inline constexpr SubjectOps subject_ops = view_ops<R>;
 template <>

@@ -21,8 +21,8 @@ namespace trellis::Impl {
 /// Does the View of this type always have its elements next to each other?
 template <class V>
 inline constexpr bool is_always_dense_v =
-    V::rank() == 0 || (V::rank() == 1 && !std::is_same_v<typename V::array_layout,
-                                                         Kokkos::LayoutStride>);
+    V::rank() == 0 ||
+    (V::rank() == 1 && !std::is_same_v<typename V::array_layout, Kokkos::LayoutStride>);
 
 /// Is each element next to the one before it, in the order of the View's layout? For a LayoutStride
 /// View that is the order of LayoutLeft, so some in one piece are not recognised here.

@@ -70,6 +70,13 @@ struct MayFuse {
                 "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
                 "MDRangePolicy, and with host_task without a TaskScope or Completion");
 };
+template <bool holds>
+struct MustTakeAtomicViews {
+  static_assert(holds,
+                "Trellis: a View annotated with atomic_add or atomic_mul is taken as an "
+                "atomic_view<V>: updates through a plain View would be lost");
+  static constexpr bool value = holds;
+};
 template <class Body>
 struct SectionMustReturnNothing {
   static constexpr bool value = [] {

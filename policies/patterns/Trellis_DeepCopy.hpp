@@ -64,17 +64,22 @@ std::string reason_against_fill(Destination const& destination) {
   return {};
 }
 
-/// Why the one cannot be copied to the other, "" where it can.
+/// The first extents that differ, "" where none do.
+template <class Destination, class Source>
+std::string differing_extents(Destination const& destination, Source const& source) {
+  for (std::size_t k = 0; k != Destination::rank(); ++k)
+    if (destination.extent(k) != source.extent(k))
+      return "extents " + std::to_string(k) + " are " + std::to_string(source.extent(k)) + " and " +
+             std::to_string(destination.extent(k));
+  return {};
+}
+
+/// Why the one cannot be copied to the other, "" where it can. Requires equal extents.
 template <class Destination, class Source>
 std::string reason_against_copy(Destination const& destination, Source const& source) {
   using Space = CopySpace<Destination, Source>;
   using Host = Kokkos::DefaultHostExecutionSpace;
-  for (std::size_t k = 0; k != Destination::rank(); ++k)
-    if (destination.extent(k) != source.extent(k))
-      return "their extents " + std::to_string(k) + " are " + std::to_string(source.extent(k)) +
-             " and " + std::to_string(destination.extent(k));
-  if constexpr (!reaches_all<Space, Destination, Source> &&
-                !reaches_all<Host, Destination, Source>)
+  if constexpr (!reaches_all<Space, Destination, Source> && !reaches_all<Host, Destination, Source>)
     if (!copies_bytes(destination, source))
       return "they are not laid out alike in one piece, and no execution space reaches both; copy "
              "through a View that is like one of them and lives with the other";
@@ -84,8 +89,7 @@ std::string reason_against_copy(Destination const& destination, Source const& so
   if (overlaps(area_of(destination), area_of(source)))
     return "they share memory, and an element of it has not the same index in both; copy through "
            "another View";
-  if (!has_distinct_elements(destination))
-    return "the latter has one element for several indices";
+  if (!has_distinct_elements(destination)) return "the latter has one element for several indices";
   if (kokkos_sees_one_piece(source)) {
     auto const wrong = reason_against_fill(destination);
     if (!wrong.empty() && have_equal_strides(destination, source)) return "of the latter " + wrong;
@@ -151,10 +155,13 @@ Future<void> submit_copy(Label&& label, ResourcePolicy<Once, A...> const& policy
 template <class... A, class Destination, class Source>
 Future<void> copy_view(Label&& label, ResourcePolicy<Once, A...> const& policy,
                        Destination const& destination, Source const& source) {
-  std::string const reason = reason_against_copy(destination, source);
+  std::string const extents = differing_extents(destination, source);
+  std::string const reason =
+      extents.empty() ? reason_against_copy(destination, source) : "their " + extents;
   if (!reason.empty())
-    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " copies \"" + source.label() +
-                                            "\" to \"" + destination.label() + "\", but " + reason);
+    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " copies \"" +
+                                            source.label() + "\" to \"" + destination.label() +
+                                            "\", but " + reason);
   using Space = CopySpace<Destination, Source>;
   using Host = Kokkos::DefaultHostExecutionSpace;
   if constexpr (!reaches_all<Space, Destination, Source> &&
@@ -170,8 +177,8 @@ template <class Destination>
 void require_fill(Label const& label, Destination const& destination) {
   std::string const reason = reason_against_fill(destination);
   if (!reason.empty())
-    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " fills \"" + destination.label() +
-                                            "\", but " + reason);
+    throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " fills \"" +
+                                            destination.label() + "\", but " + reason);
 }
 
 template <class... A, class Destination, class Value>

@@ -244,6 +244,9 @@ struct CallResult;
 template <class Callable, class... A>
 struct CallResult<Callable, TypeList<A...>> {
   static constexpr bool callable = std::is_invocable_v<Callable&, A...>;
+  template <class>  // asked for where the callable is called so
+  static constexpr bool keeps_atomic =
+      std::is_invocable_v<Callable&, typename AsOnlyAtomic<A>::type...>;
   static auto type() {
     if constexpr (callable)
       return std::type_identity<std::decay_t<std::invoke_result_t<Callable&, A...>>>{};
@@ -392,6 +395,10 @@ struct CallForms {
   using How = typename Found::How;
   static constexpr bool with_views = Found::with_views;
 
+  static consteval bool keeps_atomic() {
+    if constexpr (!std::is_void_v<Chosen>) return Chosen::template keeps_atomic<void>;
+    return true;
+  }
   static consteval bool returns_as_it_may() {
     if constexpr (is_late_v<How> && !std::is_void_v<Chosen>)
       return std::is_void_v<typename decltype(Chosen::type())::type>;
@@ -403,7 +410,7 @@ struct CallForms {
       AllHold<CallableMustTake<!std::is_void_v<Chosen>,
                                typename SignatureOf<typename Concat<
                                    First, typename TupleToList<Views>::type>::type>::type>,
-              LateMustReturnNothing<returns_as_it_may()>,
+              MustTakeAtomicViews<keeps_atomic()>, LateMustReturnNothing<returns_as_it_may()>,
               MayFuse<std::is_void_v<How> || !(is_fusable_v<Annotations> || ...)>,
               MustReach<Reached, Annotations...>>;
 };

@@ -65,6 +65,8 @@ struct LateCopyBody : CopyBodyOn<Space, To, From> {
     if constexpr (!std::is_same_v<LateTo, NotLate>) this->destination = late_to.resolve();
     if constexpr (!std::is_same_v<LateFrom, NotLate>) this->source = late_from.resolve();
     if constexpr (Kokkos::is_view_v<From>) {
+      auto const extents = differing_extents(this->destination, this->source);
+      if (!extents.empty()) refuse_base(label, "copies between arrays whose " + extents);
       auto const reason = reason_against_copy(this->destination, this->source);
       if (!reason.empty()) refuse_base(label, "copies between arrays, but " + reason);
     } else {

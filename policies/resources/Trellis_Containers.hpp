@@ -94,6 +94,19 @@ auto access_if_mutable(V const& view, How how) {
     return access(view, how);
 }
 
+/// Updates of the container are atomic by themselves, so what an atomic access names is its memory as
+/// an atomic View.
+template <class V, class How>
+auto access_by_container(V const& view, How how) {
+  if constexpr (std::is_same_v<How, ModeConstant<Mode::atomic_add>> ||
+                std::is_same_v<How, ModeConstant<Mode::atomic_mul>>)
+    return access(Kokkos::View<typename V::data_type, typename V::array_layout,
+                               typename V::device_type, Kokkos::MemoryTraits<Kokkos::Atomic>>(view),
+                  how);
+  else
+    return access(view, how);
+}
+
 }  // namespace Impl
 
 template <Impl::DynRankViewLike T>
@@ -124,7 +137,8 @@ template <class Key, class Value, class Device, class Hasher, class EqualTo>
 struct ResourceTraits<Kokkos::UnorderedMap<Key, Value, Device, Hasher, EqualTo>> {
   using Map = Kokkos::UnorderedMap<Key, Value, Device, Hasher, EqualTo>;
   static auto accesses(Map const& map, auto how) {
-    return access(Kokkos::Impl::UnorderedMapErase<Impl::ContainerDoor>::memory(map), how);
+    return Impl::access_by_container(
+        Kokkos::Impl::UnorderedMapErase<Impl::ContainerDoor>::memory(map), how);
   }
   template <class How>
   static auto argument(Map const& map, How) {
@@ -138,7 +152,8 @@ struct ResourceTraits<Kokkos::UnorderedMap<Key, Value, Device, Hasher, EqualTo>>
 template <class Device>
 struct ResourceTraits<Kokkos::Bitset<Device>> {
   static auto accesses(Kokkos::Bitset<Device> const& set, auto how) {
-    return access(Kokkos::Impl::BitsetCount<Impl::ContainerDoor>::memory(set), how);
+    return Impl::access_by_container(Kokkos::Impl::BitsetCount<Impl::ContainerDoor>::memory(set),
+                                     how);
   }
   template <class How>
   static auto argument(Kokkos::Bitset<Device> const& set, How) {

@@ -273,11 +273,11 @@ Future<void> contribute(Label label, ResourcePolicy<Impl::Once, Annotations...> 
                         V const& target, ScatterView<V, Op, on_device> const& scatter) {
   using Scatter = ScatterView<V, Op, on_device>;
   if (!scatter.fits(target))
-    throw Error(Error::Kind::bad_input,
-                "Trellis: task " + label.text() +
-                    " contributes to the View \"" + target.label() +
-                    "\", whose extents or strides are not those of the View that the ScatterView \"" +
-                    scatter.token().label() + "\" was made for");
+    throw Error(
+        Error::Kind::bad_input,
+        "Trellis: task " + label.text() + " contributes to the View \"" + target.label() +
+            "\", whose extents or strides are not those of the View that the ScatterView \"" +
+            scatter.token().label() + "\" was made for");
   using Range = Kokkos::RangePolicy<typename V::execution_space, Kokkos::IndexType<std::int64_t>>;
   std::size_t const count = (scatter.span() + Scatter::elements_each - 1) / Scatter::elements_each;
   return std::apply(

@@ -103,10 +103,15 @@ TEST(Label, SaysThePlaceOfATaskOnce) {
   EXPECT_EQ(named.text(), "\"step\" (" + named.place() + ")");
   EXPECT_EQ(named.text("#3"), "\"step\" (#3, " + named.place() + ")");
   Label const of_place = Label::of(std::source_location::current());
-  EXPECT_EQ(of_place.text(), '"' + of_place.place() + '"');
-  EXPECT_EQ(of_place.text("#3"), '"' + of_place.place() + "\" (#3)");
+  std::string const folder =
+      of_place.place().substr(0, of_place.place().size() - of_place.view().size() - 1);
+  EXPECT_EQ(of_place.text(), '"' + of_place.string() + "\" (in " + folder + ")");
+  EXPECT_EQ(of_place.text("#3"), '"' + of_place.string() + "\" (#3, in " + folder + ")");
+  Label const whole(of_place.place(), of_place.site());  // as where the compiler was told no folder
+  EXPECT_EQ(whole.text(), '"' + whole.string() + '"');
+  EXPECT_EQ(whole.text("#3"), '"' + whole.string() + "\" (#3)");
   // A part of the file's name is no place.
-  Label const part(of_place.string().substr(4));
+  Label const part(of_place.string().substr(4), of_place.site());
   EXPECT_EQ(part.text(), '"' + part.string() + "\" (" + part.place() + ")");
 }
 

@@ -24,10 +24,10 @@ struct DataOf<T, 0> {
   using type = T;
 };
 template <class T, std::size_t rank>
-using AnyView = Kokkos::View<
-    typename DataOf<T, rank>::type,
-    std::conditional_t<rank == 0, Kokkos::LayoutRight, Kokkos::LayoutStride>, Kokkos::HostSpace,
-    Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+using AnyView =
+    Kokkos::View<typename DataOf<T, rank>::type,
+                 std::conditional_t<rank == 0, Kokkos::LayoutRight, Kokkos::LayoutStride>,
+                 Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 template <std::size_t rank>
 using Numbers = std::array<std::size_t, rank>;

@@ -51,13 +51,13 @@ void check_copy(Memory& target, Memory& source, D const& to, S const& from, Tall
   auto const read = trellis::Test::elements_of(from, source.data());
   Memory const before_target = target, before_source = source;
   TaskGraph graph;
-  bool const refused =
-      !refusal_of([&] { trellis::deep_copy("copy", graph, to, from); }).empty();
+  bool const refused = !refusal_of([&] { trellis::deep_copy("copy", graph, to, from); }).empty();
   EXPECT_NO_THROW(graph.wait());
   Memory right = before_target;
   if (!refused)
     for (std::size_t k = 0; k < written.size(); ++k)
-      right[static_cast<std::size_t>(written[k])] = before_source[static_cast<std::size_t>(read[k])];
+      right[static_cast<std::size_t>(written[k])] =
+          before_source[static_cast<std::size_t>(read[k])];
   ASSERT_EQ(target, right);
   if (&target != &source) {
     ASSERT_EQ(source, before_source);
@@ -113,11 +113,12 @@ void check_random_copies(bool in_one_memory) {
     for (std::size_t d = 0; d < rank; ++d)
       if (from.extents[d] > 0) reach += (from.extents[d] - 1) * from.strides[d];
     if (reach > room) continue;
-    auto const view = trellis::Test::strided_view<long, rank>(m.data() + to.first, to.extents, to.strides);
+    auto const view =
+        trellis::Test::strided_view<long, rank>(m.data() + to.first, to.extents, to.strides);
     Memory& other = in_one_memory ? m : n;
     check_copy(m, other, view,
                trellis::Test::strided_view<long, rank>(other.data() + from.first, from.extents,
-                                              from.strides),
+                                                       from.strides),
                copies);
     check_fill(m, view, fills);
   }
@@ -169,9 +170,10 @@ TEST(CopyAreas, ALateViewIsRefusedWhenTheCopyRuns) {
   TaskGraph graph;
   LateView<int**, Kokkos::HostSpace, Kokkos::LayoutRight> const late("late");
   allocate("allocate", ResourcePolicy(graph), late, 3, 3);
-  int* const first = host_task("where", ResourcePolicy(graph, read_write(late)), [](auto const& view) {
-                       return view.data();
-                     }).get();
+  int* const first =
+      host_task("where", ResourcePolicy(graph, read_write(late)), [](auto const& view) {
+        return view.data();
+      }).get();
   Kokkos::View<int**, Kokkos::LayoutLeft, Kokkos::HostSpace,
                Kokkos::MemoryTraits<Kokkos::Unmanaged>> const turned(first, 3, 3);
   trellis::deep_copy("turn", graph, turned, late);

@@ -190,6 +190,14 @@ SPACE_TEST(LateSizes, WhatIsNoRangeIsTheFailureOfTheTask) {
     return std::string();
   };
   EXPECT_THAT(at_once(-3), HasSubstr("has the negative range -3"));
+  std::uint64_t const largest = ~std::uint64_t{0};
+  std::uint64_t const half = std::uint64_t{1} << 63;
+  for (std::uint64_t const n : {largest, half, half - 1}) {
+    EXPECT_THAT(at_once(n), HasSubstr("has the too large range 9223372036854775807 or more"));
+    EXPECT_THAT(error_of(parallel_for("fill", ResourcePolicy(graph, known(graph, n), on<Space>),
+                                      NumberThem{x})),
+                HasSubstr("has the too large range"));
+  }
   auto const least = std::numeric_limits<std::int64_t>::min();
   auto const reduced_over = parallel_reduce(
       "sum", ResourcePolicy(graph, known(graph, least), on<Space>),

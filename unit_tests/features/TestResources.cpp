@@ -547,6 +547,26 @@ SPACE_TEST(HostRanges, MayHaveElementsThatHoldTheirOwn) {
   EXPECT_EQ(graph.dependency_graph().node(1).accesses.size(), 2);
 }
 
+SPACE_TEST(HostRanges, MayBeTemporarySpansOfConstElements) {
+  TaskGraph graph;
+  std::vector<double> x(8, 2.0);
+  std::array<int, 4> const y{1, 2, 3, 4};
+  std::span<double const> const all(x);
+  host_task("write", ResourcePolicy(graph, write(std::span(x).subspan(4))),
+            [](std::span<double> part) { part[0] = 5; });
+  auto const sum = host_task(
+      "read", ResourcePolicy(graph, read(all.subspan(4, 2)), read(std::span(y).first<2>())),
+      [](std::span<double const> part, std::span<int const> two) { return part[0] + two[1]; });
+  EXPECT_EQ(sum.get(), 7);
+  auto const inner = host_task("local", ResourcePolicy(graph, read(x)), [=](TaskScope& self) {
+    auto const own = self.local(std::span(y));
+    return host_task(
+        "part", ResourcePolicy(self, read(own), read(all.first(4))),
+        [](std::span<int const> of, std::span<double const> part) { return of[3] + part[0]; });
+  });
+  EXPECT_EQ(inner.get(), 6);
+}
+
 // What std::mdspan has of it, as far as a resource needs it.
 template <class T>
 struct Strided {

@@ -2,6 +2,7 @@
 // What functors hold, and what their tasks declare.
 #include "WarnTest.hpp"
 
+#include <Kokkos_Bitset.hpp>
 #include <Trellis_Token.hpp>
 
 #include <atomic>
@@ -388,6 +389,63 @@ SPACE_TEST(WarnCaptures, AViewInAContainerOfTheFunctor) {
     EXPECT_EQ(warning.task, "use all");
     EXPECT_EQ(warning.resource, "x");
   }
+}
+
+// --- updated atomically, and captured as a plain View --------------------------------------------
+
+SPACE_TEST(WarnCaptures, APlainViewThatIsUpdatedAtomically) {
+  V const x("x", n), c("c", n);
+  for (TaskGraphOptions const& options : {TaskGraphOptions(), serially()}) {
+    Warning const warning = the_only(
+        [&](TaskGraph& graph) {
+          parallel_for(
+              "count", ResourcePolicy(graph, Range(0, n), read(x), atomic_add(c)),
+              KOKKOS_LAMBDA(int i) { c(0) += x(i); });
+          read_all(graph, c);
+        },
+        WarningKind::not_atomic, options);
+    EXPECT_EQ(warning.task, "count");
+    EXPECT_EQ(warning.resource, "c");
+    EXPECT_THAT(warning.text, AllOf(HasSubstr("task \"count\" ("), HasSubstr("atomic_add \"c\""),
+                                    HasSubstr("capture an atomic_view")));
+  }
+  EXPECT_EQ(the_only(
+                [&](TaskGraph& graph) {
+                  auto const part = Kokkos::subview(c, std::pair(2, 5));
+                  host_task("scale", ResourcePolicy(graph, atomic_mul(part)),
+                            [part] { part(0) *= 2; });
+                  read_all(graph, c);
+                },
+                WarningKind::not_atomic)
+                .resource,
+            "c");
+}
+
+SPACE_TEST(WarnCaptures, WhatIsAtomicOrMayBeOtherwiseIsSilent) {
+  V const c("c", n);
+  atomic_view<V> const atomic = c;
+  Kokkos::Bitset<Memory::execution_space> const bits(64);
+  expect_silence([&](TaskGraph& graph) {
+    parallel_for(
+        "argument", ResourcePolicy(graph, Range(0, n), atomic_add(c)),
+        KOKKOS_LAMBDA(int, atomic_view<V> const& to) { to(0) += 1; });
+    parallel_for(
+        "captured", ResourcePolicy(graph, Range(0, n), atomic_add(atomic)),
+        KOKKOS_LAMBDA(int) { atomic(0) += 1; });
+    parallel_for(
+        "by a function", ResourcePolicy(graph, Range(0, n), atomic_add(atomic_view<V>(c))),
+        KOKKOS_LAMBDA(int) { Kokkos::atomic_add(&c(0), 1.0); });
+    auto const half = Kokkos::subview(c, std::pair(0, n / 2));
+    auto const rest = Kokkos::subview(c, std::pair(n / 2, n));
+    host_task("also read", ResourcePolicy(graph, read(half), atomic_add(rest)),
+              [c] { (void)c(0); });
+    host_task("callable", ResourcePolicy(graph, atomic_add(c)),
+              [](atomic_view<V> const& to) { to(1) += 1; });
+    host_task("exclusive", ResourcePolicy(graph, exclusive(c)), [c] { c(1) += 1; });
+    host_task("bits", ResourcePolicy(graph, atomic_add(bits)), [bits] { bits.set(3); });
+    host_task("look at bits", ResourcePolicy(graph, read(bits)), [bits] { (void)bits.test(3); });
+    read_all(graph, c);
+  });
 }
 
 }  // namespace

@@ -188,9 +188,9 @@ SPACE_TEST(WarnFlow, WhoGoesOnWithWhatHeFindsReadsIt) {
     };
     fill_view(graph, x);
     with(read_write(x));
-    with(atomic_add(x));
-    with(atomic_add(x));
-    with(atomic_mul(x));
+    with(atomic_add(atomic_view<V>(x)));
+    with(atomic_add(atomic_view<V>(x)));
+    with(atomic_mul(atomic_view<V>(x)));
     with(exclusive(x));
     with(exclusive(x));
     with(read_write(x));
@@ -310,7 +310,8 @@ SPACE_TEST(WarnFlow, WhatTheHostHasFilledMayBeReadFirst) {
   EXPECT_EQ(heard.of(WarningKind::never_read).size(), 1u) << heard.text();
   expect_silence([&](TaskGraph& graph) {  // and a sum that begins with nothing
     V const sum("sum", 1);
-    host_task("add", ResourcePolicy(graph, atomic_add(sum)), [sum] { (void)sum; });
+    host_task("add", ResourcePolicy(graph, atomic_add(sum)),
+              [](atomic_view<V> const& to) { to(0) += 1; });
     look_at(graph, sum);
   });
 }

@@ -121,9 +121,7 @@ struct ModelTask {
   ModelTask(TaskSpec const& spec, std::size_t number);
   ModelTask(ModelTask const&) = delete;
   ModelTask& operator=(ModelTask const&) = delete;
-  [[nodiscard]] std::string text() const {
-    return "task " + label.text();
-  }
+  [[nodiscard]] std::string text() const { return "task " + label.text(); }
   [[nodiscard]] ModelForm& form() const { return *forms[form_number]; }
   [[nodiscard]] std::vector<ModelAccess>& accesses() const { return form().accesses; }
   /// The form for this place; `forms.size()`: it cannot run there.

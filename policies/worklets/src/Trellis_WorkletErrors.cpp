@@ -14,8 +14,7 @@ namespace trellis::worklets::Impl {
 
 namespace {
 [[noreturn]] void refuse(Label const& task, std::string const& why) {
-  throw Error(Error::Kind::bad_input,
-              "Trellis: the worklet " + task.text() + " " + why);
+  throw Error(Error::Kind::bad_input, "Trellis: the worklet " + task.text() + " " + why);
 }
 }  // namespace
 
