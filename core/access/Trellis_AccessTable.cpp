@@ -6,6 +6,7 @@
 #include <task/Trellis_TaskSlab.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <iterator>
 
@@ -108,6 +109,38 @@ void AccessTable::relabel(AreaEntry& entry, AccessRequest const& request, TaskId
   entry.resource = &resource_for(request, self - 1);
 }
 
+std::uint64_t Identity::next() {
+  static std::atomic<std::uint64_t> last{first_allocation};
+  return last.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// An access of task `self` has found this allocation there.
+void AccessTable::set_identity(Resource& resource, std::uint64_t identity, TaskId self) {
+  if (identity < Identity::first_allocation || identity == resource.identity) return;
+  if (resource.identity >= Identity::first_allocation)
+    resource.since = self;
+  else if (resource.identity != Identity::by_address)
+    resource.unknown_before = self;
+  resource.identity = identity;
+}
+
+void AccessTable::renew(AreaEntry& entry, AccessRequest const& request, std::uint64_t identity,
+                        TaskId self) {
+  set_identity(*entry.resource, identity, self);
+  if (request.ops->may_have_label != nullptr &&
+      !request.ops->may_have_label(request.subject, entry.resource->label))
+    relabel(entry, request, self);
+}
+
+Heard AccessTable::heard(AreaEntry const& entry, AccessRequest const& request) {
+  Resource const& resource = *entry.resource;
+  std::uint64_t const identity = request.identity();
+  bool const is_unknown =
+      identity == Identity::of_program ||
+      (identity == Identity::within && resource.identity < Identity::by_address);
+  return {resource.since, is_unknown ? ~TaskId{0} : resource.unknown_before};
+}
+
 void AccessTable::put_into_bucket(AreaEntry& entry, std::uint64_t hash) {
   if (2 * (m_slab.size() + m_no_longer) > m_buckets.size())
     fill_buckets(m_buckets.size() * (2 * m_slab.size() > m_buckets.size() ? 2 : 1), &entry);
@@ -168,6 +201,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
         m_resources.try_emplace(info.begin, std::move(info.label), info.begin, info.end)
             .first->second;
     if (is_allocation) resource.shape = info.shape;
+    resource.identity = request.identity();
     return resource;
   }
 
@@ -179,7 +213,11 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
                         info.shape.element_bytes != resource.shape.element_bytes))
     resource.shape = info.shape;
   if (is_allocation && !info.label.empty()) resource.label = info.label;
+  set_identity(resource, request.identity(), submitted + 1);
   for (Resource* other : found) {
+    set_identity(*other, resource.identity, submitted + 1);
+    resource.since = std::max(resource.since, other->since);
+    resource.unknown_before = std::max(resource.unknown_before, other->unknown_before);
     info.begin = std::min(info.begin, other->begin);
     info.end = std::max(info.end, other->end);
     if (other == &resource) continue;
@@ -221,7 +259,7 @@ bool AccessTable::can_be_forgotten(AreaEntry const& entry, TaskId before) const 
   if (entry.last_used >= before) return false;
   // A failure that has not been reported yet still cancels whoever comes to this area.
   auto const poisons = [&](LiveAccess const& access) {
-    return m_failures.poisons(access.id) != nullptr;
+    return access.id >= entry.resource->since && m_failures.poisons(access.id) != nullptr;
   };
   auto const poisons_loosely = [&](AreaEntry::Loose const& loose) { return poisons(loose.who); };
   return !m_failures.any() ||
@@ -396,12 +434,12 @@ void AccessTable::take_out(AreaEntry& entry, TaskId id) {
   }
 }
 
-void AccessTable::compact(SmallVector<LiveAccess, 1>& group) const {
+void AccessTable::compact(SmallVector<LiveAccess, 1>& group, TaskId since) const {
   if (m_keep_all) return;
   bool failed_kept = false;
   group.erase_if([&](LiveAccess const& access) {
     if (access.task->live_id.load(std::memory_order_acquire) == access.id) return false;
-    if (failed_kept || m_failures.poisons(access.id) == nullptr) return true;
+    if (failed_kept || access.id < since || m_failures.poisons(access.id) == nullptr) return true;
     failed_kept = true;
     return false;
   });

@@ -611,6 +611,7 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
     held_back.release_all(frame != nullptr ? frame->seat : m_engine.own_seat());
   for (TaskHandle const& each : handles) wait_for(each, frame, hint != Awaited::unfused);
   if (!handles.empty()) note_look(m_engine);
+  for (TaskHandle const& each : handles) note_known(each);
   for (TaskHandle const& each : handles)
     if ((each.id & PlanNode::recorded) != 0 || m_failures.poisons(each.id) != nullptr)
       rethrow(each);
@@ -619,8 +620,13 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
 bool Waiting::are_done(std::span<TaskHandle const> handles) {
   for (TaskHandle const& each : handles)
     if (!m_engine.is_done(m_engine.passes().settle(each))) return false;
+  for (TaskHandle const& each : handles) note_known(each);
   if (!handles.empty()) note_look(m_engine);
   return true;
+}
+
+void Waiting::note_known(TaskHandle const& handle) {
+  m_failures.note_known(Passes::settled(handle).id);
 }
 
 /// Memory order: a task has left its failure before `live_id` changes, see Engine::complete_one.
@@ -634,6 +640,7 @@ bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
   if (!graph) return true;
   if (!graph->is_done(graph->passes().settle(*this))) return false;
+  graph->waiting().note_known(*this);
   note_look(*graph.operator->());
   return true;
 }
@@ -641,9 +648,11 @@ bool TaskHandle::is_done() const {
 void TaskHandle::wait() const {
   if (Frame* const frame = Frame::of(*this)) {
     frame->engine.waiting().wait_for(*this, frame);
+    frame->engine.waiting().note_known(*this);
     note_look(frame->engine);
   } else if (EnginePin const graph = pin()) {
     graph->waiting().wait_for(*this, nullptr);
+    graph->waiting().note_known(*this);
     note_look(*graph.operator->());
   }
 }

@@ -61,6 +61,8 @@ class Waiting {
   void wait_for_all(std::span<TaskHandle const> handles, Awaited hint);
   /// Are all of these done?
   [[nodiscard]] bool are_done(std::span<TaskHandle const> handles);
+  /// The program knows that the task is complete; see FailureLog.
+  void note_known(TaskHandle const& handle);
   /// Is it done, and does it no longer matter to who names it? (It may have failed, and cancel
   /// these.) A recorded task is not over before its plan is gone.
   [[nodiscard]] bool is_over(TaskHandle const& handle) const;

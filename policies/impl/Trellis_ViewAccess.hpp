@@ -15,8 +15,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -91,6 +93,37 @@ bool view_may_have_label(void const* subject, std::string const& label) {
   } else {
     return record->get_label() == label;
   }
+}
+/// Kokkos lays a header before an allocation, with a label that is filled with zeros. The last bytes
+/// of that are ours where the host can write them, and the label does not need them: there stands
+/// what tells this allocation from those that have had, or will have, its address. Of other ones
+/// nothing is known but the place and the label of what Kokkos keeps of them on the host.
+///
+/// Memory order: the number says nothing of other memory, so all is relaxed. Of two threads that want
+/// to give one the first wins.
+template <class Record>
+std::uint64_t identity_of_allocation(Record const& record, bool is_on_host) {
+  constexpr std::size_t at = Record::maximum_label_length - sizeof(std::uint64_t);
+  char const* const label = is_on_host ? record.head()->label() : nullptr;
+  if (label == nullptr || label[at - 1] != 0) {
+    std::uint64_t const hash =
+        std::hash<std::string>()(record.get_label()) ^ reinterpret_cast<std::uintptr_t>(&record);
+    return hash | std::uint64_t{1} << 63;
+  }
+  std::atomic_ref<std::uint64_t> const number(
+      *reinterpret_cast<std::uint64_t*>(const_cast<char*>(label) + at));
+  std::uint64_t found = number.load(std::memory_order_relaxed);
+  if (found != 0) return found;
+  std::uint64_t const made = Identity::next();
+  return number.compare_exchange_strong(found, made, std::memory_order_relaxed) ? made : found;
+}
+template <class V>
+std::uint64_t identity_of_view(void const* subject) {
+  V const& view = *static_cast<V const*>(subject);
+  if (!view.impl_track().has_record()) return Identity::within;
+  return identity_of_allocation(
+      *view.impl_track().template get_record<void>(),
+      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible);
 }
 inline void describe_token(void const* subject, ResourceInfo& info) {
   Token const& token = *static_cast<Token const*>(subject);
@@ -173,7 +206,8 @@ std::unique_ptr<ResourceHold> hold_view(void const* subject) {
 }
 
 template <class V>
-inline constexpr SubjectOps view_ops{&describe_view<V>, &view_may_have_label<V>, &hold_view<V>};
+inline constexpr SubjectOps view_ops{&describe_view<V>, &view_may_have_label<V>, &hold_view<V>,
+                                       &identity_of_view<V>};
 template <class R>
 inline constexpr SubjectOps subject_ops = view_ops<R>;
 template <>
@@ -181,7 +215,9 @@ inline constexpr SubjectOps subject_ops<Token>{&describe_token, &may_have_label<
 template <>
 inline constexpr SubjectOps subject_ops<IndexBox>{&describe_box, &may_have_label<IndexBox>};
 template <>
-inline constexpr SubjectOps subject_ops<HostMemory>{&describe_memory, &may_have_label<HostMemory>};
+inline constexpr SubjectOps subject_ops<HostMemory>{
+    &describe_memory, &may_have_label<HostMemory>, nullptr,
+    [](void const*) { return Identity::of_program; }};
 
 /// One resource that an annotation names, and how.
 template <class R>
