@@ -129,7 +129,7 @@ void AccessTable::renew(AreaEntry& entry, AccessRequest const& request, std::uin
   set_identity(*entry.resource, identity, self);
   if (request.ops->may_have_label != nullptr &&
       !request.ops->may_have_label(request.subject, entry.resource->label))
-    relabel(entry, request, self);
+    entry.resource = &resource_for(request, self - 1);
 }
 
 Heard AccessTable::heard(AreaEntry const& entry, AccessRequest const& request) {
