@@ -60,13 +60,19 @@ inline Area area_of(HostMemory const& memory) {
   return memory.area();
 }
 
+/// What Kokkos keeps of the View's allocation; null where the View holds no reference to one. (Before
+/// 5.0 a View that is unmanaged may have a record all the same, and does not keep it.)
+template <class V>
+auto const* record_of(V const& view) {
+  return view.impl_track().template get_record<void>();
+}
+
 /// Label and allocation. An unmanaged View belongs to whatever allocation its addresses are in.
 template <class V>
 void describe_view(void const* subject, ResourceInfo& info) {
   V const& view = *static_cast<V const*>(subject);
   info.begin = std::numeric_limits<std::uintptr_t>::max();
-  if (view.impl_track().has_record()) {
-    auto const* const record = view.impl_track().template get_record<void>();
+  if (auto const* const record = record_of(view)) {
     info.label = record->get_label();
     info.begin = reinterpret_cast<std::uintptr_t>(record->data());
     info.end = info.begin + record->size();
@@ -81,8 +87,8 @@ void describe_view(void const* subject, ResourceInfo& info) {
 template <class V>
 bool view_may_have_label(void const* subject, std::string const& label) {
   V const& view = *static_cast<V const*>(subject);
-  if (!view.impl_track().has_record()) return true;
-  auto const* const record = view.impl_track().template get_record<void>();
+  auto const* const record = record_of(view);
+  if (record == nullptr) return true;
   if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace,
                                            typename V::memory_space>::accessible) {
     // In a header of 128 bytes, cut off where it is very long. With its end, so that nobody has to
@@ -120,10 +126,10 @@ std::uint64_t identity_of_allocation(Record const& record, bool is_on_host) {
 template <class V>
 std::uint64_t identity_of_view(void const* subject) {
   V const& view = *static_cast<V const*>(subject);
-  if (!view.impl_track().has_record()) return Identity::within;
+  auto const* const record = record_of(view);
+  if (record == nullptr) return Identity::within;
   return identity_of_allocation(
-      *view.impl_track().template get_record<void>(),
-      Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible);
+      *record, Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible);
 }
 inline void describe_token(void const* subject, ResourceInfo& info) {
   Token const& token = *static_cast<Token const*>(subject);
@@ -183,10 +189,10 @@ class ViewHold final : public ResourceHold {
   explicit ViewHold(V const& view) : m_view(view) {}
   [[nodiscard]] long holders() const override { return static_cast<long>(m_view.use_count()); }
   [[nodiscard]] void const* record() const override {
-    return m_view.impl_track().template get_record<void>();
+    return record_of(m_view);
   }
   [[nodiscard]] std::pair<std::uintptr_t, std::uintptr_t> addresses() const override {
-    auto const* const record = m_view.impl_track().template get_record<void>();
+    auto const* const record = record_of(m_view);
     auto const begin = reinterpret_cast<std::uintptr_t>(record->data());
     return {begin, begin + record->size()};
   }
@@ -201,7 +207,7 @@ class ViewHold final : public ResourceHold {
 template <class V>
 std::unique_ptr<ResourceHold> hold_view(void const* subject) {
   V const& view = *static_cast<V const*>(subject);
-  if (!view.impl_track().has_record()) return nullptr;
+  if (record_of(view) == nullptr) return nullptr;
   return std::make_unique<ViewHold<V>>(view);
 }
 
