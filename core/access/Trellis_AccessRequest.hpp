@@ -38,6 +38,20 @@ class ResourceHold {
   [[nodiscard]] virtual std::span<bool const> padding() const = 0;
 };
 
+/// What tells a resource from others that have had its addresses before: a number that no other
+/// allocation has, or one of these.
+struct Identity {
+  /// It lies in whatever allocation there is, perhaps in one that nobody knows.
+  static constexpr std::uint64_t within = 0;
+  /// Memory of the program's, which may end and begin anew without a sign.
+  static constexpr std::uint64_t of_program = 1;
+  /// Nothing else has ever had its addresses, nor will have.
+  static constexpr std::uint64_t by_address = 2;
+  static constexpr std::uint64_t first_allocation = 3;
+  /// That no allocation has had.
+  [[nodiscard]] static std::uint64_t next();
+};
+
 /// What the engine may ask of the subject of an access (a View) during submission.
 struct SubjectOps {
   void (*describe)(void const* subject, ResourceInfo& info);
@@ -46,6 +60,8 @@ struct SubjectOps {
   bool (*may_have_label)(void const* subject, std::string const& label) = nullptr;
   /// Null, also as a result: nobody counts the references to it.
   std::unique_ptr<ResourceHold> (*hold)(void const* subject) = nullptr;
+  /// See Identity. Cheap. Null: by address.
+  std::uint64_t (*identity)(void const* subject) = nullptr;
   bool is_atomic = false;  ///< a View whose element operations are atomic
 };
 
@@ -58,6 +74,9 @@ struct AccessRequest {
   /// A state of the user's, or null; then `mode` is `write`. Lives during the call.
   StatePtr const* state = nullptr;
 
+  [[nodiscard]] std::uint64_t identity() const {
+    return ops->identity != nullptr ? ops->identity(subject) : Identity::by_address;
+  }
   [[nodiscard]] bool counts() const { return mode != Mode::none && !area.empty(); }
   [[nodiscard]] Manner manner() const { return {mode, state != nullptr ? state->get() : nullptr}; }
 };

@@ -7,6 +7,7 @@
 #include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <iterator>
 
@@ -141,6 +142,38 @@ void AccessTable::make_room_in_buckets() {
     fill_buckets(m_buckets.size() * (2 * entries > m_buckets.size() ? 2 : 1));
 }
 
+std::uint64_t Identity::next() {
+  static std::atomic<std::uint64_t> last{first_allocation};
+  return last.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// An access of task `self` has found this allocation there.
+void AccessTable::set_identity(Resource& resource, std::uint64_t identity, TaskId self) {
+  if (identity < Identity::first_allocation || identity == resource.identity) return;
+  if (resource.identity >= Identity::first_allocation)
+    resource.since = self;
+  else if (resource.identity != Identity::by_address)
+    resource.unknown_before = self;
+  resource.identity = identity;
+}
+
+void AccessTable::renew(AreaEntry& entry, AccessRequest const& request, std::uint64_t identity,
+                        TaskId self) {
+  set_identity(*entry.resource, identity, self);
+  if (request.ops->may_have_label != nullptr &&
+      !request.ops->may_have_label(request.subject, entry.resource->label))
+    entry.resource = &resource_for(request, self - 1);
+}
+
+Heard AccessTable::heard(AreaEntry const& entry, AccessRequest const& request) {
+  Resource const& resource = *entry.resource;
+  std::uint64_t const identity = request.identity();
+  bool const is_unknown =
+      identity == Identity::of_program ||
+      (identity == Identity::within && resource.identity < Identity::by_address);
+  return {resource.since, is_unknown ? ~TaskId{0} : resource.unknown_before};
+}
+
 void AccessTable::put_into_bucket(AreaEntry& entry, std::uint64_t hash) {
   std::size_t k = hash & m_mask;
   while (m_buckets[k] != 0 && m_buckets[k] != no_longer) k = (k + 1) & m_mask;
@@ -201,6 +234,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
         m_resources.try_emplace(info.begin, std::move(info.label), info.begin, info.end)
             .first->second;
     if (is_allocation) resource.shape = info.shape;
+    resource.identity = request.identity();
     return resource;
   }
 
@@ -212,7 +246,11 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
                         info.shape.element_bytes != resource.shape.element_bytes))
     resource.shape = info.shape;
   if (is_allocation && !info.label.empty()) resource.label = info.label;
+  set_identity(resource, request.identity(), submitted + 1);
   for (Resource* other : found) {
+    set_identity(*other, resource.identity, submitted + 1);
+    resource.since = std::max(resource.since, other->since);
+    resource.unknown_before = std::max(resource.unknown_before, other->unknown_before);
     info.begin = std::min(info.begin, other->begin);
     info.end = std::max(info.end, other->end);
     if (other == &resource) continue;
@@ -254,7 +292,7 @@ bool AccessTable::can_be_forgotten(AreaEntry const& entry, TaskId before) const 
   if (entry.last_used >= before) return false;
   // A failure that has not been reported yet still cancels whoever comes to this area.
   auto const poisons = [&](LiveAccess const& access) {
-    return m_failures.poisons(access.id) != nullptr;
+    return access.id >= entry.resource->since && m_failures.poisons(access.id) != nullptr;
   };
   auto const poisons_loosely = [&](AreaEntry::Loose const& loose) { return poisons(loose.who); };
   return !m_failures.any() ||
@@ -449,12 +487,12 @@ void AccessTable::take_out(AreaEntry& entry, TaskId id) {
   }
 }
 
-void AccessTable::compact(SmallVector<LiveAccess, 1>& group) const {
+void AccessTable::compact(SmallVector<LiveAccess, 1>& group, TaskId since) const {
   if (m_keep_all) return;
   bool failed_kept = false;
   group.erase_if([&](LiveAccess const& access) {
     if (access.task->live_id.load(std::memory_order_acquire) == access.id) return false;
-    if (failed_kept || m_failures.poisons(access.id) == nullptr) return true;
+    if (failed_kept || access.id < since || m_failures.poisons(access.id) == nullptr) return true;
     failed_kept = true;
     return false;
   });

@@ -60,11 +60,26 @@ class Resource {
   std::uintptr_t begin;
   std::uintptr_t end;
   ViewShape shape{};  ///< of the View with the most dimensions
+  std::uint64_t identity = Identity::within;  ///< of the allocation, as far as it is known
+  /// Failures of tasks before this one were in an allocation that had the addresses before.
+  TaskId since = 0;
+  /// Nobody knows whether those before this one accessed the same allocation.
+  TaskId unknown_before = 0;
+  std::uint64_t looked_at_in = 0;  ///< number of the pass that has looked at `identity` last
   SmallVector<AreaEntry*, 1> entries;
 
  private:
   /// Of all entries, from the second one on: most allocations are accessed as a whole only.
   std::unique_ptr<AreaIndex> m_index;
+};
+
+/// Which of the failures of tasks before it an access inherits. Those from before `since` have ended
+/// with their allocation. Of those from before `unknown_before` nobody knows that. Their memory must
+/// have stayed until the program knew that the task was complete, so they count until the program has
+/// waited for the task.
+struct Heard {
+  TaskId since = 0;
+  TaskId unknown_before = 0;
 };
 
 /// An area of it for messages, as `name_of` says what is asked for. Under the lock of its region.
@@ -244,11 +259,20 @@ class AccessTable {
   /// An allocation may have been freed and another one made at its address; then the new one's
   /// label counts. Not while a task other than `self` uses the area: then the allocation is the old
   /// one.
+  ///
+  /// The same holds for what tells it from others; with that its label is known, too.
   void check_label(AreaEntry& entry, AccessRequest const& request, TaskId self) {
+    std::uint64_t const identity = request.identity();
+    if (identity >= Identity::first_allocation) {
+      if (identity != entry.resource->identity) renew(entry, request, identity, self);
+      return;
+    }
     if (request.ops->may_have_label != nullptr &&
         !request.ops->may_have_label(request.subject, entry.resource->label))
       relabel(entry, request, self);
   }
+  /// After that.
+  [[nodiscard]] static Heard heard(AreaEntry const& entry, AccessRequest const& request);
   /// Throws when the state of a request disagrees with one that is there.
   void check_symmetric(AreaEntry const& entry, AccessRequest const& request) const;
 
@@ -327,7 +351,7 @@ class AccessTable {
   /// Done, and nobody need ever hear of it again.
   [[nodiscard]] bool is_gone(LiveAccess const& access) const;
   /// Drops members that are done. Of those that failed one is kept: it stands for all.
-  void compact(SmallVector<LiveAccess, 1>& group) const;
+  void compact(SmallVector<LiveAccess, 1>& group, TaskId since) const;
 
   /// The address of an entry, whose last bits are 0, and there some of its hash, so that hardly any
   /// entry is touched but the one that is looked for; 0: there is none.
@@ -359,6 +383,8 @@ class AccessTable {
   }
   void forget_all();
   AreaEntry& make(AccessRequest const& request, std::uint64_t hash, TaskId submitted);
+  void renew(AreaEntry& entry, AccessRequest const& request, std::uint64_t identity, TaskId self);
+  static void set_identity(Resource& resource, std::uint64_t identity, TaskId self);
   void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
   [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info);
@@ -494,7 +520,7 @@ template <class OrderAfter>
   if (mode == entry.mode && !writes) {
     // Of exclusive accesses that meet in a group Exclusion knows more; the record keeps all.
     if (entry.followed && mode != Mode::exclusive && !m_keep_all) entry.current.clear();
-    if (entry.current.size() == entry.current.capacity()) compact(entry.current);
+    if (entry.current.size() == entry.current.capacity()) compact(entry.current, entry.resource->since);
   } else {
     if (writes) {  // no access joins a write, so nobody will ask
       entry.previous.clear();

@@ -130,13 +130,15 @@ void Submission::find_entries(TaskSpec const& spec, Region& region, TaskId last,
 void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
                                FoundEntries const& found, std::int32_t& edges) {
   FewIds awaited, done;  // the record need not be told of each time and again
+  Heard heard;           // of the access that is entered
   auto const after_access = [&](LiveAccess before) {
     // Of one that has demoted the record is told, whatever else there is between the two.
     if (before.task == nullptr) return order_after(before, task, EdgeReason::access, edges);
     if (awaited.contains(before.id)) return true;
     if (done.contains(before.id)) return false;
-    bool const kept = order_after(before, task, EdgeReason::access, edges);
-    (kept ? awaited : done).add(before.id);
+    bool const kept = order_after(before, task, EdgeReason::access, edges, heard);
+    bool const may_differ = heard.since != 0 || heard.unknown_before != 0;  // for other accesses
+    if (kept || !may_differ) (kept ? awaited : done).add(before.id);
     return kept;
   };
   for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
@@ -146,9 +148,14 @@ void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
   }
   if (found.is_special) note_special(task, spec, found);
   if (m_recorder) m_recorder->submitted(task);
-  if (found.is_special) return enter_special(task, region, after_access);
-  for (std::uint32_t k = 0; k < task.access_count; ++k)
-    region.table.enter(*task.access(k).entry, task.access(k).mode, task, task.id, after_access);
+  std::uint32_t n = 0;
+  for (std::size_t k = 0; k < spec.accesses.size(); ++k) {
+    if (found.of[k] == nullptr) continue;
+    heard = AccessTable::heard(*found.of[k], spec.accesses[k]);
+    enter(task, task.access(n++), task.id, region, after_access);
+  }
+  for (std::uint32_t k = 0; found.is_special && k < task.access_count; ++k)
+    task.access(k).generation = task.access(k).entry->generation;
 }
 
 /// In a graph that does not record, of a task that is not special.
@@ -156,7 +163,9 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
                                   FoundEntries const& found, std::int32_t& edges) {
   FewIds awaited;
   bool const on_device = task.runs_on_device();
+  bool const any_failed = m_failures.any();
   bool any_live = false;
+  Heard heard;
   auto const order_once = [&](LiveAccess before) __attribute__((always_inline)) {
     assert(before.task != nullptr);  // nobody is recorded
     assert(before.id < task.id || Pass::is_ticket(before.id));
@@ -165,7 +174,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
       awaited.add(before.id);
       is_live = true;
     }
-    bool const kept = is_live || inherit_from(before.id, task);
+    bool const kept = is_live || inherit_from(before.id, task, heard);
     any_live = any_live || kept;
     return kept;
   };
@@ -175,10 +184,14 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
     if (entry == nullptr) continue;
     task.add_access({entry, request.mode});
     any_live = false;
+    if (any_failed) [[unlikely]] {
+      region.table.check_label(*entry, request, task.id);
+      heard = AccessTable::heard(*entry, request);
+    }
     region.table.enter(*entry, request.mode, task, task.id, order_once);
-    // Most find somebody in flight to come after (or somebody who failed), which says that the
-    // allocation is the one that it was.
-    if (!any_live || m_failures.any()) region.table.check_label(*entry, request, task.id);
+    // Most find somebody in flight to come after, which says that the allocation is the one that it
+    // was.
+    if (!any_live && !any_failed) region.table.check_label(*entry, request, task.id);
   }
 }
 
@@ -222,14 +235,6 @@ void Submission::note_special(Task& task, TaskSpec const& spec, FoundEntries con
     if (spec.accesses[k].manner().can_exclude()) task.exclusive = true;
     ++noted;
   }
-}
-
-void Submission::enter_special(Task& task, Region& region,
-                               FunctionRef<bool(LiveAccess)> after_access) {
-  for (std::uint32_t k = 0; k < task.access_count; ++k)
-    enter(task, task.access(k), task.id, region, after_access);
-  for (std::uint32_t k = 0; k < task.access_count; ++k)
-    task.access(k).generation = task.access(k).entry->generation;
 }
 
 /// A synchronizing task comes after all that are there, and those to come come after it.
@@ -311,19 +316,19 @@ bool Submission::record_edge(LiveAccess before, Task const& task, EdgeReason rea
 
 /// Makes `task` wait for another one. False when that is done and nobody need be ordered after it
 /// any more.
-bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason,
-                             std::int32_t& edges) {
+bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges,
+                             Heard const& heard) {
   bool const has_id = !Pass::is_ticket(before.id);
   assert(before.id < task.id || !has_id);
   if (m_recorder && has_id && !record_edge(before, task, reason)) return true;
   return make_wait(before, task, task.runs_on_device(), m_device_tasks.streams(), edges) ||
-         inherit_from(before.id, task);
+         inherit_from(before.id, task, heard);
 }
 
-/// Of one that is done: has it failed? Then who comes after it has, too.
-bool Submission::inherit_from(TaskId before, Task& task) {
-  if (!m_failures.any()) return false;
-  FailurePtr const failure = m_failures.poisons(before);
+/// Of one that is done: has it failed? Then what comes after it has, too.
+bool Submission::inherit_from(TaskId before, Task& task, Heard const& heard) {
+  if (!m_failures.any() || before < heard.since) return false;
+  FailurePtr const failure = m_failures.poisons(before, before < heard.unknown_before);
   if (failure != nullptr) inherit(task, failure);
   return failure != nullptr;
 }

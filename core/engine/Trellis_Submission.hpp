@@ -151,13 +151,13 @@ class Submission {
                         std::int32_t& edges);
   void connect_noted(Task& task, TaskSpec const& spec, Region& region, FoundEntries const& found,
                      std::int32_t& edges);
-  static void enter_special(Task& task, Region& region, FunctionRef<bool(LiveAccess)> after_access);
   [[nodiscard]] Task& take_cell(Seat* seat);
   [[nodiscard]] Task& make_task_here(TaskSpec& spec, Seat* seat);
   bool record_edge(LiveAccess before, Task const& task, EdgeReason reason);
   void synchronize(Task& task, Region& region, std::int32_t& edges);
-  bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges);
-  bool inherit_from(TaskId before, Task& task);
+  bool order_after(LiveAccess before, Task& task, EdgeReason reason, std::int32_t& edges,
+                   Heard const& heard = {});
+  bool inherit_from(TaskId before, Task& task, Heard const& heard);
 
   Engine& m_engine;
   SubmissionLock& m_submission;

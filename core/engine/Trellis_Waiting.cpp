@@ -134,30 +134,15 @@ void Waiting::wait_and_help(Until const& until, FunctionRef<void(Until const&)> 
 }
 
 void Waiting::help() {
-  if (Frame::of(m_engine) != nullptr || ProgressSource::is_calling()) return;
   if (m_serial)
     help_serially();
   else if (m_workers.on_main_thread())
     help_on_main();
 }
 
-/// Nothing where another thread has the turn: it waits for this graph, and goes on with it.
-void Waiting::help_serially() {
-  SerialTurn::Hold const turn(m_serial_turn, std::try_to_lock);
-  if (!turn.is_new()) return;
-  auto const run = [&] {
-    auto const done = [&] { return m_engine.all_done() || m_engine.has_only_open_completions(); };
-    auto const always = [] { return true; };
-    Condition const rather_than_sleep = always;
-    m_workers.work_until(Until{done, &rather_than_sleep});
-  };
-  run();
-  m_engine.polling().call_all(m_engine.own_seat(), m_workers.on_main_thread());
-  if (m_engine.completions().any_said()) run();
-}
-
 /// Workers run all tasks but those that are bound to the main thread.
 void Waiting::help_on_main() {
+  if (Frame::of(m_engine) != nullptr || ProgressSource::is_calling()) return;
   if (m_workers.seat(0).in_use.load(std::memory_order_relaxed)) return;  // by this thread
   m_engine.polling().call_all(m_engine.own_seat(), true);
   auto const done = [&] { return m_main.empty(); };
@@ -221,17 +206,22 @@ void Waiting::run_serially(Until const& until) {
     if (Task* const task = std::exchange(*held, nullptr)) m_engine.push(*task, &seat);
 }
 
-/// A program may ask whether a task is done until it is. No worker completes what has been said of a
-/// serial graph, so the thread that asks does, if no other thread has the turn.
+/// A program may ask whether a task is done until it is, or wait for another graph. No worker
+/// completes what has been said of a serial graph, so the thread that asks does. If another thread
+/// has the turn, that one waits for this graph, and goes on with it.
 void Waiting::help_serially() {
   if (Frame::of(m_engine) != nullptr || ProgressSource::is_calling()) return;
   SerialTurn::Hold const turn(m_serial_turn, std::try_to_lock);
   if (!turn.is_new()) return;
-  auto const never = [] { return false; };
-  auto const always = [] { return true; };
-  Condition const rather_than_sleep = always;
-  m_workers.work_until(Until{never, &rather_than_sleep});
+  auto const run = [&] {
+    auto const never = [] { return false; };
+    auto const always = [] { return true; };
+    Condition const rather_than_sleep = always;
+    m_workers.work_until(Until{never, &rather_than_sleep});
+  };
+  run();
   m_engine.polling().call_all(m_engine.own_seat(), m_workers.on_main_thread());
+  if (m_engine.completions().any_said()) run();
 }
 
 /// May the thread run tasks on top of the one that waits? Serial graphs have their own order.
@@ -697,6 +687,7 @@ void Waiting::wait_for_all(std::span<TaskHandle const> handles, Awaited hint) {
     held_back.release_all(frame != nullptr ? frame->seat : m_engine.own_seat());
   for (TaskHandle const& each : handles) wait_for(each, frame, hint != Awaited::unfused);
   if (!handles.empty()) note_look(m_engine);
+  for (TaskHandle const& each : handles) note_known(each);
   for (TaskHandle const& each : handles)
     if ((each.id & PlanNode::recorded) != 0 || m_failures.poisons(each.id) != nullptr)
       rethrow(each);
@@ -713,8 +704,13 @@ bool Waiting::is_done_now(TaskHandle const& asked) {
 bool Waiting::are_done(std::span<TaskHandle const> handles) {
   for (TaskHandle const& each : handles)
     if (!is_done_now(each)) return false;
+  for (TaskHandle const& each : handles) note_known(each);
   if (!handles.empty()) note_look(m_engine);
   return true;
+}
+
+void Waiting::note_known(TaskHandle const& handle) {
+  m_failures.note_known(Passes::settled(handle).id);
 }
 
 /// Memory order: a task has left its failure before `live_id` changes, see Engine::complete_one.
@@ -728,6 +724,7 @@ bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
   if (!graph) return true;
   if (!graph->waiting().is_done_now(*this)) return false;
+  graph->waiting().note_known(*this);
   note_look(*graph.operator->());
   return true;
 }
@@ -735,9 +732,11 @@ bool TaskHandle::is_done() const {
 void TaskHandle::wait() const {
   if (Frame* const frame = Frame::of(*this)) {
     frame->engine.waiting().wait_for(*this, frame);
+    frame->engine.waiting().note_known(*this);
     note_look(frame->engine);
   } else if (EnginePin const graph = pin()) {
     graph->waiting().wait_for(*this, nullptr);
+    graph->waiting().note_known(*this);
     note_look(*graph.operator->());
   }
 }

@@ -63,6 +63,8 @@ class Waiting {
   [[nodiscard]] bool are_done(std::span<TaskHandle const> handles);
   /// The same of one, without the look at what it has left.
   [[nodiscard]] bool is_done_now(TaskHandle const& handle);
+  /// The program knows that the task is complete; see FailureLog.
+  void note_known(TaskHandle const& handle);
   /// Is it done, and does it no longer matter to who names it? (It may have failed, and cancel
   /// these.) A recorded task is not over before its plan is gone.
   [[nodiscard]] bool is_over(TaskHandle const& handle) const;

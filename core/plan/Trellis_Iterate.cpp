@@ -118,6 +118,7 @@ TaskHandle Passes::collect(Pass& pass, PassMemory& memory, TaskSpec& spec) {
   if (!pass.collects || place == Pass::most_tasks) return {};
   if (known) {
     pass.plan = memory.leader().get();
+    pass.plan->note_identities(place, spec, pass.number());
   } else {
     if (pass.recorded == nullptr) begin_plan(pass);
     pass.recorded->prepare(spec);

@@ -94,6 +94,17 @@ void PassPlan::add(Task& task, TaskSpec const& spec) {
   enter(task);
 }
 
+void PassPlan::note_identities(std::size_t k, TaskSpec const& spec, std::uint64_t pass) const {
+  TaskAccess const* access = accesses(k).data();
+  for (AccessRequest const& request : spec.accesses) {
+    if (!request.counts()) continue;
+    Resource& resource = *(access++)->entry->resource;
+    if (std::exchange(resource.looked_at_in, pass) == pass) continue;
+    std::uint64_t const identity = request.identity();
+    if (identity >= Identity::first_allocation) resource.identity = identity;
+  }
+}
+
 void PassPlan::add_like(PassPlan const& other, std::size_t k, Task& task) {
   Node& node = m_nodes.emplace_back(other.m_nodes[k]);
   node.first_access = static_cast<std::uint32_t>(m_accesses.size());

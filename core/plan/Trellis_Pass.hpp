@@ -26,10 +26,13 @@ class AsyncStreams;
 class PlanGraphs;
 
 /// Of a Resource.
-inline constexpr SubjectOps resource_ops{[](void const* subject, ResourceInfo& info) {
-  auto const& resource = *static_cast<Resource const*>(subject);
-  info = {resource.label, resource.begin, resource.end, resource.shape};
-}};
+inline constexpr SubjectOps resource_ops{
+    [](void const* subject, ResourceInfo& info) {
+      auto const& resource = *static_cast<Resource const*>(subject);
+      info = {resource.label, resource.begin, resource.end, resource.shape};
+    },
+    nullptr, nullptr,
+    [](void const* subject) { return static_cast<Resource const*>(subject)->identity; }};
 
 /// What the tasks of a pass have in common with those of each pass that is like it: everything but
 /// what their functors hold. Made while the first such pass is collected; does not change after
@@ -58,6 +61,10 @@ class PassPlan {
   /// Finds the places of a task's accesses, and may throw. Then `add` is called, with that task.
   void prepare(TaskSpec const& spec);
   void add(Task& task, TaskSpec const& spec);
+  /// A pass, with this number, has this task. Its Views may be other ones than those of the pass
+  /// before, at the same addresses: the whole is to say so. Only one thread collects with a plan, and
+  /// nobody else asks for what is changed here. The graph's lock is held.
+  void note_identities(std::size_t k, TaskSpec const& spec, std::uint64_t pass) const;
   /// Adds a task of another plan, which is the same as this one so far.
   void add_like(PassPlan const& other, std::size_t k, Task& task);
   /// All tasks are there. Needs no lock: others only ask for accesses.
@@ -203,6 +210,7 @@ class Pass {
   PassPlan* plan = nullptr;  ///< that begins with these
   /// That one, when it is made of this pass.
   std::shared_ptr<PassPlan> recorded;
+  [[nodiscard]] std::uint64_t number() const { return m_number; }
 
  private:
   std::uint64_t m_number = 0;

@@ -551,7 +551,7 @@ std::vector<OuterAccess> join_accesses(
       }
     }
     outer.push_back(
-        {{resource.label, resource.begin, resource.end, resource.shape}, area, each.mode});
+        {{resource.label, resource.begin, resource.end, resource.shape}, area, each.mode, &resource});
   }
   return outer;
 }
@@ -559,7 +559,7 @@ std::vector<OuterAccess> join_accesses(
 std::vector<AccessRequest> requests_of(std::vector<OuterAccess> const& accesses) {
   std::vector<AccessRequest> requests;
   for (OuterAccess const& each : accesses)
-    requests.push_back({each.area, each.mode, &each.info, &resource_info_ops});
+    requests.push_back({each.area, each.mode, &each, &outer_access_ops});
   return requests;
 }
 

@@ -30,17 +30,19 @@ namespace trellis::Impl {
 
 class PlanGraphs;
 
-/// Of a ResourceInfo.
-inline constexpr SubjectOps resource_info_ops{[](void const* subject, ResourceInfo& info) {
-  info = *static_cast<ResourceInfo const*>(subject);
-}};
-
 /// What others see of the accesses of several tasks.
 struct OuterAccess {
   ResourceInfo info;
   Area area;
   Mode mode;
+  Resource const* resource;  ///< of the table of these tasks
 };
+inline constexpr SubjectOps outer_access_ops{
+    [](void const* subject, ResourceInfo& info) {
+      info = static_cast<OuterAccess const*>(subject)->info;
+    },
+    nullptr, nullptr,
+    [](void const* subject) { return static_cast<OuterAccess const*>(subject)->resource->identity; }};
 /// The union of the accesses that `for_each(f)` calls f with: one for each area; neighbouring runs
 /// of bytes in one mode are put together.
 [[nodiscard]] std::vector<OuterAccess> join_accesses(

@@ -40,13 +40,13 @@ void FailureLog::note(TaskId task, std::string const& task_text, FailurePtr fail
   } else if (failure->of_part == nullptr) {
     ++m_unreported.cancelled_count;
   }
-  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, task});
+  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, task, false});
 }
 
 void FailureLog::note_for_futures(TaskId task, TaskId told_as, std::string const& task_text,
                                   FailurePtr failure) {
   std::lock_guard const lock(m_mutex);
-  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, told_as});
+  insert(task, {std::move(failure), copy_or_short(task_text), m_reports, told_as, false});
 }
 
 void FailureLog::insert(TaskId task, Entry&& entry) {
@@ -66,11 +66,22 @@ FailureLog::Entry FailureLog::find(TaskId task) const {
   return found == m_failures.end() ? Entry{} : found->second;
 }
 
-FailurePtr FailureLog::poisons(TaskId task) const {
+void FailureLog::set_known(TaskId task) {
+  std::lock_guard const lock(m_mutex);
+  auto const found = m_failures.find(task);
+  if (found == m_failures.end()) return;
+  found->second.is_known = true;
+  if (auto const origin = m_failures.find(found->second.failure->origin);
+      origin != m_failures.end())
+    origin->second.is_known = true;
+}
+
+FailurePtr FailureLog::poisons(TaskId task, bool unless_known) const {
   if (!any()) return nullptr;
   std::lock_guard const lock(m_mutex);
   auto const found = m_failures.find(task);
   if (found == m_failures.end() || found->second.report != m_reports) return nullptr;
+  if (unless_known && found->second.is_known) return nullptr;
   FailurePtr const& failure = found->second.failure;
   return failure->of_part != nullptr ? failure->of_part
                                      : failure;  // only the owner says how it came about

@@ -55,13 +55,19 @@ class FailureLog {
   /// For `find` alone.
   void note_for_futures(TaskId task, TaskId told_as, std::string const& task_text,
                         FailurePtr failure);
-  /// The failure that makes a new task fail which depends on `task`, or null.
-  [[nodiscard]] FailurePtr poisons(TaskId task) const;
+  /// The failure that makes a new task fail which depends on `task`, or null. `unless_known`: null
+  /// as well when the program knows that the task is complete.
+  [[nodiscard]] FailurePtr poisons(TaskId task, bool unless_known = false) const;
+  /// The program has waited for the task, and so for the one whose failure this one may have.
+  void note_known(TaskId task) {
+    if (any()) set_known(task);
+  }
   struct Entry {
     FailurePtr failure;
     std::string task_text;
     std::uint64_t report = 0;  ///< number of the report that it is, or will be, in
     TaskId told_as = 0;        ///< what to tell `make_error` that the task is
+    bool is_known = false;     ///< the program has waited for the task
   };
   /// The failure of this task, reported or not; null when it has none.
   [[nodiscard]] Entry find(TaskId task) const;
@@ -88,6 +94,7 @@ class FailureLog {
 
  private:
   void insert(TaskId task, Entry&& entry);
+  void set_known(TaskId task);
 
   mutable QuietLock<std::mutex> m_mutex;
   HashMap<TaskId, Entry> m_failures;

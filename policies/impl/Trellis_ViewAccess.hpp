@@ -16,8 +16,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -42,13 +44,19 @@ inline Area area_of(HostMemory const& memory) {
   return memory.area();
 }
 
+/// What Kokkos keeps of the View's allocation; null where the View holds no reference to one. (Before
+/// 5.0 a View that is unmanaged may have a record all the same, and does not keep it.)
+template <class V>
+auto const* record_of(V const& view) {
+  return view.impl_track().template get_record<void>();
+}
+
 /// Label and allocation. An unmanaged View belongs to whatever allocation its addresses are in.
 template <class V>
 void describe_view(void const* subject, ResourceInfo& info) {
   V const& view = *static_cast<V const*>(subject);
   info.begin = std::numeric_limits<std::uintptr_t>::max();
-  if (view.impl_track().has_record()) {
-    auto const* const record = view.impl_track().template get_record<void>();
+  if (auto const* const record = record_of(view)) {
     info.label = record->get_label();
     info.begin = reinterpret_cast<std::uintptr_t>(record->data());
     info.end = info.begin + record->size();
@@ -63,8 +71,8 @@ void describe_view(void const* subject, ResourceInfo& info) {
 template <class V>
 bool view_may_have_label(void const* subject, std::string const& label) {
   V const& view = *static_cast<V const*>(subject);
-  if (!view.impl_track().has_record()) return true;
-  auto const* const record = view.impl_track().template get_record<void>();
+  auto const* const record = record_of(view);
+  if (record == nullptr) return true;
   if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace,
                                            typename V::memory_space>::accessible) {
     // In a header of 128 bytes, cut off where it is very long. With its end, so that nobody has to
@@ -75,6 +83,37 @@ bool view_may_have_label(void const* subject, std::string const& label) {
   } else {
     return record->get_label() == label;
   }
+}
+/// Kokkos lays a header before an allocation, with a label that is filled with zeros. The last bytes
+/// of that are ours where the host can write them, and the label does not need them: there stands
+/// what tells this allocation from those that have had, or will have, its address. Of other ones
+/// nothing is known but the place and the label of what Kokkos keeps of them on the host.
+///
+/// Memory order: the number says nothing of other memory, so all is relaxed. Of two threads that want
+/// to give one the first wins.
+template <class Record>
+std::uint64_t identity_of_allocation(Record const& record, bool is_on_host) {
+  constexpr std::size_t at = Record::maximum_label_length - sizeof(std::uint64_t);
+  char const* const label = is_on_host ? record.head()->label() : nullptr;
+  if (label == nullptr || label[at - 1] != 0) {
+    std::uint64_t const hash =
+        std::hash<std::string>()(record.get_label()) ^ reinterpret_cast<std::uintptr_t>(&record);
+    return hash | std::uint64_t{1} << 63;
+  }
+  std::atomic_ref<std::uint64_t> const number(
+      *reinterpret_cast<std::uint64_t*>(const_cast<char*>(label) + at));
+  std::uint64_t found = number.load(std::memory_order_relaxed);
+  if (found != 0) return found;
+  std::uint64_t const made = Identity::next();
+  return number.compare_exchange_strong(found, made, std::memory_order_relaxed) ? made : found;
+}
+template <class V>
+std::uint64_t identity_of_view(void const* subject) {
+  V const& view = *static_cast<V const*>(subject);
+  auto const* const record = record_of(view);
+  if (record == nullptr) return Identity::within;
+  return identity_of_allocation(
+      *record, Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible);
 }
 inline void describe_token(void const* subject, ResourceInfo& info) {
   Token const& token = *static_cast<Token const*>(subject);
@@ -134,10 +173,10 @@ class ViewHold final : public ResourceHold {
   explicit ViewHold(V const& view) : m_view(view) {}
   [[nodiscard]] long holders() const override { return static_cast<long>(m_view.use_count()); }
   [[nodiscard]] void const* record() const override {
-    return m_view.impl_track().template get_record<void>();
+    return record_of(m_view);
   }
   [[nodiscard]] std::pair<std::uintptr_t, std::uintptr_t> addresses() const override {
-    auto const* const record = m_view.impl_track().template get_record<void>();
+    auto const* const record = record_of(m_view);
     auto const begin = reinterpret_cast<std::uintptr_t>(record->data());
     return {begin, begin + record->size()};
   }
@@ -152,13 +191,13 @@ class ViewHold final : public ResourceHold {
 template <class V>
 std::unique_ptr<ResourceHold> hold_view(void const* subject) {
   V const& view = *static_cast<V const*>(subject);
-  if (!view.impl_track().has_record()) return nullptr;
+  if (record_of(view) == nullptr) return nullptr;
   return std::make_unique<ViewHold<V>>(view);
 }
 
 template <class V>
 inline constexpr SubjectOps view_ops{&describe_view<V>, &view_may_have_label<V>, &hold_view<V>,
-                                     V::memory_traits::is_atomic};
+                                     &identity_of_view<V>, V::memory_traits::is_atomic};
 template <class R>
 inline constexpr SubjectOps subject_ops = view_ops<R>;
 template <>
@@ -166,7 +205,9 @@ inline constexpr SubjectOps subject_ops<Token>{&describe_token, &may_have_label<
 template <>
 inline constexpr SubjectOps subject_ops<IndexBox>{&describe_box, &may_have_label<IndexBox>};
 template <>
-inline constexpr SubjectOps subject_ops<HostMemory>{&describe_memory, &may_have_label<HostMemory>};
+inline constexpr SubjectOps subject_ops<HostMemory>{
+    &describe_memory, &may_have_label<HostMemory>, nullptr,
+    [](void const*) { return Identity::of_program; }};
 
 /// One resource that an annotation names, and how.
 template <class R>
