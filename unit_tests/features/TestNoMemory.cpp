@@ -121,6 +121,23 @@ struct Program {
   std::function<void(TaskGraphOptions&)> options = [](TaskGraphOptions&) {};
 };
 
+/// As `fork_join` does.
+template <class F>
+void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
+  auto call = [body] { Impl::GraphDoor::run_section(self(), self(), 0, body); };
+  using B = Body<decltype(call), void>;
+  static constexpr Impl::TaskOps ops = [] {
+    Impl::TaskOps made = B::make_ops();
+    made.section_depth = [](void const*) { return 0; };
+    return made;
+  }();
+  std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
+  auto const construct = [&](void* storage) { ::new (storage) B{call, {}}; };
+  Impl::TaskSpec spec("section", ops, sizeof(B), alignof(B), construct);
+  spec.accesses = accesses;
+  Impl::GraphDoor::join_section(Impl::GraphDoor::submit(graph, std::move(spec)));
+}
+
 std::vector<Program> programs() {
   std::vector<Program> all;
   auto const chain = [](Scene& s) {
@@ -189,6 +206,24 @@ std::vector<Program> programs() {
   };
   all.push_back({"parts", parts});
   all.push_back({"serial parts", parts, false, [](TaskGraphOptions& o) { o.serial = true; }});
+  all.push_back({"sections", [](Scene& s) {
+                   for (int k = 0; k < 6; ++k)
+                     s.attempt([&] {
+                       section(s.graph, {updates(s.x)}, [&s, held = Held()] {
+                         for (std::size_t n = 0; n < 4; ++n)
+                           (void)part("forked", {updates(s.x(n, 1))}, s.counts(),
+                                      {.fusable = n % 2 == 0});
+                       });
+                     });
+                 }});
+  all.push_back({"fusable tasks", [](Scene& s) {
+                   for (int k = 0; k < 20; ++k)
+                     if (s.attempt([&] {
+                           (void)s.plain({adds(s.x)}, {.fusable = true});
+                         }))
+                       ++s.submitted;
+                 }, true,
+                 [](TaskGraphOptions& o) { o.orchestration = make_orchestration("bsp"); }});
   all.push_back({"failures", [](Scene& s) {
                    for (int k = 0; k < 10; ++k) {
                      s.attempt([&] {
