@@ -413,7 +413,7 @@ class AccessTable {
   AreaEntry* m_trail[trail_length] =
       {};  ///< what the newest tasks had, by place; none is forgotten
   Patience m_patience;
-  std::size_t m_collect_at = table_kept;           ///< of `kept`
+  std::size_t m_collect_at = table_kept;      ///< of `kept`
   Map<std::uintptr_t, Resource> m_resources;  ///< by begin; disjoint
 };
 

@@ -461,8 +461,8 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     while (!done()) {
       // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
       bool const may_come = m_engine.completions().any_open() ||
-                            m_engine.completions().any_said() ||
-                            m_engine.device_tasks().busy() || m_serial_turn.any_away();
+                            m_engine.completions().any_said() || m_engine.device_tasks().busy() ||
+                            m_serial_turn.any_away();
       Task* next = m_engine.pop_late(frame.seat);
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })

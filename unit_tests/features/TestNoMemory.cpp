@@ -147,29 +147,32 @@ std::vector<Program> programs() {
   all.push_back({"a chain", chain, true});
   all.push_back({"serial", chain, true, [](TaskGraphOptions& o) { o.serial = true; }});
   all.push_back({"at a small cap", chain, true, [](TaskGraphOptions& o) { o.in_flight = 2; }});
-  all.push_back({"fan", [](Scene& s) {
-                   for (int k = 0; k < 40; ++k) {
-                     bool const writes = k % 20 == 0;
-                     if (s.attempt([&] {
-                           (void)s.plain({writes ? updates(s.x) : reads(s.x), adds(s.y)});
-                         }))
-                       ++s.submitted;
-                   }
-                 }, true});
-  all.push_back({"many areas", [](Scene& s) {
+  all.push_back(
+      {"fan",
+       [](Scene& s) {
+         for (int k = 0; k < 40; ++k) {
+           bool const writes = k % 20 == 0;
+           if (s.attempt([&] { (void)s.plain({writes ? updates(s.x) : reads(s.x), adds(s.y)}); }))
+             ++s.submitted;
+         }
+       },
+       true});
+  all.push_back({"many areas",
+                 [](Scene& s) {
                    for (std::size_t k = 0; k < 120; ++k)
                      if (s.attempt([&] {
                            (void)s.plain({updates(s.x(k % 60, 3)), reads(s.y(k % 7, 1 + k % 50))});
                          }))
                        ++s.submitted;
-                 }, true});
+                 },
+                 true});
   auto const urgent = [](Scene& s) {
     for (int k = 0; k < 40; ++k)
       if (s.attempt([&] { (void)s.plain({}, {.priority = k % 3 - 1}); })) ++s.submitted;
   };
   all.push_back({"priorities", urgent, true});
-  all.push_back({"a fifo", urgent, true,
-                 [](TaskGraphOptions& o) { o.policy = make_fifo_policy(); }});
+  all.push_back(
+      {"a fifo", urgent, true, [](TaskGraphOptions& o) { o.policy = make_fifo_policy(); }});
   all.push_back({"a priority policy", urgent, true,
                  [](TaskGraphOptions& o) { o.policy = make_priority_policy(); }});
   all.push_back({"a shaken policy", urgent, true,
@@ -177,13 +180,13 @@ std::vector<Program> programs() {
   auto const exclusive = [](Scene& s) {
     for (int k = 0; k < 40; ++k)
       if (s.attempt([&] {
-            (void)s.plain({excludes(s.x(static_cast<std::size_t>(k % 4), 2))},
-                          {.priority = k % 2});
+            (void)s.plain({excludes(s.x(static_cast<std::size_t>(k % 4), 2))}, {.priority = k % 2});
           }))
         ++s.submitted;
   };
   all.push_back({"exclusion", exclusive, true});
-  all.push_back({"serial exclusion", exclusive, true, [](TaskGraphOptions& o) { o.serial = true; }});
+  all.push_back(
+      {"serial exclusion", exclusive, true, [](TaskGraphOptions& o) { o.serial = true; }});
   all.push_back({"completions", [](Scene& s) {
                    for (int k = 0; k < 20; ++k) {
                      s.attempt([&] {
@@ -197,8 +200,7 @@ std::vector<Program> programs() {
     for (int k = 0; k < 10; ++k)
       s.attempt([&] {
         (void)task(s.graph, "whole", {updates(s.x)}, [&s, held = Held()] {
-          for (std::size_t n = 0; n < 5; ++n)
-            (void)part("part", {updates(s.x(n, 2))}, s.counts());
+          for (std::size_t n = 0; n < 5; ++n) (void)part("part", {updates(s.x(n, 2))}, s.counts());
           wait_for_parts();
           (void)part("last", {excludes(s.x)}, s.counts());
         });
@@ -216,19 +218,19 @@ std::vector<Program> programs() {
                        });
                      });
                  }});
-  all.push_back({"fusable tasks", [](Scene& s) {
+  all.push_back({"fusable tasks",
+                 [](Scene& s) {
                    for (int k = 0; k < 20; ++k)
-                     if (s.attempt([&] {
-                           (void)s.plain({adds(s.x)}, {.fusable = true});
-                         }))
+                     if (s.attempt([&] { (void)s.plain({adds(s.x)}, {.fusable = true}); }))
                        ++s.submitted;
-                 }, true,
-                 [](TaskGraphOptions& o) { o.orchestration = make_orchestration("bsp"); }});
+                 },
+                 true, [](TaskGraphOptions& o) { o.orchestration = make_orchestration("bsp"); }});
   all.push_back({"failures", [](Scene& s) {
                    for (int k = 0; k < 10; ++k) {
                      s.attempt([&] {
-                       (void)task(s.graph, "fails", {updates(s.x)},
-                                  [held = Held()] { throw std::runtime_error("it fails, always"); });
+                       (void)task(s.graph, "fails", {updates(s.x)}, [held = Held()] {
+                         throw std::runtime_error("it fails, always");
+                       });
                      });
                      s.attempt([&] {
                        auto const future = task(s.graph, "has a result that never comes",
@@ -258,9 +260,8 @@ std::vector<Program> programs() {
                    for (int k = 0; k < 10; ++k)
                      s.attempt([&] {
                        auto const first = s.plain({updates(s.x)});
-                       (void)task(s.graph, "waits", {adds(s.y)}, [first, held = Held()] {
-                         first.wait();
-                       });
+                       (void)task(s.graph, "waits", {adds(s.y)},
+                                  [first, held = Held()] { first.wait(); });
                      });
                  }});
   all.push_back({"demotion", [](Scene& s) {
@@ -296,7 +297,8 @@ std::vector<Program> programs() {
                        auto const second = s.plain({updates(s.x)});
                        (void)refine(second, [&](Impl::TaskHandle const& owner) {
                          for (std::size_t n = 0; n < 3; ++n)
-                           (void)part_of(owner, "of a refinement", {updates(s.x(n, 1))}, s.counts());
+                           (void)part_of(owner, "of a refinement", {updates(s.x(n, 1))},
+                                         s.counts());
                        });
                      });
                  }});
@@ -306,16 +308,20 @@ std::vector<Program> programs() {
                        (void)s.plain({updates(s.x)}, tagged(static_cast<Step>(k % 2)));
                    });
                  }});
-  all.push_back({"synchronizing tasks", [](Scene& s) {
+  all.push_back({"synchronizing tasks",
+                 [](Scene& s) {
                    for (int k = 0; k < 20; ++k)
                      if (s.attempt([&] { (void)s.plain({}, {.synchronizing = k % 4 == 0}); }))
                        ++s.submitted;
-                 }, true});
-  all.push_back({"the main thread", [](Scene& s) {
+                 },
+                 true});
+  all.push_back({"the main thread",
+                 [](Scene& s) {
                    for (int k = 0; k < 20; ++k)
                      if (s.attempt([&] { (void)s.plain({}, {.main_thread = k % 2 == 0}); }))
                        ++s.submitted;
-                 }, true});
+                 },
+                 true});
   all.push_back({"numbers", [](Scene& s) {
                    s.attempt([&] {
                      TaskNumbers numbers(s.graph);
@@ -330,7 +336,7 @@ std::vector<Program> programs() {
   return all;
 }
 
-/// For who looks at what ended the process.
+/// What is being run, to be told when it ends the process.
 char const* running_program = "";
 long running_allocation = 0;
 [[noreturn]] void tell_and_abort() {

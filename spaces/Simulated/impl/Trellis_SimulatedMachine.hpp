@@ -95,7 +95,8 @@ struct SimulatedQueue : std::enable_shared_from_this<SimulatedQueue> {
   std::condition_variable changed;
   std::thread thread;
   bool stop = false;
-  bool works = false;  ///< its thread is in a piece of work, which the device's failure does not end
+  bool works =
+      false;  ///< its thread is in a piece of work, which the device's failure does not end
   /// The same of a graph that it has launched.
   [[nodiscard]] bool is_at_work() const {
     return works || std::any_of(branches.begin(), branches.end(),
