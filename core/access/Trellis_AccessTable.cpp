@@ -213,7 +213,7 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
   info.begin = std::min(info.begin, request.area.begin());
   info.end = std::max(info.end, request.area.end());
 
-  std::vector<Resource*> found = sharing_addresses(info);
+  Vector<Resource*> found = sharing_addresses(info);
   auto const is_exact = [&](Resource const* other) {
     return other->begin == info.begin && other->end == info.end;
   };
@@ -270,8 +270,8 @@ Resource& AccessTable::resource_for(AccessRequest const& request, TaskId submitt
 }
 
 /// In order of address.
-std::vector<Resource*> AccessTable::sharing_addresses(ResourceInfo const& info) {
-  std::vector<Resource*> found;
+Vector<Resource*> AccessTable::sharing_addresses(ResourceInfo const& info) {
+  Vector<Resource*> found;
   auto next = m_resources.upper_bound(info.begin);
   if (next != m_resources.begin() && std::prev(next)->second.end > info.begin) --next;
   for (; next != m_resources.end() && next->second.begin < info.end; ++next)

@@ -387,7 +387,7 @@ class AccessTable {
   static void set_identity(Resource& resource, std::uint64_t identity, TaskId self);
   void relabel(AreaEntry& entry, AccessRequest const& request, TaskId self);
   Resource& resource_for(AccessRequest const& request, TaskId submitted);
-  [[nodiscard]] std::vector<Resource*> sharing_addresses(ResourceInfo const& info);
+  [[nodiscard]] Vector<Resource*> sharing_addresses(ResourceInfo const& info);
   void put_into_bucket(AreaEntry& entry, std::uint64_t hash);
   void take_out_of_bucket(AreaEntry const& entry);
   void make_room_in_buckets();
@@ -442,8 +442,8 @@ class AccessTable {
   AreaEntry* m_trail[trail_length] =
       {};  ///< what the newest tasks had, by place; none is forgotten
   Patience m_patience;
-  std::size_t m_collect_at = table_kept;           ///< of `kept`
-  std::map<std::uintptr_t, Resource> m_resources;  ///< by begin; disjoint
+  std::size_t m_collect_at = table_kept;      ///< of `kept`
+  Map<std::uintptr_t, Resource> m_resources;  ///< by begin; disjoint
 };
 
 // -------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ namespace trellis::Impl {
 ///
 /// Insertion and erasure take constant time while few boxes share a low corner. Not thread safe,
 /// but for concurrent queries.
-class AreaIndex {
+class AreaIndex : public NewFromReserve {
  public:
   /// `base` is where the allocation begins (any value is correct, the true one gives the tightest
   /// boxes); by default it is where the first area begins.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <access/Trellis_LargePages.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
 #if __has_include(<sys/mman.h>)
@@ -10,23 +11,25 @@ namespace trellis::Impl {
 
 namespace {
 
-std::align_val_t aligned(std::size_t bytes, std::size_t alignment) {
-  return std::align_val_t(bytes < large_page ? alignment : std::max(alignment, large_page));
+std::align_val_t aligned(std::size_t alignment) {
+  return std::align_val_t(std::max(alignment, large_page));
 }
 
 }  // namespace
 
 void* allocate_table(std::size_t bytes, std::size_t alignment) {
-  void* const memory = ::operator new(bytes, aligned(bytes, alignment));
+  if (bytes < large_page) return Reserve::allocate(bytes, alignment);
+  void* const memory = ::operator new(bytes, aligned(alignment));
 #if defined(MADV_HUGEPAGE)
   // Whether it can be done does not matter: without, it is memory as any other.
-  if (bytes >= large_page) ::madvise(memory, bytes / large_page * large_page, MADV_HUGEPAGE);
+  ::madvise(memory, bytes / large_page * large_page, MADV_HUGEPAGE);
 #endif
   return memory;
 }
 
 void free_table(void* memory, std::size_t bytes, std::size_t alignment) noexcept {
-  ::operator delete(memory, bytes, aligned(bytes, alignment));
+  if (bytes < large_page) return Reserve::free(memory, alignment);
+  ::operator delete(memory, bytes, aligned(alignment));
 }
 
 }  // namespace trellis::Impl

@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_PATIENCE_HPP
 #define TRELLIS_IMPL_PATIENCE_HPP
 
+#include <task/Trellis_Reserve.hpp>
+
 #include <Trellis_TaskId.hpp>
 
 #include <algorithm>
@@ -92,7 +94,7 @@ class Patience {
   std::uint64_t m_met = 0;        ///< of the sample, and
   std::uint64_t m_came_back = 0;  ///< as regularly as a sweep
   TaskId m_away = 0;              ///< the sum of these
-  std::vector<Forgotten> m_sample;
+  Vector<Forgotten> m_sample;
 };
 
 }  // namespace trellis::Impl

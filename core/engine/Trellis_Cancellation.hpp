@@ -64,7 +64,7 @@ class Cancellation {
   Engine& m_engine;
   SubmissionLock& m_submission;
   mutable QuietLock<std::mutex> m_mutex;
-  HashMap<TaskId, FailurePtr> m_wishes;  ///< guarded by m_mutex
+  HashMap<TaskId, FailurePtr> m_wishes;             ///< guarded by m_mutex
   alignas(64) std::atomic<std::size_t> m_count{0};  ///< of these; each task looks at it
 };
 

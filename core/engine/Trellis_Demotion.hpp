@@ -94,7 +94,7 @@ class Demotions {
     Demotion& operator=(Demotion const&) = delete;
 
     SmallVector<Kept, 4> accesses;
-    List<AreaEntry*> given_up;            ///< where it had something that it gives up or changes
+    List<AreaEntry*> given_up;       ///< where it had something that it gives up or changes
     Vector<StatePtr> states_before;  ///< once it has its new ones
 
     void give_up(Kept& mine) {
@@ -117,8 +117,8 @@ class Demotions {
 
   bool demote_to(TaskHandle const& asked, By by, FunctionRef<void(Task&, Demotion&)> plan);
   [[nodiscard]] bool demote_held(TaskHandle const& handle, By by, bool is_pending, Task* guard,
-                                 FunctionRef<void(Task&, Demotion&)> plan,
-                                 Vector<Task*>& ready, Vector<Task*>& granted);
+                                 FunctionRef<void(Task&, Demotion&)> plan, Vector<Task*>& ready,
+                                 Vector<Task*>& granted);
   void plan_demotion(Task& task, Demotion& demotion, std::span<AccessRequest const> to);
   void plan_release(Task& task, Demotion& demotion, std::span<AccessRequest const> what);
   void plan_shrinking(Task& task, Demotion& demotion);

@@ -2,8 +2,9 @@
 #ifndef TRELLIS_IMPL_FOUNDENTRIES_HPP
 #define TRELLIS_IMPL_FOUNDENTRIES_HPP
 
+#include <task/Trellis_Reserve.hpp>
+
 #include <cstddef>
-#include <memory>
 
 namespace trellis::Impl {
 
@@ -15,8 +16,8 @@ class Few {
  public:
   explicit Few(std::size_t count) {
     if (count <= most) return;
-    m_many = std::make_unique<T[]>(count);
-    m_data = m_many.get();
+    m_many.resize(count);
+    m_data = m_many.data();
   }
   Few(Few const&) = delete;
   Few& operator=(Few const&) = delete;
@@ -27,7 +28,7 @@ class Few {
   static constexpr std::size_t most = 8;
   T* m_data = m_few;
   T m_few[most];
-  std::unique_ptr<T[]> m_many;
+  Vector<T> m_many;
 };
 
 /// What `Submission::find_entries` finds for a task that is about to be made.

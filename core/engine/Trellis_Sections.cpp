@@ -200,8 +200,8 @@ void Sections::run_serially(Open& section, Vector<LiveAccess>&& parts) {
 }
 
 void Sections::start_rest(Open& section) {
-  Vector<LiveAccess> const rest(
-      section.rest.begin() + static_cast<std::ptrdiff_t>(section.next), section.rest.end());
+  Vector<LiveAccess> const rest(section.rest.begin() + static_cast<std::ptrdiff_t>(section.next),
+                                section.rest.end());
   section.next = section.rest.size();
   start(section, rest);
 }

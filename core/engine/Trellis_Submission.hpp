@@ -39,8 +39,7 @@ class Submission {
  public:
   Submission(Engine& engine, SubmissionLock& submission, TaskSlab& slab, FailureLog& failures,
              Recorder* recorder, Warnings* warnings, DeviceTasks& device_tasks, MainQueue& main,
-             Workers& workers, PolicyEdges& policy_edges,
-             bool tells_policy, bool serial)
+             Workers& workers, PolicyEdges& policy_edges, bool tells_policy, bool serial)
       : m_engine(engine),
         m_submission(submission),
         m_slab(slab),

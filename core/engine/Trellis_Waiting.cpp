@@ -411,6 +411,30 @@ bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
 
 namespace {
 
+/// Is there a path of edges from a ready task, which no thread takes meanwhile, to what is awaited,
+/// or to a part of it? Of many tasks behind it only some are looked at.
+///
+/// The one that is ready keeps all that are behind it pending, so none of these cells is reused. It
+/// is asked under the lock of a policy's queue, and takes the locks of these tasks one by one: no
+/// thread pushes a task while it has the lock of one.
+bool leads_by_edges(Task const& ready, LiveAccess awaited,
+                    FunctionRef<bool(Task const&)> is_awaited) {
+  constexpr std::size_t most = 64;
+  if (ready.is_recorded() || ready.id >= awaited.id) return false;
+  Task* behind[most] = {const_cast<Task*>(&ready)};
+  std::size_t count = 1;
+  bool found = false;
+  for (std::size_t k = 0; k < count && !found; ++k) {
+    std::lock_guard const lock(behind[k]->lock);
+    behind[k]->for_each_successor([&](Task* next) {
+      found = found || is_awaited(*next);
+      bool const is_known = std::find(behind, behind + count, next) != behind + count;
+      if (!found && !is_known && count < most) behind[count++] = next;
+    });
+  }
+  return found;
+}
+
 /// Tells the recorder, if there is one, how long a body has slept.
 class SleepRecord {
  public:
@@ -432,6 +456,21 @@ class SleepRecord {
 };
 
 }  // namespace
+
+/// Runs ready tasks that come before what is awaited. Other threads would run them as well, but may
+/// all be in tasks that wait for this one in ways that the engine does not know: at a lock that this
+/// task holds, or at the initialisation of a static variable. The wait is known to whoever looks for
+/// circles. True when it is over.
+bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
+  LiveAccess const awaited{handle.task, handle.id};
+  auto const is_awaited = [awaited](Task const& task) {
+    return (&task == awaited.task && task.id == awaited.id) || is_within(task, awaited);
+  };
+  auto const needed = [&](Task const& task) {
+    return is_awaited(task) || leads_by_edges(task, awaited, is_awaited);
+  };
+  return run_needed(frame, needed, [&] { return m_engine.is_done(handle); });
+}
 
 /// The rest of `wait_long`: others have what the wait needs, or nobody has it yet.
 void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gate* gate) {
@@ -476,8 +515,8 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     while (!done()) {
       // Asked first: what is said meanwhile is seen by `pop_late`, or in the next turn.
       bool const may_come = m_engine.completions().any_open() ||
-                            m_engine.completions().any_said() ||
-                            m_engine.device_tasks().busy() || m_serial_turn.any_away();
+                            m_engine.completions().any_said() || m_engine.device_tasks().busy() ||
+                            m_serial_turn.any_away();
       Task* next = m_engine.pop_late(frame.seat);
       if (next == nullptr)
         next = order.pop_first([&](ReadyTask ready) { return leads_to(*ready.impl(), handle); })
@@ -541,7 +580,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
       m_engine.run(bound, frame.seat, [] { return true; });
       continue;
     }
-    if (run_needed_for(frame, handle)) return;
+    if (run_before(frame, handle) || run_needed_for(frame, handle)) return;
     if (frame.seat.is_main && m_engine.polling().any_of_main()) {
       Workers::Absence const absence(m_workers, frame.seat);
       m_engine.polling().poll_of_main(frame.seat);

@@ -113,9 +113,8 @@ class Exclusion {
     Area area;
     std::uint32_t claimants = 0;
     Claimant* holder = nullptr;
-    bool may_open = false;  ///< is in m_may_open
-    Vector<Claimed*>
-        overlapping;  ///< all others of the region that share a byte with this one
+    bool may_open = false;         ///< is in m_may_open
+    Vector<Claimed*> overlapping;  ///< all others of the region that share a byte with this one
     TurnQueue<Claimant> queue;
   };
   using Claimants = List<Claimant>;
@@ -200,7 +199,7 @@ class Exclusion {
   /// once for each wait; also those who may yet become holders
   Vector<Task const*> m_sleeping;
   Vector<Task const*> m_hindered;  ///< those of `hinder`; some are not holders yet
-  Vector<Past> m_past;  ///< in the order in which they got hold; only with a recorder
+  Vector<Past> m_past;             ///< in the order in which they got hold; only with a recorder
 
   struct MayOpen {
     Turn first;  ///< of its queue

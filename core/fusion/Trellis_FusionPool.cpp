@@ -145,6 +145,13 @@ bool FusionPool::hold_alike(Orchestration& advice, TaskKind kind, std::span<Task
       for (Task* const task : tasks) release(*task);
       return any_held;
     }
+    try {  // a kind that is known stays so
+      std::lock_guard const lock(m_mutex);
+      (void)find(kind);
+    } catch (std::bad_alloc const&) {  // there is no memory to hold any
+      for (Task* const task : tasks) release(*task);
+      return any_held;
+    }
     FuseInstruction const how = advice.fuse(kind);
     Taken taken;
     std::size_t added = 0;

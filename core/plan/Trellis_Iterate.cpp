@@ -284,7 +284,7 @@ void Passes::collects_no_more(Pass& pass) {
 
 /// What the pass has collected becomes ordinary tasks, and so does what is to come. The submission
 /// lock is held; the tasks are to be published afterwards.
-void Passes::admit_collected(Pass& pass, std::vector<Unpublished>& admitted) {
+void Passes::admit_collected(Pass& pass, Vector<Unpublished>& admitted) {
   if (!pass.collects) return;
   pass.collects = false;
   // Whoever finds that no pass collects goes on with the ids, see `settle`: they are given before.
@@ -294,7 +294,7 @@ void Passes::admit_collected(Pass& pass, std::vector<Unpublished>& admitted) {
     ~AtEnd() { passes.collects_no_more(pass); }
   } const at_end{*this, pass};
   auto const made_before = [](void*) {};
-  std::vector<AccessRequest> requests;
+  Vector<AccessRequest> requests;
   for (std::size_t k = 0; k < pass.tasks.size(); ++k) {
     Task& task = *pass.tasks[k];
     requests.clear();
@@ -311,14 +311,14 @@ void Passes::admit_collected(Pass& pass, std::vector<Unpublished>& admitted) {
   }
 }
 
-void Passes::publish(std::vector<Unpublished> const& admitted) {
+void Passes::publish(Vector<Unpublished> const& admitted) {
   Frame* const frame = Frame::of(m_engine);
   for (Unpublished const& each : admitted)
     m_engine.submission().publish(*each.task, each.rest, frame);
 }
 
 void Passes::submit_collected(Pass* pass) {
-  std::vector<Unpublished> admitted;
+  Vector<Unpublished> admitted;
   Quiet const until_published;
   {
     std::lock_guard const lock(m_submission);
@@ -330,7 +330,7 @@ void Passes::submit_collected(Pass* pass) {
 /// Of all threads' passes, where `which` says so.
 void Passes::submit_collected(FunctionRef<bool(Pass const&)> which) {
   if (m_collecting.load(std::memory_order_acquire) == 0) return;
-  std::vector<Unpublished> admitted;
+  Vector<Unpublished> admitted;
   Quiet const until_published;
   {
     std::lock_guard const lock(m_submission);

@@ -74,8 +74,8 @@ class Passes {
     Task* task;
     std::int32_t rest;  ///< to be taken off its count
   };
-  void admit_collected(Pass& pass, std::vector<Unpublished>& admitted);
-  void publish(std::vector<Unpublished> const& admitted);
+  void admit_collected(Pass& pass, Vector<Unpublished>& admitted);
+  void publish(Vector<Unpublished> const& admitted);
 
   Engine& m_engine;
   SubmissionLock& m_submission;

@@ -74,8 +74,8 @@ class FailureLog {
   /// What has failed since the last call. From now on none of that cancels later tasks.
   struct Report {
     static constexpr std::size_t max_origins = 64;
-    Vector<FailurePtr> origins;  ///< in order of submission; the first `max_origins`
-    std::size_t origin_count = 0;     ///< how many bodies threw
+    Vector<FailurePtr> origins;    ///< in order of submission; the first `max_origins`
+    std::size_t origin_count = 0;  ///< how many bodies threw
     std::size_t cancelled_count = 0;
     FailurePtr asked;  ///< the first task that was asked to stop
 
@@ -98,8 +98,8 @@ class FailureLog {
 
   mutable QuietLock<std::mutex> m_mutex;
   HashMap<TaskId, Entry> m_failures;
-  std::deque<TaskId, FromReserve<TaskId>> m_order;   ///< oldest first
-  std::uint64_t m_reports = 0;  ///< made so far
+  std::deque<TaskId, FromReserve<TaskId>> m_order;  ///< oldest first
+  std::uint64_t m_reports = 0;                      ///< made so far
   Report m_unreported;
   std::atomic<bool> m_any{false};
 };

@@ -96,7 +96,7 @@ struct Region {
   AccessTable table;
   TaskId newest = 0;               ///< of the tasks so far; ids grow within a region
   LiveAccess barrier{nullptr, 0};  ///< the newest synchronizing task
-  Vector<TaskId> recorded;    ///< tasks since then; only when the graph records
+  Vector<TaskId> recorded;         ///< tasks since then; only when the graph records
   TaskId relinked = 0;  ///< the newest task that was there when a pending one demoted, see Relink
 
   /// Of one rule: the tasks with one value of the tag.

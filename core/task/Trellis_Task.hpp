@@ -156,8 +156,8 @@ struct alignas(64) Task {
   /// before the task's `live_id` can be seen, and read by threads that know nothing of the plan's
   /// end.
   std::atomic<Task*> plan_owner{nullptr};
-  TaskId run_id = 0;                      ///< of a recorded task: of its next or current run
-  std::size_t body_alignment = 0;         ///< of a body on the heap
+  TaskId run_id = 0;                 ///< of a recorded task: of its next or current run
+  std::size_t body_alignment = 0;    ///< of a body on the heap
   Vector<Task*> more_successors;     ///< beyond the inline ones; keeps its capacity
   Vector<TaskAccess> more_accesses;  ///< beyond the inline ones; keeps its capacity
 

@@ -57,7 +57,7 @@ class TaskSlab {
   Task* m_available = nullptr;                      ///< for who has the graph's lock
   alignas(64) std::atomic<Task*> m_freed{nullptr};  ///< pushed by many, taken whole: no ABA
   mutable SpinLock m_lock;
-  Task* m_kept = nullptr;       ///< guarded by m_lock: for chains
+  Task* m_kept = nullptr;  ///< guarded by m_lock: for chains
   Vector<Task*> m_blocks;  ///< guarded by m_lock
 };
 

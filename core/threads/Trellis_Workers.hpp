@@ -416,7 +416,7 @@ class Workers {
   Seat* m_watch = nullptr;            ///< the worker that naps, or null
   bool m_somebody_naps = false;       ///< before it polls again
   std::vector<Seat*> m_worker_seats;  ///< by number of the worker; as many as there ever were
-  Vector<Seat*> m_sleeping;      ///< may be woken for a task
+  Vector<Seat*> m_sleeping;           ///< may be woken for a task
   int m_waking = 0;                   ///< workers that have been woken and are still in `doze`
   /// wait only for their condition: inside a task, or without a seat
   Vector<Seat*> m_blocked;

@@ -298,15 +298,20 @@ bool SimulatedDevice::can_wait_for(DeviceAdapter const& other) const {
 void* SimulatedDevice::record_event(void* instance, bool timed) {
   SimulatedQueue& queue = queue_of(instance);
   auto const lock = m_state->machine.lock();
-  m_state->require_alive();
+  bool const is_ending = !m_state->failure.empty() && queue.is_at_work();
+  if (!is_ending) m_state->require_alive();
   require_valid(queue);
   auto const event = make_event(m_state);
+  event->queue = queue.weak_from_this();
   event->number = m_state->next_event++;
   event->timed = timed;
   ++m_state->live_events;
   SimulatedRecord record{
       .kind = Kind::record_event, .stream = queue.stream, .event = event->number};
-  if (queue.capture != nullptr) {
+  if (is_ending) {
+    event->lost = true;
+    m_state->write(std::move(record));
+  } else if (queue.capture != nullptr) {
     record.captured = true;
     event->capture = queue.capture;
     event->frontier = queue.frontier;
@@ -360,6 +365,9 @@ bool SimulatedDevice::has_passed(void* event) {
   SimulatedEvent& state = *event_of(event);
   auto const lock = m_state->machine.lock();
   m_state->machine.catch_up();
+  if (!m_state->failure.empty() && state.capture == nullptr && !state.passed)
+    if (auto const queue = state.queue.lock(); queue != nullptr && queue->is_at_work())
+      return false;
   m_state->require_alive();
   if (state.capture != nullptr)
     refuse("event " + std::to_string(state.number) + " of " + m_state->title() +

@@ -72,7 +72,8 @@ class SimulatedDeviceError : public std::runtime_error {
 ///
 /// - Work that throws fails its device. Nothing behind it runs, and from then on every call to the
 ///   device throws `SimulatedDeviceError`, until `reset`. A device that waits for an event of a
-///   failed one fails, too.
+///   failed one fails, too. What runs on another stream at that time goes on: until it has ended
+///   events of that stream have not passed, and then to ask for one throws.
 /// - A capture is invalid after `uncapturable`, and when a stream in it waits for an event from
 ///   outside. It must end on the stream on which it began, and streams that joined it must be
 ///   joined back. An event recorded in a capture cannot be queried, nor waited for outside. A

@@ -219,11 +219,13 @@ void SimulatedMachine::serve(SimulatedQueue& queue) {
       auto task = queue.pending.front().task;
       std::int64_t const begin = queue.pending.front().begin;
       std::uint64_t const era = queue.era;
+      queue.works = true;
       lock.unlock();
       std::string failure = do_work(*this, *task);
       sleep_until(begin + task->cost);
       task.reset();
       lock.lock();
+      queue.works = false;
       if (queue.era != era) continue;  // dropped
       queue.pending.front().failure = std::move(failure);
       complete(queue, now());

@@ -56,6 +56,31 @@ void expect_deadlock(Future<T> const& awaited, char const* waiter, char const* o
   EXPECT_THAT(error.what(), testing::AllOf(HasSubstr(waiter), HasSubstr(other)));
 }
 
+// The engine does not know that the others wait for the first. Were its thread to sleep, all might
+// be at the lock before the chain has begun.
+TEST_F(Deadlock, ATaskThatWaitsWithALockRunsWhatComesBeforeWhatItWaitsFor) {
+  for (int workers = 1; workers <= 3; ++workers)
+    for (int time = 0; time < 20; ++time) {
+      TaskGraph graph(with_workers(workers));
+      Block x("x");
+      std::once_flag once;
+      std::atomic<int> made{0}, used{0};
+      auto const initialise = [&] {
+        Future<void> last;
+        for (int k = 0; k < 4; ++k) last = task(graph, "link", {updates(x)}, [&] { ++made; });
+        last.get();
+      };
+      for (int k = 0; k < 12; ++k)
+        task(graph, "user", {}, [&] {
+          std::call_once(once, initialise);
+          ++used;
+        });
+      graph.wait();
+      ASSERT_EQ(made, 4);
+      ASSERT_EQ(used, 12);
+    }
+}
+
 TEST_F(Deadlock, WaitingForItselfIsAnError) {
   TaskGraph graph(with_workers(2));
   Later<void> self;

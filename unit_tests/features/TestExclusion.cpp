@@ -93,26 +93,26 @@ class ExclusionAlone : public Exclusion {
     let_in.clear();
     return exclusion.acquire(task, let_in);
   }
-  std::vector<Task*> release(Task& task) {
-    std::vector<Task*> ready;
+  Impl::Vector<Task*> release(Task& task) {
+    Impl::Vector<Task*> ready;
     exclusion.release(task, ready);
     return ready;
   }
-  std::vector<Task*> sleep(Task& task) {
-    std::vector<Task*> ready;
+  Impl::Vector<Task*> sleep(Task& task) {
+    Impl::Vector<Task*> ready;
     EXPECT_TRUE(exclusion.sleep(task, ready));
     return ready;
   }
   template <class F>
-  std::vector<Task*> change(Task& task, F f) {
-    std::vector<Task*> ready;
+  Impl::Vector<Task*> change(Task& task, F f) {
+    Impl::Vector<Task*> ready;
     exclusion.change(task, f, ready);
     return ready;
   }
   Stage stage;
   std::deque<Impl::TagRule> rules;
   Impl::Exclusion exclusion{rules, nullptr};
-  std::vector<Task*> let_in;  ///< by the last `acquire`, besides the task itself
+  Impl::Vector<Task*> let_in;  ///< by the last `acquire`, besides the task itself
 };
 
 TEST_F(ExclusionAlone, UnequalAreasThatOverlapExcludeEachOther) {
@@ -293,7 +293,7 @@ TEST_F(ExclusionAlone, TheHighestPriorityComesFirstThenWhoHasWaitedLongest) {
   AreaEntry& a = stage.area(0, 8);
   Task& holder = stage.task({&a});
   EXPECT_TRUE(acquire(holder));
-  std::vector<Task*> waiting;
+  Impl::Vector<Task*> waiting;
   for (int const priority : {0, 2, -1, 2, 5, 0}) {
     waiting.push_back(&stage.task({&a}));
     waiting.back()->priority = priority;
@@ -375,8 +375,8 @@ class Literally {
     holding.push_back(&task);
     return true;
   }
-  std::vector<Task*> grant() {
-    std::vector<Task*> ready;
+  Impl::Vector<Task*> grant() {
+    Impl::Vector<Task*> ready;
     for (std::size_t k = 0; k < m_waiting.size();) {
       Task& waiter = *m_waiting[k];
       if (!may_run(waiter)) {
@@ -401,8 +401,8 @@ class Literally {
   /// It needs nothing any more.
   void runs_free(Task& task) { std::erase(m_waiting, &task); }
 
-  std::vector<Task*> holding;
-  std::vector<Task*> sleeping;
+  Impl::Vector<Task*> holding;
+  Impl::Vector<Task*> sleeping;
 
  private:
   bool may_run(Task const& task) const {
@@ -441,7 +441,7 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
   Impl::Exclusion exclusion(rules, nullptr);
   Literally literally(exclusion);
   Stage stage;
-  std::vector<Task*> const scopes = {nullptr, nullptr, &stage.task({}), &stage.task({})};
+  Impl::Vector<Task*> const scopes = {nullptr, nullptr, &stage.task({}), &stage.task({})};
   std::vector<std::vector<AreaEntry*>> entries;  // of each scope
   std::size_t const bytes = 8 + below(40);
   for (std::size_t scope = 0; scope < scopes.size(); ++scope) {
@@ -473,7 +473,7 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
     return task;
   };
   auto const after = [&](auto&& operation) {
-    std::vector<Task*> ready;
+    Impl::Vector<Task*> ready;
     operation(ready);
     EXPECT_EQ(ready, literally.grant());
   };
@@ -483,15 +483,15 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
       Task& task = make();
       if (!task.exclusive) continue;
       bool const expected = literally.acquire(task);
-      std::vector<Task*> others;
+      Impl::Vector<Task*> others;
       EXPECT_EQ(exclusion.acquire(task, others), expected);
       EXPECT_EQ(exclusion.holds(task), expected);
       EXPECT_EQ(others, literally.grant());
     } else if (kind == 8 && literally.waiting() > 0) {  // somebody who waits needs less
       Task& task = *literally.waiter(below(literally.waiting()));
-      std::vector<Task*> ready;
+      Impl::Vector<Task*> ready;
       exclusion.change(task, [&] { keep_only(task, {task.access(0).entry}); }, ready);
-      std::vector<Task*> expected;
+      Impl::Vector<Task*> expected;
       if (!task.exclusive) {
         literally.runs_free(task);
         expected.push_back(&task);
@@ -515,7 +515,7 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
       if (!task.exclusive || mix.rules || !literally.concerns_nobody(task)) continue;
       task.exclusive = false;
       keep_only(task, {});
-      after([&](std::vector<Task*>& ready) {
+      after([&](Impl::Vector<Task*>& ready) {
         exclusion.change(
             task,
             [&] {
@@ -532,7 +532,7 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
       auto const over = [&] {
         literally.holding.erase(literally.holding.begin() + static_cast<std::ptrdiff_t>(k));
       };
-      after([&](std::vector<Task*>& ready) {
+      after([&](Impl::Vector<Task*>& ready) {
         if (kind == 6) {
           literally.sleeping.push_back(&task);
           EXPECT_TRUE(exclusion.sleep(task, ready));
@@ -550,7 +550,7 @@ void compare_with_the_rule_taken_literally(unsigned seed, Mix mix) {
   while (!literally.holding.empty()) {
     Task& task = *literally.holding.front();
     for (std::size_t k = std::erase(literally.sleeping, &task); k > 0; --k) exclusion.wake(task);
-    after([&](std::vector<Task*>& ready) {
+    after([&](Impl::Vector<Task*>& ready) {
       exclusion.release(task, ready);
       literally.holding.erase(literally.holding.begin());
     });

@@ -121,6 +121,23 @@ struct Program {
   std::function<void(TaskGraphOptions&)> options = [](TaskGraphOptions&) {};
 };
 
+/// As `fork_join` does.
+template <class F>
+void section(TaskGraph& graph, std::vector<Touch> const& touches, F body) {
+  auto call = [body] { Impl::GraphDoor::run_section(self(), self(), 0, body); };
+  using B = Body<decltype(call), void>;
+  static constexpr Impl::TaskOps ops = [] {
+    Impl::TaskOps made = B::make_ops();
+    made.section_depth = [](void const*) { return 0; };
+    return made;
+  }();
+  std::vector<Impl::AccessRequest> const accesses = requests_of(touches);
+  auto const construct = [&](void* storage) { ::new (storage) B{call, {}}; };
+  Impl::TaskSpec spec("section", ops, sizeof(B), alignof(B), construct);
+  spec.accesses = accesses;
+  Impl::GraphDoor::join_section(Impl::GraphDoor::submit(graph, std::move(spec)));
+}
+
 std::vector<Program> programs() {
   std::vector<Program> all;
   auto const chain = [](Scene& s) {
@@ -130,29 +147,32 @@ std::vector<Program> programs() {
   all.push_back({"a chain", chain, true});
   all.push_back({"serial", chain, true, [](TaskGraphOptions& o) { o.serial = true; }});
   all.push_back({"at a small cap", chain, true, [](TaskGraphOptions& o) { o.in_flight = 2; }});
-  all.push_back({"fan", [](Scene& s) {
-                   for (int k = 0; k < 40; ++k) {
-                     bool const writes = k % 20 == 0;
-                     if (s.attempt([&] {
-                           (void)s.plain({writes ? updates(s.x) : reads(s.x), adds(s.y)});
-                         }))
-                       ++s.submitted;
-                   }
-                 }, true});
-  all.push_back({"many areas", [](Scene& s) {
+  all.push_back(
+      {"fan",
+       [](Scene& s) {
+         for (int k = 0; k < 40; ++k) {
+           bool const writes = k % 20 == 0;
+           if (s.attempt([&] { (void)s.plain({writes ? updates(s.x) : reads(s.x), adds(s.y)}); }))
+             ++s.submitted;
+         }
+       },
+       true});
+  all.push_back({"many areas",
+                 [](Scene& s) {
                    for (std::size_t k = 0; k < 120; ++k)
                      if (s.attempt([&] {
                            (void)s.plain({updates(s.x(k % 60, 3)), reads(s.y(k % 7, 1 + k % 50))});
                          }))
                        ++s.submitted;
-                 }, true});
+                 },
+                 true});
   auto const urgent = [](Scene& s) {
     for (int k = 0; k < 40; ++k)
       if (s.attempt([&] { (void)s.plain({}, {.priority = k % 3 - 1}); })) ++s.submitted;
   };
   all.push_back({"priorities", urgent, true});
-  all.push_back({"a fifo", urgent, true,
-                 [](TaskGraphOptions& o) { o.policy = make_fifo_policy(); }});
+  all.push_back(
+      {"a fifo", urgent, true, [](TaskGraphOptions& o) { o.policy = make_fifo_policy(); }});
   all.push_back({"a priority policy", urgent, true,
                  [](TaskGraphOptions& o) { o.policy = make_priority_policy(); }});
   all.push_back({"a shaken policy", urgent, true,
@@ -160,13 +180,13 @@ std::vector<Program> programs() {
   auto const exclusive = [](Scene& s) {
     for (int k = 0; k < 40; ++k)
       if (s.attempt([&] {
-            (void)s.plain({excludes(s.x(static_cast<std::size_t>(k % 4), 2))},
-                          {.priority = k % 2});
+            (void)s.plain({excludes(s.x(static_cast<std::size_t>(k % 4), 2))}, {.priority = k % 2});
           }))
         ++s.submitted;
   };
   all.push_back({"exclusion", exclusive, true});
-  all.push_back({"serial exclusion", exclusive, true, [](TaskGraphOptions& o) { o.serial = true; }});
+  all.push_back(
+      {"serial exclusion", exclusive, true, [](TaskGraphOptions& o) { o.serial = true; }});
   all.push_back({"completions", [](Scene& s) {
                    for (int k = 0; k < 20; ++k) {
                      s.attempt([&] {
@@ -180,8 +200,7 @@ std::vector<Program> programs() {
     for (int k = 0; k < 10; ++k)
       s.attempt([&] {
         (void)task(s.graph, "whole", {updates(s.x)}, [&s, held = Held()] {
-          for (std::size_t n = 0; n < 5; ++n)
-            (void)part("part", {updates(s.x(n, 2))}, s.counts());
+          for (std::size_t n = 0; n < 5; ++n) (void)part("part", {updates(s.x(n, 2))}, s.counts());
           wait_for_parts();
           (void)part("last", {excludes(s.x)}, s.counts());
         });
@@ -189,11 +208,29 @@ std::vector<Program> programs() {
   };
   all.push_back({"parts", parts});
   all.push_back({"serial parts", parts, false, [](TaskGraphOptions& o) { o.serial = true; }});
+  all.push_back({"sections", [](Scene& s) {
+                   for (int k = 0; k < 6; ++k)
+                     s.attempt([&] {
+                       section(s.graph, {updates(s.x)}, [&s, held = Held()] {
+                         for (std::size_t n = 0; n < 4; ++n)
+                           (void)part("forked", {updates(s.x(n, 1))}, s.counts(),
+                                      {.fusable = n % 2 == 0});
+                       });
+                     });
+                 }});
+  all.push_back({"fusable tasks",
+                 [](Scene& s) {
+                   for (int k = 0; k < 20; ++k)
+                     if (s.attempt([&] { (void)s.plain({adds(s.x)}, {.fusable = true}); }))
+                       ++s.submitted;
+                 },
+                 true, [](TaskGraphOptions& o) { o.orchestration = make_orchestration("bsp"); }});
   all.push_back({"failures", [](Scene& s) {
                    for (int k = 0; k < 10; ++k) {
                      s.attempt([&] {
-                       (void)task(s.graph, "fails", {updates(s.x)},
-                                  [held = Held()] { throw std::runtime_error("it fails, always"); });
+                       (void)task(s.graph, "fails", {updates(s.x)}, [held = Held()] {
+                         throw std::runtime_error("it fails, always");
+                       });
                      });
                      s.attempt([&] {
                        auto const future = task(s.graph, "has a result that never comes",
@@ -223,9 +260,8 @@ std::vector<Program> programs() {
                    for (int k = 0; k < 10; ++k)
                      s.attempt([&] {
                        auto const first = s.plain({updates(s.x)});
-                       (void)task(s.graph, "waits", {adds(s.y)}, [first, held = Held()] {
-                         first.wait();
-                       });
+                       (void)task(s.graph, "waits", {adds(s.y)},
+                                  [first, held = Held()] { first.wait(); });
                      });
                  }});
   all.push_back({"demotion", [](Scene& s) {
@@ -261,7 +297,8 @@ std::vector<Program> programs() {
                        auto const second = s.plain({updates(s.x)});
                        (void)refine(second, [&](Impl::TaskHandle const& owner) {
                          for (std::size_t n = 0; n < 3; ++n)
-                           (void)part_of(owner, "of a refinement", {updates(s.x(n, 1))}, s.counts());
+                           (void)part_of(owner, "of a refinement", {updates(s.x(n, 1))},
+                                         s.counts());
                        });
                      });
                  }});
@@ -271,16 +308,20 @@ std::vector<Program> programs() {
                        (void)s.plain({updates(s.x)}, tagged(static_cast<Step>(k % 2)));
                    });
                  }});
-  all.push_back({"synchronizing tasks", [](Scene& s) {
+  all.push_back({"synchronizing tasks",
+                 [](Scene& s) {
                    for (int k = 0; k < 20; ++k)
                      if (s.attempt([&] { (void)s.plain({}, {.synchronizing = k % 4 == 0}); }))
                        ++s.submitted;
-                 }, true});
-  all.push_back({"the main thread", [](Scene& s) {
+                 },
+                 true});
+  all.push_back({"the main thread",
+                 [](Scene& s) {
                    for (int k = 0; k < 20; ++k)
                      if (s.attempt([&] { (void)s.plain({}, {.main_thread = k % 2 == 0}); }))
                        ++s.submitted;
-                 }, true});
+                 },
+                 true});
   all.push_back({"numbers", [](Scene& s) {
                    s.attempt([&] {
                      TaskNumbers numbers(s.graph);
@@ -295,7 +336,7 @@ std::vector<Program> programs() {
   return all;
 }
 
-/// For who looks at what ended the process.
+/// What is being run, to be told when it ends the process.
 char const* running_program = "";
 long running_allocation = 0;
 [[noreturn]] void tell_and_abort() {

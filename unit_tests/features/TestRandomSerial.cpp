@@ -156,9 +156,7 @@ class Program {
         m_sums[k] += 1;
         std::vector<Touch> const touches{excludes(shared(k)), reads(own(thread))};
         (void)task(m_graph, "shrinks", touches, [this, k, how] {
-          part("late", {excludes(shared(k))}, [this, k, how] {
-            count_late(k, how);
-          });
+          part("late", {excludes(shared(k))}, [this, k, how] { count_late(k, how); });
           shrink_to_parts();
         });
         break;
@@ -185,18 +183,16 @@ class Program {
       }
       case 4: {  // excludes and is late
         m_sums[k] += 1;
-        (void)task(m_graph, "excludes late", {excludes(shared(k))}, [this, k, how] {
-          count_late(k, how);
-        });
+        (void)task(m_graph, "excludes late", {excludes(shared(k))},
+                   [this, k, how] { count_late(k, how); });
         break;
       }
       case 5: {
         m_sums[k] += 3;
         section(m_graph, {excludes(shared(k))}, [this, k, how] {
           for (int n = 0; n < 3; ++n)
-            part("of a section", {excludes(shared(k))}, [this, k, how] {
-              how % 4 == 0 ? count_late(k, how / 4) : count(k);
-            });
+            part("of a section", {excludes(shared(k))},
+                 [this, k, how] { how % 4 == 0 ? count_late(k, how / 4) : count(k); });
         });
         break;
       }
@@ -205,9 +201,8 @@ class Program {
         m_sums[k] += 2 * static_cast<long>(rounds);
         Plan const plan = m_graph.record("plan", [&] {
           for (int n = 0; n < 2; ++n)
-            (void)task(m_graph, "of a plan", {excludes(shared(k))}, [this, k, how] {
-              how % 4 < 2 ? count_late(k, how / 4) : count(k);
-            });
+            (void)task(m_graph, "of a plan", {excludes(shared(k))},
+                       [this, k, how] { how % 4 < 2 ? count_late(k, how / 4) : count(k); });
         });
         Future<void> const replay = m_graph.replay(plan, rounds);
         if (how % 8 == 0) replay.wait();

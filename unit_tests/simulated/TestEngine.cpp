@@ -87,6 +87,32 @@ TEST_P(DeviceTasks, AFailureOfTheDeviceNamesATaskAndIsThatOfAllBehindIt) {
   EXPECT_EQ(x[0], 5);
 }
 
+TEST_P(DeviceTasks, WhatRunsOnAnotherStreamWhenTheDeviceFailsIsWaitedFor) {
+  for (int time = 0; time < (is_virtual() ? 1 : 5); ++time) {
+    TaskGraph graph(with_workers(2));
+    Block x("x"), y("y"), z("z");
+    Gate begun;
+    std::atomic<bool> ends{false};
+    kernel(graph, device, "long", {writes(x)}, [&] {
+      begun.open();
+      if (!is_virtual()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ends = true;
+    });
+    if (time % 2 == 0) kernel(graph, device, "behind", {updates(x)}, [] {});
+    kernel(graph, device, "bad", {writes(y)}, [&] {
+      if (!is_virtual()) begun.pass();
+      throw std::runtime_error("out of range");
+    });
+    EXPECT_THROW(graph.wait(), Error);
+    EXPECT_TRUE(ends);
+    EXPECT_EQ(graph.in_flight(), 0u);
+    device.reset();
+    kernel(graph, device, "again", {writes(z)}, [&] { z[0] = 5; });
+    graph.wait();
+    EXPECT_EQ(z[0], 5);
+  }
+}
+
 TEST_P(DeviceTasks, EachDeviceSaysItselfWhyItFailed) {
   TaskGraph graph(with_workers(1));
   Block x("x"), y("y");

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,7 @@ struct SimulatedEvent {
   bool asked = false;    ///< and had not passed
   std::int64_t time = -1;
   std::vector<SimulatedQueuePtr> waiters;
+  std::weak_ptr<SimulatedQueue> queue{};  ///< that it was recorded on
   // Recorded in a capture: where in the graph it is.
   std::shared_ptr<SimulatedCapture> capture;
   std::vector<int> frontier;
@@ -93,6 +95,13 @@ struct SimulatedQueue : std::enable_shared_from_this<SimulatedQueue> {
   std::condition_variable changed;
   std::thread thread;
   bool stop = false;
+  bool works =
+      false;  ///< its thread is in a piece of work, which the device's failure does not end
+  /// The same of a graph that it has launched.
+  [[nodiscard]] bool is_at_work() const {
+    return works || std::any_of(branches.begin(), branches.end(),
+                                [](SimulatedQueuePtr const& branch) { return branch->works; });
+  }
 };
 
 /// An instance, as the engine sees it. The last copy closes the stream.
