@@ -2,6 +2,7 @@
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_EngineFrame.hpp>
 #include <engine/Trellis_Waiting.hpp>
+#include <graph/Trellis_ModelTasks.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -632,7 +633,10 @@ bool Waiting::is_over(TaskHandle const& handle) const {
 
 bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
-  if (!graph) return true;
+  if (!graph) {
+    refuse_model_task(*this);
+    return true;
+  }
   if (!graph->is_done(graph->passes().settle(*this))) return false;
   note_look(*graph.operator->());
   return true;
@@ -645,6 +649,8 @@ void TaskHandle::wait() const {
   } else if (EnginePin const graph = pin()) {
     graph->waiting().wait_for(*this, nullptr);
     note_look(*graph.operator->());
+  } else {
+    refuse_model_task(*this);
   }
 }
 
