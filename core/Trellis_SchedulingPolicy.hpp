@@ -29,6 +29,7 @@ class Engine;
 struct PlannedPlace {
   std::uint64_t plan = 0;   ///< `PlannedTasks::number`
   std::uint32_t index = 0;  ///< into `PlannedTasks::tasks`
+  friend bool operator==(PlannedPlace const&, PlannedPlace const&) = default;
 };
 
 /// A task that is ready to run, as a scheduling policy sees it. A handle, valid until the task has
@@ -42,7 +43,8 @@ class ReadyTask {
   [[nodiscard]] std::uint64_t id() const;  ///< position in the order of submission
   [[nodiscard]] std::string_view label() const;
   [[nodiscard]] int priority() const;  ///< larger is more urgent, 0 by default
-  /// Of a task of a plan, or of a pass of `iterate` that is replayed, where the policy sees these.
+  /// Of a task of a plan, of a pass of `iterate` that is replayed, or of a pass of a model of
+  /// fields, where the policy sees these.
   [[nodiscard]] std::optional<PlannedPlace> place() const;
   /// The task's tag of this type, `T{}` when it has none.
   template <TagValue T>
@@ -97,9 +99,9 @@ class SchedulingEdges {
   ~SchedulingEdges() = default;
 };
 
-/// Tasks whose order is known before they run, and that run again and again: those of a plan, or of
-/// a pass of `iterate`. What it refers to is there only during the call of
-/// `SchedulingPolicy::planned`.
+/// Tasks whose order is known before they run, and that run again and again: those of a plan, of a
+/// pass of `iterate`, or of a pass of a model of fields. What it refers to is there only during the
+/// call of `SchedulingPolicy::planned`.
 struct PlannedTasks {
   struct Node {
     std::string_view label;
@@ -191,8 +193,9 @@ class SchedulingPolicy {
   /// Does `planned` do anything, and does the policy ask `ReadyTask::place`? The answer does not
   /// change.
   [[nodiscard]] virtual bool sees_plans() const { return false; }
-  /// A plan has been recorded, or the first of the passes of `iterate` that are alike; before any
-  /// of its tasks is ready. Nobody says when it will never run again. Must not use the graph.
+  /// A plan has been recorded, or the first of the passes of `iterate`, or of a model, that are
+  /// alike; before any of its tasks is ready. Nobody says when it will never run again. It must not
+  /// use the graph.
   virtual void planned(PlannedTasks const& /*plan*/) {}
 
   /// Does `ran` do anything? Asked once for each graph; without it no clock is read.

@@ -24,6 +24,9 @@ struct GraphStatistics {
   std::uint64_t running = 0;  ///< a task that has parts runs until they are complete
   std::int64_t held = 0;      ///< ready, and held back to be fused
   std::int64_t sections = 0;  ///< fork-join sections that are under way
+  /// Tasks that these have forked and that are in flight: how many may run beside each other
+  /// between a fork and its join. Parts of the parts are not among them.
+  std::int64_t section_parts = 0;
 
   [[nodiscard]] std::uint64_t in_flight() const { return pending + ready + running; }
 };

@@ -161,6 +161,7 @@ TaskKind kind_of(Vector<LiveAccess> const& parts) {
 void Sections::run_held(Open& section) {
   Vector<LiveAccess> parts = take_held(section);
   if (parts.empty()) return;
+  m_engine.statistics().section(0);
   section.policy =
       ask([&] { return section.advice->section(section.depth, parts.size(), kind_of(parts)); });
   if (section.policy == SectionPolicy::serial && !m_serial)

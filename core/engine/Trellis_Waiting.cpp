@@ -3,6 +3,7 @@
 #include <engine/Trellis_EngineFrame.hpp>
 #include <engine/Trellis_HelpedGraphs.hpp>
 #include <engine/Trellis_Waiting.hpp>
+#include <graph/Trellis_ModelTasks.hpp>
 #include <plan/Trellis_Pass.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>
@@ -761,7 +762,10 @@ bool Waiting::is_over(TaskHandle const& handle) const {
 
 bool TaskHandle::is_done() const {
   EnginePin const graph = pin();
-  if (!graph) return true;
+  if (!graph) {
+    refuse_model_task(*this);
+    return true;
+  }
   if (!graph->waiting().is_done_now(*this)) return false;
   graph->waiting().note_known(*this);
   note_look(*graph.operator->());
@@ -777,6 +781,8 @@ void TaskHandle::wait() const {
     graph->waiting().wait_for(*this, nullptr);
     graph->waiting().note_known(*this);
     note_look(*graph.operator->());
+  } else {
+    refuse_model_task(*this);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Analysis.hpp>
+#include <Trellis_Error.hpp>
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_WhatIf.hpp>
 #include <engine/Trellis_Engine.hpp>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -43,6 +45,15 @@ void write(std::string const& destination, std::string const& text) {
 }
 
 }  // namespace
+
+void check_analysis_at_end(std::string const& graph) {
+  std::optional<std::string> const destination = text_from(Variable::analysis);
+  if (!destination || destination->empty() || *destination == "stderr" || *destination == "stdout")
+    return;
+  if (!std::ofstream(*destination, std::ios::app))
+    throw Error(Error::Kind::bad_input, "Trellis: " + graph + " cannot write its analysis to \"" +
+                                            *destination + "\" (TRELLIS_ANALYSIS)");
+}
 
 void write_analysis_at_end(Engine& engine) noexcept try {
   std::optional<std::string> const destination = text_from(Variable::analysis);

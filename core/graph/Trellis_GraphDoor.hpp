@@ -10,6 +10,10 @@
 #include <memory>
 #include <span>
 
+namespace trellis {
+struct PlannedTasks;
+}
+
 namespace trellis::Impl {
 
 /// The typed fronts' way into a graph.
@@ -41,6 +45,10 @@ struct GraphDoor {
   /// Is a plan being recorded by the calling thread?
   static bool is_recording(TaskGraph const& graph);
   static TaskHandle replay(TaskGraph& graph, Plan const& plan, std::uint64_t rounds);
+  /// Does the graph's scheduling policy want to know tasks that run again and again?
+  static bool sees_plans(TaskGraph const& graph);
+  /// Tells it. Such a task has its PlannedPlace as a tag.
+  static void planned(TaskGraph const& graph, PlannedTasks const& tasks);
 
   // For running tasks, see Engine and TaskScope.
   static TaskHandle running();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_PriorityPolicy.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <engine/Trellis_Engine.hpp>
 #include <engine/Trellis_HelpedGraphs.hpp>
@@ -9,6 +10,7 @@
 #include <graph/Trellis_Environment.hpp>
 #include <graph/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_ModelTasks.hpp>
 #include <numbers/Trellis_NumberTable.hpp>
 #include <trace/Trellis_GraphLog.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
@@ -174,6 +176,7 @@ TaskGraphOptions resolve(TaskGraphOptions const& asked) {
   if (!options.statistics) options.statistics = statistics_from_environment();
   static_cast<void>(Places(*options.bind, *options.threads_per_worker, options.name));
   tell_help_once(asked, options);
+  if (*options.record) check_analysis_at_end(options.name);
   // Last: what is wrong above leaves no file behind.
   if (options.log && !options.log->empty()) {
     TaskObserver write = make_graph_log(*options.log, options.name);
@@ -198,8 +201,13 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
   for (TaskHandle const& before : spec.after)
     if (!before.valid() || before.control != control || before.generation != generation)
       throw Error(Error::Kind::bad_input,
-                  "Trellis: task " + spec.label.text() + " is to come after a future " +
-                      (before.valid() ? "of another graph" : "that belongs to no task"));
+                  "Trellis: task " + spec.label.text() +
+                      " is to come after " +
+                      (is_model_task(before) ? model_task_text(before) +
+                                                   ", which runs once in each pass: let it write "
+                                                   "a field or a Token that this one reads"
+                       : before.valid()      ? "a future of another graph"
+                                             : "a future that belongs to no task"));
 }
 
 /// Pins the engine of a task, or throws.
@@ -208,6 +216,7 @@ class EngineOf {
   explicit EngineOf(TaskHandle const& task) : m_pin(task) {
     if (!task.valid())
       throw Error(Error::Kind::bad_input, "Trellis: this future belongs to no task");
+    refuse_model_task(task);
     if (!m_pin)
       throw Error(Error::Kind::closed, "Trellis: the graph of task #" + std::to_string(task.id) +
                                            " is not there any more");
@@ -234,7 +243,10 @@ TaskHandle GraphDoor::submit_behind(TaskSpec&& spec) {
   TaskHandle const first = spec.after.front();
   check_after(spec, first.control, first.generation);
   EnginePin const engine = first.pin();
-  if (!engine) return first;
+  if (!engine) {
+    refuse_model_task(first);
+    return first;
+  }
   return engine->submission().submit(std::move(spec), Frame::of(first));
 }
 
@@ -294,6 +306,13 @@ TaskHandle GraphDoor::replay(TaskGraph& graph, Plan const& plan, std::uint64_t r
   return graph.engine().plans().replay(Label(state.label), plan.m_state, rounds);
 }
 
+bool GraphDoor::sees_plans(TaskGraph const& graph) {
+  return graph.engine().planner() != nullptr;
+}
+void GraphDoor::planned(TaskGraph const& graph, PlannedTasks const& tasks) {
+  if (SchedulingPolicy* const planner = graph.engine().planner()) planner->planned(tasks);
+}
+
 TaskHandle GraphDoor::running() {
   return Engine::running();
 }
@@ -327,6 +346,7 @@ namespace {
 void check_is_of(TaskGraph const& graph, TaskHandle const& task, GraphControl const* control,
                  std::uint64_t generation) {
   if (task.valid() && task.control == control && task.generation == generation) return;
+  refuse_model_task(task);
   throw Error(Error::Kind::bad_input,
               "Trellis: " + graph.options().name +
                   " is to demote a task of another graph, or a future that no task belongs to");
@@ -425,6 +445,7 @@ Impl::Engine& TaskGraph::engine() const {
 }
 
 void TaskGraph::ask_to_stop(Impl::TaskHandle const& task) {
+  Impl::refuse_model_task(task);
   if (!task.valid() || task.control != m_control || task.generation != m_generation)
     throw Error(Error::Kind::bad_input,
                 "Trellis: " + m_options.name +

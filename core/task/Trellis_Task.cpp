@@ -47,12 +47,18 @@ std::string describe(Task const& task, Area const* about) {
   std::uint32_t const enough = task.access_count <= most ? task.access_count : most - 1;
   if (enough == task.access_count) about = nullptr;
   std::uint32_t shown = 0;
+  std::vector<std::string> said;
   auto const show = [&](bool those_about) {
     for (std::uint32_t k = 0; k < task.access_count && shown < enough; ++k) {
       AreaEntry const& entry = *task.access(k).entry;
       if (about != nullptr && overlaps(entry.area, *about) != those_about) continue;
-      text += (shown++ == 0 ? "; " : ", ") + task.manner(task.access(k)).text() + ' ' +
-              name_of(entry.area, *entry.resource);
+      ++shown;
+      // A field of a model is accessed where its memory is, and in a range that stands for it.
+      std::string access =
+          task.manner(task.access(k)).text() + ' ' + name_of(entry.area, *entry.resource);
+      if (std::find(said.begin(), said.end(), access) != said.end()) continue;
+      text += (said.empty() ? "; " : ", ") + access;
+      said.push_back(std::move(access));
     }
   };
   if (about != nullptr) show(true);
@@ -202,10 +208,14 @@ std::optional<PlannedPlace> ReadyTask::place() const {
     if (m_task->node.index >= plan.tasks.size()) return std::nullopt;  // a piece, see PlanPiece
     return PlannedPlace{plan.number, m_task->node.index};
   }
-  if (m_task->region_kind != Impl::RegionKind::parts) return std::nullopt;
-  Impl::Region const& region = *m_task->region;
-  if (!region.is_planned || region.plan_number == 0) return std::nullopt;
-  return PlannedPlace{region.plan_number, m_task->node.index};
+  if (m_task->region_kind == Impl::RegionKind::parts) {
+    Impl::Region const& region = *m_task->region;
+    if (region.is_planned && region.plan_number != 0)
+      return PlannedPlace{region.plan_number, m_task->node.index};
+  }
+  Impl::AnyTag const* const of_model = m_task->tag(typeid(PlannedPlace));
+  if (of_model == nullptr) return std::nullopt;
+  return static_cast<Impl::TagOf<PlannedPlace> const*>(of_model)->value;
 }
 Impl::AnyTag const* ReadyTask::find_tag(std::type_index type) const {
   return m_task->tag(type);

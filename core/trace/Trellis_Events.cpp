@@ -46,7 +46,11 @@ void Events::tell_batch(Task const& first) {
 
 void Events::tell(Task const& task, TaskState state, int row) {
   if (m_timed != nullptr) take_time(task, state);
-  m_statistics.changed(task.public_id(), state);
+  m_statistics.changed(task.public_id(), state, [&] {
+    if (task.is_recorded()) return false;  // its owner is no task, but the plan's
+    Task const* const owner = owner_of(task);
+    return owner != nullptr && owner->ops->section_depth != nullptr;
+  });
   if (m_recorder) {
     if (state == TaskState::ready || state == TaskState::running)
       m_recorder->changed(task, state, row);

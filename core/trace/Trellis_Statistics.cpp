@@ -30,9 +30,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_samples{10};
 constexpr std::string_view header =
     "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,"
-    "in flight,sections\n";
-constexpr std::size_t columns = 11;
-constexpr std::size_t sections_column = 10;
+    "in flight,sections,section parts\n";
+constexpr std::size_t columns = 12;
+constexpr std::size_t sections_column = 10;  ///< from this one on: rows of their own
 
 std::atomic<int> s_rank{-1};
 
@@ -115,10 +115,15 @@ struct Files {
 struct Statistics::State {
   struct alignas(64) Piece {
     std::mutex mutex;
-    std::unordered_map<TaskId, TaskState> tasks;
+    struct Known {
+      TaskState state;
+      bool is_section_part;
+    };
+    std::unordered_map<TaskId, Known> tasks;
     std::array<std::uint64_t, 3> count{};  ///< pending, ready, running
     std::uint64_t spawned = 0;
     std::uint64_t completed = 0;
+    std::int64_t section_parts = 0;
   };
 
   std::string file;
@@ -138,6 +143,14 @@ struct Statistics::State {
   std::condition_variable end;
   std::thread sampler;
 
+  [[nodiscard]] std::int64_t section_parts() {
+    std::int64_t all = 0;
+    for (Piece& piece : pieces) {
+      std::lock_guard const lock(piece.mutex);
+      all += piece.section_parts;
+    }
+    return all;
+  }
   [[nodiscard]] GraphStatistics now() {
     GraphStatistics all;
     for (Piece& piece : pieces) {
@@ -147,6 +160,7 @@ struct Statistics::State {
       all.pending += piece.count[0];
       all.ready += piece.count[1];
       all.running += piece.count[2];
+      all.section_parts += piece.section_parts;
     }
     all.spawned_fusable = fusable.load(std::memory_order_relaxed);
     all.batches = batches.load(std::memory_order_relaxed);
@@ -181,6 +195,7 @@ struct Statistics::State {
       add(all.running);
       add(all.in_flight());
       add(sections);
+      add(all.section_parts);
       rows += '\n';
       last = all;
       text = std::exchange(rows, {});
@@ -230,24 +245,29 @@ Statistics::~Statistics() {
   }
 }
 
-void Statistics::note_state(TaskId task, TaskState state) {
+void Statistics::note_state(TaskId task, TaskState state, FunctionRef<bool()> is_section_part) {
   State::Piece& piece = m_state->pieces[task % m_state->pieces.size()];
   auto const place = [](TaskState of) { return static_cast<std::size_t>(of); };
   static_assert(static_cast<int>(TaskState::pending) == 0 &&
                 static_cast<int>(TaskState::running) == 2);
   bool const is_over = place(state) > place(TaskState::running);
   std::lock_guard const lock(piece.mutex);
-  auto const [known, is_new] = piece.tasks.try_emplace(task, state);
-  if (is_new)
+  auto const [known, is_new] =
+      piece.tasks.try_emplace(task, State::Piece::Known{state, false});
+  if (is_new) {
     ++piece.spawned;
-  else
-    --piece.count[place(known->second)];
+    known->second.is_section_part = is_section_part();
+    piece.section_parts += known->second.is_section_part ? 1 : 0;
+  } else {
+    --piece.count[place(known->second.state)];
+  }
   if (is_over) {
     ++piece.completed;
+    piece.section_parts -= known->second.is_section_part ? 1 : 0;
     piece.tasks.erase(known);
   } else {
     ++piece.count[place(state)];
-    known->second = state;
+    known->second.state = state;
   }
 }
 
@@ -263,11 +283,12 @@ void Statistics::note_batch(std::size_t tasks) {
 }
 
 void Statistics::note_section(int by) {
+  std::int64_t const parts = m_state->file.empty() ? 0 : m_state->section_parts();
   std::lock_guard const lock(m_state->mutex);
   m_state->sections += by;
   if (m_state->file.empty()) return;
   m_state->rows += seconds_since_start() + ',' + m_state->graph + ",,,,,,,,," +
-                   std::to_string(m_state->sections) + '\n';
+                   std::to_string(m_state->sections) + ',' + std::to_string(parts) + '\n';
 }
 
 GraphStatistics Statistics::now() const {
@@ -405,7 +426,7 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
         double const height_of = most > 0 ? value / most * height : 0;
         std::string const x = std::to_string(left + where.second);
         // Sections stay as they are until they change.
-        if (k == sections_column && before >= 0)
+        if (k >= sections_column && before >= 0)
           points += x + ',' + std::to_string(y + height - before) + ' ';
         points += x + ',' + std::to_string(y + height - height_of) + ' ';
         before = height_of;

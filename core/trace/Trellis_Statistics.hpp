@@ -5,6 +5,7 @@
 #include <Trellis_Graph.hpp>
 #include <Trellis_Statistics.hpp>
 #include <Trellis_TaskId.hpp>
+#include <task/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace trellis::Impl {
 ///
 /// A thread of its own takes a sample every few milliseconds, which is a row of the file. What has
 /// been spawned, and the batches, are counted since the last sample. Sections change seldom, and in
-/// between nothing is to be missed, so each change is a row of its own in which the other columns
-/// are empty.
+/// between nothing is to be missed. So there is a row of its own where one starts, where its parts
+/// do, and where it ends, with the parts that are in flight; its other columns are empty.
 class Statistics {
  public:
   /// `file`: null: nobody asks. Empty: there are counters, but no file. Throws `Error` when it
@@ -30,9 +31,10 @@ class Statistics {
   ~Statistics();
 
   [[nodiscard]] bool are_on() const { return m_state != nullptr; }
-  /// A task has come into this state.
-  void changed(TaskId task, TaskState state) {
-    if (m_state != nullptr) note_state(task, state);
+  /// A task has come into this state. `is_section_part`: is it a part of a section? It is asked of
+  /// a task that is new, and its section is there.
+  void changed(TaskId task, TaskState state, FunctionRef<bool()> is_section_part) {
+    if (m_state != nullptr) note_state(task, state, is_section_part);
   }
   /// A task has been spawned that may be fused.
   void fusable() {
@@ -46,7 +48,7 @@ class Statistics {
   void batch(std::size_t tasks) {
     if (m_state != nullptr) note_batch(tasks);
   }
-  /// A section starts (1) or ends (-1).
+  /// A section starts (1) or ends (-1), or its parts start (0).
   void section(int by) {
     if (m_state != nullptr) note_section(by);
   }
@@ -58,7 +60,7 @@ class Statistics {
 
  private:
   struct State;
-  void note_state(TaskId task, TaskState state);
+  void note_state(TaskId task, TaskState state, FunctionRef<bool()> is_section_part);
   void note_fusable();
   void note_held(std::int64_t by);
   void note_batch(std::size_t tasks);

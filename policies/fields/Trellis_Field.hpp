@@ -286,7 +286,7 @@ struct ResourceTraits<SubField<F, Slices...>> {
 namespace Impl {
 
 template <>
-inline constexpr SubjectOps subject_ops<FieldArea>{&describe_field};
+inline constexpr SubjectOps subject_ops<FieldArea>{&describe_field, &field_may_have_label};
 
 /// An extent of a field, which the program says between passes: no task changes it.
 struct FieldCount {

@@ -51,9 +51,16 @@ namespace trellis {
 /// of the graph are ordered with them by what they touch.
 ///
 /// Each field, or each part of it, is computed by one task, which names it by `write`; others name
-/// it by `read`. A View that is bound may be named itself, also by a subview. What is no field may
-/// be read, and accessed atomically or exclusively. A task that computes no field is always needed.
-/// No task has a result for a Future.
+/// it by `read`. A View that is bound may be named itself, also by a subview. Another View may be
+/// read, and accessed atomically or exclusively; a Token in any mode. A task that computes no field
+/// is always needed.
+///
+/// The order of tasks follows from fields. What else orders them does so as in a graph, in the
+/// order in which the model got them: accesses to what is no field, and `synchronizing`. So does
+/// `after`, with tasks of this model and of the graph.
+///
+/// The `Future<void>` of a task names it, for `after` and `replace`. The task runs once in each
+/// pass, so it has no result, and nobody can wait for it: `get()` and `wait()` throw `Error`.
 ///
 /// The fields and the tasks of a model are added, and it is submitted, by one thread at a time. It
 /// may end before its passes have; it must not outlive the graph, nor Kokkos.
@@ -87,6 +94,12 @@ class FieldGraph : public Impl::TaskCollector {
 
   /// A field that has the memory of this View, which the model keeps. `where`: the device whose
   /// memory that is, if it is that of a device but not its first one.
+  ///
+  /// A field that is bound may be bound anew, to a View of the same type and extents: from the next
+  /// pass on it has the memory of that one. Passes that have been submitted, and tasks of the graph
+  /// that name the field, have the memory that they were submitted with. Throws `Error` when a task
+  /// of the model names the View itself. Two fields that have the same memory are an `Error` of the
+  /// next `submit`, so that several may be bound anew one after the other.
   template <class V>
     requires Kokkos::is_view_v<V>
   auto bind(Label name, V const& view, std::optional<FieldTarget> where = {}) {
@@ -97,10 +110,11 @@ class FieldGraph : public Impl::TaskCollector {
       if (shape.extents[k] > 1 && static_cast<std::size_t>(plain.stride(k)) != shape.strides[k])
         m_model->refuse("cannot bind the field \"" + name.string() + "\" (" + name.place() +
                         ") to a View that is padded: make it one with LayoutStride");
+    std::source_location const at = name.site();
     auto state = m_model->declare(std::move(name), shape);
     if (!where.has_value()) where = Impl::default_target<V>();
     m_model->bind(state, const_cast<void*>(static_cast<void const volatile*>(view.data())),
-                  std::make_shared<V>(view), *where);
+                  std::make_shared<V>(view), view.label(), *where, at);
     return Impl::FieldDoor::make<typename V::data_type, typename V::array_layout>(std::move(state));
   }
 
@@ -133,6 +147,33 @@ class FieldGraph : public Impl::TaskCollector {
                           std::move(sides));
       return field;
     }
+  }
+
+  /// Two fields of one type and the same extents exchange their memory, from the next pass on, such
+  /// as the time levels of a solution. Both are bound, or both are persistent at one place. What is
+  /// said of binding anew holds here, too.
+  template <class D, class L>
+  void swap(Field<D, L> const& a, Field<D, L> const& b,
+            std::source_location at = std::source_location::current()) {
+    m_model->swap(own(a), own(b), at);
+  }
+
+  /// Replaces a task of this model, from the next pass on, by the one that `hand_over` submits to
+  /// it. What that reads and computes may be something else. The future stands for the new task
+  /// from now on, and so do the places in the order of the model's tasks, and `after`.
+  ///
+  ///     auto const flux = trellis::parallel_for("flux", ResourcePolicy(model, ...), Linear{});
+  ///     ...
+  ///     model.replace(flux, [&] {
+  ///       trellis::parallel_for("flux", ResourcePolicy(model, ...), Limited{});
+  ///     });
+  ///
+  /// Plans that have been recorded keep the task that they have. When `hand_over` throws, or hands
+  /// over nothing (which is an `Error`), nothing has changed.
+  template <class HandOver>
+  void replace(Future<void> const& task, HandOver&& hand_over,
+               std::source_location at = std::source_location::current()) {
+    m_model->replace(Impl::FutureDoor::handle(task), hand_over, at);
   }
 
   /// The field is to be there after each pass. It has memory of its own then, unless it is bound.
@@ -239,8 +280,7 @@ class FieldGraph : public Impl::TaskCollector {
                            Impl::LateOps const* late) override {
     std::shared_ptr<Impl::ModelTask> task;
     m_model->collect(task, std::move(spec), has_result, late, nullptr);
-    m_model->add(std::move(task));
-    return {};
+    return m_model->add(std::move(task));
   }
   [[nodiscard]] Impl::Model& impl() const { return *m_model; }
   [[nodiscard]] TaskGraph& graph() const override { return m_model->graph(); }

@@ -102,7 +102,7 @@ class TaskForms final : public TaskCollector {
     return {};
   }
   [[nodiscard]] TaskGraph& graph() const override { return m_model.graph(); }
-  void add() { m_model.add(std::move(m_task)); }
+  TaskHandle add() { return m_model.add(std::move(m_task)); }
 
  private:
   Model& m_model;
@@ -167,8 +167,8 @@ void add_variants(TaskForms& forms, Label const& label, Policy const& policy,
 }
 
 template <class Base, class... Annotations, class Functor, class Send>
-void submit_forms(Label const& label, ResourcePolicy<Base, Annotations...> const& policy,
-                  Functor const& functor, Send const& send) {
+Future<void> submit_forms(Label const& label, ResourcePolicy<Base, Annotations...> const& policy,
+                          Functor const& functor, Send const& send) {
   using F = std::remove_cvref_t<Functor>;
   constexpr std::size_t lists = (std::size_t{is_runs_on_v<Annotations>} + ... + 0);
   constexpr bool is_said_once = lists + std::size_t{is_variants_v<F>} == 1;
@@ -189,7 +189,9 @@ void submit_forms(Label const& label, ResourcePolicy<Base, Annotations...> const
       };
       std::apply([&](auto const&... each) { (look(each), ...); }, policy.annotations());
     }
-    forms.add();
+    return FutureDoor::make(forms.add());
+  } else {
+    return {};
   }
 }
 
@@ -200,10 +202,9 @@ template <class Base, class... Annotations, class Functor>
   requires(Impl::has_forms_v<Functor, Annotations...>)
 Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                           Functor&& functor) {
-  Impl::submit_forms(label, policy, functor, [](Label name, auto const& on, auto const& of) {
+  return Impl::submit_forms(label, policy, functor, [](Label name, auto const& on, auto const& of) {
     static_cast<void>(parallel_for(std::move(name), on, of));
   });
-  return {};
 }
 
 /// The same, into fields.
@@ -211,19 +212,17 @@ template <class Base, class... Annotations, class Functor, class First, class...
   requires(Impl::has_forms_v<Functor, Annotations...>)
 Future<void> parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                              Functor&& functor, First const& first, Rest const&... rest) {
-  Impl::submit_forms(label, policy, functor, [&](Label name, auto const& on, auto const& of) {
+  return Impl::submit_forms(label, policy, functor, [&](Label name, auto const& on, auto const& of) {
     static_cast<void>(parallel_reduce(std::move(name), on, of, first, rest...));
   });
-  return {};
 }
 template <class Base, class... Annotations, class Functor, class Total>
   requires(Impl::has_forms_v<Functor, Annotations...>)
 Future<void> parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                            Functor&& functor, Total const& total) {
-  Impl::submit_forms(label, policy, functor, [&](Label name, auto const& on, auto const& of) {
+  return Impl::submit_forms(label, policy, functor, [&](Label name, auto const& on, auto const& of) {
     static_cast<void>(parallel_scan(std::move(name), on, of, total));
   });
-  return {};
 }
 
 }  // namespace trellis

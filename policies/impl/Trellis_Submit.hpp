@@ -10,6 +10,7 @@
 #include <Trellis_TaskScope.hpp>
 #include <access/Trellis_SmallVector.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_ModelTasks.hpp>
 #include <impl/Trellis_Fused.hpp>
 #include <impl/Trellis_KernelName.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
@@ -518,6 +519,8 @@ TaskHandle submit_made(Label&& label, ResourcePolicy<Base, Annotations...> const
         sources_in<Reached>(std::tuple<More const&...>(more...), policy.target()));
     auto const make_it = [&] { return make_with_late(make, sources); };
     auto const send = [&]<class... OfBase>(OfBase const&... of_base) {
+      if constexpr ((is_value_v<Annotations> || ...) || (waits_for_tasks_v<OfBase> || ...))
+        if (policy.target().collector() != nullptr) refuse_value_in_model(label);
       if constexpr (!std::is_void_v<Space> &&
                     ((is_value_v<Annotations> || ...) || (waits_for_tasks_v<OfBase> || ...))) {
         if (space_adapter<typename PlaceOf<Space, Annotations...>::runs_on>().device() != nullptr) {

@@ -6,6 +6,7 @@
 #include <impl/Trellis_WrongCalls.hpp>  // here, so that its messages have few lines before them
 #include <Trellis_TaskScope.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_ModelTasks.hpp>
 #include <patterns/Trellis_HostTask.hpp>
 
 #include <functional>
@@ -32,7 +33,8 @@ struct SectionCall {
 };
 
 /// Before anything is submitted that refers to what the caller has.
-inline void require_may_join(Target const& target) {
+inline void require_may_join(Target const& target, Label const& section) {
+  if (target.collector() != nullptr) refuse_section_in_model(section);
   if (TaskScope* const scope = target.scope())
     return GraphDoor::require_may_join(ScopeDoor::handle(*scope));
   if (TaskGraph* const graph = target.graph()) return GraphDoor::require_may_join(*graph);
@@ -68,7 +70,7 @@ inline void require_may_join(Target const& target) {
 template <class... Annotations, class Body>
 void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Body&& body) {
   if constexpr (Impl::SectionMustReturnNothing<std::decay_t<Body>>::value) {
-    Impl::require_may_join(policy.target());
+    Impl::require_may_join(policy.target(), label);
     using Call = Impl::SectionCall<std::decay_t<Body>>;
     Future<void> const section = host_task(
         std::move(label), policy, Call{std::forward<Body>(body), Impl::GraphDoor::section_depth()});

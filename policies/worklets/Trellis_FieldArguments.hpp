@@ -3,20 +3,28 @@
 #define TRELLIS_FIELDARGUMENTS_HPP
 
 #include <fields/Trellis_Field.hpp>
+#include <fields/Trellis_FieldGraph.hpp>
 #include <worklets/Trellis_BindArgument.hpp>
+
+#include <Kokkos_Core.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 
 /// With this header fields of a model are arguments of worklets that are submitted to it:
 ///
 ///     trellis::invoke("flux", trellis::ResourcePolicy(model), Flux(), temperature, flux);
 ///
 /// As elsewhere in a model, a worklet reads fields and computes others. Their numbers of items are
-/// compared when the task is launched.
+/// compared when the task is launched. A field that it computes, and whose extents nobody has said,
+/// gets those that the other arguments tell: at once, or in the next pass, when they are known.
 namespace trellis {
 
 namespace worklets::Impl {
@@ -34,7 +42,37 @@ struct FieldItems {
     return n;
   }
   [[nodiscard]] static std::tuple<> annotations() { return {}; }
+  /// Before the task is launched.
+  [[nodiscard]] std::optional<Extents> known() const {
+    if (!field->shape.has_extents) return std::nullopt;
+    if (of_item == 0) return Extents::of(1);
+    Extents extents{of_item, {1, 1, 1}};
+    for (int d = 0; d < of_item; ++d)
+      extents.along[d] = static_cast<std::int64_t>(field->shape.extents[std::size_t(d)]);
+    return extents;
+  }
 };
+
+/// The shape of a field of this type for so many items; none, if it has vectors of any length.
+template <class F, int rank>
+std::optional<trellis::Impl::FieldShape> shape_for(Extents const& extents) {
+  using View = typename F::view;
+  using Layout = typename F::array_layout;
+  constexpr int of_item = item_extents<static_cast<int>(F::rank), rank>;
+  if constexpr (View::rank_dynamic() > of_item || std::is_same_v<Layout, Kokkos::LayoutStride>) {
+    return std::nullopt;
+  } else {
+    if (of_item > 1 && extents.rank != of_item) return std::nullopt;
+    std::size_t n[Kokkos::ARRAY_LAYOUT_MAX_RANK];
+    for (auto& each : n) each = KOKKOS_IMPL_CTOR_DEFAULT_ARG;
+    for (std::size_t d = 0; d < F::rank; ++d)
+      n[d] = d >= of_item ? View::static_extent(d)
+                          : static_cast<std::size_t>(of_item == 1 ? extents.count()
+                                                                  : extents.along[d]);
+    return trellis::Impl::shape_of(
+        View(nullptr, Layout(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7])));
+  }
+}
 
 }  // namespace worklets::Impl
 
@@ -48,6 +86,21 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, Field<T, L>> {
     return worklets::Impl::FieldItems{
         Impl::FieldDoor::state(field),
         worklets::Impl::item_extents<static_cast<int>(F::rank), rank>};
+  }
+  /// A field without extents gets those that the other arguments tell.
+  template <int rank>
+  static void follow(Impl::Target const& target, F const& field, worklets::Over<D, rank>,
+                     std::function<std::optional<worklets::Extents>()> find)
+    requires std::is_same_v<A, worklets::Out>
+  {
+    auto* const model = dynamic_cast<FieldGraph*>(target.collector());
+    if (model == nullptr) return;
+    model->impl().follow(
+        Impl::FieldDoor::state(field),
+        [find = std::move(find)]() -> std::optional<Impl::FieldShape> {
+          auto const extents = find();
+          return extents.has_value() ? worklets::Impl::shape_for<F, rank>(*extents) : std::nullopt;
+        });
   }
   static auto exec(F const&) { return worklets::Impl::MakeFieldPortal<P>(); }
   static std::string label(F const& field) { return field.label(); }

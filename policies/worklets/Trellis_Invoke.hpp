@@ -53,7 +53,7 @@ struct WorkletScheduler {
 /// | `AtomicAdd`, `AtomicMul` | `atomic_add`, `atomic_mul` |
 ///
 /// All arguments of one domain must have the same number of items. An `Out` View without items is
-/// allocated, in the caller's variable. Returns a `Future<void>`, or what the kind says.
+/// allocated, in the caller's variable, and an `Out` field without extents gets them. Returns a `Future<void>`, or what the kind says.
 ///
 /// Throws `Error` when numbers of items differ, when nothing tells how many there are, and when a
 /// worklet would read here what it writes there: when an argument whose points are gathered from

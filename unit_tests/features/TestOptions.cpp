@@ -119,6 +119,29 @@ TEST(Options, ThatCannotBeUsedLeaveNoLogBehind) {
   }
 }
 
+/// When the graph is made, and not when it ends.
+TEST(Options, AnAnalysisThatCannotBeWrittenIsRefused) {
+  std::string const path = testing::TempDir() + "no_such_folder/analysis.txt";
+  {
+    Environment const analysis("TRELLIS_ANALYSIS", path.c_str());
+    Error const error = error_of([] { TaskGraph graph; });
+    EXPECT_EQ(error.kind(), Error::Kind::bad_input);
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("TRELLIS_ANALYSIS"), HasSubstr(path)));
+    TaskGraphOptions options;
+    options.record = false;  // there is nothing to write
+    TaskGraph const graph(options);
+  }
+  std::string const known = testing::TempDir() + "trellis_analysis_known.txt";
+  std::ofstream(known) << "what was there\n";
+  {
+    Environment const analysis("TRELLIS_ANALYSIS", known.c_str());
+    TaskGraph const graph;  // without tasks
+  }
+  std::ifstream file(known);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "what was there\n");
+  std::filesystem::remove(known);
+}
+
 TEST(Options, FlagsAreSaidInSeveralWords) {
   for (char const* yes : {"1", "true", "on", "yes", "True", "ON"}) {
     Environment const serial("TRELLIS_SERIAL", yes), record("TRELLIS_RECORD", yes);

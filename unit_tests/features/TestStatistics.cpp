@@ -211,16 +211,16 @@ TEST_F(Statistics, OfHeldTasksBatchesAndSectionsAreExact) {
   std::getline(in, line);
   EXPECT_EQ(line,
             "time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,"
-            "running,in flight,sections");
+            "running,in flight,sections,section parts");
   int changes = 0;
   std::string last;
   double fusable = 0;
   while (std::getline(in, line)) {
     EXPECT_THAT(line, HasSubstr(",\"hand, made\","));
-    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 11) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 12) << line;
     std::string const cells = line.substr(line.find("made\",") + 6);
     if (cells.starts_with(",,,,,,,,")) {
-      constexpr char const* expected[] = {"1", "2", "1", "0"};
+      constexpr char const* expected[] = {"1,0", "2,0", "1,0", "0,0"};
       EXPECT_EQ(cells.substr(8), expected[changes % 4]) << changes;
       ++changes;
     } else {

@@ -16,11 +16,11 @@ spec = importlib.util.spec_from_file_location(
 tool = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tool)
 
-TEXT = """time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,in flight,sections
-0.000100,"a, b",3,0,0,0,,1,2,3,0
-0.000200,"a, b",,,,,,,,,1
-0.000300,"a, b",,,,,,,,,0
-0.010000,"a, b",4,2,1,2,2.50,0,1,1,0
+TEXT = """time [s],graph,spawned,spawned fusable,held back,batches,mean batch size,ready,running,in flight,sections,section parts
+0.000100,"a, b",3,0,0,0,,1,2,3,0,0
+0.000200,"a, b",,,,,,,,,1,8
+0.000300,"a, b",,,,,,,,,0,0
+0.010000,"a, b",4,2,1,2,2.50,0,1,1,0,0
 """
 
 
@@ -48,6 +48,7 @@ class Statistics(unittest.TestCase):
         self.assertRegex(out, r"2 spawned +2 values, largest 4, sum 7")
         self.assertRegex(out, r"6 mean batch size +1 values, largest 2.5")
         self.assertRegex(out, r"10 sections +4 values, largest 1, sum 1")
+        self.assertRegex(out, r"11 section parts +4 values, largest 8, sum 8")
 
     def test_finds_columns_by_name_and_number(self):
         names, rows = tool.read(self.file(TEXT))

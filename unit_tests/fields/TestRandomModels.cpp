@@ -25,6 +25,10 @@ struct Interval {
 struct Step {
   std::vector<Interval> in, out;
   bool fails = false;
+  // What orders it besides fields. Steps are in an order that fits.
+  std::vector<std::size_t> after;  ///< steps that it names
+  int token = 0;                   ///< 0: none; 1: reads it; 2: writes it
+  bool synchronizing = false;
 };
 /// Steps in an order in which they can run; the model gets them in another one.
 struct Program {
@@ -56,6 +60,13 @@ Program random_program(Random& random) {
       }
       program.steps.push_back(step);
     }
+  }
+  bool const has_orders = pick(random, 0, 1) == 0;
+  for (std::size_t k = 0; k < program.steps.size() && has_orders; ++k) {
+    Step& step = program.steps[k];
+    if (k > 0 && pick(random, 0, 4) == 0) step.after.push_back(pick(random, 0, k - 1));
+    if (pick(random, 0, 3) == 0) step.token = static_cast<int>(pick(random, 1, 2));
+    step.synchronizing = pick(random, 0, 9) == 0;
   }
   std::size_t const fields = program.sizes.size();
   program.is_bound.assign(fields, false);
@@ -103,7 +114,21 @@ void run_plainly(Program const& program, Memory& memory) {
   }
 }
 
-/// Does a step run when `failing` fails? Not when it needs what that one makes, however far.
+/// Does something besides fields put the later step behind the earlier one?
+bool is_ordered(Program const& program, std::size_t earlier, std::size_t later) {
+  Step const &a = program.steps[earlier], &b = program.steps[later];
+  bool const meet_at_token = a.token != 0 && b.token != 0 && (a.token == 2 || b.token == 2);
+  bool const is_named = std::find(b.after.begin(), b.after.end(), earlier) != b.after.end();
+  return meet_at_token || is_named || a.synchronizing || b.synchronizing;
+}
+bool has_orders(Program const& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [](Step const& step) {
+    return !step.after.empty() || step.token != 0 || step.synchronizing;
+  });
+}
+
+/// Does a step run when `failing` fails? Not when it needs what that one makes, however far; and
+/// perhaps not when it is ordered behind that one.
 std::vector<bool> reached_by_failure(Program const& program, std::size_t failing) {
   std::vector<bool> is_lost(program.steps.size(), false);
   is_lost[failing] = true;
@@ -112,7 +137,9 @@ std::vector<bool> reached_by_failure(Program const& program, std::size_t failing
   };
   for (std::size_t step = failing + 1; step < program.steps.size(); ++step)
     for (std::size_t before = 0; before < step; ++before)
-      if (is_lost[before])
+      if (is_lost[before] && is_ordered(program, before, step))
+        is_lost[step] = true;
+      else if (is_lost[before])
         for (Interval const& in : program.steps[step].in)
           for (Interval const& out : program.steps[before].out)
             if (share(in, out)) is_lost[step] = true;
@@ -138,8 +165,12 @@ class Submitted {
     }
     std::vector<std::size_t> order(program.steps.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::shuffle(order.begin(), order.end(), random);
+    // What is no field orders tasks as the model gets them.
+    if (!has_orders(program)) std::shuffle(order.begin(), order.end(), random);
+    m_tasks.resize(order.size());
     for (std::size_t const k : order) add(k, random);
+    for (std::string const& label : m_model.order())
+      m_is_needed[std::stoul(label.substr(5))] = true;
   }
   FieldGraph& model() { return m_model; }
   /// The step that throws; -1: none.
@@ -155,24 +186,74 @@ class Submitted {
     return m_model.host_view(m_fields[k]).data();
   }
   std::vector<F> const& fields() const { return m_fields; }
+  /// The field gets other memory. Of one whose values are those that the program has put there, with
+  /// them, when nobody uses it.
+  void bind_anew(TaskGraph& graph, std::size_t k, bool is_computed) {
+    Values const now("f" + std::to_string(k) + " again", m_program.sizes[k]);
+    if (!is_computed) {
+      graph.wait();
+      Kokkos::deep_copy(now, m_views[k]);
+    }
+    m_model.bind("f" + std::to_string(k), now);
+    m_views[k] = now;
+  }
+  /// Runs that have begun before what they are behind.
+  std::atomic<int> too_early{0};
+  /// A pass has failed, so that tasks have not run equally often.
+  void count_anew() {
+    for (auto& each : m_runs) each = 0;
+  }
 
  private:
   void add(std::size_t k, Random& random) {
     std::vector<Part> in, out;
     for (Interval const& each : m_program.steps[k].in) in.push_back(part(each));
     for (Interval const& each : m_program.steps[k].out) out.push_back(part(each));
-    host_task("step " + std::to_string(k),
-              ResourcePolicy(m_model, read(in), write(out),
-                             priority(static_cast<int>(pick(random, 0, 2)) - 1)),
-              [this, k](view_list<Part::read_view> const& from, view_list<Part::view> const& to) {
-                if (failing == static_cast<int>(k)) throw std::runtime_error("failing");
-                compute(from, to);
-              });
+    Step const& step = m_program.steps[k];
+    auto const body = [this, k](view_list<Part::read_view> const& from,
+                                view_list<Part::view> const& to) {
+      look_before(k);
+      if (failing == static_cast<int>(k)) throw std::runtime_error("failing");
+      compute(from, to);
+      ++m_runs[k];
+    };
+    std::vector<Token> reads_token, writes_token;
+    if (step.token != 0) (step.token == 1 ? reads_token : writes_token).push_back(m_token);
+    std::vector<Future<void>> before;
+    for (std::size_t const each : step.after) before.push_back(m_tasks[each]);
+    std::string const label = "step " + std::to_string(k);
+    priority const urgency(static_cast<int>(pick(random, 0, 2)) - 1);
+    auto const hand_over = [&](auto const&... more) {
+      m_tasks[k] = host_task(
+          label,
+          ResourcePolicy(m_model, read(in), write(out), urgency, after(before), more...),
+          [body](view_list<Part::read_view> const& from, view_list<Part::view> const& to,
+                 auto const&...) { body(from, to); });
+    };
+    if (step.token != 0 && step.synchronizing)
+      hand_over(read(reads_token), write(writes_token), synchronizing);
+    else if (step.token != 0)
+      hand_over(read(reads_token), write(writes_token));
+    else if (step.synchronizing)
+      hand_over(synchronizing);
+    else
+      hand_over();
+  }
+  /// Passes may overlap; but a task's runs do not.
+  void look_before(std::size_t k) {
+    int const own = m_runs[k];
+    for (std::size_t before = 0; before < k && failing < 0; ++before)
+      if (m_is_needed[before] && is_ordered(m_program, before, k) && m_runs[before] <= own)
+        ++too_early;
   }
   [[nodiscard]] Part part(Interval const& of) const {
     return subfield(m_fields[static_cast<std::size_t>(of.field)], Kokkos::pair(of.first, of.end));
   }
   Program const& m_program;
+  Token const m_token{"order"};
+  std::vector<Future<void>> m_tasks;
+  std::vector<bool> m_is_needed = std::vector<bool>(m_program.steps.size(), false);
+  std::vector<std::atomic<int>> m_runs = std::vector<std::atomic<int>>(m_program.steps.size());
   std::vector<Values> m_views;
   std::vector<F> m_fields;
   FieldGraph m_model;
@@ -223,6 +304,10 @@ TEST(RandomModels, AreWhatAPlainLoopIs) {
     std::vector<bool> const is_computed = computed(program, run.model());
     int const passes = static_cast<int>(pick(random, 1, 4));
     for (int pass = 0; pass < passes; ++pass) {
+      if (pick(random, 0, 2) == 0) {
+        std::size_t const k = pick(random, 0, program.sizes.size() - 1);
+        if (program.is_bound[k]) run.bind_anew(graph, k, is_computed[k]);
+      }
       run.model().submit();
       // An ordinary task between: changes the first root.
       host_task("between", ResourcePolicy(graph, read_write(run.fields()[0])),
@@ -242,6 +327,7 @@ TEST(RandomModels, AreWhatAPlainLoopIs) {
       }
     };
     check(is_computed);
+    ASSERT_EQ(run.too_early, 0);
     if (limit.has_value()) {
       ASSERT_LE(run.model().pool().counts().most_held, *limit);
       held_back += static_cast<int>(run.model().tasks_held_back());
@@ -265,9 +351,11 @@ TEST(RandomModels, AreWhatAPlainLoopIs) {
     check(is_there);
     ASSERT_EQ(run.model().pool().counts().live, kept);
     run.failing = -1;
+    run.count_anew();
     run.model().submit();
     graph.wait();
     check(is_computed);
+    ASSERT_EQ(run.too_early, 0);
     ASSERT_EQ(run.model().pool().counts().live, kept);
   }
   EXPECT_GT(limited, 0);
@@ -351,6 +439,18 @@ TEST(RandomModels, InPlansAreWhatAPlainLoopIs) {
           follow(1);
           break;
         }
+        case 2: {
+          if (limit.has_value()) break;
+          std::size_t const k = pick(random, 0, program.sizes.size() - 1);
+          if (!program.is_bound[k]) break;
+          run.bind_anew(graph, k, is_computed[k]);
+          if (plan.has_value() && is_computed[k]) {  // else no task may touch it
+            ASSERT_THAT(message_of([&] { graph.replay(*plan); }),
+                        testing::HasSubstr("bound anew"));
+          }
+          plan.reset();
+          break;
+        }
         default:
           break;
       }
@@ -372,6 +472,7 @@ TEST(RandomModels, InPlansAreWhatAPlainLoopIs) {
     graph.replay(*plan);
     follow(1);
     check();
+    ASSERT_EQ(run.too_early, 0);
     std::size_t const live = run.model().pool().counts().live;
     if (limit.has_value()) {
       ASSERT_LE(run.model().pool().counts().most_held, *limit);
@@ -386,6 +487,7 @@ TEST(RandomModels, InPlansAreWhatAPlainLoopIs) {
     ASSERT_THAT(message_of([&] { graph.wait(); }), testing::HasSubstr("\"" + label + "\""));
     ++failed;
     run.failing = -1;
+    run.count_anew();
     run.set_roots(memory);
     graph.replay(*plan, 2);
     follow(2);

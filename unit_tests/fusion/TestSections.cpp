@@ -567,5 +567,40 @@ TEST(Sections, LeaveWhatASerialRunLeaves) {
   }
 }
 
+// --- counters ------------------------------------------------------------------------------------
+
+/// Parts of sections that are in flight: from a fork to its join, whatever runs them. Those of a
+/// part that is no section are not among them.
+TEST(SectionCounters, CountThePartsInFlight) {
+  for (SectionPolicy const policy : {SectionPolicy::parallel, SectionPolicy::serial}) {
+    TaskGraphOptions options = with(std::make_shared<Noting>(policy), 2);
+    options.statistics = "";  // counters, and no file
+    TaskGraph graph(options);
+    auto const now = [&] { return graph.statistics(); };
+    EXPECT_EQ(now().section_parts, 0);
+    std::atomic<std::int64_t> inner{0}, beside{0};
+    fork_join("outer", ResourcePolicy(graph), [&](TaskScope& section) {
+      EXPECT_EQ(now().section_parts, 0);
+      for (int k = 0; k < 3; ++k) host_task("part", ResourcePolicy(section), [] {});
+      EXPECT_EQ(now().section_parts, 3);  // they are held
+      section.wait();
+      EXPECT_EQ(now().section_parts, 0);
+      host_task("nested", ResourcePolicy(section), [&](TaskScope& self) {
+        host_task("no part of a section", ResourcePolicy(self), [] {});
+        beside = now().section_parts;
+        fork_join("inner", ResourcePolicy(self), [&](TaskScope& in) {
+          for (int k = 0; k < 4; ++k) host_task("part", ResourcePolicy(in), [] {});
+          inner = now().section_parts;
+        });
+      });
+    });
+    graph.wait();
+    EXPECT_EQ(beside, 1);
+    EXPECT_EQ(inner, 1 + 4);
+    EXPECT_EQ(now().section_parts, 0);
+    EXPECT_EQ(now().sections, 0);
+  }
+}
+
 }  // namespace
 }  // namespace trellis::Test

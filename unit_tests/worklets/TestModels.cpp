@@ -46,6 +46,51 @@ TEST(WorkletModels, ComputeFieldsFromFields) {
   }
 }
 
+/// As for Views: in whichever order the extents become known.
+TEST(WorkletModels, GiveFieldsTheExtentsThatTheOthersHave) {
+  for (bool const backwards : {false, true}) {
+    TaskGraph graph;
+    FieldGraph model(graph);
+    Line const x("x", 9);
+    Kokkos::deep_copy(x, 3.0);
+    F const at_points = model.bind("x", x);
+    auto const unknown = [&](char const* name) {
+      return model.field<double*, Line::array_layout>(std::string(name));
+    };
+    F const once = unknown("once"), twice = unknown("twice"), late = unknown("late"),
+            of_late = unknown("of late"), at_cells = unknown("at cells");
+    ResourcePolicy const policy(model, on<HostSpace>);
+    auto const first = [&] { invoke("once", policy, Scale(), 2.0, at_points, once); };
+    auto const second = [&] { invoke("twice", policy, Scale(), 2.0, once, twice); };
+    if (backwards) {
+      second();
+      EXPECT_EQ(twice.extent(0), 0U);
+      first();
+    } else {
+      first();
+      EXPECT_EQ(once.extent(0), 9U);
+      second();
+    }
+    EXPECT_EQ(twice.extent(0), 9U);
+    invoke("cells", policy, CellAverage(), UniformGrid<2>({3, 3}), twice, at_cells);
+    EXPECT_EQ(at_cells.extent(0), 4U);
+    // By the next pass.
+    invoke("of late", policy, Scale(), 2.0, late, of_late);
+    for (F const& each : {twice, at_cells, of_late}) model.require(each);
+    EXPECT_THAT(text_of_failure([&] { model.submit(); }),
+                testing::HasSubstr("nobody has said its extents"));
+    static_cast<void>(model.field<double*, Line::array_layout>("late", 5));
+    parallel_for("late", ResourcePolicy(model, extent(late), on<HostSpace>, write(late)),
+                 KOKKOS_LAMBDA(int i, F::view const& v) { v(i) = i; });
+    model.submit();
+    graph.wait();
+    EXPECT_EQ(of_late.extent(0), 5U);
+    EXPECT_EQ(model.host_view(of_late)(4), 8.0);
+    EXPECT_EQ(model.host_view(at_cells)(3), 12.0);
+    EXPECT_EQ(model.host_view(twice)(8), 12.0);
+  }
+}
+
 TEST(WorkletModels, SayWhereNumbersOfItemsDiffer) {
   TaskGraph graph;
   FieldGraph model(graph);
@@ -57,6 +102,25 @@ TEST(WorkletModels, SayWhereNumbersOfItemsDiffer) {
   EXPECT_THAT(text_of_failure([&] { graph.wait(); }),
               testing::HasSubstr("has different numbers of items: argument 2 (\"x\") has 9, "
                                  "argument 3 (\"result\") has 4"));
+}
+
+/// Constants fit any number of items, and an empty output has none.
+TEST(WorkletTasks, NeedSomethingThatTellsHowManyItemsThereAre) {
+  TaskGraph graph;
+  ResourcePolicy const policy(graph, on<HostSpace>);
+  Line none, empty("empty", 0), four("four", 4);
+  auto const told = testing::AllOf(testing::HasSubstr("\"scale\" ("),
+                                   testing::HasSubstr("tells how many items"));
+  for (Line* const each : {&none, &empty})
+    EXPECT_THAT(text_of_failure([&] { invoke("scale", policy, Scale(), 2.0, 3.0, *each); }), told);
+  EXPECT_EQ(graph.submitted(), 0U);
+  invoke("scale", policy, Scale(), 2.0, 3.0, four);
+  invoke("scale", policy, Scale(), 2.0, four, none);
+  invoke("scale", policy, Scale(), 2.0, Line("no items", 0), empty);  // these tell that there are 0
+  graph.wait();
+  EXPECT_EQ(none.extent(0), 4U);
+  EXPECT_EQ(none(3), 12.0);
+  EXPECT_EQ(empty.extent(0), 0U);
 }
 
 /// Priorities, tasks before, numbers, values besides, and batches.

@@ -13,8 +13,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <source_location>
 #include <span>
 #include <string>
+#include <string_view>
 #include <typeindex>
 #include <typeinfo>
 #include <utility>
@@ -132,6 +134,8 @@ struct FieldState {
   std::size_t place = 0;
   void* external = nullptr;
   std::shared_ptr<void const> held;  ///< the View whose memory that is
+  std::string held_label;            ///< its label
+  std::source_location bound_at;     ///< where it was bound last
   ReservedRange range;
   std::vector<std::shared_ptr<FieldState>> copies;  ///< by place; null: it has had none there
   std::shared_ptr<TwoSides const> sides;            ///< of an external one; null: it has one
@@ -164,6 +168,12 @@ struct FieldState {
   /// Where the field has this memory.
   [[nodiscard]] Area area(FieldBox const& box, void const* memory) const;
   [[nodiscard]] std::string text() const { return '"' + name.string() + '"'; }
+  /// May what lies at the addresses of this field be called so? The memory of one that is bound has
+  /// two names. Else a task that names the View and one that names the field would call it anew,
+  /// time and again.
+  [[nodiscard]] bool may_be_called(std::string_view label) const {
+    return name.view() == label || (external != nullptr && held_label == label);
+  }
 
  private:
   mutable std::mutex m_mutex;
@@ -194,6 +204,7 @@ inline Area area_of(FieldArea const& area) {
 }
 void describe_field_state(FieldState const& field, ResourceInfo& info);
 void describe_field(void const* subject, ResourceInfo& info);
+[[nodiscard]] bool field_may_have_label(void const* subject, std::string const& label);
 
 /// The memory that fields have for the task that the calling thread launches.
 class FieldBinding {

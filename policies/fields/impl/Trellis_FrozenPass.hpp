@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace trellis::Impl {
@@ -41,6 +42,7 @@ struct FrozenPass {
   std::vector<KeptPtr> slabs;       ///< at each place; null: nothing lies there
   std::vector<ResourceInfo> infos;  ///< of the slabs
   std::weak_ptr<Model const> model;
+  std::string name;  ///< of the model
 
   /// Is there anything to look at before a replay?
   [[nodiscard]] bool is_watched() const;

@@ -3,6 +3,8 @@
 #define TRELLIS_IMPL_MODEL_HPP
 
 #include <Trellis_Label.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_Tag.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <fields/Trellis_FieldPool.hpp>
 #include <fields/Trellis_PlacementPolicy.hpp>
@@ -13,17 +15,22 @@
 #include <fields/impl/Trellis_MemoryOrder.hpp>
 #include <fields/impl/Trellis_PlacedSteps.hpp>
 #include <impl/Trellis_Target.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_TaskHandle.hpp>
 #include <task/Trellis_TaskOps.hpp>
 #include <task/Trellis_TaskSpec.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <source_location>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trellis {
@@ -134,7 +141,10 @@ struct ModelTask {
   std::vector<TagPtr> const tags;
   std::vector<std::unique_ptr<ModelForm>> forms;
   bool makes_fields = false;
+  bool synchronizing = false;
   Kind kind = Kind::task;
+  std::vector<std::size_t> after;        ///< numbers of tasks of the model
+  std::vector<TaskHandle> after_others;  ///< tasks of the graph
 
   // Where it runs from the next pass on.
   std::size_t place = 0;  ///< of the model's targets
@@ -164,6 +174,9 @@ struct ModelStep {
   std::vector<Use> uses;            ///< each field once
   std::vector<std::size_t> starts;  ///< slots of fields that need memory for it, and not before
   std::vector<std::size_t> needs;   ///< bytes of these, for each place
+  std::vector<std::size_t> after;   ///< steps before it that it names
+  /// Those of the task, and its PlannedPlace, where the graph's policy wants to know it.
+  std::vector<TagPtr> tags;
 };
 
 /// What an analysis finds. It does not change: passes in flight share it.
@@ -178,6 +191,7 @@ struct ModelSchedule {
     TwoSides::Valid before, after;
   };
   std::vector<Sides> sides;
+  bool has_after = false;  ///< some step names others
 };
 
 struct FrozenPass;
@@ -194,8 +208,11 @@ class Model : public std::enable_shared_from_this<Model> {
 
   // Of one thread at a time.
   std::shared_ptr<FieldState> declare(Label name, FieldShape const& shape);
+  /// `at`: where that is said.
   void bind(std::shared_ptr<FieldState> const& field, void* memory,
-            std::shared_ptr<void const> held, FieldTarget const& where);
+            std::shared_ptr<void const> held, std::string held_label, FieldTarget const& where,
+            std::source_location const& at);
+  void swap(FieldState& a, FieldState& b, std::source_location const& at);
   [[nodiscard]] std::shared_ptr<FieldState> find(std::string_view name) const;
   void bind_sides(std::shared_ptr<FieldState> const& field, void* device_memory,
                   FieldTarget const& device, TwoSides sides);
@@ -203,7 +220,13 @@ class Model : public std::enable_shared_from_this<Model> {
   /// space that it runs on, at any of the targets there; null: as the spec says.
   void collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_result,
                LateOps const* late, FieldMemoryOps const* memory);
-  void add(std::shared_ptr<ModelTask> task);
+  TaskHandle add(std::shared_ptr<ModelTask> task);
+  /// What `hand_over` gives to the model takes the place of this task.
+  void replace(TaskHandle const& old, FunctionRef<void()> hand_over,
+               std::source_location const& at);
+  /// The extents of this field are said by `find`, as soon as that knows them.
+  void follow(std::shared_ptr<FieldState> field,
+              std::function<std::optional<FieldShape>()> find);
   void require(FieldState& field);
   void store(FieldState& field, FieldStorage storage);
   void lock(FieldState& field, bool is_locked);
@@ -239,13 +262,19 @@ class Model : public std::enable_shared_from_this<Model> {
   class Submitting;
   [[nodiscard]] std::size_t place_of(DeviceAdapter const* device, std::string const& who) const;
   [[nodiscard]] std::shared_ptr<FieldState> bound_at(Area const& area) const;
+  void check_memory(FieldState const& field, void* memory, std::source_location const& at) const;
+  void check_bindings();
+  void check_may_be_bound(FieldState const& field, std::source_location const& at) const;
 
   // Trellis_ModelAnalysis.cpp
   void analyse(bool is_pass);
   void check_shapes() const;
   void find_edges();
+  void find_orders();
   void check_circles() const;
   void prune();
+  void add_orders();
+  void find_followers();
   [[nodiscard]] bool is_covered(FieldState const& field) const;
   void check_made(FieldState const& field, FieldBox const& box, std::string const& who) const;
   void choose_order(ModelSchedule& schedule, PlacedSteps const& placed,
@@ -284,12 +313,17 @@ class Model : public std::enable_shared_from_this<Model> {
   void make_requests();
   TaskHandle submit_gate(std::shared_ptr<Admission::Gate> const& gate, ModelTask const& task,
                          std::shared_ptr<Pass> const& pass);
-  void submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass);
+  /// `so_far`: the tasks of the steps before it, if some name others.
+  TaskHandle submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass,
+                         std::vector<TaskHandle> const& so_far);
+  void plan_steps(ModelSchedule& schedule);
+  void tell_planner();
 
   // Trellis_FrozenPass.cpp
   void submit_frozen();
-  void submit_frozen_step(ModelStep const& step, std::shared_ptr<FrozenPass const> const& pass,
-                          bool is_first);
+  TaskHandle submit_frozen_step(ModelStep const& step,
+                                std::shared_ptr<FrozenPass const> const& pass, bool is_first,
+                                std::vector<TaskHandle> const& so_far);
   [[nodiscard]] std::size_t frozen_window() const;
   [[nodiscard]] MemoryLayout frozen_layout(std::size_t window) const;
   void check_frozen_limit(MemoryLayout const& layout) const;
@@ -308,11 +342,20 @@ class Model : public std::enable_shared_from_this<Model> {
   /// While tasks are measured one stands for each target, and the last one for all links.
   std::vector<char> const m_alone;
   std::vector<std::weak_ptr<FrozenPass const>> m_frozen;  ///< passes in plans
+  bool m_has_new_bindings = false;  ///< fields have been bound anew, and nobody has looked yet
+  std::optional<std::size_t> m_replaces;  ///< the number of the task that the next one replaces
+  struct Follower {
+    std::shared_ptr<FieldState> field;
+    std::function<std::optional<FieldShape>()> find;
+  };
+  std::vector<Follower> m_followers;  ///< fields whose extents follow from others
 
   // Of the newest analysis.
   bool m_is_analysed = false;  ///< but for places
   bool m_is_placed = false;    ///< the schedule is for the places that tasks have
   std::vector<std::vector<std::size_t>> m_before;  ///< of each task
+  /// The same: tasks that come before it if they are needed for something else.
+  std::vector<std::vector<std::size_t>> m_behind;
   std::vector<bool> m_is_needed;
   std::vector<int> m_units;  ///< of each task: those that compute one field are one, and placed so
   PlacementGraph m_placement;
@@ -322,6 +365,16 @@ class Model : public std::enable_shared_from_this<Model> {
   bool m_has_choice = false;                          ///< some task may run at several places
   std::vector<TransferProbe> m_probes;                ///< of the next pass
   std::shared_ptr<ModelSchedule const> m_schedule;
+
+  /// What the graph's scheduling policy knows of passes, or is to be told before the next one.
+  struct Planned {
+    std::uint64_t number = 0;
+    std::vector<std::pair<std::string, int>> tasks;  ///< labels and priorities
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+    std::vector<TagPtr> places;  ///< of the tasks, see PlannedPlace
+    bool is_told = false;
+  };
+  Planned m_planned;
 };
 
 /// What the passes of a model have of one field during one of them.
@@ -331,6 +384,9 @@ struct PassField {
   PoolBlock* block = nullptr;         ///< guarded by Pass::lock until the last holder
   std::vector<PoolBlock::Use> waits;  ///< the same: who had the memory before, on a device
   KeptPtr kept;
+  /// Of one that is bound: what it was bound to when the pass was submitted, and who holds that.
+  void* external = nullptr;
+  std::shared_ptr<void const> held;
   bool is_reserved = false;
   TaskHandle gate;  ///< that its first memory is waited for at; names no task: nobody waits
 };

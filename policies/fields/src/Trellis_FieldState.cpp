@@ -69,6 +69,10 @@ void describe_field(void const* subject, ResourceInfo& info) {
   describe_field_state(*static_cast<FieldArea const*>(subject)->field(), info);
 }
 
+bool field_may_have_label(void const* subject, std::string const& label) {
+  return static_cast<FieldArea const*>(subject)->field()->may_be_called(label);
+}
+
 void describe_field_state(FieldState const& field, ResourceInfo& info) {
   info.label = field.name.string();
   info.begin = reinterpret_cast<std::uintptr_t>(field.identity());

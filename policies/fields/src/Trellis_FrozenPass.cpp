@@ -99,7 +99,7 @@ void describe_frozen_access(void const* subject, ResourceInfo& info) {
 /// The pass itself, as a resource that its first task reads: memory that is nobody else's.
 void describe_frozen_pass(void const* subject, ResourceInfo& info) {
   FrozenPass const& pass = **static_cast<std::shared_ptr<FrozenPass const> const*>(subject);
-  info.label = "a pass in a plan";
+  info.label = pass.name;
   info.begin = reinterpret_cast<std::uintptr_t>(&pass);
   info.end = info.begin + 1;
 }
@@ -137,7 +137,8 @@ constexpr std::size_t device_alignment = 256;
 
 bool FrozenPass::is_watched() const {
   return !schedule->sides.empty() ||
-         std::any_of(slots.begin(), slots.end(), [](Slot const& of) { return of.kept != nullptr; });
+         std::any_of(slots.begin(), slots.end(),
+                     [](Slot const& of) { return of.kept != nullptr || of.bound != nullptr; });
 }
 
 void FrozenPass::begin_replay() const {
@@ -149,6 +150,10 @@ void FrozenPass::begin_replay() const {
       owner->refuse("is in a plan in which the field " + field.text() + " (" + field.name.place() +
                     ") has other memory than it has now: it has been unlocked or stored otherwise. "
                     "Record the plan again");
+    if (slots[slot].bound != nullptr && field.memory() != slots[slot].memory)
+      owner->refuse("is in a plan in which the field " + field.text() + " (" + field.name.place() +
+                    ") has other memory than it has now: it has been bound anew. Bind it as it was "
+                    "in the recording, or record the plan again");
   }
   for (ModelSchedule::Sides const& dual : schedule->sides) {
     TwoSides::Valid const now = dual.field->sides->get();
@@ -261,6 +266,7 @@ void Model::submit_frozen() {
   auto pass = std::make_shared<FrozenPass>();
   pass->schedule = m_schedule;
   pass->model = weak_from_this();
+  pass->name = m_options.name;
   for (std::size_t place = 0; place < layout.bytes.size(); ++place) {
     std::string const label = "fields of " + m_options.name + " at " + target(place).name();
     KeptPtr& slab = pass->slabs.emplace_back();
@@ -290,12 +296,14 @@ void Model::submit_frozen() {
   m_frozen.push_back(pass);
   m_is_placed = false;  // the order has to do with less room from now on
   bool is_first = true;
+  std::vector<TaskHandle> so_far;
   for (ModelStep const& step : pass->schedule->steps)
-    submit_frozen_step(step, pass, std::exchange(is_first, false));
+    so_far.push_back(submit_frozen_step(step, pass, std::exchange(is_first, false), so_far));
 }
 
-void Model::submit_frozen_step(ModelStep const& step, std::shared_ptr<FrozenPass const> const& pass,
-                               bool is_first) {
+TaskHandle Model::submit_frozen_step(ModelStep const& step,
+                                     std::shared_ptr<FrozenPass const> const& pass, bool is_first,
+                                     std::vector<TaskHandle> const& so_far) {
   ModelTask const& task = *step.task;
   std::deque<ResourceInfo> infos;  // requests refer to them
   std::vector<AccessRequest> requests;
@@ -326,7 +334,11 @@ void Model::submit_frozen_step(ModelStep const& step, std::shared_ptr<FrozenPass
                 alignof(FrozenBody), construct);
   set_properties(spec, step);
   spec.accesses = requests;
-  GraphDoor::submit(m_graph, std::move(spec));
+  spec.tags = task.tags;  // the plan itself tells the policy
+  std::vector<TaskHandle> before = task.after_others;
+  for (std::size_t const other : step.after) before.push_back(so_far[other]);
+  spec.after = before;
+  return GraphDoor::submit(m_graph, std::move(spec));
 }
 
 }  // namespace trellis::Impl

@@ -4,8 +4,11 @@
 #include <fields/Trellis_Field.hpp>
 #include <fields/impl/Trellis_Model.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
+#include <graph/Trellis_ModelTasks.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -88,6 +91,7 @@ Model::Model(TaskGraph& graph, FieldGraphOptions options)
 }
 
 Model::~Model() {
+  forget_model_tasks(m_number);
   m_options.placement->give_back();
   for (auto const& [name, field] : m_fields) {
     field->keep(nullptr);
@@ -112,12 +116,12 @@ std::string shape_text(FieldShape const& shape) {
 }  // namespace
 
 std::shared_ptr<FieldState> Model::declare(Label name, FieldShape const& shape) {
-  m_is_analysed = false;
   auto const known = m_fields.find(name.view());
   if (known == m_fields.end()) {
     auto field = std::make_shared<FieldState>(std::move(name), m_number);
     field->set_shape(shape);
     m_fields.emplace(field->name.string(), field);
+    m_is_analysed = false;
     return field;
   }
   FieldState& field = *known->second;
@@ -126,28 +130,123 @@ std::shared_ptr<FieldState> Model::declare(Label name, FieldShape const& shape) 
       "names the field " + field.text() + " at " + name.place() + " and at " + field.name.place();
   if (old.type != shape.type) refuse(both + " with different types");
   if (!shape.has_extents) return known->second;
-  if (!old.has_extents)
+  if (!old.has_extents) {
     field.set_shape(shape);
-  else if (old.extents != shape.extents || old.strides != shape.strides)
+    m_is_analysed = false;
+  } else if (old.extents != shape.extents || old.strides != shape.strides) {
     refuse(both + " with different extents: " + shape_text(shape) + ", and " + shape_text(old));
+  }
   return known->second;
 }
 
+namespace {
+std::string place_text(std::source_location const& at) {
+  return std::string(at.file_name()) + ':' + std::to_string(at.line());
+}
+}  // namespace
+
+/// A pass is as it was before, but for where a field lies that is bound anew, unless that is at
+/// another place. So the program may do that before each pass.
 void Model::bind(std::shared_ptr<FieldState> const& field, void* memory,
-                 std::shared_ptr<void const> held, FieldTarget const& where) {
-  if (field->external != nullptr)
-    refuse("binds the field " + field->text() + " (" + field->name.place() + ") twice");
-  field->place = place_of(where.device(), "the field " + field->text());
-  for (auto const& [name, other] : m_fields) {
-    if (other->external == nullptr) continue;
-    Area const area = other->area(other->shape.whole());
-    if (overlaps(area, Area::contiguous(memory, field->shape.bytes)))
-      refuse("binds memory of the field " + other->text() + " (" + other->name.place() +
-             ") to the field " + field->text() + " (" + field->name.place() + "), too");
+                 std::shared_ptr<void const> held, std::string held_label,
+                 FieldTarget const& where, std::source_location const& at) {
+  std::size_t const place = place_of(where.device(), "the field " + field->text());
+  bool const is_anew = field->external != nullptr;
+  if (is_anew) {
+    check_may_be_bound(*field, at);
+    m_has_new_bindings = true;
+  } else {
+    check_memory(*field, memory, at);
   }
+  if (!is_anew || field->place != place || field->sides != nullptr) {
+    m_is_analysed = false;
+    if (is_anew) field->copies.clear();
+    field->sides = nullptr;
+  }
+  field->place = place;
   field->storage = FieldStorage::external;
   field->external = memory;
   field->held = std::move(held);
+  field->held_label = std::move(held_label);
+  field->bound_at = at;
+}
+
+void Model::check_memory(FieldState const& field, void* memory,
+                         std::source_location const& at) const {
+  for (auto const& [name, other] : m_fields) {
+    if (other->external == nullptr || other.get() == &field) continue;
+    Area const area = other->area(other->shape.whole());
+    if (overlaps(area, Area::contiguous(memory, field.shape.bytes)))
+      refuse("binds memory of the field " + other->text() + " (bound at " +
+             place_text(other->bound_at) + ") to the field " + field.text() + " at " +
+             place_text(at) + ", too");
+  }
+}
+
+/// While several are bound anew, one after the other, two may have the same memory. Not in a pass.
+void Model::check_bindings() {
+  if (!m_has_new_bindings) return;
+  std::vector<FieldState const*> bound;
+  for (auto const& [name, field] : m_fields)
+    if (field->external != nullptr) bound.push_back(field.get());
+  std::sort(bound.begin(), bound.end(), [](FieldState const* a, FieldState const* b) {
+    return std::less<>()(a->external, b->external);
+  });
+  for (std::size_t k = 0; k < bound.size(); ++k) {
+    Area const area = bound[k]->area(bound[k]->shape.whole());
+    for (std::size_t next = k + 1; next < bound.size(); ++next) {
+      Area const other = bound[next]->area(bound[next]->shape.whole());
+      if (other.begin() >= area.end()) break;
+      if (overlaps(area, other))
+        check_memory(*bound[next], bound[next]->external, bound[next]->bound_at);
+    }
+  }
+  m_has_new_bindings = false;
+}
+
+/// The functor of a task that names a View has captured it, or is given it in each pass.
+void Model::check_may_be_bound(FieldState const& field, std::source_location const& at) const {
+  for (auto const& task : m_tasks)
+    for (auto const& form : task->forms)
+      for (ModelAccess const& access : form->accesses)
+        if (access.field.get() == &field && access.area.has_value())
+          refuse("is to bind the field " + field.text() + " (" + field.name.place() +
+                 ") anew at " + place_text(at) + ", whose View the " + task->text() +
+                 " names itself: let it name the field");
+}
+
+void Model::swap(FieldState& a, FieldState& b, std::source_location const& at) {
+  check_own(&a);
+  check_own(&b);
+  std::string const both =
+      "is to swap the fields " + a.text() + " and " + b.text() + " at " + place_text(at);
+  if (a.shape.type != b.shape.type || a.shape.extents != b.shape.extents ||
+      a.shape.strides != b.shape.strides)
+    refuse(both + ", which differ in type or extents");
+  if (a.sides != nullptr || b.sides != nullptr)
+    refuse(both + ", of which one is a DualView: bind both anew");
+  if (a.external != nullptr && b.external != nullptr) {
+    check_may_be_bound(a, at);
+    check_may_be_bound(b, at);
+    if (a.place != b.place) {
+      m_is_analysed = false;
+      a.copies.clear();
+      b.copies.clear();
+    }
+    std::swap(a.place, b.place);
+    std::swap(a.external, b.external);
+    std::swap(a.held, b.held);
+    std::swap(a.held_label, b.held_label);
+    std::swap(a.bound_at, b.bound_at);
+    return;
+  }
+  KeptPtr const of_a = a.kept(), of_b = b.kept();
+  bool const are_persistent =
+      a.storage == FieldStorage::persistent && b.storage == FieldStorage::persistent;
+  if (!are_persistent || of_a == nullptr || of_b == nullptr || of_a->place() != of_b->place())
+    refuse(both + ", which are neither both bound nor both persistent at one place");
+  a.keep(of_b);
+  b.keep(of_a);
 }
 
 /// `field` has been bound to the side on the host.
@@ -201,11 +300,22 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
     refuse("gets the " + text +
            ", which has a result for a Future: there would be one for each "
            "pass; let it write a field");
-  if (!spec.after.empty())
-    refuse("gets the " + text + " with after(...) or value(...): its order follows from fields");
+  std::vector<std::size_t> after;
+  std::vector<TaskHandle> after_others;
+  for (TaskHandle const& before : spec.after) {
+    TaskHandle const of_graph = GraphDoor::handle(m_graph);
+    if (is_task_of_model(before, m_number))
+      after.push_back(place_in_model(before));
+    else if (before.valid() && before.control == of_graph.control &&
+             before.generation == of_graph.generation)
+      after_others.push_back(before);
+    else
+      refuse("gets the " + text + " after " +
+             (is_model_task(before) ? model_task_text(before) + " which is another one"
+              : before.valid()      ? "a future of another graph"
+                                    : "a future that belongs to no task"));
+  }
   if (spec.instance != nullptr) refuse("gets the " + text + " on an instance of the program's own");
-  if (spec.synchronizing)
-    refuse("gets the " + text + ", which is synchronizing: its order follows from fields");
   std::vector<ModelAccess> accesses;
   bool makes_fields = false;
   for (AccessRequest const& request : spec.accesses) {
@@ -225,11 +335,15 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
       access.field = bound_at(request.area);
     }
     if (access.mode == Mode::none) continue;
+    // A Token may be written, as nothing is computed there; unless it is that of a LateView.
+    bool const stands_for_nothing =
+        request.ops == &subject_ops<Token> || request.ops == &subject_ops<IndexBox>;
+    bool const has_array = late != nullptr && !late->stays_in_a_pass;
     std::string const name = '"' + access.info.label + '"';
     if (access.field == nullptr) {
       bool const is_free = access.state != nullptr || access.mode == Mode::read ||
                            access.mode == Mode::exclusive || access.mode == Mode::atomic_add ||
-                           access.mode == Mode::atomic_mul;
+                           access.mode == Mode::atomic_mul || (stands_for_nothing && !has_array);
       if (!is_free)
         refuse("gets the " + text + ", which writes " + name +
                ": what a model computes is a field, so bind the View before");
@@ -250,7 +364,12 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
     places.push_back(place_of(device, "the " + text));
     memory = target(places.front()).memory();
   }
-  if (task == nullptr) task = std::make_shared<ModelTask>(spec, m_tasks.size());
+  if (task == nullptr) {
+    task = std::make_shared<ModelTask>(spec, m_replaces.value_or(m_tasks.size()));
+    task->synchronizing = spec.synchronizing;
+    task->after = std::move(after);
+    task->after_others = std::move(after_others);
+  }
   auto form = std::make_unique<ModelForm>(spec, late, memory);
   form->accesses = std::move(accesses);
   form->places = std::move(places);
@@ -260,12 +379,64 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
   if (!form->places.empty()) task->forms.push_back(std::move(form));
 }
 
-void Model::add(std::shared_ptr<ModelTask> task) {
+TaskHandle Model::add(std::shared_ptr<ModelTask> task) {
   if (task->forms.empty())
     refuse("has none of the targets of the " + task->text() + " among its `targets`");
   task->place = task->forms.front()->places.front();
-  m_tasks.push_back(std::move(task));
+  std::size_t const number = task->number;
+  TaskHandle const handle = add_model_task(m_number, number, task->text());
+  if (number == m_tasks.size()) {
+    m_tasks.push_back(std::move(task));
+  } else {
+    m_tasks[number] = std::move(task);
+    m_replaces.reset();
+    m_options.placement->forget();  // what it has measured was of the other one
+  }
   m_is_analysed = false;
+  return handle;
+}
+
+void Model::replace(TaskHandle const& old, FunctionRef<void()> hand_over,
+                    std::source_location const& at) {
+  if (!is_task_of_model(old, m_number))
+    refuse("is to replace " +
+           (is_model_task(old) ? model_task_text(old) + " which is another one"
+                               : std::string("what is no task of it")) +
+           " at " + place_text(at));
+  if (m_replaces.has_value())
+    refuse("is to replace two tasks by one at " + place_text(at));
+  m_replaces = place_in_model(old);
+  struct Over {
+    std::optional<std::size_t>& replaces;
+    ~Over() { replaces.reset(); }
+  } const over{m_replaces};
+  hand_over();
+  if (m_replaces.has_value())
+    refuse("is to replace " + model_task_text(old) + " at " + place_text(at) +
+           ", and is given no other one");
+}
+
+void Model::follow(std::shared_ptr<FieldState> field,
+                   std::function<std::optional<FieldShape>()> find) {
+  if (field->shape.has_extents) return;
+  check_own(field.get());
+  m_followers.push_back({std::move(field), std::move(find)});
+  find_followers();
+}
+
+/// Each may be what another one waits for.
+void Model::find_followers() {
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    std::erase_if(m_followers, [&](Follower const& each) {
+      if (each.field->shape.has_extents) return true;
+      std::optional<FieldShape> const shape = each.find();
+      if (!shape.has_value()) return false;
+      each.field->set_shape(*shape);
+      m_is_analysed = false;
+      return goes_on = true;
+    });
+  }
 }
 
 void Model::require(FieldState& field) {

@@ -31,14 +31,19 @@ FieldBox box_of(ModelAccess const& access) {
 }  // namespace
 
 void Model::analyse(bool is_pass) {
+  if (is_pass) check_bindings();
   if (!m_is_analysed) {
     m_is_placed = false;
     for (auto const& task : m_tasks)
       for (ModelAccess& access : task->accesses()) access.here = nullptr;
+    find_followers();
     check_shapes();
     find_edges();
+    find_orders();
     check_circles();
     prune();
+    add_orders();
+    check_circles();
     find_units();
     make_placement_graph();
     m_is_analysed = true;
@@ -93,6 +98,67 @@ void Model::find_edges() {
       for (Part const& maker : found->second)
         if (overlaps(maker.area, area)) before.push_back(maker.task);
     }
+    before.insert(before.end(), task->after.begin(), task->after.end());
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+  }
+}
+
+/// What is no field, such as a Token, orders tasks as it does in a graph: in the order in which the
+/// model got them, where their accesses conflict. A task that comes after one which may have changed
+/// something needs that one. One that only comes after others which have read does not.
+void Model::find_orders() {
+  struct User {
+    std::size_t task;
+    ModelAccess const* access;
+  };
+  std::vector<User> readers, others;  // that are not behind a later one anyway
+  m_behind.assign(m_tasks.size(), {});
+  for (auto const& task : m_tasks) {
+    for (ModelAccess const& access : task->accesses()) {
+      if (access.field != nullptr) continue;
+      Manner const manner{access.mode, access.state.get()};
+      bool const only_reads = access.mode == Mode::read && access.state == nullptr;
+      auto const look = [&](std::vector<User> const& users, auto& after) {
+        for (User const& user : users)
+          if (user.task != task->number && overlaps(*user.access->area, *access.area) &&
+              manner.depends_on({user.access->mode, user.access->state.get()}))
+            after[task->number].push_back(user.task);
+      };
+      look(others, m_before);
+      if (!only_reads) look(readers, m_behind);
+      if (access.mode == Mode::write && access.state == nullptr && access.area->rank() == 0) {
+        // All others conflict with it, so whoever conflicts with them comes after it.
+        auto const is_covered = [&](User const& user) {
+          return user.task != task->number && access.area->begin() <= user.access->area->begin() &&
+                 user.access->area->end() <= access.area->end() &&
+                 user.access->state == nullptr;
+        };
+        std::erase_if(readers, is_covered);
+        std::erase_if(others, is_covered);
+      }
+      (only_reads ? readers : others).push_back({task->number, &access});
+    }
+  }
+}
+
+/// Among those that are needed.
+void Model::add_orders() {
+  std::vector<std::size_t> since;  // the last synchronizing task, and those behind it
+  bool has_barrier = false;
+  for (auto const& task : m_tasks) {
+    if (!m_is_needed[task->number]) continue;
+    auto& before = m_before[task->number];
+    for (std::size_t const other : m_behind[task->number])
+      if (m_is_needed[other]) before.push_back(other);
+    if (task->synchronizing) {
+      before.insert(before.end(), since.begin(), since.end());
+      since.clear();
+      has_barrier = true;
+    } else if (has_barrier) {
+      before.push_back(since.front());
+    }
+    since.push_back(task->number);
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
   }
@@ -232,6 +298,13 @@ void Model::choose_order(ModelSchedule& schedule, PlacedSteps const& placed,
       step.starts.push_back(use.slot);
       step.needs[schedule.slots[use.slot].place] += field.shape.bytes;
     }
+  }
+  std::vector<std::size_t> position(steps.size());
+  for (std::size_t k = 0; k < steps.size(); ++k)
+    position[static_cast<std::size_t>(schedule.memory_order[k])] = k;
+  for (ModelStep& step : schedule.steps) {
+    for (std::size_t& other : step.after) other = position[other];
+    schedule.has_after = schedule.has_after || !step.after.empty();
   }
 }
 

@@ -24,6 +24,8 @@ Pass::Pass(std::shared_ptr<Model> of)
     fields[k].users.store(slot.users, std::memory_order_relaxed);
     fields[k].holders.store(slot.users, std::memory_order_relaxed);
     if (slot.field->keeps_values()) fields[k].kept = slot.field->kept();
+    fields[k].external = slot.field->external;
+    fields[k].held = slot.field->held;
   }
 }
 
@@ -64,6 +66,7 @@ class PassBody {
       PassField& field = m_pass->fields[use.slot];
       if (field.users.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       field.kept.reset();
+      field.held.reset();
       if (!field.is_reserved) continue;
       ModelSlot const& slot = slot_of(use);
       model().admission()->release(slot.place, slot.field->shape.bytes);
@@ -113,7 +116,7 @@ class PassBody {
     PassField& field = m_pass->fields[use.slot];
     ModelSlot const& slot = slot_of(use);
     FieldState const& state = *slot.field;
-    if (state.external != nullptr) return state.external;
+    if (field.external != nullptr) return field.external;
     if (field.kept != nullptr) return field.kept->memory();
     std::lock_guard const lock(m_pass->lock);
     if (field.block == nullptr && use.makes) {
@@ -177,11 +180,21 @@ class PassBody {
 void describe_access(void const* subject, ResourceInfo& info) {
   info = static_cast<ModelAccess const*>(subject)->info;
 }
-constexpr SubjectOps access_ops{&describe_access};
+/// Another field may have had the addresses before.
+bool access_may_have_label(void const* subject, std::string const& label) {
+  auto const& access = *static_cast<ModelAccess const*>(subject);
+  if (access.field != nullptr && !access.area.has_value()) return access.here->may_be_called(label);
+  return access.info.label.empty() || access.info.label == label ||
+         (access.field != nullptr && access.field->may_be_called(label));
+}
+constexpr SubjectOps access_ops{&describe_access, &access_may_have_label};
 void describe_runs(void const* subject, ResourceInfo& info) {
   info = static_cast<ModelTask const*>(subject)->run_info;
 }
-constexpr SubjectOps run_ops{&describe_runs};
+bool runs_may_have_label(void const* subject, std::string const& label) {
+  return static_cast<ModelTask const*>(subject)->run_info.label == label;
+}
+constexpr SubjectOps run_ops{&describe_runs, &runs_may_have_label};
 void describe_measured(void const* subject, ResourceInfo& info) {
   info.label = "what is measured alone";
   info.begin = reinterpret_cast<std::uintptr_t>(subject);
@@ -283,7 +296,8 @@ Area Model::run_area(ModelStep const& step) const {
   return own;
 }
 
-/// Unless the task has it anyway.
+/// Unless the task has it anyway. A range is called as its field, which it stands for; else the area
+/// is that of the task itself, and is called as that.
 void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requests) const {
   Area const area = run_area(step);
   bool const is_there = std::any_of(requests.begin(), requests.end(), [&](auto const& request) {
@@ -291,7 +305,7 @@ void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requ
   });
   if (is_there) return;
   ResourceInfo& info = step.task->run_info;
-  info.label = "runs of " + step.task->label.string();
+  info.label = step.task->label.string();
   info.begin = area.begin();
   info.end = area.end();
   for (ModelAccess const& access : step.form->accesses) {
@@ -301,6 +315,7 @@ void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requ
     if (begin <= area.begin() && area.end() <= begin + access.field->shape.bytes) {
       info.begin = begin;
       info.end = begin + access.field->shape.bytes;
+      info.label = access.field->name.string();
     }
   }
   requests.push_back({area, Mode::write, step.task.get(), &run_ops});
@@ -342,12 +357,17 @@ void Model::submit() {
   check_limit();
   keep_memory();
   make_requests();
+  tell_planner();
   auto const pass = std::make_shared<Pass>(shared_from_this());
   auto const& steps = pass->schedule->steps;
   std::size_t next = 0;
   m_options.placement->submitted();  // who submits may be overtaken by what it submits
   try {
-    for (; next < steps.size(); ++next) submit_step(steps[next], pass);
+    std::vector<TaskHandle> so_far;
+    for (; next < steps.size(); ++next) {
+      TaskHandle const task = submit_step(steps[next], pass, so_far);
+      if (pass->schedule->has_after) so_far.push_back(task);
+    }
   } catch (...) {
     // As if the others had been cancelled.
     for (++next; next < steps.size(); ++next) PassBody const over(pass, steps[next]);
@@ -366,17 +386,20 @@ TaskHandle Model::submit_gate(std::shared_ptr<Admission::Gate> const& gate, Mode
 
 void Model::set_properties(TaskSpec& spec, ModelStep const& step) const {
   spec.space = step.form->runs_on_device() ? target(step.place).device() : step.form->space;
-  spec.tags = step.task->tags;
+  spec.tags = step.tags;
   spec.priority = step.task->priority;
+  spec.synchronizing = step.task->synchronizing;
   spec.main_thread = step.task->main_thread;
 }
 
-void Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass) {
+TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass,
+                              std::vector<TaskHandle> const& so_far) {
   ModelTask const& task = *step.task;
   bool is_made = false;
   std::shared_ptr<Admission::Gate> gate;
   try {
-    std::vector<TaskHandle> before;
+    std::vector<TaskHandle> before = task.after_others;
+    for (std::size_t const other : step.after) before.push_back(so_far[other]);
     if (m_admission != nullptr) {
       for (std::size_t const slot : step.starts) pass->fields[slot].is_reserved = true;
       gate = m_admission->admit(step.needs);
@@ -398,7 +421,7 @@ void Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const& pass
     set_properties(spec, step);
     spec.accesses = task.requests;
     spec.after = before;
-    GraphDoor::submit(m_graph, std::move(spec));
+    return GraphDoor::submit(m_graph, std::move(spec));
   } catch (...) {
     if (!is_made) {
       if (gate != nullptr) {

@@ -2,6 +2,8 @@
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <fields/impl/Trellis_Model.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
+#include <plan/Trellis_PlanNode.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -355,6 +357,10 @@ void Model::make_schedule() {
   for (std::size_t slot = 0; slot < placed.slots.size(); ++slot)
     schedule->slots.push_back({state_of(placed, static_cast<int>(slot)),
                                static_cast<std::size_t>(placed.slots[slot].place), 0});
+  std::vector<std::size_t> step_of(m_tasks.size(), nowhere);
+  for (std::size_t k = 0; k < placed.steps.size(); ++k)
+    if (placed.steps[k].kind == PlacedStep::Kind::task)
+      step_of[m_placed_tasks[static_cast<std::size_t>(placed.steps[k].task)]->number] = k;
   std::vector<ModelStep> steps;
   for (PlacedStep const& step : placed.steps) {
     ModelStep& made = steps.emplace_back();
@@ -373,6 +379,8 @@ void Model::make_schedule() {
     }
     made.task = is_task ? m_placed_tasks[static_cast<std::size_t>(step.task)]
                         : make_transfer(step, named[0], named[1]);
+    made.tags = made.task->tags;
+    for (std::size_t const before : made.task->after) made.after.push_back(step_of[before]);
     made.form = &made.task->form();
     made.place = made.task->place;
     for (std::size_t k = 0; k < step.uses.size(); ++k) {
@@ -387,7 +395,44 @@ void Model::make_schedule() {
     }
   }
   choose_order(*schedule, placed, places, steps);
+  if (GraphDoor::sees_plans(m_graph)) plan_steps(*schedule);
   m_schedule = std::move(schedule);
+}
+
+/// A schedule that is like the one before keeps its number, and with it what has been measured.
+void Model::plan_steps(ModelSchedule& schedule) {
+  Planned now;
+  std::vector<std::size_t> position(schedule.steps.size());
+  for (std::size_t k = 0; k < schedule.steps.size(); ++k)
+    position[static_cast<std::size_t>(schedule.memory_order[k])] = k;
+  for (std::size_t k = 0; k < schedule.steps.size(); ++k) {
+    ModelTask const& task = *schedule.steps[k].task;
+    now.tasks.emplace_back(task.label.string(), task.priority);
+    auto const index = static_cast<std::size_t>(schedule.memory_order[k]);
+    for (int const before : schedule.memory.tasks[index].before)
+      now.edges.emplace_back(
+          static_cast<std::uint32_t>(position[static_cast<std::size_t>(before)]),
+          static_cast<std::uint32_t>(k));
+  }
+  if (now.tasks != m_planned.tasks || now.edges != m_planned.edges) {
+    now.number = new_plan_number();
+    for (std::size_t k = 0; k < schedule.steps.size(); ++k)
+      now.places.push_back(std::make_shared<TagOf<PlannedPlace>>(
+          PlannedPlace{now.number, static_cast<std::uint32_t>(k)}));
+    m_planned = std::move(now);
+  }
+  for (std::size_t k = 0; k < schedule.steps.size(); ++k)
+    schedule.steps[k].tags.push_back(m_planned.places[k]);
+}
+
+void Model::tell_planner() {
+  if (m_planned.is_told || m_planned.tasks.empty()) return;
+  std::vector<PlannedTasks::Node> tasks;
+  std::vector<PlannedTasks::Edge> edges;
+  for (auto const& [label, priority] : m_planned.tasks) tasks.push_back({label, priority});
+  for (auto const& [from, to] : m_planned.edges) edges.push_back({from, to});
+  GraphDoor::planned(m_graph, {m_planned.number, tasks, edges});
+  m_planned.is_told = true;
 }
 
 }  // namespace trellis::Impl

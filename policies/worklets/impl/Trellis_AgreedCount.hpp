@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -22,12 +23,16 @@ struct AgreedCount : ItemCount {
     char const* domain;
     Extents known;  ///< if `late` is empty
     std::function<std::int64_t()> late;
+    /// Of `late`: the extents, if somebody knows them before the task is launched. May be empty.
+    std::function<std::optional<Extents>()> early;
   };
   Label task;
   char const* domain;  ///< that the worklet runs over
   std::vector<Each> counts;
 
   [[nodiscard]] std::int64_t resolve() const;
+  /// How many items of a domain there are, if that is known before the task is launched.
+  [[nodiscard]] std::optional<Extents> early(char const* of_domain) const;
   [[nodiscard]] static std::tuple<> annotations() { return {}; }
 };
 

@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -237,7 +238,6 @@ class ControlBindings {
   [[nodiscard]] Extents count(Label const& task) const {
     Extents agreed{0, {0, 0, 0}};
     std::size_t from = 0;
-    bool has_empty_output = false;
     // What is only written tells last: it may have no items yet.
     for (bool const outputs : {false, true})
       each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
@@ -247,10 +247,7 @@ class ControlBindings {
           Extents const own = length<k, Domain>();
           if (own.rank == 0) return;
           // It is to be allocated, if its number is known here.
-          if (is_output && own.count() == 0 && (!is_late() || agreed.rank > 0)) {
-            has_empty_output = true;
-            return;
-          }
+          if (is_output && own.count() == 0 && (!is_late() || agreed.rank > 0)) return;
           if (agreed.rank == 0) {
             agreed = own;
             from = k;
@@ -261,7 +258,6 @@ class ControlBindings {
           }
         }
       });
-    if (agreed.rank == 0 && has_empty_output) return Extents::of(0);
     return agreed;
   }
 
@@ -316,7 +312,7 @@ class ControlBindings {
     } else {
       using Agreed = Impl::AgreedCountThat<all_stay(std::index_sequence_for<Arguments...>())>;
       Agreed agreed{{{}, task, domain::name, {}}};
-      if (extents.rank > 0) agreed.counts.push_back({known_name(), domain::name, extents, {}});
+      if (extents.rank > 0) agreed.counts.push_back({known_name(), domain::name, extents, {}, {}});
       each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
         if constexpr (!is_allocated_late<k>()) {
           if constexpr (counts_several<k>()) {
@@ -331,6 +327,17 @@ class ControlBindings {
       });
       return trellis::Impl::LateCount<Agreed>{std::move(agreed)};
     }
+  }
+  /// Outputs that have no extents yet get those that the others tell, as soon as they are known.
+  template <class Agreed>
+  void follow(Policy const& policy, Agreed const& agreed) const {
+    each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
+      using Own = Over<typename parameter<k>::domain_type, rank>;
+      using Find = std::function<std::optional<Extents>()>;
+      if constexpr (requires { bind<k>::follow(policy.target(), get<k>(), Own(), Find()); })
+        bind<k>::follow(policy.target(), get<k>(), Own(),
+                        [agreed] { return agreed.early(domain_of<k>::name); });
+    });
   }
   /// Submits the tasks that make room for `n` items in outputs.
   template <class N>
@@ -407,6 +414,7 @@ class ControlBindings {
     };
     if constexpr (is_late()) {
       auto const n = late_count(label, extents);
+      follow(policy, n.source);
       allocate(label, policy, n);
       if constexpr (rank == 1)
         return send(n, functor(worklet, extents));
@@ -487,15 +495,15 @@ class ControlBindings {
         Over<std::conditional_t<counts_several<k>(), Domain, typename parameter<k>::domain_type>,
              rank>;
     if constexpr (Impl::counts_late<parameter<k>, argument<k>, typename Own::domain, rank>) {
-      agreed.counts.push_back(
-          {Impl::name_of<parameter<k>>(k, get<k>()),
-           Domain::name,
-           {},
-           [source = bind<k>::late_length(get<k>(), Own())] { return source.resolve(); }});
+      auto const source = bind<k>::late_length(get<k>(), Own());
+      std::function<std::optional<Extents>()> early;
+      if constexpr (requires { source.known(); }) early = [source] { return source.known(); };
+      agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, {},
+                               [source] { return source.resolve(); }, std::move(early)});
     } else if constexpr (!std::is_same_v<Domain, domain> && counts<k, Domain>()) {
       Extents const own = length<k, Domain>();
       if (own.rank > 0)
-        agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}});
+        agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}, {}});
     }
   }
   /// What a task that makes room reads, and the tasks that the call comes after: when one of them

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace trellis::worklets::Impl {
@@ -32,7 +33,7 @@ void refuse_extents(Label const& task, char const* domain, std::string const& fi
 
 void refuse_uncounted(Label const& task, char const* domain) {
   refuse(task, std::string("has no argument that tells how many ") + domain +
-                   " there are: all of them fit any number");
+                   " there are: all of them fit any number, or are outputs without any");
 }
 
 void refuse_allocation(Label const& task, char const* domain, std::string const& output,
@@ -48,6 +49,16 @@ void refuse_memory(Label const& task, std::string const& read, std::string const
                    (is_gathered ? "gather from " : "have in ") + read +
                    (is_gathered ? ": they share memory"
                                 : ": they overlap, and are not the same, or both are written"));
+}
+
+std::optional<Extents> AgreedCount::early(char const* of_domain) const {
+  for (Each const& each : counts) {
+    if (each.domain != of_domain) continue;
+    if (!each.late) return each.known;
+    if (!each.early) continue;
+    if (auto const extents = each.early(); extents.has_value()) return extents;
+  }
+  return std::nullopt;
 }
 
 std::int64_t AgreedCount::resolve() const {

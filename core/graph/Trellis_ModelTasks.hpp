@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_MODELTASKS_HPP
+#define TRELLIS_IMPL_MODELTASKS_HPP
+
+#include <Trellis_Label.hpp>
+#include <task/Trellis_TaskHandle.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+/// Handles of tasks that are kept for passes: those of a model. Such a task runs once in each pass,
+/// so nobody can wait for it. Its handle says which task it is, for `after` in the same model, and
+/// for the error that everything else is.
+namespace trellis::Impl {
+
+/// A handle of the task at this place of the model. `text`: what errors call the task.
+[[nodiscard]] TaskHandle add_model_task(std::uint64_t model, std::size_t place, std::string text);
+/// The model ends, and errors do not know the labels of its tasks any more.
+void forget_model_tasks(std::uint64_t model);
+
+[[nodiscard]] bool is_model_task(TaskHandle const& handle);
+[[nodiscard]] bool is_task_of_model(TaskHandle const& handle, std::uint64_t model);
+/// The place that the task has in its model.
+[[nodiscard]] std::size_t place_in_model(TaskHandle const& handle);
+/// What errors call the task.
+[[nodiscard]] std::string model_task_text(TaskHandle const& handle);
+
+/// Throws `Error` when the handle is one of a model's task.
+void refuse_model_task(TaskHandle const& handle);
+
+/// What a task of a model cannot be, said before the model has it.
+[[noreturn]] void refuse_section_in_model(Label const& section);
+[[noreturn]] void refuse_value_in_model(Label const& task);
+
+}  // namespace trellis::Impl
+
+#endif
