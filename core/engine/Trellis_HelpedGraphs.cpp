@@ -16,6 +16,7 @@ struct Noted {
   /// Their number. Relaxed: a thread that is about to sleep reads it again before each sleep, and a
   /// graph whose function another thread is the first to ask was noted before that.
   std::atomic<std::size_t> count{0};
+  std::atomic<bool> main_naps{false};  ///< relaxed: it is set before there is such a graph
 };
 Noted& noted() {
   static Noted* const made = new Noted;  // graphs may end after all destructors
@@ -39,8 +40,19 @@ void HelpedGraphs::note(TaskHandle const& graph) {
   all.count.store(all.graphs.size(), std::memory_order_relaxed);
 }
 
-bool HelpedGraphs::any_but(Engine const& engine) {
+void HelpedGraphs::main_naps() {
+  noted().main_naps.store(true, std::memory_order_relaxed);
+}
+
+bool HelpedGraphs::may_come(Engine& engine) {
   Noted& all = noted();
+  return all.count.load(std::memory_order_relaxed) > 0 ||
+         (all.main_naps.load(std::memory_order_relaxed) && engine.waiting().is_on_main());
+}
+
+bool HelpedGraphs::any_but(Engine& engine) {
+  Noted& all = noted();
+  if (all.main_naps.load(std::memory_order_relaxed) && engine.waiting().is_on_main()) return true;
   if (all.count.load(std::memory_order_relaxed) == 0) return false;
   std::lock_guard const lock(all.mutex);
   forget_gone(all);

@@ -11,16 +11,22 @@ namespace trellis::Impl {
 /// another graph, and for something there that comes only when these go on: the answer of another
 /// process, for instance. So a thread that waits helps all of them.
 ///
-/// INVARIANT (every such graph is helped). A graph is noted before its first function can be asked.
-/// A thread that waits and has nothing to do does not sleep while one that it may help is noted,
-/// beside the graph that it waits for: it looks at each again and again, with naps between. Nothing
-/// has to wake it therefore, and nothing is missed. What a thread runs there it would run in a wait
-/// for that graph, too, with no task of that graph below it on its stack.
+/// INVARIANT (every such graph is helped). A serial graph is noted before its first function can be
+/// asked; one with messages for the main thread when the first of them is submitted, and from the
+/// first communicator on the main thread never sleeps in a wait. A thread that waits and has nothing
+/// to do does not sleep while a graph is noted that it may help, beside the one that it waits for:
+/// it looks at each again and again, with naps between. So nothing has to wake it. (A thread that
+/// sleeps already does not hear of the first serial graph that another thread notes.) What a thread
+/// runs there it would run in a wait for that graph, too, with no task of it below on its stack.
 struct HelpedGraphs {
   /// Of a graph that is there. It is forgotten when it is gone.
   static void note(TaskHandle const& graph);
-  /// May the calling thread have to help another graph than this one? Cheap if none is noted.
-  [[nodiscard]] static bool any_but(Engine const& engine);
+  /// From now on there may be graphs at any time that the main thread has to help.
+  static void main_naps();
+  /// May there be any while the calling thread waits for this graph? Else the wait costs no more.
+  [[nodiscard]] static bool may_come(Engine& engine);
+  /// May the calling thread have to help another graph than this one?
+  [[nodiscard]] static bool any_but(Engine& engine);
   /// Helps the others. Returns whether any task has gone on there. The calling thread holds nothing
   /// of the graph that it waits for.
   static bool help_all_but(Engine const& engine);

@@ -113,16 +113,20 @@ void Waiting::wait_outside(Until const& until) {
   });
 }
 
-/// `wait` returns when `until` is done, or instead of a sleep when other graphs are to be helped.
+/// `wait` returns where `until` says so, or instead of a sleep when other graphs are to be helped.
 void Waiting::wait_and_help(Until const& until, FunctionRef<void(Until const&)> wait) {
-  auto const helps = [&] { return HelpedGraphs::any_but(m_engine); };
-  Condition const rather_than_sleep = helps;
+  if (!HelpedGraphs::may_come(m_engine)) return wait(until);
+  auto const goes_on = [&] {
+    return until.rather_than_sleep != nullptr && (*until.rather_than_sleep)();
+  };
+  auto const rather = [&] { return goes_on() || HelpedGraphs::any_but(m_engine); };
+  Condition const rather_than_sleep = rather;
   Until const asked{until.done, &rather_than_sleep, until.then_submits};
   wait(asked);
-  if (until.done()) return;
+  if (until.done() || goes_on()) return;
   auto since = std::chrono::steady_clock::now();
   for (std::uint64_t seen = m_engine.completed();; wait(asked)) {
-    if (until.done()) return;
+    if (until.done() || goes_on()) return;
     bool const any = HelpedGraphs::help_all_but(m_engine);
     std::uint64_t const now = m_engine.completed();
     if (any || std::exchange(seen, now) != now) since = std::chrono::steady_clock::now();

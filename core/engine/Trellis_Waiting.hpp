@@ -77,7 +77,8 @@ class Waiting {
   /// By a thread that waits for another graph, see HelpedGraphs. It does not wait.
   void help();
   /// Is there ever something to do there for the calling thread?
-  [[nodiscard]] bool may_be_helped_here() const { return m_serial || m_workers.on_main_thread(); }
+  [[nodiscard]] bool may_be_helped_here() const { return m_serial || is_on_main(); }
+  [[nodiscard]] bool is_on_main() const { return m_workers.on_main_thread(); }
   void wait_for_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);
   /// The same where none of them is held, see Sections.
   void wait_for_started_parts(TaskHandle const& self, TaskHandle const& running, Frame* frame);

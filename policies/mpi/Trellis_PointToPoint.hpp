@@ -70,11 +70,13 @@ struct RecvBody {
     message.start(self, std::move(completion));
   }
 };
-/// When MPI refuses the send, the task has failed, and nobody need send what it would receive.
+/// When MPI refuses one way, the task has failed, and need not send or receive the other one. What
+/// is known to be refused comes first, so that nothing else is started.
 struct SendRecvBody {
   PointToPoint out;
   PointToPoint in;
   void operator()(TaskScope& self, Completion<mpi::Received> completion) {
+    if (!out.has_end()) return out.start(self, std::move(completion));
     in.start(self, std::move(completion));
     try {
       out.start(self, CompletionDoor::open(ScopeDoor::handle(self)));

@@ -10,7 +10,6 @@
 #include <random>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,9 +24,9 @@ constexpr int blocks = 5;   // of a rank
 constexpr int length = 12;  // of a block
 using Numbers = Kokkos::View<std::int64_t**, Kokkos::LayoutRight, HostSpace>;
 
-/// A part of a block, with so many indices in two directions. `Shape` says of which layout its View
-/// is: one of LayoutLeft or LayoutRight in one piece, of one or of two directions, or one of
-/// LayoutStride with every second element, where the one or the other direction is the faster one.
+/// A part of a block, with so many indices in two directions. `Shape` says how its View lies there:
+/// in one piece or as every second element, as a line, or with its first or its second index as the
+/// faster one.
 enum class Shape { line, left, right, line_with_gaps, left_with_gaps, right_with_gaps };
 struct Piece {
   int block = 0;
@@ -184,11 +183,11 @@ class Submitting {
         return with(step.a, [&](auto const& a) {
           with(step.b, [&](auto const& b) {
             host_task("compute", ResourcePolicy(where, read(a), read_write(b)),
-                      [=, columns = step.a.columns, delay = step.delay] {
+                      [=, delay = step.delay] {
                         if (delay > 0)
                           std::this_thread::sleep_for(std::chrono::microseconds(delay));
                         for (int i = 0; i < static_cast<int>(a.size()); ++i)
-                          at(b, i, columns) = mixed(at(b, i, columns), at(a, i, columns), rank);
+                          at(b, i) = mixed(at(b, i), at(a, i), rank);
                       });
           });
         });
@@ -227,40 +226,39 @@ class Submitting {
     }
   }
   template <class V>
-  static std::int64_t& at(V const& view, int i, int columns) {
-    if constexpr (V::rank() == 1)
+  static std::int64_t& at(V const& view, int i) {
+    if constexpr (V::rank() == 1) {
       return view(i);
-    else
+    } else {
+      int const columns = static_cast<int>(view.extent(1));
       return view(i / columns, i % columns);
+    }
   }
-  template <class Layout, int rank>
-  using Numbered = Kokkos::View<
-      std::conditional_t<rank == 1, std::int64_t*, std::int64_t**>, Layout, HostSpace,
-      Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   [[nodiscard]] std::int64_t* first(Piece const& piece) const {
     return &m_mine(piece.block, piece.place(0));
   }
+  using Plain = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+  using Line = Kokkos::View<std::int64_t*, Kokkos::LayoutRight, HostSpace, Plain>;
+  using Table = Kokkos::View<std::int64_t**, Kokkos::LayoutStride, HostSpace, Plain>;
   /// Of a piece in a line, or as one: so many elements.
   template <class F>
   void with_line(Piece const& piece, int count, F const& f) const {
     std::size_t const n = static_cast<std::size_t>(count);
     if (piece.gap() == 1)
-      f(Numbered<Kokkos::LayoutRight, 1>(first(piece), n));
+      f(Line(first(piece), n));
     else
-      f(Numbered<Kokkos::LayoutStride, 1>(first(piece), Kokkos::LayoutStride(n, 2)));
+      f(Table(first(piece), Kokkos::LayoutStride(1, 2 * n, n, 2)));
   }
+  /// (Few types take less time to compile; MessageLayouts has those of all layouts.)
   template <class F>
   void with(Piece const& piece, F const& f) const {
+    if (piece.is_line()) return with_line(piece, piece.count(), f);
     std::size_t const rows = static_cast<std::size_t>(piece.rows);
     std::size_t const columns = static_cast<std::size_t>(piece.columns);
-    if (piece.is_line()) return with_line(piece, piece.count(), f);
-    if (piece.shape == Shape::left)
-      return f(Numbered<Kokkos::LayoutLeft, 2>(first(piece), rows, columns));
-    if (piece.shape == Shape::right)
-      return f(Numbered<Kokkos::LayoutRight, 2>(first(piece), rows, columns));
-    f(Numbered<Kokkos::LayoutStride, 2>(
-        first(piece), piece.is_left() ? Kokkos::LayoutStride(rows, 2, columns, 2 * rows)
-                                      : Kokkos::LayoutStride(rows, 2 * columns, columns, 2)));
+    std::size_t const gap = static_cast<std::size_t>(piece.gap());
+    f(Table(first(piece), piece.is_left()
+                              ? Kokkos::LayoutStride(rows, gap, columns, gap * rows)
+                              : Kokkos::LayoutStride(rows, gap * columns, columns, gap)));
   }
   mpi::Communicator m_comm;
   Numbers m_mine;

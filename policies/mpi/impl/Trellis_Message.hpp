@@ -114,6 +114,8 @@ class PointToPoint final : public Message {
   std::shared_ptr<Taker> const& make_taker() { return m_taker = std::make_shared<Taker>(); }
   /// In the body of its task: a receive under way is cancelled.
   void give_up() { m_is_given_up.store(true, std::memory_order_relaxed); }
+  /// Are there such a rank and such a tag? Else MPI refuses it.
+  [[nodiscard]] bool has_end() const;
   void has_failed(MPI_Request left) override {
     if (left == MPI_REQUEST_NULL) m_persistent = MPI_REQUEST_NULL;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <engine/Trellis_HelpedGraphs.hpp>
 #include <graph/Trellis_GraphControl.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <mpi/Trellis_Communicator.hpp>
@@ -114,7 +115,9 @@ CommunicatorState::CommunicatorState(MPI_Comm comm, std::string name, bool is_ow
       m_name(std::move(name)),
       m_note(comm, m_name),
       m_channels(m_name, {2, std::int64_t{m_size} + 1, std::int64_t{m_largest_tag} + 2}),
-      m_collective(m_name + " (collective)") {}
+      m_collective(m_name + " (collective)") {
+  if (is_for_main_thread()) HelpedGraphs::main_naps();
+}
 
 CommunicatorState::~CommunicatorState() {
   if (m_is_own) UnusedHandles::add_communicator(m_comm);
@@ -220,10 +223,12 @@ void CommunicatorState::is_used_by(TaskHandle const& graph) {
     if (is_same_graph(each, graph)) return;
   std::erase_if(m_graphs, [](TaskHandle const& each) { return !each.pin(); });
   m_graphs.push_back({graph.control, graph.generation});
+  if (is_for_main_thread()) HelpedGraphs::note(graph);
 }
 
 void CommunicatorState::require_alone(TaskHandle const& graph, Area const& area,
                                       FunctionRef<std::string()> what) {
+  if (!graph.valid()) return;  // a model collects it for a graph that is not known yet
   is_used_by(graph);
   std::vector<TaskHandle> others;  // they are asked without the lock
   {

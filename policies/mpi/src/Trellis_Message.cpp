@@ -141,6 +141,13 @@ bool PointToPoint::is_unwanted() const {
          (m_taker != nullptr && m_taker->is_asked_to_stop());
 }
 
+bool PointToPoint::has_end() const {
+  bool const has_rank = (m_peer >= 0 && m_peer < m_comm->size()) || m_peer == MPI_PROC_NULL ||
+                        (!is_send() && m_peer == MPI_ANY_SOURCE);
+  return has_rank && ((m_tag >= 0 && m_tag <= m_comm->largest_tag()) ||
+                      (!is_send() && m_tag == MPI_ANY_TAG));
+}
+
 void PointToPoint::shorten(std::int64_t values) {
   std::int64_t const whole = m_count / m_numbers;
   if (values < 0 || values > whole)

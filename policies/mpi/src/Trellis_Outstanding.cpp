@@ -129,7 +129,7 @@ void Outstanding::cancel_where_asked() {
 }
 
 bool Outstanding::poll() {
-  constexpr unsigned polls_between_looks = 256;
+  constexpr unsigned polls_between_looks = 16;  // a nap of half a millisecond may be between two
   take_new();
   if (m_requests.empty()) return false;
   m_indices.resize(m_requests.size());
