@@ -52,12 +52,12 @@ std::vector<Submit> patterns() {
         space_task("on a space", ResourcePolicy(graph, read(v)),
                    [v](Host const&) { (void)v.extent(0); });
       },
-      [](TaskGraph& graph, Numbers const& v) { deep_copy(graph, v, 1L); },
+      [](TaskGraph& graph, Numbers const& v) { trellis::deep_copy(graph, v, 1L); },
       [](TaskGraph& graph, Numbers const& v) {
-        deep_copy(graph, Numbers("other", v.extent(0)), v);
+        trellis::deep_copy(graph, Numbers("other", v.extent(0)), v);
       },
       [](TaskGraph& graph, Numbers const& v) {
-        deep_copy(graph, v, Numbers("other", v.extent(0)));
+        trellis::deep_copy(graph, v, Numbers("other", v.extent(0)));
       },
       [](TaskGraph& graph, Numbers const& v) {
         parallel_for("loop", ResourcePolicy(graph, Kokkos::RangePolicy<Host>(0, 4), write(v)),
@@ -101,7 +101,7 @@ TEST_F(PlanMemory, NewMemoryOfAViewIsNoticedInAllPatterns) {
           EXPECT_NO_THROW(graph.replay(plan));
           graph.wait();
         }
-        EXPECT_THAT(message_of([&] { graph.replay(plan); }), HasSubstr("\"watched\""));
+        EXPECT_THAT(error_of([&] { graph.replay(plan); }).what(), HasSubstr("\"watched\""));
         graph.wait();
       }
 }
