@@ -188,9 +188,7 @@ class ViewHold final : public ResourceHold {
  public:
   explicit ViewHold(V const& view) : m_view(view) {}
   [[nodiscard]] long holders() const override { return static_cast<long>(m_view.use_count()); }
-  [[nodiscard]] void const* record() const override {
-    return record_of(m_view);
-  }
+  [[nodiscard]] void const* record() const override { return record_of(m_view); }
   [[nodiscard]] std::pair<std::uintptr_t, std::uintptr_t> addresses() const override {
     auto const* const record = record_of(m_view);
     auto const begin = reinterpret_cast<std::uintptr_t>(record->data());
@@ -213,7 +211,7 @@ std::unique_ptr<ResourceHold> hold_view(void const* subject) {
 
 template <class V>
 inline constexpr SubjectOps view_ops{&describe_view<V>, &view_may_have_label<V>, &hold_view<V>,
-                                       &identity_of_view<V>};
+                                     &identity_of_view<V>};
 template <class R>
 inline constexpr SubjectOps subject_ops = view_ops<R>;
 template <>

@@ -64,7 +64,8 @@ std::vector<Submit> patterns() {
                      [v](int i) { v(i) = i; });
       },
       [](TaskGraph& graph, Numbers const& v) {
-        (void)parallel_reduce("sum", ResourcePolicy(graph, Kokkos::RangePolicy<Host>(0, 4), read(v)),
+        (void)parallel_reduce("sum",
+                              ResourcePolicy(graph, Kokkos::RangePolicy<Host>(0, 4), read(v)),
                               [v](int i, long& sum) { sum += v(i); });
       },
   };
@@ -76,8 +77,8 @@ TEST_F(PlanMemory, NewMemoryOfAViewIsNoticedInAllPatterns) {
   std::vector<Submit> const all = patterns();
   enum class Beside { nothing, plan_of_graph, plan_of_another, task_before };
   for (std::size_t k = 0; k != all.size(); ++k)
-    for (Beside const beside : {Beside::nothing, Beside::plan_of_graph, Beside::plan_of_another,
-                                Beside::task_before})
+    for (Beside const beside :
+         {Beside::nothing, Beside::plan_of_graph, Beside::plan_of_another, Beside::task_before})
       for (int const replays : {0, 2}) {
         SCOPED_TRACE(std::to_string(k) + ", " + std::to_string(static_cast<int>(beside)) + ", " +
                      std::to_string(replays));
