@@ -59,7 +59,7 @@ class Resource {
   std::string label;
   std::uintptr_t begin;
   std::uintptr_t end;
-  ViewShape shape{};  ///< of the View with the most dimensions
+  ViewShape shape{};                          ///< of the View with the most dimensions
   std::uint64_t identity = Identity::within;  ///< of the allocation, as far as it is known
   /// Failures of tasks before this one were in an allocation that had the addresses before.
   TaskId since = 0;
@@ -520,7 +520,8 @@ template <class OrderAfter>
   if (mode == entry.mode && !writes) {
     // Of exclusive accesses that meet in a group Exclusion knows more; the record keeps all.
     if (entry.followed && mode != Mode::exclusive && !m_keep_all) entry.current.clear();
-    if (entry.current.size() == entry.current.capacity()) compact(entry.current, entry.resource->since);
+    if (entry.current.size() == entry.current.capacity())
+      compact(entry.current, entry.resource->since);
   } else {
     if (writes) {  // no access joins a write, so nobody will ask
       entry.previous.clear();

@@ -433,7 +433,9 @@ void Plans::map_carried_to_pieces(PlanState& plan) {
   std::sort(plan.carried.begin(), plan.carried.end(), [](auto const& a, auto const& b) {
     return std::pair(a.from, a.to) < std::pair(b.from, b.to);
   });
-  auto const is_same = [](auto const& a, auto const& b) { return a.from == b.from && a.to == b.to; };
+  auto const is_same = [](auto const& a, auto const& b) {
+    return a.from == b.from && a.to == b.to;
+  };
   plan.carried.erase(std::unique(plan.carried.begin(), plan.carried.end(), is_same),
                      plan.carried.end());
 }
@@ -550,8 +552,10 @@ std::vector<OuterAccess> join_accesses(
         continue;
       }
     }
-    outer.push_back(
-        {{resource.label, resource.begin, resource.end, resource.shape}, area, each.mode, &resource});
+    outer.push_back({{resource.label, resource.begin, resource.end, resource.shape},
+                     area,
+                     each.mode,
+                     &resource});
   }
   return outer;
 }

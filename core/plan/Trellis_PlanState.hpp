@@ -42,7 +42,9 @@ inline constexpr SubjectOps outer_access_ops{
       info = static_cast<OuterAccess const*>(subject)->info;
     },
     nullptr, nullptr,
-    [](void const* subject) { return static_cast<OuterAccess const*>(subject)->resource->identity; }};
+    [](void const* subject) {
+      return static_cast<OuterAccess const*>(subject)->resource->identity;
+    }};
 /// The union of the accesses that `for_each(f)` calls f with: one for each area; neighbouring runs
 /// of bytes in one mode are put together.
 [[nodiscard]] std::vector<OuterAccess> join_accesses(

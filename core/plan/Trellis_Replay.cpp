@@ -264,13 +264,11 @@ void Plans::end_early(Task& task, Failure const& failure) const {
   PlanState& plan = *task.node.plan;
   PlanComponent& component = plan.components[task.node.component];
   if (m_engine.events().is_watched() || !plan.rounds_overlap) return;
-  bool const is_asked =
-      failure.is_asked && m_engine.cancellation().is_asked(*replay_of(task));
+  bool const is_asked = failure.is_asked && m_engine.cancellation().is_asked(*replay_of(task));
   if (!component.fails_as_one && !is_asked) return;
   std::uint64_t all = plan.rounds_at_once;
   std::uint64_t const fewer = task.node.round + 1 + component.tasks;
-  if (fewer < all)
-    component.rounds.compare_exchange_strong(all, fewer, std::memory_order_relaxed);
+  if (fewer < all) component.rounds.compare_exchange_strong(all, fewer, std::memory_order_relaxed);
 }
 
 /// Rounds do not overlap, one is over in which tasks have failed, and there are more. Tells the tasks

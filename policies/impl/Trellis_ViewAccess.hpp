@@ -172,9 +172,7 @@ class ViewHold final : public ResourceHold {
  public:
   explicit ViewHold(V const& view) : m_view(view) {}
   [[nodiscard]] long holders() const override { return static_cast<long>(m_view.use_count()); }
-  [[nodiscard]] void const* record() const override {
-    return record_of(m_view);
-  }
+  [[nodiscard]] void const* record() const override { return record_of(m_view); }
   [[nodiscard]] std::pair<std::uintptr_t, std::uintptr_t> addresses() const override {
     auto const* const record = record_of(m_view);
     auto const begin = reinterpret_cast<std::uintptr_t>(record->data());

@@ -39,11 +39,10 @@ enum class Ends { well, by_exception, by_cancellation };
 template <class Target, class R>
 void use(TaskGraph& graph, Target& target, R& resource, Ends how, std::atomic<int>& runs) {
   if constexpr (std::is_same_v<R, Late>) allocate("allocate", ResourcePolicy(target), resource, 10);
-  Future<void> const task =
-      host_task("use", ResourcePolicy(target, write(resource)), [how, &runs] {
-        if (how == Ends::by_exception) throw std::runtime_error("spoilt");
-        ++runs;
-      });
+  Future<void> const task = host_task("use", ResourcePolicy(target, write(resource)), [how, &runs] {
+    if (how == Ends::by_exception) throw std::runtime_error("spoilt");
+    ++runs;
+  });
   if (how == Ends::by_cancellation) graph.cancel(task);
   task.wait();
 }
@@ -165,7 +164,8 @@ TEST_F(Identities, StayWithAResourceThatIsKept) {
     EXPECT_EQ(runs, 2);
   };
   View const view("v", 100);
-  expect_cancelled(view, Kokkos::View<long*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(view));
+  expect_cancelled(
+      view, Kokkos::View<long*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(view));
   View const with_long_label(std::string(200, 'x'), 100);
   expect_cancelled(with_long_label, Kokkos::subview(with_long_label, Kokkos::pair(5, 10)));
   Token const token("t", 3);
@@ -197,8 +197,8 @@ TEST_F(Identities, OfViewsThatPassesMake) {
           kept = View();
           kept = View("v", 100);
         }
-        Future<void> const task = host_task(
-            "use", ResourcePolicy(graph, read_write(kept)), [k, v = kept, &runs] {
+        Future<void> const task =
+            host_task("use", ResourcePolicy(graph, read_write(kept)), [k, v = kept, &runs] {
               if (k == 5) throw std::runtime_error("sixth");
               ++runs;
             });

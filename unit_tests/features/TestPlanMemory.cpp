@@ -52,19 +52,20 @@ std::vector<Submit> patterns() {
         space_task("on a space", ResourcePolicy(graph, read(v)),
                    [v](Host const&) { (void)v.extent(0); });
       },
-      [](TaskGraph& graph, Numbers const& v) { deep_copy(graph, v, 1L); },
+      [](TaskGraph& graph, Numbers const& v) { trellis::deep_copy(graph, v, 1L); },
       [](TaskGraph& graph, Numbers const& v) {
-        deep_copy(graph, Numbers("other", v.extent(0)), v);
+        trellis::deep_copy(graph, Numbers("other", v.extent(0)), v);
       },
       [](TaskGraph& graph, Numbers const& v) {
-        deep_copy(graph, v, Numbers("other", v.extent(0)));
+        trellis::deep_copy(graph, v, Numbers("other", v.extent(0)));
       },
       [](TaskGraph& graph, Numbers const& v) {
         parallel_for("loop", ResourcePolicy(graph, Kokkos::RangePolicy<Host>(0, 4), write(v)),
                      [v](int i) { v(i) = i; });
       },
       [](TaskGraph& graph, Numbers const& v) {
-        (void)parallel_reduce("sum", ResourcePolicy(graph, Kokkos::RangePolicy<Host>(0, 4), read(v)),
+        (void)parallel_reduce("sum",
+                              ResourcePolicy(graph, Kokkos::RangePolicy<Host>(0, 4), read(v)),
                               [v](int i, long& sum) { sum += v(i); });
       },
   };
@@ -76,8 +77,8 @@ TEST_F(PlanMemory, NewMemoryOfAViewIsNoticedInAllPatterns) {
   std::vector<Submit> const all = patterns();
   enum class Beside { nothing, plan_of_graph, plan_of_another, task_before };
   for (std::size_t k = 0; k != all.size(); ++k)
-    for (Beside const beside : {Beside::nothing, Beside::plan_of_graph, Beside::plan_of_another,
-                                Beside::task_before})
+    for (Beside const beside :
+         {Beside::nothing, Beside::plan_of_graph, Beside::plan_of_another, Beside::task_before})
       for (int const replays : {0, 2}) {
         SCOPED_TRACE(std::to_string(k) + ", " + std::to_string(static_cast<int>(beside)) + ", " +
                      std::to_string(replays));
@@ -101,7 +102,7 @@ TEST_F(PlanMemory, NewMemoryOfAViewIsNoticedInAllPatterns) {
           EXPECT_NO_THROW(graph.replay(plan));
           graph.wait();
         }
-        EXPECT_THAT(message_of([&] { graph.replay(plan); }), HasSubstr("\"watched\""));
+        EXPECT_THAT(error_of([&] { graph.replay(plan); }).what(), HasSubstr("\"watched\""));
         graph.wait();
       }
 }

@@ -61,9 +61,8 @@ class FailingProgram {
   [[nodiscard]] TaskGraphOptions options(int workers) const { return with_workers(workers); }
   void add_rules(TaskGraph& graph) const {
     if (m_has_rule)
-      graph.add_rule<Colour>("colours", Constraint::ordered, [](Colour a, Colour b) {
-        return a.value == b.value && a.value != 0;
-      });
+      graph.add_rule<Colour>("colours", Constraint::ordered,
+                             [](Colour a, Colour b) { return a.value == b.value && a.value != 0; });
   }
 
   [[nodiscard]] std::vector<int> run(How how, int workers) const {
