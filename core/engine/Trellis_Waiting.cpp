@@ -21,6 +21,8 @@ namespace trellis::Impl {
 
 namespace {
 constexpr std::chrono::microseconds turn_of_others{50};
+constexpr std::chrono::milliseconds first_without_look{2};
+constexpr std::chrono::milliseconds longest_without_look{256};
 }
 
 /// A thread that records cannot wait for what it records, which does not run.
@@ -569,6 +571,7 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
     }
   } const sleeping_holder(*this, frame, held_up);
   bool is_first = true;
+  auto look_again = first_without_look;
   while (!done()) {
     std::uint64_t const seen = m_main.epoch();
     // Of those bound to the main thread only what the wait needs is run: others might themselves
@@ -593,8 +596,15 @@ void Waiting::sleep_inside(Frame& frame, TaskHandle const& handle, Sections::Gat
       std::this_thread::yield();
       continue;
     }
-    m_workers.block_until([&] { return done() || (frame.seat.is_main && m_main.epoch() != seen); },
-                          frame.seat);
+    // What comes before the awaited task may become ready on a thread that is stuck, see run_before.
+    auto const until = std::chrono::steady_clock::now() + look_again;
+    look_again = std::min(2 * look_again, longest_without_look);
+    m_workers.block_until(
+        [&] {
+          return done() || (frame.seat.is_main && m_main.epoch() != seen) ||
+                 std::chrono::steady_clock::now() >= until;
+        },
+        frame.seat);
   }
 }
 

@@ -26,6 +26,7 @@ constexpr int most_pauses = 32;
 // How long a thread sleeps at most that would rather go on: at first, and when that was in vain.
 constexpr std::chrono::microseconds first_nap{100};
 constexpr std::chrono::microseconds longest_nap{1000};
+constexpr std::chrono::microseconds longest_between_looks{128'000};  ///< of a task that waits
 // A thread submits when its submissions are not further apart, and not any more when there is none
 // for so long.
 constexpr std::chrono::microseconds apart{20};
@@ -691,7 +692,17 @@ void Workers::block_until(Condition done, Seat& seat) {
     Workers& workers;
   } const counted(*this);
   Absence const absence(*this, seat);
-  sleep_until(Until{done}, seat);
+  // As `sleep_until`, but `done` is asked now and then, as it may depend on the time.
+  m_asleep_waiting.fetch_add(1, std::memory_order_seq_cst);
+  if (m_source.has_ready(seat)) ready_added();
+  std::unique_lock lock(m_mutex);
+  seat.waits_for = &done;
+  m_blocked.push_back(&seat);
+  for (auto nap = longest_nap; !seat.wakeup.wait_for(lock, nap, done);)
+    nap = std::min(2 * nap, longest_between_looks);
+  std::erase(m_blocked, &seat);
+  m_asleep_waiting.fetch_sub(1, std::memory_order_seq_cst);
+  seat.waits_for = nullptr;
 }
 
 }  // namespace trellis::Impl

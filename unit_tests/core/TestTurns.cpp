@@ -20,7 +20,7 @@ namespace {
 
 struct Waiter {
   Turn turn;
-  std::list<Waiter>::iterator self;
+  Turns<Waiter>::List::iterator self;
 };
 
 /// Ranks from 0 to `ranks - 1`; often nobody waits.
@@ -28,7 +28,7 @@ void compare_with_set(std::uint64_t seed, std::int64_t ranks) {
   std::mt19937_64 random(seed);
   auto const below = [&](std::uint64_t count) { return random() % count; };
   Turns<Waiter> turns;
-  std::list<Waiter> others;
+  Turns<Waiter>::List others;
   std::set<Turn> expected;
   std::vector<Waiter*> waiting;
   std::uint64_t arrivals = 0;
@@ -81,7 +81,7 @@ void compare_queue_with_set(std::uint64_t seed, std::uint64_t late) {
   std::mt19937_64 random(seed);
   auto const below = [&](std::uint64_t count) { return random() % count; };
   TurnQueue<Waiter> queue;
-  std::list<Waiter> all;
+  Turns<Waiter>::List all;
   std::map<Turn, Waiter*> expected;
   std::uint64_t arrivals = 1000;
   std::uint64_t likely = 1;  // of 4: that one is put in
@@ -119,7 +119,7 @@ TEST(TurnQueue, GivesTheFirstTurn) {
 
 TEST(Turns, StandInTheirListsWhereTheyAre) {
   Turns<Waiter> turns;
-  std::list<Waiter> others(3);
+  Turns<Waiter>::List others(3);
   std::vector<Waiter*> where;
   for (auto each = others.begin(); each != others.end(); ++each) {
     each->turn = {-static_cast<std::int64_t>(where.size()), 1};
