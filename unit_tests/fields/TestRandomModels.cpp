@@ -225,8 +225,7 @@ class Submitted {
     priority const urgency(static_cast<int>(pick(random, 0, 2)) - 1);
     auto const hand_over = [&](auto const&... more) {
       m_tasks[k] = host_task(
-          label,
-          ResourcePolicy(m_model, read(in), write(out), urgency, after(before), more...),
+          label, ResourcePolicy(m_model, read(in), write(out), urgency, after(before), more...),
           [body](view_list<Part::read_view> const& from, view_list<Part::view> const& to,
                  auto const&...) { body(from, to); });
     };
@@ -445,8 +444,7 @@ TEST(RandomModels, InPlansAreWhatAPlainLoopIs) {
           if (!program.is_bound[k]) break;
           run.bind_anew(graph, k, is_computed[k]);
           if (plan.has_value() && is_computed[k]) {  // else no task may touch it
-            ASSERT_THAT(message_of([&] { graph.replay(*plan); }),
-                        testing::HasSubstr("bound anew"));
+            ASSERT_THAT(message_of([&] { graph.replay(*plan); }), testing::HasSubstr("bound anew"));
           }
           plan.reset();
           break;

@@ -227,8 +227,7 @@ class Model : public std::enable_shared_from_this<Model> {
   void replace(TaskHandle const& old, FunctionRef<void()> hand_over,
                std::source_location const& at);
   /// The extents of this field are said by `find`, as soon as that knows them.
-  void follow(std::shared_ptr<FieldState> field,
-              std::function<std::optional<FieldShape>()> find);
+  void follow(std::shared_ptr<FieldState> field, std::function<std::optional<FieldShape>()> find);
   void require(FieldState& field);
   void store(FieldState& field, FieldStorage storage);
   void lock(FieldState& field, bool is_locked);

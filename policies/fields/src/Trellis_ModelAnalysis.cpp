@@ -131,8 +131,7 @@ void Model::find_orders() {
         // All others conflict with it, so whoever conflicts with them comes after it.
         auto const is_covered = [&](User const& user) {
           return user.task != task->number && access.area->begin() <= user.access->area->begin() &&
-                 user.access->area->end() <= access.area->end() &&
-                 user.access->state == nullptr;
+                 user.access->area->end() <= access.area->end() && user.access->state == nullptr;
         };
         std::erase_if(readers, is_covered);
         std::erase_if(others, is_covered);
