@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tasks of a model beside their fields: how they are called in errors and records, what orders them,
-// what their futures are, fields that are bound anew, tasks that are replaced, and what the
+// Tasks of a model beside their fields: how they are called in errors and records, what orders
+// them, what their futures are, fields that are bound anew, tasks that are replaced, and what the
 // scheduling policy knows of passes.
 #include "FieldsTest.hpp"
 
@@ -278,7 +278,7 @@ TEST_P(ModelTasks, GetTheMemoryThatAFieldIsBoundToAnew) {
   graph.wait();
   EXPECT_EQ((*levels[0])(3), 9);
   EXPECT_EQ((*levels[2])(3), 8);
-  // One that nobody else has lives as long as a pass needs it.
+  // One that is held nowhere else lives as long as a pass needs it.
   for (int pass = 0; pass < 5; ++pass) {
     model.bind("old", Values("old", 4));
     model.bind("new", Values("new", 4));
