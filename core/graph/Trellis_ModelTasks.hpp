@@ -10,7 +10,7 @@
 #include <string>
 
 /// Handles of tasks that are kept for passes: those of a model. Such a task runs once in each pass,
-/// so nobody can wait for it. Its handle says which task it is, for `after` in the same model, and
+/// so it cannot be waited for. Its handle says which task it is, for `after` in the same model, and
 /// for the error that everything else is.
 namespace trellis::Impl {
 

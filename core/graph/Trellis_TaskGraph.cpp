@@ -206,8 +206,8 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
                       (is_model_task(before) ? model_task_text(before) +
                                                    ", which runs once in each pass: let it write "
                                                    "a field or a Token that this one reads"
-                       : before.valid()      ? "a future of another graph"
-                                             : "a future that belongs to no task"));
+                       : before.valid() ? "a future of another graph"
+                                        : "a future that belongs to no task"));
 }
 
 /// Pins the engine of a task, or throws.

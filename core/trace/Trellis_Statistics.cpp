@@ -252,8 +252,7 @@ void Statistics::note_state(TaskId task, TaskState state, FunctionRef<bool()> is
                 static_cast<int>(TaskState::running) == 2);
   bool const is_over = place(state) > place(TaskState::running);
   std::lock_guard const lock(piece.mutex);
-  auto const [known, is_new] =
-      piece.tasks.try_emplace(task, State::Piece::Known{state, false});
+  auto const [known, is_new] = piece.tasks.try_emplace(task, State::Piece::Known{state, false});
   if (is_new) {
     ++piece.spawned;
     known->second.is_section_part = is_section_part();

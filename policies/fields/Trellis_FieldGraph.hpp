@@ -60,7 +60,7 @@ namespace trellis {
 /// `after`, with tasks of this model and of the graph.
 ///
 /// The `Future<void>` of a task names it, for `after` and `replace`. The task runs once in each
-/// pass, so it has no result, and nobody can wait for it: `get()` and `wait()` throw `Error`.
+/// pass, so it has no result and cannot be waited for: `get()` and `wait()` throw `Error`.
 ///
 /// The fields and the tasks of a model are added, and it is submitted, by one thread at a time. It
 /// may end before its passes have; it must not outlive the graph, nor Kokkos.

@@ -212,17 +212,19 @@ template <class Base, class... Annotations, class Functor, class First, class...
   requires(Impl::has_forms_v<Functor, Annotations...>)
 Future<void> parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                              Functor&& functor, First const& first, Rest const&... rest) {
-  return Impl::submit_forms(label, policy, functor, [&](Label name, auto const& on, auto const& of) {
-    static_cast<void>(parallel_reduce(std::move(name), on, of, first, rest...));
-  });
+  return Impl::submit_forms(
+      label, policy, functor, [&](Label name, auto const& on, auto const& of) {
+        static_cast<void>(parallel_reduce(std::move(name), on, of, first, rest...));
+      });
 }
 template <class Base, class... Annotations, class Functor, class Total>
   requires(Impl::has_forms_v<Functor, Annotations...>)
 Future<void> parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                            Functor&& functor, Total const& total) {
-  return Impl::submit_forms(label, policy, functor, [&](Label name, auto const& on, auto const& of) {
-    static_cast<void>(parallel_scan(std::move(name), on, of, total));
-  });
+  return Impl::submit_forms(label, policy, functor,
+                            [&](Label name, auto const& on, auto const& of) {
+                              static_cast<void>(parallel_scan(std::move(name), on, of, total));
+                            });
 }
 
 }  // namespace trellis

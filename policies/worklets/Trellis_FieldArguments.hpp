@@ -66,9 +66,9 @@ std::optional<trellis::Impl::FieldShape> shape_for(Extents const& extents) {
     std::size_t n[Kokkos::ARRAY_LAYOUT_MAX_RANK];
     for (auto& each : n) each = KOKKOS_IMPL_CTOR_DEFAULT_ARG;
     for (std::size_t d = 0; d < F::rank; ++d)
-      n[d] = d >= of_item ? View::static_extent(d)
-                          : static_cast<std::size_t>(of_item == 1 ? extents.count()
-                                                                  : extents.along[d]);
+      n[d] = d >= of_item
+                 ? View::static_extent(d)
+                 : static_cast<std::size_t>(of_item == 1 ? extents.count() : extents.along[d]);
     return trellis::Impl::shape_of(
         View(nullptr, Layout(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7])));
   }
@@ -95,12 +95,12 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, Field<T, L>> {
   {
     auto* const model = dynamic_cast<FieldGraph*>(target.collector());
     if (model == nullptr) return;
-    model->impl().follow(
-        Impl::FieldDoor::state(field),
-        [find = std::move(find)]() -> std::optional<Impl::FieldShape> {
-          auto const extents = find();
-          return extents.has_value() ? worklets::Impl::shape_for<F, rank>(*extents) : std::nullopt;
-        });
+    model->impl().follow(Impl::FieldDoor::state(field),
+                         [find = std::move(find)]() -> std::optional<Impl::FieldShape> {
+                           auto const extents = find();
+                           return extents.has_value() ? worklets::Impl::shape_for<F, rank>(*extents)
+                                                      : std::nullopt;
+                         });
   }
   static auto exec(F const&) { return worklets::Impl::MakeFieldPortal<P>(); }
   static std::string label(F const& field) { return field.label(); }

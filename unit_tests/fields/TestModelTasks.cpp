@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tasks of a model beside their fields: how they are called in errors and records, what orders them,
-// what their futures are, fields that are bound anew, tasks that are replaced, and what the
+// Tasks of a model beside their fields: how they are called in errors and records, what orders
+// them, what their futures are, fields that are bound anew, tasks that are replaced, and what the
 // scheduling policy knows of passes.
 #include "FieldsTest.hpp"
 
@@ -69,9 +69,10 @@ TEST_P(ModelTasks, AreDescribedByTheFieldsOfToday) {
   auto const expect = [&] {
     fails = true;
     model.submit();
-    EXPECT_THAT(message_of([&] { graph.wait(); }),
-                AllOf(HasSubstr("task \"use\""), HasSubstr("read \"q\", read \"r\", write \"out\"]"),
-                      Not(HasSubstr("runs of"))));
+    EXPECT_THAT(
+        message_of([&] { graph.wait(); }),
+        AllOf(HasSubstr("task \"use\""), HasSubstr("read \"q\", read \"r\", write \"out\"]"),
+              Not(HasSubstr("runs of"))));
     pass();
   };
   expect();
@@ -132,9 +133,9 @@ TEST_P(ModelTasks, HaveFuturesThatSayWhatTheyAre) {
     EXPECT_THAT(message_of([&] { task.wait(); }), told);
     EXPECT_THAT(message_of([&] { static_cast<void>(task.is_done()); }), told);
     EXPECT_THAT(message_of([&] { task.then([] {}); }), HasSubstr("\"make q\""));
-    EXPECT_THAT(message_of([&] { host_task("x", ResourcePolicy(graph, after(task)), [] {}); }),
-                AllOf(HasSubstr("\"x\""), HasSubstr("after the task \"make q\""),
-                      HasSubstr("of a model")));
+    EXPECT_THAT(
+        message_of([&] { host_task("x", ResourcePolicy(graph, after(task)), [] {}); }),
+        AllOf(HasSubstr("\"x\""), HasSubstr("after the task \"make q\""), HasSubstr("of a model")));
     pass();
   }
   FieldGraph other(graph);
@@ -150,10 +151,9 @@ TEST_P(ModelTasks, HaveFuturesThatSayWhatTheyAre) {
 
 TEST_P(ModelTasks, AreNoSections) {
   F const q = make("q");
-  EXPECT_THAT(message_of([&] {
-                fork_join("sweep", ResourcePolicy(model, write(q)), [](TaskScope&) {});
-              }),
-              AllOf(HasSubstr("\"sweep\" ("), HasSubstr("fork_join")));
+  EXPECT_THAT(
+      message_of([&] { fork_join("sweep", ResourcePolicy(model, write(q)), [](TaskScope&) {}); }),
+      AllOf(HasSubstr("\"sweep\" ("), HasSubstr("fork_join")));
   // The model has no such task.
   host_task("make q", ResourcePolicy(model, write(q)), note("q"));
   model.require(q);
@@ -220,8 +220,7 @@ TEST_P(ModelTasks, AreOrderedByTokens) {
   // It needs those that write before it, but not the one that has only read before these.
   EXPECT_THAT(pass(), ElementsAre("1", "2", "4"));
   for (F const& each : fields) model.require(each);
-  for (int k = 0; k < 3; ++k)
-    EXPECT_THAT(pass(), ElementsAre("0", "1", "2", "3", "4", "5"));
+  for (int k = 0; k < 3; ++k) EXPECT_THAT(pass(), ElementsAre("0", "1", "2", "3", "4", "5"));
   // What is no Token and no field is not written.
   Values const x("x", 4);
   EXPECT_THAT(message_of([&] { host_task("x", ResourcePolicy(model, write(x)), note("x")); }),
@@ -237,8 +236,8 @@ TEST_P(ModelTasks, AreOrderedBySynchronizingOnes) {
   for (F const& each : {a, b, c}) model.require(each);
   for (int k = 0; k < 3; ++k) EXPECT_THAT(pass(), ElementsAre("a", "barrier", "c"));
   // In the graph, too: a task after the pass comes after it.
-  TaskRecord const node = graph.dependency_graph().node(
-      graph.dependency_graph().find("barrier").back());
+  TaskRecord const node =
+      graph.dependency_graph().node(graph.dependency_graph().find("barrier").back());
   EXPECT_TRUE(node.synchronizing);
 }
 
@@ -279,7 +278,7 @@ TEST_P(ModelTasks, GetTheMemoryThatAFieldIsBoundToAnew) {
   graph.wait();
   EXPECT_EQ((*levels[0])(3), 9);
   EXPECT_EQ((*levels[2])(3), 8);
-  // One that nobody else has lives as long as a pass needs it.
+  // One that is held nowhere else lives as long as a pass needs it.
   for (int pass = 0; pass < 5; ++pass) {
     model.bind("old", Values("old", 4));
     model.bind("new", Values("new", 4));
@@ -311,7 +310,8 @@ TEST_P(ModelTasks, SwapTimeLevels) {
   EXPECT_EQ(a(2), 6);
   EXPECT_EQ(model.host_view(kept)(0), 17);
   F const longer = make("longer", 5);
-  EXPECT_THAT(message_of([&] { model.swap(from, longer); }), HasSubstr("differ in type or extents"));
+  EXPECT_THAT(message_of([&] { model.swap(from, longer); }),
+              HasSubstr("differ in type or extents"));
   EXPECT_THAT(message_of([&] { model.swap(from, kept); }),
               AllOf(HasSubstr("\"old\" and \"kept\""), HasSubstr("TestModelTasks.cpp:")));
 }

@@ -516,6 +516,38 @@ TEST_F(Places, AFailureOfADeviceWithCopiesLeaksNothing) {
   EXPECT_EQ(pool->counts().idle, 0U);
 }
 
+/// Copies go to and from the memory of each pass, and a DualView takes both sides with it.
+TEST_F(Places, AFieldIsBoundAnew) {
+  use(1);
+  using Dual = Kokkos::DualView<double*, Kokkos::LayoutRight, Simulated>;
+  TaskGraph graph(with_workers(2));
+  FieldGraph model(graph, {.targets = {host, gpu()}});
+  Dual x[] = {Dual("x0", n), Dual("x1", n)};
+  Values y[] = {Values("y0", n), Values("y1", n)};
+  for (int k = 0; k < 2; ++k) {
+    Kokkos::deep_copy(x[k].view_host(), 10 * (k + 1));
+    x[k].modify_host();
+  }
+  F const from = model.bind("x", x[0]), to = model.bind("y", y[0]);
+  add_on_device(model, "y", {from}, to);
+  model.require(to);
+  for (int pass = 0; pass < 6; ++pass) {
+    model.bind("x", x[pass % 2]);
+    model.bind("y", y[pass / 2 % 2]);
+    model.submit();
+  }
+  graph.wait();
+  EXPECT_EQ(y[0](n - 1), 21);  // passes 0, 1, 4 and 5
+  EXPECT_EQ(y[1](n - 1), 21);
+  Plan const plan = model.record();
+  model.bind("x", x[1].view_host());
+  EXPECT_THAT(message_of([&] { graph.replay(plan); }), HasSubstr("bound anew"));
+  EXPECT_THAT(message_of([&] { model.swap(from, to); }), HasSubstr("exception"));
+  model.submit();
+  graph.wait();
+  EXPECT_EQ(x[1].view_host()(n - 1), 22);
+}
+
 TEST_F(Places, ADualViewIsCopiedWhereItIsOlder) {
   use(1);
   using Dual = Kokkos::DualView<double*, Kokkos::LayoutRight, Simulated>;

@@ -186,8 +186,8 @@ class Submitted {
     return m_model.host_view(m_fields[k]).data();
   }
   std::vector<F> const& fields() const { return m_fields; }
-  /// The field gets other memory. Of one whose values are those that the program has put there, with
-  /// them, when nobody uses it.
+  /// The field gets other memory. One whose values the program has put there gets it with them, when
+  /// no task uses it.
   void bind_anew(TaskGraph& graph, std::size_t k, bool is_computed) {
     Values const now("f" + std::to_string(k) + " again", m_program.sizes[k]);
     if (!is_computed) {
@@ -225,8 +225,7 @@ class Submitted {
     priority const urgency(static_cast<int>(pick(random, 0, 2)) - 1);
     auto const hand_over = [&](auto const&... more) {
       m_tasks[k] = host_task(
-          label,
-          ResourcePolicy(m_model, read(in), write(out), urgency, after(before), more...),
+          label, ResourcePolicy(m_model, read(in), write(out), urgency, after(before), more...),
           [body](view_list<Part::read_view> const& from, view_list<Part::view> const& to,
                  auto const&...) { body(from, to); });
     };
@@ -445,8 +444,7 @@ TEST(RandomModels, InPlansAreWhatAPlainLoopIs) {
           if (!program.is_bound[k]) break;
           run.bind_anew(graph, k, is_computed[k]);
           if (plan.has_value() && is_computed[k]) {  // else no task may touch it
-            ASSERT_THAT(message_of([&] { graph.replay(*plan); }),
-                        testing::HasSubstr("bound anew"));
+            ASSERT_THAT(message_of([&] { graph.replay(*plan); }), testing::HasSubstr("bound anew"));
           }
           plan.reset();
           break;

@@ -80,8 +80,9 @@ TEST(WorkletModels, GiveFieldsTheExtentsThatTheOthersHave) {
     EXPECT_THAT(text_of_failure([&] { model.submit(); }),
                 testing::HasSubstr("nobody has said its extents"));
     static_cast<void>(model.field<double*, Line::array_layout>("late", 5));
-    parallel_for("late", ResourcePolicy(model, extent(late), on<HostSpace>, write(late)),
-                 KOKKOS_LAMBDA(int i, F::view const& v) { v(i) = i; });
+    parallel_for(
+        "late", ResourcePolicy(model, extent(late), on<HostSpace>, write(late)),
+        KOKKOS_LAMBDA(int i, F::view const& v) { v(i) = i; });
     model.submit();
     graph.wait();
     EXPECT_EQ(of_late.extent(0), 5U);
@@ -109,8 +110,8 @@ TEST(WorkletTasks, NeedSomethingThatTellsHowManyItemsThereAre) {
   TaskGraph graph;
   ResourcePolicy const policy(graph, on<HostSpace>);
   Line none, empty("empty", 0), four("four", 4);
-  auto const told = testing::AllOf(testing::HasSubstr("\"scale\" ("),
-                                   testing::HasSubstr("tells how many items"));
+  auto const told =
+      testing::AllOf(testing::HasSubstr("\"scale\" ("), testing::HasSubstr("tells how many items"));
   for (Line* const each : {&none, &empty})
     EXPECT_THAT(text_of_failure([&] { invoke("scale", policy, Scale(), 2.0, 3.0, *each); }), told);
   EXPECT_EQ(graph.submitted(), 0U);

@@ -225,8 +225,7 @@ class Model : public std::enable_shared_from_this<Model> {
   void replace(TaskHandle const& old, FunctionRef<void()> hand_over,
                std::source_location const& at);
   /// The extents of this field are said by `find`, as soon as that knows them.
-  void follow(std::shared_ptr<FieldState> field,
-              std::function<std::optional<FieldShape>()> find);
+  void follow(std::shared_ptr<FieldState> field, std::function<std::optional<FieldShape>()> find);
   void require(FieldState& field);
   void store(FieldState& field, FieldStorage storage);
   void lock(FieldState& field, bool is_locked);
@@ -342,7 +341,7 @@ class Model : public std::enable_shared_from_this<Model> {
   /// While tasks are measured one stands for each target, and the last one for all links.
   std::vector<char> const m_alone;
   std::vector<std::weak_ptr<FrozenPass const>> m_frozen;  ///< passes in plans
-  bool m_has_new_bindings = false;  ///< fields have been bound anew, and nobody has looked yet
+  bool m_has_new_bindings = false;  ///< fields have been bound anew, which is not checked yet
   std::optional<std::size_t> m_replaces;  ///< the number of the task that the next one replaces
   struct Follower {
     std::shared_ptr<FieldState> field;
@@ -384,7 +383,7 @@ struct PassField {
   PoolBlock* block = nullptr;         ///< guarded by Pass::lock until the last holder
   std::vector<PoolBlock::Use> waits;  ///< the same: who had the memory before, on a device
   KeptPtr kept;
-  /// Of one that is bound: what it was bound to when the pass was submitted, and who holds that.
+  /// Of one that is bound: what it was bound to when the pass was submitted, and the View of that.
   void* external = nullptr;
   std::shared_ptr<void const> held;
   bool is_reserved = false;

@@ -136,10 +136,18 @@ constexpr std::size_t device_alignment = 256;
 }  // namespace
 
 bool FrozenPass::is_watched() const {
-  return !schedule->sides.empty() ||
-         std::any_of(slots.begin(), slots.end(),
-                     [](Slot const& of) { return of.kept != nullptr || of.bound != nullptr; });
+  return !schedule->sides.empty() || std::any_of(slots.begin(), slots.end(), [](Slot const& of) {
+    return of.kept != nullptr || of.bound != nullptr;
+  });
 }
+
+namespace {
+[[noreturn]] void refuse_bound_anew(Model const& model, FieldState const& field) {
+  model.refuse("is in a plan in which the field " + field.text() + " (" + field.name.place() +
+               ") has other memory than it has now: it has been bound anew. Bind it as it was in "
+               "the recording, or record the plan again");
+}
+}  // namespace
 
 void FrozenPass::begin_replay() const {
   auto const owner = model.lock();
@@ -151,10 +159,10 @@ void FrozenPass::begin_replay() const {
                     ") has other memory than it has now: it has been unlocked or stored otherwise. "
                     "Record the plan again");
     if (slots[slot].bound != nullptr && field.memory() != slots[slot].memory)
-      owner->refuse("is in a plan in which the field " + field.text() + " (" + field.name.place() +
-                    ") has other memory than it has now: it has been bound anew. Bind it as it was "
-                    "in the recording, or record the plan again");
+      refuse_bound_anew(*owner, field);
   }
+  for (ModelSchedule::Sides const& dual : schedule->sides)
+    if (dual.field->sides == nullptr) refuse_bound_anew(*owner, *dual.field);
   for (ModelSchedule::Sides const& dual : schedule->sides) {
     TwoSides::Valid const now = dual.field->sides->get();
     if ((dual.before.on_host && !now.on_host) || (dual.before.on_device && !now.on_device))

@@ -148,8 +148,8 @@ std::string place_text(std::source_location const& at) {
 /// A pass is as it was before, but for where a field lies that is bound anew, unless that is at
 /// another place. So the program may do that before each pass.
 void Model::bind(std::shared_ptr<FieldState> const& field, void* memory,
-                 std::shared_ptr<void const> held, std::string held_label,
-                 FieldTarget const& where, std::source_location const& at) {
+                 std::shared_ptr<void const> held, std::string held_label, FieldTarget const& where,
+                 std::source_location const& at) {
   std::size_t const place = place_of(where.device(), "the field " + field->text());
   bool const is_anew = field->external != nullptr;
   if (is_anew) {
@@ -210,8 +210,8 @@ void Model::check_may_be_bound(FieldState const& field, std::source_location con
     for (auto const& form : task->forms)
       for (ModelAccess const& access : form->accesses)
         if (access.field.get() == &field && access.area.has_value())
-          refuse("is to bind the field " + field.text() + " (" + field.name.place() +
-                 ") anew at " + place_text(at) + ", whose View the " + task->text() +
+          refuse("is to bind the field " + field.text() + " (" + field.name.place() + ") anew at " +
+                 place_text(at) + ", whose View the " + task->text() +
                  " names itself: let it name the field");
 }
 
@@ -403,8 +403,7 @@ void Model::replace(TaskHandle const& old, FunctionRef<void()> hand_over,
            (is_model_task(old) ? model_task_text(old) + " which is another one"
                                : std::string("what is no task of it")) +
            " at " + place_text(at));
-  if (m_replaces.has_value())
-    refuse("is to replace two tasks by one at " + place_text(at));
+  if (m_replaces.has_value()) refuse("is to replace two tasks by one at " + place_text(at));
   m_replaces = place_in_model(old);
   struct Over {
     std::optional<std::size_t>& replaces;

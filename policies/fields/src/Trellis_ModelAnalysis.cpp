@@ -105,8 +105,8 @@ void Model::find_edges() {
 }
 
 /// What is no field, such as a Token, orders tasks as it does in a graph: in the order in which the
-/// model got them, where their accesses conflict. A task that comes after one which may have changed
-/// something needs that one. One that only comes after others which have read does not.
+/// model got them, where their accesses conflict. A task that comes after one which may have
+/// changed something needs that one. One that only comes after others which have read does not.
 void Model::find_orders() {
   struct User {
     std::size_t task;
@@ -128,11 +128,10 @@ void Model::find_orders() {
       look(others, m_before);
       if (!only_reads) look(readers, m_behind);
       if (access.mode == Mode::write && access.state == nullptr && access.area->rank() == 0) {
-        // All others conflict with it, so whoever conflicts with them comes after it.
+        // All others conflict with it, so what conflicts with them comes after it.
         auto const is_covered = [&](User const& user) {
           return user.task != task->number && access.area->begin() <= user.access->area->begin() &&
-                 user.access->area->end() <= access.area->end() &&
-                 user.access->state == nullptr;
+                 user.access->area->end() <= access.area->end() && user.access->state == nullptr;
         };
         std::erase_if(readers, is_covered);
         std::erase_if(others, is_covered);

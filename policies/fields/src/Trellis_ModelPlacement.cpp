@@ -410,9 +410,8 @@ void Model::plan_steps(ModelSchedule& schedule) {
     now.tasks.emplace_back(task.label.string(), task.priority);
     auto const index = static_cast<std::size_t>(schedule.memory_order[k]);
     for (int const before : schedule.memory.tasks[index].before)
-      now.edges.emplace_back(
-          static_cast<std::uint32_t>(position[static_cast<std::size_t>(before)]),
-          static_cast<std::uint32_t>(k));
+      now.edges.emplace_back(static_cast<std::uint32_t>(position[static_cast<std::size_t>(before)]),
+                             static_cast<std::uint32_t>(k));
   }
   if (now.tasks != m_planned.tasks || now.edges != m_planned.edges) {
     now.number = new_plan_number();

@@ -498,12 +498,16 @@ class ControlBindings {
       auto const source = bind<k>::late_length(get<k>(), Own());
       std::function<std::optional<Extents>()> early;
       if constexpr (requires { source.known(); }) early = [source] { return source.known(); };
-      agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, {},
-                               [source] { return source.resolve(); }, std::move(early)});
+      agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()),
+                               Domain::name,
+                               {},
+                               [source] { return source.resolve(); },
+                               std::move(early)});
     } else if constexpr (!std::is_same_v<Domain, domain> && counts<k, Domain>()) {
       Extents const own = length<k, Domain>();
       if (own.rank > 0)
-        agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}, {}});
+        agreed.counts.push_back(
+            {Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}, {}});
     }
   }
   /// What a task that makes room reads, and the tasks that the call comes after: when one of them
