@@ -97,7 +97,7 @@ class Plans {
   void note_failed_run(Task& task, TaskState state, FailurePtr const& failure);
   void end_early(Task& task, Failure const& failure) const;
   static void hand_on_failure(Task const& task, std::uint32_t successors, FailurePtr const& failure,
-                              std::vector<Task*>& ready);
+                              Vector<Task*>& ready);
   [[nodiscard]] bool hand_to_next_round(PlanState& plan) const;
   void wait_for_older_replay(TaskHandle const& handle);
   void note_failures(PlanState& plan);

@@ -249,7 +249,7 @@ Task* Plans::complete_run(Task& task, Seat& seat, TaskState state, int row) {
 
 /// Nothing of the plan is read after the last trigger, with which it may be over.
 void Plans::hand_on_failure(Task const& task, std::uint32_t successors, FailurePtr const& failure,
-                            std::vector<Task*>& ready) {
+                            Vector<Task*>& ready) {
   std::uint32_t const carrying = task.node.carrying;
   Task* const* const more = task.more_successors.data();
   for (std::uint32_t k = 0; k < successors; ++k)
