@@ -58,7 +58,8 @@ bool HelpedGraphs::any_but(Engine& engine) {
   forget_gone(all);
   for (TaskHandle const& each : all.graphs) {
     EnginePin const other = each.pin();
-    if (other && other.operator->() != &engine && other->waiting().may_be_helped_here()) return true;
+    if (other && other.operator->() != &engine && other->waiting().may_be_helped_here())
+      return true;
   }
   return false;
 }

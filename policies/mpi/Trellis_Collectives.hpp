@@ -92,11 +92,10 @@ struct CollectiveBody {
 template <class Policy>
 Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communicator const& comm,
                                CollectiveCall&& call) {
-  return submit_message(std::move(label), policy,
-                        CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call))},
-                        std::tuple(),
-                        read_write(alone_on(label, policy, require_state(comm),
-                                            require_state(comm).collective())));
+  return submit_message(
+      std::move(label), policy,
+      CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call))}, std::tuple(),
+      read_write(alone_on(label, policy, require_state(comm), require_state(comm).collective())));
 }
 inline bool is_read_with(Mode mode) {
   return mode == Mode::read || mode == Mode::read_write;
@@ -136,12 +135,11 @@ Future<void> submit_collective(Label& label, Policy const& policy, mpi::Communic
   call.out = out.data();
   call.in = in.data();
   bool const goes_on = in.is_packed() && is_written_with(y_mode);
-  Future<void> const over =
-      submit_message(Label(label), with_number_if(!goes_on, policy),
-                     CollectiveBody{Collective(CommunicatorDoor::state(comm), std::move(call),
-                                               out.kept(), in.kept())},
-                     std::tuple_cat(out.accesses(x_mode), in.accesses(y_mode)),
-                     read_write(channel));
+  Future<void> const over = submit_message(
+      Label(label), with_number_if(!goes_on, policy),
+      CollectiveBody{
+          Collective(CommunicatorDoor::state(comm), std::move(call), out.kept(), in.kept())},
+      std::tuple_cat(out.accesses(x_mode), in.accesses(y_mode)), read_write(channel));
   if constexpr (MessageSide<W>::may_be_packed)
     if (goes_on) return in.unpack(label, policy, over);
   return over;

@@ -505,7 +505,8 @@ TEST_F(Collectives, NameTheirRootIfTheyHaveOne) {
   auto const text = [&](Impl::CollectiveCall&& call) {
     return Impl::Collective(Impl::CommunicatorDoor::state(comm), std::move(call)).describe();
   };
-  EXPECT_THAT(text(Impl::call_of<int>("gather", &Impl::begin_gather, 0)), HasSubstr(", root 0, on"));
+  EXPECT_THAT(text(Impl::call_of<int>("gather", &Impl::begin_gather, 0)),
+              HasSubstr(", root 0, on"));
   EXPECT_THAT(text(Impl::call_of<int>("allgather", &Impl::begin_allgather)),
               testing::Not(HasSubstr("root")));
 }

@@ -29,7 +29,7 @@ struct AnyView {
   AnyView(int kind_, std::array<std::size_t, 3> const& n) : kind(kind_) {
     // The order of the directions, the fastest one first, and gaps between elements and rows.
     static constexpr int orders[ways_to_lie][3] = {{2, 1, 0}, {0, 1, 2}, {1, 0, 2}, {2, 1, 0},
-                                             {0, 1, 2}, {1, 2, 0}, {2, 0, 1}};
+                                                   {0, 1, 2}, {1, 2, 0}, {2, 0, 1}};
     std::size_t const gap = kind >= 3 && kind != 4 ? 2 : 1;
     std::size_t const padding = kind >= 4 ? 1 : 0;
     std::size_t strides[3];
@@ -40,8 +40,8 @@ struct AnyView {
     }
     memory = Kokkos::View<long*, HostSpace>("memory", next);
     Kokkos::deep_copy(memory, untouched);
-    view = Strided(memory.data(), Kokkos::LayoutStride(n[0], strides[0], n[1], strides[1], n[2],
-                                                       strides[2]));
+    view = Strided(memory.data(),
+                   Kokkos::LayoutStride(n[0], strides[0], n[1], strides[1], n[2], strides[2]));
   }
   /// As the layout that it is, where it is one.
   template <class F>
@@ -49,7 +49,8 @@ struct AnyView {
     auto const n = [&](std::size_t k) { return view.extent(k); };
     using Plain = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
     if (kind == 0)
-      f(Kokkos::View<long***, Kokkos::LayoutRight, HostSpace, Plain>(view.data(), n(0), n(1), n(2)));
+      f(Kokkos::View<long***, Kokkos::LayoutRight, HostSpace, Plain>(view.data(), n(0), n(1),
+                                                                     n(2)));
     else if (kind == 1)
       f(Kokkos::View<long***, Kokkos::LayoutLeft, HostSpace, Plain>(view.data(), n(0), n(1), n(2)));
     else
@@ -115,9 +116,7 @@ TEST_F(MessageLayouts, OfEachPairKeepIndices) {
               mpi::send(graph, on, out, right, 1);
               EXPECT_EQ(mpi::recv(graph, on, in, left, 1).get().count, std::int64_t(in.size()));
             });
-            z.with([&](auto const& in) {
-              mpi::sendrecv(graph, on, out, left, 2, in, right, 2);
-            });
+            z.with([&](auto const& in) { mpi::sendrecv(graph, on, out, left, 2, in, right, 2); });
           });
           graph.wait();
           y.expect(first(left));
@@ -134,7 +133,8 @@ TEST_F(MessageLayouts, OfCollectivesKeepIndices) {
         AnyView const all((k + rank) % ways_to_lie, {2, 3, 4});
         if (rank == root) all.fill(first(root));
         all.with([&](auto const& x) { mpi::bcast(graph, on, x, root); });
-        AnyView const mine((k + 2 * rank) % ways_to_lie, {2, 3, 4}), most((3 * k + rank) % ways_to_lie, {2, 3, 4});
+        AnyView const mine((k + 2 * rank) % ways_to_lie, {2, 3, 4}),
+            most((3 * k + rank) % ways_to_lie, {2, 3, 4});
         mine.fill(first(rank));
         mine.with([&](auto const& x) {
           most.with([&](auto const& y) { mpi::allreduce(graph, on, x, y, mpi::max); });
@@ -207,7 +207,9 @@ TEST_F(MessageLayouts, ThatLieAsTheyTravelAreNotPacked) {
   EXPECT_EQ(exchange(left_comm, a, b), 2);
   // A line is one piece, however it was cut out.
   std::pair<int, int> const third(2, 3);
-  EXPECT_EQ(exchange(comm, Kokkos::subview(c, Kokkos::ALL, 2), Kokkos::subview(a, 1, std::pair(0, 4))), 0);
+  EXPECT_EQ(
+      exchange(comm, Kokkos::subview(c, Kokkos::ALL, 2), Kokkos::subview(a, 1, std::pair(0, 4))),
+      0);
   Kokkos::View<long*, HostSpace> const line("line", 4);
   EXPECT_EQ(exchange(comm, Kokkos::subview(c, Kokkos::ALL, 2), line), 0);
   EXPECT_EQ(exchange(comm, Kokkos::subview(c, Kokkos::ALL, third), line), 0);
@@ -217,11 +219,11 @@ TEST_F(MessageLayouts, ThatLieAsTheyTravelAreNotPacked) {
 TEST_F(MessageLayouts, GoOnInCopiesOfTheCommunicator) {
   Kokkos::View<long**, Kokkos::LayoutLeft, HostSpace> const x("x", 3, 4), y("y", 3, 4);
   for (mpi::Communicator const& on : {left_comm.duplicate(), left_comm.split(0, rank)})
-    EXPECT_EQ(packings([&](TaskGraph& graph) { mpi::sendrecv(graph, on, x, right, 0, y, left, 0); }),
-              0);
+    EXPECT_EQ(
+        packings([&](TaskGraph& graph) { mpi::sendrecv(graph, on, x, right, 0, y, left, 0); }), 0);
   mpi::Communicator const back = left_comm.duplicate(Kokkos::LayoutRight());
-  EXPECT_EQ(packings([&](TaskGraph& graph) { mpi::sendrecv(graph, back, x, right, 0, y, left, 0); }),
-            2);
+  EXPECT_EQ(
+      packings([&](TaskGraph& graph) { mpi::sendrecv(graph, back, x, right, 0, y, left, 0); }), 2);
 }
 
 TEST_F(MessageLayouts, AreTheSameOnAllRanks) {

@@ -502,8 +502,9 @@ TEST_F(Messages, ThatAreCancelledEnd) {
       (void)text_of([&] { graph.wait(); });
       // The channel goes on, when all have cancelled.
       meet();
+      Kokkos::View<double*, HostSpace> const y("y", 10);
       mpi::send(graph, comm, x, right, 99);
-      EXPECT_EQ(mpi::recv(graph, comm, x, left, 99).get().count, 10);
+      EXPECT_EQ(mpi::recv(graph, comm, y, left, 99).get().count, 10);
       graph.wait();
       meet();
     }
@@ -516,8 +517,9 @@ TEST_F(Messages, ThatArePartsOfWhatIsCancelledEnd) {
   options.workers = 2;
   with_each_kind_of_view(10, [&](auto const& x) {
     TaskGraph graph(options);
-    auto const whole = host_task("whole", ResourcePolicy(graph, read_write(comm), write(x)),
-                                 [=, this](TaskScope& self) { mpi::recv(self, comm, x, left, 98); });
+    auto const whole =
+        host_task("whole", ResourcePolicy(graph, read_write(comm), write(x)),
+                  [=, this](TaskScope& self) { mpi::recv(self, comm, x, left, 98); });
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     graph.cancel(whole);
     EXPECT_THAT(text_of([&] { whole.get(); }), HasSubstr("asked for it"));
@@ -562,8 +564,7 @@ TEST_F(Messages, ArePackedAsPartsToo) {
       for (int j = 0; j < 4; ++j) x(i, j) = z(i, j) = 100 * rank + 10 * i + j;
     TaskGraph graph(options);
     for (int round = 0; round < 3; ++round)
-      host_task("whole",
-                ResourcePolicy(graph, read_write(comm), read(x), write(y), read_write(z)),
+      host_task("whole", ResourcePolicy(graph, read_write(comm), read(x), write(y), read_write(z)),
                 [=, this](TaskScope& self) {
                   using Kokkos::ALL;
                   mpi::send(self, comm, Kokkos::subview(x, ALL, 1), right, 0);

@@ -36,8 +36,12 @@ struct Piece {
   Shape shape = Shape::line;
   [[nodiscard]] int count() const { return rows * columns; }
   [[nodiscard]] int gap() const { return shape >= Shape::line_with_gaps ? 2 : 1; }
-  [[nodiscard]] bool is_line() const { return shape == Shape::line || shape == Shape::line_with_gaps; }
-  [[nodiscard]] bool is_left() const { return shape == Shape::left || shape == Shape::left_with_gaps; }
+  [[nodiscard]] bool is_line() const {
+    return shape == Shape::line || shape == Shape::line_with_gaps;
+  }
+  [[nodiscard]] bool is_left() const {
+    return shape == Shape::left || shape == Shape::left_with_gaps;
+  }
   /// The place in the block of the element with this number, the second index fastest.
   [[nodiscard]] int place(int i) const {
     int const in_memory = is_left() ? i / columns + i % columns * rows : i;
@@ -165,9 +169,9 @@ class Submitting {
     if (!step.is_part) return submit_to(graph, step);
     with(step.a, [&](auto const& a) {
       with(step.b, [&](auto const& b) {
-        host_task("whole",
-                  ResourcePolicy(graph, read_write(m_comm), read_write(a), read_write(b)),
-                  [step, all = *this](TaskScope& self, auto const&...) { all.submit_to(self, step); });
+        host_task(
+            "whole", ResourcePolicy(graph, read_write(m_comm), read_write(a), read_write(b)),
+            [step, all = *this](TaskScope& self, auto const&...) { all.submit_to(self, step); });
       });
     });
   }

@@ -225,6 +225,7 @@ TEST_F(TwoGraphs, GoOnWhileAThreadWaitsForTheOther) {
 /// Random chains of messages over three graphs. Each is sent when the one before has come, and the
 /// graphs are waited for in any order.
 TEST_F(TwoGraphs, GoOnWhicheverIsWaitedForFirst) {
+  if (size == 1) GTEST_SKIP() << "with MPICH a message to oneself is sent when it is received";
   constexpr int count = 3;
   for (unsigned seed = 0; seed < 30; ++seed) {
     std::mt19937 random(seed);

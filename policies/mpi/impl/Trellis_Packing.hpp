@@ -173,11 +173,10 @@ struct Packed {
                     V const& view) const {
     Packer<V, Home, true> const packer(view, home, order);
     return with_given(with_number_if(false, policy), [&](auto const&... given) {
-      Future<void> const packed =
-          trellis::parallel_for(part_of(label, "pack"),
-                                ResourcePolicy(policy.target(), Range(0, packer.rows), on<Space>,
-                                               read(view), given...),
-                                packer);
+      Future<void> const packed = trellis::parallel_for(
+          part_of(label, "pack"),
+          ResourcePolicy(policy.target(), Range(0, packer.rows), on<Space>, read(view), given...),
+          packer);
       if constexpr (!is_host_memory_v<V>)
         if (is_staged)
           return copy(part_of(label, "to the host"),
@@ -201,15 +200,12 @@ struct Packed {
     };
     if constexpr (!is_host_memory_v<V>)
       if (is_staged)
-        return submit(value(over), after(with_given(with_number_if(false, policy),
-                                                    [&](auto const&... given) {
-                                                      return copy(part_of(label, "to the device"),
-                                                                  ResourcePolicy(policy.target(),
-                                                                                 after(over),
-                                                                                 given...),
-                                                                  part(home, view),
-                                                                  part(staging, view));
-                                                    })));
+        return submit(value(over),
+                      after(with_given(with_number_if(false, policy), [&](auto const&... given) {
+                        return copy(part_of(label, "to the device"),
+                                    ResourcePolicy(policy.target(), after(over), given...),
+                                    part(home, view), part(staging, view));
+                      })));
     return submit(value(over));
   }
 

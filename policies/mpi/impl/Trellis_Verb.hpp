@@ -221,9 +221,8 @@ Channel const& alone_on(Label const& label, Policy const& policy, CommunicatorSt
   if (graph != nullptr && GraphDoor::is_recording(*graph))
     comm.is_used_by(GraphDoor::handle(*graph));
   else
-    comm.require_alone(graph_of(policy.target()), area_of(channel), [&] {
-      return "task \"" + label.string() + "\" (" + label.place() + ")";
-    });
+    comm.require_alone(graph_of(policy.target()), area_of(channel),
+                       [&] { return "task \"" + label.string() + "\" (" + label.place() + ")"; });
   return channel;
 }
 

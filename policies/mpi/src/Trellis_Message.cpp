@@ -144,8 +144,8 @@ bool PointToPoint::is_unwanted() const {
 bool PointToPoint::has_end() const {
   bool const has_rank = (m_peer >= 0 && m_peer < m_comm->size()) || m_peer == MPI_PROC_NULL ||
                         (!is_send() && m_peer == MPI_ANY_SOURCE);
-  return has_rank && ((m_tag >= 0 && m_tag <= m_comm->largest_tag()) ||
-                      (!is_send() && m_tag == MPI_ANY_TAG));
+  return has_rank &&
+         ((m_tag >= 0 && m_tag <= m_comm->largest_tag()) || (!is_send() && m_tag == MPI_ANY_TAG));
 }
 
 void PointToPoint::shorten(std::int64_t values) {
@@ -242,8 +242,7 @@ std::string Collective::describe() const {
   if (m_views > 1) out << m_kept[1].label();
   if (m_views > 0) out << "\")";
   if (m_call.has_root) out << ", root " << m_call.root;
-  out << ", on rank " << m_comm->rank() << " of " << m_comm->size()
-      << " of " << m_comm->name();
+  out << ", on rank " << m_comm->rank() << " of " << m_comm->size() << " of " << m_comm->name();
   return out.str();
 }
 
