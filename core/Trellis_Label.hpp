@@ -102,7 +102,8 @@ class Label {
   [[nodiscard]] std::string text(std::string const& number = {}) const;
 
  private:
-  static std::string* copy_of(std::string_view text);  // not inline: few calls have anything to copy
+  /// Not inline, as most calls have nothing to copy.
+  static std::string* copy_of(std::string_view text);
   Label(Label const& other, std::string* text) noexcept
       : m_literal(other.m_literal), m_size(other.m_size), m_text(text), m_site(other.m_site) {}
 

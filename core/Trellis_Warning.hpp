@@ -22,9 +22,9 @@ enum class WarningKind : std::uint8_t {
   not_atomic         ///< a functor holds a plain View that its task is to update atomically
 };
 [[nodiscard]] constexpr std::string_view to_string(WarningKind kind) {
-  constexpr std::string_view names[] = {
-      "read_unwritten", "never_read",   "overwritten", "serialising_wait",
-      "not_captured",   "not_declared", "not_atomic"};
+  constexpr std::string_view names[] = {"read_unwritten",   "never_read",   "overwritten",
+                                        "serialising_wait", "not_captured", "not_declared",
+                                        "not_atomic"};
   return names[static_cast<std::size_t>(kind)];
 }
 
