@@ -41,7 +41,7 @@ class ResourceHold {
 /// What tells a resource from others that have had its addresses before: a number that no other
 /// allocation has, or one of these.
 struct Identity {
-  /// It lies in whatever allocation there is, perhaps in one that nobody knows.
+  /// It lies in whatever allocation there is, perhaps in one that is not known.
   static constexpr std::uint64_t within = 0;
   /// Memory of the program's, which may end and begin anew without a sign.
   static constexpr std::uint64_t of_program = 1;

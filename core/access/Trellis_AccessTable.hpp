@@ -63,7 +63,7 @@ class Resource {
   std::uint64_t identity = Identity::within;  ///< of the allocation, as far as it is known
   /// Failures of tasks before this one were in an allocation that had the addresses before.
   TaskId since = 0;
-  /// Nobody knows whether those before this one accessed the same allocation.
+  /// It is not known whether tasks before this one accessed the same allocation.
   TaskId unknown_before = 0;
   std::uint64_t looked_at_in = 0;  ///< number of the pass that has looked at `identity` last
   SmallVector<AreaEntry*, 1> entries;
@@ -73,10 +73,10 @@ class Resource {
   std::unique_ptr<AreaIndex> m_index;
 };
 
-/// Which of the failures of tasks before it an access inherits. Those from before `since` have ended
-/// with their allocation. Of those from before `unknown_before` nobody knows that. Their memory must
-/// have stayed until the program knew that the task was complete, so they count until the program has
-/// waited for the task.
+/// Which of the failures of tasks before it an access inherits. Those from before `since` have
+/// ended with their allocation. Of those from before `unknown_before` that is not known. Their
+/// memory must have stayed until the program knew that the task was complete, so they count until
+/// the program has waited for the task.
 struct Heard {
   TaskId since = 0;
   TaskId unknown_before = 0;

@@ -8,8 +8,8 @@
 
 namespace trellis::Impl {
 
-/// Addresses that no memory can have, for resources that are no memory. Processors map up to 57 bits
-/// of them, and areas take those below 2^62.
+/// Addresses that no memory can have, for resources that are no memory. Processors map up to 57
+/// bits of them, and areas take those below 2^62.
 ///
 /// A range is an identity: the access tables of graphs remember it after its resource is gone, with
 /// the failures of the tasks that have used it. So it is not given out again. Huge ranges are, when

@@ -189,7 +189,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
       heard = AccessTable::heard(*entry, request);
     }
     region.table.enter(*entry, request.mode, task, task.id, order_once);
-    // Most find somebody in flight to come after, which says that the allocation is the one that it
+    // Most find a task in flight to come after, which says that the allocation is the one that it
     // was.
     if (!any_live && !any_failed) region.table.check_label(*entry, request, task.id);
   }

@@ -62,8 +62,8 @@ class PassPlan {
   void prepare(TaskSpec const& spec);
   void add(Task& task, TaskSpec const& spec);
   /// A pass, with this number, has this task. Its Views may be other ones than those of the pass
-  /// before, at the same addresses: the whole is to say so. Only one thread collects with a plan, and
-  /// nobody else asks for what is changed here. The graph's lock is held.
+  /// before, at the same addresses: the whole is to say so. Only one thread collects with a plan,
+  /// and no other thread asks for what is changed here. The graph's lock is held.
   void note_identities(std::size_t k, TaskSpec const& spec, std::uint64_t pass) const;
   /// Adds a task of another plan, which is the same as this one so far.
   void add_like(PassPlan const& other, std::size_t k, Task& task);

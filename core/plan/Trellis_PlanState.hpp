@@ -72,21 +72,21 @@ class HeldByPlans {
  public:
   static void add(HeldResource& resource);
   static void remove(HeldResource const& resource) noexcept;
-  /// Does somebody hold it that is no plan?
+  /// Does the program hold it, too?
   [[nodiscard]] static bool is_held_outside(HeldResource const& resource);
 };
 
 /// Tasks of a plan that hang together by edges, within a round or to the next one.
 ///
 /// THE END OF ROUNDS THAT ARE CANCELLED. When a run of task v is over in round r, and from there on
-/// nothing of the component will run any more, `rounds` is set to r + 1 + the number of its tasks, if
-/// that is fewer. So it takes no longer the more rounds are left. Why do all tasks of the component
-/// take the same run for their last one? For each edge from one to another there is a path back, see
-/// PlanState, so a path leads from v to each task w of the component. It visits no task twice, so it
-/// leads to w's run in round r + n - 1 at the latest, where n is the number of tasks. That run, and
-/// those behind it, happen after the store, by the chain of acquire-release decrements, and find the
-/// new number. All other runs are in earlier rounds, and are not the last one by either number. The
-/// first one that sets it wins, and others leave it as it is.
+/// nothing of the component will run any more, `rounds` is set to r + 1 + the number of its tasks,
+/// if that is fewer. So it takes no longer the more rounds are left. Why do all tasks of the
+/// component take the same run for their last one? For each edge from one to another there is a
+/// path back, see PlanState, so a path leads from v to each task w of the component. It visits no
+/// task twice, so it leads to w's run in round r + n - 1 at the latest, where n is the number of
+/// tasks. That run, and those behind it, happen after the store, by the chain of acquire-release
+/// decrements, and find the new number. All other runs are in earlier rounds, and are not the last
+/// one by either number. The first one that sets it wins, and others leave it as it is.
 struct PlanComponent {
   std::atomic<std::uint64_t> rounds{0};  ///< how often each of its tasks runs until it is through
   std::uint32_t tasks = 0;
@@ -152,10 +152,11 @@ struct PlanPiece {
 /// it. Edges to the next round only lead from later tasks to earlier ones: from u to v there is a
 /// path through v of this round and u of the next.
 ///
-/// FAILURES go along the edges that the same tasks would have if they were submitted round by round.
-/// Those that an edge for another reason is given from v to u of the next round are none of these.
-/// They come last among the successors of v, behind `PlanNode::carrying`. Where rounds do not overlap
-/// there are no edges to the next round, and `carried` says between which tasks there would be some.
+/// FAILURES go along the edges that the same tasks would have if they were submitted round by
+/// round. Those that an edge for another reason is given from v to u of the next round are none of
+/// these. They come last among the successors of v, behind `PlanNode::carrying`. Where rounds do
+/// not overlap there are no edges to the next round, and `carried` says between which tasks there
+/// would be some.
 ///
 /// INVARIANT (counts). `unfinished` of task v counts the edges to its next run whose trigger has
 /// not fired. It is set for a run when the run before it is over, before the successors are

@@ -257,8 +257,8 @@ void Plans::hand_on_failure(Task const& task, std::uint32_t successors, FailureP
             k < carrying ? failure : FailurePtr(), ready);
 }
 
-/// Ends the rounds of a task's component when nothing of it will run any more: the program has asked
-/// the replay to stop, or the failure reaches all. (Where somebody looks at single runs, each is
+/// Ends the rounds of a task's component when nothing of it will run any more: the program has
+/// asked the replay to stop, or the failure reaches all. (Where single runs are looked at, each is
 /// cancelled by itself.)
 void Plans::end_early(Task& task, Failure const& failure) const {
   PlanState& plan = *task.node.plan;
@@ -271,8 +271,8 @@ void Plans::end_early(Task& task, Failure const& failure) const {
   if (fewer < all) component.rounds.compare_exchange_strong(all, fewer, std::memory_order_relaxed);
 }
 
-/// Rounds do not overlap, one is over in which tasks have failed, and there are more. Tells the tasks
-/// of the next one that depend on these. False: nothing of the further rounds would run.
+/// Rounds do not overlap, one is over in which tasks have failed, and there are more. Tells the
+/// tasks of the next one that depend on these. False: nothing of the further rounds would run.
 bool Plans::hand_to_next_round(PlanState& plan) const {
   std::vector<PlanState::FailedRun> failed;
   {

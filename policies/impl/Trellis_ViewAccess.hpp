@@ -44,8 +44,8 @@ inline Area area_of(HostMemory const& memory) {
   return memory.area();
 }
 
-/// What Kokkos keeps of the View's allocation; null where the View holds no reference to one. (Before
-/// 5.0 a View that is unmanaged may have a record all the same, and does not keep it.)
+/// What Kokkos keeps of the View's allocation; null where the View holds no reference to one.
+/// (Before 5.0 a View that is unmanaged may have a record all the same, and does not keep it.)
 template <class V>
 auto const* record_of(V const& view) {
   return view.impl_track().template get_record<void>();
@@ -84,13 +84,13 @@ bool view_may_have_label(void const* subject, std::string const& label) {
     return record->get_label() == label;
   }
 }
-/// Kokkos lays a header before an allocation, with a label that is filled with zeros. The last bytes
-/// of that are ours where the host can write them, and the label does not need them: there stands
-/// what tells this allocation from those that have had, or will have, its address. Of other ones
-/// nothing is known but the place and the label of what Kokkos keeps of them on the host.
+/// Kokkos lays a header before an allocation, with a label that is filled with zeros. The last
+/// bytes of that are ours where the host can write them, and the label does not need them: there
+/// stands what tells this allocation from those that have had, or will have, its address. Of other
+/// ones nothing is known but the place and the label of what Kokkos keeps of them on the host.
 ///
-/// Memory order: the number says nothing of other memory, so all is relaxed. Of two threads that want
-/// to give one the first wins.
+/// Memory order: the number says nothing of other memory, so all is relaxed. Of two threads that
+/// want to give one the first wins.
 template <class Record>
 std::uint64_t identity_of_allocation(Record const& record, bool is_on_host) {
   constexpr std::size_t at = Record::maximum_label_length - sizeof(std::uint64_t);
@@ -147,8 +147,8 @@ inline void describe_memory(void const* subject, ResourceInfo& info) {
   set_shape(info.shape, memory.element_bytes(), memory.strides());
 }
 
-/// Which bytes of a View its constructor leaves as they were. Through volatile accesses, as what was
-/// there before an object is nothing to the compiler.
+/// Which bytes of a View its constructor leaves as they were. Through volatile accesses, as what
+/// was there before an object is nothing to the compiler.
 template <class V>
 std::array<bool, sizeof(V)> find_padding() {
   std::array<bool, sizeof(V)> padding{};
@@ -222,8 +222,8 @@ AccessRequest make_request(NamedResource<R> const& named) {
 }
 
 /// A View whose type is of no interest any more: tasks with such accesses are of one type, whatever
-/// Views they have. It refers to the View, which must live until the task has been submitted, and is
-/// no argument of a functor.
+/// Views they have. It refers to the View, which must live until the task has been submitted, and
+/// is no argument of a functor.
 class ErasedView {
  public:
   template <class V>

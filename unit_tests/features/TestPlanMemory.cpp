@@ -97,7 +97,7 @@ TEST_F(PlanMemory, NewMemoryOfAViewIsNoticedInAllPatterns) {
         for (int n = 0; n != replays; ++n) graph.replay(plan, 2);
         graph.wait();
         {
-          Numbers const copy = view;  // somebody else has it, too
+          Numbers const copy = view;  // the program has it elsewhere
           view = Numbers("new", 10);
           EXPECT_NO_THROW(graph.replay(plan));
           graph.wait();
