@@ -23,7 +23,7 @@ namespace {
 constexpr std::chrono::microseconds turn_of_others{50};
 constexpr std::chrono::milliseconds first_without_look{2};
 constexpr std::chrono::milliseconds longest_without_look{256};
-}
+}  // namespace
 
 /// A thread that records cannot wait for what it records, which does not run.
 void Waiting::require_no_recording() const {
