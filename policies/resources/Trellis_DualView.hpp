@@ -62,8 +62,8 @@ inline constexpr bool is_device_side =
 /// Is it less than what was allocated? Then it is a subview, whose flags tell of more than itself.
 template <class V>
 bool is_part(V const& view) {
-  if (!view.impl_track().has_record()) return false;
   auto const* const record = view.impl_track().template get_record<typename V::memory_space>();
+  if (record == nullptr) return false;
   Area const area = area_of(view);
   // Kokkos allocates whole words.
   std::size_t const bytes = (area.end() - area.begin() + 7) & ~std::size_t{7};

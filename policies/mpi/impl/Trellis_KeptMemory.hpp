@@ -22,7 +22,8 @@ class KeptMemory {
 
   /// Of the View; none where it does not own its memory.
   [[nodiscard]] std::string label() const {
-    return m_view.has_record() ? m_view.get_record<void>()->get_label() : std::string();
+    auto const* const record = m_view.get_record<void>();
+    return record != nullptr ? record->get_label() : std::string();
   }
 
  private:
