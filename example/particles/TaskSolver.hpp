@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -256,7 +257,8 @@ class TaskSolver {
     trellis::host_task("push " + where + name,
                        trellis::ResourcePolicy(
                            m_graph, urgency, read(rows_of(f.e, {tile.begin - 1, tile.end})),
-                           read(rows_of(f.b, {tile.begin - 1, tile.end})), atomic_add(currents),
+                           read(rows_of(f.b, {tile.begin - 1, tile.end})),
+                           atomic_add(trellis::atomic_view<std::decay_t<decltype(currents)>>(currents)),
                            read_write(tile.particles), read_write(tile.leaving[west]),
                            read_write(tile.leaving[east]), ledger),
                        body);

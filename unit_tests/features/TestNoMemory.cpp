@@ -54,6 +54,18 @@ void* operator new(std::size_t bytes) {
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return allocate(bytes, static_cast<std::size_t>(alignment));
 }
+// These would call the others, but a sanitizer has its own.
+void* operator new(std::size_t bytes, std::nothrow_t const&) noexcept try {
+  return allocate(bytes, 1);
+} catch (std::bad_alloc const&) {
+  return nullptr;
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment,
+                   std::nothrow_t const&) noexcept try {
+  return allocate(bytes, static_cast<std::size_t>(alignment));
+} catch (std::bad_alloc const&) {
+  return nullptr;
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }

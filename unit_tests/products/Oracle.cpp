@@ -145,8 +145,7 @@ class Judgement {
       bool const ordered = instance.task->synchronizing ||
                            (each.instance != nullptr &&
                             (each.instance->task->synchronizing || names(instance, each.instance) ||
-                             (instance.recorded && (names(*each.instance, &instance) ||
-                                                    in_order_by_tag(*each.instance, instance)))));
+                             (instance.recorded && in_order_by_tag(*each.instance, instance))));
       // A rule holds for those that are in flight together.
       bool const may_be_ordered =
           each.instance != nullptr && in_order_by_tag(*each.instance, instance);
@@ -250,14 +249,8 @@ class Judgement {
 
   /// False when anything in it failed.
   bool rounds(Recording const& recording, std::uint64_t count) {
-    bool const overlap =
-        !m_world.m_program.graphs[static_cast<std::size_t>(m_graph)].rules &&
-        std::none_of(recording.items.begin(), recording.items.end(), [](auto const& item) {
-          return item.instance != nullptr && item.instance->task->synchronizing;
-        });
     std::vector<Bad> bad;
     for (std::uint64_t round = 0; round < count; ++round) {
-      if (!overlap && !bad.empty()) break;
       for (Recording::Item const& item : recording.items) {
         if (item.nested != nullptr) {
           std::vector<Access> const all = all_of(*item.nested);

@@ -760,7 +760,8 @@ class Tasks {
         View1 const d = slice1(operation.d);
         int const count = d.extent_int(0);
         return parallel_for(
-            std::move(label), policy(Kokkos::RangePolicy<Space>(0, 3 * count), atomic_mul(d)),
+            std::move(label),
+            policy(Kokkos::RangePolicy<Space>(0, 3 * count), atomic_mul(atomic_view<View1>(d))),
             KOKKOS_LAMBDA(int i) { Kokkos::atomic_mul(&d(i % count), odd(salt, i)); });
       }
       case Kind::exclusive:

@@ -110,7 +110,7 @@ class FrozenHold final : public ResourceHold {
   explicit FrozenHold(std::shared_ptr<FrozenPass const> pass) : m_pass(std::move(pass)) {}
   [[nodiscard]] long holders() const override {
     m_pass->begin_replay();
-    return 2;  // the program, and this
+    return std::numeric_limits<long>::max();  // the program has it, whatever plans have
   }
   [[nodiscard]] void const* record() const override { return m_pass.get(); }
   [[nodiscard]] std::pair<std::uintptr_t, std::uintptr_t> addresses() const override {
