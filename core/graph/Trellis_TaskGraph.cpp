@@ -201,8 +201,7 @@ void check_after(TaskSpec const& spec, GraphControl const* control, std::uint64_
   for (TaskHandle const& before : spec.after)
     if (!before.valid() || before.control != control || before.generation != generation)
       throw Error(Error::Kind::bad_input,
-                  "Trellis: task " + spec.label.text() +
-                      " is to come after " +
+                  "Trellis: task " + spec.label.text() + " is to come after " +
                       (is_model_task(before) ? model_task_text(before) +
                                                    ", which runs once in each pass: let it write "
                                                    "a field or a Token that this one reads"

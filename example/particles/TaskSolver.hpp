@@ -254,14 +254,15 @@ class TaskSolver {
     auto const urgency = m_slab.is_border(t) ? border_first : core_last;
     trellis::AccessList ledger;
     if (check >= 0) ledger.write(Kokkos::subview(m_series.ledgers, check, t));
-    trellis::host_task("push " + where + name,
-                       trellis::ResourcePolicy(
-                           m_graph, urgency, read(rows_of(f.e, {tile.begin - 1, tile.end})),
-                           read(rows_of(f.b, {tile.begin - 1, tile.end})),
-                           atomic_add(trellis::atomic_view<std::decay_t<decltype(currents)>>(currents)),
-                           read_write(tile.particles), read_write(tile.leaving[west]),
-                           read_write(tile.leaving[east]), ledger),
-                       body);
+    trellis::host_task(
+        "push " + where + name,
+        trellis::ResourcePolicy(
+            m_graph, urgency, read(rows_of(f.e, {tile.begin - 1, tile.end})),
+            read(rows_of(f.b, {tile.begin - 1, tile.end})),
+            atomic_add(trellis::atomic_view<std::decay_t<decltype(currents)>>(currents)),
+            read_write(tile.particles), read_write(tile.leaving[west]),
+            read_write(tile.leaving[east]), ledger),
+        body);
   }
 
   /// Takes these out; they come in two ascending lists.

@@ -60,8 +60,8 @@ void* operator new(std::size_t bytes, std::nothrow_t const&) noexcept try {
 } catch (std::bad_alloc const&) {
   return nullptr;
 }
-void* operator new(std::size_t bytes, std::align_val_t alignment,
-                   std::nothrow_t const&) noexcept try {
+void* operator new(std::size_t bytes, std::align_val_t alignment, std::nothrow_t const&) noexcept
+    try {
   return allocate(bytes, static_cast<std::size_t>(alignment));
 } catch (std::bad_alloc const&) {
   return nullptr;

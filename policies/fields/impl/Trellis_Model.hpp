@@ -341,7 +341,7 @@ class Model : public std::enable_shared_from_this<Model> {
   /// While tasks are measured one stands for each target, and the last one for all links.
   std::vector<char> const m_alone;
   std::vector<std::weak_ptr<FrozenPass const>> m_frozen;  ///< passes in plans
-  bool m_has_new_bindings = false;  ///< fields have been bound anew, which is not checked yet
+  bool m_has_new_bindings = false;        ///< fields have been bound anew, which is not checked yet
   std::optional<std::size_t> m_replaces;  ///< the number of the task that the next one replaces
   struct Follower {
     std::shared_ptr<FieldState> field;
