@@ -579,6 +579,9 @@ void Plans::dismantle(PlanState& plan) {
       task->clear_extras();
     }
   }
+  // Before the first reference of the plan is gone: a plan over the same View that looks meanwhile
+  // finds more references than plans have, never fewer.
+  for (auto const& [begin, resource] : plan.resources) HeldByPlans::remove(resource);
   Task* first = plan.owner;
   {
     auto const streams = m_streams.lock();
@@ -594,9 +597,7 @@ void Plans::dismantle(PlanState& plan) {
     task->next = first;
     first = task;
   }
-  // A program may keep the plan for long: it keeps no Views. They are let go without a lock.
-  for (auto const& [begin, resource] : std::exchange(plan.resources, {}))
-    HeldByPlans::remove(resource);
+  plan.resources.clear();  // without a lock: a program may keep the plan for long, but no Views
   std::unique_ptr<Region> region;  // destroyed without the lock
   std::lock_guard const lock(m_submission);
   region = std::move(plan.owner->inner);
