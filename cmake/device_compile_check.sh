@@ -264,7 +264,9 @@ add_to_group() {
       ;;
     perf_tests/gpu/PortableModels.cpp) folder="Kokkos' own graphs" ;;
     */worklets/TestMaps*) folder="unit_tests/worklets, apart" ;;
-    example/heat_ranks/* | example/cg_ranks/* | example/particles/*) folder=${1%/*} ;;
+    example/heat_ranks/* | example/cg_ranks/* | example/particles/* | example/threshold/*)
+      folder=${1%/*}
+      ;;
   esac
   sizes[$folder]=$((${sizes[$folder]:--1} + 1))
   group="$folder, $((sizes[$folder] / most_together + 1))"
