@@ -34,7 +34,7 @@ class FailingProgram {
  public:
   enum class How { plainly, by_plan, by_plan_of_plans };
   static constexpr std::size_t block_count = 4;
-  static constexpr int never = -1;
+  static constexpr int never = -1, always = -2;
 
   /// `fails`: some runs throw. `separates`: there may be synchronizing tasks, and a rule, so that
   /// rounds do not overlap.
@@ -51,7 +51,7 @@ class FailingProgram {
       step.synchronizing = synchronizes && pick(4) == 0;
       step.colour = pick(4);
       step.splits = pick(5) == 0;
-      if (fails && pick(3) == 0) step.fails_in_run = pick(4);
+      if (fails && pick(3) == 0) step.fails_in_run = is_in_order(step) ? pick(4) : always;
       m_steps.push_back(step);
     }
     rounds = static_cast<std::uint64_t>(1 + pick(6));
@@ -97,7 +97,7 @@ class FailingProgram {
       properties.synchronizing = step.synchronizing;
       if (m_has_rule) properties.tags = tagged(Colour{step.colour}).tags;
       auto const body = [&step, &runs = runs[k]] {
-        bool const fails = runs++ == step.fails_in_run;
+        bool const fails = runs++ == step.fails_in_run || step.fails_in_run == always;
         if (!step.splits && fails) throw std::runtime_error("fails");
         if (step.splits)
           part("part", {}, [fails] {
@@ -126,6 +126,14 @@ class FailingProgram {
     int colour = 0;
     int fails_in_run = never;
   };
+  /// Whether runs of different rounds come one after the other. Where they may overlap, the round
+  /// of the k-th run is the scheduler's business, and with it how many runs a failure reaches.
+  [[nodiscard]] bool is_in_order(Step const& step) const {
+    return step.synchronizing || (m_has_rule && step.colour != 0) ||
+           std::any_of(step.uses.begin(), step.uses.end(), [](Use const& use) {
+             return use.mode == Mode::write || use.mode == Mode::read_write;
+           });
+  }
   int pick(int below) { return static_cast<int>(m_random() % static_cast<unsigned>(below)); }
 
   std::mt19937_64 m_random;

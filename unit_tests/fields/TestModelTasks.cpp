@@ -33,8 +33,8 @@ class ModelTasks : public testing::TestWithParam<bool> {
   FieldGraph model{graph};
   std::mutex mutex;
   std::vector<std::string> seen;
-  F make(std::string const& name, std::size_t n = 4) {
-    return model.field<double*, Kokkos::LayoutRight>(name, n);
+  F make(std::string const& name, std::size_t length = 4) {
+    return model.field<double*, Kokkos::LayoutRight>(name, length);
   }
   auto note(std::string name) {
     return [this, name](auto const&...) {
@@ -426,6 +426,8 @@ TEST(ModelPriorities, AreThoseOfPathsAndThenMeasured) {
     });
     model.submit();
     holds = false;
+    // (Not wait() yet, in which this thread would run tasks beside the worker.)
+    while (graph.in_flight() != 0) std::this_thread::yield();
     graph.wait();
     return std::exchange(seen, {});
   };
