@@ -43,8 +43,8 @@ class ReadyTask {
   [[nodiscard]] std::uint64_t id() const;  ///< position in the order of submission
   [[nodiscard]] std::string_view label() const;
   [[nodiscard]] int priority() const;  ///< larger is more urgent, 0 by default
-  /// Of a task of a plan, of a pass of `iterate` that is replayed, or of a pass of a model of
-  /// fields, where the policy sees these.
+  /// The place of a task of a plan, of a replayed pass of `iterate`, or of a model's pass, where
+  /// the policy sees these.
   [[nodiscard]] std::optional<PlannedPlace> place() const;
   /// The task's tag of this type, `T{}` when it has none.
   template <TagValue T>
@@ -194,7 +194,7 @@ class SchedulingPolicy {
   /// change.
   [[nodiscard]] virtual bool sees_plans() const { return false; }
   /// A plan has been recorded, or the first of the passes of `iterate`, or of a model, that are
-  /// alike; before any of its tasks is ready. Nobody says when it will never run again. It must not
+  /// alike; before any of its tasks is ready. The policy does not hear when it will never run again. It must not
   /// use the graph.
   virtual void planned(PlannedTasks const& /*plan*/) {}
 

@@ -260,7 +260,7 @@ class AccessTable {
   /// label counts. Not while a task other than `self` uses the area: then the allocation is the old
   /// one.
   ///
-  /// The same holds for what tells it from others; with that its label is known, too.
+  /// What tells it from others is treated likewise; with that its label is known, too.
   void check_label(AreaEntry& entry, AccessRequest const& request, TaskId self) {
     std::uint64_t const identity = request.identity();
     if (identity >= Identity::first_allocation) {

@@ -25,7 +25,7 @@ class AddressPool {
  private:
   static constexpr std::uint64_t first = std::uint64_t{1} << 58;
   static constexpr std::uint64_t last = std::uint64_t{1} << 62;
-  /// Of smaller ranges there are more than any program makes.
+  /// There are more smaller ranges than any program makes.
   static constexpr std::uint64_t huge = std::uint64_t{1} << 40;
   struct Range {
     std::uint64_t begin;

@@ -325,7 +325,7 @@ bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason, s
          inherit_from(before.id, task, heard);
 }
 
-/// Of one that is done: has it failed? Then what comes after it has, too.
+/// Has this task, which is done, failed? Then what comes after it has, too.
 bool Submission::inherit_from(TaskId before, Task& task, Heard const& heard) {
   if (!m_failures.any() || before < heard.since) return false;
   FailurePtr const failure = m_failures.poisons(before, before < heard.unknown_before);

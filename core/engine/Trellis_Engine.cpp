@@ -354,9 +354,9 @@ void Engine::run(Task* task, Seat& seat, Condition stop) {
 }
 
 /// In a serial graph a task has its turn when it is about to run, not when it becomes ready: so
-/// those that exclude each other run in the order of submission. One whose turn it is not is pushed
-/// again by the task that gives up what it needs: that is over later than its body, is on a device,
-/// or waits on the stack of another thread.
+/// those that exclude each other run in the order of submission. A task may have to wait for one
+/// that is over later than its body, is on a device, or waits on the stack of another thread. That
+/// one pushes it again when it gives up what is needed.
 bool Engine::may_not_exclude_serially(Task& task, Seat& seat) {
   if (task.failure != nullptr || m_exclusion.holds(task)) return false;
   return !may_exclude(task, &seat);

@@ -50,12 +50,12 @@ class Sections {
   Sections(Sections const&) = delete;
   Sections& operator=(Sections const&) = delete;
 
-  /// One edge of a section, which its caller takes off. (None of a section of a serial graph,
-  /// whose caller has the turn, or is in no task of that graph and may wait; and none of one that has
-  /// been collected by a pass.) As long as it is
-  /// there the task is pending, so its cell is not reused, and nobody runs its body. What the
-  /// caller has done before, such as to ask that it be cancelled, happens before the body by the
-  /// decrement, as with any edge.
+  /// One edge of a section, which its caller takes off. As long as it is there the task is pending,
+  /// so its cell is not reused, and no thread runs its body. What the caller has done before, such
+  /// as to ask that it be cancelled, happens before the body by the decrement, as with any edge.
+  ///
+  /// A section of a serial graph has none, as its caller has the turn, or is in no task of that
+  /// graph and may wait. A section that a pass has collected has none either.
   class Gate {
    public:
     Gate(Engine& engine, TaskHandle const& section, bool is_closed)

@@ -393,7 +393,7 @@ void Submission::look_for_room(std::unique_lock<SubmissionLock::WhileQuiet>& loc
   return task;
 }
 
-/// Of one that has no id yet. No lock is held, as the functor is the user's.
+/// The task has no id yet. No lock is held, as the functor is the user's.
 void Submission::unmake_task(Task& task) {
   task.ops->destroy(task.body);
   task.free_body();

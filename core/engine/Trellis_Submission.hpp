@@ -64,7 +64,7 @@ class Submission {
   TaskHandle submit(TaskSpec&& spec, Frame* frame);
   TaskHandle submit_now(TaskSpec&& spec, Frame* frame);
   /// A task that is part of none, is not complete, and accesses something of this area, as text; or
-  /// nothing. For somebody outside of the graph who is about to use the area, too.
+  /// nothing. Code outside of the graph that is about to use the area asks this, too.
   [[nodiscard]] std::string user_of(Area const& area);
   /// Throws when a task has been submitted.
   void add_rule(TagRule&& rule);

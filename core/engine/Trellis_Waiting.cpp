@@ -419,7 +419,7 @@ bool Waiting::run_needed_for(Frame& frame, TaskHandle const& handle) {
 namespace {
 
 /// Is there a path of edges from a ready task, which no thread takes meanwhile, to what is awaited,
-/// or to a part of it? Of many tasks behind it only some are looked at.
+/// or to a part of it? Where many tasks are behind it, only some are looked at.
 ///
 /// The one that is ready keeps all that are behind it pending, so none of these cells is reused. It
 /// is asked under the lock of a policy's queue, and takes the locks of these tasks one by one: no
@@ -464,10 +464,10 @@ class SleepRecord {
 
 }  // namespace
 
-/// Runs ready tasks that come before what is awaited. Other threads would run them as well, but may
-/// all be in tasks that wait for this one in ways that the engine does not know: at a lock that this
-/// task holds, or at the initialisation of a static variable. The wait is known to whoever looks for
-/// circles. True when it is over.
+/// Runs ready tasks that come before what is awaited. Other threads would run them as well. But
+/// they may all be in tasks that wait for this one in ways that the engine does not know: at a lock
+/// that this task holds, or at the initialisation of a static variable. The search for circles of
+/// waits knows this one. True when it is over.
 bool Waiting::run_before(Frame& frame, TaskHandle const& handle) {
   LiveAccess const awaited{handle.task, handle.id};
   auto const is_awaited = [awaited](Task const& task) {

@@ -61,7 +61,7 @@ class Waiting {
   void wait_for_all(std::span<TaskHandle const> handles, Awaited hint);
   /// Are all of these done?
   [[nodiscard]] bool are_done(std::span<TaskHandle const> handles);
-  /// The same of one, without the look at what it has left.
+  /// Is this one done? Does not look at what it has left.
   [[nodiscard]] bool is_done_now(TaskHandle const& handle);
   /// The program knows that the task is complete; see FailureLog.
   void note_known(TaskHandle const& handle);

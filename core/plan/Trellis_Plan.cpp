@@ -440,7 +440,7 @@ void Plans::map_carried_to_pieces(PlanState& plan) {
                      plan.carried.end());
 }
 
-/// See PlanComponent. Of the tasks that run: pieces in the place of their members.
+/// See PlanComponent. It has the tasks that run, so pieces in the place of their members.
 void Plans::find_components(PlanState& plan) {
   std::vector<Task*> running(plan.tasks);
   for (auto const& piece : plan.pieces) {

@@ -25,8 +25,8 @@ struct PlanNode {
   /// Of its successors, which have those of its own round first and those of the next round behind
   /// them.
   std::uint32_t own_round = 0;
-  /// Of its successors, that a failure reaches: the edges to the others, which are the last ones,
-  /// are there for the counts alone, see PlanState.
+  /// The number of its successors that a failure reaches. The others come last, and have their
+  /// edges for the counts alone, see PlanState.
   std::uint32_t carrying = 0;
   std::uint32_t index = 0;               ///< in the order of submission
   std::uint32_t component = 0;           ///< see PlanComponent

@@ -78,9 +78,9 @@ class HeldByPlans {
 
 /// Tasks of a plan that hang together by edges, within a round or to the next one.
 ///
-/// THE END OF ROUNDS THAT ARE CANCELLED. When a run of task v is over in round r, and from there on
-/// nothing of the component will run any more, `rounds` is set to r + 1 + the number of its tasks,
-/// if that is fewer. So it takes no longer the more rounds are left. Why do all tasks of the
+/// THE END OF ROUNDS THAT ARE CANCELLED. Say a run of task v is over in round r, and from there on
+/// nothing of the component will run any more. Then `rounds` is set to r + 1 + the number of its
+/// tasks, if that is fewer. So it takes no longer the more rounds are left. Why do all tasks of the
 /// component take the same run for their last one? For each edge from one to another there is a
 /// path back, see PlanState, so a path leads from v to each task w of the component. It visits no
 /// task twice, so it leads to w's run in round r + n - 1 at the latest, where n is the number of
@@ -153,8 +153,8 @@ struct PlanPiece {
 /// path through v of this round and u of the next.
 ///
 /// FAILURES go along the edges that the same tasks would have if they were submitted round by
-/// round. Those that an edge for another reason is given from v to u of the next round are none of
-/// these. They come last among the successors of v, behind `PlanNode::carrying`. Where rounds do
+/// round. The edges from v to u of the next round, which accompany an edge for another reason, are
+/// none of these. They come last among the successors of v, behind `PlanNode::carrying`. Where rounds do
 /// not overlap there are no edges to the next round, and `carried` says between which tasks there
 /// would be some.
 ///

@@ -280,7 +280,7 @@ bool Plans::hand_to_next_round(PlanState& plan) const {
     failed.swap(plan.failed_runs);
   }
   if (m_engine.cancellation().is_asked(*plan.whole.load(std::memory_order_relaxed))) return false;
-  // Before any of them is told: it would keep the failure for the next replay.
+  // Asked before any of them learns of it: it would keep the failure for the next replay.
   for (auto const& each : failed)
     if (each.task == plan.last_barrier) return false;
   for (auto const& [task, failure] : failed) {

@@ -66,8 +66,8 @@ class SerialTurn {
     SerialTurn& m_turn;
     bool const m_was_here;
   };
-  /// Is there a thread that has released the turn in the middle of a task, and will go on? Asked by
-  /// the thread that has the turn, which the mutex has told of all that have released it.
+  /// Is there a thread that has released the turn in the middle of a task, and will go on? The
+  /// thread that has the turn asks; by the mutex it knows of all that have released it.
   [[nodiscard]] bool any_away() const { return m_away.load(std::memory_order_relaxed) > 0; }
 
  private:

@@ -73,12 +73,12 @@ class Captures {
   /// part of its values were zero before it was made.
   void look_at_bytes(void const* body);
 
-  /// Of the known ones, those that it holds.
+  /// Those of the known ones that it holds.
   [[nodiscard]] std::vector<ResourceHold const*> const& held() const { return m_held; }
-  /// Of the accesses, those that update atomically a View of which it holds a reference itself, and
-  /// which is not known to be an atomic View; one that takes its Views as arguments holds none.
+  /// The accesses that update a View atomically while the callable holds a reference to it that is
+  /// not known to be an atomic View. A callable that takes its Views as arguments holds none.
   [[nodiscard]] std::vector<AccessRequest const*> const& updated() const { return m_updated; }
-  /// Of the accesses, those to Views that it does not hold, nor any address in them.
+  /// The accesses to Views of which it holds neither a reference nor an address.
   [[nodiscard]] std::vector<AccessRequest const*> const& missing() const { return m_missing; }
   /// It is a callable that holds Views and knows of nothing else: no other task, and no graph.
   [[nodiscard]] bool knows_only_views() const { return m_knows_only_views; }

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -84,28 +85,35 @@ bool view_may_have_label(void const* subject, std::string const& label) {
     return record->get_label() == label;
   }
 }
-/// Kokkos lays a header before an allocation, with a label that is filled with zeros. The last
-/// bytes of that are ours where the host can write them, and the label does not need them: there
-/// stands what tells this allocation from those that have had, or will have, its address. Of other
-/// ones nothing is known but the place and the label of what Kokkos keeps of them on the host.
+/// Kokkos lays a header before an allocation, with its label, which is filled up with zeros or cut
+/// off before the last byte. Where the host can write the header, its last bytes are ours: they
+/// hold a number that tells this allocation from those that have had, or will have, its address.
+/// A bit of the last byte, which a label leaves zero, says that the number is there; a label that
+/// reaches so far ends before it from then on. (Kokkos prints this copy of the label in lists of
+/// records; the label itself is elsewhere.) Of other memory nothing is known but the place and the
+/// label of what Kokkos keeps of it on the host.
 ///
 /// Memory order: the number says nothing of other memory, so all is relaxed. Of two threads that
-/// want to give one the first wins.
+/// want to give one, the first wins.
 template <class Record>
 std::uint64_t identity_of_allocation(Record const& record, bool is_on_host) {
   constexpr std::size_t at = Record::maximum_label_length - sizeof(std::uint64_t);
-  char const* const label = is_on_host ? record.head()->label() : nullptr;
-  if (label == nullptr || label[at - 1] != 0) {
+  constexpr std::uint64_t in_last_byte =
+      std::endian::native == std::endian::little ? std::uint64_t{1} << 63 : 1;
+  if (!is_on_host) {
     std::uint64_t const hash =
         std::hash<std::string>()(record.get_label()) ^ reinterpret_cast<std::uintptr_t>(&record);
-    return hash | std::uint64_t{1} << 63;
+    return hash | std::uint64_t{3} << 62;
   }
-  std::atomic_ref<std::uint64_t> const number(
-      *reinterpret_cast<std::uint64_t*>(const_cast<char*>(label) + at));
+  char* const label = const_cast<char*>(record.head()->label());
+  std::atomic_ref<std::uint64_t> const number(*reinterpret_cast<std::uint64_t*>(label + at));
   std::uint64_t found = number.load(std::memory_order_relaxed);
-  if (found != 0) return found;
-  std::uint64_t const made = Identity::next();
-  return number.compare_exchange_strong(found, made, std::memory_order_relaxed) ? made : found;
+  while ((found & in_last_byte) == 0) {
+    std::atomic_ref<char>(label[at - 1]).store(0, std::memory_order_relaxed);
+    std::uint64_t const made = (Identity::next() << 1) | in_last_byte;
+    if (number.compare_exchange_strong(found, made, std::memory_order_relaxed)) return made;
+  }
+  return found;
 }
 template <class V>
 std::uint64_t identity_of_view(void const* subject) {

@@ -306,8 +306,8 @@ struct CopyCheck {
 ///   runs, with its value.
 ///
 /// Throws `Error` when the extents differ, when no execution space reaches both Views and their
-/// layouts differ, and when the Views share memory but are not the same. Nor can what is copied go
-/// into one element for several indices. Where strides leave holes or interleave such that Kokkos
+/// layouts differ, when the Views share memory but are not the same, and when the destination has
+/// one element for several indices. Where strides leave holes or interleave such that Kokkos
 /// takes a View for one piece of memory, it is refused, as Kokkos would write beside its elements.
 ///
 /// A copy between a device and the host runs on the device and blocks no host thread, if the host's

@@ -23,8 +23,8 @@
 ///     trellis::invoke("flux", trellis::ResourcePolicy(model), Flux(), temperature, flux);
 ///
 /// As elsewhere in a model, a worklet reads fields and computes others. Their numbers of items are
-/// compared when the task is launched. A field that it computes, and whose extents nobody has said,
-/// gets those that the other arguments tell: at once, or in the next pass, when they are known.
+/// compared when the task is launched. A field without extents that it computes gets those of the
+/// other arguments: at once, or in the next pass, when they are known.
 namespace trellis {
 
 namespace worklets::Impl {

@@ -113,6 +113,21 @@ TEST_F(Identities, OfViewsOfSeveralSizesAndLabels) {
 TEST_F(Identities, OfViewsWithoutALabel) {
   expect_fresh_ones_work_anywhere([] { return View("", 100); });
 }
+/// Kokkos keeps 119 letters beside the allocation, and the last ones make room.
+TEST_F(Identities, OfViewsWithLongLabels) {
+  std::size_t k = 0;
+  constexpr std::array<std::size_t, 8> lengths{110, 111, 112, 113, 118, 119, 120, 300};
+  expect_fresh_ones_work_anywhere(
+      [&] { return View(std::string(lengths[k++ / 4 % lengths.size()], 'x'), 100); });
+}
+TEST_F(Identities, LeavesLongLabelsAsTheyAre) {
+  TaskGraph graph(with_workers(1));
+  std::string const label = std::string(115, 'x') + "end";
+  View const view(label, 10);
+  host_task("fill", ResourcePolicy(graph, write(view)), [](auto const&) {});
+  graph.wait();
+  EXPECT_EQ(view.label(), label);
+}
 TEST_F(Identities, OfTokens) {
   expect_fresh_ones_work_anywhere([] { return Token("t"); });
 }

@@ -365,7 +365,7 @@ class Model : public std::enable_shared_from_this<Model> {
   std::vector<TransferProbe> m_probes;                ///< of the next pass
   std::shared_ptr<ModelSchedule const> m_schedule;
 
-  /// What the graph's scheduling policy knows of passes, or is to be told before the next one.
+  /// What the graph's scheduling policy knows of passes, or will know before the next one.
   struct Planned {
     std::uint64_t number = 0;
     std::vector<std::pair<std::string, int>> tasks;  ///< labels and priorities
@@ -383,7 +383,7 @@ struct PassField {
   PoolBlock* block = nullptr;         ///< guarded by Pass::lock until the last holder
   std::vector<PoolBlock::Use> waits;  ///< the same: who had the memory before, on a device
   KeptPtr kept;
-  /// Of one that is bound: what it was bound to when the pass was submitted, and the View of that.
+  /// What a bound field was bound to when the pass was submitted, and the View of that.
   void* external = nullptr;
   std::shared_ptr<void const> held;
   bool is_reserved = false;

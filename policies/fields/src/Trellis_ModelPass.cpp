@@ -296,8 +296,8 @@ Area Model::run_area(ModelStep const& step) const {
   return own;
 }
 
-/// Unless the task has it anyway. A range is called as its field, which it stands for. Else the
-/// area is that of the task itself, and is called as that.
+/// Unless the task has it anyway. A range is called as its field, which it stands for. The
+/// area of the task itself is called as the task.
 void Model::add_run_area(ModelStep const& step, std::vector<AccessRequest>& requests) const {
   Area const area = run_area(step);
   bool const is_there = std::any_of(requests.begin(), requests.end(), [&](auto const& request) {

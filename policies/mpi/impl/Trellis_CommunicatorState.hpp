@@ -63,7 +63,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   /// in no order within one graph either.) Messages of a plan look once more when they start, since
   /// a replay does not come by here.
   void require_alone(TaskHandle const& graph, Area const& area, FunctionRef<std::string()> what);
-  /// The same without the question: for what is recorded and does not run yet.
+  /// Asks nothing: for messages that are recorded and do not run yet.
   void is_used_by(TaskHandle const& graph);
 
  private:

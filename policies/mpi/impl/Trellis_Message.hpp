@@ -33,7 +33,7 @@ class Message {
   /// For errors and reports: the operation, ranks, tag, count, label of the memory, communicator.
   [[nodiscard]] virtual std::string describe() const = 0;
   [[nodiscard]] virtual bool may_be_cancelled() const { return false; }
-  /// Does nobody want it any more, though its own task has not been asked to stop?
+  /// Is it not wanted any more, though its own task has not been asked to stop?
   [[nodiscard]] virtual bool is_unwanted() const { return false; }
   /// MPI has failed with the request, and has left this of it: some free a persistent one then.
   virtual void has_failed(MPI_Request) {}
@@ -114,7 +114,7 @@ class PointToPoint final : public Message {
   std::shared_ptr<Taker> const& make_taker() { return m_taker = std::make_shared<Taker>(); }
   /// In the body of its task: a receive under way is cancelled.
   void give_up() { m_is_given_up.store(true, std::memory_order_relaxed); }
-  /// Are there such a rank and such a tag? Else MPI refuses it.
+  /// Are there such a rank and such a tag? If not, MPI refuses the message.
   [[nodiscard]] bool has_end() const;
   void has_failed(MPI_Request left) override {
     if (left == MPI_REQUEST_NULL) m_persistent = MPI_REQUEST_NULL;

@@ -23,7 +23,7 @@ struct AgreedCount : ItemCount {
     char const* domain;
     Extents known;  ///< if `late` is empty
     std::function<std::int64_t()> late;
-    /// Of `late`: the extents, if they are known before the task is launched. May be empty.
+    /// The extents of `late`, if they are known before the task is launched. May be empty.
     std::function<std::optional<Extents>()> early;
   };
   Label task;
