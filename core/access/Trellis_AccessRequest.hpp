@@ -48,6 +48,10 @@ struct Identity {
   /// Nothing else has ever had its addresses, nor will have.
   static constexpr std::uint64_t by_address = 2;
   static constexpr std::uint64_t first_allocation = 3;
+  /// In all identities of allocations that are told apart by what Kokkos keeps of them on the host
+  /// alone: another one may have been there, with the same label. Then a failure does not cancel
+  /// tasks that are submitted when the program has waited for it.
+  static constexpr std::uint64_t by_record = std::uint64_t{3} << 62;
   /// That no allocation has had.
   [[nodiscard]] static std::uint64_t next();
 };

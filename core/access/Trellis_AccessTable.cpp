@@ -169,7 +169,7 @@ Heard AccessTable::heard(AreaEntry const& entry, AccessRequest const& request) {
   Resource const& resource = *entry.resource;
   std::uint64_t const identity = request.identity();
   bool const is_unknown =
-      identity == Identity::of_program ||
+      identity == Identity::of_program || identity >= Identity::by_record ||
       (identity == Identity::within && resource.identity < Identity::by_address);
   return {resource.since, is_unknown ? ~TaskId{0} : resource.unknown_before};
 }

@@ -103,7 +103,7 @@ std::uint64_t identity_of_allocation(Record const& record, bool is_on_host) {
   if (!is_on_host) {
     std::uint64_t const hash =
         std::hash<std::string>()(record.get_label()) ^ reinterpret_cast<std::uintptr_t>(&record);
-    return hash | std::uint64_t{3} << 62;
+    return hash | Identity::by_record;
   }
   char* const label = const_cast<char*>(record.head()->label());
   std::atomic_ref<std::uint64_t> const number(*reinterpret_cast<std::uint64_t*>(label + at));

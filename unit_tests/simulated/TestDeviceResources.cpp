@@ -12,6 +12,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -282,6 +283,46 @@ TEST_P(DualViewsOnSimulated, GiveWhatASerialProgramGives) {
       for (int i = 0; i < 8; ++i) ASSERT_EQ(duals[k].view_host()(i), oracle[k]) << seed;
     }
   }
+}
+
+/// Device memory that comes to the address of other memory, in which a task was cancelled. Nothing
+/// tells the two apart, so the program waits for that.
+TEST(AllocationsOnSimulated, FailuresThatAreKnownEndWithThem) {
+  Simulated::configure({}, 1);
+  {
+    TaskGraphOptions options;
+    options.workers = 2;
+    TaskGraph graph(options);
+    auto const let_all_end = [&] {
+      while (graph.in_flight() != 0) std::this_thread::yield();
+    };
+    std::vector<Future<void>> fresh_ones;
+    for (int k = 0; k != 20; ++k) {
+      {
+        Kokkos::View<long*, SimulatedSpace> const old("v", 100);
+        Token const gate("gate");
+        std::atomic<bool> is_open{false};
+        host_task("gate", ResourcePolicy(graph, write(gate)), [&] {
+          while (!is_open) std::this_thread::yield();
+        });
+        auto const cancelled = parallel_for(
+            "cancelled", ResourcePolicy(graph, 100, read(gate), write(old), on<Simulated>),
+            [](int i, auto const& v) { v(i) = i; });
+        graph.cancel(cancelled);
+        is_open = true;
+        let_all_end();
+        EXPECT_THROW(cancelled.get(), Error);
+      }
+      Kokkos::View<long*, SimulatedSpace> const fresh("v", 100);
+      fresh_ones.push_back(parallel_for(
+          "works", ResourcePolicy(graph, 100, read_write(fresh), on<Simulated>),
+          [](int i, auto const& v) { v(i) = i; }));
+      let_all_end();
+    }
+    for (auto& each : fresh_ones) EXPECT_NO_THROW(each.get());
+    graph.wait();
+  }
+  Simulated::configure({});
 }
 
 }  // namespace
