@@ -147,19 +147,20 @@ void call_until_done(F&& f) {
 /// Fails each allocation of an episode in turn; one that hangs or ends the process is named.
 class NoMemoryTest : public testing::Test {
  protected:
-  NoMemoryTest() { std::set_terminate(&tell_and_abort); }
+  /// One allocation of `stride` fails, another one in each episode; fewer under sanitizers.
+  explicit NoMemoryTest(unsigned stride = 1) : m_stride(sanitized ? 3 * stride : stride) {
+    std::set_terminate(&tell_and_abort);
+  }
 
   /// Calls `episode` for the first allocation, the second and so on, until none fails any more.
   /// What it does between `Shortage::begin` and `Shortage::end` may find no memory. Functors that
-  /// are held afterwards are a failure. Sanitizers see one allocation of `sanitized_stride`, another
-  /// one in each episode.
+  /// are held afterwards are a failure.
   template <class F>
   void each_allocation(char const* name, bool all, F&& episode) {
     int const before = failures();
-    long const stride = sanitized ? sanitized_stride : 1;
-    long const first =
-        static_cast<long>(std::hash<std::string_view>()(name) % static_cast<unsigned long>(stride));
-    for (long k = first; k < 2000 && failures() == before; k += stride) {
+    auto const first =
+        static_cast<long>((std::hash<std::string_view>()(name) + (all ? 1 : 0)) % m_stride);
+    for (long k = first; k < 2000 && failures() == before; k += m_stride) {
       SCOPED_TRACE(std::string(name) + ", allocation " + std::to_string(k) +
                    (all ? " and all that follow" : ""));
       m_watchdog.beat();
@@ -184,8 +185,6 @@ class NoMemoryTest : public testing::Test {
   }
 
  private:
-  static constexpr long sanitized_stride = 3;
-
   static int failures() {
     return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
   }
@@ -198,6 +197,7 @@ class NoMemoryTest : public testing::Test {
     std::abort();
   }
 
+  unsigned const m_stride;
   static inline char const* s_name = "";
   static inline long s_allocation = 0;
   Watchdog m_watchdog{std::chrono::seconds(sanitized ? 100 : 30), [] {
