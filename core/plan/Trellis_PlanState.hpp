@@ -230,7 +230,7 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   QuietLock<SpinLock> lock;
   /// Guarded by lock: wholes that may run, after this one.
   std::deque<Task*, FromReserve<Task*>> waiting;
-  TaskHandle last{};          ///< guarded by the graph's lock: of the newest replay
+  TaskHandle last{};  ///< guarded by the graph's lock: of the newest replay
   struct Failed {
     std::string text;
     FailurePtr failure;

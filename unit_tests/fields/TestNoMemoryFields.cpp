@@ -41,8 +41,7 @@ struct Program {
 
 F field(FieldGraph& model, char const* name) {
   F made;
-  call_until_done(
-      [&] { made = model.field<double*, Kokkos::LayoutRight>(std::string(name), n); });
+  call_until_done([&] { made = model.field<double*, Kokkos::LayoutRight>(std::string(name), n); });
   return made;
 }
 F bind(FieldGraph& model, Label label, Values const& values) {
@@ -65,7 +64,6 @@ void passes(FieldGraph& model, int number) {
 void wait(TaskGraph& graph) {
   has_memory([&] { graph.wait(); });
 }
-
 
 std::vector<Program> programs() {
   std::vector<Program> all;
@@ -173,40 +171,41 @@ std::vector<Program> programs() {
                  },
                  4});
 #ifdef TRELLIS_TEST_KERNELS
-  all.push_back({"copies, results and parts",
-                 [](TaskGraph& graph, FieldGraph& model, Values const& ends) {
-                   F const end = bind(model, "end", ends);
-                   F const a = field(model, "a"), b = field(model, "b");
-                   Field<double> total;
-                   call_until_done([&] { total = model.field<double>("total"); });
-                   call_until_done([&] { deep_copy("a", ResourcePolicy(model, on<Space>), a, 2.0); });
-                   call_until_done([&] { deep_copy("b", ResourcePolicy(model, on<Space>), b, a); });
-                   call_until_done([&] {
-                     parallel_reduce("total", ResourcePolicy(model, n, on<Space>, read(b)),
-                                     [held = Held()](std::size_t i, F::read_view const& from,
-                                                     double& to) { to += from(i); },
-                                     total);
-                   });
-                   call_until_done([&] {
-                     host_task("end", ResourcePolicy(model, read(total), write(end)),
-                               [held = Held()](TaskScope& self, auto const& from, F::view to) {
-                                 for (std::size_t k = 0; k < 4; ++k)
-                                   parallel_for(
-                                       "part",
-                                       ResourcePolicy(
-                                           self, 4, on<Space>,
-                                           write(Kokkos::subview(
-                                               to, std::pair(4 * k, 4 * k + 4)))),
-                                       [=, held = Held()](int i) {
-                                         to(4 * k + static_cast<std::size_t>(i)) = from();
-                                       });
-                               });
-                   });
-                   call_until_done([&] { model.require(end); });
-                   passes(model, 2);
-                   wait(graph);
-                 },
-                 2.0 * n});
+  all.push_back(
+      {"copies, results and parts",
+       [](TaskGraph& graph, FieldGraph& model, Values const& ends) {
+         F const end = bind(model, "end", ends);
+         F const a = field(model, "a"), b = field(model, "b");
+         Field<double> total;
+         call_until_done([&] { total = model.field<double>("total"); });
+         call_until_done([&] { deep_copy("a", ResourcePolicy(model, on<Space>), a, 2.0); });
+         call_until_done([&] { deep_copy("b", ResourcePolicy(model, on<Space>), b, a); });
+         call_until_done([&] {
+           parallel_reduce(
+               "total", ResourcePolicy(model, n, on<Space>, read(b)),
+               [held = Held()](std::size_t i, F::read_view const& from, double& to) {
+                 to += from(i);
+               },
+               total);
+         });
+         call_until_done([&] {
+           host_task("end", ResourcePolicy(model, read(total), write(end)),
+                     [held = Held()](TaskScope& self, auto const& from, F::view to) {
+                       for (std::size_t k = 0; k < 4; ++k)
+                         parallel_for("part",
+                                      ResourcePolicy(
+                                          self, 4, on<Space>,
+                                          write(Kokkos::subview(to, std::pair(4 * k, 4 * k + 4)))),
+                                      [=, held = Held()](int i) {
+                                        to(4 * k + static_cast<std::size_t>(i)) = from();
+                                      });
+                     });
+         });
+         call_until_done([&] { model.require(end); });
+         passes(model, 2);
+         wait(graph);
+       },
+       2.0 * n});
 #endif
   return all;
 }

@@ -52,9 +52,7 @@ class NoMemoryWorklets : public NoMemoryTest {
       ResourcePolicy const policy(graph, on<Space>);
       for (int k = 0; k < 3; ++k) {
         call([&] { invoke("scale", policy, HeldScale(), 2.0, x, out); });
-        call([&] {
-          invoke("average", policy, CellAverage(), UniformGrid<2>({3, 3}), out, cells);
-        });
+        call([&] { invoke("average", policy, CellAverage(), UniformGrid<2>({3, 3}), out, cells); });
       }
     };
     Shortage::begin();
