@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory that runs out for worklets: those that have been submitted are right, and what is submitted
-// again is, too.
+// Memory that runs out for worklets: those that have been submitted are right, and what is
+// submitted again is, too.
 #include "../features/NoMemory.hpp"
 #include "GenerateTest.hpp"
 #include "MapTest.hpp"
