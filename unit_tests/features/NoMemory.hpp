@@ -109,6 +109,12 @@ void operator delete(void* memory, std::align_val_t) noexcept {
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
+void operator delete(void* memory, std::nothrow_t const&) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t, std::nothrow_t const&) noexcept {
+  std::free(memory);
+}
 
 namespace trellis::Test {
 
