@@ -82,7 +82,8 @@ class FutureOperation {
     std::exception_ptr problem;
     try {
       if (m_future.valid() && !m_future.is_done())
-        throw Error(Error::Kind::closed, "Trellis: the graph of a sender takes no more tasks");
+        throw Error(Error::Kind::closed,
+                    "Trellis: the graph of a sender takes no more tasks, or has no memory for one");
       m_future.get();
     } catch (Error const& error) {
       if (error.kind() == Error::Kind::cancelled && error.cause() == nullptr)
@@ -140,7 +141,8 @@ class FutureSender {
 ///
 /// - `set_value(T const&)`, or `set_value()`: a reference to what the future holds;
 /// - `set_stopped()`, when `graph.cancel` has been asked to stop the task, or one that it needs;
-/// - `set_error(std::exception_ptr)`: what `get()` throws.
+/// - `set_error(std::exception_ptr)`: what `get()` throws; or that the graph takes no more tasks, or
+///   has no memory for one.
 ///
 /// It completes within a task "as_sender" of the graph, on the thread that runs that; at once, in
 /// `start`, when the future's task is complete already. In a recording that task is one of the plan,

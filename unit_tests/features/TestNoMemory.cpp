@@ -2,8 +2,8 @@
 // Memory that runs out: each allocation of a program fails in turn, on whatever thread it is made,
 // alone or with all that follow. Every call says what it could not do, and all else ends.
 #include "LateTest.hpp"
+#include "NoMemory.hpp"
 #include "OrderTest.hpp"
-#include "Timing.hpp"
 
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_TaskNumbers.hpp>
@@ -12,88 +12,15 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
 #include <functional>
-#include <new>
-#include <string>
+#include <stdexcept>
 #include <vector>
-
-namespace {
-
-/// Allocations fail now; first so many more succeed, then one fails, or all that follow do.
-std::atomic<bool> is_short{false};
-std::atomic<long> succeed{0};
-std::atomic<bool> all_that_follow{false};
-std::atomic<long> failed{0};
-
-bool fails() {
-  if (!is_short.load(std::memory_order_relaxed)) return false;
-  long const left = succeed.fetch_sub(1);
-  bool const here = left == 0 || (left < 0 && all_that_follow.load(std::memory_order_relaxed));
-  if (here) failed.fetch_add(1);
-  return here;
-}
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-  if (fails()) throw std::bad_alloc();
-  void* const memory =
-      alignment <= alignof(std::max_align_t)
-          ? std::malloc(bytes != 0 ? bytes : 1)
-          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return allocate(bytes, 1);
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-// These would call the others, but a sanitizer has its own.
-void* operator new(std::size_t bytes, std::nothrow_t const&) noexcept try {
-  return allocate(bytes, 1);
-} catch (std::bad_alloc const&) {
-  return nullptr;
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment, std::nothrow_t const&) noexcept
-    try {
-  return allocate(bytes, static_cast<std::size_t>(alignment));
-} catch (std::bad_alloc const&) {
-  return nullptr;
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace trellis {
 namespace {
 
 using namespace Bare;
 using namespace Test;
-
-/// What a functor holds: counts how many there are.
-class Held {
- public:
-  Held() { live.fetch_add(1); }
-  Held(Held const&) { live.fetch_add(1); }
-  Held& operator=(Held const&) = default;
-  ~Held() { live.fetch_sub(1); }
-  static inline std::atomic<long> live{0};
-};
 
 enum class Step { none, rank };
 
@@ -109,12 +36,7 @@ struct Scene {
   /// Calls `f`, which may find no memory, and has no effect then.
   template <class F>
   bool attempt(F&& f) {
-    try {
-      f();
-      return true;
-    } catch (std::bad_alloc const&) {
-    } catch (Error const&) {
-    }
+    if (has_memory(f)) return true;
     ++refused;
     return false;
   }
@@ -348,74 +270,35 @@ std::vector<Program> programs() {
   return all;
 }
 
-/// What is being run, to be told when it ends the process.
-char const* running_program = "";
-long running_allocation = 0;
-[[noreturn]] void tell_and_abort() {
-  is_short = false;
-  std::fprintf(stderr, "%s, allocation %ld\n", running_program, running_allocation);
-  std::abort();
-}
-
-class NoMemory : public testing::Test {
+class NoMemory : public NoMemoryTest {
  protected:
-  /// False: no allocation has failed.
-  bool run(Program const& program, long allocation, bool all) {
-    std::string const where = std::string(program.name) + ", allocation " +
-                              std::to_string(allocation) + (all ? " and all that follow" : "");
-    SCOPED_TRACE(where);
-    m_watchdog.beat();
-    running_program = program.name;
-    running_allocation = allocation;
-    std::set_terminate(&tell_and_abort);
-    failed = 0;
-    Held::live = 0;
+  static void run(Program const& program) {
     std::atomic<long> ran{0};
     std::atomic<long> afterwards{0};
-    {
-      Block x("x", 70), y("y", 70);
-      TaskGraphOptions options;
-      options.workers = 2;
-      program.options(options);
-      TaskGraph graph(options);
-      (void)task(graph, "warm", {}, [] {});
-      graph.wait();
-      Scene scene{graph, x, y, ran};
-      all_that_follow = all;
-      succeed = allocation;
-      is_short = true;
-      program.run(scene);
-      scene.attempt([&] { graph.wait(); });
-      is_short = false;
-      scene.attempt([&] { graph.wait(); });
-      EXPECT_EQ(graph.in_flight(), 0u);
-      if (program.all_run) EXPECT_EQ(ran, scene.submitted);
-      for (int k = 0; k < 10; ++k)
-        (void)task(graph, "after", {updates(x), excludes(y)}, [&] { ++afterwards; });
-      graph.wait();
-      EXPECT_EQ(afterwards, 10);
-    }
-    EXPECT_EQ(Held::live, 0);
-    return failed != 0;
-  }
-
-  static int failures() {
-    return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+    Block x("x", 70), y("y", 70);
+    TaskGraphOptions options;
+    options.workers = 2;
+    program.options(options);
+    TaskGraph graph(options);
+    (void)task(graph, "warm", {}, [] {});
+    graph.wait();
+    Scene scene{graph, x, y, ran};
+    Shortage::begin();
+    program.run(scene);
+    scene.attempt([&] { graph.wait(); });
+    Shortage::end();
+    scene.attempt([&] { graph.wait(); });
+    EXPECT_EQ(graph.in_flight(), 0u);
+    if (program.all_run) EXPECT_EQ(ran, scene.submitted);
+    for (int k = 0; k < 10; ++k)
+      (void)task(graph, "after", {updates(x), excludes(y)}, [&] { ++afterwards; });
+    graph.wait();
+    EXPECT_EQ(afterwards, 10);
   }
   void run_all(bool all) {
-    for (Program const& program : programs()) {
-      int const before = failures();
-      for (long k = 0; k < 2000 && run(program, k, all) && failures() == before; ++k) {
-      }
-    }
+    for (Program const& program : programs())
+      each_allocation(program.name, all, [&] { run(program); });
   }
-
- private:
-  Watchdog m_watchdog{sanitized ? 100s : 30s, [] {
-                        is_short = false;
-                        return running_program + std::string(", allocation ") +
-                               std::to_string(running_allocation);
-                      }};
 };
 
 TEST_F(NoMemory, OfOneAllocationIsToldAndTheRestEnds) {
