@@ -77,7 +77,7 @@ void PlanGraphs::fail_pass_graph(void* body, TaskId id, std::string const& /*tex
     std::string text;
     {
       std::lock_guard const lock(graphs->m_submission);
-      text = describe(*part);
+      text = describe_or_short(*part);
     }
     bool const own = part->failure != nullptr && part->failure->origin == part->id;
     if (!own) part->failure = cause;

@@ -155,7 +155,7 @@ void PlanGraphs::fail_all(std::vector<Task*> const& tasks, FailurePtr const& fai
     std::string text;
     {
       std::lock_guard const lock(m_submission);
-      text = describe(*task);
+      text = describe_or_short(*task);
     }
     Plans::note_failed(*task, text, failure, cancelled);
   }

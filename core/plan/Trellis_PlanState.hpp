@@ -228,20 +228,21 @@ struct PlanState : std::enable_shared_from_this<PlanState> {
   alignas(64) std::atomic<std::size_t> open{0};
   alignas(64) std::atomic<Task*> whole{nullptr};  ///< null: none
   QuietLock<SpinLock> lock;
-  std::deque<Task*> waiting;  ///< guarded by lock: wholes that may run, after this one
+  /// Guarded by lock: wholes that may run, after this one.
+  std::deque<Task*, FromReserve<Task*>> waiting;
   TaskHandle last{};          ///< guarded by the graph's lock: of the newest replay
   struct Failed {
     std::string text;
     FailurePtr failure;
     bool cancelled;
   };
-  std::map<std::uint32_t, Failed> failed;  ///< guarded by lock: by index, in the newest replay
+  Map<std::uint32_t, Failed> failed;  ///< guarded by lock: by index, in the newest replay
   struct FailedRun {
     Task* task;
     FailurePtr failure;
   };
   /// Guarded by lock: of this round, where rounds do not overlap.
-  std::vector<FailedRun> failed_runs;
+  Vector<FailedRun> failed_runs;
 };
 
 /// Calls f for the plan and for all that it replays.

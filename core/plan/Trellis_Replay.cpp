@@ -137,7 +137,7 @@ void Plans::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
     std::string text;
     {
       std::lock_guard const lock(m_submission);
-      text = describe(*task);
+      text = describe_or_short(*task);
     }
     note_failed(*task, text, failure, true);
   }
@@ -282,7 +282,7 @@ void Plans::end_early(Task& task, Failure const& failure) const {
 /// Rounds do not overlap, one is over in which tasks have failed, and there are more. Tells the
 /// tasks of the next one that depend on these. False: nothing of the further rounds would run.
 bool Plans::hand_to_next_round(PlanState& plan) const {
-  std::vector<PlanState::FailedRun> failed;
+  Vector<PlanState::FailedRun> failed;
   {
     std::lock_guard const lock(plan.lock);
     failed.swap(plan.failed_runs);
@@ -343,7 +343,7 @@ void Plans::note_failed_run(Task& task, TaskState state, FailurePtr const& failu
   std::string text;
   {
     std::lock_guard const lock(m_submission);
-    text = describe(task);
+    text = describe_or_short(task);
   }
   Task& whole = *plan.whole.load(std::memory_order_relaxed);
   Task const* outermost = &whole;
@@ -367,7 +367,8 @@ void Plans::note_failed(Task& task, std::string const& text, FailurePtr const& f
     return;
   }
   std::lock_guard const lock(plan.lock);
-  if (plan.failed.emplace(task.node.index, PlanState::Failed{text, failure, cancelled}).second)
+  if (plan.failed.emplace(task.node.index, PlanState::Failed{copy_or_short(text), failure, cancelled})
+          .second)
     task.ops->fail(task.body, cancelled ? 0 : failure->origin, text, failure);
 }
 

@@ -93,6 +93,12 @@ void inherit(Task& task, FailurePtr const& failure) {
     replaced = std::exchange(task.failure, failure);
 }
 
+std::string describe_or_short(Task const& task) noexcept try {
+  return describe(task);
+} catch (std::bad_alloc const&) {
+  return short_text;
+}
+
 std::string text_of(Task const& task, SubmissionLock& graph) {
   RegionHold const lock(guard_of(task), graph);  // labels of resources
   return describe(task);

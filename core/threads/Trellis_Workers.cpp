@@ -124,6 +124,7 @@ std::uint64_t Workers::sum(std::atomic<std::uint64_t> Seat::* count) const {
 void* Workers::instance(Seat& seat, SpaceAdapter& space) {
   for (auto const& [known, instance] : seat.instances)
     if (known == &space) return instance;
+  seat.instances.reserve(seat.instances.size() + 1);  // an instance that has been made is kept
   return seat.instances.emplace_back(&space, space.make_instance(m_threads_per_worker)).second;
 }
 

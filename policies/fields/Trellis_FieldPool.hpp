@@ -44,6 +44,9 @@ struct PoolBlock {
   bool is_new = true;     ///< nobody has had it before its present owner
   std::vector<Use> uses;  ///< of a device: the next user's stream has to wait for these
   int under_way = 0;      ///< guarded by the pool: tasks that use it on a device and are not over
+  /// Blocks that are idle, by bytes.
+  using IdleBlocks = std::multimap<std::size_t, PoolBlock*>;
+  IdleBlocks::node_type idle;  ///< while it is in use: so that giving it back needs no memory
 };
 
 }  // namespace Impl
@@ -77,7 +80,7 @@ class FieldPool {
   [[nodiscard]] Impl::PoolBlock* take(FieldTarget const& where, std::size_t bytes,
                                       std::string const& label, std::size_t most_held = any_number,
                                       Idle which = Idle::any);
-  void give_back(Impl::PoolBlock* block);
+  void give_back(Impl::PoolBlock* block) noexcept;
   /// A task uses the block on a device, until `end_use`, also when it has been given back before.
   void begin_use(Impl::PoolBlock* block);
   void end_use(Impl::PoolBlock* block);
@@ -86,7 +89,7 @@ class FieldPool {
   struct Place {
     FieldTarget target;
     FieldPoolCounts counts;
-    std::map<std::size_t, std::vector<Impl::PoolBlock*>> idle;  ///< by bytes, the last one on top
+    Impl::PoolBlock::IdleBlocks idle;  ///< of one size: the one that was used last is the last one
   };
   Place& place_of(FieldTarget const& where);
   /// Until the place holds no more than this.

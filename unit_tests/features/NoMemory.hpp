@@ -14,6 +14,7 @@
 #include <exception>
 #include <functional>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,8 @@ class Shortage {
  public:
   /// Throws `std::bad_alloc` when this allocation is one that fails.
   static void* allocate(std::size_t bytes, std::size_t alignment) {
-    if (fails()) throw std::bad_alloc();
+    if (s_is_noted.load(std::memory_order_relaxed)) s_spared = bytes;
+    if (bytes != s_spared.load(std::memory_order_relaxed) && fails()) throw std::bad_alloc();
     void* const memory =
         alignment <= alignof(std::max_align_t)
             ? std::malloc(bytes != 0 ? bytes : 1)
@@ -53,6 +55,15 @@ class Shortage {
     Exempt& operator=(Exempt const&) = delete;
     ~Exempt() { --s_exempt; }
   };
+  /// Allocations as large as the one that `f` makes succeed: Kokkos makes a text for its tools when
+  /// it frees a View, in a destructor, so that one without memory ends the process.
+  template <class F>
+  static void spare(F&& f) {
+    s_spared = 0;
+    s_is_noted = true;
+    f();
+    s_is_noted = false;
+  }
   /// How many allocations have failed.
   static long failed() { return s_failed; }
 
@@ -70,6 +81,8 @@ class Shortage {
   static constinit inline std::atomic<long> s_succeed{0};
   static constinit inline std::atomic<bool> s_all_that_follow{false};
   static constinit inline std::atomic<long> s_failed{0};
+  static constinit inline std::atomic<bool> s_is_noted{false};
+  static constinit inline std::atomic<std::size_t> s_spared{0};
 };
 
 }  // namespace trellis::Test
@@ -117,34 +130,45 @@ class Held {
   static inline std::atomic<long> live{0};
 };
 
-/// Calls `f`, which may find no memory. False when it has found none.
+/// Calls `f`, which may find no memory. False when it has found none. (Kokkos has an exception of
+/// its own for that, as `Error` is one.)
 template <class F>
 bool has_memory(F&& f) {
   try {
     f();
     return true;
   } catch (std::bad_alloc const&) {
-  } catch (Error const&) {
+  } catch (std::runtime_error const&) {
   }
   return false;
+}
+/// A call that finds no memory has no effect: it is made again, when there is some, and does all
+/// that it is for.
+template <class F>
+void call_until_done(F&& f) {
+  if (has_memory(f)) return;
+  Shortage::end();
+  f();
+  Shortage::begin();
 }
 
 /// Fails each allocation of an episode in turn; one that hangs or ends the process is named.
 class NoMemoryTest : public testing::Test {
  protected:
-  NoMemoryTest() { std::set_terminate(&tell_and_abort); }
+  /// One allocation of `stride` fails, another one in each episode; fewer under sanitizers.
+  explicit NoMemoryTest(unsigned stride = 1) : m_stride(sanitized ? 3 * stride : stride) {
+    std::set_terminate(&tell_and_abort);
+  }
 
   /// Calls `episode` for the first allocation, the second and so on, until none fails any more.
   /// What it does between `Shortage::begin` and `Shortage::end` may find no memory. Functors that
-  /// are held afterwards are a failure. Sanitizers see one allocation of `sanitized_stride`, another
-  /// one in each episode.
+  /// are held afterwards are a failure.
   template <class F>
   void each_allocation(char const* name, bool all, F&& episode) {
     int const before = failures();
-    long const stride = sanitized ? sanitized_stride : 1;
-    long const first =
-        static_cast<long>(std::hash<std::string_view>()(name) % static_cast<unsigned long>(stride));
-    for (long k = first; k < 2000 && failures() == before; k += stride) {
+    auto const first =
+        static_cast<long>((std::hash<std::string_view>()(name) + (all ? 1 : 0)) % m_stride);
+    for (long k = first; k < 2000 && failures() == before; k += m_stride) {
       SCOPED_TRACE(std::string(name) + ", allocation " + std::to_string(k) +
                    (all ? " and all that follow" : ""));
       m_watchdog.beat();
@@ -152,16 +176,23 @@ class NoMemoryTest : public testing::Test {
       s_allocation = k;
       Held::live = 0;
       Shortage::prepare(k, all);
-      episode();
-      Shortage::end();
+      {
+        struct End {
+          ~End() { Shortage::end(); }
+        } const end;
+        try {
+          episode();
+        } catch (std::exception const& exception) {
+          Shortage::end();
+          ADD_FAILURE() << exception.what();
+        }
+      }
       EXPECT_EQ(Held::live, 0);
       if (Shortage::failed() == 0) break;
     }
   }
 
  private:
-  static constexpr long sanitized_stride = 3;
-
   static int failures() {
     return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
   }
@@ -174,6 +205,7 @@ class NoMemoryTest : public testing::Test {
     std::abort();
   }
 
+  unsigned const m_stride;
   static inline char const* s_name = "";
   static inline long s_allocation = 0;
   Watchdog m_watchdog{std::chrono::seconds(sanitized ? 100 : 30), [] {

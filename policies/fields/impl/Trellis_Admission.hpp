@@ -5,7 +5,7 @@
 #include <Trellis_Completion.hpp>
 
 #include <cstddef>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -75,13 +75,17 @@ class Admission {
  private:
   [[nodiscard]] bool reserve(std::vector<std::size_t> const& needs);
   void note_most();
-  /// Those whose turn it is, to be told without the lock.
-  void open(std::vector<Completion<>>& told);
+  /// Whoever gives memory back may be told of no failure, so this needs no memory.
+  using Gates = std::list<std::shared_ptr<Gate>>;
+  /// Moves those whose turn it is.
+  void open(Gates& opened) noexcept;
+  /// Without the lock.
+  static void tell(Gates const& opened);
 
   std::vector<std::size_t> const m_limits;
   mutable std::mutex m_mutex;
   std::vector<std::size_t> m_reserved;
-  std::deque<std::shared_ptr<Gate>> m_waiting;
+  Gates m_waiting;
   std::size_t m_most = 0;
   std::size_t m_gates = 0;
 };

@@ -23,40 +23,47 @@ std::shared_ptr<Admission::Gate> Admission::admit(std::vector<std::size_t> const
       std::all_of(needs.begin(), needs.end(), [](std::size_t bytes) { return bytes == 0; });
   // Who needs nothing takes nobody's turn.
   if (needs_none || (m_waiting.empty() && reserve(needs))) return nullptr;
+  std::shared_ptr<Gate> gate(new Gate(*this, needs));
+  m_waiting.push_back(gate);
   ++m_gates;
-  return m_waiting.emplace_back(new Gate(*this, needs));
+  return gate;
 }
 
-void Admission::open(std::vector<Completion<>>& told) {
+void Admission::open(Gates& opened) noexcept {
   while (!m_waiting.empty() && reserve(m_waiting.front()->m_needs)) {
-    Gate& gate = *m_waiting.front();
-    gate.m_is_open = true;
-    if (gate.m_completion.valid()) told.push_back(std::move(gate.m_completion));
-    m_waiting.pop_front();
+    m_waiting.front()->m_is_open = true;
+    opened.splice(opened.end(), m_waiting, m_waiting.begin());
   }
 }
 
+/// A gate that was armed before it was opened has its Completion, which nothing else touches any
+/// more: one that is armed later finds the gate open, under the lock, and keeps its own.
+void Admission::tell(Gates const& opened) {
+  for (auto const& gate : opened)
+    if (gate->m_completion.valid()) gate->m_completion.done();
+}
+
 void Admission::abandon(Gate& gate) {
-  std::vector<Completion<>> told;
+  Gates opened;
   {
     std::lock_guard const lock(m_mutex);
     if (gate.m_is_open)
       for (std::size_t place = 0; place < gate.m_needs.size(); ++place)
         m_reserved[place] -= gate.m_needs[place];
     gate.m_needs.assign(gate.m_needs.size(), 0);
-    open(told);
+    open(opened);
   }
-  for (Completion<>& each : told) each.done();
+  tell(opened);
 }
 
 void Admission::release(std::size_t place, std::size_t bytes) {
-  std::vector<Completion<>> told;
+  Gates opened;
   {
     std::lock_guard const lock(m_mutex);
     m_reserved[place] -= bytes;
-    open(told);
+    open(opened);
   }
-  for (Completion<>& each : told) each.done();
+  tell(opened);
 }
 
 bool Admission::keep(std::size_t place, std::size_t bytes) {

@@ -38,18 +38,15 @@ FieldPool::Place& FieldPool::place_of(FieldTarget const& where) {
 }
 
 void FieldPool::free_idle(Place& place, std::size_t most_held) {
-  for (auto size = place.idle.begin(); size != place.idle.end();) {
-    auto& blocks = size->second;
-    std::erase_if(blocks, [&](PoolBlock* block) {
-      if (place.counts.live + place.counts.idle <= most_held || block->under_way > 0) return false;
-      for (PoolBlock::Use const& use : block->uses) use.device->release_event(use.event);
-      place.target.free(block->memory, block->bytes);
-      place.counts.idle -= block->bytes;
-      delete block;
-      return true;
-    });
-    size = blocks.empty() ? place.idle.erase(size) : std::next(size);
-  }
+  std::erase_if(place.idle, [&](auto const& each) {
+    PoolBlock* const block = each.second;
+    if (place.counts.live + place.counts.idle <= most_held || block->under_way > 0) return false;
+    for (PoolBlock::Use const& use : block->uses) use.device->release_event(use.event);
+    place.target.free(block->memory, block->bytes);
+    place.counts.idle -= block->bytes;
+    delete block;
+    return true;
+  });
 }
 
 void FieldPool::trim() {
@@ -79,16 +76,13 @@ PoolBlock* FieldPool::take(FieldTarget const& where, std::size_t bytes, std::str
   std::lock_guard const lock(m_mutex);
   Place& place = place_of(where);
   PoolBlock* block = nullptr;
-  if (auto const idle = place.idle.find(bytes); idle != place.idle.end()) {
-    auto& blocks = idle->second;
-    auto const last = std::find_if(blocks.rbegin(), blocks.rend(), [&](PoolBlock const* each) {
-      return which == Idle::any || each->under_way == 0;
-    });
-    if (last != blocks.rend()) {
-      block = *last;
-      blocks.erase(std::next(last).base());
-      if (blocks.empty()) place.idle.erase(idle);
-    }
+  auto const [first, end] = place.idle.equal_range(bytes);
+  for (auto each = end; each != first;) {
+    --each;
+    if (which == Idle::quiet && each->second->under_way > 0) continue;
+    block = each->second;
+    block->idle = place.idle.extract(each);
+    break;
   }
   if (block != nullptr) {
     if (which == Idle::quiet)
@@ -101,6 +95,9 @@ PoolBlock* FieldPool::take(FieldTarget const& where, std::size_t bytes, std::str
   } else {
     if (most_held != any_number) free_idle(place, most_held > bytes ? most_held - bytes : 0);
     auto made = std::make_unique<PoolBlock>();
+    PoolBlock::IdleBlocks one;
+    one.emplace(bytes, made.get());
+    made->idle = one.extract(one.begin());
     try {
       made->memory = where.allocate(label, bytes);
     } catch (...) {
@@ -130,10 +127,10 @@ PoolBlock* FieldPool::take(FieldTarget const& where, std::size_t bytes, std::str
   return block;
 }
 
-void FieldPool::give_back(PoolBlock* block) {
+void FieldPool::give_back(PoolBlock* block) noexcept {
   std::lock_guard const lock(m_mutex);
   Place& place = m_places[block->place];
-  place.idle[block->bytes].push_back(block);
+  place.idle.insert(std::move(block->idle));
   place.counts.live -= block->bytes;
   place.counts.idle += block->bytes;
 }

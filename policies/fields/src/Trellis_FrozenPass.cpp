@@ -9,6 +9,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <set>
@@ -36,8 +37,8 @@ class FrozenBody {
     m_body = m_form.body;
     m_run = m_form.ops->run;
     if (m_form.ops->copy == nullptr) return;
-    m_body = m_form.copy_body();
-    m_is_copy = true;
+    m_copy.reset(m_form.copy_body());
+    m_body = m_copy.get();
     m_is_bound = m_form.late == nullptr || m_form.late->stays_in_a_pass;
     if (m_form.late == nullptr || !m_is_bound) return;
     m_run = m_form.late->run;
@@ -46,9 +47,7 @@ class FrozenBody {
   }
   FrozenBody(FrozenBody const&) = delete;
   FrozenBody& operator=(FrozenBody const&) = delete;
-  ~FrozenBody() {
-    if (m_is_copy) m_form.drop_body(m_body);
-  }
+  ~FrozenBody() = default;
 
   static void run(void* body, void* instance, Label const& label) {
     auto& self = *static_cast<FrozenBody*>(body);
@@ -64,8 +63,12 @@ class FrozenBody {
   ModelForm const& m_form;
   std::shared_ptr<ModelTask> const m_task;  ///< has the form
   std::vector<FieldBinding::Entry> m_fields;
+  struct Drop {
+    ModelForm const& form;
+    void operator()(void* body) const noexcept { form.drop_body(body); }
+  };
+  std::unique_ptr<void, Drop> m_copy{nullptr, {m_form}};  ///< null: the body that all runs share
   void* m_body = nullptr;
-  bool m_is_copy = false;
   bool m_is_bound = false;  ///< for good
   void (*m_run)(void* body, void* instance, Label const& label) = nullptr;
 };

@@ -76,9 +76,6 @@ Model::Model(TaskGraph& graph, FieldGraphOptions options)
   // The oracle: tasks that may run on the host do.
   if (m_options.placement == nullptr || *graph.options().serial)
     m_options.placement = make_host_placement();
-  if (!m_options.placement->take())
-    refuse("is given the placement policy \"" + std::string(m_options.placement->name()) +
-           "\" that another model has: make one for each");
   std::vector<std::size_t> limits;
   for (FieldTarget const& each : m_options.targets) {
     std::size_t available = each.available();
@@ -88,6 +85,9 @@ Model::Model(TaskGraph& graph, FieldGraphOptions options)
   if (std::any_of(limits.begin(), limits.end(),
                   [](std::size_t limit) { return limit != FieldPool::any_number; }))
     m_admission = std::make_shared<Admission>(std::move(limits));
+  if (!m_options.placement->take())  // last: what throws later would keep it
+    refuse("is given the placement policy \"" + std::string(m_options.placement->name()) +
+           "\" that another model has: make one for each");
 }
 
 Model::~Model() {
@@ -254,6 +254,7 @@ void Model::bind_sides(std::shared_ptr<FieldState> const& field, void* device_me
                        FieldTarget const& device, TwoSides sides) {
   sides.device_place = place_of(device.device(), "the field " + field->text());
   auto const& copy = copy_at(field, sides.device_place);
+  m_is_analysed = false;
   copy->storage = FieldStorage::external;
   copy->external = device_memory;
   copy->held = field->held;
@@ -427,15 +428,16 @@ void Model::follow(std::shared_ptr<FieldState> field,
 void Model::find_followers() {
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
-    std::erase_if(m_followers, [&](Follower const& each) {
-      if (each.field->shape.has_extents) return true;
+    for (Follower const& each : m_followers) {
+      if (each.field->shape.has_extents) continue;
       std::optional<FieldShape> const shape = each.find();
-      if (!shape.has_value()) return false;
+      if (!shape.has_value()) continue;
       each.field->set_shape(*shape);
       m_is_analysed = false;
-      return goes_on = true;
-    });
+      goes_on = true;
+    }
   }
+  std::erase_if(m_followers, [](Follower const& each) { return each.field->shape.has_extents; });
 }
 
 void Model::require(FieldState& field) {
@@ -450,9 +452,9 @@ void Model::store(FieldState& field, FieldStorage storage) {
     refuse("cannot " + std::string(storage == FieldStorage::external ? "make" : "take") +
            " the field " + field.text() + (storage == FieldStorage::external ? " external" : "") +
            ": that a field is external is said by bind");
+  if (storage == FieldStorage::persistent && field.shape.has_extents) keep(field);
   field.storage = storage;
   m_is_analysed = false;
-  if (storage == FieldStorage::persistent && field.shape.has_extents) keep(field);
 }
 
 void Model::lock(FieldState& field, bool is_locked) {

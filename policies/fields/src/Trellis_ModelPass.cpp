@@ -7,6 +7,7 @@
 #include <patterns/Trellis_HostTask.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <new>
@@ -156,6 +157,7 @@ class PassBody {
     std::lock_guard const lock(m_pass->lock);
     if (field.block == nullptr) return;
     auto& uses = field.block->uses;
+    uses.reserve(uses.size() + 1);  // an event that has been recorded is noted
     auto const known = std::find_if(uses.begin(), uses.end(),
                                     [&](auto const& use) { return use.instance == instance; });
     void* const event = device()->record_event(instance, false);
@@ -240,23 +242,24 @@ class Model::Submitting {
 /// Memory that counts for the limit until nobody has it any more. `what`: the model is to do.
 KeptPtr Model::take_kept(std::size_t place, std::size_t bytes, std::string const& label,
                          std::string const& what) {
-  if (m_admission != nullptr && !m_admission->keep(place, bytes))
+  auto const admission = m_admission;
+  std::function<void()> const give_back = [admission, place, bytes] {
+    if (admission != nullptr) admission->release(place, bytes);
+  };
+  if (admission != nullptr && !admission->keep(place, bytes))
     refuse("is to " + what + ", " + std::to_string(bytes) + " bytes at " + target(place).name() +
            ", while passes that are under way have what is left of the limit of " +
            std::to_string(limit(place)) + " bytes, or wait for memory: wait for the graph before");
-  auto const admission = m_admission;
-  auto const give_back = [admission, place, bytes] {
-    if (admission != nullptr) admission->release(place, bytes);
-  };
   PoolBlock* block = nullptr;
   try {
     // On a device, too, nothing uses it any more: tasks of any stream may be its first users.
     block = pool().take(target(place), bytes, label, limit(place), FieldPool::Idle::quiet);
+    return std::make_shared<KeptBlock>(m_options.pool, block, place, give_back);
   } catch (...) {
+    if (block != nullptr) pool().give_back(block);
     give_back();
     throw;
   }
-  return std::make_shared<KeptBlock>(m_options.pool, block, place, give_back);
 }
 
 void Model::keep(FieldState& field) {
@@ -401,8 +404,8 @@ TaskHandle Model::submit_step(ModelStep const& step, std::shared_ptr<Pass> const
     std::vector<TaskHandle> before = task.after_others;
     for (std::size_t const other : step.after) before.push_back(so_far[other]);
     if (m_admission != nullptr) {
-      for (std::size_t const slot : step.starts) pass->fields[slot].is_reserved = true;
       gate = m_admission->admit(step.needs);
+      for (std::size_t const slot : step.starts) pass->fields[slot].is_reserved = true;
       TaskHandle waits;
       if (gate != nullptr) waits = submit_gate(gate, task, pass);
       for (std::size_t const slot : step.starts) pass->fields[slot].gate = waits;

@@ -261,10 +261,11 @@ std::shared_ptr<FieldState> const& Model::copy_at(std::shared_ptr<FieldState> co
   if (field->copies.size() <= place) field->copies.resize(m_options.targets.size());
   auto& copy = field->copies[place];
   if (copy == nullptr) {
-    copy = std::make_shared<FieldState>(
+    auto made = std::make_shared<FieldState>(
         Label(field->name.string() + " at " + target(place).name(), field->name.site()), m_number);
-    copy->set_shape(field->shape);
-    copy->place = place;
+    made->set_shape(field->shape);
+    made->place = place;
+    copy = std::move(made);
   }
   return copy;
 }
