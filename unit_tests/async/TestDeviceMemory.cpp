@@ -33,6 +33,7 @@ class Driver final : public FakeDevice {
 
 class NoMemoryOnDevices : public NoMemoryTest {
  protected:
+  NoMemoryOnDevices() : NoMemoryTest(2) {}
   struct Scene {
     TaskGraph& graph;
     Driver& device;
@@ -134,8 +135,8 @@ class NoMemoryOnDevices : public NoMemoryTest {
                    {.space = &device});
       graph.wait();
       EXPECT_EQ(afterwards, 5);
-      EXPECT_EQ(running, 0);
     }
+    EXPECT_EQ(running, 0);  // one that has failed may still have been at work
     EXPECT_EQ(device.events, 0);
     EXPECT_EQ(device.streams, 0);
   }

@@ -124,7 +124,6 @@ class NoMemoryForMessages : public NoMemoryTest {
     Shortage::spare([&] { view = {}; });
     for (Program const& program : programs())
       each_allocation(program.name, all, [&] { run(program); });
-    EXPECT_EQ(broken_mpi_rules(), "");
   }
 };
 
