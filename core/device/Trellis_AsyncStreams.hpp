@@ -164,9 +164,9 @@ class AsyncStreams {
     void* instance = nullptr;
     int number = 0;
     bool of_user = false;
-    std::uint64_t next = 1;      ///< position of the next task
-    std::uint64_t awaited = 0;   ///< up to here something on the host may come after the tasks
-    Deque<Task*> launched;  ///< at positions up to `next - 1`
+    std::uint64_t next = 1;     ///< position of the next task
+    std::uint64_t awaited = 0;  ///< up to here something on the host may come after the tasks
+    Deque<Task*> launched;      ///< at positions up to `next - 1`
     /// What tells that the tasks up to a position have passed.
     struct Event {
       void* event;
@@ -179,12 +179,12 @@ class AsyncStreams {
     /// event, one behind the other.
     Vector<std::uint64_t> needed;
     Deque<std::uint64_t> needed_at_events;
-    bool ends_in_chain = false;  ///< of tasks without events, each overwrites the one before
-    std::uint64_t spacing = 1;   ///< so many tasks may share an event
-    std::uint64_t asked_at = 0;  ///< `next` when it was last asked
-    std::size_t ahead = 1;       ///< the next question is about this many events
+    bool ends_in_chain = false;        ///< of tasks without events, each overwrites the one before
+    std::uint64_t spacing = 1;         ///< so many tasks may share an event
+    std::uint64_t asked_at = 0;        ///< `next` when it was last asked
+    std::size_t ahead = 1;             ///< the next question is about this many events
     Vector<std::uint64_t> waited_for;  ///< by stream: up to which position
-    std::int64_t past_ns = 0;               ///< end of the newest task whose times are known
+    std::int64_t past_ns = 0;          ///< end of the newest task whose times are known
 
     [[nodiscard]] std::uint64_t first() const { return next - launched.size(); }
     [[nodiscard]] std::uint64_t last() const { return next - 1; }
@@ -238,12 +238,12 @@ class AsyncStreams {
   Vector<std::unique_ptr<Stream>> m_streams;
   DeviceClock m_clock;
   // Scratch of a launch.
-  Vector<std::uint64_t> m_needed;      ///< by stream: up to where its tasks come before
+  Vector<std::uint64_t> m_needed;           ///< by stream: up to where its tasks come before
   Stream* m_ends_in_predecessor = nullptr;  ///< the first task's newest one that has nothing behind
   std::mutex m_asking;                      ///< of who asks; taken before the other one
-  Vector<Question> m_questions;        ///< scratch of who asks
+  Vector<Question> m_questions;             ///< scratch of who asks
   SpinLock m_retired_lock;                  ///< may be taken under the mutex
-  Deque<Retired> m_retired;            ///< guarded by that lock
+  Deque<Retired> m_retired;                 ///< guarded by that lock
   std::atomic<int> m_launched{0};           ///< and not handed out
   std::atomic<bool> m_own_clock{false};
   std::atomic<bool> m_slow_launches{false};

@@ -367,7 +367,8 @@ void Plans::note_failed(Task& task, std::string const& text, FailurePtr const& f
     return;
   }
   std::lock_guard const lock(plan.lock);
-  if (plan.failed.emplace(task.node.index, PlanState::Failed{copy_or_short(text), failure, cancelled})
+  if (plan.failed
+          .emplace(task.node.index, PlanState::Failed{copy_or_short(text), failure, cancelled})
           .second)
     task.ops->fail(task.body, cancelled ? 0 : failure->origin, text, failure);
 }

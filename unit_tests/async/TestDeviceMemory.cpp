@@ -74,24 +74,31 @@ class NoMemoryOnDevices : public NoMemoryTest {
         s.kernel([&] { return std::vector<Touch>{updates(s.x(k % 4, 1))}; });
         s.kernel([&] { return std::vector<Touch>{reads(s.x), adds(s.y)}; });
         if (k % 4 == 3)
-          (void)has_memory([&] {
-            (void)task(s.graph, "host", {updates(s.x), reads(s.y)}, [held = Held()] {});
-          });
+          (void)has_memory(
+              [&] { (void)task(s.graph, "host", {updates(s.x), reads(s.y)}, [held = Held()] {}); });
       }
     };
     return {
-        {"a chain", [](Scene& s) { for (int k = 0; k < 30; ++k) s.kernel([&] { return std::vector<Touch>{updates(s.x)}; }); }},
+        {"a chain",
+         [](Scene& s) {
+           for (int k = 0; k < 30; ++k) s.kernel([&] { return std::vector<Touch>{updates(s.x)}; });
+         }},
         {"kernels and tasks of the host", mixed},
         {"with times", mixed, [](TaskGraphOptions& o, Driver&) { o.record = true; }},
-        {"launched by another thread", mixed, [](TaskGraphOptions&, Driver& d) { d.is_slow = true; }},
+        {"launched by another thread", mixed,
+         [](TaskGraphOptions&, Driver& d) { d.is_slow = true; }},
         {"serial", mixed, [](TaskGraphOptions& o, Driver&) { o.serial = true; }},
         {"exclusive kernels",
          [](Scene& s) {
-           for (int k = 0; k < 20; ++k) s.kernel([&] { return std::vector<Touch>{excludes(s.x)}; }, {.priority = k % 3});
+           for (int k = 0; k < 20; ++k)
+             s.kernel([&] { return std::vector<Touch>{excludes(s.x)}; }, {.priority = k % 3});
          }},
         {"a device that fails",
          [](Scene& s) {
-           for (int k = 0; k < 10; ++k) s.kernel([&] { return std::vector<Touch>{updates(s.x(static_cast<std::size_t>(k % 3), 1))}; });
+           for (int k = 0; k < 10; ++k)
+             s.kernel([&] {
+               return std::vector<Touch>{updates(s.x(static_cast<std::size_t>(k % 3), 1))};
+             });
            s.device.failed = true;
            (void)has_memory([&] { s.graph.wait(); });
            s.device.failed = false;
@@ -101,7 +108,8 @@ class NoMemoryOnDevices : public NoMemoryTest {
          [](Scene& s) {
            (void)has_memory([&] {
              Plan const plan = s.graph.record("plan", [&] {
-               for (std::size_t k = 0; k < 6; ++k) s.kernel([&] { return std::vector<Touch>{updates(s.x(k % 2, 1))}; });
+               for (std::size_t k = 0; k < 6; ++k)
+                 s.kernel([&] { return std::vector<Touch>{updates(s.x(k % 2, 1))}; });
              });
              (void)s.graph.replay(plan, 2);
              (void)s.graph.replay(plan, 2);

