@@ -35,8 +35,16 @@ AsyncStreams::~AsyncStreams() {
 
 // --- launching -----------------------------------------------------------------------------------
 
+/// The instance is the stream's, or is destroyed when this throws.
 AsyncStreams::Stream& AsyncStreams::new_stream(DeviceAdapter& device, void* instance) {
-  auto stream = std::make_unique<Stream>();
+  std::unique_ptr<Stream> stream;
+  try {
+    stream = std::make_unique<Stream>();
+    m_streams.reserve(m_streams.size() + 1);
+  } catch (...) {
+    device.destroy_instance(instance);
+    throw;
+  }
   stream->device = &device;
   stream->instance = instance;
   stream->number = static_cast<int>(m_streams.size());
@@ -52,6 +60,7 @@ AsyncStreams::Stream& AsyncStreams::new_stream(DeviceAdapter& device, void* inst
 }
 
 int AsyncStreams::stream_for(DeviceAdapter& device, void const* instance) {
+  Reserve::require();
   std::lock_guard const lock(m_mutex);
   for (auto const& stream : m_streams)
     if (stream->of_user && stream->device == &device &&
@@ -159,6 +168,7 @@ bool AsyncStreams::may_share_event(Stream& stream, Task const& task) const {
 void AsyncStreams::launch(std::span<Task* const> tasks, DeviceAdapter& device,
                           int threads_per_worker, FunctionRef<void(void*)> run,
                           std::size_t const& at, FunctionRef<void(Task& task, bool)> launched) {
+  Reserve::require();
   std::unique_lock const lock(m_mutex);
   Task& first = *tasks.front();
   // Where time is the device's own affair, what a thread happens to have asked so far must not
@@ -306,7 +316,7 @@ void AsyncStreams::hand_out(Retired&& retired) {
 
 /// Nothing that is on the stream will pass.
 void AsyncStreams::fail(Stream& stream, std::exception_ptr const& error) {
-  auto const failure = std::make_shared<StreamFailure>(StreamFailure{error, {}});
+  auto const failure = std::allocate_shared<StreamFailure>(FromReserve<StreamFailure>(), error);
   for (Stream::Event const& event : stream.events) stream.device->release_event(event.event);
   stream.events.clear();
   stream.needed_at_events.clear();

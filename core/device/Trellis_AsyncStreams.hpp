@@ -8,6 +8,7 @@
 #include <threads/Trellis_RecursiveLock.hpp>
 #include <threads/Trellis_Relaxed.hpp>
 #include <threads/Trellis_SpinLock.hpp>
+#include <task/Trellis_Reserve.hpp>
 #include <task/Trellis_Task.hpp>
 
 #include <atomic>
@@ -18,6 +19,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trellis::Impl {
@@ -69,6 +71,9 @@ namespace trellis::Impl {
 /// `m_asking` all the while, and nobody else takes events off streams, so an event that is asked
 /// about stays what it is.
 ///
+/// MEMORY. A launch is refused when there is none, before it has changed anything. From then on what
+/// is noted of it, and what has passed, needs no more than the reserve.
+///
 /// FAILURES. What a stream has not done when it fails has failed. Nothing is said of the other
 /// streams of the device: each is asked on its own until it passes, or says that it has failed,
 /// too. Until then its tasks may run, and nobody must touch what they access.
@@ -110,6 +115,7 @@ class AsyncStreams {
   [[nodiscard]] std::unique_lock<RecursiveLock> lock() { return std::unique_lock(m_mutex); }
 
   struct StreamFailure {
+    explicit StreamFailure(std::exception_ptr of) : error(std::move(of)) {}
     std::exception_ptr error;
     std::string first;  ///< of its tasks, in words; for whoever completes them
   };
@@ -150,14 +156,17 @@ class AsyncStreams {
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
-  struct Stream {
+  template <class T>
+  using Deque = std::deque<T, FromReserve<T>>;
+
+  struct Stream : NewFromReserve {
     DeviceAdapter* device = nullptr;
     void* instance = nullptr;
     int number = 0;
     bool of_user = false;
-    std::uint64_t next = 1;      ///< position of the next task
-    std::uint64_t awaited = 0;   ///< up to here something on the host may come after the tasks
-    std::deque<Task*> launched;  ///< at positions up to `next - 1`
+    std::uint64_t next = 1;     ///< position of the next task
+    std::uint64_t awaited = 0;  ///< up to here something on the host may come after the tasks
+    Deque<Task*> launched;      ///< at positions up to `next - 1`
     /// What tells that the tasks up to a position have passed.
     struct Event {
       void* event;
@@ -165,17 +174,17 @@ class AsyncStreams {
       std::uint32_t streams;    ///< of `needed_at_events`, so many are this one's
       bool has_passed = false;  ///< is known
     };
-    std::deque<Event> events;
+    Deque<Event> events;
     /// Position by stream that must pass before the newest task retires; 0: none. The same of each
     /// event, one behind the other.
-    std::vector<std::uint64_t> needed;
-    std::deque<std::uint64_t> needed_at_events;
-    bool ends_in_chain = false;  ///< of tasks without events, each overwrites the one before
-    std::uint64_t spacing = 1;   ///< so many tasks may share an event
-    std::uint64_t asked_at = 0;  ///< `next` when it was last asked
-    std::size_t ahead = 1;       ///< the next question is about this many events
-    std::vector<std::uint64_t> waited_for;  ///< by stream: up to which position
-    std::int64_t past_ns = 0;               ///< end of the newest task whose times are known
+    Vector<std::uint64_t> needed;
+    Deque<std::uint64_t> needed_at_events;
+    bool ends_in_chain = false;        ///< of tasks without events, each overwrites the one before
+    std::uint64_t spacing = 1;         ///< so many tasks may share an event
+    std::uint64_t asked_at = 0;        ///< `next` when it was last asked
+    std::size_t ahead = 1;             ///< the next question is about this many events
+    Vector<std::uint64_t> waited_for;  ///< by stream: up to which position
+    std::int64_t past_ns = 0;          ///< end of the newest task whose times are known
 
     [[nodiscard]] std::uint64_t first() const { return next - launched.size(); }
     [[nodiscard]] std::uint64_t last() const { return next - 1; }
@@ -226,15 +235,15 @@ class AsyncStreams {
   std::size_t const m_streams_per_space;
   /// Recursive: what a task launches is the user's code, which may record a plan, or drop one.
   mutable RecursiveLock m_mutex;
-  std::vector<std::unique_ptr<Stream>> m_streams;
+  Vector<std::unique_ptr<Stream>> m_streams;
   DeviceClock m_clock;
   // Scratch of a launch.
-  std::vector<std::uint64_t> m_needed;      ///< by stream: up to where its tasks come before
+  Vector<std::uint64_t> m_needed;           ///< by stream: up to where its tasks come before
   Stream* m_ends_in_predecessor = nullptr;  ///< the first task's newest one that has nothing behind
   std::mutex m_asking;                      ///< of who asks; taken before the other one
-  std::vector<Question> m_questions;        ///< scratch of who asks
+  Vector<Question> m_questions;             ///< scratch of who asks
   SpinLock m_retired_lock;                  ///< may be taken under the mutex
-  std::deque<Retired> m_retired;            ///< guarded by that lock
+  Deque<Retired> m_retired;                 ///< guarded by that lock
   std::atomic<int> m_launched{0};           ///< and not handed out
   std::atomic<bool> m_own_clock{false};
   std::atomic<bool> m_slow_launches{false};

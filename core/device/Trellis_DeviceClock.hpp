@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_DEVICECLOCK_HPP
 
 #include <Trellis_DeviceAdapter.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -65,7 +66,7 @@ class DeviceClock {
 
   bool const m_runs;
   std::chrono::steady_clock::time_point const m_start;
-  std::vector<Origin> m_origins;  ///< one for each space
+  Vector<Origin> m_origins;  ///< one for each space
 };
 
 }  // namespace trellis::Impl

@@ -15,6 +15,7 @@
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <thread>
@@ -344,15 +345,19 @@ void DeviceTasks::complete_one(AsyncStreams::Retired const& passed, Seat& seat) 
 void DeviceTasks::complete_failed(AsyncStreams::Retired const& failed, Seat& seat) {
   Task& task = *failed.task;
   std::string& first = failed.failure->first;
+  std::string remark;
+  try {
+    if (!first.empty())
+      remark = " (at " + first + " or later, before this task was known to be done)";
+  } catch (std::bad_alloc const&) {  // then without it
+  }
   FailurePtr failure;
   try {
     std::rethrow_exception(failed.failure->error);
   } catch (...) {
-    failure = m_engine.current_failure(
-        task,
-        first.empty() ? "" : " (at " + first + " or later, before this task was known to be done)");
+    failure = m_engine.current_failure(task, remark);
   }
-  if (first.empty()) first = failure->origin_text;
+  if (first.empty()) first = copy_or_short(failure->origin_text);
   inherit(task, failure);
   FusionPool::stay_home(task);
   if (Task* const next =

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_LAUNCHQUEUE_HPP
 #define TRELLIS_IMPL_LAUNCHQUEUE_HPP
 
+#include <task/Trellis_Reserve.hpp>
 #include <task/Trellis_Task.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 #include <threads/Trellis_ThisThread.hpp>
@@ -11,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -121,7 +121,7 @@ class LaunchQueue {
   std::atomic<std::size_t> m_waiting{0};  ///< in the queue
   alignas(64) SpinLock m_lock;
   bool m_is_closed = false;
-  std::vector<Offer> m_tasks;  ///< a heap
+  Vector<Offer> m_tasks;  ///< a heap
   std::atomic<int> m_pending{0};
 };
 

@@ -143,13 +143,14 @@ void Relink::change(Vector<Task*>& ready) {
     if (!needed(*before, *m_node)) m_free_before.push_back(before);
   for (Node* behind : m_node->behind)
     if (!needed(*m_node, *behind)) m_free_behind.push_back(behind);
-  if (m_recorder) {
-    std::unordered_set<TaskId> live;
-    for (Node const& node : m_nodes) live.insert(node.id);
-    for (EdgeRecord const& edge : m_recorder->edges(true))
-      if (!edge.released && !live.contains(edge.from))
-        m_recorded_before[edge.to].push_back(edge.from);
-  }
+  if (m_recorder)
+    m_recorder->note([&] {
+      std::unordered_set<TaskId> live;
+      for (Node const& node : m_nodes) live.insert(node.id);
+      for (EdgeRecord const& edge : m_recorder->edges(true))
+        if (!edge.released && !live.contains(edge.from))
+          m_recorded_before[edge.to].push_back(edge.from);
+    });
   bridge();
   find_before();
   find_behind();

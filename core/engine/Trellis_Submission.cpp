@@ -411,6 +411,8 @@ Task& Submission::make_task(TaskSpec& spec) {
 Submission::Admitted Submission::admit(TaskSpec& spec, Region& region, Frame const* frame,
                                        Seat* seat) {
   Reserve::require();
+  if (m_recorder != nullptr) [[unlikely]]
+    m_recorder->require_room(1);
   TaskIds::Block& ids = seat != nullptr ? seat->ids : m_ids;
   TaskId above = region.newest;
   auto const comes_before = [&](TaskId other) {

@@ -66,7 +66,9 @@ void write_analysis_at_end(Engine& engine) noexcept try {
   trace.threads = engine.threads();
   if (trace.graph.nodes().empty()) return;
   std::ostringstream out;
-  out << "Trellis: analysis of " << engine.options().name << '\n';
+  out << "Trellis: analysis of " << engine.options().name
+      << (recorder->is_complete() ? "" : ", whose record is incomplete: memory has run out")
+      << '\n';
   write_analysis(out, trace.graph);
   out << '\n';
   std::string_view const policy = engine.options().policy->name();

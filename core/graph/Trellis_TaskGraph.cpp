@@ -556,16 +556,29 @@ std::size_t TaskGraph::task_memory() const {
   return engine().task_memory();
 }
 
+namespace {
+
+/// What there was no memory for has been left out, which only this says.
+Impl::Recorder const& record_to_look_at(Impl::Events const& events, std::string const& graph) {
+  Impl::Recorder const& recorder = events.require_recorder();
+  if (!recorder.is_complete())
+    std::cerr << "Trellis: memory has run out, so the record of " << graph << " is incomplete"
+              << std::endl;
+  return recorder;
+}
+
+}  // namespace
+
 // Edges before nodes: what another thread submits meanwhile must not give an edge to a node that is
 // missing.
 DependencyGraph TaskGraph::dependency_graph() const {
-  Impl::Recorder const& recorder = engine().events().require_recorder();
+  Impl::Recorder const& recorder = record_to_look_at(engine().events(), m_options.name);
   auto edges = recorder.edges(true);
   return {recorder.nodes(), std::move(edges)};
 }
 
 SchedulingGraph TaskGraph::scheduling_graph() const {
-  Impl::Recorder const& recorder = engine().events().require_recorder();
+  Impl::Recorder const& recorder = record_to_look_at(engine().events(), m_options.name);
   auto edges = recorder.edges(false);
   return {recorder.nodes(), std::move(edges)};
 }

@@ -220,6 +220,7 @@ bool Passes::submit_whole(Label const& label, Pass& pass, std::shared_ptr<PassPl
     std::unique_lock lock(submission);
     if (frame == nullptr) m_engine.submission().make_room(lock);
     if (!pass.collects) return false;
+    if (m_recorder) m_recorder->require_room(1 + parts.size());
     Submission::Admitted const admitted = m_engine.submission().admit(spec, m_root, frame);
     whole = admitted.task;
     rest = admitted.rest;

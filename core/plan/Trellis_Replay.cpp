@@ -120,7 +120,13 @@ Task* Plans::run_plan(Task& whole, Seat& seat) {
   plan.rounds_left = rounds - plan.rounds_at_once;
   for (std::size_t k = 0; k < plan.component_count; ++k)
     plan.components[k].rounds.store(plan.rounds_at_once, std::memory_order_relaxed);
-  if (m_engine.numbers_runs()) number_runs(plan, whole, rounds);
+  try {
+    if (m_engine.numbers_runs()) number_runs(plan, whole, rounds);
+  } catch (std::bad_alloc const&) {  // nothing has begun
+    whole.failure = m_engine.current_failure(whole);
+    cancel_tasks(plan, whole.failure);
+    return replay_over(plan, seat, TaskState::failed);
+  }
   return start_rounds(plan, seat);
 }
 
@@ -148,6 +154,7 @@ void Plans::cancel_tasks(PlanState& plan, FailurePtr const& failure) {
 }
 
 /// Gives each run of each task an id of its own, for the record, observers and the serial order.
+/// Throws `std::bad_alloc` where the record cannot keep so many, before it has done anything.
 void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds) {
   std::size_t const count = plan.tasks.size();
   // To those who look at runs, and in the serial order, the owner stands for the replay.
@@ -157,6 +164,7 @@ void Plans::number_runs(PlanState& plan, Task const& whole, std::uint64_t rounds
   TaskId before = 0;
   {
     std::lock_guard const lock(m_submission);
+    if (m_recorder) m_recorder->require_room(rounds * count);
     before = m_engine.submission().take_ids(rounds * count);
     if (m_recorder)
       for (std::uint64_t round = 0; round < rounds; ++round)

@@ -23,8 +23,12 @@ class Chunks {
   [[nodiscard]] T const& operator[](std::size_t k) const { return chunk_of(k)[k % chunk]; }
   /// One more, with the value of `T{}`.
   T& grow() {
-    if (m_size % chunk == 0) add_chunk();
+    require_room(1);
     return (*this)[m_size++];
+  }
+  /// So many more will find memory. Throws `std::bad_alloc`, and has changed nothing one can see.
+  void require_room(std::size_t more) {
+    while (m_room < m_size + more) add_chunk();
   }
   void push_back(T element) { grow() = std::move(element); }
   template <class F>
@@ -50,13 +54,15 @@ class Chunks {
     return m_rows[place.row][place.column];
   }
   void add_chunk() {
-    Place const place(m_size);
+    Place const place(m_room);
     if (place.column == 0) m_rows[place.row] = std::make_unique<Chunk[]>(first_row << place.row);
     m_rows[place.row][place.column] = std::make_unique<T[]>(chunk);
+    m_room += chunk;
   }
 
   std::unique_ptr<Chunk[]> m_rows[rows];
   std::size_t m_size = 0;
+  std::size_t m_room = 0;  ///< elements of the chunks that are there
 };
 
 }  // namespace trellis::Impl

@@ -102,8 +102,14 @@ void Recorder::add_accesses(Task const& task, std::vector<std::string>&& states)
 }
 
 void Recorder::submitted(Task const& task) {
-  std::vector<std::string> states = states_of(task);
-  Label label = task.label;
+  Label label;
+  std::vector<std::string> states;
+  bool is_known = false;
+  note([&] {
+    label = task.label;
+    states = states_of(task);
+    is_known = true;
+  });
   std::string_view const space = task.space != nullptr ? task.space->name() : "host";
   WideSpace const* const wide = wide_space(task.space);
   std::uint64_t const now = now_ns();
@@ -118,31 +124,37 @@ void Recorder::submitted(Task const& task) {
     node.threads = wide->threads();
     node.workers = wide->permits();
   }
-  node.access_count = task.access_count;
   node.priority = task.priority;
   node.main_thread = task.marks.main_thread;
   node.synchronizing = task.marks.synchronizing;
   node.submitted_ns = now;
-  node.first_access = m_accesses.size();
-  add_accesses(task, std::move(states));
+  if (!is_known) return;
+  note([&] {
+    node.first_access = m_accesses.size();
+    add_accesses(task, std::move(states));
+    node.access_count = task.access_count;
+  });
 }
 
 void Recorder::edge(TaskId from, TaskId to, EdgeReason reason, bool released) {
   std::lock_guard const lock(m_edges_lock);
-  m_edges.push_back({from, to, reason, released});
+  note([&] { m_edges.push_back({from, to, reason, released}); });
 }
 
 void Recorder::release(TaskId from, TaskId to) {
   std::lock_guard const lock(m_edges_lock);
-  m_releases.push_back({from, to, m_edges.size()});
+  note([&] { m_releases.push_back({from, to, m_edges.size()}); });
 }
 
 void Recorder::demoted(Task const& task) {
   std::uint64_t const now = now_ns();
-  std::vector<std::string> states = states_of(task);
-  std::lock_guard const lock(m_lock);
-  m_demotions[task.public_id()].push_back({now, m_accesses.size(), task.access_count});
-  add_accesses(task, std::move(states));
+  note([&] {
+    std::vector<std::string> states = states_of(task);
+    std::lock_guard const lock(m_lock);
+    std::size_t const first = m_accesses.size();
+    add_accesses(task, std::move(states));
+    m_demotions[task.public_id()].push_back({now, first, task.access_count});
+  });
 }
 
 void Recorder::refined(Task const& task) {

@@ -14,6 +14,8 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,10 @@ class Resource;
 ///
 /// While tasks run, it keeps numbers and addresses; text is made of them when somebody asks. The
 /// text of an area is made once.
+///
+/// MEMORY. A task needs a node in any case, so there is one before its submission has any effect
+/// (`require_room`). What else finds no memory is left out, and `is_complete` says so from then on:
+/// nothing of the graph's depends on it, and much of it is noted where a call can no longer fail.
 ///
 /// CONCURRENCY. What happens to each task, and when, is noted without a lock, by one thread after
 /// the other: whoever changes a task happens after who changed it before, and so after its node was
@@ -42,6 +48,22 @@ class Recorder {
 
   /// When times begin.
   [[nodiscard]] std::chrono::steady_clock::time_point start() const { return m_start; }
+
+  /// Before so many tasks are submitted, under the graph's lock, which is held until they are.
+  /// Throws `std::bad_alloc`.
+  void require_room(std::uint64_t tasks) {
+    std::lock_guard const lock(m_lock);
+    m_nodes.require_room(static_cast<std::size_t>(tasks));
+  }
+  /// False: something has found no memory, and is missing.
+  [[nodiscard]] bool is_complete() const { return m_is_complete; }
+  /// Notes something by `f`, unless there is no memory for it.
+  template <class F>
+  void note(F&& f) noexcept try {
+    f();
+  } catch (std::bad_alloc const&) {
+    m_is_complete = false;
+  }
 
   /// A task that is being submitted (its accesses are known).
   void submitted(Task const& task);
@@ -146,6 +168,7 @@ class Recorder {
   [[nodiscard]] std::vector<AccessRecord> records_of(Numbers const& numbers, std::size_t first,
                                                      std::size_t count) const;
 
+  Relaxed<bool> m_is_complete = true;
   std::chrono::steady_clock::time_point const m_start = std::chrono::steady_clock::now();
   mutable SpinLock m_lock;
   Chunks<Node> m_nodes;  ///< task `id` at position `id - 1`

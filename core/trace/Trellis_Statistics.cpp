@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
 #include <Trellis_Statistics.hpp>
+#include <task/Trellis_Reserve.hpp>
 #include <trace/Trellis_Statistics.hpp>
 
 #include <algorithm>
@@ -14,10 +15,10 @@
 #include <iostream>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -119,7 +120,7 @@ struct Statistics::State {
       TaskState state;
       bool is_section_part;
     };
-    std::unordered_map<TaskId, Known> tasks;
+    HashMap<TaskId, Known> tasks;
     std::array<std::uint64_t, 3> count{};  ///< pending, ready, running
     std::uint64_t spawned = 0;
     std::uint64_t completed = 0;
@@ -136,7 +137,8 @@ struct Statistics::State {
 
   std::mutex mutex;  ///< of what follows
   std::int64_t sections = 0;
-  std::string rows;  ///< not written yet
+  std::string rows;      ///< not written yet
+  std::string to_write;  ///< what comes before them; of who takes a sample, without the mutex
   GraphStatistics last;
   bool has_told_of_failure = false;
   bool is_over = false;
@@ -170,37 +172,40 @@ struct Statistics::State {
     all.sections = sections;
     return all;
   }
-  /// Adds a row and writes what there is.
+  /// Adds a row and writes what there is. Throws when there is no memory; the next one then counts
+  /// since the last one that could be added, and what has not been written stays.
   void sample() {
     GraphStatistics const all = now();
-    std::string text;
     {
       std::lock_guard const lock(mutex);
       std::uint64_t const new_batches = all.batches - last.batches;
-      rows += seconds_since_start() + ',' + graph;
-      auto const add = [&](auto value) { rows += ',' + std::to_string(value); };
+      std::string row = seconds_since_start() + ',' + graph;
+      auto const add = [&](auto value) { row += ',' + std::to_string(value); };
       add(all.spawned - last.spawned);
       add(all.spawned_fusable - last.spawned_fusable);
       add(all.held);
       add(new_batches);
-      rows += ',';
+      row += ',';
       if (new_batches != 0) {
         char mean[32];
         std::snprintf(
             mean, sizeof mean, "%.2f",
             static_cast<double>(all.batched - last.batched) / static_cast<double>(new_batches));
-        rows += mean;
+        row += mean;
       }
       add(all.ready);
       add(all.running);
       add(all.in_flight());
       add(sections);
       add(all.section_parts);
-      rows += '\n';
+      row += '\n';
+      rows += row;
       last = all;
-      text = std::exchange(rows, {});
+      if (to_write.empty()) to_write.swap(rows);
     }
-    if (Files::get().append(file, text) || std::exchange(has_told_of_failure, true)) return;
+    bool const is_written = Files::get().append(file, to_write);
+    to_write.clear();
+    if (is_written || std::exchange(has_told_of_failure, true)) return;
     std::cerr << "Trellis: cannot write the statistics of " << graph << " to \"" << file << '"'
               << std::endl;
   }
@@ -208,7 +213,10 @@ struct Statistics::State {
     std::unique_lock lock(mutex);
     while (!is_over) {
       lock.unlock();
-      sample();
+      try {
+        sample();
+      } catch (std::bad_alloc const&) {  // the next one says it
+      }
       lock.lock();
       end.wait_for(lock, between_samples, [&] { return is_over; });
     }
@@ -238,6 +246,7 @@ Statistics::~Statistics() {
   m_state->sampler.join();
   try {
     m_state->sample();
+    if (!m_state->rows.empty()) m_state->sample();
     Files::get().draw(m_state->file);
   } catch (std::exception const& error) {
     std::cerr << "Trellis: no picture of the statistics of " << m_state->graph << ": "
@@ -286,8 +295,11 @@ void Statistics::note_section(int by) {
   std::lock_guard const lock(m_state->mutex);
   m_state->sections += by;
   if (m_state->file.empty()) return;
-  m_state->rows += seconds_since_start() + ',' + m_state->graph + ",,,,,,,,," +
-                   std::to_string(m_state->sections) + ',' + std::to_string(parts) + '\n';
+  try {
+    m_state->rows += seconds_since_start() + ',' + m_state->graph + ",,,,,,,,," +
+                     std::to_string(m_state->sections) + ',' + std::to_string(parts) + '\n';
+  } catch (std::bad_alloc const&) {  // the row is missing
+  }
 }
 
 GraphStatistics Statistics::now() const {

@@ -48,6 +48,13 @@ class Shortage {
   }
   static void begin() { s_is_short = true; }
   static void end() { s_is_short = false; }
+  /// As long as one is there the allocations of this thread are not concerned: a driver's own.
+  struct Exempt {
+    Exempt() { ++s_exempt; }
+    Exempt(Exempt const&) = delete;
+    Exempt& operator=(Exempt const&) = delete;
+    ~Exempt() { --s_exempt; }
+  };
   /// Allocations as large as the one that `f` makes succeed: Kokkos makes a text for its tools when
   /// it frees a View, in a destructor, so that one without memory ends the process.
   template <class F>
@@ -62,13 +69,14 @@ class Shortage {
 
  private:
   static bool fails() {
-    if (!s_is_short.load(std::memory_order_relaxed)) return false;
+    if (!s_is_short.load(std::memory_order_relaxed) || s_exempt > 0) return false;
     long const left = s_succeed.fetch_sub(1);
     bool const here = left == 0 || (left < 0 && s_all_that_follow.load(std::memory_order_relaxed));
     if (here) s_failed.fetch_add(1);
     return here;
   }
 
+  static constinit inline thread_local int s_exempt = 0;
   static constinit inline std::atomic<bool> s_is_short{false};
   static constinit inline std::atomic<long> s_succeed{0};
   static constinit inline std::atomic<bool> s_all_that_follow{false};

@@ -5,6 +5,7 @@
 #include "NoMemory.hpp"
 #include "OrderTest.hpp"
 
+#include <Trellis_Graph.hpp>
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_TaskNumbers.hpp>
 
@@ -13,7 +14,11 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <iostream>
+#include <sstream>
 #include <stdexcept>
+#include <streambuf>
+#include <string>
 #include <vector>
 
 namespace trellis {
@@ -53,6 +58,21 @@ struct Program {
   std::function<void(Scene&)> run;
   bool all_run = false;  ///< what has been submitted runs, as no body needs memory
   std::function<void(TaskGraphOptions&)> options = [](TaskGraphOptions&) {};
+};
+
+/// What is told on the standard error stream meanwhile is not for the reader of the test.
+class NotTold {
+ public:
+  NotTold() : m_before(std::cerr.rdbuf(&m_nowhere)) {}
+  NotTold(NotTold const&) = delete;
+  NotTold& operator=(NotTold const&) = delete;
+  ~NotTold() { std::cerr.rdbuf(m_before); }
+
+ private:
+  struct Nowhere final : std::streambuf {
+    int overflow(int c) override { return traits_type::not_eof(c); }
+  } m_nowhere;
+  std::streambuf* m_before;
 };
 
 /// As `fork_join` does.
@@ -272,13 +292,19 @@ std::vector<Program> programs() {
 
 class NoMemory : public NoMemoryTest {
  protected:
-  static void run(Program const& program) {
+  using NoMemoryTest::NoMemoryTest;
+  /// `watch`: makes the graph one that is looked at; and `look` does so.
+  static void run(
+      Program const& program,
+      std::function<void(TaskGraphOptions&)> const& watch = [](TaskGraphOptions&) {},
+      std::function<void(TaskGraph&)> const& look = [](TaskGraph&) {}) {
     std::atomic<long> ran{0};
     std::atomic<long> afterwards{0};
     Block x("x", 70), y("y", 70);
     TaskGraphOptions options;
     options.workers = 2;
     program.options(options);
+    watch(options);
     TaskGraph graph(options);
     (void)task(graph, "warm", {}, [] {});
     graph.wait();
@@ -289,15 +315,34 @@ class NoMemory : public NoMemoryTest {
     Shortage::end();
     scene.attempt([&] { graph.wait(); });
     EXPECT_EQ(graph.in_flight(), 0u);
-    if (program.all_run) EXPECT_EQ(ran, scene.submitted);
+    if (program.all_run) {
+      EXPECT_EQ(ran, scene.submitted);
+    }
     for (int k = 0; k < 10; ++k)
       (void)task(graph, "after", {updates(x), excludes(y)}, [&] { ++afterwards; });
     graph.wait();
     EXPECT_EQ(afterwards, 10);
+    look(graph);
   }
   void run_all(bool all) {
     for (Program const& program : programs())
       each_allocation(program.name, all, [&] { run(program); });
+  }
+  static void records(TaskGraphOptions& options) { options.record = true; }
+  /// Each task is in the record, with its state.
+  static void look_at_record(TaskGraph& graph) {
+    Trace const trace = graph.trace();
+    EXPECT_GE(trace.graph.nodes().size(), graph.submitted());  // which counts a replay once
+    for (TaskRecord const& task : trace.graph.nodes()) EXPECT_GE(task.state, TaskState::done);
+  }
+  static void counts(TaskGraphOptions& options) {
+    options.statistics = "";  // without a file
+    options.observer = [](TaskEvent const& event) { (void)std::string(event.label).size(); };
+  }
+  static void look_at_counts(TaskGraph& graph) {
+    GraphStatistics const all = graph.statistics();
+    EXPECT_EQ(all.in_flight(), 0u);
+    EXPECT_EQ(all.spawned, all.completed);
   }
 };
 
@@ -306,6 +351,47 @@ TEST_F(NoMemory, OfOneAllocationIsToldAndTheRestEnds) {
 }
 TEST_F(NoMemory, OfAllAllocationsFromOneOnIsToldAndTheRestEnds) {
   run_all(true);
+}
+
+/// The same programs in graphs that are looked at.
+class NoMemoryWatched : public NoMemory {
+ protected:
+  NoMemoryWatched() : NoMemory(7) {}
+};
+
+TEST_F(NoMemoryWatched, LeavesEachTaskInTheRecord) {
+  NotTold const quiet;
+  for (Program const& program : programs())
+    each_allocation(program.name, false, [&] { run(program, records, look_at_record); });
+}
+TEST_F(NoMemoryWatched, LeavesEachTaskInTheRecordWhereAllFollow) {
+  NotTold const quiet;
+  for (Program const& program : programs())
+    each_allocation(program.name, true, [&] { run(program, records, look_at_record); });
+}
+TEST_F(NoMemoryWatched, IsToldByALookAtTheRecord) {
+  auto const look = [](TaskGraph& graph) {
+    std::ostringstream out;
+    graph.dependency_graph().write_dot(out);
+    graph.trace().write_svg(out);
+  };
+  TaskGraphOptions options = with_workers(2);
+  options.record = true;
+  TaskGraph graph(options);
+  Block x("x", 4);
+  for (std::size_t k = 0; k < 6; ++k) (void)task(graph, "task", {updates(x(k % 4, 1))}, [] {});
+  graph.wait();
+  each_allocation("a look", false, [&] {
+    Shortage::begin();
+    (void)has_memory([&] { look(graph); });
+    Shortage::end();
+    EXPECT_EQ(graph.dependency_graph().nodes().size(), 6u);
+  });
+}
+TEST_F(NoMemoryWatched, LeavesStatisticsThatCount) {
+  NotTold const quiet;
+  for (Program const& program : programs())
+    each_allocation(program.name, true, [&] { run(program, counts, look_at_counts); });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <Trellis_Progress.hpp>
 #include <mpi/impl/Trellis_Message.hpp>
+#include <task/Trellis_Reserve.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
@@ -13,7 +14,6 @@
 #include <cstddef>
 #include <mutex>
 #include <string>
-#include <vector>
 
 namespace trellis::Impl {
 
@@ -24,6 +24,9 @@ namespace trellis::Impl {
 /// the graph for progress. The progress function takes over the new ones first, and says that
 /// nothing is left only when it has none. If one was added after it had looked, whoever added it
 /// asks afterwards, and the function is called again (see ProgressSource).
+///
+/// MEMORY. What is under way ends whatever happens: from the start of a request on everything here
+/// comes from the reserve, and an error without memory for its text is told without.
 ///
 /// THREADS. Any thread adds, under `m_lock`. One thread at a time polls, or reports, between two
 /// calls of the function (see ProgressSource); it alone has the requests themselves. What is
@@ -63,15 +66,15 @@ class Outstanding {
 
   TaskHandle const m_graph;  ///< names no task
   mutable SpinLock m_lock;
-  std::vector<New> m_new;  ///< guarded by m_lock
+  Vector<New> m_new;  ///< guarded by m_lock
   std::atomic<bool> m_any_new{false};
 
   // Of who polls, or reports.
-  std::vector<New> m_taken;
-  std::vector<MPI_Request> m_requests;
-  std::vector<Entry> m_entries;  ///< of them
-  std::vector<int> m_indices;
-  std::vector<MPI_Status> m_statuses;
+  Vector<New> m_taken;
+  Vector<MPI_Request> m_requests;
+  Vector<Entry> m_entries;  ///< of them
+  Vector<int> m_indices;
+  Vector<MPI_Status> m_statuses;
   std::size_t m_next = 0;
   unsigned m_polls = 0;
 

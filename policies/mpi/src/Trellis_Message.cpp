@@ -8,8 +8,10 @@
 #include <mpi/impl/Trellis_Outstanding.hpp>
 #include <mpi/impl/Trellis_UnusedHandles.hpp>
 #include <plan/Trellis_PlanNode.hpp>
+#include <task/Trellis_Reserve.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <sstream>
@@ -55,15 +57,30 @@ std::string_view name_of_type(MPI_Datatype type) {
 
 }  // namespace
 
+namespace {
+
+/// An error, or the one that there is no memory for it.
+template <class Make>
+std::exception_ptr error_or_no_memory(Make&& make) noexcept try {
+  return std::make_exception_ptr(make());
+} catch (...) {
+  return std::current_exception();
+}
+
+}  // namespace
+
 void say(Message& message, MessageCompletion& completion, int code, MPI_Status const& status) {
-  if (code != MPI_SUCCESS)
-    return std::visit([&](auto& to) { to.fail(mpi::Error(message.describe(), code)); }, completion);
+  if (code != MPI_SUCCESS) {
+    auto const error = error_or_no_memory([&] { return mpi::Error(message.describe(), code); });
+    return std::visit([&](auto& to) { to.fail(error); }, completion);
+  }
   if (auto* const plain = std::get_if<Completion<>>(&completion)) return plain->done();
   auto& receives = std::get<Completion<mpi::Received>>(completion);
   int is_cancelled = 0;
   if (message.may_be_cancelled()) MPI_Test_cancelled(&status, &is_cancelled);
   if (is_cancelled != 0)
-    receives.fail(std::runtime_error(message.describe() + ": cancelled"));
+    receives.fail(
+        error_or_no_memory([&] { return std::runtime_error(message.describe() + ": cancelled"); }));
   else
     receives.done(message.received(status));
 }
@@ -74,6 +91,9 @@ bool Message::start(TaskScope& self, MessageCompletion&& completion, bool is_kep
   MPI_Status status;
   int is_over = 0;
   int code = MPI_SUCCESS;
+  // What needs memory comes first: what MPI has begun has to be asked for.
+  Reserve::require();
+  Outstanding& outstanding = Outstanding::of(ScopeDoor::handle(self));
   {
     MpiLock const lock;
     code = begin(&request);
@@ -86,7 +106,7 @@ bool Message::start(TaskScope& self, MessageCompletion&& completion, bool is_kep
     say(*this, completion, code, status);
     return true;
   }
-  Outstanding::of(ScopeDoor::handle(self)).add(request, is_kept, *this, std::move(completion));
+  outstanding.add(request, is_kept, *this, std::move(completion));
   return false;
 }
 

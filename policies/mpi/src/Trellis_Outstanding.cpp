@@ -29,8 +29,8 @@ All& all() {
 /// Not in MPICH and its kin: there MPI_Testsome loses the error of a persistent receive, and gives
 /// errors to the handler of MPI_COMM_WORLD, which ends the program as a rule (seen with 4.2.1). So
 /// each request is asked for by itself, some of them in each call, from `next` on.
-int test_some(std::vector<MPI_Request>& requests, [[maybe_unused]] std::size_t& next, int& over,
-              std::vector<int>& indices, std::vector<MPI_Status>& statuses) {
+int test_some(Vector<MPI_Request>& requests, [[maybe_unused]] std::size_t& next, int& over,
+              Vector<int>& indices, Vector<MPI_Status>& statuses) {
 #ifdef MPICH_VERSION
   constexpr std::size_t most = 64;
   int code = MPI_SUCCESS;
@@ -67,6 +67,8 @@ Outstanding& Outstanding::of(TaskHandle const& task) {
   auto found = std::find_if(of_graphs.begin(), of_graphs.end(),
                             [&](auto const& each) { return is_same_graph(each->graph(), task); });
   if (found == of_graphs.end()) {
+    gone.reserve(of_graphs.size());
+    of_graphs.reserve(of_graphs.size() + 1);
     auto const live = std::stable_partition(of_graphs.begin(), of_graphs.end(), [](auto const& it) {
       return static_cast<bool>(it->graph().pin());
     });

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <mpi/impl/Trellis_MpiCalls.hpp>
 #include <mpi/impl/Trellis_UnusedHandles.hpp>
+#include <task/Trellis_Reserve.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
 #include <atomic>
 #include <mutex>
-#include <vector>
 
 namespace trellis::Impl {
 namespace {
 
 struct Unused {
   SpinLock lock;
-  std::vector<MPI_Comm> comms;        ///< guarded by lock
-  std::vector<MPI_Request> requests;  ///< guarded by lock
+  Vector<MPI_Comm> comms;        ///< guarded by lock
+  Vector<MPI_Request> requests;  ///< guarded by lock
   /// Relaxed: a hint. Whoever has added something looks afterwards, and so does everybody who calls
   /// MPI later; what they find is there by `lock`.
   std::atomic<bool> any{false};
@@ -24,7 +24,7 @@ Unused& unused() {
 }
 
 template <class Handle>
-void hand_over(std::vector<Handle> Unused::* which, Handle handle) {
+void hand_over(Vector<Handle> Unused::* which, Handle handle) {
   if (mpi_is_over()) return;
   {
     std::lock_guard const guard(unused().lock);
@@ -47,8 +47,8 @@ void UnusedHandles::free_all() {
   if (!unused().any.load(std::memory_order_relaxed)) return;
   MpiLock const within_mpi(MpiLock::if_free);
   if (!within_mpi.may_call()) return;
-  std::vector<MPI_Comm> comms;
-  std::vector<MPI_Request> requests;
+  Vector<MPI_Comm> comms;
+  Vector<MPI_Request> requests;
   {
     std::lock_guard const guard(unused().lock);
     comms.swap(unused().comms);
