@@ -314,9 +314,9 @@ TEST(AllocationsOnSimulated, FailuresThatAreKnownEndWithThem) {
         EXPECT_THROW(cancelled.get(), Error);
       }
       Kokkos::View<long*, SimulatedSpace> const fresh("v", 100);
-      fresh_ones.push_back(parallel_for(
-          "works", ResourcePolicy(graph, 100, read_write(fresh), on<Simulated>),
-          [](int i, auto const& v) { v(i) = i; }));
+      fresh_ones.push_back(
+          parallel_for("works", ResourcePolicy(graph, 100, read_write(fresh), on<Simulated>),
+                       [](int i, auto const& v) { v(i) = i; }));
       let_all_end();
     }
     for (auto& each : fresh_ones) EXPECT_NO_THROW(each.get());
