@@ -22,7 +22,8 @@
 #include "../Watchdog.hpp"
 
 /// Memory that runs out: an `operator new` that fails, and a fixture that makes each allocation of
-/// a program fail in turn. One source of a test program includes this, as it defines `operator new`.
+/// a program fail in turn. This defines `operator new`, so only one source of a test program
+/// includes it.
 namespace trellis::Test {
 
 /// Allocations fail between `begin` and `end`, on whatever thread they are made: first so many
