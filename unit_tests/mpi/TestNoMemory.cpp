@@ -119,6 +119,11 @@ class NoMemoryForMessages : public NoMemoryTest {
     graph.wait();
     EXPECT_EQ(in[0](0), 2);
   }
+  void SetUp() override {
+#ifdef MPICH_NAME
+    GTEST_SKIP() << "MPICH ends a message to oneself with its receive, which may fail here";
+#endif
+  }
   void run_all(bool all) {
     Values view("view", 1);
     Shortage::spare([&] { view = {}; });
