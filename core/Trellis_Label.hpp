@@ -15,8 +15,8 @@ namespace trellis {
 namespace Impl {
 
 /// The read-only memory of the program, where its string literals are: nothing changes it, and it
-/// is there as long as the program. It has no size where the system does not tell,
-/// and before static objects are initialised.
+/// is there as long as the program. Its size is 0 where the system does not tell, and before static
+/// objects are initialised.
 struct LiteralMemory {
   std::uintptr_t begin;
   std::size_t size;

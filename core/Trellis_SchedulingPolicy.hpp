@@ -194,8 +194,8 @@ class SchedulingPolicy {
   /// change.
   [[nodiscard]] virtual bool sees_plans() const { return false; }
   /// A plan has been recorded, or the first of the passes of `iterate`, or of a model, that are
-  /// alike; before any of its tasks is ready. The policy does not hear when it will never run again. It must not
-  /// use the graph.
+  /// alike; before any of its tasks is ready. The policy does not hear when it will never run
+  /// again. It must not use the graph.
   virtual void planned(PlannedTasks const& /*plan*/) {}
 
   /// Does `ran` do anything? Asked once for each graph; without it no clock is read.

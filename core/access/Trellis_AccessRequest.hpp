@@ -48,9 +48,9 @@ struct Identity {
   /// Nothing else has ever had its addresses, nor will have.
   static constexpr std::uint64_t by_address = 2;
   static constexpr std::uint64_t first_allocation = 3;
-  /// In all identities of allocations that are told apart by what Kokkos keeps of them on the host
-  /// alone: another one may have been there, with the same label. Then a failure does not cancel
-  /// tasks that are submitted when the program has waited for it.
+  /// These bits mark the identity of an allocation that the host cannot write. Only Kokkos' record
+  /// of it distinguishes it, so an earlier one may have had the same address and label. Once the
+  /// program has waited for a failed task, that failure does not cancel later tasks.
   static constexpr std::uint64_t by_record = std::uint64_t{3} << 62;
   /// That no allocation has had.
   [[nodiscard]] static std::uint64_t next();

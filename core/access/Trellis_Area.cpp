@@ -226,8 +226,8 @@ bool contains_strided(Area const& outer, Area const& inner) noexcept {
 
 // Two indices that share an element differ. Take the largest stride along which they do. The
 // element of the smaller index is among those of the inner directions alone. The element of the
-// other one is among the same, moved by 1 to extent - 1 such strides. So two areas are compared for each
-// direction, and only where the inner ones reach as far as one stride.
+// other one is among the same, moved by 1 to extent - 1 such strides. So two areas are compared for
+// each direction, and only where the inner ones reach as far as one stride.
 bool are_distinct(int rank, std::uint64_t const* extents, std::uint64_t const* strides) noexcept {
   Area::Dimension sorted[Area::max_rank];  // stride ascending
   int count = 0;

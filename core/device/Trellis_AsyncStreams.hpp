@@ -71,8 +71,8 @@ namespace trellis::Impl {
 /// `m_asking` all the while, and nobody else takes events off streams, so an event that is asked
 /// about stays what it is.
 ///
-/// MEMORY. A launch is refused when there is none, before it has changed anything. From then on what
-/// is noted of it, and what has passed, needs no more than the reserve.
+/// MEMORY. A launch is refused when there is none, before it has changed anything. From then on
+/// what is noted of it, and what has passed, needs no more than the reserve.
 ///
 /// FAILURES. What a stream has not done when it fails has failed. Nothing is said of the other
 /// streams of the device: each is asked on its own until it passes, or says that it has failed,
@@ -240,8 +240,8 @@ class AsyncStreams {
   // Scratch of a launch.
   Vector<std::uint64_t> m_needed;           ///< by stream: up to where its tasks come before
   Stream* m_ends_in_predecessor = nullptr;  ///< the first task's newest one that has nothing behind
-  std::mutex m_asking;                      ///< of who asks; taken before the other one
-  Vector<Question> m_questions;             ///< scratch of who asks
+  std::mutex m_asking;                      ///< taken by the thread that asks, before the other one
+  Vector<Question> m_questions;             ///< scratch, of the thread that asks
   SpinLock m_retired_lock;                  ///< may be taken under the mutex
   Deque<Retired> m_retired;                 ///< guarded by that lock
   std::atomic<int> m_launched{0};           ///< and not handed out

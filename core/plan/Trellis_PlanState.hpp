@@ -154,9 +154,9 @@ struct PlanPiece {
 ///
 /// FAILURES go along the edges that the same tasks would have if they were submitted round by
 /// round. The edges from v to u of the next round, which accompany an edge for another reason, are
-/// none of these. They come last among the successors of v, behind `PlanNode::carrying`. Where rounds do
-/// not overlap there are no edges to the next round, and `carried` says between which tasks there
-/// would be some.
+/// none of these. They come last among the successors of v, behind `PlanNode::carrying`. Where
+/// rounds do not overlap there are no edges to the next round, and `carried` says between which
+/// tasks there would be some.
 ///
 /// INVARIANT (counts). `unfinished` of task v counts the edges to its next run whose trigger has
 /// not fired. It is set for a run when the run before it is over, before the successors are

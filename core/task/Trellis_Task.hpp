@@ -334,7 +334,7 @@ inline void trigger(Task& successor, FailurePtr const& failure, Vector<Task*>& r
 /// `name_of` says them. Of thousands of accesses only some, first those that share a byte with
 /// `about`, if that is given. Requires the lock of its region, see RegionHold.
 [[nodiscard]] std::string describe(Task const& task, Area const* about = nullptr);
-/// The same for a failure, which is told also where there is no memory for a text.
+/// As `describe`, but a short text where there is no memory: a failure is reported all the same.
 [[nodiscard]] std::string describe_or_short(Task const& task) noexcept;
 /// What is asked for, as `describe` says what the task has: in indices of the same View where both
 /// are of one allocation. Under the same lock. `info`: what the request's subject says.

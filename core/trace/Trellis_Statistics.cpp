@@ -138,7 +138,7 @@ struct Statistics::State {
   std::mutex mutex;  ///< of what follows
   std::int64_t sections = 0;
   std::string rows;      ///< not written yet
-  std::string to_write;  ///< what comes before them; of who takes a sample, without the mutex
+  std::string to_write;  ///< earlier rows; the sampling thread uses it without the mutex
   GraphStatistics last;
   bool has_told_of_failure = false;
   bool is_over = false;

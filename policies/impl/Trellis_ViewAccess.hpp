@@ -89,9 +89,11 @@ bool view_may_have_label(void const* subject, std::string const& label) {
 /// off before the last byte. Where the host can write the header, its last bytes are ours: they
 /// hold a number that tells this allocation from those that have had, or will have, its address.
 /// A bit of the last byte, which a label leaves zero, says that the number is there; a label that
-/// reaches so far ends before it from then on. (Kokkos prints this copy of the label in lists of
-/// records; the label itself is elsewhere.) Of other memory nothing is known but the place and the
-/// label of what Kokkos keeps of it on the host.
+/// reaches so far ends before it from then on. Kokkos only prints this copy of the label, in lists
+/// of records; it keeps the label itself elsewhere.
+///
+/// Where the host cannot write the header, only the record that Kokkos keeps on the host, and its
+/// label, distinguish the allocation. See `Identity::by_record`.
 ///
 /// Memory order: the number says nothing of other memory, so all is relaxed. Of two threads that
 /// want to give one, the first wins.

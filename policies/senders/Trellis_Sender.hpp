@@ -141,16 +141,16 @@ class FutureSender {
 ///
 /// - `set_value(T const&)`, or `set_value()`: a reference to what the future holds;
 /// - `set_stopped()`, when `graph.cancel` has been asked to stop the task, or one that it needs;
-/// - `set_error(std::exception_ptr)`: what `get()` throws; or that the graph takes no more tasks, or
-///   has no memory for one.
+/// - `set_error(std::exception_ptr)`: what `get()` throws; or that the graph takes no more tasks,
+///   or has no memory for one.
 ///
 /// It completes within a task "as_sender" of the graph, on the thread that runs that; at once, in
-/// `start`, when the future's task is complete already. In a recording that task is one of the plan,
-/// which completes it in its first round. A request to stop the receiver does not
-/// reach the task, which others may wait for as well: call `graph.cancel(future)`. A thread that
-/// blocks, as in `sync_wait`, runs no tasks meanwhile. So the main thread must not block there for
-/// what needs a task with `main_thread`, nor a task for one behind itself; Trellis finds no
-/// deadlock of that kind.
+/// `start`, when the future's task is complete already. In a recording that task is one of the
+/// plan, which completes it in its first round. A request to stop the receiver does not reach the
+/// task, which others may wait for as well: call `graph.cancel(future)`. A thread that blocks, as
+/// in `sync_wait`, runs no tasks meanwhile. So the main thread must not block there for what needs
+/// a task with `main_thread`, nor a task for one behind itself; Trellis finds no deadlock of that
+/// kind.
 ///
 ///     auto sum = parallel_reduce("sum", ResourcePolicy(graph, Range(0, n), read(x)), f);
 ///     auto [root] = stdexec::sync_wait(

@@ -75,7 +75,7 @@ class Admission {
  private:
   [[nodiscard]] bool reserve(std::vector<std::size_t> const& needs);
   void note_most();
-  /// Whoever gives memory back may be told of no failure, so this needs no memory.
+  /// A task that gives memory back can report no failure, so opening gates needs no memory.
   using Gates = std::list<std::shared_ptr<Gate>>;
   /// Moves those whose turn it is.
   void open(Gates& opened) noexcept;

@@ -25,8 +25,9 @@ namespace trellis::Impl {
 /// nothing is left only when it has none. If one was added after it had looked, whoever added it
 /// asks afterwards, and the function is called again (see ProgressSource).
 ///
-/// MEMORY. What is under way ends whatever happens: from the start of a request on everything here
-/// comes from the reserve, and an error without memory for its text is told without.
+/// MEMORY. A request that has been started ends whatever happens. From its start on, everything
+/// here comes from the reserve. An error without memory for its text is reported as
+/// `std::bad_alloc`.
 ///
 /// THREADS. Any thread adds, under `m_lock`. One thread at a time polls, or reports, between two
 /// calls of the function (see ProgressSource); it alone has the requests themselves. What is
