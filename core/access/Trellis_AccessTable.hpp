@@ -77,9 +77,14 @@ class Resource {
 /// ended with their allocation. Of those from before `unknown_before` that is not known. Their
 /// memory must have stayed until the program knew that the task was complete, so they count until
 /// the program has waited for the task.
+///
+/// A task from before `since` may still be live: its body is destroyed, and with that the last
+/// reference to the allocation gone, before its successors are triggered. What it did happens before
+/// the new allocation, by the count of references and the allocator, so nothing is ordered after it.
 struct Heard {
   TaskId since = 0;
   TaskId unknown_before = 0;
+  [[nodiscard]] bool has_ended(TaskId before) const { return before < since; }
 };
 
 /// An area of it for messages, as `name_of` says what is asked for. Under the lock of its region.

@@ -134,6 +134,7 @@ void Submission::connect_noted(Task& task, TaskSpec const& spec, Region& region,
   auto const after_access = [&](LiveAccess before) {
     // Of one that has demoted the record is told, whatever else there is between the two.
     if (before.task == nullptr) return order_after(before, task, EdgeReason::access, edges);
+    if (heard.has_ended(before.id)) return false;
     if (awaited.contains(before.id)) return true;
     if (done.contains(before.id)) return false;
     bool const kept = order_after(before, task, EdgeReason::access, edges, heard);
@@ -169,6 +170,7 @@ void Submission::connect_accesses(Task& task, TaskSpec const& spec, Region& regi
   auto const order_once = [&](LiveAccess before) __attribute__((always_inline)) {
     assert(before.task != nullptr);  // nobody is recorded
     assert(before.id < task.id || Pass::is_ticket(before.id));
+    if (heard.has_ended(before.id)) return false;
     bool is_live = awaited.contains(before.id);
     if (!is_live && make_wait(before, task, on_device, m_device_tasks.streams(), edges)) {
       awaited.add(before.id);
@@ -320,6 +322,7 @@ bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason, s
                              Heard const& heard) {
   bool const has_id = !Pass::is_ticket(before.id);
   assert(before.id < task.id || !has_id);
+  if (heard.has_ended(before.id)) return false;
   if (m_recorder && has_id && !record_edge(before, task, reason)) return true;
   return make_wait(before, task, task.runs_on_device(), m_device_tasks.streams(), edges) ||
          inherit_from(before.id, task, heard);
@@ -327,7 +330,7 @@ bool Submission::order_after(LiveAccess before, Task& task, EdgeReason reason, s
 
 /// Has this task, which is done, failed? Then what comes after it has, too.
 bool Submission::inherit_from(TaskId before, Task& task, Heard const& heard) {
-  if (!m_failures.any() || before < heard.since) return false;
+  if (!m_failures.any()) return false;
   FailurePtr const failure = m_failures.poisons(before, before < heard.unknown_before);
   if (failure != nullptr) inherit(task, failure);
   return failure != nullptr;

@@ -16,6 +16,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace trellis {
@@ -113,6 +115,52 @@ TEST_F(Identities, OfViewsOfSeveralSizesAndLabels) {
 TEST_F(Identities, OfViewsWithoutALabel) {
   expect_fresh_ones_work_anywhere([] { return View("", 100); });
 }
+/// The last reference to the old one goes with the body of the task that fails, before that has
+/// told its successors.
+TEST_F(Identities, OfViewsWhileTheTaskThatFailsEnds) {
+  /// The last copy lets the View go, and ends when the program says so.
+  struct Slow {
+    View view;
+    std::atomic<int>* stage;
+    Slow(View of, std::atomic<int>* in) : view(std::move(of)), stage(in) {}
+    Slow(Slow const&) = default;
+    Slow& operator=(Slow const&) = delete;
+    ~Slow() {
+      if (view.use_count() != 1) return;
+      view = {};
+      *stage = 1;
+      while (*stage != 2) std::this_thread::yield();
+    }
+  };
+  for (bool const records : {false, true}) {
+    TaskGraphOptions options = with_workers(2);
+    options.record = records;
+    TaskGraph graph(options);
+    std::atomic<int> runs{0};
+    for (int k = 0; k != repetitions; ++k) {
+      std::atomic<int> stage{0};
+      std::atomic<bool> is_open{false};
+      View old("v", 100);
+      auto const fails = host_task("fails", ResourcePolicy(graph, write(old)),
+                                   [&is_open, slow = Slow(old, &stage)] {
+                                     while (!is_open) std::this_thread::yield();
+                                     throw std::runtime_error("as it should");
+                                   });
+      old = {};
+      is_open = true;
+      while (stage != 1) std::this_thread::yield();
+      View const fresh("v", 100);
+      auto const works =
+          host_task("works", ResourcePolicy(graph, read_write(fresh)), [&runs] { ++runs; });
+      stage = 2;
+      EXPECT_NO_THROW(works.get()) << k;
+      while (!fails.is_done()) std::this_thread::yield();
+    }
+    EXPECT_EQ(runs, repetitions);
+    wait_quietly(graph);
+  }
+}
+
 /// Kokkos keeps 119 letters beside the allocation, and the last ones make room.
 TEST_F(Identities, OfViewsWithLongLabels) {
   std::size_t k = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Memory that runs out for worklets: those that have been submitted are right, and what is
 // submitted again is, too.
+#include "../features/Instances.hpp"
 #include "../features/NoMemory.hpp"
 #include "GenerateTest.hpp"
 #include "MapTest.hpp"
@@ -34,20 +35,15 @@ class NoMemoryWorklets : public NoMemoryTest {
   NoMemoryWorklets() : NoMemoryTest(3) {}
   static TaskGraphOptions options(bool is_serial) {
     TaskGraphOptions options;
-    options.workers = 2;
+    options.workers = 1;  // and the thread that waits
     options.serial = is_serial;
     return options;
   }
-  static void warm(TaskGraph& graph) {
-    parallel_for("warm", ResourcePolicy(graph, 1, on<Space>), [](int) {});
-    graph.wait();
-  }
-
   static void map(bool is_serial) {
     Line x("x", 9), out, cells;
     Kokkos::deep_copy(x, 3.0);
     TaskGraph graph(options(is_serial));
-    warm(graph);
+    make_instances<Space>(graph);
     auto const program = [&](auto const& call) {
       ResourcePolicy const policy(graph, on<Space>);
       for (int k = 0; k < 3; ++k) {
@@ -71,7 +67,7 @@ class NoMemoryWorklets : public NoMemoryTest {
     Array copies("copies"), keys("keys"), sums("sums");
     LateView<std::int8_t*, Kokkos::HostSpace> counts("counts");
     TaskGraph graph(options(is_serial));
-    warm(graph);
+    make_instances<Space>(graph);
     std::int64_t made = 0;
     auto const program = [&](auto const& call) {
       ResourcePolicy const policy(graph, on<Space>);
