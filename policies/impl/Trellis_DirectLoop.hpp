@@ -3,31 +3,19 @@
 #define TRELLIS_IMPL_DIRECTLOOP_HPP
 
 #include <Trellis_AdapterOf.hpp>
+#include <Trellis_HostLoop.hpp>
 #include <impl/Trellis_RebindPolicy.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
-/// A `parallel_for` on a host space's instance of one thread is a loop. Kokkos makes more of it: it
-/// takes the instance's mutex, and on OpenMP opens a parallel region, which takes as long as all the
-/// rest of a task. Here it is the loop alone, in the order of the indices.
-///
-/// When a tool listens the launch goes through Kokkos, which tells the tool what it always does.
-/// Teams go through Kokkos as well. So do the larger index spaces of several dimensions, whose
-/// tiles are for the caches; there a launch costs little beside the work.
+/// How a `parallel_for` runs on a host space. Over a range it is a HostLoop. So is one over a small
+/// index space of several dimensions on an instance of one thread; the larger ones, whose tiles are
+/// for the caches, and teams go through Kokkos.
 namespace trellis::Impl {
-
-template <class Space>
-inline constexpr bool may_have_one_thread =
-    requires(Space const& instance) { AdapterOf<Space>::has_one_thread(instance); };
-
-/// May a launch on the instance be a loop?
-template <class Space>
-[[nodiscard]] bool may_loop(Space const& instance) {
-  return AdapterOf<Space>::has_one_thread(instance) && !Kokkos::Profiling::profileLibraryLoaded();
-}
 
 /// A copy that does not count its Views, nor those that are made from them, as Kokkos gives to a
 /// kernel: counts of subviews that are made in the loop would go from core to core.
@@ -47,27 +35,49 @@ void call_with(Functor const& functor, Index... index) {
     functor(WorkTag(), index...);
 }
 
+/// The loop of a functor: its index type and its work tag end here.
+template <class Index, class WorkTag, class Functor>
+void loop_over(void const* functor, std::uint64_t begin, std::uint64_t count) {
+  auto const& body = *static_cast<Functor const*>(functor);
+  auto const end = static_cast<Index>(begin + count);
+  for (auto i = static_cast<Index>(begin); i < end; ++i) call_with<WorkTag>(body, i);
+}
+
 /// Of a policy's traits, which have the range in `Range`. Not for all policies: `run` returns false
 /// and does nothing where Kokkos is to launch.
 template <class Traits, class Policy = typename Traits::policy_type>
 struct DirectLoop {
+  static constexpr bool is_host_loop = false;
   static bool run(typename Traits::Range const&, auto const&) { return false; }
 };
 
 template <class Traits, class... P>
 struct DirectLoop<Traits, Kokkos::RangePolicy<P...>> {
+  using Space = typename Traits::execution_space;
+  using Index = typename Traits::index_type;
+  static constexpr bool is_host_loop =
+      requires(HostLoop const& loop, Space const& instance, Label const& label) {
+        AdapterOf<Space>::run(loop, instance, label);
+      };
+
+  /// The functor: as a kernel is to have it, see `uncounted`.
+  template <class Functor>
+  static HostLoop loop(typename Traits::Range const& range, Functor const& functor) {
+    HostLoop made{0, 0, 0, &functor, &loop_over<Index, typename Traits::work_tag, Functor>};
+    if constexpr (std::is_base_of_v<Count, typename Traits::Range>) {
+      made.count = static_cast<std::uint64_t>(range.n);
+    } else {
+      made.begin = static_cast<std::uint64_t>(range.begin);
+      if (range.begin < range.end) made.count = static_cast<std::uint64_t>(range.end) - made.begin;
+      if constexpr (std::is_same_v<typename Traits::policy_type::schedule_type::type,
+                                   Kokkos::Dynamic>)
+        made.chunk = static_cast<std::uint64_t>(range.chunk_size > 0 ? range.chunk_size : 1);
+    }
+    return made;
+  }
   template <class Functor>
   static bool run(typename Traits::Range const& range, Functor const& functor) {
-    using Index = typename Traits::index_type;
-    Index begin = 0, end = 0;
-    if constexpr (std::is_base_of_v<Count, typename Traits::Range>) {
-      end = static_cast<Index>(range.n);
-    } else {
-      begin = range.begin;
-      end = range.end;
-    }
-    auto const& body = uncounted(functor);
-    for (Index i = begin; i < end; ++i) call_with<typename Traits::work_tag>(body, i);
+    loop(range, uncounted(functor)).all();
     return true;
   }
 };
@@ -80,6 +90,7 @@ struct DirectLoop<Traits, Kokkos::MDRangePolicy<P...>> {
   static constexpr std::size_t rank = Policy::rank;
   static constexpr bool leftmost_is_fastest = Policy::inner_direction == Kokkos::Iterate::Left;
   static constexpr std::size_t few = 4096;  // indices
+  static constexpr bool is_host_loop = false;
 
   template <class Functor>
   static bool run(Range const& range, Functor const& functor) {

@@ -5,13 +5,13 @@
 #include <Trellis_AdapterOf.hpp>
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_KernelName.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_ResultSlot.hpp>
 #include <Trellis_RunOn.hpp>
 #include <Trellis_Spaces.hpp>
 #include <fusion/Trellis_FusionOps.hpp>
 #include <impl/Trellis_DirectLoop.hpp>
-#include <impl/Trellis_KernelName.hpp>
 #include <impl/Trellis_KnownValue.hpp>
 #include <impl/Trellis_LaunchPolicy.hpp>
 #include <impl/Trellis_LinearRange.hpp>

@@ -5,6 +5,7 @@
 #include <Trellis_AccessList.hpp>
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_KernelName.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskScope.hpp>
@@ -12,7 +13,6 @@
 #include <graph/Trellis_GraphDoor.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <impl/Trellis_Fused.hpp>
-#include <impl/Trellis_KernelName.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
 #include <numbers/Trellis_NumberTable.hpp>
 #include <impl/Trellis_OpenAccess.hpp>

@@ -32,9 +32,14 @@ struct ForBody {
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
     auto const& here = *static_cast<Space const*>(instance);
-    if constexpr (may_have_one_thread<Space>)
-      if (may_loop(here) && DirectLoop<Traits>::run(range, functor)) return;
-    Kokkos::parallel_for(kernel_name(label), launched(Traits::on(range, here)), functor);
+    if constexpr (DirectLoop<Traits>::is_host_loop) {
+      auto const& uncounted_functor = uncounted(functor);
+      AdapterOf<Space>::run(DirectLoop<Traits>::loop(range, uncounted_functor), here, label);
+    } else {
+      if constexpr (may_have_one_thread<Space>)
+        if (may_loop(here) && DirectLoop<Traits>::run(range, functor)) return;
+      Kokkos::parallel_for(kernel_name(label), launched(Traits::on(range, here)), functor);
+    }
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <OpenMP/Trellis_SpaceOpenMP.hpp>
+#include <Trellis_RunHostLoop.hpp>
 
 #ifdef KOKKOS_ENABLE_OPENMP
 
@@ -38,6 +39,11 @@ void widen_affinity() {
 void* OpenMPAdapter::make_instance(int threads) {
   if (threads == 1) widen_affinity();  // a larger pool is the OpenMP runtime's to place
   return new Kokkos::OpenMP(threads);
+}
+
+void AdapterOf<Kokkos::OpenMP>::run(HostLoop const& loop, Kokkos::OpenMP const& instance,
+                                    Label const& label) {
+  run_host_loop(loop, instance, label);
 }
 
 }  // namespace trellis::Impl

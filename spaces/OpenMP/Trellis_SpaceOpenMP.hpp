@@ -2,6 +2,7 @@
 #ifndef TRELLIS_SPACEOPENMP_HPP
 #define TRELLIS_SPACEOPENMP_HPP
 
+#include <Trellis_HostLoop.hpp>
 #include <Trellis_HostSpaceAdapter.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -25,6 +26,7 @@ struct AdapterOf<Kokkos::OpenMP> {
     return adapter;
   }
   static bool has_one_thread(Kokkos::OpenMP const& instance) { return instance.concurrency() == 1; }
+  static void run(HostLoop const& loop, Kokkos::OpenMP const& instance, Label const& label);
 };
 
 }  // namespace trellis::Impl

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_SPACESERIAL_HPP
 #define TRELLIS_SPACESERIAL_HPP
 
+#include <Trellis_HostLoop.hpp>
 #include <Trellis_HostSpaceAdapter.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -28,6 +29,7 @@ struct AdapterOf<Kokkos::Serial> {
     return adapter;
   }
   static bool has_one_thread(Kokkos::Serial const&) { return true; }
+  static void run(HostLoop const& loop, Kokkos::Serial const& instance, Label const& label);
 };
 
 }  // namespace trellis::Impl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_FinalizeHook.hpp>
+#include <Trellis_KernelName.hpp>
 #include <Trellis_Spaces.hpp>
 #include <graph/Trellis_Runtime.hpp>
 
@@ -18,6 +19,11 @@ bool register_kokkos() {
   if (std::string_view(Host::name()) != "Serial")
     kokkos.concurrency = [] { return Host().concurrency(); };
   return true;
+}
+
+std::string const& kernel_name(Label const& label) {
+  thread_local std::string name;
+  return name = label.view();
 }
 
 }  // namespace trellis::Impl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_KERNELNAME_HPP
-#define TRELLIS_IMPL_KERNELNAME_HPP
+#ifndef TRELLIS_KERNELNAME_HPP
+#define TRELLIS_KERNELNAME_HPP
 
 #include <Trellis_Label.hpp>
 
@@ -10,10 +10,7 @@ namespace trellis::Impl {
 
 /// The name under which Kokkos Tools sees what the calling thread does next. In memory that is
 /// kept.
-inline std::string const& kernel_name(Label const& label) {
-  thread_local std::string name;
-  return name = label.view();
-}
+std::string const& kernel_name(Label const& label);
 
 }  // namespace trellis::Impl
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Serial/Trellis_SpaceSerial.hpp>
+#include <Trellis_RunHostLoop.hpp>
+
+#ifdef KOKKOS_ENABLE_SERIAL
+
+namespace trellis::Impl {
+
+void AdapterOf<Kokkos::Serial>::run(HostLoop const& loop, Kokkos::Serial const& instance,
+                                    Label const& label) {
+  run_host_loop(loop, instance, label);
+}
+
+}  // namespace trellis::Impl
+
+#endif
