@@ -3,7 +3,6 @@
 #define TRELLIS_ACCESSLIST_HPP
 
 #include <Trellis_Annotations.hpp>
-#include <Trellis_Error.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_RunOn.hpp>
 #include <impl/Trellis_Requests.hpp>
@@ -11,12 +10,10 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -32,28 +29,20 @@ struct AccessListDoor;
 /// Objects of any types, one after the other, each where it stays.
 class KeptObjects {
  public:
-  KeptObjects() = default;
-  KeptObjects(KeptObjects&& other) noexcept { swap(other); }
-  KeptObjects& operator=(KeptObjects other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~KeptObjects() { clear(); }
+  KeptObjects() noexcept;
+  KeptObjects(KeptObjects&& other) noexcept;
+  KeptObjects& operator=(KeptObjects other) noexcept;
+  ~KeptObjects();
 
   template <class T>
   T const& keep(T const& object) {
-    if (m_objects.size() == m_objects.capacity()) m_objects.reserve(2 * m_objects.size() + 8);
     T* const place = ::new (take(sizeof(T), alignof(T))) T(object);
     if constexpr (!std::is_trivially_destructible_v<T>)
-      m_objects.push_back({place, [](void* what) noexcept { static_cast<T*>(what)->~T(); }});
+      note({place, [](void* what) noexcept { static_cast<T*>(what)->~T(); }});
     return *place;
   }
   /// Keeps its memory.
-  void clear() noexcept {
-    for (Object const& each : m_objects) each.destroy(each.place);
-    m_objects.clear();
-    m_block = m_used = 0;
-  }
+  void clear() noexcept;
 
  private:
   struct Block {
@@ -64,28 +53,10 @@ class KeptObjects {
     void* place;
     void (*destroy)(void*) noexcept;
   };
-  void swap(KeptObjects& other) noexcept {
-    std::swap(m_blocks, other.m_blocks);
-    std::swap(m_block, other.m_block);
-    std::swap(m_used, other.m_used);
-    std::swap(m_objects, other.m_objects);
-  }
-  void* take(std::size_t size, std::size_t alignment) {
-    for (;; ++m_block, m_used = 0) {
-      if (m_block == m_blocks.size()) {
-        std::size_t const enough =
-            m_blocks.empty() ? 512 : std::min<std::size_t>(2 * m_blocks.back().size, 1 << 16);
-        std::size_t const bytes = std::max(enough, size + alignment);
-        m_blocks.push_back({std::unique_ptr<std::byte[]>(new std::byte[bytes]), bytes});
-      }
-      Block const& block = m_blocks[m_block];
-      void* place = block.bytes.get() + m_used;
-      std::size_t room = block.size - m_used;
-      if (std::align(alignment, size, place, room) == nullptr) continue;
-      m_used = static_cast<std::size_t>(static_cast<std::byte*>(place) - block.bytes.get()) + size;
-      return place;
-    }
-  }
+  void swap(KeptObjects& other) noexcept;
+  /// Memory for one more; and room for it among those that are to be destroyed.
+  void* take(std::size_t size, std::size_t alignment);
+  void note(Object const& object) noexcept;
 
   std::vector<Block> m_blocks;
   std::size_t m_block = 0;
@@ -123,9 +94,10 @@ inline MemoryKind const memory_kind{MemorySpace::name(),
 /// Several threads may submit with one list, as long as none changes it.
 class AccessList {
  public:
-  AccessList() = default;
-  AccessList(AccessList&&) = default;
-  AccessList& operator=(AccessList&&) = default;
+  AccessList() noexcept;
+  AccessList(AccessList&&) noexcept;
+  AccessList& operator=(AccessList&&) noexcept;
+  ~AccessList();
 
   // Each takes Views, Tokens, groups, and ranges of these.
   template <class... R>
@@ -163,14 +135,9 @@ class AccessList {
 
   [[nodiscard]] std::size_t size() const { return m_requests.size(); }
   [[nodiscard]] bool empty() const { return m_requests.empty(); }
-  void reserve(std::size_t accesses) { m_requests.reserve(accesses); }
+  void reserve(std::size_t accesses);
   /// Names nothing any more. Keeps its memory, for the next accesses.
-  void clear() {
-    m_requests.clear();
-    m_kept.clear();
-    m_kinds.clear();
-    m_others.clear();
-  }
+  void clear();
 
  private:
   friend struct Impl::AccessListDoor;
@@ -186,25 +153,16 @@ class AccessList {
     Mode mode = Annotation::mode;
     if constexpr (requires { annotation.mode_now; }) mode = annotation.mode_now;
     Impl::for_each_single(annotation.resource, [&]<class R>(R const& resource) {
-      m_requests.push_back(
-          Impl::make_request(Impl::NamedResource<R>{&m_kept.keep(resource), mode, state}));
+      append(Impl::request_of(m_kept.keep(resource), mode, state));
       if (mode == Mode::none) return;
       if constexpr (Kokkos::is_view_v<R>) note(Impl::memory_kind<typename R::memory_space>);
       if constexpr (std::is_same_v<R, HostMemory>) note(Impl::memory_kind<Kokkos::HostSpace>);
     });
   }
   /// What a list that nobody else has says.
-  void append(AccessList& list) {
-    m_requests.insert(m_requests.end(), list.m_requests.begin(), list.m_requests.end());
-    for (Kind const& each : list.m_kinds)
-      m_kinds.push_back({each.memory, m_requests.size() - list.m_requests.size() + each.first});
-    m_others.push_back(std::make_unique<AccessList>(std::move(list)));
-  }
-  void note(Impl::MemoryKind const& memory) {
-    for (Kind const& known : m_kinds)
-      if (known.memory == &memory) return;
-    m_kinds.push_back({&memory, m_requests.size() - 1});
-  }
+  void append(AccessList& list);
+  void append(Impl::AccessRequest const& request);
+  void note(Impl::MemoryKind const& memory);
 
   std::vector<Impl::AccessRequest> m_requests;
   Impl::KeptObjects m_kept;  ///< what the requests refer to
@@ -227,51 +185,28 @@ struct AccessListDoor {
     list.append(annotation);
   }
   /// The list, which names nothing any more that its tasks would touch.
-  static AccessList without_modes(AccessList& list) {
-    for (AccessRequest& each : list.m_requests) {
-      each.mode = Mode::none;
-      each.state = nullptr;
-    }
-    list.m_kinds.clear();
-    return std::move(list);
-  }
+  static AccessList without_modes(AccessList& list);
   static std::span<AccessRequest const> requests(AccessList const& list) { return list.m_requests; }
   /// Throws when a task that runs on the space cannot reach a View.
   template <class Space>
   static void require_accessible(AccessList const& list, Label const& label) {
-    for (AccessList::Kind const& kind : list.m_kinds) {
-      MemoryKind const& memory = *kind.memory;
-      bool reached = *memory.home == typeid(Space);
-      if constexpr (CanTouch<Space, Kokkos::HostSpace>::value)
-        reached = memory.on_host;
-      else if constexpr (std::is_same_v<Space, Kokkos::DefaultExecutionSpace>)
-        reached = memory.by_default;
-      if (reached) continue;
-      throw Error(Error::Kind::bad_access,
-                  "Trellis: task " + label.text() + " has a list of accesses with " +
-                      name_of(list.m_requests[kind.first]) + ", whose memory, " + memory.name +
-                      ", its execution space " + Space::name() + " cannot access");
-    }
+    constexpr Reaches reaches = CanTouch<Space, Kokkos::HostSpace>::value ? Reaches::host
+                                : std::is_same_v<Space, Kokkos::DefaultExecutionSpace>
+                                    ? Reaches::by_default
+                                    : Reaches::its_own;
+    require_accessible(list, label, reaches, typeid(Space), Space::name());
   }
+
+ private:
+  enum class Reaches { host, by_default, its_own };
+  static void require_accessible(AccessList const& list, Label const& label, Reaches reaches,
+                                 std::type_info const& space, char const* name);
 };
 
-template <>
-struct RequestsOf<AccessList> {
-  static constexpr bool is_fixed = false;
-  static std::size_t count(AccessList const& list) { return list.size(); }
-  static void add_to(Requests& requests, AccessList const& list) {
-    for (AccessRequest const& each : AccessListDoor::requests(list))
-      requests.add([&]() -> AccessRequest const& { return each; });
-  }
-};
-template <>
-struct RequestsOf<ListAccess> {
-  static constexpr bool is_fixed = false;
-  static std::size_t count(ListAccess const& access) { return access.list->size(); }
-  static void add_to(Requests& requests, ListAccess const& access) {
-    RequestsOf<AccessList>::add_to(requests, *access.list);
-  }
-};
+void add_access(Requests& to, AccessList const& list);
+inline void add_access(Requests& to, ListAccess const& access) {
+  add_access(to, *access.list);
+}
 
 }  // namespace Impl
 }  // namespace trellis

@@ -269,6 +269,12 @@ template <class T>
 inline constexpr bool is_property_v = std::is_base_of_v<Property, std::remove_cvref_t<T>>;
 template <class T>
 inline constexpr bool is_fusable_v = std::is_base_of_v<Fusable, std::remove_cvref_t<T>>;
+/// Does it name tasks that the task comes after?
+template <class A>
+inline constexpr bool waits_for_tasks_v = requires(A const& annotation) { annotation.tasks; };
+template <class A>
+inline constexpr bool is_after_numbers_v =
+    requires(A const& annotation) { annotation.numbers.data()->valid(); };
 template <class T>
 inline constexpr bool is_value_v = false;
 template <class T>

@@ -8,7 +8,7 @@
 #include <graph/Trellis_GraphDoor.hpp>
 #include <impl/Trellis_OpenAccess.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
-#include <numbers/Trellis_NumberTable.hpp>
+#include <numbers/Trellis_NumberedTasks.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -33,7 +33,9 @@ bool demote_and_release(Demote demote, Release release, Accesses const&... acces
   static_assert(sizeof...(Accesses) > 0 && (is_access_v<Accesses> && ...),
                 "Trellis: demote takes accesses: read(x), write(subview), ...");
   auto const change = [&](auto const&... piece) {
-    auto requests = requests_of(piece...);
+    RequestRoom<sizeof...(piece)> room;
+    Requests requests(room);
+    (add_access(requests, piece), ...);
     auto const gives_up = std::stable_partition(
         requests.begin(), requests.end(),
         [](AccessRequest const& request) { return request.mode != Mode::none; });
@@ -132,7 +134,10 @@ class TaskScope {
     auto const made = made_here(resource);
     Impl::Opening<Space, Impl::Hooks::skip>().open(
         [&](auto const&... piece) {
-          for (Impl::AccessRequest const& request : Impl::requests_of(piece...))
+          Impl::RequestRoom<sizeof...(piece)> room;
+          Impl::Requests requests(room);
+          (Impl::add_access(requests, piece), ...);
+          for (Impl::AccessRequest const& request : requests)
             Impl::GraphDoor::add_local(m_self, request);
           return true;
         },

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_SMALLVECTOR_HPP
 #define TRELLIS_IMPL_SMALLVECTOR_HPP
 
-#include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_ReserveMemory.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -12,6 +12,7 @@
 #include <graph/Trellis_GraphDoor.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <numbers/Trellis_NumberTable.hpp>
+#include <numbers/Trellis_NumberedTasks.hpp>
 #include <trace/Trellis_GraphLog.hpp>
 #include <plan/Trellis_PlanRecording.hpp>
 #include <plan/Trellis_PlanState.hpp>

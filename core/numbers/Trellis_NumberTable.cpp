@@ -7,6 +7,7 @@
 #include <graph/Trellis_GraphDoor.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
 #include <numbers/Trellis_NumberTable.hpp>
+#include <numbers/Trellis_NumberedTasks.hpp>
 
 #include <algorithm>
 #include <bit>

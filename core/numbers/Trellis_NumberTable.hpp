@@ -91,16 +91,6 @@ class NumberTable {
   std::size_t m_used = 0;       ///< of these, at most half
 };
 
-/// The tasks that some numbers stand for, for a task of `graph` that is to come after them.
-void for_each_task_of(std::span<TaskNumber const> numbers, TaskHandle const& graph,
-                      Label const& task, FunctionRef<void(TaskHandle const&)> found);
-/// The same for a wait, or for who asks whether they are done. `what`: "waits for", ...
-[[nodiscard]] std::vector<TaskHandle> tasks_of(std::span<TaskNumber const> numbers,
-                                               TaskHandle const& graph, std::string const& name,
-                                               char const* what, std::source_location const& site);
-/// A model's task that has a number, or names some.
-[[noreturn]] void refuse_numbers_in_model(Label const& task);
-
 }  // namespace trellis::Impl
 
 #endif

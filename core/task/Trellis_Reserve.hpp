@@ -2,87 +2,18 @@
 #ifndef TRELLIS_IMPL_RESERVE_HPP
 #define TRELLIS_IMPL_RESERVE_HPP
 
-#include <atomic>
-#include <cstddef>
+#include <task/Trellis_ReserveMemory.hpp>
+
 #include <functional>
-#include <limits>
 #include <list>
 #include <map>
-#include <new>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+/// Containers of the standard library whose memory is that of the reserve.
 namespace trellis::Impl {
-
-/// Memory for what has begun and must end: edges, queues, turns, failures, wake-ups.
-///
-/// As long as `operator new` has memory, it is that. When it has none, memory comes from a reserve
-/// of one mebibyte, which was allocated before. From then on the reserve is short, and whatever
-/// begins something new (`require`) first tries to allocate another one; when that fails it throws
-/// `std::bad_alloc`, before it has changed anything. So a call that cannot be carried out says so,
-/// and what has been submitted before is completed, as long as that needs no more than the reserve.
-///
-/// INVARIANT. `m_is_used` is set under the mutex before the first block of a reserve is handed out,
-/// and reset under it when no block is left. The thread that frees a block knows it from the one
-/// that allocated it, so it sees the flag; where the flag is not set no block is one of a reserve.
-class Reserve {
- public:
-  /// Throws `std::bad_alloc` when the reserve is at its end, too.
-  [[nodiscard]] static void* allocate(std::size_t bytes, std::size_t alignment);
-  static void free(void* memory, std::size_t alignment) noexcept;
-  /// By whatever begins something new. Throws `std::bad_alloc` when the reserve cannot be filled.
-  static void require() {
-    if (m_is_short.load(std::memory_order_relaxed)) [[unlikely]]
-      fill();
-  }
-
- private:
-  static void fill();
-  [[nodiscard]] static void* take(std::size_t bytes, std::size_t alignment);
-  [[nodiscard]] static bool give_back(void* memory) noexcept;
-
-  static constinit inline std::atomic<bool> m_is_short{true};
-  static constinit inline std::atomic<bool> m_is_used{false};
-};
-
-/// An allocator for what the reserve is for.
-template <class T>
-struct FromReserve {
-  using value_type = T;
-
-  FromReserve() = default;
-  template <class U>
-  FromReserve(FromReserve<U> const&) noexcept {}
-
-  [[nodiscard]] T* allocate(std::size_t count) {
-    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_alloc();
-    return static_cast<T*>(Reserve::allocate(count * sizeof(T), alignof(T)));
-  }
-  void deallocate(T* memory, std::size_t) noexcept { Reserve::free(memory, alignof(T)); }
-  template <class U>
-  bool operator==(FromReserve<U> const&) const noexcept {
-    return true;
-  }
-};
-
-/// A base of classes whose objects are made with `new`.
-struct NewFromReserve {
-  static void* operator new(std::size_t bytes) {
-    return Reserve::allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  }
-  static void operator delete(void* memory) noexcept {
-    Reserve::free(memory, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-  }
-  static void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    return Reserve::allocate(bytes, static_cast<std::size_t>(alignment));
-  }
-  static void operator delete(void* memory, std::align_val_t alignment) noexcept {
-    Reserve::free(memory, static_cast<std::size_t>(alignment));
-  }
-  static void* operator new(std::size_t, void* place) noexcept { return place; }
-};
 
 template <class T>
 using Vector = std::vector<T, FromReserve<T>>;

@@ -4,7 +4,7 @@
 
 #include <Trellis_TaskId.hpp>
 #include <task/Trellis_FailurePtr.hpp>
-#include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_ReserveMemory.hpp>
 
 #include <array>
 #include <atomic>

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_SHAREDOBJECT_HPP
 #define TRELLIS_IMPL_SHAREDOBJECT_HPP
 
-#include <task/Trellis_Reserve.hpp>
+#include <task/Trellis_ReserveMemory.hpp>
 
 #include <memory>
 #include <utility>

@@ -234,8 +234,7 @@ struct FunctorCall {
   using Deploys = typename DeploysTo<typename Place::runs_on, Annotations...>::type;
   using Tag = TagList<typename Traits::work_tag>;
   using Indices = typename Repeat<typename Traits::index_type const&, Traits::index_count>::type;
-  using Arguments =
-      decltype(arguments_of<Space>(std::declval<std::tuple<Annotations...> const&>()));
+  using Arguments = ArgumentsOfAll<Space, Annotations...>;
   using Views = typename TupleToList<Arguments>::type;
   using Short = typename Concat<Tag, Indices, Values>::type;
   using Long = typename Concat<Tag, Indices, Views, Values>::type;

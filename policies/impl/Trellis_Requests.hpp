@@ -4,43 +4,38 @@
 
 #include <access/Trellis_AccessRequest.hpp>
 
-#include <cassert>
 #include <cstddef>
-#include <new>
 #include <type_traits>
 
 namespace trellis::Impl {
 
-/// Accesses whose number is known at run time, for the length of a call: a few on the stack, more
-/// in one allocation.
+/// Memory on the stack for so many accesses, or a few more.
+template <std::size_t accesses>
+struct RequestRoom {
+  static constexpr std::size_t size = (accesses + 3) / 4 * 4;
+  alignas(AccessRequest) std::byte bytes[(size > 0 ? size : 1) * sizeof(AccessRequest)];
+};
+
+/// The accesses of a task for the length of a call: in the room that the call has for them, and in
+/// one allocation if they are more. Only ranges, groups and lists can bring more.
 class Requests {
  public:
-  static constexpr std::size_t few = 16;
-
-  /// `fill(*this)` adds so many.
-  template <class Fill>
-  Requests(std::size_t count, Fill&& fill) : m_room(count) {
-    static_assert(std::is_trivially_destructible_v<AccessRequest>);
-    if (count > few)
-      m_first = static_cast<AccessRequest*>(::operator new(count * sizeof(AccessRequest)));
-    try {
-      fill(*this);
-    } catch (...) {
-      free();
-      throw;
-    }
-  }
+  template <std::size_t accesses>
+  explicit Requests(RequestRoom<accesses>& room)
+      : m_first(reinterpret_cast<AccessRequest*>(room.bytes)),
+        m_room(RequestRoom<accesses>::size) {}
   Requests(Requests const&) = delete;
   Requests& operator=(Requests const&) = delete;
-  ~Requests() { free(); }
-
-  /// Adds what `make()` returns, which is made where it stays.
-  template <class Make>
-  void add(Make&& make) {
-    assert(m_count < m_room);
-    ::new (m_first + m_count) AccessRequest(make());
-    ++m_count;
+  ~Requests() {
+    if (m_has_grown) free();
   }
+
+  /// The place of the next one, which is made there: they are large.
+  [[nodiscard]] void* next() {
+    if (m_count == m_room) reserve(2 * m_count + 8);
+    return m_first + m_count++;
+  }
+  void reserve(std::size_t accesses);
   [[nodiscard]] std::size_t size() const { return m_count; }
   [[nodiscard]] AccessRequest* begin() { return m_first; }
   [[nodiscard]] AccessRequest* end() { return m_first + m_count; }
@@ -48,14 +43,13 @@ class Requests {
   [[nodiscard]] AccessRequest const* end() const { return m_first + m_count; }
 
  private:
-  void free() noexcept {
-    if (m_room > few) ::operator delete(m_first);
-  }
+  static_assert(std::is_trivially_destructible_v<AccessRequest>);
+  void free() noexcept;
 
-  std::size_t m_room;
+  AccessRequest* m_first;
   std::size_t m_count = 0;
-  alignas(AccessRequest) std::byte m_here[few * sizeof(AccessRequest)];
-  AccessRequest* m_first = reinterpret_cast<AccessRequest*>(m_here);
+  std::size_t m_room;
+  bool m_has_grown = false;
 };
 
 }  // namespace trellis::Impl

@@ -13,10 +13,9 @@
 #include <graph/Trellis_GraphDoor.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <impl/Trellis_Fused.hpp>
-#include <numbers/Trellis_NumberClaim.hpp>
-#include <numbers/Trellis_NumberTable.hpp>
 #include <impl/Trellis_OpenAccess.hpp>
 #include <impl/Trellis_Reachable.hpp>
+#include <impl/Trellis_Submission.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -182,81 +181,11 @@ class ToolsRegion {
 };
 
 template <class A>
-struct PropertyTraits {
-  static constexpr std::size_t after_count = 0;
-  static constexpr bool is_tag = false;
-};
-template <std::size_t N>
-struct PropertyTraits<After<N>> {
-  static constexpr std::size_t after_count = N;
-  static constexpr bool is_tag = false;
-};
-template <class T>
-struct PropertyTraits<ValueOf<T>> {
-  static constexpr std::size_t after_count = 1;
-  static constexpr bool is_tag = false;
-};
-template <class A>
 inline constexpr bool is_task_number_v = std::is_same_v<std::remove_cvref_t<A>, number>;
-template <class A>
-inline constexpr bool is_after_numbers_v =
-    requires(A const& annotation) { annotation.numbers.data()->valid(); };
-template <class A>
-inline constexpr bool is_after_all_v =
-    std::is_same_v<std::remove_cvref_t<A>, AfterAll> || is_after_numbers_v<A>;
-/// Does it name tasks that the task comes after?
-template <class A>
-inline constexpr bool waits_for_tasks_v = is_after_all_v<A> || PropertyTraits<A>::after_count > 0;
-template <class T>
-struct PropertyTraits<Tagged<T>> {
-  static constexpr std::size_t after_count = 0;
-  static constexpr bool is_tag = true;
-  static TagPtr make(Tagged<T> const& tagged) {
-    return make_shared_unlocked<TagOf<T>>(tagged.value);
-  }
-};
-
 /// A list of accesses knows when it is submitted whether its Views can be reached.
 template <class Space, class A>
 void require_accessible(Label const& label, A const& annotation) {
   if constexpr (is_list_v<A>) AccessListDoor::require_accessible<Space>(list_of(annotation), label);
-}
-
-/// The accesses of all annotations for the length of a call. One list alone has them already.
-template <class... Annotations>
-auto all_requests_of(Annotations const&... annotations) {
-  constexpr std::size_t accesses = (std::size_t{is_access_v<Annotations>} + ... + 0);
-  if constexpr (accesses == 1 && (is_list_v<Annotations> || ...)) {
-    std::span<AccessRequest const> requests;
-    auto const look = [&](auto const& annotation) {
-      if constexpr (is_list_v<decltype(annotation)>)
-        requests = AccessListDoor::requests(list_of(annotation));
-    };
-    (look(annotations), ...);
-    return requests;
-  } else {
-    return requests_of(annotations...);
-  }
-}
-
-/// What the handles of tasks of the target's graph have in common.
-inline TaskHandle graph_of(Target const& target) {
-  if (TaskScope* const scope = target.scope()) return ScopeDoor::handle(*scope);
-  if (TaskGraph* const graph = target.graph()) return GraphDoor::handle(*graph);
-  return target.other();
-}
-
-/// The number of the task; null: it has none.
-template <class... Annotations>
-TaskNumber const* number_in(Annotations const&... annotations) {
-  constexpr bool has_one = (std::size_t{is_task_number_v<Annotations>} + ... + 0) <= 1;
-  static_assert(has_one, "Trellis: a task has one number: number(k)");
-  TaskNumber const* found = nullptr;
-  [[maybe_unused]] auto const look = [&](auto const& annotation) {
-    if constexpr (is_task_number_v<decltype(annotation)>) found = &annotation.value;
-  };
-  (look(annotations), ...);
-  return found;
 }
 
 /// The same policy; of several tasks that one call submits only the one whose future is returned
@@ -282,50 +211,6 @@ decltype(auto) with_number_if(bool has_it, ResourcePolicy<Base, Annotations...> 
   } else {
     return (policy);
   }
-}
-
-/// The tasks of all `after(...)` among the annotations, as many as there are at run time. One such
-/// annotation alone has them already.
-class TasksBefore {
- public:
-  /// `task`: that is to come after these.
-  template <class... Annotations>
-  TasksBefore(Target const& target, Label const& task, Annotations const&... annotations) {
-    constexpr bool has_numbers = (is_after_numbers_v<Annotations> || ...);
-    constexpr std::size_t count =
-        (std::size_t{is_after_all_v<Annotations> || PropertyTraits<Annotations>::after_count > 0} +
-         ... + std::size_t{has_numbers});
-    auto const take = [&](auto const& annotation) {
-      using A = std::remove_cvref_t<decltype(annotation)>;
-      if constexpr (is_after_all_v<A> || PropertyTraits<A>::after_count > 0) {
-        if constexpr (count > 1)
-          for (TaskHandle const& before : annotation.tasks) m_tasks.push_back(before);
-        else
-          m_all = annotation.tasks;
-        if constexpr (is_after_numbers_v<A>)
-          for_each_task_of(annotation.numbers, graph_of(target), task,
-                           [&](TaskHandle const& before) { m_tasks.push_back(before); });
-      }
-    };
-    (take(annotations), ...);
-    if constexpr (count > 1) m_all = {m_tasks.begin(), m_tasks.size()};
-  }
-  TasksBefore(TasksBefore const&) = delete;
-  TasksBefore& operator=(TasksBefore const&) = delete;
-  [[nodiscard]] std::span<TaskHandle const> all() const { return m_all; }
-
- private:
-  SmallVector<TaskHandle, 8> m_tasks;
-  std::span<TaskHandle const> m_all;
-};
-
-inline SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, int threads,
-                                Label const& task) {
-  if (TaskScope* const scope = target.scope())
-    return GraphDoor::space_with(ScopeDoor::handle(*scope), space, threads, task);
-  if (TaskGraph* const graph = target.graph())
-    return GraphDoor::space_with(*graph, space, threads, task);
-  return GraphDoor::space_with(target.other(), space, threads, task);
 }
 
 /// The operations of a task that may run as one with others. `Deploys`: the space to whose devices
@@ -369,105 +254,39 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
   }
 }
 
-/// With all annotations as they are in the end: no open resource is among them. `Place` says where
-/// the task runs; `has_opened`: whether there were any.
-template <class Place, bool has_opened, class Policy, class Make, class... Annotations>
-TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, SpaceAdapter* home,
-                            Annotations const&... annotations) {
-  using RunsOn = typename Place::runs_on;
-  using Made = decltype(make());
-  constexpr bool is_fusable = (is_fusable_v<Annotations> || ...);
-  if constexpr (is_fusable) {
-    using Plain = typename PlainBodyOf<Made>::type;
-    static_assert(has_kernel_form<Plain> || is_plain_call<Plain>,
-                  "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
-                  "MDRangePolicy, and with host_task without a TaskScope or Completion");
-  }
-  using Deploys = typename DeploysTo<RunsOn, Annotations...>::type;
-  constexpr bool has_kernel = has_kernel_form<typename PlainBodyOf<Made>::type>;
-  static_assert(has_kernel || std::is_void_v<Deploys>,
-                "Trellis: fusable_on<Space> goes with parallel_for; a host_task stays on the host");
-  constexpr bool is_fused_on_device =
-      is_fusable && has_kernel && (is_asynchronous<RunsOn>() || is_asynchronous<Deploys>());
-  using B = BodyAs<Made, is_fused_on_device>;
-  using Reached = typename Place::reached;
-  if constexpr (!requires { B::copies_between_spaces; }) {
+/// What a body of this type is to the engine. `Ops`: OpsOf or FusableOpsOf.
+template <class Body, class Ops, class Space, class RunsOn>
+inline constexpr BodyForm body_form{
+    &Ops::ops, sizeof(Body), alignof(Body), late_ops<Body, Space, RunsOn>(),
+    requires(Body& body) { body.result; }};
+
+/// With all annotations as they are in the end: no open resource is among them. `has_opened`:
+/// whether there were any, so that what they stand for has to be checked.
+template <class Reached, class Deploys, bool is_checked, bool has_opened, class... Annotations>
+TaskHandle submit_annotated(Submission& submission, Annotations const&... annotations) {
+  if constexpr (is_checked) {
     static_assert(!has_opened || MustReach<Reached, Annotations...>::value);
-    (require_accessible<Reached>(label, annotations), ...);
+    (require_accessible<Reached>(submission.spec.label, annotations), ...);
     static_assert(!has_opened || MustReachAsWell<Deploys, Annotations...>::value);
-    if constexpr (!std::is_void_v<Deploys>) (require_accessible<Deploys>(label, annotations), ...);
+    if constexpr (!std::is_void_v<Deploys>)
+      (require_accessible<Deploys>(submission.spec.label, annotations), ...);
   }
+  (submission.take(annotations), ...);
+  return submission.send();
+}
 
-  constexpr std::size_t after_count = (PropertyTraits<Annotations>::after_count + ... + 0);
-  constexpr std::size_t tag_count = (std::size_t{PropertyTraits<Annotations>::is_tag} + ... + 0);
-  std::array<TagPtr, tag_count> tags;
-  std::array<TaskHandle, after_count> before;
-  std::size_t before_done = 0;
-  [[maybe_unused]] std::size_t tags_done = 0;
-
-  auto construct = [&](void* storage) {
-    if constexpr (is_fused_on_device)
-      ::new (storage) B{make(), nullptr};
-    else
-      ::new (storage) B(make());
-  };
-  using Ops = std::conditional_t<
-      is_fusable, std::type_identity<FusableOpsOf<B, typename Place::space, RunsOn, Deploys>>,
-      std::type_identity<OpsOf<B, typename Place::space, RunsOn>>>;
-  TaskSpec spec(std::move(label), Ops::type::ops, sizeof(B), alignof(B), construct);
-  if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(spec, policy);
-  if (home != nullptr && !(is_device_v<Annotations> || ...)) spec.space = home;
-
-  [[maybe_unused]] auto const take = [&](auto const& annotation) {
-    using A = std::remove_cvref_t<decltype(annotation)>;
-    if constexpr (PropertyTraits<A>::is_tag) {
-      tags[tags_done++] = PropertyTraits<A>::make(annotation);
-    } else if constexpr (PropertyTraits<A>::after_count > 0) {
-      for (TaskHandle const& task : annotation.tasks) before[before_done++] = task;
-    } else if constexpr (std::is_same_v<A, priority>) {
-      spec.priority = annotation.value;
-    } else if constexpr (std::is_same_v<A, threads>) {
-      spec.space = space_with(policy.target(), spec.space, annotation.count, spec.label);
-    } else if constexpr (std::is_same_v<A, MainThread>) {
-      spec.main_thread = annotation.is_bound;
-    } else if constexpr (std::is_same_v<A, Synchronizing>) {
-      spec.synchronizing = true;
-    }
-  };
-  (take(annotations), ...);
-  auto const accesses = all_requests_of(annotations...);
-  spec.accesses = accesses;
-  spec.tags = tags;
-  auto const send = [&] {
-    if (TaskCollector* const collector = policy.target().collector())
-      return collector->collect(
-          std::move(spec), requires(B& body) { body.result; },
-          late_ops<B, typename Place::space, RunsOn>());
-    if (TaskScope* const scope = policy.target().scope())
-      return GraphDoor::submit_part(ScopeDoor::handle(*scope), std::move(spec));
-    if (TaskGraph* const graph = policy.target().graph())
-      return GraphDoor::submit(*graph, std::move(spec));
-    return GraphDoor::submit_beside(policy.target().other(), std::move(spec));
-  };
-  if constexpr ((is_task_number_v<Annotations> || ...) || (is_after_numbers_v<Annotations> || ...))
-    if (policy.target().collector() != nullptr) refuse_numbers_in_model(spec.label);
-  auto const send_numbered = [&] {
-    if constexpr ((is_task_number_v<Annotations> || ...)) {
-      NumberClaim claim(*number_in(annotations...), graph_of(policy.target()), spec.label);
-      spec.number = &claim;
-      return send();
-    } else {
-      return send();
-    }
-  };
-  if constexpr ((is_after_all_v<Annotations> || ...)) {
-    TasksBefore const tasks(policy.target(), spec.label, annotations...);
-    spec.after = tasks.all();
-    return send_numbered();
-  } else {
-    spec.after = before;
-    return send_numbered();
-  }
+/// Is the body one that may run as one with others, where the task is annotated so? `true` if it is
+/// not.
+template <class Made, class Deploys, class... Annotations>
+consteval bool may_be_fused() {
+  using Plain = typename PlainBodyOf<Made>::type;
+  constexpr bool is_fusable = (is_fusable_v<Annotations> || ...);
+  static_assert(!is_fusable || has_kernel_form<Plain> || is_plain_call<Plain>,
+                "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
+                "MDRangePolicy, and with host_task without a TaskScope or Completion");
+  static_assert(has_kernel_form<Plain> || std::is_void_v<Deploys>,
+                "Trellis: fusable_on<Space> goes with parallel_for; a host_task stays on the host");
+  return true;
 }
 
 /// As submit_made, for a body without arguments that are bound late, or with the sources of these.
@@ -476,26 +295,55 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
                        Make&& make, SpaceAdapter* home, More const&... more) {
   static_assert(!std::is_void_v<Space> || !(is_device_v<Annotations> || ...),
                 "Trellis: a host_task runs on no device");
+  static_assert((std::size_t{is_task_number_v<Annotations>} + ... + 0) <= 1,
+                "Trellis: a task has one number: number(k)");
   using Place = PlaceOf<Space, Annotations...>;
+  using Reached = typename Place::reached;
+  using RunsOn = typename Place::runs_on;
+  using Made = decltype(make());
   constexpr bool has_open =
       (is_open_access_v<Annotations> || ...) || (is_open_access_v<More> || ...);
-  if constexpr (!requires { decltype(make())::copies_between_spaces; }) {
-    static_assert(has_open || MustReach<typename Place::reached, Annotations...>::value);
-    static_assert(MustReach<typename Place::reached, More...>::value);
+  constexpr bool is_checked = !requires { Made::copies_between_spaces; };
+  if constexpr (is_checked) {
+    static_assert(has_open || MustReach<Reached, Annotations...>::value);
+    static_assert(MustReach<Reached, More...>::value);
   }
-  auto const send = [&](auto const&... annotation) {
-    return submit_annotated<Place, has_open>(std::move(label), policy, make, home, annotation...);
+  constexpr bool is_fusable = (is_fusable_v<Annotations> || ...);
+  using Deploys = typename DeploysTo<RunsOn, Annotations...>::type;
+  constexpr bool is_fused_on_device =
+      is_fusable && has_kernel_form<typename PlainBodyOf<Made>::type> &&
+      (is_asynchronous<RunsOn>() || is_asynchronous<Deploys>());
+  using B = BodyAs<Made, is_fused_on_device>;
+  using Ops = typename std::conditional_t<
+      is_fusable && may_be_fused<Made, Deploys, Annotations...>(),
+      std::type_identity<FusableOpsOf<B, typename Place::space, RunsOn, Deploys>>,
+      std::type_identity<OpsOf<B, typename Place::space, RunsOn>>>::type;
+  auto const construct = [&make](void* storage) {
+    if constexpr (is_fused_on_device)
+      ::new (storage) B{make(), nullptr};
+    else
+      ::new (storage) B(make());
   };
+  RequestRoom<sizeof...(Annotations) + sizeof...(More)> room;
+  Target const target = policy.target();
+  Submission submission(std::move(label), body_form<B, Ops, typename Place::space, RunsOn>,
+                        construct, target, room);
+  if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(submission.spec, policy);
+  if (home != nullptr && !(is_device_v<Annotations> || ...)) submission.spec.space = home;
   return std::apply(
       [&](auto const&... annotation) {
         if constexpr (has_open) {
-          Target const target = policy.target();
-          Opening<typename Place::reached, Hooks::call> opening(&target);
-          TaskHandle const task = opening.open(send, annotation..., more...);
+          Opening<Reached, Hooks::call> opening(&target);
+          TaskHandle const task = opening.open(
+              [&](auto const&... piece) {
+                return submit_annotated<Reached, Deploys, is_checked, true>(submission, piece...);
+              },
+              annotation..., more...);
           opening.submitted();
           return task;
         } else {
-          return send(annotation..., more...);
+          return submit_annotated<Reached, Deploys, is_checked, false>(submission, annotation...,
+                                                                       more...);
         }
       },
       policy.annotations());
@@ -562,11 +410,7 @@ int threads_of(ResourcePolicy<Base, Annotations...> const& policy) {
   if constexpr ((std::is_same_v<Annotations, threads> || ...)) {
     return std::get<threads>(policy.annotations()).count;
   } else {
-    Target const target = policy.target();
-    if (TaskGraph* const graph = target.graph()) return graph->threads_per_worker();
-    TaskScope* const scope = target.scope();
-    return GraphDoor::threads_per_worker(scope != nullptr ? ScopeDoor::handle(*scope)
-                                                          : target.other());
+    return threads_per_worker(policy.target());
   }
 }
 

@@ -217,20 +217,6 @@ inline constexpr SubjectOps subject_ops<HostMemory>{
     &describe_memory, &may_have_label<HostMemory>, nullptr,
     [](void const*) { return Identity::of_program; }};
 
-/// One resource that an annotation names, and how.
-template <class R>
-struct NamedResource {
-  R const* resource;
-  Mode mode;
-  StatePtr const* state;
-};
-
-template <class R>
-AccessRequest make_request(NamedResource<R> const& named) {
-  R const& resource = *named.resource;
-  return {area_of(resource), named.mode, &resource, &subject_ops<R>, named.state};
-}
-
 /// A View whose type is of no interest any more: tasks with such accesses are of one type, whatever
 /// Views they have. It refers to the View, which must live until the task has been submitted, and
 /// is no argument of a functor.
@@ -248,8 +234,13 @@ class ErasedView {
   void const* m_view;
   SubjectOps const* m_ops;
 };
-inline AccessRequest make_request(NamedResource<ErasedView> const& named) {
-  return named.resource->request(named.mode, named.state);
+/// The access of one piece.
+template <class R>
+AccessRequest request_of(R const& piece, Mode mode, StatePtr const* state) {
+  return {area_of(piece), mode, &piece, &subject_ops<R>, state};
+}
+inline AccessRequest request_of(ErasedView const& view, Mode mode, StatePtr const* state) {
+  return view.request(mode, state);
 }
 
 /// The space given with `on<...>`, else void.
@@ -275,37 +266,6 @@ struct PlaceOf {
       std::conditional_t<std::is_void_v<Space>, Kokkos::DefaultHostExecutionSpace, runs_on>;
 };
 
-/// All that a resource stands for, as a tuple of `NamedResource`: the members of a group, else
-/// itself. There is no range in it.
-template <class R>
-auto named_of(R const& resource, Mode mode, StatePtr const* state = nullptr) {
-  if constexpr (IsGroup<R>::value)
-    return std::apply(
-        [&](auto const&... member) { return std::tuple_cat(named_of(member, mode, state)...); },
-        resource.members);
-  else
-    return std::tuple(NamedResource<R>{&resource, mode, state});
-}
-/// All that an annotation names: nothing when it is no access.
-template <class A>
-std::tuple<> named_in(A const&) {
-  return {};
-}
-template <Mode mode, class Held>
-auto named_in(Access<mode, Held> const& access) {
-  return named_of(access.resource, mode);
-}
-template <class Held>
-auto named_in(StateAccess<Held> const& access) {
-  return named_of(access.resource, access.mode_now,
-                  access.state != nullptr ? &access.state : nullptr);
-}
-
-template <class Of, unsigned traits>
-auto named_in(TraitsAccess<Of, traits> const& access) {
-  return named_in(static_cast<Of const&>(access));
-}
-
 /// Calls `f` with each View and each Token that a resource stands for, in order.
 template <class R, class F>
 void for_each_single(R const& resource, F&& f) {
@@ -329,61 +289,45 @@ std::size_t count_singles(R const& resource) {
   return count;
 }
 
-/// Enters what an annotation names, and counts it first. Nothing when it is no access.
-template <class A>
-struct RequestsOf {
-  static constexpr bool is_fixed = true;
-  static std::size_t count(A const&) { return 0; }
-  static void add_to(Requests&, A const&) {}
-};
-/// (These have been replaced by then.)
-template <class How, class Held>
-struct RequestsOf<OpenAccess<How, Held>>;
-template <Mode mode, class Held>
-struct RequestsOf<Access<mode, Held>> {
-  static constexpr bool is_fixed = IsFixed<std::remove_cvref_t<Held>>::value;
-  static std::size_t count(Access<mode, Held> const& access) {
-    return count_singles(access.resource);
-  }
-  static void add_to(Requests& requests, Access<mode, Held> const& access) {
-    for_each_single(access.resource, [&]<class R>(R const& each) {
-      requests.add([&] { return make_request(NamedResource<R>{&each, mode, nullptr}); });
-    });
-  }
-};
-template <class Held>
-struct RequestsOf<StateAccess<Held>> {
-  static constexpr bool is_fixed = IsFixed<std::remove_cvref_t<Held>>::value;
-  static std::size_t count(StateAccess<Held> const& access) {
-    return count_singles(access.resource);
-  }
-  static void add_to(Requests& requests, StateAccess<Held> const& access) {
-    StatePtr const* const state = access.state != nullptr ? &access.state : nullptr;
-    for_each_single(access.resource, [&]<class R>(R const& each) {
-      requests.add([&] { return make_request(NamedResource<R>{&each, access.mode_now, state}); });
-    });
-  }
-};
-
-template <class Of, unsigned traits>
-struct RequestsOf<TraitsAccess<Of, traits>> : RequestsOf<Of> {};
-
-/// The accesses of all these annotations: an array when it is known how many there are.
-template <class... Annotation>
-auto requests_of(Annotation const&... annotation) {
-  if constexpr ((RequestsOf<Annotation>::is_fixed && ...)) {
-    // Each is made where it stays: they are large.
-    return std::apply(
-        [](auto const&... named) {
-          return std::array<AccessRequest, sizeof...(named)>{make_request(named)...};
-        },
-        std::tuple_cat(named_in(annotation)...));
+/// Adds the access of each piece that a resource stands for, in order.
+template <class R>
+void add_requests(Requests& to, R const& resource, Mode mode, StatePtr const* state) {
+  if constexpr (IsGroup<R>::value) {
+    std::apply([&](auto const&... member) { (add_requests(to, member, mode, state), ...); },
+               resource.members);
+  } else if constexpr (ResourceRange<R const>) {
+    if constexpr (SizedRange<R const>)
+      to.reserve(to.size() + static_cast<std::size_t>(std::size(resource)));
+    for (auto const& element : resource) add_requests(to, element, mode, state);
   } else {
-    return Requests(
-        (std::size_t{0} + ... + RequestsOf<Annotation>::count(annotation)),
-        [&](Requests& requests) { (RequestsOf<Annotation>::add_to(requests, annotation), ...); });
+    ::new (to.next()) AccessRequest(request_of(resource, mode, state));
   }
 }
+/// The same for what an annotation names. AccessList has overloads.
+template <Mode mode, class Held>
+void add_access(Requests& to, Access<mode, Held> const& access) {
+  add_requests(to, access.resource, mode, nullptr);
+}
+template <class Held>
+void add_access(Requests& to, StateAccess<Held> const& access) {
+  add_requests(to, access.resource, access.mode_now,
+               access.state != nullptr ? &access.state : nullptr);
+}
+
+/// Tuples of types, one behind the other. (Naming such a type costs nothing; std::tuple_cat makes
+/// all of it, for each list of annotations.)
+template <class... Tuples>
+struct JoinTuples;
+template <>
+struct JoinTuples<> : std::type_identity<std::tuple<>> {};
+template <class... A>
+struct JoinTuples<std::tuple<A...>> : std::type_identity<std::tuple<A...>> {};
+template <class... A, class... B>
+struct JoinTuples<std::tuple<A...>, std::tuple<B...>> : std::type_identity<std::tuple<A..., B...>> {
+};
+template <class... A, class... B, class... C, class... Rest>
+struct JoinTuples<std::tuple<A...>, std::tuple<B...>, std::tuple<C...>, Rest...>
+    : JoinTuples<std::tuple<A..., B..., C...>, Rest...> {};
 
 template <class V, unsigned extra>
 using WithTrait =
@@ -519,10 +463,9 @@ struct MemberLists<mode, R, Group<Held...>, member...> {
       typename LeafOf<std::remove_cvref_t<std::tuple_element_t<k, std::tuple<Held...>>>>::type,
       member..., k>;
   template <std::size_t... k>
-  static auto types_of(std::index_sequence<k...>)
-      -> decltype(std::tuple_cat(std::declval<typename Of<k>::types>()...));
+  static auto types_of(std::index_sequence<k...>) -> JoinTuples<typename Of<k>::types...>;
   using All = std::index_sequence_for<Held...>;
-  using types = decltype(types_of(All()));
+  using types = typename decltype(types_of(All()))::type;
   static auto get(R const& range) {
     return [&]<std::size_t... k>(std::index_sequence<k...>) {
       return std::tuple_cat(Of<k>::get(range)...);
@@ -554,8 +497,8 @@ template <Mode mode, class R>
 struct ArgumentsIn<mode, R> : MemberLists<mode, R, typename LeafOf<R>::type> {};
 template <Mode mode, class... Members>
 struct ArgumentsIn<mode, Group<Members...>> {
-  using types = decltype(std::tuple_cat(
-      std::declval<typename ArgumentsIn<mode, std::remove_cvref_t<Members>>::types>()...));
+  using types =
+      typename JoinTuples<typename ArgumentsIn<mode, std::remove_cvref_t<Members>>::types...>::type;
   static auto get(Group<Members...> const& group) {
     return std::apply(
         [](auto const&... member) {
@@ -611,12 +554,14 @@ struct ArgumentsOf<ValueOf<T>> {
 template <class A, class Space>
 struct ArgumentsFor : ArgumentsOf<A> {};
 
-/// All annotated Views of a policy, typed by their access. Each is made where it stays: copying one
-/// is dear.
+/// All annotated Views of a policy, typed by their access, as a tuple.
 template <class Space, class... Annotations>
-auto arguments_of(std::tuple<Annotations...> const& annotations) {
-  using Views = decltype(std::tuple_cat(
-      std::declval<typename ArgumentsFor<std::remove_cvref_t<Annotations>, Space>::types>()...));
+using ArgumentsOfAll = typename JoinTuples<
+    typename ArgumentsFor<std::remove_cvref_t<Annotations>, Space>::types...>::type;
+/// The Views themselves. Each is made where it stays: copying one is dear.
+template <class Space, class... Annotations>
+ArgumentsOfAll<Space, Annotations...> arguments_of(std::tuple<Annotations...> const& annotations) {
+  using Views = ArgumentsOfAll<Space, Annotations...>;
   return std::apply(
       [](auto const&... each) {
         return std::apply(

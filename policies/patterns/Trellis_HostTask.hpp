@@ -344,7 +344,7 @@ template <class Space, class Callable, class... Annotations>
 struct CallForms {
   using F = std::decay_t<Callable>;
   using Reached = typename PlaceOf<Space, Annotations...>::reached;
-  using Views = decltype(arguments_of<Reached>(std::declval<std::tuple<Annotations...> const&>()));
+  using Views = ArgumentsOfAll<Reached, Annotations...>;
   using Instance = std::conditional_t<std::is_void_v<Space>, TypeList<>,
                                       TypeList<std::add_lvalue_reference_t<Space const>>>;
   using Mutable = typename MutableList<Views>::type;

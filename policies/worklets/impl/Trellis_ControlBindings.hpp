@@ -140,8 +140,10 @@ struct GivenFor<Space, Accesses, std::index_sequence<d...>> {
   template <class... V>
   static auto all(std::type_identity<std::tuple<V...>>)
       -> std::tuple<IndexOf<d> const&..., typename trellis::Impl::SeenAs<V>::type const&...>;
-  using type = decltype(all(std::type_identity<decltype(trellis::Impl::arguments_of<Space>(
-                                std::declval<Accesses const&>()))>()));
+  template <class... A>
+  static auto arguments(std::type_identity<std::tuple<A...>>)
+      -> std::type_identity<trellis::Impl::ArgumentsOfAll<Space, A...>>;
+  using type = decltype(all(arguments(std::type_identity<Accesses>())));
 };
 
 /// Does a View of the argument lie so that the last index is the fastest?
@@ -185,10 +187,12 @@ struct CallTypes {
   template <std::size_t k>
   using accesses_of =
       decltype(Impl::accesses_of<parameter<k>, argument<k>>(std::declval<argument<k> const&>()));
+  template <class... A>
+  static auto arguments(std::type_identity<std::tuple<A...>>)
+      -> trellis::Impl::ArgumentsOfAll<typename spaces::runs_on, A...>;
   template <std::size_t k>
   static constexpr std::size_t view_count =
-      std::tuple_size_v<decltype(trellis::Impl::arguments_of<typename spaces::runs_on>(
-          std::declval<accesses_of<k> const&>()))>;
+      std::tuple_size_v<decltype(arguments(std::type_identity<accesses_of<k>>()))>;
   template <std::size_t... k>
   static auto functor_type(std::index_sequence<k...>) -> Impl::WorkletFunctor<
       kind, Worklet, parameters, execution, rank, std::index_sequence<view_count<k>...>,

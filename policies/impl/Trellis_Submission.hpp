@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_SUBMISSION_HPP
+#define TRELLIS_IMPL_SUBMISSION_HPP
+
+#include <Trellis_AccessList.hpp>
+#include <Trellis_Annotations.hpp>
+#include <Trellis_Label.hpp>
+#include <Trellis_Properties.hpp>
+#include <access/Trellis_SmallVector.hpp>
+#include <impl/Trellis_Requests.hpp>
+#include <impl/Trellis_Target.hpp>
+#include <impl/Trellis_ViewAccess.hpp>
+#include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_TaskSpec.hpp>
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+/// The types of a call end here.
+namespace trellis::Impl {
+
+/// What the engine, and a model, need to know of a body's type.
+struct BodyForm {
+  TaskOps const* ops;
+  std::size_t size;
+  std::size_t alignment;
+  LateOps const* late;  ///< null if nothing is bound late
+  bool has_result;      ///< it has a Future with a value
+};
+
+/// A task while it is submitted. Each annotation is taken by itself, so what is compiled is one
+/// small function for each kind of annotation, whatever lists of them a program has.
+class Submission {
+ public:
+  /// `construct(storage)` moves the body in.
+  template <std::size_t accesses>
+  Submission(Label&& label, BodyForm const& form, FunctionRef<void(void*)> construct,
+             Target const& target, RequestRoom<accesses>& room)
+      : spec(std::move(label), *form.ops, form.size, form.alignment, construct),
+        m_form(form),
+        m_target(target),
+        m_requests(room) {}
+  Submission(Submission const&) = delete;
+  Submission& operator=(Submission const&) = delete;
+
+  template <Mode mode, class Held>
+  void take(Access<mode, Held> const& access) {
+    add_access(m_requests, access);
+  }
+  template <class Held>
+  void take(StateAccess<Held> const& access) {
+    add_access(m_requests, access);
+  }
+  void take(AccessList const& list) {
+    if (m_list == nullptr)
+      m_list = &list;
+    else
+      add_access(m_requests, list);
+  }
+  void take(ListAccess const& access) { take(*access.list); }
+
+  void take(Property const&) {}  // what the types alone heed
+  void take(priority const& given) { spec.priority = given.value; }
+  void take(threads const& given) { m_threads = given.count; }
+  void take(MainThread const& given) { spec.main_thread = given.is_bound; }
+  void take(Synchronizing const&) { spec.synchronizing = true; }
+  void take(number const& given) { m_number = &given.value; }
+  template <TagValue T>
+  void take(Tagged<T> const& given) {
+    m_tags.push_back(make_shared_unlocked<TagOf<T>>(given.value));
+  }
+  template <class A>
+    requires waits_for_tasks_v<A>
+  void take(A const& before) {
+    for (TaskHandle const& task : before.tasks) m_before.push_back(task);
+    if constexpr (is_after_numbers_v<A>) take_numbers(before.numbers);
+  }
+
+  /// Of all that has been taken. Once.
+  TaskHandle send();
+
+  TaskSpec spec;
+
+ private:
+  void take_numbers(std::span<TaskNumber const> numbers);
+  TaskHandle pass_on();
+
+  BodyForm const& m_form;
+  Target const& m_target;
+  Requests m_requests;
+  AccessList const* m_list = nullptr;  ///< the first one: alone, it has all accesses already
+  SmallVector<TaskHandle, 4> m_before;
+  std::vector<TagPtr> m_tags;
+  TaskNumber const* m_number = nullptr;
+  int m_threads = 0;  ///< 0: those of a worker
+  bool m_names_numbers = false;
+};
+
+/// What the handles of tasks of the target's graph have in common.
+[[nodiscard]] TaskHandle graph_of(Target const& target);
+/// Threads of each worker of the graph that the target names.
+[[nodiscard]] int threads_per_worker(Target const& target);
+
+}  // namespace trellis::Impl
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <Trellis_TaskScope.hpp>
+#include <graph/Trellis_GraphDoor.hpp>
+#include <impl/Trellis_Submission.hpp>
+#include <numbers/Trellis_NumberClaim.hpp>
+#include <numbers/Trellis_NumberedTasks.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace trellis::Impl {
+
+void Requests::reserve(std::size_t accesses) {
+  if (accesses <= m_room) return;
+  auto* const larger =
+      static_cast<AccessRequest*>(::operator new(accesses * sizeof(AccessRequest)));
+  std::uninitialized_copy(begin(), end(), larger);
+  if (m_has_grown) free();
+  m_first = larger;
+  m_room = accesses;
+  m_has_grown = true;
+}
+
+void Requests::free() noexcept {
+  ::operator delete(m_first);
+}
+
+TaskHandle graph_of(Target const& target) {
+  if (TaskScope* const scope = target.scope()) return ScopeDoor::handle(*scope);
+  if (TaskGraph* const graph = target.graph()) return GraphDoor::handle(*graph);
+  return target.other();
+}
+
+int threads_per_worker(Target const& target) {
+  if (TaskGraph* const graph = target.graph()) return graph->threads_per_worker();
+  return GraphDoor::threads_per_worker(graph_of(target));
+}
+
+namespace {
+
+SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, int threads,
+                         Label const& task) {
+  if (TaskScope* const scope = target.scope())
+    return GraphDoor::space_with(ScopeDoor::handle(*scope), space, threads, task);
+  if (TaskGraph* const graph = target.graph())
+    return GraphDoor::space_with(*graph, space, threads, task);
+  return GraphDoor::space_with(target.other(), space, threads, task);
+}
+
+}  // namespace
+
+void Submission::take_numbers(std::span<TaskNumber const> numbers) {
+  m_names_numbers = true;
+  if (m_target.collector() != nullptr) return;  // refused by `send`
+  for_each_task_of(numbers, graph_of(m_target), spec.label,
+                   [&](TaskHandle const& before) { m_before.push_back(before); });
+}
+
+TaskHandle Submission::send() {
+  if (m_threads != 0) spec.space = space_with(m_target, spec.space, m_threads, spec.label);
+  if (m_list != nullptr && m_requests.size() == 0) {
+    spec.accesses = AccessListDoor::requests(*m_list);
+  } else {
+    if (m_list != nullptr) add_access(m_requests, *m_list);
+    spec.accesses = {m_requests.begin(), m_requests.size()};
+  }
+  spec.tags = m_tags;
+  spec.after = {m_before.begin(), m_before.size()};
+  if (m_target.collector() != nullptr && (m_names_numbers || m_number != nullptr))
+    refuse_numbers_in_model(spec.label);
+  if (m_number == nullptr) return pass_on();
+  NumberClaim claim(*m_number, graph_of(m_target), spec.label);
+  spec.number = &claim;
+  return pass_on();
+}
+
+TaskHandle Submission::pass_on() {
+  if (TaskCollector* const collector = m_target.collector())
+    return collector->collect(std::move(spec), m_form.has_result, m_form.late);
+  if (TaskScope* const scope = m_target.scope())
+    return GraphDoor::submit_part(ScopeDoor::handle(*scope), std::move(spec));
+  if (TaskGraph* const graph = m_target.graph()) return GraphDoor::submit(*graph, std::move(spec));
+  return GraphDoor::submit_beside(m_target.other(), std::move(spec));
+}
+
+}  // namespace trellis::Impl
