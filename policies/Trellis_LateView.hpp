@@ -2,6 +2,7 @@
 #ifndef TRELLIS_LATEVIEW_HPP
 #define TRELLIS_LATEVIEW_HPP
 
+#include <Trellis_BodyTraits.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_Resource.hpp>
@@ -306,7 +307,7 @@ std::int64_t known_extent(N const& n) {
 
 template <class V, class... Sources>
 struct AllocateBody {
-  static constexpr std::string_view pattern = "allocate";
+  static constexpr BodyTraits traits{.pattern = "allocate"};
   static constexpr bool ends_without_user = true;
   using Numbers = std::array<std::int64_t, sizeof...(Sources) + 1>;
   std::shared_ptr<LateMemory<V>> memory;

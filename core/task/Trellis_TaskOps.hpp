@@ -7,7 +7,6 @@
 #include <task/Trellis_FailurePtr.hpp>
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -48,9 +47,10 @@ struct TaskOps {
   int (*section_depth)(void const* body) = nullptr;
 
   // For warnings.
-  /// What the functor or callable has captured, as it lies in memory; of a callable with the Views
-  /// that it is called with. Empty: nothing. Null: nobody can say.
-  std::span<std::byte const> (*captures)(void const* body) = nullptr;
+  static constexpr int nobody_can_say = -1;
+  /// So many bytes at the beginning of the body are what the functor or callable has captured; of a
+  /// callable with the Views that it is called with.
+  int captured = nobody_can_say;
   bool takes_views = false;  ///< as arguments, so it need not capture them
   bool is_closure = false;   ///< it is a lambda that captures something
   /// The accesses are those of one call, and the body makes them all.
@@ -58,6 +58,9 @@ struct TaskOps {
   bool may_wait = false;           ///< the body is code that may wait for other tasks
   bool leaves_only_views = false;  ///< the body has no result, and no code but kernels
 };
+
+/// `TaskOps::fail` of a body without a result.
+inline void no_result(void*, TaskId, std::string const&, FailurePtr const&) noexcept {}
 
 }  // namespace trellis::Impl
 

@@ -193,8 +193,9 @@ bool Captures::holds_any() const {
 
 /// Empty: nothing, or nobody can say.
 std::span<std::byte const> Captures::bytes_of(void const* body) const {
-  return m_spec.ops->captures != nullptr ? m_spec.ops->captures(body)
-                                         : std::span<std::byte const>();
+  int const captured = m_spec.ops->captured;
+  if (captured <= 0) return {};
+  return {static_cast<std::byte const*>(body), static_cast<std::size_t>(captured)};
 }
 
 /// Is a reference to it among what the functor holds?

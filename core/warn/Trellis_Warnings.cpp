@@ -25,7 +25,7 @@ Warnings::Call::Call(Warnings& warnings, TaskSpec& spec, PlanState const* record
       m_flow = recorded != nullptr ? recorded->get() : &m_warnings.m_root;
       m_task = m_flow->submitted(spec, in_body, m_dropped);
     }
-    if (spec.ops->copy == nullptr && spec.ops->captures == nullptr) return;
+    if (spec.ops->copy == nullptr && spec.ops->captured == TaskOps::nobody_can_say) return;
     // A lambda captures what it uses. A class may have Views for others. Behind a task of a body
     // the body may stand, which has declared what both use.
     if (!is_part && !in_body && spec.ops->is_closure) m_known = m_flow->known_but_named_by(spec);

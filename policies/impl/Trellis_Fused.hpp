@@ -314,12 +314,7 @@ inline constexpr bool has_kernel_form = [] {
 }();
 /// A host task whose body is the callable alone.
 template <class B>
-inline constexpr bool is_plain_call = [] {
-  if constexpr (requires(B& body) { body.callable; })
-    return !B::may_give_up;
-  else
-    return false;
-}();
+inline constexpr bool is_plain_call = B::traits.has_callable && !B::traits.may_give_up;
 
 /// See FusionOps. `Body`: as it is in the task; it is written for `Space` and runs on `RunsOn`, or
 /// as a batch on `Deploys`, if that is not void.

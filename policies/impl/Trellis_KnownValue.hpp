@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_KNOWNVALUE_HPP
 
 #include <Trellis_Annotations.hpp>
+#include <Trellis_BodyTraits.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_Label.hpp>
 
@@ -176,13 +177,7 @@ inline constexpr bool source_stays = requires { requires Source::stays_in_a_pass
 /// left alone, as its parts may be what makes it.
 template <class Body, class Source>
 consteval bool is_for_parts() {
-  if constexpr (requires {
-                  requires Body::may_give_up;
-                  requires Source::may_come_later;
-                })
-    return true;
-  else
-    return false;
+  return Body::traits.may_give_up && requires { requires Source::may_come_later; };
 }
 
 /// Is the range of the body a place?
@@ -201,9 +196,12 @@ struct WithLate : Body {
   using plain_body = Body;
   std::tuple<Sources...> sources;
 
-  /// Then nobody can say what the functor has before it runs.
-  static constexpr bool values_may_have_views = (source_may_have_views<Sources> || ...);
-  static constexpr bool launches_only = false;  // the arguments differ from launch to launch
+  static constexpr BodyTraits traits = [] {
+    BodyTraits of = Body::traits;
+    of.launches_only = false;  // the arguments differ from launch to launch
+    of.hides_captures = (source_may_have_views<Sources> || ...);
+    return of;
+  }();
   static constexpr bool stays_in_a_pass = (source_stays<Sources> && ...);
   static constexpr bool ends_without_user =
       body_ends_without_user<Body>() && (source_ends_without_user<Sources> && ...);
@@ -243,7 +241,7 @@ inline constexpr bool is_bound_late_v =
 /// Fails on the host where there is no value: on a device that would be a failure of the device.
 template <class... Sources>
 struct AwaitValues {
-  static constexpr std::string_view pattern = "value";
+  static constexpr BodyTraits traits{.pattern = "value"};
   std::tuple<Sources...> sources;
   void run(void*, Label const&) {
     std::apply([](auto const&... each) { (static_cast<void>(resolve(each)), ...); }, sources);

@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_SUBMIT_HPP
 
 #include <Trellis_AccessList.hpp>
+#include <Trellis_BodyTraits.hpp>
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_KernelName.hpp>
@@ -35,19 +36,34 @@
 /// The one way from the typed fronts into the engine.
 namespace trellis::Impl {
 
-/// What the user has handed over, without the Views that were bound to it.
+/// What the user has handed over, without the Views that were bound to it. It lies first in what is
+/// bound.
 template <class F>
-auto const& functor_in(F const& functor) {
-  if constexpr (requires { typename F::is_bound_functor; })
-    return functor.held();
-  else
-    return functor;
-}
+struct HeldFunctor {
+  using type = F;
+  static constexpr bool is_bound = false;
+};
+template <class F>
+  requires requires { typename F::is_bound_functor; }
+struct HeldFunctor<F> {
+  using type = std::remove_cvref_t<decltype(std::declval<F const&>().held())>;
+  static constexpr bool is_bound = true;
+};
+/// A callable and what follows it in a body.
+template <class Callable, class Views>
+struct CallWithViews {
+  Callable callable;
+  Views views;
+};
+/// Bytes of what has captured something; 0 of what cannot have.
+template <class F>
+inline constexpr int captured_by = std::is_empty_v<F> ? 0 : static_cast<int>(sizeof(F));
+/// A lambda that captures something cannot be assigned to.
+template <class F>
+inline constexpr bool is_closure_v = !std::is_empty_v<F> && !std::is_copy_assignable_v<F>;
 
-/// A body has `run(void* instance, Label const&)`, a static `pattern`, a `result` when it has one,
-/// and `finish()` when that comes after what `run` has launched. `launches_only`: on a
-/// device, `run` calls nothing of the user's on the host, so a plan may launch what it has launched
-/// once. It is written for instances of `Space`, and runs on `RunsOn`.
+/// The operations of a body, see BodyTraits. It is written for instances of `Space`, and runs on
+/// `RunsOn`.
 template <class Body, class Space, class RunsOn>
 struct OpsOf {
   static void run(void* body, void* instance, Label const& label) {
@@ -57,77 +73,52 @@ struct OpsOf {
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void fail(void* body, TaskId id, std::string const& text,
                    FailurePtr const& failure) noexcept {
-    if constexpr (requires(Body& b) { b.result; })
-      static_cast<Body*>(body)->result->fail(id, text, failure);
+    static_cast<Body*>(body)->result->fail(id, text, failure);
   }
   static void copy(void const* body, void* to) {
     ListsAreCopied const each_its_own;
     ::new (to) Body(*static_cast<Body const*>(body));
   }
-  static std::span<std::byte const> captures(void const* body) {
-    Body const& of = *static_cast<Body const*>(body);
-    if constexpr (requires { of.callable_with_views(); }) {
-      return of.callable_with_views();
-    } else {
-      auto const& functor = functor_in(of.functor);
-      if constexpr (!std::is_empty_v<std::remove_cvref_t<decltype(functor)>>)
-        return std::as_bytes(std::span(&functor, 1));
-      return {};
-    }
-  }
-  /// A lambda that captures something cannot be assigned to.
-  template <class Functor>
-  static constexpr bool is_closure_v =
-      !std::is_empty_v<Functor> && !std::is_copy_assignable_v<Functor>;
   static int section_depth(void const* body) {
-    if constexpr (requires(Body const& b) { typename decltype(b.callable)::is_section; })
-      return static_cast<Body const*>(body)->callable.depth;
-    return 0;
+    return static_cast<Body const*>(body)->callable.depth;
   }
-  static void finish(void* body) {
-    if constexpr (requires(Body& b) { b.finish(); }) static_cast<Body*>(body)->finish();
-  }
+  static void finish(void* body) { static_cast<Body*>(body)->finish(); }
+
   static constexpr TaskOps make_ops() {
-    TaskOps ops{Body::pattern, &run, &destroy, &fail};
+    constexpr BodyTraits traits = Body::traits;
+    constexpr bool has_result = requires(Body& body) { body.result; };
+    TaskOps ops{traits.pattern, &run, &destroy, &no_result};
+    if constexpr (has_result) ops.fail = &fail;
     if constexpr (std::is_trivially_destructible_v<Body>)
       ops.end = TaskOps::End::nothing;
-    else if constexpr (requires { Body::ends_without_user; })
-      ops.end = Body::ends_without_user ? TaskOps::End::plain : TaskOps::End::of_user;
-    // Kokkos copies its functors, so they have copies; whether any callable has one its type need
-    // not tell.
-    if constexpr (requires { Body::kokkos_copies_it; }) {
+    else if constexpr (body_ends_without_user<Body>())
+      ops.end = TaskOps::End::plain;
+    if constexpr (traits.has_functor) {
+      using Held = HeldFunctor<decltype(Body::functor)>;
       ops.copy = &copy;
       ops.size = sizeof(Body);
       // Who asks for a result may look at what the functor held.
-      ops.may_be_kept = !std::is_trivially_destructible_v<Body> && !requires(Body& b) { b.result; };
-      using Functor = std::remove_cvref_t<decltype(functor_in(std::declval<Body&>().functor))>;
-      ops.captures = &captures;
-      ops.takes_views = requires {
-        typename std::remove_cvref_t<decltype(std::declval<Body&>().functor)>::is_bound_functor;
-      };
-      ops.is_closure = is_closure_v<Functor>;
-      ops.leaves_only_views = !requires(Body& b) { b.result; };
-    } else if constexpr (requires { Body::copies_between_spaces; }) {
-      ops.leaves_only_views = true;
-    } else if constexpr (requires(Body const& b) { b.callable_with_views(); }) {
-      ops.captures = &captures;
-      ops.takes_views = !std::is_same_v<std::tuple<>, decltype(std::declval<Body&>().views)>;
-      ops.is_closure = is_closure_v<std::remove_cvref_t<decltype(std::declval<Body&>().callable)>>;
+      ops.may_be_kept = !std::is_trivially_destructible_v<Body> && !has_result;
+      ops.captured = captured_by<typename Held::type>;
+      ops.takes_views = Held::is_bound;
+      ops.is_closure = is_closure_v<typename Held::type>;
+    } else if constexpr (traits.has_callable) {
+      using Callable = decltype(Body::callable);
+      using Views = decltype(Body::views);
+      if constexpr (!std::is_empty_v<Callable>)  // with the Views that it is called with
+        ops.captured = static_cast<int>(sizeof(CallWithViews<Callable, Views>));
+      else
+        ops.captured = 0;
+      ops.takes_views = !std::is_same_v<std::tuple<>, Views>;
+      ops.is_closure = is_closure_v<Callable>;
     }
-    if constexpr (requires { Body::values_may_have_views; })
-      if (Body::values_may_have_views) ops.captures = nullptr;
-    ops.is_judged = true;
-    if constexpr (requires { Body::may_give_up; }) {  // it is code of the user's
-      ops.is_judged = !Body::may_give_up;
-      ops.may_wait = true;
-    }
-    if constexpr (requires(Body& b) { typename decltype(b.callable)::is_section; })
-      ops.section_depth = &section_depth;
-    if constexpr (requires(Body& b) { b.finish(); }) ops.finish = &finish;
-    if constexpr (is_foreign_v<RunsOn>)
-      ops.launches_only = !is_bound_late_v<Body>;
-    else if constexpr (requires { Body::launches_only; })
-      ops.launches_only = Body::launches_only;
+    if constexpr (traits.is_section) ops.section_depth = &section_depth;
+    if constexpr (requires(Body& body) { body.finish(); }) ops.finish = &finish;
+    if (traits.hides_captures) ops.captured = TaskOps::nobody_can_say;
+    ops.leaves_only_views = (traits.has_functor && !has_result) || traits.copies_between_spaces;
+    ops.is_judged = !traits.may_give_up;
+    ops.may_wait = traits.may_wait;
+    ops.launches_only = is_foreign_v<RunsOn> ? !is_bound_late_v<Body> : traits.launches_only;
     return ops;
   }
   static constexpr TaskOps ops = make_ops();
@@ -142,15 +133,8 @@ struct LateOpsOf {
     RunOn<RunsOn>::template run<Space>(static_cast<Plain&>(*static_cast<Body*>(body)), instance,
                                        label);
   }
-  static constexpr bool launches_only() {
-    if constexpr (is_foreign_v<RunsOn>)
-      return true;
-    else if constexpr (requires { Plain::launches_only; })
-      return Plain::launches_only;
-    else
-      return false;
-  }
-  static constexpr LateOps ops{&bind, &run, launches_only(), Body::stays_in_a_pass};
+  static constexpr LateOps ops{&bind, &run, is_foreign_v<RunsOn> || Plain::traits.launches_only,
+                               Body::stays_in_a_pass};
 };
 template <class Body, class Space, class RunsOn>
 constexpr LateOps const* late_ops() {
@@ -275,6 +259,31 @@ TaskHandle submit_annotated(Submission& submission, Annotations const&... annota
   return submission.send();
 }
 
+/// With the annotations of the policy, and those that come from elsewhere. (It knows nothing of the
+/// body, so it is compiled once for each list of annotations.)
+template <class Reached, class Deploys, bool is_checked, bool has_open, class... Annotations,
+          class... More>
+TaskHandle submit_to(Target const& target, Submission& submission,
+                     std::tuple<Annotations...> const& annotations, More const&... more) {
+  return std::apply(
+      [&](auto const&... annotation) {
+        if constexpr (has_open) {
+          Opening<Reached, Hooks::call> opening(&target);
+          TaskHandle const task = opening.open(
+              [&](auto const&... piece) {
+                return submit_annotated<Reached, Deploys, is_checked, true>(submission, piece...);
+              },
+              annotation..., more...);
+          opening.submitted();
+          return task;
+        } else {
+          return submit_annotated<Reached, Deploys, is_checked, false>(submission, annotation...,
+                                                                       more...);
+        }
+      },
+      annotations);
+}
+
 /// Is the body one that may run as one with others, where the task is annotated so? `true` if it is
 /// not.
 template <class Made, class Deploys, class... Annotations>
@@ -303,7 +312,7 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
   using Made = decltype(make());
   constexpr bool has_open =
       (is_open_access_v<Annotations> || ...) || (is_open_access_v<More> || ...);
-  constexpr bool is_checked = !requires { Made::copies_between_spaces; };
+  constexpr bool is_checked = !Made::traits.copies_between_spaces;
   if constexpr (is_checked) {
     static_assert(has_open || MustReach<Reached, Annotations...>::value);
     static_assert(MustReach<Reached, More...>::value);
@@ -330,23 +339,8 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
                         construct, target, room);
   if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(submission.spec, policy);
   if (home != nullptr && !(is_device_v<Annotations> || ...)) submission.spec.space = home;
-  return std::apply(
-      [&](auto const&... annotation) {
-        if constexpr (has_open) {
-          Opening<Reached, Hooks::call> opening(&target);
-          TaskHandle const task = opening.open(
-              [&](auto const&... piece) {
-                return submit_annotated<Reached, Deploys, is_checked, true>(submission, piece...);
-              },
-              annotation..., more...);
-          opening.submitted();
-          return task;
-        } else {
-          return submit_annotated<Reached, Deploys, is_checked, false>(submission, annotation...,
-                                                                       more...);
-        }
-      },
-      policy.annotations());
+  return submit_to<Reached, Deploys, is_checked, has_open>(target, submission, policy.annotations(),
+                                                           more...);
 }
 
 /// `Space`: whose instance the body is given, void for a host task; it runs there, or where

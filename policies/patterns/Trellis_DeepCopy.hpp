@@ -114,7 +114,7 @@ struct LaterValue {
 /// Fails on the host where there is no value: on a device that would be a failure of the device.
 template <class Value>
 struct AwaitBody {
-  static constexpr std::string_view pattern = "deep_copy";
+  static constexpr BodyTraits traits{.pattern = "deep_copy"};
   Value value;
   void run(void*, Label const&) { (void)value.get(); }
 };
@@ -125,12 +125,12 @@ inline constexpr bool is_later_v<LaterValue<To, From>> = true;
 
 template <class Space, class Destination, class Source>
 struct CopyBody {
-  static constexpr std::string_view pattern = "deep_copy";
-  static constexpr bool copies_between_spaces = true;
-  // A large functor, see Trellis_LaunchPolicy.hpp. The functors of Kokkos' copies hold the two
-  // Views and little else.
-  static constexpr bool launches_only =
-      !is_later_v<Source> && sizeof(Destination) + sizeof(Source) <= 128;
+  // A large functor is another matter, see Trellis_LaunchPolicy.hpp. The functors of Kokkos' copies
+  // hold the two Views and little else.
+  static constexpr BodyTraits traits{
+      .pattern = "deep_copy",
+      .copies_between_spaces = true,
+      .launches_only = !is_later_v<Source> && sizeof(Destination) + sizeof(Source) <= 128};
   Destination destination;
   Source source;
   void run(void* instance, Label const& label) {

@@ -64,21 +64,21 @@ struct ValueFrom<Late<T, scoped>, void> {
 /// The rest of a body that ends with a future: takes the value over.
 template <class T>
 struct ResultBody {
-  static constexpr std::string_view pattern = "result";
+  static constexpr BodyTraits traits{.pattern = "result"};
   ResultPtr<T> from;
   Result<T>* to;  ///< of the task that this is a part of, which lives longer
   void run(void*, Label const&) { to->value.emplace(value_of(from)); }
 };
 template <>
 struct ResultBody<void> {
-  static constexpr std::string_view pattern = "result";
+  static constexpr BodyTraits traits{.pattern = "result"};
   void run(void*, Label const&) {}
 };
 /// The rest of a body that is to run again.
 template <class Body>
 struct AgainBody {
-  static constexpr std::string_view pattern = "respawn";
-  static constexpr bool may_give_up = true;
+  static constexpr BodyTraits traits{
+      .pattern = "respawn", .may_wait = true, .may_give_up = true};
   Body* body;  ///< of the task that this is a part of, which lives longer
   TaskHandle self;
   int runs;  ///< before this one
@@ -120,18 +120,15 @@ void end_with(TaskHandle const& self, Label const& label, Future<T> const& futur
 /// Calls `callable(arguments..., views...)`, and keeps what it returns. `Self`: the body.
 template <class Space, class Callable, class Views, class Self>
 struct CallBodyBase {
-  static constexpr std::string_view pattern = is_host_v<Space> ? "host_task" : "space_task";
-  static constexpr bool may_give_up = std::is_same_v<Space, Scoped> || is_late_v<Space>;
+  static constexpr BodyTraits traits{
+      .pattern = is_host_v<Space> ? "host_task" : "space_task",
+      .has_callable = true,
+      .may_wait = true,
+      .may_give_up = std::is_same_v<Space, Scoped> || is_late_v<Space>,
+      .is_section = requires { typename Callable::is_section; }};
   Callable callable;
   Views views;
 
-  /// As they lie in memory, for warnings. Empty: the callable has captured nothing.
-  [[nodiscard]] std::span<std::byte const> callable_with_views() const {
-    if constexpr (std::is_empty_v<Callable>)
-      return {};
-    else
-      return std::as_bytes(std::span(this, 1));
-  }
   // Inlined: a recursion goes through both for each of its tasks.
   [[gnu::always_inline]] void run(void* instance, Label const& label) {
     ToolsRegion const region(label);

@@ -57,7 +57,7 @@ struct CopySide<LateView<D, M, L>> {
 /// The copy of Views of which some get their memory when it is launched.
 template <class Space, class To, class From, class LateTo, class LateFrom>
 struct LateCopyBody : CopyBodyOn<Space, To, From> {
-  static constexpr bool launches_only = false;
+  static constexpr BodyTraits traits{.pattern = "deep_copy", .copies_between_spaces = true};
   LateTo late_to;
   LateFrom late_from;
 

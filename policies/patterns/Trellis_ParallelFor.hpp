@@ -21,13 +21,14 @@ namespace Impl {
 
 template <class Traits, class Functor>
 struct ForBody {
-  static constexpr std::string_view pattern = "parallel_for";
-  static constexpr bool kokkos_copies_it = true;
+  static constexpr BodyTraits traits{
+      .pattern = "parallel_for",
+      .has_functor = true,
+      .launches_only = launches_the_same<typename Traits::policy_type, Functor>};
   using fusable_traits = Traits;
   using functor_type = Functor;
-  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
-  typename Traits::Range range;
   Functor functor;
+  typename Traits::Range range;
 
   void run(void* instance, Label const& label) {
     using Space = typename Traits::execution_space;
@@ -68,7 +69,7 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
         return Impl::prepare_functor<void, Call, Traits>(std::forward<Functor>(functor), policy);
       };
       auto const make = [&] {
-        return Impl::ForBody<Traits, decltype(prepared())>{Traits::keep(policy.base()), prepared()};
+        return Impl::ForBody<Traits, decltype(prepared())>{prepared(), Traits::keep(policy.base())};
       };
       return Impl::FutureDoor::make(Impl::submit_made<typename Traits::execution_space>(
           std::move(label), policy, make, nullptr));

@@ -450,14 +450,15 @@ void keep_values(State& state, Tuple&& values) {
 
 template <class Traits, class Functor, class Value, class... Results>
 struct ReduceBody {
-  static constexpr std::string_view pattern = "parallel_reduce";
-  static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
+  static constexpr BodyTraits traits{
+      .pattern = "parallel_reduce",
+      .has_functor = true,
+      .launches_only = launches_the_same<typename Traits::policy_type, Functor>};
   using Space = typename Traits::execution_space;
   static constexpr bool uses_slot = reduces_into_slot<Space, Results...>;
   using InSlot = typename SlotReductionOf<Space, Results...>::type;
-  typename Traits::Range range;
   Functor functor;
+  typename Traits::Range range;
   std::tuple<Results...> results;
   ResultPtr<Value> result;
   [[no_unique_address]] typename InSlot::Slot slot{};
@@ -490,13 +491,14 @@ struct ReduceBody {
 /// All results go into Views.
 template <class Traits, class Functor, class... Results>
 struct ReduceBody<Traits, Functor, void, Results...> {
-  static constexpr std::string_view pattern = "parallel_reduce";
-  static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
+  static constexpr BodyTraits traits{
+      .pattern = "parallel_reduce",
+      .has_functor = true,
+      .launches_only = launches_the_same<typename Traits::policy_type, Functor>};
   using Space = typename Traits::execution_space;
   using InSlot = typename SlotReductionOf<Space, Results...>::type;
-  typename Traits::Range range;
   Functor functor;
+  typename Traits::Range range;
   std::tuple<Results...> results;
   [[no_unique_address]] typename InSlot::Slot slot{};
 
@@ -557,11 +559,11 @@ auto submit_reduction(Label&& label, Policy const& policy, Functor&& functor, Fi
   };
   if constexpr (std::is_void_v<Value>) {
     return FutureDoor::make(
-        submit([&] { return Body{Traits::keep(policy.base()), prepared(), stored()}; }));
+        submit([&] { return Body{prepared(), Traits::keep(policy.base()), stored()}; }));
   } else {
     auto result = ResultPtr<Value>::make();
     TaskHandle const handle = submit([&] {
-      return Body{Traits::keep(policy.base()), prepared(), stored(), std::move(result[0])};
+      return Body{prepared(), Traits::keep(policy.base()), stored(), std::move(result[0])};
     });
     return FutureDoor::make(handle, std::move(result[1]));
   }

@@ -17,11 +17,12 @@ namespace Impl {
 
 template <class Traits, class Functor, class Value>
 struct ScanBody {
-  static constexpr std::string_view pattern = "parallel_scan";
-  static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
-  typename Traits::Range range;
+  static constexpr BodyTraits traits{
+      .pattern = "parallel_scan",
+      .has_functor = true,
+      .launches_only = launches_the_same<typename Traits::policy_type, Functor>};
   Functor functor;
+  typename Traits::Range range;
   ResultPtr<Value> result;
 
   void run(void* instance, Label const& label) {
@@ -52,13 +53,14 @@ struct NothingScanned {
 template <class Traits, class Functor, class Value>
   requires has_result_space<typename Traits::execution_space>
 struct ScanBody<Traits, Functor, Value> {
-  static constexpr std::string_view pattern = "parallel_scan";
-  static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
+  static constexpr BodyTraits traits{
+      .pattern = "parallel_scan",
+      .has_functor = true,
+      .launches_only = launches_the_same<typename Traits::policy_type, Functor>};
   using Space = typename Traits::execution_space;
   using memory_space = typename AdapterOf<Space>::result_space;
-  typename Traits::Range range;
   Functor functor;
+  typename Traits::Range range;
   ResultPtr<Value> result;
   ResultSlot<Value, memory_space> slot{};
 
@@ -81,12 +83,13 @@ struct ScanBody<Traits, Functor, Value> {
 /// The total goes into a View. `Stored`: the View, or a place for it.
 template <class Traits, class Functor, class Stored>
 struct ScanIntoView {
-  static constexpr std::string_view pattern = "parallel_scan";
-  static constexpr bool kokkos_copies_it = true;
-  static constexpr bool launches_only = launches_the_same<typename Traits::policy_type, Functor>;
+  static constexpr BodyTraits traits{
+      .pattern = "parallel_scan",
+      .has_functor = true,
+      .launches_only = launches_the_same<typename Traits::policy_type, Functor>};
   using Space = typename Traits::execution_space;
-  typename Traits::Range range;
   Functor functor;
+  typename Traits::Range range;
   std::tuple<Stored> results;
 
   void run(void* instance, Label const& label) {
@@ -146,7 +149,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
       auto result = Impl::ResultPtr<Value>::make();
       auto const make = [&] {
         return Impl::ScanBody<Traits, decltype(prepared()), Value>{
-            Traits::keep(policy.base()), prepared(), std::move(result[0])};
+            prepared(), Traits::keep(policy.base()), std::move(result[0])};
       };
       Impl::TaskHandle const handle = Impl::submit_made<typename Traits::execution_space>(
           std::move(label), policy, make, nullptr);
@@ -187,7 +190,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
       };
       auto const make = [&] {
         return Impl::ScanIntoView<Traits, decltype(prepared()), Stored>{
-            Traits::keep(policy.base()), prepared(), {Impl::StoredResult<Total>::of(total)}};
+            prepared(), Traits::keep(policy.base()), {Impl::StoredResult<Total>::of(total)}};
       };
       return Impl::FutureDoor::make(Impl::submit_made<typename Traits::execution_space>(
           std::move(label), policy, make, nullptr, write(total)));

@@ -30,7 +30,7 @@ using SortSpace =
 /// `Compare`: none or one.
 template <class Space, class Keys, class Values, class... Compare>
 struct SortBody {
-  static constexpr std::string_view pattern = "sort";
+  static constexpr BodyTraits traits{.pattern = "sort"};
   Keys keys;
   Values values;  ///< or nothing
   std::tuple<Compare...> compare;

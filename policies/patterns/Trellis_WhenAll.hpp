@@ -20,7 +20,7 @@ namespace trellis {
 namespace Impl {
 
 struct JoinBody {
-  static constexpr std::string_view pattern = "when_all";
+  static constexpr BodyTraits traits{.pattern = "when_all"};
   void run(void*, Label const&) {}
 };
 

@@ -4,6 +4,7 @@
 
 #include <Simulated/Trellis_SimulatedDevice.hpp>
 #include <Trellis_AdapterOf.hpp>
+#include <Trellis_BodyTraits.hpp>
 #include <Trellis_RunOn.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -274,8 +275,7 @@ auto as_host_view(V const& view) {
 
 template <class Destination, class Source>
 struct SimulatedCopyBody {
-  static constexpr std::string_view pattern = "deep_copy";
-  static constexpr bool copies_between_spaces = true;
+  static constexpr BodyTraits traits{.pattern = "deep_copy", .copies_between_spaces = true};
   Destination destination;
   Source source;
 

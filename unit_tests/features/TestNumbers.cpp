@@ -5,6 +5,7 @@
 #include "Timing.hpp"
 
 #include <Trellis_TaskNumbers.hpp>
+#include <numbers/Trellis_UnspawnedRanges.hpp>
 
 #include <gmock/gmock.h>
 
@@ -12,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <random>
 #include <ranges>
 #include <set>
 #include <sstream>
