@@ -121,8 +121,8 @@ class Graph {
   [[nodiscard]] std::vector<EdgeRecord> const& edges() const& { return m_edges; }
   // By value from a temporary: `for (auto& edge : graph.dependency_graph().edges())` must not
   // dangle.
-  [[nodiscard]] std::vector<TaskRecord> nodes() && { return std::move(m_nodes); }
-  [[nodiscard]] std::vector<EdgeRecord> edges() && { return std::move(m_edges); }
+  [[nodiscard]] std::vector<TaskRecord> nodes() &&;
+  [[nodiscard]] std::vector<EdgeRecord> edges() &&;
   /// The node with this id; throws `Error` when there is none.
   [[nodiscard]] TaskRecord const& node(TaskId id) const;
   /// The tasks that this one was split into, in order of submission. For id 0: the tasks that are

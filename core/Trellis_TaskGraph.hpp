@@ -241,9 +241,7 @@ class TaskGraph {
     wait_for({&number, 1}, what, site);
   }
   void wait(std::initializer_list<TaskNumber> numbers, Awaited what = Awaited::any,
-            std::source_location site = std::source_location::current()) {
-    wait_for({numbers.begin(), numbers.size()}, what, site);
-  }
+            std::source_location site = std::source_location::current());
   template <Impl::NumberRange R>
   void wait(R&& numbers, Awaited what = Awaited::any,
             std::source_location site = std::source_location::current()) {

@@ -186,7 +186,7 @@ struct AccessListDoor {
   }
   /// The list, which names nothing any more that its tasks would touch.
   static AccessList without_modes(AccessList& list);
-  static std::span<AccessRequest const> requests(AccessList const& list) { return list.m_requests; }
+  static std::span<AccessRequest const> requests(AccessList const& list);
   /// Throws when a task that runs on the space cannot reach a View.
   template <class Space>
   static void require_accessible(AccessList const& list, Label const& label) {

@@ -41,19 +41,8 @@ namespace trellis {
 
 namespace Impl {
 
-[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_unallocated(std::string const& label) {
-  throw Error(Error::Kind::bad_access, "Trellis: the LateView \"" + label +
-                                           "\" has no memory: no task before has allocated it, "
-                                           "see trellis::allocate");
-}
-[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_extent(std::string const& label,
-                                                                 std::size_t direction,
-                                                                 std::int64_t n) {
-  throw Error(Error::Kind::bad_input,
-              "Trellis: extent " + std::to_string(direction) + " of the LateView \"" + label +
-                  "\" cannot be " + std::to_string(n) +
-                  (n < 0 ? ", which is negative" : ", for which there are not enough addresses"));
-}
+[[noreturn]] void refuse_unallocated(std::string const& label);
+[[noreturn]] void refuse_extent(std::string const& label, std::size_t direction, std::int64_t n);
 
 /// What the copies of a LateView share. `V`: the managed View.
 ///

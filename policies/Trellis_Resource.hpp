@@ -93,14 +93,7 @@ class HostMemory {
   }
 
  private:
-  static std::string checked(std::string&& label, std::size_t extents, std::size_t strides) {
-    if (extents > Area::max_rank || extents != strides)
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: the memory \"" + label + "\" has " + std::to_string(extents) +
-                      " extents and " + std::to_string(strides) +
-                      " strides; as many of both, and 8 at most, are needed");
-    return std::move(label);
-  }
+  static std::string checked(std::string&& label, std::size_t extents, std::size_t strides);
   std::string m_label;
   Area m_area;
   std::size_t m_element_bytes;

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <source_location>
 #include <span>
 #include <type_traits>
@@ -73,6 +72,7 @@ class TaskScope {
  public:
   TaskScope(TaskScope const&) = delete;
   TaskScope& operator=(TaskScope const&) = delete;
+  ~TaskScope();
 
   /// The id of this task.
   [[nodiscard]] TaskId id() const { return m_self.id; }
@@ -162,21 +162,19 @@ class TaskScope {
   ///
   /// Throws nothing; if one of the tasks can never be complete before this one, this task fails
   /// with an `Error`.
-  void respawn() { again(); }
+  void respawn() { run_again(nullptr, 0); }
   template <std::size_t N>
   void respawn(After<N> const& tasks) {
-    again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
+    run_again(tasks.tasks.data(), N);
   }
-  void respawn(AfterAll const& tasks) {
-    again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
-  }
+  void respawn(AfterAll const& tasks) { run_again(tasks.tasks.data(), tasks.tasks.size()); }
   /// Throws `Error` when no task has been spawned with one of the numbers.
   template <class Numbers>
     requires requires(Numbers const& tasks) { tasks.numbers.data()->valid(); }
   void respawn(Numbers const& tasks, std::source_location site = std::source_location::current()) {
     auto const numbered = Impl::tasks_of(tasks.numbers, m_self, "a body", "runs again in", site);
-    again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
-    m_again->insert(m_again->end(), numbered.begin(), numbered.end());
+    run_again(tasks.tasks.data(), tasks.tasks.size());
+    run_again(numbered.data(), numbered.size());
   }
 
   /// Has somebody asked this task, or one that it is a part of, to stop? See `TaskGraph::cancel`.
@@ -196,16 +194,15 @@ class TaskScope {
     else
       return Impl::Access<Mode::write, R const&>{resource};
   }
-  std::vector<Impl::TaskHandle>& again() {
-    if (!m_again) m_again.emplace();
-    return *m_again;
-  }
+  /// After these tasks, and those named before.
+  void run_again(Impl::TaskHandle const* first, std::size_t count);
   TaskScope(Impl::TaskHandle const& self, Impl::TaskHandle const& running)
       : m_self(self), m_running(running) {}
   // Its maker has both.
   Impl::TaskHandle const& m_self;
   Impl::TaskHandle const& m_running;  ///< the task, or the rest of its body when that runs again
-  std::optional<std::vector<Impl::TaskHandle>> m_again;  ///< what the next run comes after
+  /// What the next run of the body comes after; null: there is none.
+  std::vector<Impl::TaskHandle>* m_again = nullptr;
 };
 
 namespace Impl {
@@ -218,7 +215,7 @@ struct ScopeDoor {
   }
   /// What the next run of the body comes after; null: there is none.
   static std::vector<TaskHandle> const* next_run(TaskScope const& scope) {
-    return scope.m_again ? &*scope.m_again : nullptr;
+    return scope.m_again;
   }
 };
 

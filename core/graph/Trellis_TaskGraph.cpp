@@ -479,6 +479,11 @@ void TaskGraph::wait(std::source_location site) {
   } const at_end{engine.warnings(), site};
   engine.waiting().wait();
 }
+void TaskGraph::wait(std::initializer_list<TaskNumber> numbers, Awaited what,
+                     std::source_location site) {
+  wait_for({numbers.begin(), numbers.size()}, what, site);
+}
+
 void TaskGraph::wait_for(std::span<TaskNumber const> numbers, Awaited what,
                          std::source_location const& site) {
   Impl::Engine& engine = this->engine();

@@ -133,6 +133,13 @@ std::size_t Graph::position(TaskId id) const {
   throw Error(Error::Kind::bad_input, text);
 }
 
+std::vector<TaskRecord> Graph::nodes() && {
+  return std::move(m_nodes);
+}
+std::vector<EdgeRecord> Graph::edges() && {
+  return std::move(m_edges);
+}
+
 TaskRecord const& Graph::node(TaskId id) const {
   return m_nodes[position(id)];
 }

@@ -2,7 +2,6 @@
 #ifndef TRELLIS_IMPL_REBINDPOLICY_HPP
 #define TRELLIS_IMPL_REBINDPOLICY_HPP
 
-#include <Trellis_Error.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_RunOn.hpp>
@@ -21,14 +20,13 @@
 /// called with.
 namespace trellis::Impl {
 
-[[noreturn]] inline void refuse_base(Label const& label, std::string const& why) {
-  throw Error(Error::Kind::bad_input, "Trellis: task " + label.text() + " " + why);
-}
-[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_range(Label const& label,
-                                                                std::int64_t n) {
-  refuse_base(label, std::string("has the ") + (n < 0 ? "negative" : "too large") + " range " +
-                         std::to_string(n) + (n == Count::too_large ? " or more" : ""));
-}
+[[noreturn]] void refuse_base(Label const& label, std::string const& why);
+[[noreturn]] void refuse_range(Label const& label, std::int64_t n);
+/// The graph has been given workers of fewer threads since the task was made. Kokkos would end the
+/// program.
+[[noreturn]] void refuse_team_on_worker(int size, int threads);
+/// Kokkos would end the program, on the worker.
+[[noreturn]] void refuse_team(Label const& label, int size, int threads);
 template <class Index>
 void require_range(Label const& label, std::int64_t n) {
   constexpr auto too_large = static_cast<std::uint64_t>(Count::too_large);
@@ -161,14 +159,6 @@ struct PolicyTraits<Kokkos::MDRangePolicy<P...>, Space> {
     return policy;
   }
 };
-
-/// The graph has been given workers of fewer threads since the task was made. Kokkos would end the
-/// program.
-[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_team_on_worker(int size, int threads) {
-  throw Error(Error::Kind::bad_input, "it was made with teams of " + std::to_string(size) +
-                                          " threads, but has " + std::to_string(threads) +
-                                          " since TaskGraph::set_threads");
-}
 
 template <class... P, class Space>
 struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {

@@ -413,16 +413,6 @@ struct IsTeamPolicy : std::false_type {};
 template <class... P>
 struct IsTeamPolicy<Kokkos::TeamPolicy<P...>> : std::true_type {};
 
-/// Kokkos would end the program, on the worker.
-[[noreturn, gnu::noinline, gnu::cold]] inline void refuse_team(Label const& label, int size,
-                                                               int threads) {
-  refuse_base(label, "asks for teams of " + std::to_string(size) + " threads, but has " +
-                         std::to_string(threads) +
-                         ": set TaskGraphOptions::threads_per_worker (or "
-                         "TRELLIS_THREADS_PER_WORKER), say threads(" +
-                         std::to_string(size) + "), or use Kokkos::AUTO");
-}
-
 /// What the base says at the time of the call.
 template <class Traits, class Base, class... Annotations>
 void require_valid(Label const& label, ResourcePolicy<Base, Annotations...> const& policy) {

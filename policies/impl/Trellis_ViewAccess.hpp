@@ -125,38 +125,14 @@ std::uint64_t identity_of_view(void const* subject) {
   return identity_of_allocation(
       *record, Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible);
 }
-inline void describe_token(void const* subject, ResourceInfo& info) {
-  Token const& token = *static_cast<Token const*>(subject);
-  info.label = token.label();
-  info.begin = token.whole().begin();
-  info.end = token.whole().end();
-}
+void describe_token(void const* subject, ResourceInfo& info);
+void describe_box(void const* subject, ResourceInfo& info);
+/// Of an allocation that nobody knows.
+void describe_memory(void const* subject, ResourceInfo& info);
 template <class R>
 bool may_have_label(void const* subject, std::string const& label) {
   return static_cast<R const*>(subject)->label() == label;
 }
-inline void set_shape(ViewShape& shape, std::uint64_t element_bytes,
-                      std::span<std::uint64_t const> strides) {
-  shape.element_bytes = element_bytes;
-  shape.rank = static_cast<int>(strides.size());
-  std::copy(strides.begin(), strides.end(), shape.strides);
-}
-inline void describe_box(void const* subject, ResourceInfo& info) {
-  IndexBox const& box = *static_cast<IndexBox const*>(subject);
-  info.label = box.label();
-  info.begin = box.whole().begin();
-  info.end = box.whole().end();
-  set_shape(info.shape, 1, box.strides());
-}
-/// Of an allocation that nobody knows.
-inline void describe_memory(void const* subject, ResourceInfo& info) {
-  HostMemory const& memory = *static_cast<HostMemory const*>(subject);
-  info.label = memory.label();
-  info.begin = memory.area().begin();
-  info.end = memory.area().end();
-  set_shape(info.shape, memory.element_bytes(), memory.strides());
-}
-
 /// Which bytes of a View its constructor leaves as they were. Through volatile accesses, as what
 /// was there before an object is nothing to the compiler.
 template <class V>

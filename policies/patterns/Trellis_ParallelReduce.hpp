@@ -262,7 +262,8 @@ struct LiveResult<Reduced<R>> {
   explicit LiveResult(Reduced<R> const&) {}
   typename R::value_type m_value{};
   R kokkos() { return reducer_into<R>(m_value); }
-  auto value() { return std::tuple<typename R::value_type>(m_value); }
+  auto take() { return m_value; }
+  auto value() { return std::tuple<typename R::value_type>(take()); }
 };
 
 template <class T>
@@ -270,7 +271,8 @@ struct LiveResult<ReducedByFunctor<T>> {
   explicit LiveResult(ReducedByFunctor<T> const&) {}
   T m_value{};
   T& kokkos() { return m_value; }
-  auto value() { return std::tuple<T>(m_value); }
+  auto take() { return m_value; }
+  auto value() { return std::tuple<T>(take()); }
 };
 
 template <class T>
@@ -283,9 +285,8 @@ struct LiveResult<ReducedByFunctor<T[]>> {
     return Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
         m_values.get(), m_count);
   }
-  auto value() {
-    return std::tuple<std::vector<T>>(std::vector<T>(m_values.get(), m_values.get() + m_count));
-  }
+  auto take() { return std::vector<T>(m_values.get(), m_values.get() + m_count); }
+  auto value() { return std::tuple<std::vector<T>>(take()); }
 };
 
 template <class P>
@@ -466,9 +467,13 @@ struct ReduceBody {
   void run(void* instance, Label const& label) {
     auto const here = Traits::on(range, *static_cast<Space const*>(instance));
     auto const& policy = launched(here);
-    if constexpr (uses_slot)
+    if constexpr (uses_slot) {
       InSlot::run(label, policy, functor, results, slot);
-    else
+    } else if constexpr (sizeof...(Results) == 1) {
+      LiveResult<Results...> live{std::get<0>(results)};
+      Kokkos::parallel_reduce(kernel_name(label), policy, functor, live.kokkos());
+      result->value.emplace(live.take());
+    } else {
       std::apply(
           [&](auto const&... to) {
             std::tuple<LiveResult<std::remove_cvref_t<decltype(to)>>...> live{
@@ -481,6 +486,7 @@ struct ReduceBody {
                 live);
           },
           results);
+    }
   }
   void finish()
     requires uses_slot

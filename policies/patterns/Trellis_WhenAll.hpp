@@ -24,13 +24,7 @@ struct JoinBody {
   void run(void*, Label const&) {}
 };
 
-inline Future<void> join(Label&& label, AfterAll const& before) {
-  auto construct = [](void* storage) { ::new (storage) JoinBody; };
-  TaskSpec spec(std::move(label), OpsOf<JoinBody, void, void>::ops, sizeof(JoinBody),
-                alignof(JoinBody), construct);
-  spec.after = before.tasks;
-  return FutureDoor::make(GraphDoor::submit_behind(std::move(spec)));
-}
+Future<void> join(Label&& label, AfterAll const& before);
 template <class Target, class Before>
 Future<void> join(Label&& label, Target&& target, Before&& before) {
   return FutureDoor::make(submit<void>(

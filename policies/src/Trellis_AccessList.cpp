@@ -59,6 +59,10 @@ void KeptObjects::note(Object const& object) noexcept {
   m_objects.push_back(object);
 }
 
+std::span<AccessRequest const> AccessListDoor::requests(AccessList const& list) {
+  return list.m_requests;
+}
+
 AccessList AccessListDoor::without_modes(AccessList& list) {
   for (AccessRequest& each : list.m_requests) {
     each.mode = Mode::none;
