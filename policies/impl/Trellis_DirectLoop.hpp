@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_DIRECTLOOP_HPP
 
 #include <Trellis_AdapterOf.hpp>
+#include <Trellis_KokkosInternals.hpp>
 #include <impl/Trellis_RebindPolicy.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -36,7 +37,7 @@ decltype(auto) uncounted(Functor const& functor) {
   if constexpr (std::is_trivially_copyable_v<Functor>)
     return (functor);
   else
-    return Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<Functor>(functor);
+    return uncounted_copy<Functor>(functor);
 }
 
 template <class WorkTag, class Functor, class... Index>
