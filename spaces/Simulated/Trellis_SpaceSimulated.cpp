@@ -116,7 +116,7 @@ HostInstances& host_instances(SpaceAdapter& space) {
   return all.try_emplace(&space, space).first->second;
 }
 
-void SimulatedMemory::copy(void* to, void const* from, std::size_t bytes) {
+void CopiedAtOnce::copy(void* to, void const* from, std::size_t bytes) {
   AsDevice const here;
   std::memcpy(to, from, bytes);
 }

@@ -331,15 +331,15 @@ struct OwnSpace<Simulated> {
   using AtOnce = AsDevice;
   using Host = Simulated::kernel_space;
 };
-struct SimulatedMemory {
+struct CopiedAtOnce {
   static void copy(void* to, void const* from, std::size_t bytes);
 };
 template <>
-struct OwnSpace<SimulatedSpace> : SimulatedMemory {
+struct OwnSpace<SimulatedSpace> : CopiedAtOnce {
   static constexpr bool host_may_touch = false;
 };
 template <>
-struct OwnSpace<SimulatedHostPinnedSpace> : SimulatedMemory {
+struct OwnSpace<SimulatedHostPinnedSpace> : CopiedAtOnce {
   static constexpr bool host_may_touch = true;
 };
 
