@@ -134,6 +134,19 @@ void ask_for_occupancy(Policy& policy, Kokkos::Experimental::DesiredOccupancy oc
   policy.impl_set_desired_occupancy(occupancy);
 }
 
+/// How many threads an instance has.
+///
+/// Hook: `instance.concurrency()`, from 5.0 on. Where 4.x is built with its deprecated code, as by
+/// default, that function is static, and speaks of the default instance of OpenMP unless it is
+/// given another one.
+template <class Space>
+int concurrency_of(Space const& instance) {
+  if constexpr (requires { Space::concurrency(instance); })
+    return static_cast<int>(Space::concurrency(instance));
+  else
+    return static_cast<int>(instance.concurrency());
+}
+
 // --- containers
 
 struct ContainerDoor;

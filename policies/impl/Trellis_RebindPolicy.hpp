@@ -203,8 +203,8 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
   }
   static policy_type on(Range const& range, execution_space const& instance) {
     if constexpr (!DeviceSpace<execution_space>)
-      if (range.team_size > static_cast<int>(instance.concurrency()))
-        refuse_team_on_worker(range.team_size, static_cast<int>(instance.concurrency()));
+      if (range.team_size > concurrency_of(instance))
+        refuse_team_on_worker(range.team_size, concurrency_of(instance));
     policy_type policy = make(range, instance);
     policy.set_chunk_size(range.chunk_size);
     for (int const level : {0, 1})

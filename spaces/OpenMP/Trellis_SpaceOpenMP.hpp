@@ -3,6 +3,7 @@
 #define TRELLIS_SPACEOPENMP_HPP
 
 #include <Trellis_HostSpaceAdapter.hpp>
+#include <Trellis_KokkosInternals.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -24,7 +25,7 @@ struct AdapterOf<Kokkos::OpenMP> {
     static OpenMPAdapter adapter;
     return adapter;
   }
-  static bool has_one_thread(Kokkos::OpenMP const& instance) { return instance.concurrency() == 1; }
+  static bool has_one_thread(Kokkos::OpenMP const& instance) { return concurrency_of(instance) == 1; }
 };
 
 }  // namespace trellis::Impl
