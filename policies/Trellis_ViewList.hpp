@@ -2,6 +2,7 @@
 #ifndef TRELLIS_VIEWLIST_HPP
 #define TRELLIS_VIEWLIST_HPP
 
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_ResultSlot.hpp>
 #include <Trellis_Spaces.hpp>
 
@@ -65,8 +66,7 @@ class ListHold {
 
  private:
   static ListBlock* copy_of(ListBlock* block) {
-    if (block == nullptr || !Kokkos::Impl::SharedAllocationRecord<void, void>::tracking_enabled())
-      return nullptr;
+    if (block == nullptr || !counts_references()) return nullptr;
     if (ListsAreCopied::t_copied) return block->copy(block);
     block->uses.fetch_add(1, std::memory_order_relaxed);
     return block;
@@ -141,8 +141,7 @@ class ViewBlock final : public ListBlock {
   template <class Given>
   void add(Given const& view) noexcept {
     ::new (m_counted + m_size) V(view);
-    ::new (m_uncounted + m_size)
-        V(Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<V>(view));
+    ::new (m_uncounted + m_size) V(uncounted_copy<V>(view));
     ++m_size;
   }
   void end() noexcept {

@@ -4,6 +4,7 @@
 
 #include <Trellis_HostLoop.hpp>
 #include <Trellis_KernelName.hpp>
+#include <Trellis_KokkosInternals.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -26,7 +27,7 @@ void run_host_loop(HostLoop const& loop, Space const& instance, Label const& lab
         Policy(instance, 0, static_cast<std::int64_t>(blocks), Kokkos::ChunkSize(1)), run_block);
   };
   if (loop.chunk == 0) {
-    auto const threads = static_cast<std::uint64_t>(instance.concurrency());
+    auto const threads = static_cast<std::uint64_t>(concurrency_of(instance));
     std::uint64_t const blocks = std::min(loop.count, threads);
     std::uint64_t const size = blocks > 0 ? loop.count / blocks : 0;
     std::uint64_t const larger = loop.count - size * blocks;  // so many blocks have one index more

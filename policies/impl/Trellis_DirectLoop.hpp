@@ -4,6 +4,7 @@
 
 #include <Trellis_AdapterOf.hpp>
 #include <Trellis_HostLoop.hpp>
+#include <Trellis_KokkosInternals.hpp>
 #include <impl/Trellis_RebindPolicy.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -24,7 +25,7 @@ decltype(auto) uncounted(Functor const& functor) {
   if constexpr (std::is_trivially_copyable_v<Functor>)
     return (functor);
   else
-    return Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<Functor>(functor);
+    return uncounted_copy<Functor>(functor);
 }
 
 template <class WorkTag, class Functor, class... Index>

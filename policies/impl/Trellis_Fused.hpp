@@ -6,6 +6,7 @@
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_KernelName.hpp>
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_ResultSlot.hpp>
 #include <Trellis_RunOn.hpp>
@@ -75,8 +76,7 @@ Member<Body> uncounted_member(Body const& body) {
   if constexpr (std::is_trivially_copyable_v<Functor>)
     return {body.functor, Linear::place(body.range)};
   else
-    return {Kokkos::Impl::construct_with_shared_allocation_tracking_disabled<Functor>(body.functor),
-            Linear::place(body.range)};
+    return {uncounted_copy<Functor>(body.functor), Linear::place(body.range)};
 }
 
 /// The members in memory that the kernel reaches.

@@ -213,22 +213,22 @@ struct WithLate : Body {
     constexpr std::size_t of_range = range_is_late<Body>() ? 1 : 0;
     if constexpr (of_range == 1) this->range.set(resolve(std::get<0>(sources)), label);
     auto&& arguments = arguments_in(static_cast<Body&>(*this));
-    auto&& results = results_in(static_cast<Body&>(*this));
+    auto&& late_results = results_in(static_cast<Body&>(*this));
     constexpr std::size_t places = count_places<std::remove_cvref_t<decltype(arguments)>>();
-    constexpr std::size_t of_results = count_places<std::remove_cvref_t<decltype(results)>>();
+    constexpr std::size_t of_results = count_places<std::remove_cvref_t<decltype(late_results)>>();
     constexpr std::size_t of_arguments = sizeof...(Sources) - of_results - of_range;
     static_assert(places == of_arguments || places == 0);  // the functor takes no Views
     if constexpr (places == 0)
       look_at<of_range>(std::make_index_sequence<of_arguments>());
     else
       fill_places<0, of_range>(arguments, sources);
-    fill_places<0, of_range + of_arguments>(results, sources);
+    fill_places<0, of_range + of_arguments>(late_results, sources);
   }
 
  private:
   template <std::size_t first, std::size_t... k>
   void look_at(std::index_sequence<k...>) const {
-    auto const look = []<class Source>(Source const& source) {
+    [[maybe_unused]] auto const look = []<class Source>(Source const& source) {
       if constexpr (!is_for_parts<Body, Source>()) static_cast<void>(resolve(source));
     };
     (look(std::get<first + k>(sources)), ...);

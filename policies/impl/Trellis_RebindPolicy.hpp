@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_REBINDPOLICY_HPP
 #define TRELLIS_IMPL_REBINDPOLICY_HPP
 
+#include <Trellis_Error.hpp>
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_RunOn.hpp>
@@ -65,16 +67,15 @@ struct AskedOccupancy {
   Kokkos::Experimental::DesiredOccupancy value;
   template <class Policy>
   static AskedOccupancy of(Policy const& policy) {
-    return {policy.impl_get_desired_occupancy()};
+    return {asked_occupancy(policy)};
   }
   template <class Policy>
   void ask(Policy& policy) const {
-    policy.impl_set_desired_occupancy(value);
+    ask_for_occupancy(policy, value);
   }
 };
 template <class Policy>
-using OccupancyOf = std::conditional_t<Policy::experimental_contains_desired_occupancy,
-                                       AskedOccupancy, NoOccupancy>;
+using OccupancyOf = std::conditional_t<asks_for_occupancy<Policy>, AskedOccupancy, NoOccupancy>;
 
 /// For a base policy and the space given with `on<...>` (or void): `execution_space`; `Range`, the
 /// policy without its instance (tasks of many threads should not share the count of the user's
@@ -145,13 +146,13 @@ struct PolicyTraits<Kokkos::MDRangePolicy<P...>, Space> {
   using index_type = typename policy_type::index_type;
   static constexpr std::size_t index_count = policy_type::rank;
   struct Range {
-    decltype(policy_type::m_lower) lower;
-    decltype(policy_type::m_upper) upper;
-    decltype(policy_type::m_tile) tile;
+    typename policy_type::point_type lower, upper;
+    typename policy_type::tile_type tile;
     [[no_unique_address]] OccupancyOf<policy_type> occupancy;
   };
   static Range keep(policy_type const& base) {
-    return {base.m_lower, base.m_upper, base.m_tile, OccupancyOf<policy_type>::of(base)};
+    return {lower_bounds(base), upper_bounds(base), tile_sizes(base),
+            OccupancyOf<policy_type>::of(base)};
   }
   static policy_type on(Range const& range, execution_space const& instance) {
     policy_type policy(instance, range.lower, range.upper, range.tile);
@@ -178,8 +179,8 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
   };
   static Range keep(policy_type const& base) {
     Range range{static_cast<int>(base.league_size()),
-                base.impl_auto_team_size() ? 0 : static_cast<int>(base.team_size()),
-                base.impl_auto_vector_length() ? 0 : static_cast<int>(base.impl_vector_length()),
+                has_auto_team_size(base) ? 0 : static_cast<int>(base.team_size()),
+                has_auto_vector_length(base) ? 0 : vector_length(base),
                 static_cast<int>(base.chunk_size()),
                 {},
                 {},
@@ -193,8 +194,8 @@ struct PolicyTraits<Kokkos::TeamPolicy<P...>, Space> {
   }
   static policy_type on(Range const& range, execution_space const& instance) {
     if constexpr (!DeviceSpace<execution_space>)
-      if (range.team_size > static_cast<int>(instance.concurrency()))
-        refuse_team_on_worker(range.team_size, static_cast<int>(instance.concurrency()));
+      if (range.team_size > concurrency_of(instance))
+        refuse_team_on_worker(range.team_size, concurrency_of(instance));
     policy_type policy = make(range, instance);
     policy.set_chunk_size(range.chunk_size);
     for (int const level : {0, 1})

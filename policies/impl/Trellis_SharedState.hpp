@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_SHAREDSTATE_HPP
 #define TRELLIS_IMPL_SHAREDSTATE_HPP
 
+#include <Trellis_KokkosInternals.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <atomic>
@@ -41,8 +43,7 @@ class SharedHandle {
     other.m_counts = false;
   }
   [[nodiscard]] bool count() const {
-    if (m_state == nullptr || !Kokkos::Impl::SharedAllocationRecord<void, void>::tracking_enabled())
-      return false;
+    if (m_state == nullptr || !counts_references()) return false;
     m_state->uses.fetch_add(1, std::memory_order_relaxed);
     return true;
   }

@@ -7,6 +7,7 @@
 #include <Trellis_DeviceAdapter.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_KernelName.hpp>
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskScope.hpp>
@@ -421,7 +422,7 @@ void require_valid(Label const& label, ResourcePolicy<Base, Annotations...> cons
     require_range<typename Traits::index_type>(label, base.n);
   } else if constexpr (IsTeamPolicy<Base>::value &&
                        !DeviceSpace<typename Traits::execution_space>) {
-    if (base.impl_auto_team_size()) return;
+    if (has_auto_team_size(base)) return;
     if (int const threads = threads_of(policy); base.team_size() > threads)
       refuse_team(label, base.team_size(), threads);
   }

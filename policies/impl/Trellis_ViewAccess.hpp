@@ -4,6 +4,7 @@
 
 #include <Trellis_Annotations.hpp>
 #include <Trellis_Area.hpp>
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_Resource.hpp>
 #include <Trellis_RunOn.hpp>
 #include <Trellis_ViewList.hpp>
@@ -43,13 +44,6 @@ inline Area area_of(IndexBox const& box) {
 }
 inline Area area_of(HostMemory const& memory) {
   return memory.area();
-}
-
-/// What Kokkos keeps of the View's allocation; null where the View holds no reference to one.
-/// (Before 5.0 a View that is unmanaged may have a record all the same, and does not keep it.)
-template <class V>
-auto const* record_of(V const& view) {
-  return view.impl_track().template get_record<void>();
 }
 
 /// Label and allocation. An unmanaged View belongs to whatever allocation its addresses are in.
@@ -305,10 +299,14 @@ template <class... A, class... B, class... C, class... Rest>
 struct JoinTuples<std::tuple<A...>, std::tuple<B...>, std::tuple<C...>, Rest...>
     : JoinTuples<std::tuple<A..., B..., C...>, Rest...> {};
 
+template <class MemoryTraits>
+inline constexpr unsigned trait_bits = 0;
+template <unsigned bits>
+inline constexpr unsigned trait_bits<Kokkos::MemoryTraits<bits>> = bits;
 template <class V, unsigned extra>
 using WithTrait =
     Kokkos::View<typename V::data_type, typename V::array_layout, typename V::device_type,
-                 Kokkos::MemoryTraits<static_cast<unsigned>(V::memory_traits::impl_value) | extra>>;
+                 Kokkos::MemoryTraits<trait_bits<typename V::memory_traits> | extra>>;
 
 }  // namespace trellis::Impl
 

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_PARALLELREDUCE_HPP
 #define TRELLIS_PARALLELREDUCE_HPP
 
+#include <Trellis_KokkosInternals.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <impl/Trellis_LastArgument.hpp>
 #include <impl/Trellis_LateResult.hpp>
@@ -189,7 +190,7 @@ void require_lasting(Label const& label, R const& result) {
                   "reduces into a variable, which may be gone when it runs; make the reducer on a "
                   "View, or take reduced<Reducer> and the Future");
   } else if constexpr (Kokkos::is_reducer_v<R>) {
-    if (!result.view().impl_track().has_record())
+    if (!has_record(result.view()))
       refuse_base(label,
                   "reduces into memory that its reducer does not keep: a variable may be gone when "
                   "it runs; make the reducer on a managed View, or take reduced<Reducer> and the "

@@ -3,6 +3,7 @@
 #define TRELLIS_CONTAINERS_HPP
 
 #include <Trellis_Annotations.hpp>
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_Resource.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -28,33 +29,7 @@ template <typename Device>
 class Bitset;
 template <typename Device>
 class ConstBitset;
-namespace Impl {
-template <typename UMap>
-struct UnorderedMapErase;
-template <typename Bitset>
-struct BitsetCount;
-}  // namespace Impl
 }  // namespace Kokkos
-
-namespace trellis::Impl {
-struct ContainerDoor;
-}
-
-// The two have no public name for their memory, but let all specialisations of these see it.
-template <>
-struct Kokkos::Impl::UnorderedMapErase<trellis::Impl::ContainerDoor> {
-  template <class Map>
-  static auto const& memory(Map const& map) {
-    return map.m_hash_lists;
-  }
-};
-template <>
-struct Kokkos::Impl::BitsetCount<trellis::Impl::ContainerDoor> {
-  template <class Set>
-  static auto const& memory(Set const& set) {
-    return set.m_blocks;
-  }
-};
 
 namespace trellis {
 
@@ -137,8 +112,7 @@ template <class Key, class Value, class Device, class Hasher, class EqualTo>
 struct ResourceTraits<Kokkos::UnorderedMap<Key, Value, Device, Hasher, EqualTo>> {
   using Map = Kokkos::UnorderedMap<Key, Value, Device, Hasher, EqualTo>;
   static auto accesses(Map const& map, auto how) {
-    return Impl::access_by_container(
-        Kokkos::Impl::UnorderedMapErase<Impl::ContainerDoor>::memory(map), how);
+    return Impl::access_by_container(Impl::memory_of_map(map), how);
   }
   template <class How>
   static auto argument(Map const& map, How) {
@@ -152,8 +126,7 @@ struct ResourceTraits<Kokkos::UnorderedMap<Key, Value, Device, Hasher, EqualTo>>
 template <class Device>
 struct ResourceTraits<Kokkos::Bitset<Device>> {
   static auto accesses(Kokkos::Bitset<Device> const& set, auto how) {
-    return Impl::access_by_container(Kokkos::Impl::BitsetCount<Impl::ContainerDoor>::memory(set),
-                                     how);
+    return Impl::access_by_container(Impl::memory_of_bitset(set), how);
   }
   template <class How>
   static auto argument(Kokkos::Bitset<Device> const& set, How) {
@@ -166,7 +139,7 @@ struct ResourceTraits<Kokkos::Bitset<Device>> {
 template <class Device>
 struct ResourceTraits<Kokkos::ConstBitset<Device>> {
   static auto accesses(Kokkos::ConstBitset<Device> const& set, auto how) {
-    return access(Kokkos::Impl::BitsetCount<Impl::ContainerDoor>::memory(set), how);
+    return access(Impl::memory_of_bitset(set), how);
   }
   static auto argument(Kokkos::ConstBitset<Device> const& set, auto) { return set; }
 };

@@ -4,6 +4,7 @@
 
 #include <Trellis_Annotations.hpp>
 #include <Trellis_Error.hpp>
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_Resource.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_RunOn.hpp>
@@ -62,7 +63,7 @@ inline constexpr bool is_device_side =
 /// Is it less than what was allocated? Then it is a subview, whose flags tell of more than itself.
 template <class V>
 bool is_part(V const& view) {
-  auto const* const record = view.impl_track().template get_record<typename V::memory_space>();
+  auto const* const record = record_of(view);
   if (record == nullptr) return false;
   Area const area = area_of(view);
   // Kokkos allocates whole words.

@@ -120,14 +120,14 @@ template <class V, int rank>
 V allocate_view(V const& old, Extents const& extents, std::string const& name) {
   constexpr int view_rank = static_cast<int>(V::rank());
   constexpr int of_item = item_extents<view_rank, rank>;
-  std::size_t n[Kokkos::ARRAY_LAYOUT_MAX_RANK];
-  for (auto& each : n) each = KOKKOS_IMPL_CTOR_DEFAULT_ARG;
+  typename V::array_layout layout;
   for (int d = 0; d < view_rank; ++d)
-    n[d] = d < of_item ? static_cast<std::size_t>(of_item == 1 ? extents.count() : extents.along[d])
-                       : old.extent(static_cast<std::size_t>(d));
+    layout.dimension[d] =
+        d < of_item ? static_cast<std::size_t>(of_item == 1 ? extents.count() : extents.along[d])
+                    : old.extent(static_cast<std::size_t>(d));
   return V(
       Kokkos::view_alloc(old.label().empty() ? name : old.label(), Kokkos::WithoutInitializing),
-      typename V::array_layout(n[0], n[1], n[2], n[3]));
+      layout);
 }
 
 /// Makes an execution argument of this kind from the Views of an argument.

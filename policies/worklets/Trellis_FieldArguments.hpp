@@ -63,14 +63,13 @@ std::optional<trellis::Impl::FieldShape> shape_for(Extents const& extents) {
     return std::nullopt;
   } else {
     if (of_item > 1 && extents.rank != of_item) return std::nullopt;
-    std::size_t n[Kokkos::ARRAY_LAYOUT_MAX_RANK];
-    for (auto& each : n) each = KOKKOS_IMPL_CTOR_DEFAULT_ARG;
+    Layout layout;
     for (std::size_t d = 0; d < F::rank; ++d)
-      n[d] = d >= of_item
-                 ? View::static_extent(d)
-                 : static_cast<std::size_t>(of_item == 1 ? extents.count() : extents.along[d]);
-    return trellis::Impl::shape_of(
-        View(nullptr, Layout(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7])));
+      layout.dimension[d] =
+          d >= of_item
+              ? View::static_extent(d)
+              : static_cast<std::size_t>(of_item == 1 ? extents.count() : extents.along[d]);
+    return trellis::Impl::shape_of(View(nullptr, layout));
   }
 }
 

@@ -3,13 +3,10 @@
 
 #ifdef KOKKOS_ENABLE_HIP
 
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_StreamAdapter.hpp>
 
 #include <hip/hip_runtime_api.h>
-
-#include <algorithm>
-#include <array>
-#include <iterator>
 
 namespace trellis::Impl {
 
@@ -37,14 +34,7 @@ struct HIPRuntime {
 
   static Stream stream_of(Space const& space) { return space.hip_stream(); }
   static int device_of(Space const& space) { return space.hip_device(); }
-  static std::array<void const*, 13> scratch_of(Space const& space) {
-    auto const& internal = *space.impl_internal_space_instance();
-    std::array<void const*, 13> scratch{internal.m_scratchSpace, internal.m_scratchFlags,
-                                        internal.m_scratchFunctor};
-    std::copy(std::begin(internal.m_team_scratch_ptr), std::end(internal.m_team_scratch_ptr),
-              scratch.begin() + 3);
-    return scratch;
-  }
+  static auto scratch_of(Space const& space) { return scratch_addresses(space); }
 
   static constexpr RuntimeCall count_devices{&hipGetDeviceCount, "hipGetDeviceCount"};
   static constexpr RuntimeCall get_device{&hipGetDevice, "hipGetDevice"};

@@ -4,6 +4,7 @@
 
 #include <Trellis_HostLoop.hpp>
 #include <Trellis_HostSpaceAdapter.hpp>
+#include <Trellis_KokkosInternals.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -25,7 +26,7 @@ struct AdapterOf<Kokkos::OpenMP> {
     static OpenMPAdapter adapter;
     return adapter;
   }
-  static bool has_one_thread(Kokkos::OpenMP const& instance) { return instance.concurrency() == 1; }
+  static bool has_one_thread(Kokkos::OpenMP const& instance) { return concurrency_of(instance) == 1; }
   static void run(HostLoop const& loop, Kokkos::OpenMP const& instance, Label const& label);
 };
 

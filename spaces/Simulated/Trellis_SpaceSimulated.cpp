@@ -4,10 +4,9 @@
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis_Spaces.hpp>
 
-// Kokkos offers its parts that a memory space needs to those who say this.
-#define KOKKOS_IMPL_PUBLIC_INCLUDE
-#include <impl/Kokkos_SharedAlloc_timpl.hpp>
-#undef KOKKOS_IMPL_PUBLIC_INCLUDE
+#define TRELLIS_IMPL_MAKES_MEMORY_SPACES
+#include <Trellis_KokkosInternals.hpp>
+#undef TRELLIS_IMPL_MAKES_MEMORY_SPACES
 
 #include <cstring>
 #include <map>
@@ -15,9 +14,8 @@
 #include <ostream>
 #include <vector>
 
-KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_RECORD_EXPLICIT_INSTANTIATION(
-    trellis::SimulatedSpace);
-KOKKOS_IMPL_SHARED_ALLOCATION_RECORD_EXPLICIT_INSTANTIATION(trellis::SimulatedHostPinnedSpace);
+TRELLIS_IMPL_MAKE_DEVICE_MEMORY_SPACE(trellis::SimulatedSpace);
+TRELLIS_IMPL_MAKE_HOST_MEMORY_SPACE(trellis::SimulatedHostPinnedSpace);
 
 namespace trellis {
 
@@ -118,7 +116,7 @@ HostInstances& host_instances(SpaceAdapter& space) {
   return all.try_emplace(&space, space).first->second;
 }
 
-void copy_at_once(void* to, void const* from, std::size_t bytes) {
+void CopiedAtOnce::copy(void* to, void const* from, std::size_t bytes) {
   AsDevice const here;
   std::memcpy(to, from, bytes);
 }

@@ -5,13 +5,13 @@
 #include <Simulated/Trellis_SimulatedDevice.hpp>
 #include <Trellis_AdapterOf.hpp>
 #include <Trellis_BodyTraits.hpp>
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_RunOn.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iosfwd>
 #include <iterator>
 #include <memory>
@@ -36,7 +36,7 @@ class SimulatedSpace;
 ///
 /// Kokkos sees an execution space, with which it initialises Views in `SimulatedSpace` and copies
 /// them outside of tasks; this happens at once and costs nothing.
-class Simulated {
+class Simulated : public Impl::IdleExecutionSpace {
  public:
   using execution_space = Simulated;
   using memory_space = SimulatedSpace;
@@ -68,15 +68,12 @@ class Simulated {
   /// Nothing is launched on an instance of this class, so there is nothing to wait for: see
   /// `SimulatedDevice::synchronize`.
   void fence(std::string const& = {}) const {}
-  static void impl_static_fence(std::string const&) {}
 #ifdef KOKKOS_ENABLE_DEPRECATED_CODE_4
   static int concurrency() { return 1; }
 #else
   int concurrency() const { return 1; }
 #endif
   void print_configuration(std::ostream& out, bool verbose = false) const;
-  static bool impl_is_initialized() { return Kokkos::is_initialized(); }
-  [[nodiscard]] std::uint32_t impl_instance_id() const noexcept { return 1; }
   friend bool operator==(Simulated const&, Simulated const&) { return true; }
 };
 
@@ -327,13 +324,27 @@ class AsDevice {
  private:
   SimulatedDevice::OpenMemory m_open;
 };
-/// Does the copies that Kokkos makes outside of tasks.
-void copy_at_once(void* to, void const* from, std::size_t bytes);
+
+/// What Kokkos asks of its spaces, outside of tasks.
+template <>
+struct OwnSpace<Simulated> {
+  using AtOnce = AsDevice;
+  using Host = Simulated::kernel_space;
+};
+struct CopiedAtOnce {
+  static void copy(void* to, void const* from, std::size_t bytes);
+};
+template <>
+struct OwnSpace<SimulatedSpace> : CopiedAtOnce {
+  static constexpr bool host_may_touch = false;
+};
+template <>
+struct OwnSpace<SimulatedHostPinnedSpace> : CopiedAtOnce {
+  static constexpr bool host_may_touch = true;
+};
 
 }  // namespace Impl
 }  // namespace trellis
-
-// --- what Kokkos asks of its spaces
 
 namespace Kokkos {
 
@@ -345,157 +356,9 @@ struct SpaceAccessibility<Host, trellis::SimulatedSpace> {
   using space = Host;
 };
 
-namespace Tools::Experimental {
-template <>
-struct DeviceTypeTraits<trellis::Simulated> {
-  static constexpr DeviceType id = DeviceType::Unknown;
-  static int device_id(trellis::Simulated const&) { return 0; }
-};
-}  // namespace Tools::Experimental
-
-namespace Impl {
-
-template <>
-struct MemorySpaceAccess<HostSpace, trellis::SimulatedSpace> {
-  enum : bool { assignable = false, accessible = false, deepcopy = true };
-};
-/// Results of reductions are written by host code.
-template <>
-struct MemorySpaceAccess<trellis::SimulatedSpace, HostSpace> {
-  enum : bool { assignable = false, accessible = true, deepcopy = true };
-};
-
-template <>
-struct MemorySpaceAccess<HostSpace, trellis::SimulatedHostPinnedSpace> {
-  enum : bool { assignable = true, accessible = true, deepcopy = true };
-};
-template <>
-struct MemorySpaceAccess<trellis::SimulatedHostPinnedSpace, HostSpace> {
-  enum : bool { assignable = false, accessible = true, deepcopy = true };
-};
-template <>
-struct MemorySpaceAccess<trellis::SimulatedSpace, trellis::SimulatedHostPinnedSpace> {
-  enum : bool { assignable = false, accessible = true, deepcopy = true };
-};
-template <>
-struct MemorySpaceAccess<trellis::SimulatedHostPinnedSpace, trellis::SimulatedSpace> {
-  enum : bool { assignable = false, accessible = false, deepcopy = true };
-};
-
-template <>
-struct ZeroMemset<trellis::Simulated> {
-  ZeroMemset(trellis::Simulated const&, void* to, std::size_t bytes) {
-    trellis::Impl::AsDevice const here;
-    std::memset(to, 0, bytes);
-  }
-};
-
-/// Initialises Views.
-template <class Functor, class... Properties>
-class ParallelFor<Functor, RangePolicy<Properties...>, trellis::Simulated> {
- public:
-  using Policy = RangePolicy<Properties...>;
-  ParallelFor(Functor const& functor, Policy const& policy)
-      : m_functor(functor), m_policy(policy) {}
-  void execute() const {
-    trellis::Impl::AsDevice const here;
-    for (auto k = m_policy.begin(); k < m_policy.end(); ++k)
-      if constexpr (std::is_void_v<typename Policy::work_tag>)
-        m_functor(k);
-      else
-        m_functor(typename Policy::work_tag{}, k);
-  }
-
- private:
-  Functor m_functor;
-  Policy m_policy;
-};
-
-/// Copies Views of several dimensions.
-template <class Functor, class... Properties>
-class ParallelFor<Functor, MDRangePolicy<Properties...>, trellis::Simulated> {
- public:
-  using Policy = MDRangePolicy<Properties...>;
-  ParallelFor(Functor const& functor, Policy const& policy)
-      : m_functor(functor), m_policy(policy) {}
-  void execute() const {
-    using Host = trellis::Simulated::kernel_space;
-    using Index = IndexType<typename Policy::index_type>;
-    using Tag = typename Policy::work_tag;
-    using HostPolicy =
-        std::conditional_t<std::is_void_v<Tag>,
-                           MDRangePolicy<Host, typename Policy::iteration_pattern, Index>,
-                           MDRangePolicy<Host, typename Policy::iteration_pattern, Index, Tag>>;
-    trellis::Impl::AsDevice const here;
-    Kokkos::parallel_for(HostPolicy(m_policy.m_lower, m_policy.m_upper, m_policy.m_tile),
-                         m_functor);
-  }
-
- private:
-  Functor m_functor;
-  Policy m_policy;
-};
-
-}  // namespace Impl
 }  // namespace Kokkos
 
-namespace trellis::Impl {
-
-struct CopyAtOnce {
-  CopyAtOnce(void* to, void const* from, std::size_t bytes) { copy_at_once(to, from, bytes); }
-  template <class ExecutionSpace>
-  CopyAtOnce(ExecutionSpace const&, void* to, void const* from, std::size_t bytes)
-      : CopyAtOnce(to, from, bytes) {}
-};
-
-}  // namespace trellis::Impl
-
-namespace Kokkos {
-namespace Impl {
-
-template <class ExecutionSpace>
-struct DeepCopy<trellis::SimulatedSpace, trellis::SimulatedSpace, ExecutionSpace>
-    : trellis::Impl::CopyAtOnce {
-  using CopyAtOnce::CopyAtOnce;
-};
-template <class ExecutionSpace>
-struct DeepCopy<trellis::SimulatedSpace, trellis::SimulatedHostPinnedSpace, ExecutionSpace>
-    : trellis::Impl::CopyAtOnce {
-  using CopyAtOnce::CopyAtOnce;
-};
-template <class ExecutionSpace>
-struct DeepCopy<trellis::SimulatedSpace, HostSpace, ExecutionSpace> : trellis::Impl::CopyAtOnce {
-  using CopyAtOnce::CopyAtOnce;
-};
-template <class ExecutionSpace>
-struct DeepCopy<trellis::SimulatedHostPinnedSpace, trellis::SimulatedSpace, ExecutionSpace>
-    : trellis::Impl::CopyAtOnce {
-  using CopyAtOnce::CopyAtOnce;
-};
-template <class ExecutionSpace>
-struct DeepCopy<trellis::SimulatedHostPinnedSpace, trellis::SimulatedHostPinnedSpace,
-                ExecutionSpace> : trellis::Impl::CopyAtOnce {
-  using CopyAtOnce::CopyAtOnce;
-};
-template <class ExecutionSpace>
-struct DeepCopy<trellis::SimulatedHostPinnedSpace, HostSpace, ExecutionSpace>
-    : trellis::Impl::CopyAtOnce {
-  using CopyAtOnce::CopyAtOnce;
-};
-template <class ExecutionSpace>
-struct DeepCopy<HostSpace, trellis::SimulatedSpace, ExecutionSpace> : trellis::Impl::CopyAtOnce {
-  using CopyAtOnce::CopyAtOnce;
-};
-template <class ExecutionSpace>
-struct DeepCopy<HostSpace, trellis::SimulatedHostPinnedSpace, ExecutionSpace>
-    : trellis::Impl::CopyAtOnce {
-  using CopyAtOnce::CopyAtOnce;
-};
-
-}  // namespace Impl
-}  // namespace Kokkos
-
-KOKKOS_IMPL_HOST_INACCESSIBLE_SHARED_ALLOCATION_SPECIALIZATION(trellis::SimulatedSpace);
-KOKKOS_IMPL_SHARED_ALLOCATION_SPECIALIZATION(trellis::SimulatedHostPinnedSpace);
+TRELLIS_IMPL_DEVICE_MEMORY_SPACE(trellis::SimulatedSpace);
+TRELLIS_IMPL_HOST_MEMORY_SPACE(trellis::SimulatedHostPinnedSpace);
 
 #endif

@@ -142,18 +142,18 @@ struct Body {
   }
   static void destroy(void* body) noexcept { static_cast<Body*>(body)->~Body(); }
   static void finish(void* body) {
-    if constexpr (requires(F& f) { f.finish(); }) static_cast<Body*>(body)->f.finish();
+    if constexpr (requires(F& functor) { functor.finish(); }) static_cast<Body*>(body)->f.finish();
   }
   static void fail(void* body, TaskId id, std::string const& text,
                    Impl::FailurePtr const& failure) noexcept {
     if constexpr (!std::is_void_v<Value>) static_cast<Body*>(body)->result->fail(id, text, failure);
   }
   static constexpr Impl::TaskOps make_ops() {
-    Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
-    ops.finish = &finish;
-    ops.launches_only = requires { F::launches_only; };
-    ops.may_be_kept = requires { F::may_be_kept; };
-    return ops;
+    Impl::TaskOps made{"host_task", &run, &destroy, &fail};
+    made.finish = &finish;
+    made.launches_only = requires { F::launches_only; };
+    made.may_be_kept = requires { F::may_be_kept; };
+    return made;
   }
   static constexpr Impl::TaskOps ops = make_ops();
 

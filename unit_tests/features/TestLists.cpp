@@ -37,9 +37,6 @@ static_assert(Impl::ResourceRange<std::array<std::vector<Line>, 2>>);
 static_assert(!Impl::ResourceRange<Line> && !Impl::ResourceRange<std::string>);
 static_assert(!Impl::is_resource_v<std::filesystem::path> && !Impl::is_resource_v<std::list<int>> &&
               !Impl::is_resource_v<std::vector<bool>>);
-// Where the number is known nothing changes.
-static_assert(std::is_same_v<decltype(Impl::requests_of(read(std::declval<Line&>()))),
-                             std::array<Impl::AccessRequest, 1>>);
 
 std::vector<Line> lines(int count, int size = 4) {
   std::vector<Line> all;

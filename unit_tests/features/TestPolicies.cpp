@@ -527,7 +527,7 @@ SPACE_TEST(Team, RunsOnWorkersWithSeveralThreads) {
       });
   int concurrency = 0;
   space_task("look", ResourcePolicy(graph, on<Space>),
-             [&](Space const& space) { concurrency = space.concurrency(); });
+             [&](Space const& space) { concurrency = Impl::concurrency_of(space); });
   graph.wait();
   EXPECT_EQ(values_of(x), std::vector{500});
   EXPECT_EQ(values_of(ranks), (std::vector{50, size == 2 ? 50 : 0})) << "each thread has run";

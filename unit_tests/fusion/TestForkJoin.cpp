@@ -175,7 +175,9 @@ TEST_P(ForkJoin, WhatIsSubmittedToTheGraphOutlivesIt) {
         });
     });
   });
-  if (workers > 1) EXPECT_FALSE(enclave.is_done());
+  if (workers > 1) {
+    EXPECT_FALSE(enclave.is_done());
+  }
   open = true;
   graph.wait();
 }

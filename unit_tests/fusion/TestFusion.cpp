@@ -199,7 +199,9 @@ TEST(Fusion, AMemberMayWaitForAnother) {
     all_are_there = true;
     workers == 1 ? gated.form_and_wait() : gated.open_and_wait();
     EXPECT_EQ(futures[0].get(), 8);
-    if (workers == 1) EXPECT_EQ(gated.observed->formed().front(), 8u);
+    if (workers == 1) {
+      EXPECT_EQ(gated.observed->formed().front(), 8u);
+    }
   }
 }
 

@@ -90,11 +90,11 @@ SPACE_TEST(TaskThreads, AreThoseOfItsInstance) {
   for (int n = 1; n <= most; ++n) {
     auto const seen =
         space_task("space", ResourcePolicy(graph, on<Space>, threads(n)),
-                   [](Space const& instance) { return static_cast<int>(instance.concurrency()); });
+                   [](Space const& instance) { return Impl::concurrency_of(instance); });
     EXPECT_EQ(seen.get(), n);
   }
   auto const without = space_task("space", ResourcePolicy(graph, on<Space>), [](Space const& here) {
-    return static_cast<int>(here.concurrency());
+    return Impl::concurrency_of(here);
   });
   EXPECT_EQ(without.get(), 1);
 }

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_MOVEPOLICY_HPP
 #define TRELLIS_IMPL_MOVEPOLICY_HPP
 
+#include <Trellis_KokkosInternals.hpp>
 #include <Trellis_RunOn.hpp>
 #include <Trellis_Spaces.hpp>
 #include <impl/Trellis_RebindPolicy.hpp>
@@ -53,10 +54,10 @@ struct MovedPolicy<Kokkos::MDRangePolicy<P...>, Space> {
     typename type::point_type lower, upper;
     typename type::tile_type tile{};
     for (int k = 0; k < type::rank; ++k) {
-      lower[k] = base.m_lower[k];
-      upper[k] = base.m_upper[k];
+      lower[k] = lower_bounds(base)[k];
+      upper[k] = upper_bounds(base)[k];
       // One that Kokkos has chosen is for the other space.
-      if (!base.impl_tune_tile_size()) tile[k] = base.m_tile[k];
+      if (!has_chosen_tiles(base)) tile[k] = tile_sizes(base)[k];
     }
     return type(lower, upper, tile);
   }

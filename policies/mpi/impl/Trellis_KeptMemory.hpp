@@ -2,7 +2,7 @@
 #ifndef TRELLIS_IMPL_KEPTMEMORY_HPP
 #define TRELLIS_IMPL_KEPTMEMORY_HPP
 
-#include <Kokkos_Core.hpp>
+#include <Trellis_KokkosInternals.hpp>
 
 #include <string>
 
@@ -15,20 +15,19 @@ class KeptMemory {
  public:
   KeptMemory() = default;
   template <class V>
-  explicit KeptMemory(V const& view) : m_view(view.impl_track()) {}
+  explicit KeptMemory(V const& view) : m_view(memory_of(view)) {}
   template <class V, class Home, class Staging>
   KeptMemory(V const& view, Home const& home, Staging const& staging)
-      : m_view(view.impl_track()), m_home(home.impl_track()), m_staging(staging.impl_track()) {}
+      : m_view(memory_of(view)), m_home(memory_of(home)), m_staging(memory_of(staging)) {}
 
   /// Of the View; none where it does not own its memory.
   [[nodiscard]] std::string label() const {
-    auto const* const record = m_view.get_record<void>();
+    auto const* const record = record_in(m_view);
     return record != nullptr ? record->get_label() : std::string();
   }
 
  private:
-  using Tracker = Kokkos::Impl::SharedAllocationTracker;
-  Tracker m_view, m_home, m_staging;
+  MemoryHold m_view, m_home, m_staging;
 };
 
 }  // namespace trellis::Impl
