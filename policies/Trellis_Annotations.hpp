@@ -179,42 +179,62 @@ constexpr auto annotate_named(R&& resource) {
   }
 }
 
+/// The annotation of several resources is that of their group. Each is looked at by itself, so what
+/// is wrong is told as for one.
+template <Mode mode, class... R>
+constexpr auto annotate_all(R&&... resources);
+
+/// May these stand in one annotation? The first one is no number: `read(file, buffer, bytes)` is a
+/// function of the system, which the same name may mean where the names of both are in sight.
+template <class First, class... More>
+inline constexpr bool may_be_named_v =
+    sizeof...(More) == 0 || !std::is_integral_v<std::remove_cvref_t<First>>;
+
 }  // namespace Impl
 
-/// The task reads. Any number of readers run at the same time.
-template <class R>
-constexpr auto read(R&& resource) {
-  return Impl::annotate_named<Mode::read>(std::forward<R>(resource));
+/// The task reads. Any number of readers run at the same time. Like the other annotations, it takes
+/// several resources at once: `read(x, y)` is `read(x), read(y)`.
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto read(R&&... resources) {
+  return Impl::annotate_all<Mode::read>(std::forward<R>(resources)...);
 }
 /// The task overwrites.
-template <class R>
-constexpr auto write(R&& resource) {
-  return Impl::annotate_named<Mode::write>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto write(R&&... resources) {
+  return Impl::annotate_all<Mode::write>(std::forward<R>(resources)...);
 }
 /// The task reads and overwrites.
-template <class R>
-constexpr auto read_write(R&& resource) {
-  return Impl::annotate_named<Mode::read_write>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto read_write(R&&... resources) {
+  return Impl::annotate_all<Mode::read_write>(std::forward<R>(resources)...);
 }
-/// The task adds atomically; tasks that do so run at the same time, in any order.
-template <class R>
-constexpr auto atomic_add(R&& resource) {
-  return Impl::annotate_named<Mode::atomic_add>(std::forward<R>(resource));
+/// The task adds atomically; tasks that do so run at the same time, in any order. A View that the
+/// functor captures stays as it is, see `atomic_view`.
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto atomic_add(R&&... resources) {
+  return Impl::annotate_all<Mode::atomic_add>(std::forward<R>(resources)...);
 }
 /// The task multiplies atomically; tasks that do so run at the same time, in any order.
-template <class R>
-constexpr auto atomic_mul(R&& resource) {
-  return Impl::annotate_named<Mode::atomic_mul>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto atomic_mul(R&&... resources) {
+  return Impl::annotate_all<Mode::atomic_mul>(std::forward<R>(resources)...);
 }
 /// The task reads and overwrites alone, but in any order with other exclusive tasks.
-template <class R>
-constexpr auto exclusive(R&& resource) {
-  return Impl::annotate_named<Mode::exclusive>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto exclusive(R&&... resources) {
+  return Impl::annotate_all<Mode::exclusive>(std::forward<R>(resources)...);
 }
 /// The task does not touch it: no dependency, whatever others do.
-template <class R>
-constexpr auto none(R&& resource) {
-  return Impl::annotate_named<Mode::none>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto none(R&&... resources) {
+  return Impl::annotate_all<Mode::none>(std::forward<R>(resources)...);
 }
 
 /// The task accesses the resource in this state: a `MatrixAccess` with a user-defined matrix, an
@@ -315,6 +335,16 @@ struct SaysAccesses<T, mode> {
 };
 template <class T>
 inline constexpr bool is_annotation_v = is_access_v<T> || is_property_v<T>;
+
+template <Mode mode, class... R>
+constexpr auto annotate_all(R&&... resources) {
+  if constexpr (sizeof...(R) == 1)
+    return annotate_named<mode>(std::forward<R>(resources)...);
+  else if constexpr ((is_access_v<decltype(annotate_named<mode>(std::declval<R>()))> && ...))
+    return annotate<mode>(group(std::forward<R>(resources)...));
+  else
+    return Property();  // so that nothing more is said
+}
 
 /// Is it an access of Views? (What `ResourceTraits` explains says itself what the functor gets.)
 template <class A>
