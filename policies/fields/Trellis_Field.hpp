@@ -225,6 +225,26 @@ template <class D, class L, class... Slices>
   return {field, slices...};
 }
 
+namespace Impl {
+
+/// Only named: messages say `Field<double*, ...>::read_view`, not the type of that View.
+namespace Written {
+template <class D, class L>
+struct Field {
+  struct view;
+  struct read_view;
+};
+}  // namespace Written
+template <class V>
+  requires(Kokkos::is_view_v<V> && std::is_same_v<typename V::memory_space, Kokkos::AnonymousSpace>)
+struct ToldAs<V> {
+  using Field = Written::Field<typename V::non_const_data_type, typename V::array_layout>;
+  using type = std::conditional_t<std::is_const_v<typename V::value_type>,
+                                  typename Field::read_view, typename Field::view>;
+};
+
+}  // namespace Impl
+
 template <class D, class L>
 struct ResourceTraits<Field<D, L>> {
   using F = Field<D, L>;
