@@ -319,7 +319,7 @@ class TasksBefore {
   std::span<TaskHandle const> m_all;
 };
 
-inline SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, int threads,
+inline SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, AskedThreads threads,
                                 Label const& task) {
   if (TaskScope* const scope = target.scope())
     return GraphDoor::space_with(ScopeDoor::handle(*scope), space, threads, task);
@@ -427,7 +427,8 @@ TaskHandle submit_annotated(Label&& label, Policy const& policy, Make& make, Spa
     } else if constexpr (std::is_same_v<A, priority>) {
       spec.priority = annotation.value;
     } else if constexpr (std::is_same_v<A, threads>) {
-      spec.space = space_with(policy.target(), spec.space, annotation.count, spec.label);
+      spec.space = space_with(policy.target(), spec.space,
+                              AskedThreads(annotation.count, annotation.is_most), spec.label);
     } else if constexpr (std::is_same_v<A, MainThread>) {
       spec.main_thread = annotation.is_bound;
     } else if constexpr (std::is_same_v<A, Synchronizing>) {
@@ -559,10 +560,15 @@ TaskHandle submit(Label&& label, Policy const& policy, Body&& body, More const&.
 /// Of each worker of the graph that the task goes to, or as many as it says.
 template <class Base, class... Annotations>
 int threads_of(ResourcePolicy<Base, Annotations...> const& policy) {
+  Target const target = policy.target();
   if constexpr ((std::is_same_v<Annotations, threads> || ...)) {
-    return std::get<threads>(policy.annotations()).count;
+    auto const& said = std::get<threads>(policy.annotations());
+    AskedThreads const asked(said.count, said.is_most);
+    if (TaskGraph* const graph = target.graph()) return GraphDoor::threads_of(*graph, asked);
+    TaskScope* const scope = target.scope();
+    return GraphDoor::threads_of(scope != nullptr ? ScopeDoor::handle(*scope) : target.other(),
+                                 asked);
   } else {
-    Target const target = policy.target();
     if (TaskGraph* const graph = target.graph()) return graph->threads_per_worker();
     TaskScope* const scope = target.scope();
     return GraphDoor::threads_per_worker(scope != nullptr ? ScopeDoor::handle(*scope)
