@@ -6,6 +6,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <concepts>
 #include <string>
 
 /// Calls of Kokkos' functions with what is Trellis'. A function of Trellis that is called by its
@@ -20,6 +21,11 @@ inline constexpr bool never_in_kokkos = false;
 struct PolicyInKokkos {
   template <class Base, class... Annotations>
   PolicyInKokkos(ResourcePolicy<Base, Annotations...> const&) {}
+};
+/// Likewise for a label: a `std::string` is no better match for it than for a Label.
+struct TextInKokkos {
+  template <std::convertible_to<std::string> Text>
+  TextInKokkos(Text const&) {}
 };
 /// Likewise for what stands before the Views of a copy.
 struct TargetInKokkos : PolicyInKokkos {
@@ -54,7 +60,7 @@ void parallel_for(trellis::Impl::PolicyInKokkos, Rest const&...) {
                 "Kokkos::parallel_for");
 }
 template <class... Rest>
-void parallel_for(std::string const&, trellis::Impl::PolicyInKokkos, Rest const&...) {
+void parallel_for(trellis::Impl::TextInKokkos, trellis::Impl::PolicyInKokkos, Rest const&...) {
   static_assert(trellis::Impl::never_in_kokkos<Rest...>,
                 "Trellis: a ResourcePolicy goes to trellis::parallel_for, not to "
                 "Kokkos::parallel_for");
@@ -66,7 +72,7 @@ void parallel_reduce(trellis::Impl::PolicyInKokkos, Rest const&...) {
                 "Kokkos::parallel_reduce");
 }
 template <class... Rest>
-void parallel_reduce(std::string const&, trellis::Impl::PolicyInKokkos, Rest const&...) {
+void parallel_reduce(trellis::Impl::TextInKokkos, trellis::Impl::PolicyInKokkos, Rest const&...) {
   static_assert(trellis::Impl::never_in_kokkos<Rest...>,
                 "Trellis: a ResourcePolicy goes to trellis::parallel_reduce, not to "
                 "Kokkos::parallel_reduce");
@@ -78,7 +84,7 @@ void parallel_scan(trellis::Impl::PolicyInKokkos, Rest const&...) {
                 "Kokkos::parallel_scan");
 }
 template <class... Rest>
-void parallel_scan(std::string const&, trellis::Impl::PolicyInKokkos, Rest const&...) {
+void parallel_scan(trellis::Impl::TextInKokkos, trellis::Impl::PolicyInKokkos, Rest const&...) {
   static_assert(trellis::Impl::never_in_kokkos<Rest...>,
                 "Trellis: a ResourcePolicy goes to trellis::parallel_scan, not to "
                 "Kokkos::parallel_scan");

@@ -154,7 +154,7 @@ SPACE_TEST(Labels, HaveThePlaceOfTheCaller) {
                           std::function<void(TaskGraph&)> const& submit) {
     TaskGraph graph(options);
     submit(graph);
-    std::string const text = Test::error_of([&] { graph.wait(); }).what();
+    std::string const text = trellis::Test::error_of([&] { graph.wait(); }).what();
     std::string const line = std::to_string(site.line());
     EXPECT_THAT(text, HasSubstr('"' + label + '"'));
     EXPECT_THAT(text, HasSubstr("TestLabels.cpp:" + line));
