@@ -59,6 +59,8 @@ class Future {
     return *m_result->value;
   }
 
+  operator T() const = delete;  // Trellis: the value comes later, by .get() of the Future
+
   /// Submits a `host_task` that calls `f(value)`, or `f()`, when this task is complete; returns its
   /// future at once. It goes to the graph of this task, or, in a recording, into the plan. When
   /// this task fails or is cancelled, so is that one, and `f` is not called. What `f` may be and

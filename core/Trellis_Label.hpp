@@ -38,6 +38,16 @@ concept StringLike =
 /// that Kokkos takes for a label; the call site is added. The address of a string literal of the
 /// program is kept, which costs nothing. Any other text is copied: of a buffer, a `std::string`, a
 /// `char const*`.
+///
+/// A function that submits tasks on behalf of its caller takes the caller's place by a default
+/// argument: a label that the caller may replace,
+///
+///     void axpy(trellis::TaskGraph& graph, ..., trellis::Label label = "axpy");
+///
+/// or the place alone, for several tasks, `Label("axpy", at)` with a name and `Label(at)` without:
+///
+///     void step(trellis::TaskGraph& graph, ...,
+///               std::source_location const& at = std::source_location::current());
 class Label {
  public:
   template <std::size_t N>
@@ -59,6 +69,9 @@ class Label {
   template <Impl::StringLike Text>
   Label(Text&& text, std::source_location site = std::source_location::current())
       : m_text(new std::string(std::forward<Text>(text))), m_site(site) {}
+
+  /// Without a name: as `of(site)`.
+  Label(std::source_location const& site) : Label(of(site)) {}
 
   Label() = default;
   Label(Label const& other)

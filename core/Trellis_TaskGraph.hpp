@@ -117,7 +117,7 @@ class TaskGraph {
   /// Requires that Kokkos is initialised. Threads are started when there is work for them. The
   /// calling thread is the graph's main thread. Throws `Error` for invalid options.
   explicit TaskGraph(TaskGraphOptions const& options = {});
-  TaskGraph(TaskGraph const&) = delete;
+  TaskGraph(TaskGraph const&) = delete;  // Trellis: a lambda takes it by reference: [&graph]
   TaskGraph& operator=(TaskGraph const&) = delete;
   /// Waits for all tasks. Other threads must no longer use the graph, but may use and drop its
   /// futures and plans. A failure that neither `wait()` nor `get()` has reported is printed to the

@@ -98,10 +98,6 @@ inline constexpr bool owns_elements = false;
 template <class R>
   requires requires { ResourceTraits<R>::is_const_if_container_is; }
 inline constexpr bool owns_elements<R> = ResourceTraits<R>::is_const_if_container_is;
-/// What the user has written, `write(x)`: there the types tell whether `x` itself is const.
-template <Mode mode, class R>
-constexpr auto annotate_named(R&& resource);
-
 template <class T>
 inline constexpr bool is_tuple_v = false;
 template <class... T>
@@ -123,98 +119,116 @@ concept NumbersThreads = (requires(T const& pool) {
                            scatter.access();
                          }) || (requires(T const& token) { token.release(token.acquire()); });
 
-template <Mode mode, class R>
-constexpr auto annotate(R&& resource) {
+/// May an annotation name it? A class, so that the compiler's message has few lines. `by_name`: as
+/// the user has written it, `write(x)`. There the types tell whether `x` itself is const.
+template <Mode mode, class R, bool by_name>
+struct MayAnnotate {
   using Named = std::remove_reference_t<R>;
+  using Plain = std::remove_cv_t<Named>;
+  static constexpr bool has_threads = !is_resource_v<Named> && NumbersThreads<Named>;
   static_assert(
-      is_resource_v<Named> || !NumbersThreads<Named>,
+      !has_threads,
       "Trellis: Kokkos numbers the threads of a random pool, a ScatterView and a UniqueToken in "
       "each instance, so tasks that run at the same time would share them: use "
       "trellis::RandomPool, trellis::UniqueToken, which need no annotation, or "
       "trellis::ScatterView");
+  static constexpr bool is_resource = is_resource_v<Named> || has_threads;
   static_assert(
-      is_resource_v<Named> || NumbersThreads<Named>,
+      is_resource,
       "Trellis: an access names a Kokkos::View, a trellis::Token or another resource (see "
       "ResourceTraits), or a range of these");
-  if constexpr (HasOpen<std::remove_cv_t<Named>>::value) {
-    constexpr bool is_mutable = !surely_writes<mode> || !IsReadOnly<Named>::value;
-    static_assert(is_mutable, "Trellis: what is const can only be read");
-    constexpr bool is_said = SaysAccesses<std::remove_cv_t<Named>, mode>::value;
-    static_assert(
-        is_said,
-        "Trellis: ResourceTraits<T>::accesses returns an access, a tuple of accesses or an "
-        "AccessList");
-    if constexpr (is_mutable && is_said)
-      return OpenAccess<ModeConstant<mode>, HeldOf<R>>{HeldAs<R>::get(std::forward<R>(resource)),
-                                                       {}};
-    else
-      return Property();  // so that nothing more is said
-  } else if constexpr (is_resource_v<Named>) {
-    constexpr bool is_mutable =
-        !surely_writes<mode> || !IsConstView<std::remove_cv_t<Named>>::value;
-    static_assert(is_mutable, "Trellis: a View of const elements can only be read");
-    return Access<mode, HeldOf<R>>{HeldAs<R>::get(std::forward<R>(resource))};
-  } else {
-    return Property();  // so that nothing more is said
-  }
-}
+  static constexpr bool is_open = HasOpen<Plain>::value;
+  static constexpr bool is_owner = by_name && OpenResource<Named> && owns_elements<Plain>;
+  static constexpr bool is_mutable =
+      !surely_writes<mode> ||
+      (is_open ? !IsReadOnly<Named>::value && !(is_owner && std::is_const_v<Named>)
+               : !IsConstView<Plain>::value);
+  static_assert(is_mutable || !is_open, "Trellis: what is const can only be read");
+  static_assert(is_mutable || is_open, "Trellis: a View of const elements can only be read");
+  static constexpr bool has_name = !is_owner || std::is_lvalue_reference_v<R>;
+  static_assert(has_name,
+                "Trellis: a container that owns its elements must have a name, and live until the "
+                "task is complete");
+  static constexpr bool is_said = !is_open || SaysAccesses<Plain, mode>::value;
+  static_assert(
+      is_said,
+      "Trellis: ResourceTraits<T>::accesses returns an access, a tuple of accesses or an "
+      "AccessList");
+  static constexpr bool value =
+      !has_threads && is_resource && is_mutable && has_name && is_said;
+};
 
+/// The access of what an annotation may name.
 template <Mode mode, class R>
-constexpr auto annotate_named(R&& resource) {
-  using Named = std::remove_reference_t<R>;
-  if constexpr (OpenResource<Named>) {
-    constexpr bool is_owner = owns_elements<std::remove_cv_t<Named>>;
-    constexpr bool is_const = is_owner && surely_writes<mode> && std::is_const_v<Named>;
-    static_assert(!is_const, "Trellis: what is const can only be read");
-    constexpr bool is_temporary = is_owner && !std::is_lvalue_reference_v<R>;
-    static_assert(!is_temporary,
-                  "Trellis: a container that owns its elements must have a name, and live until "
-                  "the task is complete");
-    if constexpr (is_const || is_temporary)
-      return Property();  // so that nothing more is said
-    else
-      return annotate<mode>(std::forward<R>(resource));
-  } else {
-    return annotate<mode>(std::forward<R>(resource));
-  }
+constexpr auto access_in(R&& resource) {
+  if constexpr (HasOpen<std::remove_cvref_t<R>>::value)
+    return OpenAccess<ModeConstant<mode>, HeldOf<R>>{HeldAs<R>::get(std::forward<R>(resource)), {}};
+  else
+    return Access<mode, HeldOf<R>>{HeldAs<R>::get(std::forward<R>(resource))};
 }
+template <Mode mode, class R>
+constexpr auto annotate(R&& resource) {
+  if constexpr (MayAnnotate<mode, R, false>::value)
+    return access_in<mode>(std::forward<R>(resource));
+  else
+    return Property();  // so that nothing more is said
+}
+/// What the user has written, `write(x)`, `write(x, y)`. The annotation of several resources is that
+/// of their group.
+template <Mode mode, class... R>
+constexpr auto annotate_named(R&&... resources);
+
+/// May these stand in one annotation? The first one is no number: `read(file, buffer, bytes)` is a
+/// function of the system, which the same name may mean where the names of both are in sight.
+template <class First, class... More>
+inline constexpr bool may_be_named_v =
+    sizeof...(More) == 0 || !std::is_integral_v<std::remove_cvref_t<First>>;
 
 }  // namespace Impl
 
-/// The task reads. Any number of readers run at the same time.
-template <class R>
-constexpr auto read(R&& resource) {
-  return Impl::annotate_named<Mode::read>(std::forward<R>(resource));
+/// The task reads. Any number of readers run at the same time. Like the other annotations, it takes
+/// several resources at once: `read(x, y)` is `read(x), read(y)`.
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto read(R&&... resources) {
+  return Impl::annotate_named<Mode::read>(std::forward<R>(resources)...);
 }
 /// The task overwrites.
-template <class R>
-constexpr auto write(R&& resource) {
-  return Impl::annotate_named<Mode::write>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto write(R&&... resources) {
+  return Impl::annotate_named<Mode::write>(std::forward<R>(resources)...);
 }
 /// The task reads and overwrites.
-template <class R>
-constexpr auto read_write(R&& resource) {
-  return Impl::annotate_named<Mode::read_write>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto read_write(R&&... resources) {
+  return Impl::annotate_named<Mode::read_write>(std::forward<R>(resources)...);
 }
-/// The task adds atomically; tasks that do so run at the same time, in any order.
-template <class R>
-constexpr auto atomic_add(R&& resource) {
-  return Impl::annotate_named<Mode::atomic_add>(std::forward<R>(resource));
+/// The task adds atomically; tasks that do so run at the same time, in any order. A View that the
+/// functor captures stays as it is, see `atomic_view`.
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto atomic_add(R&&... resources) {
+  return Impl::annotate_named<Mode::atomic_add>(std::forward<R>(resources)...);
 }
 /// The task multiplies atomically; tasks that do so run at the same time, in any order.
-template <class R>
-constexpr auto atomic_mul(R&& resource) {
-  return Impl::annotate_named<Mode::atomic_mul>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto atomic_mul(R&&... resources) {
+  return Impl::annotate_named<Mode::atomic_mul>(std::forward<R>(resources)...);
 }
 /// The task reads and overwrites alone, but in any order with other exclusive tasks.
-template <class R>
-constexpr auto exclusive(R&& resource) {
-  return Impl::annotate_named<Mode::exclusive>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto exclusive(R&&... resources) {
+  return Impl::annotate_named<Mode::exclusive>(std::forward<R>(resources)...);
 }
 /// The task does not touch it: no dependency, whatever others do.
-template <class R>
-constexpr auto none(R&& resource) {
-  return Impl::annotate_named<Mode::none>(std::forward<R>(resource));
+template <class... R>
+  requires Impl::may_be_named_v<R...>
+constexpr auto none(R&&... resources) {
+  return Impl::annotate_named<Mode::none>(std::forward<R>(resources)...);
 }
 
 /// The task accesses the resource in this state: a `MatrixAccess` with a user-defined matrix, an
@@ -315,6 +329,16 @@ struct SaysAccesses<T, mode> {
 };
 template <class T>
 inline constexpr bool is_annotation_v = is_access_v<T> || is_property_v<T>;
+
+template <Mode mode, class... R>
+constexpr auto annotate_named(R&&... resources) {
+  if constexpr (!(MayAnnotate<mode, R, true>::value && ...))
+    return Property();  // so that nothing more is said
+  else if constexpr (sizeof...(R) == 1)
+    return access_in<mode>(std::forward<R>(resources)...);
+  else
+    return access_in<mode>(group(std::forward<R>(resources)...));
+}
 
 /// Is it an access of Views? (What `ResourceTraits` explains says itself what the functor gets.)
 template <class A>

@@ -146,14 +146,6 @@ struct LateViewCount {
   [[nodiscard]] auto annotations() const { return std::tuple(read(Token(memory->shape))); }
 };
 
-/// The type in which a functor takes a View with this annotation.
-template <class How, class V>
-struct LateArgumentAs {
-  using type = V;
-};
-template <Mode mode, class V>
-struct LateArgumentAs<ModeConstant<mode>, V> : ArgumentAs<mode, V> {};
-
 }  // namespace Impl
 
 /// An array whose memory a task makes, see `allocate`: `LateView<double**>`. A handle: copies stand

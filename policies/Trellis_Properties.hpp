@@ -94,6 +94,12 @@ struct FusableOn : Fusable {
 template <class ExecutionSpace>
 inline constexpr FusableOn<ExecutionSpace> fusable_on{};
 
+/// In `threads(at_most(n))`: as many threads as the graph has, and `n` at most; `1 <= n`.
+struct at_most {
+  explicit constexpr at_most(int n) : count(n) {}
+  int count;
+};
+
 /// The task has so many threads of the host: its functor is launched on an instance with a pool of
 /// `n`, which each worker makes once. `1 <= n <= workers() * threads_per_worker()` of the graph;
 /// by default a task has the threads of one worker. The body begins when so many workers have
@@ -104,9 +110,15 @@ inline constexpr FusableOn<ExecutionSpace> fusable_on{};
 /// A `host_task` has no instance. It may open a parallel region of `n` threads of its own, or call
 /// a library that does. On Serial other tasks can have one thread only. The call that submits the
 /// task throws `Error` for another `n`, and for a task on a device.
+///
+/// `threads(at_most(n))` is valid for all graphs and spaces, with `1 <= n`: the task has as many of
+/// the `n` as there are. On Serial that is one, and on a device it says nothing. For a task of a
+/// plan it is found out for each replay, from the threads that the graph has by then.
 struct threads : Impl::Property {
   explicit constexpr threads(int n) : count(n) {}
+  explicit constexpr threads(at_most most) : count(most.count), is_most(true) {}
   int count;
+  bool is_most = false;
 };
 
 /// The execution space that the task runs on, if its policy does not say: `on<Kokkos::OpenMP>`.

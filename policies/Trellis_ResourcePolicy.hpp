@@ -27,7 +27,9 @@ namespace Impl {
 
 /// A TaskGraph, or the TaskScope of a running task.
 template <class T>
-inline constexpr bool is_target_v = std::is_same_v<T, TaskGraph> || std::is_same_v<T, TaskScope>;
+inline constexpr bool is_target_v =
+    std::is_same_v<std::remove_const_t<T>, TaskGraph> ||
+    std::is_same_v<std::remove_const_t<T>, TaskScope>;
 template <class T>
 concept AnyTarget = is_target_v<T>;
 
@@ -36,15 +38,7 @@ struct Once {};
 
 template <class B>
 struct BaseOf {
-  static_assert(
-      !is_resource_v<B>,
-      "Trellis: ResourcePolicy(graph, base, accesses...) is to know how a View or Token is "
-      "accessed: read(x), write(x), ...");
-  static_assert(
-      is_resource_v<B> || Kokkos::is_execution_policy_v<B>,
-      "Trellis: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a Kokkos "
-      "RangePolicy, MDRangePolicy or TeamPolicy, or the Future of a whole number");
-  // What is wrong has been said; nothing more is to be said of it.
+  // Of what is wrong the constructor says it; nothing more is to be said of it.
   using type = std::conditional_t<Kokkos::is_execution_policy_v<B>, B,
                                   std::conditional_t<is_resource_v<B>, Once, Count>>;
 };
@@ -72,14 +66,9 @@ inline constexpr bool is_policy_v<ResourcePolicy<Base, Annotations...>> = true;
 template <class First>
 inline constexpr bool is_no_target_v =
     !std::is_convertible_v<First&, Target> && !is_policy_v<std::remove_cv_t<First>>;
-/// What stands first is no graph. It stands for the base here, so nothing more is said of it.
+/// What stands first is no graph, so it stands for the base here.
 template <class First>
-struct BaseOfNoTarget {
-  static_assert(!is_no_target_v<First>,
-                "Trellis: a policy begins with the graph that the task goes to, or with the "
-                "TaskScope whose part it is: ResourcePolicy(graph, n, read(x), ...)");
-  using type = std::conditional_t<is_annotation_v<First>, Once, Count>;
-};
+using BaseOfNoTarget = std::conditional_t<is_annotation_v<First>, Once, Count>;
 
 /// How a policy keeps an annotation: as it is. A list of accesses that was given by name is
 /// referred to.
@@ -134,7 +123,11 @@ class ResourcePolicy {
   /// Does not compile: it has no graph.
   template <class First, class... Rest>
     requires Impl::is_no_target_v<First>
-  ResourcePolicy(First const&, Rest const&...) : m_target(Impl::TaskHandle()) {}
+  ResourcePolicy(First const&, Rest const&...) : m_target(Impl::TaskHandle()) {
+    static_assert(!Impl::is_no_target_v<First>,
+                  "Trellis: a policy begins with the graph that the task goes to, or with the "
+                  "TaskScope whose part it is: ResourcePolicy(graph, n, read(x), ...)");
+  }
 
   [[nodiscard]] Impl::Target target() const { return m_target; }
   [[nodiscard]] Base const& base() const { return m_base; }
@@ -150,7 +143,19 @@ class ResourcePolicy {
     else if constexpr (requires { Impl::late_count(base); })
       return Impl::late_count(base);
     else
-      return {};  // BaseOf has said what is wrong
+      return no_base<B>();
+  }
+  template <class B>
+  static Base no_base() {
+    static_assert(
+        !Impl::is_resource_v<B>,
+        "Trellis: ResourcePolicy(graph, base, accesses...) is to know how a View or Token is "
+        "accessed: read(x), write(x), ...");
+    static_assert(
+        Impl::is_resource_v<B>,
+        "Trellis: ResourcePolicy(graph, base, accesses...) takes as base a whole number or a "
+        "Kokkos RangePolicy, MDRangePolicy or TeamPolicy, or the Future of a whole number");
+    return {};
   }
 
   Impl::Target m_target;
@@ -168,7 +173,7 @@ ResourcePolicy(Impl::Target, A&&...) -> ResourcePolicy<Impl::Once, Impl::Annotat
 template <class First, class... Rest>
   requires Impl::is_no_target_v<First>
 ResourcePolicy(First const&, Rest const&...)
-    -> ResourcePolicy<typename Impl::BaseOfNoTarget<First>::type>;
+    -> ResourcePolicy<Impl::BaseOfNoTarget<First>>;
 
 }  // namespace trellis
 

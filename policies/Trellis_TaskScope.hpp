@@ -70,7 +70,7 @@ bool demote_and_release(Demote demote, Release release, Accesses const&... acces
 /// a `TaskScope&` of its own.
 class TaskScope {
  public:
-  TaskScope(TaskScope const&) = delete;
+  TaskScope(TaskScope const&) = delete;  // Trellis: it is for the body that receives it
   TaskScope& operator=(TaskScope const&) = delete;
   ~TaskScope();
 

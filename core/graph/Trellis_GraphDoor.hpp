@@ -6,6 +6,7 @@
 #include <Trellis_TaskGraph.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 #include <task/Trellis_TaskSpec.hpp>
+#include <threads/Trellis_AskedThreads.hpp>
 
 #include <memory>
 #include <span>
@@ -75,11 +76,14 @@ struct GraphDoor {
 
   /// What a task's space is when it has so many threads, see WideSpaces. Throws `Error` when it
   /// cannot have them.
-  static SpaceAdapter* space_with(TaskGraph const& graph, SpaceAdapter* space, int threads,
+  static SpaceAdapter* space_with(TaskGraph const& graph, SpaceAdapter* space, AskedThreads asked,
                                   Label const& task);
+  /// How many that are, where it may have them.
+  static int threads_of(TaskGraph const& graph, AskedThreads asked);
   /// The same in the graph of another task.
-  static SpaceAdapter* space_with(TaskHandle const& other, SpaceAdapter* space, int threads,
+  static SpaceAdapter* space_with(TaskHandle const& other, SpaceAdapter* space, AskedThreads asked,
                                   Label const& task);
+  static int threads_of(TaskHandle const& other, AskedThreads asked);
 
   // For any task of the graph, from anywhere; see TaskGraph.
   static bool demote_other(TaskGraph const& graph, TaskHandle const& task,

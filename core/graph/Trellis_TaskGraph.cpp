@@ -370,13 +370,19 @@ void GraphDoor::add_local(TaskHandle const& self, AccessRequest const& what) {
 int GraphDoor::threads_per_worker(TaskHandle const& self) {
   return *EngineOf(self)->options().threads_per_worker;
 }
-SpaceAdapter* GraphDoor::space_with(TaskGraph const& graph, SpaceAdapter* space, int threads,
-                                    Label const& task) {
-  return graph.engine().wide_spaces().find(space, threads, task);
+SpaceAdapter* GraphDoor::space_with(TaskGraph const& graph, SpaceAdapter* space,
+                                    AskedThreads asked, Label const& task) {
+  return graph.engine().wide_spaces().find(space, asked, task);
 }
-SpaceAdapter* GraphDoor::space_with(TaskHandle const& other, SpaceAdapter* space, int threads,
-                                    Label const& task) {
-  return EngineOf(other)->wide_spaces().find(space, threads, task);
+int GraphDoor::threads_of(TaskGraph const& graph, AskedThreads asked) {
+  return graph.engine().wide_spaces().count(asked);
+}
+SpaceAdapter* GraphDoor::space_with(TaskHandle const& other, SpaceAdapter* space,
+                                    AskedThreads asked, Label const& task) {
+  return EngineOf(other)->wide_spaces().find(space, asked, task);
+}
+int GraphDoor::threads_of(TaskHandle const& other, AskedThreads asked) {
+  return EngineOf(other)->wide_spaces().count(asked);
 }
 void GraphDoor::wait_for_parts(TaskHandle const& self, TaskHandle const& running) {
   if (Frame* const frame = Frame::of(self))

@@ -5,6 +5,7 @@
 #include <Trellis_Label.hpp>
 #include <Trellis_Space.hpp>
 #include <Trellis_TaskGraph.hpp>
+#include <threads/Trellis_AskedThreads.hpp>
 
 #include <memory>
 #include <mutex>
@@ -19,8 +20,7 @@ namespace trellis::Impl {
 class WideSpace final : public SpaceAdapter {
  public:
   /// `of`: null for host tasks, which get no instance.
-  WideSpace(SpaceAdapter* of, int threads, int permits)
-      : m_of(of), m_threads(threads), m_permits(permits) {
+  WideSpace(SpaceAdapter* of, AskedThreads asked) : m_of(of), m_asked(asked) {
     m_is_plain = false;
   }
 
@@ -36,8 +36,9 @@ class WideSpace final : public SpaceAdapter {
  private:
   friend class WideSpaces;
   SpaceAdapter* const m_of;
-  int const m_threads;
-  int m_permits;
+  AskedThreads const m_asked;
+  int m_threads = 0;
+  int m_permits = 0;
 };
 
 /// Null: tasks there have the threads of a worker.
@@ -53,7 +54,9 @@ class WideSpaces {
 
   /// What stands for `space` (null: that of host tasks) where a task has so many threads: the
   /// space itself when these are a worker's. Throws `Error` when it cannot have them.
-  [[nodiscard]] SpaceAdapter* find(SpaceAdapter* space, int threads, Label const& task);
+  [[nodiscard]] SpaceAdapter* find(SpaceAdapter* space, AskedThreads asked, Label const& task);
+  /// How many threads a task has that asks for so many, where it may have them.
+  [[nodiscard]] int count(AskedThreads asked) const;
   /// The options have other numbers. Tasks of plans and models keep their spaces. No task is in
   /// flight.
   void threads_changed();
@@ -61,7 +64,8 @@ class WideSpaces {
   void require_room(WideSpace const& space, Label const& task) const;
 
  private:
-  void require_valid(SpaceAdapter const* space, int threads, Label const& task) const;
+  void require_valid(SpaceAdapter const* space, AskedThreads asked, Label const& task) const;
+  void size(WideSpace& space) const;
 
   TaskGraphOptions const& m_options;
   std::mutex m_mutex;

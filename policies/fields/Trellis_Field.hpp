@@ -127,7 +127,7 @@ FieldSource<V, Whole, Part> make_source(std::shared_ptr<FieldState> const& field
 }
 
 template <class How, class V>
-using FieldArgument = std::conditional_t<only_reads<How>, typename V::const_type, V>;
+using FieldArgument = typename LateArgumentAs<How, V>::type;
 
 std::pair<std::size_t, std::size_t> slice_of(FieldState const& field, std::size_t direction,
                                              std::size_t first, std::size_t end);
@@ -149,8 +149,8 @@ std::pair<std::size_t, std::size_t> interval_of(FieldState const& field, std::si
 /// A logical array: `Field<double***>`. A model gives it memory, see FieldGraph. A handle: copies
 /// stand for the same field.
 ///
-/// A functor takes it as `F::view`, or as `F::read_view` where the task reads, wherever the task
-/// runs:
+/// A functor takes it as `F::view`, as `F::read_view` where the task reads, or as `F::atomic_view`
+/// where it says `atomic_add` or `atomic_mul`, wherever the task runs:
 ///
 ///     using F = trellis::Field<double*>;
 ///     trellis::parallel_for("scale", trellis::ResourcePolicy(model, n, read(q), write(r)),
@@ -168,6 +168,7 @@ class Field {
   using array_layout = L;
   using view = Kokkos::View<D, L, Kokkos::AnonymousSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using read_view = typename view::const_type;
+  using atomic_view = trellis::atomic_view<view>;
   using host_view = Kokkos::View<D, L, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   static constexpr std::size_t rank = view::rank();
   static_assert(rank <= Area::max_rank, "Trellis: a field has up to 8 dimensions");
@@ -196,6 +197,7 @@ class SubField {
   using view =
       decltype(Kokkos::subview(std::declval<typename F::view>(), std::declval<Slices>()...));
   using read_view = typename view::const_type;
+  using atomic_view = trellis::atomic_view<view>;
 
   SubField(F of, Slices... slices) : m_field(std::move(of)), m_part{{slices...}} {
     std::size_t direction = 0;
@@ -224,6 +226,29 @@ template <class D, class L, class... Slices>
     Field<D, L> const& field, Slices const&... slices) {
   return {field, slices...};
 }
+
+namespace Impl {
+
+/// Only named: messages say `Field<double*, ...>::read_view`, not the type of that View.
+namespace Written {
+template <class D, class L>
+struct Field {
+  struct view;
+  struct read_view;
+  struct atomic_view;
+};
+}  // namespace Written
+template <class V>
+  requires(Kokkos::is_view_v<V> && std::is_same_v<typename V::memory_space, Kokkos::AnonymousSpace>)
+struct ToldAs<V> {
+  using Field = Written::Field<typename V::non_const_data_type, typename V::array_layout>;
+  using type = std::conditional_t<
+      std::is_const_v<typename V::value_type>, typename Field::read_view,
+      std::conditional_t<V::memory_traits::is_atomic, typename Field::atomic_view,
+                         typename Field::view>>;
+};
+
+}  // namespace Impl
 
 template <class D, class L>
 struct ResourceTraits<Field<D, L>> {

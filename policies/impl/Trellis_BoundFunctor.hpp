@@ -213,6 +213,16 @@ struct TupleToList<std::tuple<T...>> {
   using type = TypeList<typename SeenAs<T>::type const&...>;
 };
 
+/// As what an argument is told in a message: as its type, or as what a user writes for that.
+template <class T>
+struct ToldAs : std::type_identity<T> {};
+template <class T>
+struct ToldAs<T&> : std::type_identity<typename ToldAs<T>::type&> {};
+template <class T>
+struct ToldAs<T const> : std::type_identity<typename ToldAs<T>::type const> {};
+template <class V>
+struct ToldAs<view_list<V>> : std::type_identity<view_list<typename ToldAs<V>::type>> {};
+
 template <class List>
 struct SignatureOf;
 template <class... A>
@@ -221,7 +231,7 @@ struct SignatureOf<TypeList<A...>> {
   using Plain = std::conditional_t<std::is_lvalue_reference_v<T> &&
                                        std::is_const_v<std::remove_reference_t<T>>,
                                    std::remove_cvref_t<T>, T>;
-  using type = void(Plain<A>...);
+  using type = void(typename ToldAs<Plain<A>>::type...);
 };
 
 /// How Kokkos may call a functor, with `tag, indices..., values...`, or with the annotated Views

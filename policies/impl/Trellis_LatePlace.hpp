@@ -16,6 +16,14 @@
 /// Places for Views that get their memory when the task is launched, see Trellis_KnownValue.hpp.
 namespace trellis::Impl {
 
+/// The type in which a functor takes a View with this annotation.
+template <class How, class V>
+struct LateArgumentAs {
+  using type = V;
+};
+template <Mode mode, class V>
+struct LateArgumentAs<ModeConstant<mode>, V> : ArgumentAs<mode, V> {};
+
 template <class V>
 class LatePlace {
  public:

@@ -63,7 +63,7 @@ class Submission {
 
   void take(Property const&) {}  // what the types alone heed
   void take(priority const& given) { spec.priority = given.value; }
-  void take(threads const& given) { m_threads = given.count; }
+  void take(threads const& given) { m_threads = &given; }
   void take(MainThread const& given) { spec.main_thread = given.is_bound; }
   void take(Synchronizing const&) { spec.synchronizing = true; }
   void take(number const& given) { m_number = &given.value; }
@@ -94,14 +94,16 @@ class Submission {
   SmallVector<TaskHandle, 4> m_before;
   std::vector<TagPtr> m_tags;
   TaskNumber const* m_number = nullptr;
-  int m_threads = 0;  ///< 0: those of a worker
+  threads const* m_threads = nullptr;  ///< null: those of a worker
   bool m_names_numbers = false;
 };
 
 /// What the handles of tasks of the target's graph have in common.
 [[nodiscard]] TaskHandle graph_of(Target const& target);
-/// Threads of each worker of the graph that the target names.
-[[nodiscard]] int threads_per_worker(Target const& target);
+/// How many threads a task of the graph that the target names has: those of a worker, or what it
+/// asks for.
+[[nodiscard]] int threads_of(Target const& target);
+[[nodiscard]] int threads_of(Target const& target, threads const& asked);
 
 }  // namespace trellis::Impl
 

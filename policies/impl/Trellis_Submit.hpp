@@ -402,11 +402,10 @@ TaskHandle submit(Label&& label, Policy const& policy, Body&& body, More const&.
 /// Of each worker of the graph that the task goes to, or as many as it says.
 template <class Base, class... Annotations>
 int threads_of(ResourcePolicy<Base, Annotations...> const& policy) {
-  if constexpr ((std::is_same_v<Annotations, threads> || ...)) {
-    return std::get<threads>(policy.annotations()).count;
-  } else {
-    return threads_per_worker(policy.target());
-  }
+  if constexpr ((std::is_same_v<Annotations, threads> || ...))
+    return threads_of(policy.target(), std::get<threads>(policy.annotations()));
+  else
+    return threads_of(policy.target());
 }
 
 template <class Base>

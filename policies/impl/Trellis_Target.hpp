@@ -6,6 +6,7 @@
 #include <task/Trellis_TaskHandle.hpp>
 
 #include <source_location>
+#include <type_traits>
 
 namespace trellis {
 
@@ -41,9 +42,17 @@ class TaskCollector {
 };
 
 /// Where a task goes: to a graph, to the parts of a running task, to the graph of another task, or
-/// to who collects tasks for a graph. And where in the source that was said, which is the call site of a task without a label.
+/// to what collects tasks for a graph. And where in the source that was said, which is the call
+/// site of a task without a label.
+///
+/// It does not matter whether the graph is const: with `[=]` it would be, and then the compiler is
+/// to say that a graph is not copied, and nothing else.
 class Target {
  public:
+  template <class T>
+    requires(std::is_same_v<T, TaskGraph const> || std::is_same_v<T, TaskScope const>)
+  Target(T& target, std::source_location site = std::source_location::current())
+      : Target(const_cast<std::remove_const_t<T>&>(target), site) {}
   Target(TaskGraph& graph, std::source_location site = std::source_location::current())
       : m_graph(&graph), m_site(site) {}
   Target(TaskScope& scope, std::source_location site = std::source_location::current())

@@ -5,9 +5,11 @@
 #include <Trellis_Future.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_ResourcePolicy.hpp>
+#include <impl/Trellis_KokkosCalls.hpp>
 
 #include <Kokkos_Core.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <type_traits>
 
@@ -32,6 +34,10 @@ struct PlainPolicy {
 template <class Base>
 inline constexpr bool has_range_v = !std::is_same_v<Base, Once>;
 
+/// What may be a label, which has no place behind the policy.
+template <class T>
+concept LabelText = std::convertible_to<T, Label>;
+
 /// What a call returns that does not compile. The rest of the line finds in it what it may ask for.
 struct Refused {
   template <class T>
@@ -40,8 +46,10 @@ struct Refused {
   void wait() const;
 };
 
+/// (They are bases, so that they are looked at before the value: clang takes a value for unknown
+/// while it finds an error in what that depends on, and goes on with both branches.)
 template <class... Each>
-struct AllHold {
+struct AllHold : Each... {
   static constexpr bool value = (Each::value && ...);
 };
 
@@ -111,6 +119,12 @@ Future<void> parallel_for(Label, Impl::PlainPolicy, Rest const&...) {
                 "ResourcePolicy(graph, n or a Kokkos policy, read(x), ...), functor)");
   return {};
 }
+template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
+Future<void> parallel_for(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
+  static_assert(Impl::never<Text>,
+                "Trellis: the label comes first: parallel_for(\"label\", ResourcePolicy(graph, n, read(x), ...), functor)");
+  return {};
+}
 
 template <class... Rest>
 Impl::Refused parallel_reduce(Impl::PlainPolicy, Rest const&...) {
@@ -126,6 +140,12 @@ Impl::Refused parallel_reduce(Label, Impl::PlainPolicy, Rest const&...) {
                 "ResourcePolicy(graph, n or a Kokkos policy, read(x), ...), functor)");
   return {};
 }
+template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
+Impl::Refused parallel_reduce(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
+  static_assert(Impl::never<Text>,
+                "Trellis: the label comes first: parallel_reduce(\"label\", ResourcePolicy(graph, n, read(x), ...), functor)");
+  return {};
+}
 
 template <class... Rest>
 Impl::Refused parallel_scan(Impl::PlainPolicy, Rest const&...) {
@@ -139,6 +159,12 @@ Impl::Refused parallel_scan(Label, Impl::PlainPolicy, Rest const&...) {
   static_assert(Impl::never<Rest...>,
                 "Trellis: the policy says which graph and which Views: parallel_scan(\"label\", "
                 "ResourcePolicy(graph, n or a Kokkos policy, read(x), ...), functor)");
+  return {};
+}
+template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
+Impl::Refused parallel_scan(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
+  static_assert(Impl::never<Text>,
+                "Trellis: the label comes first: parallel_scan(\"label\", ResourcePolicy(graph, n, read(x), ...), functor)");
   return {};
 }
 
@@ -164,6 +190,12 @@ Impl::Refused host_task(Label, ResourcePolicy<Base, Annotations...> const&, Call
                 "read(x), ...), callable)");
   return {};
 }
+template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
+Impl::Refused host_task(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
+  static_assert(Impl::never<Text>,
+                "Trellis: the label comes first: host_task(\"label\", ResourcePolicy(graph, read(x), ...), callable)");
+  return {};
+}
 
 template <class... Rest>
 void fork_join(Impl::PlainPolicy, Rest const&...) {
@@ -183,6 +215,11 @@ void fork_join(Label, ResourcePolicy<Base, Annotations...> const&, Body const&) 
   static_assert(Impl::never<Base>,
                 "Trellis: a section has no range: fork_join(\"label\", ResourcePolicy(graph, "
                 "read(x), ...), body)");
+}
+template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
+void fork_join(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
+  static_assert(Impl::never<Text>,
+                "Trellis: the label comes first: fork_join(\"label\", ResourcePolicy(graph, read(x), ...), body)");
 }
 
 template <class... Rest>
@@ -205,6 +242,27 @@ Impl::Refused space_task(Label, ResourcePolicy<Base, Annotations...> const&, Cal
   static_assert(Impl::never<Base>,
                 "Trellis: a space_task has no range: space_task(\"label\", ResourcePolicy(graph, "
                 "read(x), ...), callable)");
+  return {};
+}
+template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
+Impl::Refused space_task(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
+  static_assert(Impl::never<Text>,
+                "Trellis: the label comes first: space_task(\"label\", ResourcePolicy(graph, read(x), ...), callable)");
+  return {};
+}
+
+template <class Base, class... Annotations, Impl::LabelText Text, class Destination, class Source>
+Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const&, Text&&, Destination&&,
+                       Source const&) {
+  static_assert(Impl::never<Text>,
+                "Trellis: the label comes first: deep_copy(\"label\", ResourcePolicy(graph, ...), "
+                "destination, source)");
+  return {};
+}
+template <Impl::AnyTarget Target, Impl::LabelText Text, class Destination, class Source>
+Future<void> deep_copy(Target&, Text&&, Destination&&, Source const&) {
+  static_assert(Impl::never<Text>,
+                "Trellis: the label comes first: deep_copy(\"label\", graph, destination, source)");
   return {};
 }
 

@@ -412,6 +412,10 @@ struct CallForms {
               MustReach<Reached, Annotations...>>;
 };
 
+/// May the task have it, by a move or a copy of what it was given?
+template <class Callable>
+inline constexpr bool may_be_kept_v = std::is_constructible_v<std::decay_t<Callable>, Callable>;
+
 template <class Space, class Forms, class... Annotations, class Callable>
 auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& policy,
                  Callable&& callable) {
@@ -455,12 +459,18 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
 template <class... Annotations, class Callable>
 auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
                Callable&& callable) {
-  using Forms = Impl::CallForms<void, Callable, Annotations...>;
-  if constexpr (!Forms::Check::value)
+  static_assert(Impl::may_be_kept_v<Callable>,
+                "Trellis: the task keeps its callable, and this one can be neither moved nor copied");
+  if constexpr (!Impl::may_be_kept_v<Callable>) {
     return Impl::Refused();
-  else
-    return Impl::submit_call<void, Forms>(std::move(label), policy,
-                                          std::forward<Callable>(callable));
+  } else {
+    using Forms = Impl::CallForms<void, Callable, Annotations...>;
+    if constexpr (!Forms::Check::value)
+      return Impl::Refused();
+    else
+      return Impl::submit_call<void, Forms>(std::move(label), policy,
+                                            std::forward<Callable>(callable));
+  }
 }
 
 /// Submits a task that calls `callable(instance)`, or `callable(instance, views...)`, with an
@@ -474,12 +484,18 @@ auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& p
   using Target = typename Impl::TargetSpace<Annotations...>::type;
   using Space = std::conditional_t<std::is_void_v<Target>, Kokkos::DefaultExecutionSpace,
                                    typename Impl::RunOn<Target>::body_space>;
-  using Forms = Impl::CallForms<Space, Callable, Annotations...>;
-  if constexpr (!Forms::Check::value)
+  static_assert(Impl::may_be_kept_v<Callable>,
+                "Trellis: the task keeps its callable, and this one can be neither moved nor copied");
+  if constexpr (!Impl::may_be_kept_v<Callable>) {
     return Impl::Refused();
-  else
-    return Impl::submit_call<Space, Forms>(std::move(label), policy,
-                                           std::forward<Callable>(callable));
+  } else {
+    using Forms = Impl::CallForms<Space, Callable, Annotations...>;
+    if constexpr (!Forms::Check::value)
+      return Impl::Refused();
+    else
+      return Impl::submit_call<Space, Forms>(std::move(label), policy,
+                                             std::forward<Callable>(callable));
+  }
 }
 
 /// The same without a label: the task is called by the file and line where its policy was made.

@@ -33,23 +33,32 @@ TaskHandle graph_of(Target const& target) {
   return target.other();
 }
 
-int threads_per_worker(Target const& target) {
-  if (TaskGraph* const graph = target.graph()) return graph->threads_per_worker();
-  return GraphDoor::threads_per_worker(graph_of(target));
-}
-
 namespace {
 
-SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, int threads,
+TaskHandle const& task_of(Target const& target) {
+  return target.scope() != nullptr ? ScopeDoor::handle(*target.scope()) : target.other();
+}
+AskedThreads asked_by(threads const& given) {
+  return {given.count, given.is_most};
+}
+SpaceAdapter* space_with(Target const& target, SpaceAdapter* space, threads const& given,
                          Label const& task) {
-  if (TaskScope* const scope = target.scope())
-    return GraphDoor::space_with(ScopeDoor::handle(*scope), space, threads, task);
   if (TaskGraph* const graph = target.graph())
-    return GraphDoor::space_with(*graph, space, threads, task);
-  return GraphDoor::space_with(target.other(), space, threads, task);
+    return GraphDoor::space_with(*graph, space, asked_by(given), task);
+  return GraphDoor::space_with(task_of(target), space, asked_by(given), task);
 }
 
 }  // namespace
+
+int threads_of(Target const& target) {
+  if (TaskGraph* const graph = target.graph()) return graph->threads_per_worker();
+  return GraphDoor::threads_per_worker(task_of(target));
+}
+int threads_of(Target const& target, threads const& asked) {
+  if (TaskGraph* const graph = target.graph())
+    return GraphDoor::threads_of(*graph, asked_by(asked));
+  return GraphDoor::threads_of(task_of(target), asked_by(asked));
+}
 
 void Submission::take_numbers(std::span<TaskNumber const> numbers) {
   m_names_numbers = true;
@@ -59,7 +68,8 @@ void Submission::take_numbers(std::span<TaskNumber const> numbers) {
 }
 
 TaskHandle Submission::send() {
-  if (m_threads != 0) spec.space = space_with(m_target, spec.space, m_threads, spec.label);
+  if (m_threads != nullptr)
+    spec.space = space_with(m_target, spec.space, *m_threads, spec.label);
   if (m_list != nullptr && m_requests.size() == 0) {
     spec.accesses = AccessListDoor::requests(*m_list);
   } else {

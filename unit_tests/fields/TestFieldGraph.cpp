@@ -44,6 +44,39 @@ TEST_P(Models, TasksMayBeAddedInAnyOrder) {
   }
 }
 
+TEST_P(Models, TakeSeveralFieldsInOneAnnotation) {
+  Values const x("x", 4), y("y", 4), sums("sums", 4), differences("differences", 4);
+  Kokkos::deep_copy(x, 5.0);
+  Kokkos::deep_copy(y, 2.0);
+  F const a = model.bind("x", x), b = model.bind("y", y);
+  F const sum = model.bind("sums", sums), difference = model.bind("differences", differences);
+  host_task("both", ResourcePolicy(model, read(a, b), write(sum, difference)),
+            [](F::read_view const& first, F::read_view const& second, F::view const& plus,
+               F::view const& minus) {
+              for (int i = 0; i < 4; ++i) {
+                plus(i) = first(i) + second(i);
+                minus(i) = first(i) - second(i);
+              }
+            });
+  model.require(sum);
+  model.submit();
+  graph.wait();
+  EXPECT_EQ(sums(3), 7);
+  EXPECT_EQ(differences(3), 3);
+}
+
+TEST_P(Models, FieldsAreUpdatedAtomicallyByTasksOfTheGraph) {
+  Values const x("x", 4);
+  F const field = model.bind("x", x);
+  using Range = Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>;
+  for (int k = 0; k < 20; ++k)
+    parallel_for(
+        "count", ResourcePolicy(graph, Range(0, 1000), atomic_add(field)),
+        KOKKOS_LAMBDA(int, F::atomic_view const& count) { count(1) += 1; });
+  graph.wait();
+  EXPECT_EQ(x(1), 20000);
+}
+
 TEST_P(Models, WhatNothingRequiresIsLeftOut) {
   F const a = make("a"), b = make("b"), c = make("c"), d = make("d");
   add_sum(model, "a", {}, {a});

@@ -206,6 +206,77 @@ SPACE_TEST(TaskThreads, AreTooFewForALargerTeam) {
       testing::HasSubstr("say threads(2)"));
 }
 
+/// The same calls are valid for graphs of all sizes, and on each space.
+SPACE_TEST(TaskThreads, AreAsManyAsThereAreOfAtMost) {
+  for (auto const& [workers, each] : {std::pair(4, 1), {2, 2}, {1, 4}, {1, 1}, {2, 1}}) {
+    SCOPED_TRACE(std::to_string(workers) + " workers of " + std::to_string(each));
+    TaskGraphOptions options = machine(workers, each);
+    options.record = true;
+    TaskGraph graph(options);
+    for (int const n : {1, 2, 3, 4, 5, 1000}) {
+      int const all = std::min(n, workers * each), here = std::min(all, most);
+      Numbers const seen("seen", 64);
+      parallel_for(
+          "for", ResourcePolicy(graph, Range(0, 64), threads(at_most(n)), write(seen)),
+          KOKKOS_LAMBDA(int i) { seen(i) = team_size(); });
+      auto const of_instance =
+          space_task("space", ResourcePolicy(graph, on<Space>, threads(at_most(n))),
+                     [](Space const& instance) { return int(instance.concurrency()); });
+      auto const on_host = host_task("host", ResourcePolicy(graph, threads(at_most(n))), [] {});
+      EXPECT_EQ(of_instance.get(), here);
+      graph.wait();
+      EXPECT_THAT(values_of(seen), testing::Each(here));
+      DependencyGraph const recorded = graph.dependency_graph();
+      TaskRecord const& record = recorded.node(on_host.id());
+      EXPECT_EQ(record.threads, all);
+      EXPECT_EQ(record.workers, (all - 1) / each + 1);
+    }
+  }
+}
+
+SPACE_TEST(TaskThreads, OfAtMostMakeUpTeams) {
+  TaskGraph graph(machine(2, 1));
+  auto const functor = KOKKOS_LAMBDA(Member const&){};
+  int const largest = std::min<int>(most, Space().concurrency());
+  if (largest < 2) return;
+  parallel_for("teams", ResourcePolicy(graph, Teams(8, 2), threads(at_most(8))), functor);
+  graph.wait();
+  EXPECT_THAT(message_of([&] {
+                parallel_for("teams", ResourcePolicy(graph, Teams(8, 2), threads(at_most(1))),
+                             functor);
+              }),
+              testing::HasSubstr("teams of 2 threads, but has 1"));
+}
+
+SPACE_TEST(TaskThreads, OfAtMostAreThoseOfEachReplay) {
+  TaskGraph graph(machine(2, 2));
+  Numbers const seen("seen", 64);
+  Plan const plan = graph.record("plan", [&] {
+    parallel_for(
+        "for", ResourcePolicy(graph, Range(0, 64), threads(at_most(3)), write(seen)),
+        KOKKOS_LAMBDA(int i) { seen(i) = team_size(); });
+    host_task("host", ResourcePolicy(graph, threads(at_most(3)), read(seen)), [] {});
+  });
+  for (auto const& [workers, each] : {std::pair(2, 2), {1, 2}, {1, 1}, {1, 4}, {2, 1}, {2, 2}}) {
+    graph.set_threads(workers, each);
+    graph.replay(plan, 2);
+    graph.wait();
+    EXPECT_THAT(values_of(seen), testing::Each(std::min({3, most, workers * each})))
+        << workers << " workers of " << each;
+  }
+}
+
+SPACE_TEST(TaskThreads, AreAtLeastOneOfAtMost) {
+  TaskGraph graph(machine(2, 2));
+  for (int const n : {-3, 0})
+    EXPECT_THAT(
+        message_of([&] { host_task("work", ResourcePolicy(graph, threads(at_most(n))), [] {}); }),
+        testing::AllOf(
+            testing::HasSubstr("task \"work\" ("),
+            testing::HasSubstr("asks for threads(at_most(" + std::to_string(n) + "))"),
+            testing::HasSubstr("one at least")));
+}
+
 SPACE_TEST(TaskThreads, AreRefusedByTheNameOfTheTask) {
   TaskGraph graph(machine(2, 2));
   auto const functor = KOKKOS_LAMBDA(int){};

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_IMPL_KOKKOSCALLS_HPP
+#define TRELLIS_IMPL_KOKKOSCALLS_HPP
+
+#include <Trellis_ResourcePolicy.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <string>
+
+/// Calls of Kokkos' functions with what is Trellis'. A function of Trellis that is called by its
+/// bare name also finds Kokkos' function of that name, as its arguments are Kokkos'; then Trellis'
+/// function is the one that is called. A call that names Kokkos says what it should name.
+namespace trellis::Impl {
+
+template <class...>
+inline constexpr bool never_in_kokkos = false;
+
+/// A policy, which is converted to it, so that Trellis' own functions are the better match.
+struct PolicyInKokkos {
+  template <class Base, class... Annotations>
+  PolicyInKokkos(ResourcePolicy<Base, Annotations...> const&) {}
+};
+/// Likewise for a label: a `std::string` is no better match for it than for a Label.
+struct TextInKokkos {
+  template <std::convertible_to<std::string> Text>
+  TextInKokkos(Text const&) {}
+};
+/// Likewise for what stands before the Views of a copy.
+struct TargetInKokkos : PolicyInKokkos {
+  using PolicyInKokkos::PolicyInKokkos;
+  template <AnyTarget T>
+  TargetInKokkos(T&);
+};
+
+/// Kokkos asks of a graph, too, which memory it can access, before it finds that it is no space.
+struct NoSpace {
+  static constexpr bool accessible = false;
+  static constexpr bool assignable = false;
+  static constexpr bool deepcopy = false;
+};
+
+}  // namespace trellis::Impl
+
+namespace Kokkos {
+
+template <class MemorySpace>
+struct SpaceAccessibility<trellis::TaskGraph, MemorySpace> : trellis::Impl::NoSpace {};
+template <class MemorySpace>
+struct SpaceAccessibility<trellis::TaskScope, MemorySpace> : trellis::Impl::NoSpace {};
+template <class Base, class... Annotations, class MemorySpace>
+struct SpaceAccessibility<trellis::ResourcePolicy<Base, Annotations...>, MemorySpace>
+    : trellis::Impl::NoSpace {};
+
+template <class... Rest>
+void parallel_for(trellis::Impl::PolicyInKokkos, Rest const&...) {
+  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+                "Trellis: a ResourcePolicy goes to trellis::parallel_for, not to "
+                "Kokkos::parallel_for");
+}
+template <class... Rest>
+void parallel_for(trellis::Impl::TextInKokkos, trellis::Impl::PolicyInKokkos, Rest const&...) {
+  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+                "Trellis: a ResourcePolicy goes to trellis::parallel_for, not to "
+                "Kokkos::parallel_for");
+}
+template <class... Rest>
+void parallel_reduce(trellis::Impl::PolicyInKokkos, Rest const&...) {
+  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+                "Trellis: a ResourcePolicy goes to trellis::parallel_reduce, not to "
+                "Kokkos::parallel_reduce");
+}
+template <class... Rest>
+void parallel_reduce(trellis::Impl::TextInKokkos, trellis::Impl::PolicyInKokkos, Rest const&...) {
+  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+                "Trellis: a ResourcePolicy goes to trellis::parallel_reduce, not to "
+                "Kokkos::parallel_reduce");
+}
+template <class... Rest>
+void parallel_scan(trellis::Impl::PolicyInKokkos, Rest const&...) {
+  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+                "Trellis: a ResourcePolicy goes to trellis::parallel_scan, not to "
+                "Kokkos::parallel_scan");
+}
+template <class... Rest>
+void parallel_scan(trellis::Impl::TextInKokkos, trellis::Impl::PolicyInKokkos, Rest const&...) {
+  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+                "Trellis: a ResourcePolicy goes to trellis::parallel_scan, not to "
+                "Kokkos::parallel_scan");
+}
+template <class... Rest>
+void deep_copy(trellis::Impl::TargetInKokkos, Rest const&...) {
+  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+                "Trellis: a graph goes to trellis::deep_copy(graph, destination, source), not to "
+                "Kokkos::deep_copy");
+}
+
+}  // namespace Kokkos
+
+#endif
