@@ -194,7 +194,7 @@ run_compiler() {
   local call=("$command" -std=c++20 "${options[@]}" "$MODE" "$1" -o "$object"
     -I "$config" -isystem "$headers" -isystem "$work/others"
     ${mpi:+-isystem "$mpi" -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX} -I core
-    -I spaces -I policies -I policies/mpi -I perf_tests/taskbench -I .)
+    -I spaces -I policies -I policies/fields -I policies/worklets -I policies/mpi -I perf_tests/taskbench -I .)
   MESSAGES=$object.log
   record=$records/$( (echo "$version" "${call[@]}" && cat "$1") | sha256sum | cut -c 1-32)
   if sha256sum --check --status "$record" 2>/dev/null; then

@@ -1,0 +1,32 @@
+# Run by ctest: the compiler must read each header in STAGE when it compiles all_headers.cpp, but for
+# those of senders, which need another library, and those that only a device's adapter includes.
+# COMMANDS: compile_commands.json.
+file(READ ${COMMANDS} text)
+if(NOT text MATCHES "\"command\": \"([^\n]*/all_headers\\.cpp[^\n]*)\",?\n")
+  message(FATAL_ERROR "${COMMANDS} does not know all_headers.cpp")
+endif()
+string(REPLACE "\\\"" "\"" command "${CMAKE_MATCH_1}")
+separate_arguments(command UNIX_COMMAND "${command}")
+get_filename_component(folder ${COMMANDS} DIRECTORY)
+execute_process(COMMAND ${command} -M -MF ${folder}/read.txt WORKING_DIRECTORY ${folder}
+  COMMAND_ERROR_IS_FATAL ANY)
+file(READ ${folder}/read.txt text)
+string(REGEX REPLACE "[ \\\\\n]+" ";" words "${text}")
+set(read)
+foreach(word ${words})
+  if(word MATCHES "[.]hpp$")
+    get_filename_component(word ${word} ABSOLUTE BASE_DIR ${folder})
+    list(APPEND read ${word})
+  endif()
+endforeach()
+
+file(GLOB_RECURSE installed ${STAGE}/*)
+list(LENGTH installed count)
+list(FILTER installed EXCLUDE REGEX "/senders/")
+set(spare ${installed})
+list(REMOVE_ITEM spare ${read})
+if(count LESS 100 OR spare)
+  list(JOIN spare "\n  " spare)
+  message(FATAL_ERROR "${count} headers are installed, and no public one includes\n  ${spare}")
+endif()
+message(STATUS "${count} headers are installed, and all can be reached")

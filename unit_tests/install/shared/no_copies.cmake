@@ -1,0 +1,18 @@
+# Run by ctest: none of these FILES has a variable of Trellis that it does not share with the others.
+# (Tables of functions are copied by the compiler, and nothing changes them.)
+string(REPLACE "," ";" FILES "${FILES}")
+set(copies)
+foreach(file ${FILES})
+  execute_process(COMMAND ${NM} --defined-only --demangle ${file}
+    OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE ";" "," text "${text}")
+  string(REGEX MATCHALL "[0-9a-f]+ [bd] [^\n]*trellis::[^\n]*" found "${text}")
+  list(FILTER found EXCLUDE REGEX " (vtable|typeinfo|typeinfo name|VTT) for |ops|table")
+  foreach(variable ${found})
+    list(APPEND copies "${file}: ${variable}")
+  endforeach()
+endforeach()
+if(copies)
+  list(JOIN copies "\n  " copies)
+  message(FATAL_ERROR "each library has its own one of\n  ${copies}")
+endif()
