@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_KERNELNAME_HPP
 
 #include <Trellis_Label.hpp>
+#include <task/Trellis_OneForAll.hpp>
 
 #include <string>
 
@@ -10,7 +11,7 @@ namespace trellis::Impl {
 
 /// The name under which Kokkos Tools sees what the calling thread does next. In memory that is
 /// kept.
-inline std::string const& kernel_name(Label const& label) {
+TRELLIS_IMPL_ONE_FOR_ALL inline std::string const& kernel_name(Label const& label) {
   thread_local std::string name;
   return name = label.view();
 }

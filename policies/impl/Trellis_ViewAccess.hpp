@@ -11,6 +11,7 @@
 #include <impl/Trellis_KnownValue.hpp>
 #include <impl/Trellis_Requests.hpp>
 #include <impl/Trellis_ViewArea.hpp>
+#include <task/Trellis_OneForAll.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -125,7 +126,7 @@ std::uint64_t identity_of_view(void const* subject) {
   return identity_of_allocation(
       *record, Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename V::memory_space>::accessible);
 }
-inline void describe_token(void const* subject, ResourceInfo& info) {
+TRELLIS_IMPL_ONE_FOR_ALL inline void describe_token(void const* subject, ResourceInfo& info) {
   Token const& token = *static_cast<Token const*>(subject);
   info.label = token.label();
   info.begin = token.whole().begin();
@@ -141,7 +142,7 @@ inline void set_shape(ViewShape& shape, std::uint64_t element_bytes,
   shape.rank = static_cast<int>(strides.size());
   std::copy(strides.begin(), strides.end(), shape.strides);
 }
-inline void describe_box(void const* subject, ResourceInfo& info) {
+TRELLIS_IMPL_ONE_FOR_ALL inline void describe_box(void const* subject, ResourceInfo& info) {
   IndexBox const& box = *static_cast<IndexBox const*>(subject);
   info.label = box.label();
   info.begin = box.whole().begin();

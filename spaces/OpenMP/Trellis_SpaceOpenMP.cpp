@@ -40,6 +40,11 @@ void* OpenMPAdapter::make_instance(int threads) {
   return new Kokkos::OpenMP(threads);
 }
 
+SpaceAdapter& AdapterOf<Kokkos::OpenMP>::get() {
+  static OpenMPAdapter adapter;
+  return adapter;
+}
+
 }  // namespace trellis::Impl
 
 #endif

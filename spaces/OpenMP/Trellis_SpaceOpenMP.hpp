@@ -20,10 +20,7 @@ class OpenMPAdapter final : public HostSpaceAdapter<Kokkos::OpenMP> {
 template <>
 struct AdapterOf<Kokkos::OpenMP> {
   static constexpr bool exists = true;
-  static SpaceAdapter& get() {
-    static OpenMPAdapter adapter;
-    return adapter;
-  }
+  static SpaceAdapter& get();
   static bool has_one_thread(Kokkos::OpenMP const& instance) { return instance.concurrency() == 1; }
 };
 

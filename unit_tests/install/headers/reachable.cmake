@@ -1,32 +1,46 @@
-# Run by ctest: the compiler must read each header in STAGE when it compiles all_headers.cpp, but for
-# those of senders, which need another library, and those that only a device's adapter includes.
-# COMMANDS: compile_commands.json.
-file(READ ${COMMANDS} text)
-if(NOT text MATCHES "\"command\": \"([^\n]*/all_headers\\.cpp[^\n]*)\",?\n")
-  message(FATAL_ERROR "${COMMANDS} does not know all_headers.cpp")
-endif()
-string(REPLACE "\\\"" "\"" command "${CMAKE_MATCH_1}")
-separate_arguments(command UNIX_COMMAND "${command}")
+# Run by ctest. Each header in STAGE is one that the compiler reads for all public headers, but for
+# those of senders, which need another library. For the headers of the engine it reads none of a
+# part. COMMANDS: compile_commands.json.
+file(READ ${COMMANDS} commands)
 get_filename_component(folder ${COMMANDS} DIRECTORY)
-execute_process(COMMAND ${command} -M -MF ${folder}/read.txt WORKING_DIRECTORY ${folder}
-  COMMAND_ERROR_IS_FATAL ANY)
-file(READ ${folder}/read.txt text)
-string(REGEX REPLACE "[ \\\\\n]+" ";" words "${text}")
-set(read)
-foreach(word ${words})
-  if(word MATCHES "[.]hpp$")
-    get_filename_component(word ${word} ABSOLUTE BASE_DIR ${folder})
-    list(APPEND read ${word})
-  endif()
-endforeach()
 
+# read_for(VARIABLE NAME): what the compiler reads in STAGE for NAME.cpp.
+function(read_for variable name)
+  if(NOT commands MATCHES "\"command\": \"([^\n]*/${name}[.]cpp[^\n]*)\",?\n")
+    message(FATAL_ERROR "${COMMANDS} does not know ${name}.cpp")
+  endif()
+  string(REPLACE "\\\"" "\"" command "${CMAKE_MATCH_1}")
+  separate_arguments(command UNIX_COMMAND "${command}")
+  execute_process(COMMAND ${command} -M -MF ${folder}/${name}.txt WORKING_DIRECTORY ${folder}
+    COMMAND_ERROR_IS_FATAL ANY)
+  file(READ ${folder}/${name}.txt text)
+  string(REGEX REPLACE "[ \\\\\n]+" ";" words "${text}")
+  set(read)
+  foreach(word ${words})
+    get_filename_component(word ${word} REALPATH BASE_DIR ${folder})
+    if(word MATCHES "^${STAGE}/")
+      list(APPEND read ${word})
+    endif()
+  endforeach()
+  set(${variable} ${read} PARENT_SCOPE)
+endfunction()
+
+get_filename_component(STAGE ${STAGE} REALPATH)
 file(GLOB_RECURSE installed ${STAGE}/*)
 list(LENGTH installed count)
-list(FILTER installed EXCLUDE REGEX "/senders/")
+read_for(read all_headers)
 set(spare ${installed})
+list(FILTER spare EXCLUDE REGEX "/senders/")
 list(REMOVE_ITEM spare ${read})
 if(count LESS 100 OR spare)
   list(JOIN spare "\n  " spare)
   message(FATAL_ERROR "${count} headers are installed, and no public one includes\n  ${spare}")
+endif()
+
+read_for(read engine_headers)
+list(FILTER read INCLUDE REGEX "^${STAGE}/(fields|worklets|kernels|mpi)/")
+if(read)
+  list(JOIN read "\n  " read)
+  message(FATAL_ERROR "the engine includes headers of its parts:\n  ${read}")
 endif()
 message(STATUS "${count} headers are installed, and all can be reached")

@@ -3,14 +3,19 @@
 #define LEFT_HPP
 
 #include <Trellis.hpp>
+#include <Trellis_Fields.hpp>
 
 #define FROM_LEFT __attribute__((visibility("default")))
 
-/// Submits tasks that fill x.
+/// Submits a task that fills x with ones.
 FROM_LEFT void fill(trellis::TaskGraph& graph, Kokkos::View<double*> const& x);
-/// Submits a task that calls `wait_inside` of the other library for the graph in which it is.
+/// Submits a task in which the other library waits for the graph of the task.
 FROM_LEFT trellis::Future<void> wait_for_itself(trellis::TaskGraph& graph);
-/// Where each task of a graph of its own, on this thread and inside another task, says it runs.
-FROM_LEFT void const* serial_adapter_of_left();
+/// Gives the model a task that computes `rate`, and reads `flux`, whose task another library gives.
+FROM_LEFT void add_balance(trellis::FieldGraph& model, trellis::Field<double*> const& flux,
+                           trellis::Field<double*> const& rate);
+/// What the engine knows of the calling thread and of Kokkos, as this library sees it.
+FROM_LEFT trellis::Impl::SpaceAdapter* adapter_in_left();
+FROM_LEFT int slot_in_left();
 
 #endif

@@ -3,15 +3,19 @@
 #define RIGHT_HPP
 
 #include <Trellis.hpp>
+#include <Trellis_Fields.hpp>
 
 #define FROM_RIGHT __attribute__((visibility("default")))
 
-/// The sum of x, when those have run that write it.
+/// The sum of x, when the tasks that write it have run.
 FROM_RIGHT double sum(trellis::TaskGraph& graph, Kokkos::View<double*> const& x);
 /// Waits for the graph, which is an error inside a task of it.
 FROM_RIGHT void wait_inside(trellis::TaskGraph& graph);
-/// Throws `Error`.
+/// Throws an `Error` in this library's own code.
 FROM_RIGHT void fail();
-FROM_RIGHT void const* serial_adapter_of_right();
+/// Gives the model a task that computes `flux`.
+FROM_RIGHT void add_flux(trellis::FieldGraph& model, trellis::Field<double*> const& flux);
+FROM_RIGHT trellis::Impl::SpaceAdapter* adapter_in_right();
+FROM_RIGHT int slot_in_right();
 
 #endif
