@@ -450,6 +450,11 @@ function(trellis_add_install_tests)
   # What an installation has is what can be reached, and the template works with it: as it is, and
   # with what this build has besides.
   trellis_stage_test(stage ${PROJECT_BINARY_DIR})
+  foreach(library ${trellis_libraries} lapack)
+    if(TARGET trellis_${library})
+      add_dependencies(trellis_toolchain_tests trellis_${library})
+    endif()
+  endforeach()
   set(template ${work}/stage/${CMAKE_INSTALL_DATADIR}/doc/trellis/template)
   trellis_install_test(package ${template} STAGE stage LABELS toolchain
     OPTIONS -DUSE_MPI=OFF -DUSE_KERNELS=OFF)

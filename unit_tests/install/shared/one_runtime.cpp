@@ -55,7 +55,9 @@ int main(int argc, char** argv) {
     expect(has(text, "waits for itself"), ("a task waits for itself: " + text).c_str());
     text = error_of([] { fail(); });
     expect(text == "from the right", ("an error of a library: " + text).c_str());
-    text = error_of([&] { trellis::TaskGraph{{.workers = -7}}; });
+    trellis::TaskGraphOptions wrong;
+    wrong.workers = -7;
+    text = error_of([&] { trellis::TaskGraph const none(wrong); });
     expect(has(text, "Trellis"), ("an error of Trellis: " + text).c_str());
 
     trellis::FieldGraph model(graph);
@@ -70,8 +72,7 @@ int main(int argc, char** argv) {
   }
 
   expect(adapter_in_left() == adapter_in_right(), "a space has two adapters");
-  expect(adapter_in_left() ==
-             &trellis::Impl::space_adapter<Kokkos::DefaultHostExecutionSpace>(),
+  expect(adapter_in_left() == &trellis::Impl::space_adapter<Kokkos::DefaultHostExecutionSpace>(),
          "the program has an adapter of its own");
   std::thread([] {
     int const slot = trellis::Impl::thread_slot();
