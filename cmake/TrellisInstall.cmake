@@ -27,7 +27,8 @@ string(CONFIGURE [=[
   cmake_path(APPEND CMAKE_INSTALL_PREFIX "@CMAKE_INSTALL_INCLUDEDIR@" trellis
     OUTPUT_VARIABLE includes)
   foreach(header ${headers})
-    string(REGEX REPLACE "^[a-z]+/(.*/)?[^/]*$" "\\1" folder ${header}) # below its layer
+    get_filename_component(folder ${header} DIRECTORY)
+    string(REGEX REPLACE "^(core|spaces|policies)/?" "" folder ${folder}) # below its layer
     file(INSTALL "${source}/${header}" DESTINATION "${includes}/${folder}")
   endforeach()
 ]=] code @ONLY)
