@@ -80,7 +80,8 @@ class ProgressSource {
    private:
     ProgressSource& m_of;
   };
-  TRELLIS_IMPL_ONE_FOR_ALL static inline constinit thread_local ProgressSource const* t_called = nullptr;
+  TRELLIS_IMPL_ONE_FOR_ALL static inline constinit thread_local ProgressSource const* t_called =
+      nullptr;
 
   bool const m_of_main;
   void const* m_engine = nullptr;

@@ -2,9 +2,9 @@
 #ifndef TRELLIS_IMPL_RESULT_HPP
 #define TRELLIS_IMPL_RESULT_HPP
 
-#include <task/Trellis_OneForAll.hpp>
 #include <Trellis_TaskId.hpp>
 #include <task/Trellis_FailurePtr.hpp>
+#include <task/Trellis_OneForAll.hpp>
 #include <task/Trellis_Reserve.hpp>
 
 #include <array>

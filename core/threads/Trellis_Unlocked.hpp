@@ -83,7 +83,8 @@ class Submitting {
   [[noreturn]] static void refuse();
 
  private:
-  TRELLIS_IMPL_ONE_FOR_ALL static constinit inline thread_local Submitting const* t_innermost = nullptr;
+  TRELLIS_IMPL_ONE_FOR_ALL static constinit inline thread_local Submitting const* t_innermost =
+      nullptr;
   void const* const m_graph;
   Submitting const* m_outer = nullptr;
 };
