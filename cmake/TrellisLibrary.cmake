@@ -22,12 +22,14 @@ if(Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP OR Kokkos_ENABLE_SYCL)
 endif()
 
 # The parts that this build has. Each lies in a folder of policies/, whose headers are in reach of
-# those who link it, as <Trellis_Fields.hpp> is. A release of the engine may leave folders out.
+# those who link it, as <Trellis_Fields.hpp> is. A release of the engine may leave out worklets, or
+# these and the fields that they take.
 set(trellis_parts)
 foreach(part fields worklets)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/policies/${part})
-    list(APPEND trellis_parts ${part})
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/policies/${part})
+    break()
   endif()
+  list(APPEND trellis_parts ${part})
 endforeach()
 if(Trellis_KERNELS_TARGET)
   list(APPEND trellis_parts kernels)
@@ -141,7 +143,7 @@ if(Trellis_HAS_SPDLOG AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set_source_files_properties(core/trace/Trellis_StateLog.cpp PROPERTIES COMPILE_OPTIONS -O1)
 endif()
 
-# A part's headers, in reach of those who link it. (SCOPE: what they compile.)
+# A part's headers, in reach of those who link it.
 function(trellis_include_part part scope)
   target_include_directories(trellis_${part} ${scope}
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/policies/${part}>

@@ -1,6 +1,5 @@
-# Run by ctest. Each header in STAGE is one that the compiler reads for all public headers, but for
-# those of senders, which need another library. For the headers of the engine it reads none of a
-# part. COMMANDS: compile_commands.json.
+# Run by ctest. Each header in STAGE is one that the compiler reads for all public headers. For those
+# of the engine it reads none of a part. COMMANDS: compile_commands.json.
 file(READ ${COMMANDS} commands)
 get_filename_component(folder ${COMMANDS} DIRECTORY)
 
@@ -30,7 +29,6 @@ file(GLOB_RECURSE installed ${STAGE}/*)
 list(LENGTH installed count)
 read_for(read all_headers)
 set(spare ${installed})
-list(FILTER spare EXCLUDE REGEX "/senders/")
 list(REMOVE_ITEM spare ${read})
 if(count LESS 100 OR spare)
   list(JOIN spare "\n  " spare)
