@@ -67,7 +67,9 @@ function(trellis_set_library_properties target)
   if(BUILD_SHARED_LIBS AND CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
     set(symbols ${PROJECT_SOURCE_DIR}/cmake/symbols.map)
     target_link_options(${target} PRIVATE LINKER:--version-script=${symbols})
-    set_target_properties(${target} PROPERTIES LINK_DEPENDS ${symbols})
+    # An installed one finds those that it needs beside itself, and Kokkos where it was.
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS ${symbols} INSTALL_RPATH "$ORIGIN"
+      INSTALL_RPATH_USE_LINK_PATH ON)
     # A library needs nothing of those above it. (A sanitizer's own functions are the program's.)
     if(NOT Trellis_SANITIZE)
       target_link_options(${target} PRIVATE LINKER:-z,defs)
