@@ -1,5 +1,6 @@
-# The targets: Trellis::core (no Kokkos), Trellis::trellis (everything), Trellis::kernels,
-# Trellis::mpi (where there is an MPI).
+# The targets: Trellis::core (no Kokkos), Trellis::trellis (with Kokkos), and the parts that are
+# libraries of their own on top of it: Trellis::fields, Trellis::worklets, Trellis::mpi (where there
+# is an MPI) and Trellis::kernels (where there is Kokkos Kernels).
 
 set(trellis_layers core spaces policies)
 
@@ -20,19 +21,63 @@ if(Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP OR Kokkos_ENABLE_SYCL)
   set(trellis_has_device ON)
 endif()
 
-set(core_globs core/*/*.cpp)
-set(trellis_globs spaces/src/*.cpp policies/src/*.cpp policies/fields/src/*.cpp
-  policies/worklets/src/*.cpp)
-set(mpi_globs policies/mpi/src/*.cpp)
-set(trellis_libraries core trellis)
-if(Trellis_HAS_MPI)
-  list(APPEND trellis_libraries mpi)
+# The parts that this build has. Each lies in a folder of policies/, whose headers are in reach of
+# those who link it, as <Trellis_Fields.hpp> is. A release of the engine may leave out worklets, or
+# these and the fields that they take.
+set(trellis_parts)
+foreach(part fields worklets)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/policies/${part})
+    break()
+  endif()
+  list(APPEND trellis_parts ${part})
+endforeach()
+if(Trellis_KERNELS_TARGET)
+  list(APPEND trellis_parts kernels)
 endif()
+if(Trellis_HAS_MPI)
+  list(APPEND trellis_parts mpi)
+endif()
+
+set(core_globs core/*/*.cpp)
+set(trellis_globs spaces/src/*.cpp policies/src/*.cpp)
+foreach(part ${trellis_parts})
+  set(${part}_globs policies/${part}/src/*.cpp)
+endforeach()
+set(trellis_libraries core trellis ${trellis_parts})
+list(REMOVE_ITEM trellis_libraries kernels) # headers alone
 foreach(backend ${trellis_backends})
   list(APPEND trellis_globs spaces/${backend}/*.cpp)
 endforeach()
 
-# A static library must have a source, a young layer may have none.
+if(BUILD_SHARED_LIBS AND TARGET Kokkos::kokkoscore)
+  # A program would have two runtimes of Kokkos: its own one and one inside Trellis.
+  get_target_property(type Kokkos::kokkoscore TYPE)
+  if(type STREQUAL STATIC_LIBRARY)
+    message(FATAL_ERROR "Trellis as a shared library needs Kokkos as a shared library, and the one "
+      "in ${Kokkos_DIR} is static. Build Kokkos with -DBUILD_SHARED_LIBS=ON, or Trellis without.")
+  endif()
+endif()
+
+# What each library has. Shared ones let nothing be seen but namespace trellis.
+function(trellis_set_library_properties target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  # Without a definition of its own, a source is compiled in the same way for both kinds.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON DEFINE_SYMBOL ""
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  if(BUILD_SHARED_LIBS AND CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
+    set(symbols ${PROJECT_SOURCE_DIR}/cmake/symbols.map)
+    target_link_options(${target} PRIVATE LINKER:--version-script=${symbols})
+    # An installed one finds those that it needs beside itself, and Kokkos where it was.
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS ${symbols} INSTALL_RPATH "$ORIGIN"
+      INSTALL_RPATH_USE_LINK_PATH ON)
+    # A library needs nothing of those above it. (A sanitizer's own functions are the program's.)
+    if(NOT Trellis_SANITIZE)
+      target_link_options(${target} PRIVATE LINKER:-z,defs)
+    endif()
+  endif()
+endfunction()
+
+# A library must have a source, a young layer may have none.
 file(WRITE ${PROJECT_BINARY_DIR}/empty.cpp "")
 foreach(library ${trellis_libraries})
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${${library}_globs})
@@ -40,13 +85,12 @@ foreach(library ${trellis_libraries})
     set(sources ${PROJECT_BINARY_DIR}/empty.cpp)
   endif()
   add_library(trellis_${library} ${sources})
-  target_compile_features(trellis_${library} PUBLIC cxx_std_20)
+  trellis_set_library_properties(trellis_${library})
   target_link_libraries(trellis_${library} PUBLIC Threads::Threads
     PRIVATE $<BUILD_INTERFACE:trellis_warnings> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
-  set_target_properties(trellis_${library} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  # Eight sources at a time, unless whoever builds has said what they want: the headers take the
-  # compiler most of the time. The preset `debug` compiles each by itself, so that one that lacks an
-  # include is found.
+  # Eight sources at a time, unless the user has said otherwise: the headers take the compiler most
+  # of the time. The preset `debug` compiles each by itself, so that one that lacks an include is
+  # found.
   if(NOT DEFINED CMAKE_UNITY_BUILD)
     set_target_properties(trellis_${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
@@ -101,23 +145,36 @@ if(Trellis_HAS_SPDLOG AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   set_source_files_properties(core/trace/Trellis_StateLog.cpp PROPERTIES COMPILE_OPTIONS -O1)
 endif()
 
-add_library(trellis_kernels INTERFACE)
-target_link_libraries(trellis_kernels INTERFACE trellis_trellis)
-if(Trellis_KERNELS_TARGET)
-  target_link_libraries(trellis_kernels INTERFACE ${Trellis_KERNELS_TARGET})
-  # <Trellis_Kernels.hpp> is in reach of those who link this, and of nobody else.
-  target_include_directories(trellis_kernels INTERFACE
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/policies/kernels>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis/kernels>)
+# A part's headers, in reach of those who link it.
+function(trellis_include_part part scope)
+  target_include_directories(trellis_${part} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/policies/${part}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis/${part}>)
+endfunction()
+
+if("fields" IN_LIST trellis_parts)
+  target_link_libraries(trellis_fields PUBLIC trellis_trellis)
+  trellis_include_part(fields PUBLIC)
+endif()
+
+# Fields of a model are arguments of worklets.
+if("worklets" IN_LIST trellis_parts)
+  target_link_libraries(trellis_worklets PUBLIC trellis_fields)
+  trellis_include_part(worklets PUBLIC)
+endif()
+
+if("kernels" IN_LIST trellis_parts)
+  add_library(trellis_kernels INTERFACE)
+  target_link_libraries(trellis_kernels INTERFACE trellis_trellis ${Trellis_KERNELS_TARGET})
+  trellis_include_part(kernels INTERFACE)
   # LAPACKE's header stays out of reach: it is included by one source.
   if(Trellis_HAS_LAPACKE)
     add_library(trellis_lapack policies/kernels/src/Trellis_Lapacke.cpp)
+    trellis_set_library_properties(trellis_lapack)
     trellis_include_layers(trellis_lapack policies)
-    target_compile_features(trellis_lapack PUBLIC cxx_std_20)
     target_include_directories(trellis_lapack SYSTEM PRIVATE ${Trellis_LAPACKE_INCLUDE})
     target_link_libraries(trellis_lapack
       PRIVATE ${Trellis_LAPACKE_LIBRARIES} $<BUILD_INTERFACE:trellis_warnings>)
-    set_target_properties(trellis_lapack PROPERTIES POSITION_INDEPENDENT_CODE ON EXPORT_NAME lapack)
     target_compile_definitions(trellis_kernels INTERFACE TRELLIS_HAS_LAPACKE)
     target_link_libraries(trellis_kernels INTERFACE trellis_lapack)
   endif()
@@ -126,24 +183,21 @@ else()
     "Trellis::kernels is left out, with its tests and its examples")
 endif()
 
-if(Trellis_HAS_MPI)
+if("mpi" IN_LIST trellis_parts)
   target_link_libraries(trellis_mpi PUBLIC trellis_trellis MPI::MPI_C)
   # What mpi.h may bring for C++ besides the C interface: removed by MPI 3, and not used.
   target_compile_definitions(trellis_mpi PUBLIC OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
-  # As above: for those who link this.
-  target_include_directories(trellis_mpi PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/policies/mpi>
-    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trellis/mpi>)
-  set_target_properties(trellis_mpi PROPERTIES EXPORT_NAME mpi)
-  add_library(Trellis::mpi ALIAS trellis_mpi)
+  trellis_include_part(mpi PUBLIC)
 else()
   message(STATUS "Trellis: Trellis::mpi is left out, with its tests and its examples: "
     "${Trellis_WHY_NO_MPI}")
 endif()
 
-set_target_properties(trellis_core PROPERTIES EXPORT_NAME core)
-set_target_properties(trellis_trellis PROPERTIES EXPORT_NAME trellis OUTPUT_NAME trellis)
-set_target_properties(trellis_kernels PROPERTIES EXPORT_NAME kernels)
-add_library(Trellis::core ALIAS trellis_core)
-add_library(Trellis::trellis ALIAS trellis_trellis)
-add_library(Trellis::kernels ALIAS trellis_kernels)
+foreach(library core trellis ${trellis_parts})
+  set_target_properties(trellis_${library} PROPERTIES EXPORT_NAME ${library})
+  add_library(Trellis::${library} ALIAS trellis_${library})
+endforeach()
+set_target_properties(trellis_trellis PROPERTIES OUTPUT_NAME trellis)
+if(TARGET trellis_lapack)
+  set_target_properties(trellis_lapack PROPERTIES EXPORT_NAME lapack)
+endif()

@@ -36,7 +36,8 @@
 #       files must compile, so that none fails for a wrong reason. HEADERS is what they include.
 #
 #   trellis_add_header_test()     every public header is compiled alone, and twice in one file
-#   trellis_add_install_tests()   Trellis is used as an installed package and as a subdirectory
+#   trellis_add_install_tests()   Trellis is used as a package and as a subdirectory, as archives and
+#                                 as shared libraries; the template of a project is built
 
 find_package(GTest 1.11 CONFIG QUIET)
 if(NOT GTest_FOUND)
@@ -373,23 +374,22 @@ function(trellis_find_clang variable)
   endif()
 endfunction()
 
+# Headers of the parts are compiled by those who link them.
 function(trellis_add_header_test)
   if(Trellis_SANITIZE)
     return()
   endif()
-  # Their callers have variables of these names.
-  foreach(kind core_ "" backend_ kernels_ mpi_)
-    set(${kind}sources)
-  endforeach()
-  set(folders)
-  foreach(layer ${trellis_layers})
-    list(APPEND folders ${layer})
-  endforeach()
   # Not policies/senders: what these need is not everywhere.
-  list(APPEND folders policies/patterns policies/resources policies/workers policies/fields
-    policies/worklets)
+  set(folders ${trellis_layers} policies/patterns policies/resources policies/workers)
   foreach(backend ${trellis_backends})
     list(APPEND folders spaces/${backend})
+  endforeach()
+  foreach(part ${trellis_parts})
+    list(APPEND folders policies/${part})
+  endforeach()
+  # Their callers have variables of these names.
+  foreach(kind core trellis backend ${trellis_parts})
+    set(${kind}_sources)
   endforeach()
   foreach(folder ${folders})
     file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.hpp)
@@ -397,112 +397,142 @@ function(trellis_add_header_test)
       get_filename_component(stem ${header} NAME_WE)
       set(generated ${PROJECT_BINARY_DIR}/headers/${stem}.cpp)
       configure_file(${PROJECT_SOURCE_DIR}/cmake/templates/header_test.cpp.in ${generated} @ONLY)
+      get_filename_component(name ${folder} NAME)
       if(folder STREQUAL core)
         list(APPEND core_sources ${generated}) # these must do without Kokkos
       elseif(folder MATCHES spaces/ AND NOT folder MATCHES Simulated)
         list(APPEND backend_sources ${generated}) # not every toolchain has these
+      elseif(name IN_LIST trellis_parts)
+        list(APPEND ${name}_sources ${generated})
       else()
-        list(APPEND sources ${generated})
+        list(APPEND trellis_sources ${generated})
       endif()
     endforeach()
   endforeach()
-  set(parts)
-  if(Trellis_KERNELS_TARGET)
-    list(APPEND parts kernels)
-  endif()
-  if(Trellis_HAS_MPI)
-    list(APPEND parts mpi)
-  endif()
-  foreach(part ${parts})
-    file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/policies/${part}/*.hpp)
-    foreach(header ${headers})
-      get_filename_component(stem ${header} NAME_WE)
-      set(generated ${PROJECT_BINARY_DIR}/headers/${stem}.cpp)
-      configure_file(${PROJECT_SOURCE_DIR}/cmake/templates/header_test.cpp.in ${generated} @ONLY)
-      list(APPEND ${part}_sources ${generated})
-    endforeach()
-  endforeach()
-  # A header must include what it needs, so nothing is precompiled for it but Kokkos, which takes
-  # the compiler longest.
-  foreach(kind core_ "" backend_ kernels_ mpi_)
-    if(${kind}sources)
-      add_library(trellis_${kind}headers OBJECT ${${kind}sources})
-      target_link_libraries(trellis_${kind}headers PRIVATE trellis_warnings)
-      target_compile_options(trellis_${kind}headers PRIVATE -O0)
+  foreach(kind core trellis backend ${trellis_parts})
+    if(NOT ${kind}_sources)
+      continue()
+    endif()
+    set(target trellis_${kind}_headers)
+    set(library Trellis::${kind})
+    if(kind STREQUAL backend)
+      set(library Trellis::trellis)
+    endif()
+    add_library(${target} OBJECT ${${kind}_sources})
+    target_link_libraries(${target} PRIVATE trellis_warnings ${library})
+    target_compile_options(${target} PRIVATE -O0)
+    # A header must include what it needs, so nothing is precompiled for it but Kokkos, which takes
+    # the compiler longest.
+    if(trellis_precompiles AND NOT kind MATCHES "^(core|mpi|kernels|backend)$")
+      if(kind STREQUAL trellis)
+        target_precompile_headers(${target} PRIVATE <Kokkos_Core.hpp>)
+      elseif(TARGET trellis_trellis_headers)
+        target_precompile_headers(${target} REUSE_FROM trellis_trellis_headers)
+      endif()
+    endif()
+    if(kind MATCHES "^(backend|kernels|mpi)$")
+      add_dependencies(trellis_toolchain_tests ${target})
     endif()
   endforeach()
-  if(core_sources)
-    target_link_libraries(trellis_core_headers PRIVATE Trellis::core)
-  endif()
-  if(sources)
-    target_link_libraries(trellis_headers PRIVATE Trellis::trellis)
-    if(trellis_precompiles)
-      target_precompile_headers(trellis_headers PRIVATE <Kokkos_Core.hpp>)
-    endif()
-  endif()
-  foreach(part ${parts})
-    if(${part}_sources)
-      target_link_libraries(trellis_${part}_headers PRIVATE Trellis::${part})
-      add_dependencies(trellis_toolchain_tests trellis_${part}_headers)
-    endif()
-  endforeach()
-  if(backend_sources)
-    target_link_libraries(trellis_backend_headers PRIVATE Trellis::trellis)
-    add_dependencies(trellis_toolchain_tests trellis_backend_headers)
-  endif()
 endfunction()
 
 function(trellis_add_install_tests)
   if(Trellis_SANITIZE OR NOT EXISTS ${PROJECT_SOURCE_DIR}/unit_tests/install)
     return()
   endif()
-  set(stage ${PROJECT_BINARY_DIR}/install_test/stage)
-  # With assertions, and without what a debugger needs.
-  set(options -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0
-    -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
+  set(tests ${PROJECT_SOURCE_DIR}/unit_tests/install)
+  set(work ${PROJECT_BINARY_DIR}/install_test)
+  # As this build, so that the compiler's cache knows the library of the others.
+  set(options -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE} -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}
     -DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER} -DKokkos_DIR=${Kokkos_DIR})
-  add_test(NAME install.stage
-    COMMAND ${CMAKE_COMMAND} --install ${PROJECT_BINARY_DIR} --prefix ${stage})
-  set_tests_properties(install.stage PROPERTIES FIXTURES_SETUP trellis_stage
-    LABELS "install;toolchain")
-  # What this build has besides `core` and `trellis`, with commas.
-  set(parts)
-  if(Trellis_KERNELS_TARGET)
-    list(APPEND parts kernels)
-  endif()
+  set(with_parts)
   if(Trellis_HAS_MPI)
-    list(APPEND parts mpi)
+    list(APPEND with_parts -DUSE_MPI=ON)
   endif()
-  list(JOIN parts "," parts)
-  foreach(way package subdirectory)
-    if(way STREQUAL package)
-      set(where -DCMAKE_PREFIX_PATH=${stage} -DTRELLIS_COMPONENTS=${parts})
-    else()
-      set(where -DTRELLIS_SOURCE=${PROJECT_SOURCE_DIR})
+  if(Trellis_KERNELS_TARGET)
+    list(APPEND with_parts -DUSE_KERNELS=ON)
+  endif()
+
+  # trellis_install_test(NAME SOURCE [FOLDER folder] [STAGE name] [AFTER name] [LABELS label...]
+  #                      [OPTIONS option...])
+  # Configures and builds the project, in this folder or in one of the test's name, and runs its
+  # tests: with the Trellis that the test STAGE has installed, or with this one as a subdirectory.
+  function(trellis_install_test name source)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "FOLDER;STAGE;AFTER" "LABELS;OPTIONS")
+    set(where -DTRELLIS_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+    if(arg_STAGE)
+      set(where -DCMAKE_PREFIX_PATH=${work}/${arg_STAGE})
     endif()
-    add_test(NAME install.${way} COMMAND ${CMAKE_CTEST_COMMAND}
-      --build-and-test ${PROJECT_SOURCE_DIR}/unit_tests/install
-      ${PROJECT_BINARY_DIR}/install_test/${way}
+    if(NOT arg_FOLDER)
+      set(arg_FOLDER ${name})
+    endif()
+    add_test(NAME install.${name} COMMAND ${CMAKE_CTEST_COMMAND}
+      --build-and-test ${source} ${work}/${arg_FOLDER} --build-noclean
       --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM}
-      --build-options ${options} ${where}
-      --test-command consumer)
-    # The library is compiled for this one; it knows no toolchain.
-    set(labels install)
-    if(way STREQUAL package)
-      list(APPEND labels toolchain)
-    endif()
-    set_tests_properties(install.${way} PROPERTIES TIMEOUT 600 LABELS "${labels}"
-      ENVIRONMENT "OMP_PROC_BIND=false" FIXTURES_SETUP trellis_${way})
-    trellis_mpiexec(launcher 2)
-    if(Trellis_HAS_MPI AND launcher)
-      add_test(NAME install.${way}.mpi COMMAND ${launcher}
-        ${PROJECT_BINARY_DIR}/install_test/${way}/mpi_consumer)
-      set_tests_properties(install.${way}.mpi PROPERTIES TIMEOUT 60 LABELS "${labels};mpi"
-        PROCESSORS 2 ENVIRONMENT "OMP_PROC_BIND=false;OMP_NUM_THREADS=1"
-        FIXTURES_REQUIRED trellis_${way})
+      --build-options ${options} ${where} ${arg_OPTIONS}
+      --test-command ${CMAKE_CTEST_COMMAND} --output-on-failure --no-tests=error)
+    # Ranks are started by the project itself, which does not know that they are more than cores.
+    set(environment OMP_PROC_BIND=false OMP_NUM_THREADS=1 HYDRA_LAUNCHER=fork
+      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=self,sm
+      OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
+    set(required)
+    foreach(before ${arg_STAGE} ${arg_AFTER})
+      list(APPEND required trellis_${before})
+    endforeach()
+    set_tests_properties(install.${name} PROPERTIES TIMEOUT 600 LABELS "install;${arg_LABELS}"
+      PROCESSORS 2 FIXTURES_SETUP trellis_${name} FIXTURES_REQUIRED "${required}"
+      ENVIRONMENT "${environment}")
+  endfunction()
+
+  # trellis_stage_test(NAME BUILD): installs what has been built there.
+  function(trellis_stage_test name build)
+    add_test(NAME install.${name} COMMAND ${CMAKE_COMMAND} -DBUILD=${build}
+      -DSTAGE=${work}/${name} -P ${tests}/stage.cmake)
+    set_tests_properties(install.${name} PROPERTIES FIXTURES_SETUP trellis_${name}
+      LABELS "install;toolchain")
+  endfunction()
+
+  # What an installation has is what can be reached, and the template works with it: as it is, and
+  # with what this build has besides.
+  trellis_stage_test(stage ${PROJECT_BINARY_DIR})
+  foreach(library ${trellis_libraries} lapack)
+    if(TARGET trellis_${library})
+      add_dependencies(trellis_toolchain_tests trellis_${library})
     endif()
   endforeach()
-  set_tests_properties(install.package PROPERTIES FIXTURES_REQUIRED trellis_stage)
+  set(template ${work}/stage/${CMAKE_INSTALL_DATADIR}/doc/trellis/template)
+  trellis_install_test(package ${template} STAGE stage LABELS toolchain
+    OPTIONS -DUSE_MPI=OFF -DUSE_KERNELS=OFF)
+  if(with_parts)
+    trellis_install_test(package_with_parts ${template} FOLDER package STAGE stage AFTER package
+      LABELS toolchain OPTIONS ${with_parts})
+  endif()
+  list(JOIN trellis_parts "," parts)
+  trellis_install_test(headers ${tests}/headers STAGE stage LABELS toolchain
+    OPTIONS -DPARTS=${parts})
+
+  # The library is compiled for these, and they know no toolchain.
+  set(template ${PROJECT_SOURCE_DIR}/example/template)
+  trellis_install_test(subdirectory ${template}
+    OPTIONS -DUSE_MPI=OFF -DUSE_KERNELS=OFF -DTrellis_ENABLE_MPI=OFF)
+  if(with_parts)
+    trellis_install_test(subdirectory_with_parts ${template} FOLDER subdirectory AFTER subdirectory
+      OPTIONS ${with_parts} -DTrellis_ENABLE_MPI=ON)
+  endif()
+  if(CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
+    set(shared ${work}/build_shared)
+    add_test(NAME install.build_shared COMMAND ${CMAKE_CTEST_COMMAND}
+      --build-and-test ${PROJECT_SOURCE_DIR} ${shared} --build-noclean
+      --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM}
+      --build-options ${options} -DBUILD_SHARED_LIBS=ON -DTrellis_ENABLE_TESTS=OFF
+      -DTrellis_ENABLE_EXAMPLES=OFF -DTrellis_ENABLE_BENCHMARKS=OFF)
+    set_tests_properties(install.build_shared PROPERTIES TIMEOUT 600 LABELS install PROCESSORS 2
+      FIXTURES_SETUP trellis_build_shared)
+    trellis_stage_test(stage_shared ${shared})
+    set_tests_properties(install.stage_shared PROPERTIES LABELS install
+      FIXTURES_REQUIRED trellis_build_shared)
+    trellis_install_test(shared ${tests}/shared STAGE stage_shared)
+  endif()
 
   # Components that are missing, and why.
   set(kernels_says "Trellis::kernels is missing: this Trellis was built without Kokkos Kernels")
@@ -513,15 +543,17 @@ function(trellis_add_install_tests)
   if(Trellis_HAS_MPI)
     set(mpi_says "Configuring done")
   endif()
-  set(garden_says "Trellis has no component garden, but core, trellis, kernels and mpi")
-  set(tests kernels mpi garden)
+  set(worklets_says "Configuring done")
+  string(CONCAT garden_says "Trellis has no component garden, but core, trellis, fields, worklets, "
+    "kernels and mpi")
+  set(names kernels mpi worklets garden)
   if(Trellis_HAS_MPI)
     # As if MPI had been taken away, and as if another one were found.
-    list(APPEND tests mpi.gone mpi.other)
+    list(APPEND names mpi.gone mpi.other)
     set(mpi.gone_options -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
     set(mpi.gone_says
       "Trellis::mpi is missing: it was built with ${Trellis_MPI_NAME}, and here CMake finds no MPI")
-    set(other ${PROJECT_BINARY_DIR}/install_test/other_mpi)
+    set(other ${work}/other_mpi)
     set(other_name "MPICH 9")
     set(other_version "MPICH_VERSION \"9\"")
     if(Trellis_MPI_NAME MATCHES "MPICH|Intel")
@@ -537,14 +569,13 @@ function(trellis_add_install_tests)
       "finds ${other_name} here")
     list(JOIN mpi.other_says " " mpi.other_says)
   endif()
-  foreach(test ${tests})
+  foreach(test ${names})
     string(REGEX REPLACE "[.].*" "" part ${test})
     # CMake breaks the lines of its message.
     string(REPLACE " " "[ \n]+" says "${${test}_says}")
     add_test(NAME install.component.${test} COMMAND ${CMAKE_COMMAND}
-      -S ${PROJECT_SOURCE_DIR}/unit_tests/install
-      -B ${PROJECT_BINARY_DIR}/install_test/component_${test} -G ${CMAKE_GENERATOR}
-      -DTRELLIS_COMPONENTS=${part} -DCMAKE_PREFIX_PATH=${stage} ${options} ${${test}_options})
+      -S ${tests}/component -B ${work}/component_${test} -G ${CMAKE_GENERATOR}
+      -DPART=${part} -DCMAKE_PREFIX_PATH=${work}/stage ${options} ${${test}_options})
     set_tests_properties(install.component.${test} PROPERTIES TIMEOUT 120 LABELS install
       FIXTURES_REQUIRED trellis_stage PASS_REGULAR_EXPRESSION "${says}")
   endforeach()

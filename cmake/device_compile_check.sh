@@ -135,7 +135,8 @@ left_out() {
     perf_tests/gpu/NoCudaModels.cpp) [[ $backend == cuda ]] ;;
     perf_tests/gpu/CudaModels.cpp) [[ $backend != cuda ]] ;;
     # Kokkos Kernels and LAPACKE are not there.
-    example/conjugate_gradient/* | example/cholesky/* | policies/kernels/src/*) return 0 ;;
+    example/conjugate_gradient/* | example/cholesky/* | example/template/kernels.cpp | \
+      policies/kernels/src/*) return 0 ;;
     # Tests of tables and patterns, and what is compiled to see how long it takes, on the host.
     perf_tests/*/tests/* | perf_tests/compile/*) return 0 ;;
     policies/mpi/*) [[ -z $mpi ]] ;;
@@ -194,7 +195,8 @@ run_compiler() {
   local call=("$command" -std=c++20 "${options[@]}" "$MODE" "$1" -o "$object"
     -I "$config" -isystem "$headers" -isystem "$work/others"
     ${mpi:+-isystem "$mpi" -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX} -I core
-    -I spaces -I policies -I policies/mpi -I perf_tests/taskbench -I .)
+    -I spaces -I policies -I policies/fields -I policies/worklets -I policies/mpi
+    -I perf_tests/taskbench -I .)
   MESSAGES=$object.log
   record=$records/$( (echo "$version" "${call[@]}" && cat "$1") | sha256sum | cut -c 1-32)
   if sha256sum --check --status "$record" 2>/dev/null; then

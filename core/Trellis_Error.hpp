@@ -2,6 +2,8 @@
 #ifndef TRELLIS_ERROR_HPP
 #define TRELLIS_ERROR_HPP
 
+#include <task/Trellis_OneForAll.hpp>
+
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -11,7 +13,7 @@ namespace trellis {
 
 /// The one exception type of Trellis. Its text names the task, the resource, the modes and the call
 /// site as far as they are known; `kind()` lets a program tell the cases apart.
-class Error : public std::runtime_error {
+class TRELLIS_IMPL_ONE_FOR_ALL Error : public std::runtime_error {
  public:
   enum class Kind {
     task_failed,  ///< a task's body threw; `cause()` is what it threw

@@ -33,6 +33,7 @@
 #include <Trellis_TaskNumbers.hpp>
 #include <Trellis_TaskScope.hpp>
 #include <Trellis_Token.hpp>
+#include <Trellis_Version.hpp>
 #include <Trellis_ViewList.hpp>
 #include <Trellis_WhatIf.hpp>
 #include <Trellis_ThisWorker.hpp>

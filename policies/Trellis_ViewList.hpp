@@ -5,6 +5,7 @@
 #include <Trellis_KokkosInternals.hpp>
 #include <Trellis_ResultSlot.hpp>
 #include <Trellis_Spaces.hpp>
+#include <task/Trellis_OneForAll.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -40,7 +41,7 @@ class ListsAreCopied {
   ListsAreCopied(ListsAreCopied const&) = delete;
   ListsAreCopied& operator=(ListsAreCopied const&) = delete;
   ~ListsAreCopied() { t_copied = m_before; }
-  static inline constinit thread_local bool t_copied = false;
+  TRELLIS_IMPL_ONE_FOR_ALL static inline constinit thread_local bool t_copied = false;
 
  private:
   bool const m_before;

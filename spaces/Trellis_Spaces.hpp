@@ -10,6 +10,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_AdapterOf.hpp>
 #include <Trellis_RunOn.hpp>
+#include <task/Trellis_OneForAll.hpp>
 
 #include <string>
 
@@ -43,7 +44,7 @@ concept DeviceSpace = requires { typename AdapterOf<ExecutionSpace>::result_spac
 
 /// Tells core about Kokkos. Every program that includes this header does so before `main`.
 bool register_kokkos();
-inline bool const kokkos_is_registered = register_kokkos();
+TRELLIS_IMPL_ONE_FOR_ALL inline bool const kokkos_is_registered = register_kokkos();
 
 }  // namespace trellis::Impl
 

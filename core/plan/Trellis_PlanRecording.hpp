@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_PLANRECORDING_HPP
 #define TRELLIS_IMPL_PLANRECORDING_HPP
 
+#include <task/Trellis_OneForAll.hpp>
+
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -41,7 +43,7 @@ struct PlanRecording {
   std::vector<BackEdge> back_edges;  ///< to the next round
   PlanRecording* const outer;        ///< of another graph, on the same thread
   /// The innermost one on this thread, or null.
-  static constinit inline thread_local PlanRecording* top = nullptr;
+  TRELLIS_IMPL_ONE_FOR_ALL static constinit inline thread_local PlanRecording* top = nullptr;
 
  private:
   [[nodiscard]] static PlanRecording* find(Engine const& engine);

@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_PROGRESSSOURCE_HPP
 #define TRELLIS_IMPL_PROGRESSSOURCE_HPP
 
+#include <task/Trellis_OneForAll.hpp>
+
 #include <atomic>
 #include <concepts>
 #include <mutex>
@@ -78,7 +80,8 @@ class ProgressSource {
    private:
     ProgressSource& m_of;
   };
-  static inline constinit thread_local ProgressSource const* t_called = nullptr;
+  TRELLIS_IMPL_ONE_FOR_ALL static inline constinit thread_local ProgressSource const* t_called =
+      nullptr;
 
   bool const m_of_main;
   void const* m_engine = nullptr;

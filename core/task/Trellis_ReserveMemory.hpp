@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_RESERVEMEMORY_HPP
 #define TRELLIS_IMPL_RESERVEMEMORY_HPP
 
+#include <task/Trellis_OneForAll.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <limits>
@@ -36,8 +38,8 @@ class Reserve {
   [[nodiscard]] static void* take(std::size_t bytes, std::size_t alignment);
   [[nodiscard]] static bool give_back(void* memory) noexcept;
 
-  static constinit inline std::atomic<bool> m_is_short{true};
-  static constinit inline std::atomic<bool> m_is_used{false};
+  TRELLIS_IMPL_ONE_FOR_ALL static constinit inline std::atomic<bool> m_is_short{true};
+  TRELLIS_IMPL_ONE_FOR_ALL static constinit inline std::atomic<bool> m_is_used{false};
 };
 
 /// An allocator for what the reserve is for.

@@ -4,6 +4,7 @@
 
 #include <Trellis_TaskId.hpp>
 #include <task/Trellis_FailurePtr.hpp>
+#include <task/Trellis_OneForAll.hpp>
 #include <task/Trellis_ReserveMemory.hpp>
 
 #include <array>
@@ -29,7 +30,7 @@ struct Kept {
   int count = 0;
   int room = 0;  ///< 0: this thread has never taken any, or ends
 };
-inline constinit thread_local Kept t_kept{};
+TRELLIS_IMPL_ONE_FOR_ALL inline constinit thread_local Kept t_kept{};
 
 void* take_new();
 inline void* take() {

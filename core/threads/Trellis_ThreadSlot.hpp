@@ -2,6 +2,8 @@
 #ifndef TRELLIS_IMPL_THREADSLOT_HPP
 #define TRELLIS_IMPL_THREADSLOT_HPP
 
+#include <task/Trellis_OneForAll.hpp>
+
 /// A small number of the calling thread's own. What is kept for each thread stands in a table at
 /// that place.
 ///
@@ -18,7 +20,7 @@ namespace trellis::Impl {
 /// What `thread_slot` returns is below this.
 inline constexpr int most_thread_slots = 1 << 16;
 
-inline constinit thread_local int t_thread_slot = -1;
+TRELLIS_IMPL_ONE_FOR_ALL inline constinit thread_local int t_thread_slot = -1;
 
 /// Throws `Error` when all are taken.
 int take_thread_slot();

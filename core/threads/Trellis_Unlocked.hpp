@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_UNLOCKED_HPP
 #define TRELLIS_IMPL_UNLOCKED_HPP
 
+#include <task/Trellis_OneForAll.hpp>
 #include <task/Trellis_SharedObject.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
@@ -82,7 +83,8 @@ class Submitting {
   [[noreturn]] static void refuse();
 
  private:
-  static constinit inline thread_local Submitting const* t_innermost = nullptr;
+  TRELLIS_IMPL_ONE_FOR_ALL static constinit inline thread_local Submitting const* t_innermost =
+      nullptr;
   void const* const m_graph;
   Submitting const* m_outer = nullptr;
 };

@@ -3,7 +3,7 @@
 // added in any order; the model finds theirs, and what memory they need. An ordinary task advances
 // the temperature between two passes.
 #include <Trellis.hpp>
-#include <fields/Trellis_Fields.hpp>
+#include <Trellis_Fields.hpp>
 
 #include <cstdio>
 #include <string>

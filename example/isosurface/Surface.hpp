@@ -3,7 +3,7 @@
 #define TRELLIS_EXAMPLE_ISOSURFACE_SURFACE_HPP
 
 #include <Trellis.hpp>
-#include <worklets/Trellis_Worklets.hpp>
+#include <Trellis_Worklets.hpp>
 
 #include <Kokkos_Core.hpp>
 

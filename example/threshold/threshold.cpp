@@ -6,7 +6,7 @@
 // Look at: `keep`, which is used twice, on a grid and on what it has made of it, and `compact`, in
 // which worklets and an ordinary parallel_for follow one another.
 #include <Trellis.hpp>
-#include <worklets/Trellis_Worklets.hpp>
+#include <Trellis_Worklets.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
-#include <fields/Trellis_Fields.hpp>
+#include <Trellis_Fields.hpp>
 
 #include <cstdint>
 #include <cstdio>

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_TRANSPORT_KERNELS_HPP
 #define TRELLIS_EXAMPLE_TRANSPORT_KERNELS_HPP
 
-#include <fields/Trellis_Fields.hpp>
+#include <Trellis_Fields.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -3,7 +3,7 @@
 #define TRELLIS_EXAMPLE_TRANSPORT_MODEL_HPP
 
 #include <Trellis.hpp>
-#include <fields/Trellis_Fields.hpp>
+#include <Trellis_Fields.hpp>
 
 #include <cstddef>
 #include <string>

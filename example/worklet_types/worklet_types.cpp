@@ -7,7 +7,7 @@
 // rod's bars wants the joints unpacked, and the length of its bar; and it is to run over every
 // other bar only.
 #include <Trellis.hpp>
-#include <worklets/Trellis_Worklets.hpp>
+#include <Trellis_Worklets.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Worklets beside parallel_for written by hand, and pipelines of worklets beside plain Kokkos that
 // waits for each number.
-#if __has_include(<worklets/Trellis_Worklets.hpp>)
+#if __has_include(<Trellis_Worklets.hpp>)
 
 #include "../../example/isosurface/Plain.hpp"
 #include "../../example/isosurface/Surface.hpp"
 #include "Measure.hpp"
 
-#include <worklets/Trellis_Worklets.hpp>
+#include <Trellis_Worklets.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -5,6 +5,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <fields/impl/Trellis_FieldState.hpp>
+#include <impl/Trellis_IsResource.hpp>
 #include <impl/Trellis_LateCount.hpp>
 #include <impl/Trellis_LatePlace.hpp>
 #include <impl/Trellis_OpenAccess.hpp>
@@ -249,6 +250,8 @@ struct ToldAs<V> {
 };
 
 }  // namespace Impl
+template <>
+inline constexpr bool Impl::is_piece_of_part_v<Impl::FieldArea> = true;
 
 template <class D, class L>
 struct ResourceTraits<Field<D, L>> {

@@ -29,7 +29,6 @@ struct ResourceTraits {
 namespace Impl {
 
 class ErasedView;
-class FieldArea;
 
 template <class T>
 struct IsToken : std::is_same<std::remove_cvref_t<T>, Token> {};
@@ -44,13 +43,17 @@ struct IsGroup : std::false_type {};
 template <class... Held>
 struct IsGroup<Group<Held...>> : std::true_type {};
 
+/// Is it a type by which another library of Trellis names resources? That library specialises it.
+template <class T>
+inline constexpr bool is_piece_of_part_v = false;
+
 /// What the engine can compare: it has an area and a label.
 template <class T>
 inline constexpr bool is_piece_v = Kokkos::is_view_v<std::remove_cvref_t<T>> || IsToken<T>::value ||
                                    std::is_same_v<std::remove_cvref_t<T>, IndexBox> ||
                                    std::is_same_v<std::remove_cvref_t<T>, HostMemory> ||
                                    std::is_same_v<std::remove_cvref_t<T>, ErasedView> ||
-                                   std::is_same_v<std::remove_cvref_t<T>, FieldArea>;
+                                   is_piece_of_part_v<std::remove_cvref_t<T>>;
 /// One resource, or a group of them.
 template <class T>
 inline constexpr bool is_single_v = is_piece_v<T> || IsGroup<std::remove_cvref_t<T>>::value;

@@ -12,6 +12,7 @@
 #include <impl/Trellis_KnownValue.hpp>
 #include <impl/Trellis_Requests.hpp>
 #include <impl/Trellis_ViewArea.hpp>
+#include <task/Trellis_OneForAll.hpp>
 
 #include <Kokkos_Core.hpp>
 

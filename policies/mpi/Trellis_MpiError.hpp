@@ -2,6 +2,8 @@
 #ifndef TRELLIS_MPIERROR_HPP
 #define TRELLIS_MPIERROR_HPP
 
+#include <task/Trellis_OneForAll.hpp>
+
 #include <stdexcept>
 #include <string>
 
@@ -10,7 +12,7 @@ namespace trellis::mpi {
 /// What MPI has refused. A task whose message or collective operation fails has failed with this:
 /// `trellis::Error::cause()` has it. Its text names the operation, the ranks, the tag, the count,
 /// the communicator, and says what MPI says.
-class Error : public std::runtime_error {
+class TRELLIS_IMPL_ONE_FOR_ALL Error : public std::runtime_error {
  public:
   /// `code`: what an MPI function has returned.
   Error(std::string const& what, int code);

@@ -46,6 +46,11 @@ void AdapterOf<Kokkos::OpenMP>::run(HostLoop const& loop, Kokkos::OpenMP const& 
   run_host_loop(loop, instance, label);
 }
 
+SpaceAdapter& AdapterOf<Kokkos::OpenMP>::get() {
+  static OpenMPAdapter adapter;
+  return adapter;
+}
+
 }  // namespace trellis::Impl
 
 #endif

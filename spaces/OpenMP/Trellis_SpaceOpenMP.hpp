@@ -22,10 +22,7 @@ class OpenMPAdapter final : public HostSpaceAdapter<Kokkos::OpenMP> {
 template <>
 struct AdapterOf<Kokkos::OpenMP> {
   static constexpr bool exists = true;
-  static SpaceAdapter& get() {
-    static OpenMPAdapter adapter;
-    return adapter;
-  }
+  static SpaceAdapter& get();
   static bool has_one_thread(Kokkos::OpenMP const& instance) { return concurrency_of(instance) == 1; }
   static void run(HostLoop const& loop, Kokkos::OpenMP const& instance, Label const& label);
 };

@@ -11,6 +11,11 @@ void AdapterOf<Kokkos::Serial>::run(HostLoop const& loop, Kokkos::Serial const& 
   run_host_loop(loop, instance, label);
 }
 
+SpaceAdapter& AdapterOf<Kokkos::Serial>::get() {
+  static SerialAdapter adapter;
+  return adapter;
+}
+
 }  // namespace trellis::Impl
 
 #endif

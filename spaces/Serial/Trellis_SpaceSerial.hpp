@@ -24,10 +24,7 @@ class SerialAdapter final : public HostSpaceAdapter<Kokkos::Serial> {
 template <>
 struct AdapterOf<Kokkos::Serial> {
   static constexpr bool exists = true;
-  static SpaceAdapter& get() {
-    static SerialAdapter adapter;
-    return adapter;
-  }
+  static SpaceAdapter& get();
   static bool has_one_thread(Kokkos::Serial const&) { return true; }
   static void run(HostLoop const& loop, Kokkos::Serial const& instance, Label const& label);
 };

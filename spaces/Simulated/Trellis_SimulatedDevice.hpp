@@ -5,6 +5,7 @@
 #include <Simulated/Trellis_SimulatedClock.hpp>
 #include <Simulated/Trellis_SimulatedLog.hpp>
 #include <Trellis_DeviceAdapter.hpp>
+#include <task/Trellis_OneForAll.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +63,7 @@ struct SimulatedWork {
 enum class SimulatedCopy : unsigned char { from_host, to_host, inside };
 
 /// What every call to a failed device throws.
-class SimulatedDeviceError : public std::runtime_error {
+class TRELLIS_IMPL_ONE_FOR_ALL SimulatedDeviceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

@@ -4,10 +4,19 @@
 #include <Trellis_Spaces.hpp>
 #include <graph/Trellis_Runtime.hpp>
 
+#include <Kokkos_Core.hpp>
+
+#include <mutex>
 #include <string_view>
 #include <utility>
 
 namespace trellis::Impl {
+
+void push_finalize_hook(std::function<void()> hook) {
+  static std::mutex mutex;
+  std::lock_guard const lock(mutex);
+  Kokkos::push_finalize_hook(std::move(hook));
+}
 
 bool register_kokkos() {
   Runtime& kokkos = runtime();

@@ -3,7 +3,7 @@
 #ifndef TRELLIS_TEST_COMPILE_FAIL_WORKLETS_HPP
 #define TRELLIS_TEST_COMPILE_FAIL_WORKLETS_HPP
 
-#include <worklets/Trellis_Worklets.hpp>
+#include <Trellis_Worklets.hpp>
 
 namespace trellis::Test {
 using V = Kokkos::View<double*>;

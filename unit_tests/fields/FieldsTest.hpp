@@ -3,7 +3,7 @@
 #define TRELLIS_TEST_FIELDSTEST_HPP
 
 #include <Trellis.hpp>
-#include <fields/Trellis_Fields.hpp>
+#include <Trellis_Fields.hpp>
 
 #include <gmock/gmock.h>
 

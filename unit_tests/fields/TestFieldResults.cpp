@@ -2,7 +2,7 @@
 // Reductions, scans and copies into fields, on every space, against plain Kokkos.
 #include "../features/SpaceTest.hpp"
 
-#include <fields/Trellis_Fields.hpp>
+#include <Trellis_Fields.hpp>
 
 #include <gmock/gmock.h>
 

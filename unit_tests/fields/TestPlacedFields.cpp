@@ -3,7 +3,7 @@
 // every kind of policy is made anew. On a space of the host all of it is at one place.
 #include "../features/SpaceTest.hpp"
 
-#include <fields/Trellis_Fields.hpp>
+#include <Trellis_Fields.hpp>
 
 #include <Kokkos_DualView.hpp>
 

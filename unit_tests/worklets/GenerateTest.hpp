@@ -5,7 +5,7 @@
 #include "../random/Seeds.hpp"
 
 #include <Trellis.hpp>
-#include <worklets/Trellis_Worklets.hpp>
+#include <Trellis_Worklets.hpp>
 
 #include <gtest/gtest.h>
 

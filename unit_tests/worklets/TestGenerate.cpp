@@ -2,7 +2,7 @@
 #include "../features/SpaceTest.hpp"
 #include "GenerateTest.hpp"
 
-#include <worklets/Trellis_Worklets.hpp>
+#include <Trellis_Worklets.hpp>
 
 #include <gmock/gmock.h>
 

@@ -2,7 +2,7 @@
 // Worklets that are tasks of a model of fields, and those with properties of tasks.
 #include "MapTest.hpp"
 
-#include <fields/Trellis_Fields.hpp>
+#include <Trellis_Fields.hpp>
 
 #include <gmock/gmock.h>
 

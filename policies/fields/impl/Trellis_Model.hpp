@@ -16,6 +16,7 @@
 #include <fields/impl/Trellis_PlacedSteps.hpp>
 #include <impl/Trellis_Target.hpp>
 #include <task/Trellis_FunctionRef.hpp>
+#include <task/Trellis_OneForAll.hpp>
 #include <task/Trellis_TaskHandle.hpp>
 #include <task/Trellis_TaskOps.hpp>
 #include <task/Trellis_TaskSpec.hpp>
@@ -328,7 +329,7 @@ class Model : public std::enable_shared_from_this<Model> {
   void check_frozen_limit(MemoryLayout const& layout) const;
   [[nodiscard]] std::size_t bytes_in_plans(std::size_t place) const;
 
-  static inline std::atomic<std::uint64_t> s_models{0};
+  TRELLIS_IMPL_ONE_FOR_ALL static inline std::atomic<std::uint64_t> s_models{0};
 
   std::uint64_t const m_number = ++s_models;
   TaskGraph& m_graph;

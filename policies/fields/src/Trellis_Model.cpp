@@ -324,7 +324,7 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
     access.mode = request.mode;
     if (request.state != nullptr) access.state = *request.state;
     access.info = info_of(request);
-    if (request.ops == &subject_ops<FieldArea>) {
+    if (request.ops != nullptr && request.ops->describe == &describe_field) {
       auto const& area = *static_cast<FieldArea const*>(request.subject);
       check_own(area.field().get());
       access.field = area.field();
@@ -338,7 +338,8 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
     if (access.mode == Mode::none) continue;
     // A Token may be written, as nothing is computed there; unless it is that of a LateView.
     bool const stands_for_nothing =
-        request.ops == &subject_ops<Token> || request.ops == &subject_ops<IndexBox>;
+        request.ops != nullptr &&
+        (request.ops->describe == &describe_token || request.ops->describe == &describe_box);
     bool const has_array = late != nullptr && !late->stays_in_a_pass;
     std::string const name = '"' + access.info.label + '"';
     if (access.field == nullptr) {

@@ -1,0 +1,21 @@
+# Run by ctest: none of these FILES has a variable of Trellis that the others do not share. Those of
+# templates are left out: they are constants, or kept for types that each library may have itself.
+string(REPLACE "," ";" FILES "${FILES}")
+set(shared 0)
+set(copies)
+foreach(file ${FILES})
+  execute_process(COMMAND ${NM} --defined-only --demangle ${file}
+    OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE ";" "," text "${text}")
+  string(REGEX MATCHALL " [BDVu] trellis::" found "${text}")
+  list(LENGTH found count)
+  math(EXPR shared "${shared} + ${count}")
+  string(REGEX MATCHALL "[^\n]* [bd] trellis::[^<\n]*\n" found "${text}")
+  foreach(variable ${found})
+    list(APPEND copies "${file}: ${variable}")
+  endforeach()
+endforeach()
+if(shared EQUAL 0 OR copies)
+  list(JOIN copies "  " copies)
+  message(FATAL_ERROR "${shared} variables are shared. Each library has its own one of\n  ${copies}")
+endif()
