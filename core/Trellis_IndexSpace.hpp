@@ -23,9 +23,9 @@ class IndexBox {
  public:
   [[nodiscard]] std::string const& label() const;
   /// A box of addresses that nothing else has, nor will have: one byte for each index.
-  [[nodiscard]] Area const& area() const { return m_area; }
+  [[nodiscard]] Impl::Area const& area() const { return m_area; }
   /// The addresses of the whole space.
-  [[nodiscard]] Area whole() const;
+  [[nodiscard]] Impl::Area whole() const;
   /// Bytes from one index to the next, for each direction.
   [[nodiscard]] std::span<std::uint64_t const> strides() const;
 
@@ -35,7 +35,7 @@ class IndexBox {
   IndexBox(std::shared_ptr<Impl::IndexAddresses const> space, std::span<std::int64_t const> begin,
            std::span<std::int64_t const> end);
   std::shared_ptr<Impl::IndexAddresses const> m_space;
-  Area m_area;
+  Impl::Area m_area;
 };
 
 namespace Impl {
@@ -55,7 +55,7 @@ std::shared_ptr<IndexAddresses const> make_index_addresses(std::string&& label,
 /// An annotation of the space itself means all of it. Copies are the same resource.
 template <std::size_t N>
 class IndexSpace {
-  static_assert(0 < N && N <= Area::max_rank, "Trellis: an IndexSpace has 1 to 8 directions");
+  static_assert(0 < N && N <= Impl::Area::max_rank, "Trellis: an IndexSpace has 1 to 8 directions");
 
  public:
   using Index = std::array<std::int64_t, N>;

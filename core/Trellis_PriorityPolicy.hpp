@@ -50,10 +50,12 @@ class PriorityPolicy : public SchedulingPolicy {
   [[nodiscard]] virtual std::vector<std::uint64_t> plans() const = 0;
 };
 
+/// How a `PriorityPolicy` ranks tasks.
 struct PriorityOptions {
   /// Measure. Else ranks stay hops, and no clock is read.
   bool measures = true;
 };
+/// One queue, the most urgent task first.
 [[nodiscard]] std::shared_ptr<PriorityPolicy> make_priority_policy(
     PriorityOptions const& options = {});
 

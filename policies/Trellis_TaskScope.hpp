@@ -159,10 +159,10 @@ class TaskScope {
   /// with an `Error`.
   void respawn() { again(); }
   template <std::size_t N>
-  void respawn(After<N> const& tasks) {
+  void respawn(Impl::After<N> const& tasks) {
     again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
   }
-  void respawn(AfterAll const& tasks) {
+  void respawn(Impl::AfterAll const& tasks) {
     again().insert(m_again->end(), tasks.tasks.begin(), tasks.tasks.end());
   }
   /// Throws `Error` when no task has been spawned with one of the numbers.

@@ -4,6 +4,8 @@
 #include "Endpoint.hpp"
 #include "Parts.hpp"
 
+#include <Trellis_Observation.hpp>
+#include <Trellis_States.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
 #include <atomic>

@@ -385,35 +385,9 @@ auto requests_of(Annotation const&... annotation) {
   }
 }
 
-template <class V, unsigned extra>
-using WithTrait =
-    Kokkos::View<typename V::data_type, typename V::array_layout, typename V::device_type,
-                 Kokkos::MemoryTraits<static_cast<unsigned>(V::memory_traits::impl_value) | extra>>;
-
 }  // namespace trellis::Impl
 
 namespace trellis {
-
-/// The type in which a functor takes a View annotated with `read`: its elements are const.
-template <class V>
-using read_view = typename V::const_type;
-/// The type in which a functor takes a View annotated with `atomic_add` or `atomic_mul`: its
-/// element operations are atomic.
-template <class V>
-using atomic_view = Impl::WithTrait<V, Kokkos::Atomic>;
-/// A View with further memory traits, as a functor takes one annotated with `with_traits`,
-/// `random_access` or `restricted`. (`restrict_view<read_view<V>>` is one that is read.)
-template <class V, unsigned traits>
-using view_with = Impl::WithTrait<V, traits>;
-template <class V>
-using random_access_view = view_with<read_view<V>, Kokkos::RandomAccess>;
-template <class V>
-using restrict_view = view_with<V, Kokkos::Restrict>;
-/// The same for a range of Views: the functor takes them as a `view_list` of such Views.
-template <class V>
-using read_view_list = view_list<read_view<V>>;
-template <class V>
-using atomic_view_list = view_list<atomic_view<V>>;
 
 namespace Impl {
 

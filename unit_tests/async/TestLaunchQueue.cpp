@@ -3,6 +3,7 @@
 // submit.
 #include "AsyncTest.hpp"
 
+#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
 #include <threads/Trellis_RecursiveLock.hpp>
 

@@ -2,6 +2,7 @@
 // EXPECT: fusable_on<Space>: Space cannot access the memory space of an annotated View
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Fusion.hpp>
 
 #ifdef TRELLIS_COMPILE_OK
 using Space = trellis::SimulatedHostPinnedSpace;

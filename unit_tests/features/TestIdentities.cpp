@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Failures end with the resource that they are of: what comes to its address later is another one.
 #include <Trellis.hpp>
+#include <Trellis_Late.hpp>
+#include <Trellis_States.hpp>
 
 #include "../random/Seeds.hpp"
 #include "Timing.hpp"

@@ -6,6 +6,7 @@
 #include "OrderTest.hpp"
 
 #include <Trellis_Graph.hpp>
+#include <Trellis_Observation.hpp>
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_TaskNumbers.hpp>
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Types of the user's as resources, index spaces, and memory of the host.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Resources.hpp>
+#include <Trellis_States.hpp>
 
 #include "SpaceTest.hpp"
 

@@ -3,6 +3,7 @@
 #include "StridedViews.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <gtest/gtest.h>
 

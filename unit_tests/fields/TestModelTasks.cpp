@@ -5,6 +5,7 @@
 #include "FieldsTest.hpp"
 
 #include <Trellis_PriorityPolicy.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <chrono>
 #include <mutex>

@@ -4,6 +4,9 @@
 #include "../simulated/Devices.hpp"
 #include "FusionTest.hpp"
 
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Resources.hpp>
+
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 
 #include <map>

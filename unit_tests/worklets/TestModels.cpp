@@ -2,6 +2,9 @@
 // Worklets that are tasks of a model of fields, and those with properties of tasks.
 #include "MapTest.hpp"
 
+#include <Trellis_Fusion.hpp>
+#include <Trellis_Numbers.hpp>
+#include <Trellis_Recorded.hpp>
 #include <fields/Trellis_Fields.hpp>
 
 #include <gmock/gmock.h>
