@@ -16,7 +16,11 @@ namespace trellis {
 
 namespace Impl {
 struct IndexAddresses;
-}
+std::shared_ptr<IndexAddresses const> make_index_addresses(std::string&& label,
+                                                           std::span<std::int64_t const> extents);
+}  // namespace Impl
+
+namespace experimental {
 
 /// A box of indices of an `IndexSpace`. Copies are the same resource.
 class IndexBox {
@@ -38,16 +42,11 @@ class IndexBox {
   Impl::Area m_area;
 };
 
-namespace Impl {
-std::shared_ptr<IndexAddresses const> make_index_addresses(std::string&& label,
-                                                           std::span<std::int64_t const> extents);
-}  // namespace Impl
-
 /// A resource in coordinates of the program's own, which is no memory that Trellis could see: cells
 /// of a mesh, rows of a file, blocks of a distributed matrix. It has a name and extents, and no
 /// memory: there may be up to 2^60 indices.
 ///
-///     trellis::IndexSpace<2> mesh("mesh", {nx, ny});
+///     trellis::experimental::IndexSpace<2> mesh("mesh", {nx, ny});
 ///     trellis::host_task("sweep", trellis::ResourcePolicy(graph,
 ///                        trellis::read_write(mesh.box({0, 0}, {nx / 2, ny})),
 ///                        trellis::read(mesh.box({nx / 2, 0}, {nx / 2 + 1, ny}))), ...);
@@ -78,6 +77,8 @@ class IndexSpace {
   std::shared_ptr<Impl::IndexAddresses const> m_space;
   Index m_extents;
 };
+
+}  // namespace experimental
 
 }  // namespace trellis
 

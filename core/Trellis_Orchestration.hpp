@@ -142,8 +142,6 @@ class Orchestration {
 /// "round_robin:N", "round_robin:N:DEVICES", "learning", "learning:SEED". Throws `Error` for
 /// anything else.
 [[nodiscard]] std::shared_ptr<Orchestration> make_orchestration(std::string_view text);
-/// The names that it knows, for messages.
-[[nodiscard]] std::string_view orchestration_names();
 
 }  // namespace trellis
 

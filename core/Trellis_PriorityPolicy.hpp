@@ -13,7 +13,7 @@
 #include <vector>
 
 /// With this header you have the tasks run first that the most is waiting for.
-namespace trellis {
+namespace trellis::experimental {
 
 /// How urgent a task is beside others of its priority: those of the larger rank go first, and of
 /// one rank those with more consumers.
@@ -59,6 +59,6 @@ struct PriorityOptions {
 [[nodiscard]] std::shared_ptr<PriorityPolicy> make_priority_policy(
     PriorityOptions const& options = {});
 
-}  // namespace trellis
+}  // namespace trellis::experimental
 
 #endif

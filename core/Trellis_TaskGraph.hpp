@@ -223,7 +223,8 @@ class TaskGraph {
   /// With <Trellis_TaskScope.hpp>.
   template <class T, class... Accesses>
   bool demote(Future<T> const& task, Accesses const&... accesses);
-  /// The same for all of its accesses within these Views, Tokens and ranges of them.
+  /// Another word for `demote(task, none(resources)...)`: it gives up all of its accesses within
+  /// these Views, Tokens and ranges of them.
   template <class T, class... Resources>
   bool release(Future<T> const& task, Resources&&... resources);
 
@@ -232,7 +233,7 @@ class TaskGraph {
   /// threw; afterwards the graph is usable again.
   void wait(std::source_location site = std::source_location::current());
 
-  /// Returns when the tasks with these numbers are complete, see Trellis_TaskNumbers.hpp. Waits as
+  /// Returns when the tasks with these numbers are complete, see Trellis_Numbers.hpp. Waits as
   /// `Future::wait()` does, inside a task, too. Then throws what `Future::get()` would throw of the
   /// first one, in the order given, that has failed or was cancelled and of which `wait()` has not
   /// told. `what` never changes that. Throws `Error` at once, and does not wait, when no task has
@@ -308,7 +309,7 @@ class TaskGraph {
     return add(std::make_shared<Function>(thread == ProgressThread::main, std::forward<F>(f)));
   }
 
-  /// From now on this one advises the graph, see Trellis_Orchestration.hpp; at any time, from any
+  /// From now on this one advises the graph, see Trellis_Fusion.hpp; at any time, from any
   /// thread, also while tasks run. What has been held back stays so until it is released under the
   /// new advice; a section that is under way ends with the object that it began with. Returns the
   /// one before. Throws `Error` for null.

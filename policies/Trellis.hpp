@@ -2,8 +2,8 @@
 #ifndef TRELLIS_HPP
 #define TRELLIS_HPP
 
-/// The first tier of Trellis: annotated parallel patterns on a task graph. Everything else comes with
-/// the headers of topics, which docs/names.md lists.
+/// The first tier of Trellis: annotated parallel patterns on a task graph. Everything else comes
+/// with the headers of topics, which docs/names.md lists.
 #include <Trellis_Annotations.hpp>
 #include <Trellis_Completion.hpp>
 #include <Trellis_Error.hpp>

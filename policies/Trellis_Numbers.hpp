@@ -10,7 +10,7 @@
 
 namespace trellis {
 
-/// The task has this number from now on, see Trellis_TaskNumbers.hpp. The call that submits it
+/// The task has this number from now on, see Trellis_Numbers.hpp. The call that submits it
 /// throws `Error` when another task has it, when it is not reserved, or when it is of another
 /// graph; if the call throws, the number is as it was. `number(TaskNumber())` gives it none.
 using Impl::number;

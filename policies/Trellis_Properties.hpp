@@ -176,7 +176,7 @@ AfterNumbers after_some(Before const&... before) {
 
 }  // namespace Impl
 
-/// The task runs after the tasks that have these numbers, see Trellis_TaskNumbers.hpp, and after
+/// The task runs after the tasks that have these numbers, see Trellis_Numbers.hpp, and after
 /// those of these futures and ranges of futures, in any mixture: `after(k, k + 1, future, futures,
 /// set_of_numbers)`. The call that submits the task throws `Error` when no task has been spawned
 /// with one of the numbers.

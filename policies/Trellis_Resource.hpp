@@ -78,8 +78,8 @@ class HostMemory {
   HostMemory(std::string label, T const* first, std::span<std::uint64_t const> extents,
              std::span<std::uint64_t const> strides)
       : m_label(checked(std::move(label), extents.size(), strides.size())),
-        m_area(Impl::Area::strided(first, sizeof(T), static_cast<int>(extents.size()), extents.data(),
-                             strides.data())),
+        m_area(Impl::Area::strided(first, sizeof(T), static_cast<int>(extents.size()),
+                                   extents.data(), strides.data())),
         m_element_bytes(sizeof(T)),
         m_rank(static_cast<int>(extents.size())) {
     for (std::size_t k = 0; k < extents.size(); ++k) m_strides[k] = strides[k] * sizeof(T);
@@ -109,8 +109,10 @@ class HostMemory {
 };
 
 template <std::size_t N>
-struct ResourceTraits<IndexSpace<N>> {
-  static auto accesses(IndexSpace<N> const& space, auto how) { return access(space.all(), how); }
+struct ResourceTraits<experimental::IndexSpace<N>> {
+  static auto accesses(experimental::IndexSpace<N> const& space, auto how) {
+    return access(space.all(), how);
+  }
 };
 
 namespace Impl {

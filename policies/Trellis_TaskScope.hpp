@@ -103,9 +103,9 @@ class TaskScope {
         [&](auto what) { return Impl::GraphDoor::release(m_self, what), true; }, accesses...);
   }
 
-  /// From here on this task does not access these Views, Tokens and ranges of them: it gives up
-  /// every access whose area lies within them. Throws `Error` as `demote` does, also for something
-  /// that has been released before.
+  /// Another word for `demote(none(resources)...)`: from here on this task does not access these
+  /// Views, Tokens and ranges of them. It gives up every access whose area lies within them. Throws
+  /// `Error` as `demote` does, also for something that has been released before.
   template <class... Resources>
   void release(Resources&&... resources) {
     demote(none(std::forward<Resources>(resources))...);

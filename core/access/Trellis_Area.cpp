@@ -261,7 +261,6 @@ bool are_distinct(int rank, std::uint64_t const* extents, std::uint64_t const* s
   return true;
 }
 
-
 std::string to_string(Area const& area, std::uintptr_t base) {
   if (area.empty()) return "empty";
   auto const first = static_cast<std::int64_t>(area.begin() - base);  // may be before the base

@@ -49,6 +49,8 @@ std::shared_ptr<IndexAddresses const> make_index_addresses(std::string&& label,
 
 }  // namespace Impl
 
+namespace experimental {
+
 IndexBox::IndexBox(std::shared_ptr<Impl::IndexAddresses const> space,
                    std::span<std::int64_t const> begin, std::span<std::int64_t const> end)
     : m_space(std::move(space)) {
@@ -64,8 +66,8 @@ IndexBox::IndexBox(std::shared_ptr<Impl::IndexAddresses const> space,
     address += static_cast<std::uint64_t>(begin[k]) * m_space->strides[k];
     extents[k] = static_cast<std::uint64_t>(end[k] - begin[k]);
   }
-  m_area = Impl::Area::strided(reinterpret_cast<void const*>(address), 1, static_cast<int>(begin.size()),
-                         extents, m_space->strides.data());
+  m_area = Impl::Area::strided(reinterpret_cast<void const*>(address), 1,
+                               static_cast<int>(begin.size()), extents, m_space->strides.data());
 }
 
 std::string const& IndexBox::label() const {
@@ -79,5 +81,7 @@ Impl::Area IndexBox::whole() const {
 std::span<std::uint64_t const> IndexBox::strides() const {
   return m_space->strides;
 }
+
+}  // namespace experimental
 
 }  // namespace trellis

@@ -38,7 +38,7 @@ namespace trellis::Impl {
 inline Area area_of(Token const& token) {
   return token.area();
 }
-inline Area area_of(IndexBox const& box) {
+inline Area area_of(experimental::IndexBox const& box) {
   return box.area();
 }
 inline Area area_of(HostMemory const& memory) {
@@ -142,7 +142,7 @@ inline void set_shape(ViewShape& shape, std::uint64_t element_bytes,
   std::copy(strides.begin(), strides.end(), shape.strides);
 }
 inline void describe_box(void const* subject, ResourceInfo& info) {
-  IndexBox const& box = *static_cast<IndexBox const*>(subject);
+  experimental::IndexBox const& box = *static_cast<experimental::IndexBox const*>(subject);
   info.label = box.label();
   info.begin = box.whole().begin();
   info.end = box.whole().end();
@@ -211,7 +211,8 @@ inline constexpr SubjectOps subject_ops = view_ops<R>;
 template <>
 inline constexpr SubjectOps subject_ops<Token>{&describe_token, &may_have_label<Token>};
 template <>
-inline constexpr SubjectOps subject_ops<IndexBox>{&describe_box, &may_have_label<IndexBox>};
+inline constexpr SubjectOps subject_ops<experimental::IndexBox>{
+    &describe_box, &may_have_label<experimental::IndexBox>};
 template <>
 inline constexpr SubjectOps subject_ops<HostMemory>{
     &describe_memory, &may_have_label<HostMemory>, nullptr,

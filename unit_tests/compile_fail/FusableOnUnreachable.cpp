@@ -17,6 +17,6 @@ void f() {
     x(i) += 1;
   };
   trellis::ResourcePolicy const policy(graph, 10, trellis::read_write(x),
-                                       trellis::fusable_on<trellis::Simulated>);
+                                       trellis::experimental::fusable_on<trellis::Simulated>);
   trellis::parallel_for("update", policy, body);
 }

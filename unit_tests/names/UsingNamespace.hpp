@@ -23,18 +23,20 @@ TEST(TRELLIS_TEST_NAMES, AnnotationsNeedNoNamespace) {
       "fill",
       ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, n), write(x), write(y), priority(2)),
       KOKKOS_LAMBDA(int i) { x(i) = y(i) = 1; });
-  parallel_for("add",
-               ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, n), read(fixed), read_write(y),
-                              after(filled), none(token)),
-               KOKKOS_LAMBDA(int i) { y(i) += fixed(i); });
+  parallel_for(
+      "add",
+      ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, n), read(fixed), read_write(y),
+                     after(filled), none(token)),
+      KOKKOS_LAMBDA(int i) { y(i) += fixed(i); });
   auto const sum = parallel_reduce(
       "sum", ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, n), read(y)),
       KOKKOS_LAMBDA(int i, double& s) { s += y(i); });
-  parallel_scan("scan", ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, n), write(x)),
-                KOKKOS_LAMBDA(int i, double& s, bool is_final) {
-                  s += 1;
-                  if (is_final) x(i) = s;
-                });
+  parallel_scan(
+      "scan", ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, n), write(x)),
+      KOKKOS_LAMBDA(int i, double& s, bool is_final) {
+        s += 1;
+        if (is_final) x(i) = s;
+      });
   double found = 0;
   host_task("value", ResourcePolicy(graph, value(sum), exclusive(token), threads(1), main_thread),
             [&](double s) { found = s; });
@@ -44,8 +46,8 @@ TEST(TRELLIS_TEST_NAMES, AnnotationsNeedNoNamespace) {
   host_task("ranges", ResourcePolicy(graph, write(numbers), atomic_add(first_half(y))), [] {});
   host_task("atomic", ResourcePolicy(graph, atomic_mul(y), read(group(x, token)), synchronizing),
             [] {});
-  host_task("states",
-            ResourcePolicy(graph, access(x, Mode::read), access(token, Mode::exclusive)), [] {});
+  host_task("states", ResourcePolicy(graph, access(x, Mode::read), access(token, Mode::exclusive)),
+            [] {});
   space_task("space", ResourcePolicy(graph, on<Space>, read(x)), [](Space const&) {});
   fork_join(ResourcePolicy(graph, read(x)),
             [](TaskScope& self) { host_task("part", ResourcePolicy(self), [] {}); });
@@ -103,11 +105,12 @@ TEST(TRELLIS_TEST_NAMES, FunctionsOfPosixAreStillFound) {
 TEST(TRELLIS_TEST_NAMES, FunctionsOfKokkosAreStillFound) {
   Kokkos::View<double*, Kokkos::HostSpace> x("x", 10);
   using Space = Kokkos::DefaultHostExecutionSpace;
-  parallel_for("plain", Kokkos::RangePolicy<Space>(0, 10),
-               KOKKOS_LAMBDA(int i) { atomic_add(&x(i), 1.); });
+  parallel_for(
+      "plain", Kokkos::RangePolicy<Space>(0, 10), KOKKOS_LAMBDA(int i) { atomic_add(&x(i), 1.); });
   double sum = 0;
-  parallel_reduce("plain", Kokkos::RangePolicy<Space>(0, 10),
-                  KOKKOS_LAMBDA(int i, double& s) { s += x(i); }, sum);
+  parallel_reduce(
+      "plain", Kokkos::RangePolicy<Space>(0, 10), KOKKOS_LAMBDA(int i, double& s) { s += x(i); },
+      sum);
   EXPECT_EQ(sum, 10);
   deep_copy(x, 3.);
   EXPECT_EQ(x(9), 3);

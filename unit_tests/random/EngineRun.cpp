@@ -225,7 +225,8 @@ class Run {
       strides[k] = static_cast<std::uint64_t>(access.dimensions[k].stride);
     }
     return trellis::Impl::Area::strided(memory.data() + access.first, sizeof(std::uint64_t),
-                                  static_cast<int>(access.dimensions.size()), extents, strides);
+                                        static_cast<int>(access.dimensions.size()), extents,
+                                        strides);
   }
 
   /// For as long as the result and the accesses live.

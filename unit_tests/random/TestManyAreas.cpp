@@ -53,7 +53,7 @@ struct Piece {
     std::uint64_t const extents[] = {extent};
     std::uint64_t const strides[] = {stride};
     return trellis::Impl::Area::strided(buffer->data() + first, sizeof(std::uint64_t), 1, extents,
-                                  strides);
+                                        strides);
   }
 };
 

@@ -338,7 +338,7 @@ void Model::collect(std::shared_ptr<ModelTask>& task, TaskSpec&& spec, bool has_
     if (access.mode == Mode::none) continue;
     // A Token may be written, as nothing is computed there; unless it is that of a LateView.
     bool const stands_for_nothing =
-        request.ops == &subject_ops<Token> || request.ops == &subject_ops<IndexBox>;
+        request.ops == &subject_ops<Token> || request.ops == &subject_ops<experimental::IndexBox>;
     bool const has_array = late != nullptr && !late->stays_in_a_pass;
     std::string const name = '"' + access.info.label + '"';
     if (access.field == nullptr) {
