@@ -13,7 +13,7 @@ The tier of a name follows from the header that declares it:
     first         <Trellis.hpp> includes that header itself
     comes along   <Trellis.hpp> reaches it through others, because their signatures need it
     topic         a topic header is that header, or includes it itself
-    experimental  the name is in trellis::experimental, whatever its header
+    experimental  the name is in trellis::experimental, in a header of one of the tiers above
 
 The headers are read as text, without a compiler, and conditions are not evaluated.
 """
@@ -302,7 +302,8 @@ def names_in(headers, header):
 
 
 def collect():
-    """[(title, introduction, {name: (kind, sentence, header)})], and what is wrong."""
+    """The headers; [("first" or "topic", header, {name: [kind, sentence, header]})]; the names that
+    come along; {experimental name: [kind, sentence, header]}; sentences on what is wrong."""
     headers = Headers()
     wrong, tiers, seen = [], [], {}
     experimental = {}
@@ -329,7 +330,7 @@ def collect():
              if not name.startswith("experimental::")} - set(tiers[0][2])
     for header, path in headers.paths.items():
         for name in declared_in[path]:
-            if name not in seen and not name.startswith("experimental::"):
+            if name not in seen:
                 wrong.append(f"{name} is in {path.relative_to(ROOT)}, which neither <{FIRST}> nor "
                              "a topic header includes: it has no tier")
     wrong += [f"{name} has no comment" for name, (_, sentence, _) in seen.items() if not sentence]
@@ -359,8 +360,8 @@ def make_page(headers, tiers, along, experimental):
         "- What is **experimental** is in namespace `trellis::experimental`, and may still change.",
         "",
         "A name joins the first tier when `<Trellis.hpp>` itself includes the header that declares",
-        "it. Some names of the topics come along with `<Trellis.hpp>`, as members and signatures of",
-        "the first tier mention them. A program that uses these by name includes their topic.",
+        "it. Some names of the topics come along with `<Trellis.hpp>`, as members and signatures",
+        "of the first tier mention them. A program that uses these by name includes their topic.",
         "",
         f"## First tier: `<{FIRST}>`",
         "",
@@ -395,8 +396,8 @@ def main():
         return 1 if wrong else 0
     before = PAGE.read_text() if PAGE.exists() else ""
     if page != before:
-        print("names.py: docs/names.md does not list the names as they are; if they are meant to be "
-              "so, run docs/names.py", file=sys.stderr)
+        print("names.py: docs/names.md does not list the names as they are; if they are meant to "
+              "be so, run docs/names.py", file=sys.stderr)
         sys.stderr.writelines(difflib.unified_diff(
             before.splitlines(True), page.splitlines(True), "docs/names.md", "the headers", n=0))
     return 1 if wrong or page != before else 0

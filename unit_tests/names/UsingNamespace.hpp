@@ -19,7 +19,7 @@ TEST(TRELLIS_TEST_NAMES, AnnotationsNeedNoNamespace) {
   };
   using Space = Kokkos::DefaultHostExecutionSpace;
 
-  Future<void> const filled = parallel_for(
+  auto const filled = parallel_for(
       "fill",
       ResourcePolicy(graph, Kokkos::RangePolicy<Space>(0, n), write(x), write(y), priority(2)),
       KOKKOS_LAMBDA(int i) { x(i) = y(i) = 1; });
