@@ -94,8 +94,10 @@ if(trellis_precompiles)
   set(headers <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <random>
     <set> <sstream> <string> <thread> <vector> <gmock/gmock.h>)
   target_precompile_headers(trellis_test_core PRIVATE ${headers} <Trellis_Plan.hpp>
-    <Trellis_TaskGraph.hpp>)
-  target_precompile_headers(trellis_test_main PRIVATE ${headers} <Trellis.hpp>)
+    <Trellis_Graph.hpp> <Trellis_SchedulingPolicy.hpp> <Trellis_TaskGraph.hpp>)
+  target_precompile_headers(trellis_test_main PRIVATE ${headers} <Trellis.hpp>
+    <Trellis_Fusion.hpp> <Trellis_Numbers.hpp> <Trellis_Observation.hpp> <Trellis_Recorded.hpp>
+    <Trellis_Resources.hpp> <Trellis_Scheduling.hpp> <Trellis_States.hpp>)
 endif()
 if(Trellis_HAS_MPI)
   add_library(trellis_mpi_test_main OBJECT EXCLUDE_FROM_ALL

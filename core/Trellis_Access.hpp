@@ -34,6 +34,7 @@ concept AccessState = std::copyable<A> && requires(A const& a, A const& b) {
   { a.is_superset_of(b) } -> std::convertible_to<bool>;
 };
 
+/// An access state with `excludes`.
 template <class A>
 concept ExcludingState = AccessState<A> && requires(A const& a, A const& b) {
   { a.excludes(b) } -> std::convertible_to<bool>;

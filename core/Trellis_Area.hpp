@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-namespace trellis {
+namespace trellis::Impl {
 
 /// The set of bytes that an access covers: equal runs of bytes, repeated along up to eight strides.
 ///
@@ -108,7 +108,6 @@ class Area {
   Dimension m_dimensions[max_rank];  // only the first m_rank are ever read
 };
 
-namespace Impl {
 bool overlaps_strided(Area const& a, Area const& b) noexcept;
 bool contains_strided(Area const& outer, Area const& inner) noexcept;
 
@@ -120,20 +119,19 @@ bool are_distinct(int rank, std::uint64_t const* extents, std::uint64_t const* s
 inline constexpr int overlap_budget = 1 << 16;
 /// How often this has happened in this process (for tests and statistics).
 std::uint64_t overlap_budget_exhausted() noexcept;
-}  // namespace Impl
 
 /// Do the two areas share a byte?
 ///
 /// Exact: no false alarm and nothing missed, for areas of any rank, element size and stride, nested
 /// or not. The one exception is a safety limit: when more than two distinct strides interleave so
-/// badly that the search takes more than Impl::overlap_budget steps (about a millisecond), the
+/// badly that the search takes more than overlap_budget steps (about a millisecond), the
 /// answer is true. Subviews of one View with nested strides take at most two branches per dimension
 /// and never come near the limit. Reaching it takes, say, three or more unrelated strides on each
 /// side, of a million bytes with a hundred steps each.
 inline bool overlaps(Area const& a, Area const& b) noexcept {
   if (a.begin() >= b.end() || b.begin() >= a.end()) return false;  // an empty area ends at 0
   if (a.rank() == 0 && b.rank() == 0) return true;
-  return Impl::overlaps_strided(a, b);
+  return overlaps_strided(a, b);
 }
 
 /// Is every byte of `inner` in `outer`?
@@ -146,7 +144,7 @@ inline bool contains(Area const& outer, Area const& inner) noexcept {
   if (inner.empty()) return true;
   if (inner.begin() < outer.begin() || inner.end() > outer.end()) return false;
   if (outer.rank() == 0) return true;
-  return Impl::contains_strided(outer, inner);
+  return contains_strided(outer, inner);
 }
 
 /// For error messages and records, in bytes from `base`: "[16, 528)" for a run, "[16, 24) x 8 every
@@ -154,6 +152,6 @@ inline bool contains(Area const& outer, Area const& inner) noexcept {
 /// bytes.
 std::string to_string(Area const& area, std::uintptr_t base);
 
-}  // namespace trellis
+}  // namespace trellis::Impl
 
 #endif

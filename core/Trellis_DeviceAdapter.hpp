@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace trellis {
+namespace trellis::Impl {
 
 /// What the engine knows about a device: an execution space where a launch returns before the work
 /// is done. Its instances are streams. Streams, events and graphs travel through the engine as
@@ -77,6 +77,6 @@ class DeviceAdapter : public SpaceAdapter {
   virtual void release_graph(void* /*graph*/) noexcept {}
 };
 
-}  // namespace trellis
+}  // namespace trellis::Impl
 
 #endif

@@ -20,6 +20,7 @@
 /// They are available only when the graph records (`TaskGraphOptions::record`).
 namespace trellis {
 
+/// What a task has come to.
 enum class TaskState : std::uint8_t {
   pending,    ///< has unfinished predecessors
   ready,      ///< may run, waits for a worker
@@ -99,6 +100,7 @@ struct TaskRecord {
   int row = -1;  ///< index into Trace::rows: the instance that ran it; -1: did not run
 };
 
+/// One edge of a graph.
 struct EdgeRecord {
   TaskId from = 0;
   TaskId to = 0;

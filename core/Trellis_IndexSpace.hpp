@@ -16,16 +16,20 @@ namespace trellis {
 
 namespace Impl {
 struct IndexAddresses;
-}
+std::shared_ptr<IndexAddresses const> make_index_addresses(std::string&& label,
+                                                           std::span<std::int64_t const> extents);
+}  // namespace Impl
+
+namespace experimental {
 
 /// A box of indices of an `IndexSpace`. Copies are the same resource.
 class IndexBox {
  public:
   [[nodiscard]] std::string const& label() const;
   /// A box of addresses that nothing else has, nor will have: one byte for each index.
-  [[nodiscard]] Area const& area() const { return m_area; }
+  [[nodiscard]] Impl::Area const& area() const { return m_area; }
   /// The addresses of the whole space.
-  [[nodiscard]] Area whole() const;
+  [[nodiscard]] Impl::Area whole() const;
   /// Bytes from one index to the next, for each direction.
   [[nodiscard]] std::span<std::uint64_t const> strides() const;
 
@@ -35,19 +39,14 @@ class IndexBox {
   IndexBox(std::shared_ptr<Impl::IndexAddresses const> space, std::span<std::int64_t const> begin,
            std::span<std::int64_t const> end);
   std::shared_ptr<Impl::IndexAddresses const> m_space;
-  Area m_area;
+  Impl::Area m_area;
 };
-
-namespace Impl {
-std::shared_ptr<IndexAddresses const> make_index_addresses(std::string&& label,
-                                                           std::span<std::int64_t const> extents);
-}  // namespace Impl
 
 /// A resource in coordinates of the program's own, which is no memory that Trellis could see: cells
 /// of a mesh, rows of a file, blocks of a distributed matrix. It has a name and extents, and no
 /// memory: there may be up to 2^60 indices.
 ///
-///     trellis::IndexSpace<2> mesh("mesh", {nx, ny});
+///     trellis::experimental::IndexSpace<2> mesh("mesh", {nx, ny});
 ///     trellis::host_task("sweep", trellis::ResourcePolicy(graph,
 ///                        trellis::read_write(mesh.box({0, 0}, {nx / 2, ny})),
 ///                        trellis::read(mesh.box({nx / 2, 0}, {nx / 2 + 1, ny}))), ...);
@@ -55,7 +54,7 @@ std::shared_ptr<IndexAddresses const> make_index_addresses(std::string&& label,
 /// An annotation of the space itself means all of it. Copies are the same resource.
 template <std::size_t N>
 class IndexSpace {
-  static_assert(0 < N && N <= Area::max_rank, "Trellis: an IndexSpace has 1 to 8 directions");
+  static_assert(0 < N && N <= Impl::Area::max_rank, "Trellis: an IndexSpace has 1 to 8 directions");
 
  public:
   using Index = std::array<std::int64_t, N>;
@@ -78,6 +77,8 @@ class IndexSpace {
   std::shared_ptr<Impl::IndexAddresses const> m_space;
   Index m_extents;
 };
+
+}  // namespace experimental
 
 }  // namespace trellis
 

@@ -15,17 +15,17 @@
 /// tasks are held back while they are ready, and when several of these run as one.
 namespace trellis {
 
-class SpaceAdapter;
 namespace Impl {
 struct FusionOps;
-}
+class SpaceAdapter;
+}  // namespace Impl
 
 /// What fusable tasks have in common that may run as one: the type of the functor and the space
 /// (and the stream, if the user gave one). A plain value; `TaskKind()` stands for none.
 class TaskKind {
  public:
   TaskKind() = default;
-  TaskKind(Impl::FusionOps const* ops, SpaceAdapter const* space, int stream)
+  TaskKind(Impl::FusionOps const* ops, Impl::SpaceAdapter const* space, int stream)
       : m_ops(ops), m_space(space), m_stream(stream) {}
 
   [[nodiscard]] explicit operator bool() const { return m_ops != nullptr; }
@@ -38,11 +38,11 @@ class TaskKind {
   friend bool operator==(TaskKind const&, TaskKind const&) = default;
 
   [[nodiscard]] Impl::FusionOps const* ops() const { return m_ops; }
-  [[nodiscard]] SpaceAdapter const* space() const { return m_space; }
+  [[nodiscard]] Impl::SpaceAdapter const* space() const { return m_space; }
 
  private:
   Impl::FusionOps const* m_ops = nullptr;
-  SpaceAdapter const* m_space = nullptr;
+  Impl::SpaceAdapter const* m_space = nullptr;
   int m_stream = -1;
 };
 
@@ -142,8 +142,6 @@ class Orchestration {
 /// "round_robin:N", "round_robin:N:DEVICES", "learning", "learning:SEED". Throws `Error` for
 /// anything else.
 [[nodiscard]] std::shared_ptr<Orchestration> make_orchestration(std::string_view text);
-/// The names that it knows, for messages.
-[[nodiscard]] std::string_view orchestration_names();
 
 }  // namespace trellis
 

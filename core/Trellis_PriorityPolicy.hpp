@@ -13,7 +13,7 @@
 #include <vector>
 
 /// With this header you have the tasks run first that the most is waiting for.
-namespace trellis {
+namespace trellis::experimental {
 
 /// How urgent a task is beside others of its priority: those of the larger rank go first, and of
 /// one rank those with more consumers.
@@ -50,13 +50,15 @@ class PriorityPolicy : public SchedulingPolicy {
   [[nodiscard]] virtual std::vector<std::uint64_t> plans() const = 0;
 };
 
+/// How a `PriorityPolicy` ranks tasks.
 struct PriorityOptions {
   /// Measure. Else ranks stay hops, and no clock is read.
   bool measures = true;
 };
+/// One queue, the most urgent task first.
 [[nodiscard]] std::shared_ptr<PriorityPolicy> make_priority_policy(
     PriorityOptions const& options = {});
 
-}  // namespace trellis
+}  // namespace trellis::experimental
 
 #endif

@@ -7,7 +7,7 @@
 /// With this header you ask on how much of the machine the process may run: what the launcher
 /// (`taskset`, Slurm, mpiexec) has left to it. It is what counted when the program started; a
 /// runtime that binds the main thread later changes nothing.
-namespace trellis {
+namespace trellis::experimental {
 
 /// How many hardware threads the process may use; at least 1. The default number of workers is made
 /// of it.
@@ -18,6 +18,6 @@ namespace trellis {
 /// system does not tell, as many `x` as there are.
 [[nodiscard]] std::string map_of_processors();
 
-}  // namespace trellis
+}  // namespace trellis::experimental
 
 #endif

@@ -4,12 +4,10 @@
 
 #include <string_view>
 
-namespace trellis {
+namespace trellis::Impl {
 
 class DeviceAdapter;
-namespace Impl {
 class WideSpace;
-}
 
 /// What the engine knows about an execution space. A backend implements this once
 /// (`spaces/<Backend>/`), or DeviceAdapter if launches return before the work is done; instances
@@ -40,7 +38,7 @@ class SpaceAdapter {
 
  private:
   friend class DeviceAdapter;
-  friend class Impl::WideSpace;
+  friend class WideSpace;
   DeviceAdapter* m_device = nullptr;
   bool m_is_plain = true;
 };
@@ -49,6 +47,6 @@ class SpaceAdapter {
 /// device keeps the order), or when it is complete.
 enum class Trigger : unsigned char { launch, completion };
 
-}  // namespace trellis
+}  // namespace trellis::Impl
 
 #endif

@@ -31,9 +31,13 @@ struct GraphStatistics {
   [[nodiscard]] std::uint64_t in_flight() const { return pending + ready + running; }
 };
 
+namespace experimental {
+
 /// Draws what a file of statistics has: each column over time, a line for each graph. The largest
 /// value in each pixel counts. Throws `Error` when this is no such file.
 void write_statistics_svg(std::istream& csv, std::ostream& svg);
+
+}  // namespace experimental
 
 }  // namespace trellis
 

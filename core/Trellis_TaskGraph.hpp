@@ -3,22 +3,17 @@
 #define TRELLIS_TASKGRAPH_HPP
 
 #include <Trellis_Future.hpp>
-#include <Trellis_Graph.hpp>
 #include <Trellis_Label.hpp>
-#include <Trellis_Observer.hpp>
-#include <Trellis_Orchestration.hpp>
 #include <Trellis_Plan.hpp>
 #include <Trellis_Progress.hpp>
-#include <Trellis_SchedulingPolicy.hpp>
-#include <Trellis_Statistics.hpp>
 #include <Trellis_Tag.hpp>
 #include <Trellis_TaskNumber.hpp>
-#include <Trellis_Warning.hpp>
 #include <progress/Trellis_ProgressSource.hpp>
 #include <task/Trellis_FunctionRef.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -30,6 +25,16 @@
 #include <vector>
 
 namespace trellis {
+
+// Each of these comes with the header of a topic.
+class DependencyGraph;
+struct GraphStatistics;
+class Orchestration;
+class SchedulingGraph;
+class SchedulingPolicy;
+struct TaskEvent;
+struct Trace;
+struct Warning;
 
 namespace Impl {
 class Engine;
@@ -72,7 +77,7 @@ struct TaskGraphOptions {
   /// default no.
   std::optional<bool> record;
   /// Called at every change of a task's state.
-  TaskObserver observer = nullptr;
+  std::function<void(TaskEvent const&)> observer = nullptr;
   /// Where to write a line for every change of a task's state, as in `make_state_log`; empty:
   /// nowhere. The first graph of the process that writes to a file overwrites the file, later ones
   /// append. Its folder must be there. `TRELLIS_LOG`; default nowhere.
@@ -103,7 +108,7 @@ struct TaskGraphOptions {
   /// room (`in_flight`); 0: never. A thread of its own looks. `TRELLIS_WATCHDOG`; default 0.
   std::optional<double> watchdog;
   /// Gets the warnings. Default: the standard error stream does.
-  WarningHandler on_warning = nullptr;
+  std::function<void(Warning const&)> on_warning = nullptr;
 };
 
 /// A sequence of tasks, and the threads that run them as soon as their accesses allow.
@@ -218,7 +223,8 @@ class TaskGraph {
   /// With <Trellis_TaskScope.hpp>.
   template <class T, class... Accesses>
   bool demote(Future<T> const& task, Accesses const&... accesses);
-  /// The same for all of its accesses within these Views, Tokens and ranges of them.
+  /// Another word for `demote(task, none(resources)...)`: it gives up all of its accesses within
+  /// these Views, Tokens and ranges of them.
   template <class T, class... Resources>
   bool release(Future<T> const& task, Resources&&... resources);
 
@@ -227,7 +233,7 @@ class TaskGraph {
   /// threw; afterwards the graph is usable again.
   void wait(std::source_location site = std::source_location::current());
 
-  /// Returns when the tasks with these numbers are complete, see Trellis_TaskNumbers.hpp. Waits as
+  /// Returns when the tasks with these numbers are complete, see Trellis_Numbers.hpp. Waits as
   /// `Future::wait()` does, inside a task, too. Then throws what `Future::get()` would throw of the
   /// first one, in the order given, that has failed or was cancelled and of which `wait()` has not
   /// told. `what` never changes that. Throws `Error` at once, and does not wait, when no task has
@@ -301,7 +307,7 @@ class TaskGraph {
     return add(std::make_shared<Function>(thread == ProgressThread::main, std::forward<F>(f)));
   }
 
-  /// From now on this one advises the graph, see Trellis_Orchestration.hpp; at any time, from any
+  /// From now on this one advises the graph, see Trellis_Fusion.hpp; at any time, from any
   /// thread, also while tasks run. What has been held back stays so until it is released under the
   /// new advice; a section that is under way ends with the object that it began with. Returns the
   /// one before. Throws `Error` for null.

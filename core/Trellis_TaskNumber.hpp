@@ -13,7 +13,7 @@
 #include <vector>
 
 /// With this header you name tasks by numbers that are known before the tasks are there, see
-/// Trellis_TaskNumbers.hpp for how to get some.
+/// Trellis_Numbers.hpp for how to get some.
 namespace trellis {
 
 namespace Impl {

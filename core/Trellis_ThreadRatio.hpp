@@ -52,6 +52,7 @@ struct ThreadRatio {
 /// a graph that records. Tasks of a plan and parts are among them.
 [[nodiscard]] Graph tasks_after(Graph const& graph, TaskId last);
 
+/// How a `ThreadFeedback` chooses a ratio.
 struct ThreadFeedbackOptions {
   /// The ratio changes only when that is predicted to take so much off a pass: changing has a cost,
   /// and times vary.

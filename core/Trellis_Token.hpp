@@ -30,9 +30,9 @@ class Token {
   [[nodiscard]] Token part(std::size_t first, std::size_t last) const;
 
   /// A range of addresses that nothing else has, nor will have: one byte for each part.
-  [[nodiscard]] Area area() const;
+  [[nodiscard]] Impl::Area area() const;
   /// The range of addresses of the whole token that this one is a part of.
-  [[nodiscard]] Area whole() const;
+  [[nodiscard]] Impl::Area whole() const;
   friend bool operator==(Token const&, Token const&) = default;
 
  private:

@@ -12,6 +12,7 @@
 /// and do with them what you like, instead of having them on the standard error stream.
 namespace trellis {
 
+/// What looks wrong.
 enum class WarningKind : std::uint8_t {
   read_unwritten,    ///< a task reads what nobody has written
   never_read,        ///< a task writes what nobody can read any more

@@ -274,8 +274,16 @@ constexpr auto access(R&& resource, std::integral_constant<Mode, mode>) {
   return Impl::annotate<mode>(std::forward<R>(resource));
 }
 
+namespace Impl {
+/// `access(path, R_OK)` in a program with `using namespace trellis` is a function of POSIX.
 template <class R, class State>
-  requires(!AccessState<State> && !std::is_convertible_v<State const&, Mode>)
+concept NamesFile =
+    std::is_convertible_v<R, char const*> && std::is_integral_v<std::remove_cvref_t<State>>;
+}  // namespace Impl
+
+template <class R, class State>
+  requires(!AccessState<State> && !std::is_convertible_v<State const&, Mode> &&
+           !Impl::NamesFile<R, State>)
 Impl::Property access(R&&, State const&) {
   static_assert(sizeof(State) == 0,
                 "Trellis: an access state can be copied and has is_dependent_of(other) and "
@@ -352,42 +360,6 @@ inline constexpr bool names_views_v<A> =
     !IsToken<typename LeafOf<typename A::resource_type>::type>::value;
 
 }  // namespace Impl
-
-/// The functor takes the Views of this access with further memory traits, in the type
-/// `view_with<V, traits>`: `with_traits<Kokkos::Aligned>(write(x))`. It changes nothing in what the
-/// task depends on.
-template <unsigned traits, class A>
-constexpr auto with_traits(A access) {
-  static_assert(Impl::names_views_v<A>,
-                "Trellis: memory traits belong to an access of Views: with_traits<...>(read(x))");
-  if constexpr (Impl::names_views_v<A>)
-    return Impl::TraitsAccess<A, traits>{std::move(access)};
-  else
-    return Impl::Property();
-}
-/// The task reads here and there: a GPU loads through its read-only cache. The functor takes a
-/// `random_access_view<V>`.
-template <class A>
-constexpr auto random_access(A access) {
-  constexpr bool reads = [] {
-    if constexpr (Impl::names_views_v<A>)
-      return A::mode == Mode::read;
-    else
-      return false;
-  }();
-  static_assert(reads, "Trellis: random access is a way to read: random_access(read(x))");
-  if constexpr (reads)
-    return with_traits<Kokkos::RandomAccess>(std::move(access));
-  else
-    return Impl::Property();
-}
-/// The functor reaches these elements through no other pointer, so the compiler need not load them
-/// again after a store elsewhere. It is a promise, like `__restrict__`. The functor takes a
-/// `restrict_view<V>`.
-template <class A>
-constexpr auto restricted(A access) {
-  return with_traits<Kokkos::Restrict>(std::move(access));
-}
 
 }  // namespace trellis
 

@@ -69,7 +69,7 @@ class HostMemory {
   template <class T>
   HostMemory(std::string label, T const* first, std::size_t count = 1)
       : m_label(std::move(label)),
-        m_area(Area::contiguous(first, count * sizeof(T))),
+        m_area(Impl::Area::contiguous(first, count * sizeof(T))),
         m_element_bytes(sizeof(T)),
         m_strides{sizeof(T)},
         m_rank(1) {}
@@ -78,14 +78,14 @@ class HostMemory {
   HostMemory(std::string label, T const* first, std::span<std::uint64_t const> extents,
              std::span<std::uint64_t const> strides)
       : m_label(checked(std::move(label), extents.size(), strides.size())),
-        m_area(Area::strided(first, sizeof(T), static_cast<int>(extents.size()), extents.data(),
-                             strides.data())),
+        m_area(Impl::Area::strided(first, sizeof(T), static_cast<int>(extents.size()),
+                                   extents.data(), strides.data())),
         m_element_bytes(sizeof(T)),
         m_rank(static_cast<int>(extents.size())) {
     for (std::size_t k = 0; k < extents.size(); ++k) m_strides[k] = strides[k] * sizeof(T);
   }
   [[nodiscard]] std::string const& label() const { return m_label; }
-  [[nodiscard]] Area const& area() const { return m_area; }
+  [[nodiscard]] Impl::Area const& area() const { return m_area; }
   [[nodiscard]] std::size_t element_bytes() const { return m_element_bytes; }
   /// In bytes.
   [[nodiscard]] std::span<std::uint64_t const> strides() const {
@@ -95,15 +95,17 @@ class HostMemory {
  private:
   static std::string checked(std::string&& label, std::size_t extents, std::size_t strides);
   std::string m_label;
-  Area m_area;
+  Impl::Area m_area;
   std::size_t m_element_bytes;
-  std::uint64_t m_strides[Area::max_rank]{};
+  std::uint64_t m_strides[Impl::Area::max_rank]{};
   int m_rank;
 };
 
 template <std::size_t N>
-struct ResourceTraits<IndexSpace<N>> {
-  static auto accesses(IndexSpace<N> const& space, auto how) { return access(space.all(), how); }
+struct ResourceTraits<experimental::IndexSpace<N>> {
+  static auto accesses(experimental::IndexSpace<N> const& space, auto how) {
+    return access(space.all(), how);
+  }
 };
 
 namespace Impl {

@@ -105,9 +105,9 @@ class TaskScope {
         [&](auto what) { return Impl::GraphDoor::release(m_self, what), true; }, accesses...);
   }
 
-  /// From here on this task does not access these Views, Tokens and ranges of them: it gives up
-  /// every access whose area lies within them. Throws `Error` as `demote` does, also for something
-  /// that has been released before.
+  /// Another word for `demote(none(resources)...)`: from here on this task does not access these
+  /// Views, Tokens and ranges of them. It gives up every access whose area lies within them. Throws
+  /// `Error` as `demote` does, also for something that has been released before.
   template <class... Resources>
   void release(Resources&&... resources) {
     demote(none(std::forward<Resources>(resources))...);
@@ -164,10 +164,10 @@ class TaskScope {
   /// with an `Error`.
   void respawn() { run_again(nullptr, 0); }
   template <std::size_t N>
-  void respawn(After<N> const& tasks) {
+  void respawn(Impl::After<N> const& tasks) {
     run_again(tasks.tasks.data(), N);
   }
-  void respawn(AfterAll const& tasks) { run_again(tasks.tasks.data(), tasks.tasks.size()); }
+  void respawn(Impl::AfterAll const& tasks) { run_again(tasks.tasks.data(), tasks.tasks.size()); }
   /// Throws `Error` when no task has been spawned with one of the numbers.
   template <class Numbers>
     requires requires(Numbers const& tasks) { tasks.numbers.data()->valid(); }

@@ -16,7 +16,8 @@
 #include <type_traits>
 #include <utility>
 
-/// With this header a functor takes the Views of a range as one argument.
+/// With this header you name the types in which a functor takes its Views: `read_view<V>`, and
+/// `view_list<V>` for those of a range.
 namespace trellis {
 
 namespace Impl {
@@ -176,6 +177,15 @@ struct ViewsInPlace<V, 0> {
   [[nodiscard]] KOKKOS_FUNCTION V* first() const { return nullptr; }
 };
 
+template <class MemoryTraits>
+inline constexpr unsigned trait_bits = 0;
+template <unsigned bits>
+inline constexpr unsigned trait_bits<Kokkos::MemoryTraits<bits>> = bits;
+template <class V, unsigned extra>
+using WithTrait =
+    Kokkos::View<typename V::data_type, typename V::array_layout, typename V::device_type,
+                 Kokkos::MemoryTraits<trait_bits<typename V::memory_traits> | extra>>;
+
 }  // namespace Impl
 
 /// The Views of an annotated range, as a functor takes them: `read(views)` for a
@@ -249,6 +259,20 @@ class view_list : Impl::ViewsInPlace<V, Impl::views_in_place<V>> {
   std::size_t m_size = 0;
   Impl::ListHold m_hold;  ///< keeps those at m_many
 };
+
+/// The type in which a functor takes a View annotated with `read`: its elements are const.
+template <class V>
+using read_view = typename V::const_type;
+/// The type in which a functor takes a View annotated with `atomic_add` or `atomic_mul`: its
+/// element operations are atomic.
+template <class V>
+using atomic_view = Impl::WithTrait<V, Kokkos::Atomic>;
+/// The type in which a functor takes a range of Views annotated with `read`.
+template <class V>
+using read_view_list = view_list<read_view<V>>;
+/// The type in which a functor takes a range of Views annotated with `atomic_add` or `atomic_mul`.
+template <class V>
+using atomic_view_list = view_list<atomic_view<V>>;
 
 }  // namespace trellis
 

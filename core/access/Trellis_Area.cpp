@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace trellis {
+namespace trellis::Impl {
 
 Area Area::strided(void const* first_element, std::uint64_t element_bytes, int rank,
                    std::uint64_t const* extents, std::uint64_t const* strides) noexcept {
@@ -59,7 +59,6 @@ Area Area::strided(void const* first_element, std::uint64_t element_bytes, int r
   return area;
 }
 
-namespace Impl {
 namespace {
 
 std::atomic<std::uint64_t> exhausted{0};
@@ -262,8 +261,6 @@ bool are_distinct(int rank, std::uint64_t const* extents, std::uint64_t const* s
   return true;
 }
 
-}  // namespace Impl
-
 std::string to_string(Area const& area, std::uintptr_t base) {
   if (area.empty()) return "empty";
   auto const first = static_cast<std::int64_t>(area.begin() - base);  // may be before the base
@@ -281,4 +278,4 @@ std::string to_string(Area const& area, std::uintptr_t base) {
   return text;
 }
 
-}  // namespace trellis
+}  // namespace trellis::Impl

@@ -49,11 +49,13 @@ std::shared_ptr<IndexAddresses const> make_index_addresses(std::string&& label,
 
 }  // namespace Impl
 
+namespace experimental {
+
 IndexBox::IndexBox(std::shared_ptr<Impl::IndexAddresses const> space,
                    std::span<std::int64_t const> begin, std::span<std::int64_t const> end)
     : m_space(std::move(space)) {
   std::uint64_t address = m_space->begin;
-  std::uint64_t extents[Area::max_rank];
+  std::uint64_t extents[Impl::Area::max_rank];
   for (std::size_t k = 0; k < begin.size(); ++k) {
     if (begin[k] < 0 || end[k] < begin[k] || end[k] > m_space->extents[k])
       throw Error(Error::Kind::bad_input,
@@ -64,20 +66,22 @@ IndexBox::IndexBox(std::shared_ptr<Impl::IndexAddresses const> space,
     address += static_cast<std::uint64_t>(begin[k]) * m_space->strides[k];
     extents[k] = static_cast<std::uint64_t>(end[k] - begin[k]);
   }
-  m_area = Area::strided(reinterpret_cast<void const*>(address), 1, static_cast<int>(begin.size()),
-                         extents, m_space->strides.data());
+  m_area = Impl::Area::strided(reinterpret_cast<void const*>(address), 1,
+                               static_cast<int>(begin.size()), extents, m_space->strides.data());
 }
 
 std::string const& IndexBox::label() const {
   return m_space->label;
 }
 
-Area IndexBox::whole() const {
-  return Area::contiguous(reinterpret_cast<void const*>(m_space->begin), m_space->bytes);
+Impl::Area IndexBox::whole() const {
+  return Impl::Area::contiguous(reinterpret_cast<void const*>(m_space->begin), m_space->bytes);
 }
 
 std::span<std::uint64_t const> IndexBox::strides() const {
   return m_space->strides;
 }
+
+}  // namespace experimental
 
 }  // namespace trellis

@@ -20,8 +20,8 @@ struct Token::Whole {
   Whole& operator=(Whole const&) = delete;
   ~Whole() { Impl::AddressPool::get().give_back(begin, count); }
 
-  [[nodiscard]] Area part(std::size_t first, std::size_t parts) const {
-    return Area::contiguous(reinterpret_cast<void const*>(begin + first), parts);
+  [[nodiscard]] Impl::Area part(std::size_t first, std::size_t parts) const {
+    return Impl::Area::contiguous(reinterpret_cast<void const*>(begin + first), parts);
   }
 
   std::string label;
@@ -48,11 +48,11 @@ Token Token::part(std::size_t first, std::size_t last) const {
   return part;
 }
 
-Area Token::area() const {
+Impl::Area Token::area() const {
   return m_whole->part(m_first, m_count);
 }
 
-Area Token::whole() const {
+Impl::Area Token::whole() const {
   return m_whole->part(0, m_whole->count);
 }
 

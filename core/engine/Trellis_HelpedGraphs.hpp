@@ -6,6 +6,8 @@
 
 namespace trellis::Impl {
 
+class Engine;
+
 /// Graphs with progress functions that no worker of theirs calls: serial ones, and those whose
 /// functions are for the main thread. Only a thread that waits goes on with them. It may wait for
 /// another graph, and for something there that comes only when these go on: the answer of another

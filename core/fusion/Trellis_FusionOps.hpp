@@ -9,12 +9,10 @@
 #include <string>
 #include <typeinfo>
 
-namespace trellis {
+namespace trellis::Impl {
+
 class DeviceAdapter;
 class SpaceAdapter;
-}  // namespace trellis
-
-namespace trellis::Impl {
 
 /// The type's name as a person writes it.
 [[nodiscard]] std::string readable_name(std::type_info const& type);

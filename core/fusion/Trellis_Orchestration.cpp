@@ -246,10 +246,13 @@ std::shared_ptr<Orchestration> make_learning(std::uint64_t seed) {
   return std::make_shared<Learning>(seed);
 }
 
+namespace {
+/// The names that `make_orchestration` knows.
 std::string_view orchestration_names() {
   return "native, bsp, backfill, fuse_immediately:N, fuse_late:N, all_on_device:D, "
          "round_robin:N[:DEVICES] or learning[:SEED]";
 }
+}  // namespace
 
 std::shared_ptr<Orchestration> make_orchestration(std::string_view text) {
   std::vector<std::string_view> words;

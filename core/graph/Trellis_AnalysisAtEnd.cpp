@@ -23,7 +23,7 @@ namespace {
 std::shared_ptr<SchedulingPolicy> policy_like(std::string_view name, Graph const& graph) {
   if (name == "fifo") return make_fifo_policy();
   if (name != "priority") return make_work_stealing_policy();
-  auto policy = make_priority_policy();
+  auto policy = experimental::make_priority_policy();
   policy->learn(graph);
   return policy;
 }

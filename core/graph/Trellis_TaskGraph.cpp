@@ -77,7 +77,7 @@ std::shared_ptr<SchedulingPolicy> policy_from_environment() {
   std::string_view const name = text;
   if (name == "work_stealing") return make_work_stealing_policy();
   if (name == "fifo") return make_fifo_policy();
-  if (name == "priority") return make_priority_policy();
+  if (name == "priority") return experimental::make_priority_policy();
   if (name == "shake") return make_shake_policy(1);
   if (name.starts_with("shake:")) {
     std::uint64_t seed = 0;

@@ -378,7 +378,7 @@ Places::Spread::~Spread() = default;
 
 }  // namespace trellis::Impl
 
-namespace trellis {
+namespace trellis::experimental {
 
 int processors_of_process() {
   return Impl::cores_of_process();
@@ -387,4 +387,4 @@ std::string map_of_processors() {
   return Impl::make_map();
 }
 
-}  // namespace trellis
+}  // namespace trellis::experimental

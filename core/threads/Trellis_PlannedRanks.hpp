@@ -20,8 +20,8 @@ class PlannedRanks {
   PlannedRanks(PlannedTasks const& plan, std::int64_t hop_ns);
 
   [[nodiscard]] std::size_t size() const { return m_urgency.size(); }
-  [[nodiscard]] Urgency of(std::uint32_t index) const { return m_urgency[index]; }
-  [[nodiscard]] std::vector<Urgency> const& all() const { return m_urgency; }
+  [[nodiscard]] experimental::Urgency of(std::uint32_t index) const { return m_urgency[index]; }
+  [[nodiscard]] std::vector<experimental::Urgency> const& all() const { return m_urgency; }
 
   /// A task has run. When all have run once more, on average, ranks are computed again: each time
   /// at first, later every sixteenth, as they change little then.
@@ -32,7 +32,7 @@ class PlannedRanks {
  private:
   void measure();
 
-  std::vector<Urgency> m_urgency;
+  std::vector<experimental::Urgency> m_urgency;
   std::vector<std::uint32_t> m_first;  ///< by task, and one behind the last
   std::vector<std::uint32_t> m_to;
   struct Average {

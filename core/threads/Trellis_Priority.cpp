@@ -15,7 +15,7 @@
 #include <tuple>
 #include <utility>
 
-namespace trellis {
+namespace trellis::experimental {
 
 namespace {
 
@@ -211,4 +211,4 @@ std::shared_ptr<PriorityPolicy> make_priority_policy(PriorityOptions const& opti
   return std::make_shared<Priority>(options);
 }
 
-}  // namespace trellis
+}  // namespace trellis::experimental

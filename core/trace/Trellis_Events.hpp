@@ -3,6 +3,7 @@
 #define TRELLIS_IMPL_EVENTS_HPP
 
 #include <Trellis_Graph.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <task/Trellis_Task.hpp>
 #include <trace/Trellis_Recorder.hpp>

@@ -104,7 +104,7 @@ struct Files {
     std::lock_guard const lock(mutex);
     std::ifstream csv(file);
     std::ofstream svg(picture_of(file));
-    write_statistics_svg(csv, svg);
+    experimental::write_statistics_svg(csv, svg);
   }
 };
 
@@ -360,7 +360,7 @@ std::string escaped(std::string const& text) {
 
 }  // namespace trellis::Impl
 
-namespace trellis {
+namespace trellis::experimental {
 
 void write_statistics_svg(std::istream& csv, std::ostream& svg) {
   using namespace Impl;
@@ -452,4 +452,4 @@ void write_statistics_svg(std::istream& csv, std::ostream& svg) {
       << " s</text>\n</svg>\n";
 }
 
-}  // namespace trellis
+}  // namespace trellis::experimental

@@ -2,7 +2,7 @@
 // Access states without tasks: three ways to use one field in space, and what Trellis concludes
 // from them. The case is that of the resource-register paper (section 7.3); the order of the lines
 // is its order.
-#include <Trellis_Access.hpp>
+#include <Trellis_States.hpp>
 
 #include <cstdio>
 #include <string>

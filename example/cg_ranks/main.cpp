@@ -8,6 +8,8 @@
 
 #include <Trellis.hpp>
 #include <Trellis_Mpi.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Threads.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -3,6 +3,7 @@
 #define TRELLIS_EXAMPLE_CHOLESKY_TASKFACTORISATION_HPP
 
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 #include <kernels/Trellis_Blas.hpp>
 #include <kernels/Trellis_Lapack.hpp>
 

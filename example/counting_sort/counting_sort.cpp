@@ -3,7 +3,8 @@
 // many of each), a scan (where each begins) with its total in a View, a scatter, and a comparison
 // with trellis::sort. Prints how many numbers there are and that both agree.
 #include <Trellis.hpp>
-#include <patterns/Trellis_Sort.hpp>
+#include <Trellis_Resources.hpp>
+#include <Trellis_Algorithms.hpp>
 
 #include <cstdio>
 

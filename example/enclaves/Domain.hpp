@@ -3,6 +3,7 @@
 #define TRELLIS_EXAMPLE_ENCLAVES_DOMAIN_HPP
 
 #include <Trellis.hpp>
+#include <Trellis_Numbers.hpp>
 
 #include <Kokkos_Core.hpp>
 

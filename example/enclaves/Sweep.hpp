@@ -3,7 +3,8 @@
 #define TRELLIS_EXAMPLE_ENCLAVES_SWEEP_HPP
 
 #include <Trellis.hpp>
-#include <Trellis_TaskNumbers.hpp>
+#include <Trellis_Fusion.hpp>
+#include <Trellis_Numbers.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,6 +3,8 @@
 #define TRELLIS_EXAMPLE_FIGURES_FIGURES_HPP
 
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Scheduling.hpp>
 
 #include <chrono>
 #include <cstdint>

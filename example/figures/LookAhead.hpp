@@ -3,6 +3,7 @@
 #define TRELLIS_EXAMPLE_FIGURES_LOOKAHEAD_HPP
 
 #include <Trellis.hpp>
+#include <Trellis_Scheduling.hpp>
 
 #include <memory>
 #include <mutex>

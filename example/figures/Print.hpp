@@ -2,7 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_FIGURES_PRINT_HPP
 #define TRELLIS_EXAMPLE_FIGURES_PRINT_HPP
 
-#include <Trellis_Graph.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -5,6 +5,7 @@
 //   2. the pieces are parts of a task, which joins them with self.wait()
 //   3. the pieces share no data that Trellis knows: the join runs after(...) their futures
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <Kokkos_Core.hpp>
 

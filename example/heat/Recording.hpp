@@ -2,7 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_HEAT_RECORDING_HPP
 #define TRELLIS_EXAMPLE_HEAT_RECORDING_HPP
 
-#include <Trellis_Graph.hpp>
+#include <Trellis_Recorded.hpp>
 
 /// With this header a reader can see in a recorded run how far steps overlapped.
 namespace heat {

@@ -19,6 +19,8 @@
 #include "Temperature.hpp"
 #include "TrellisSolver.hpp"
 
+#include <Trellis_Recorded.hpp>
+
 namespace heat {
 namespace {
 

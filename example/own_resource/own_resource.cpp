@@ -6,6 +6,7 @@
 // Look at: `ResourceTraits<Particles>`, which says what `read(p)` and `write(p)` mean, and what a
 // functor gets.
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 
 #include <Kokkos_Core.hpp>
 #include <Kokkos_UnorderedMap.hpp>

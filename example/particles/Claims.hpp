@@ -2,7 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_PARTICLES_CLAIMS_HPP
 #define TRELLIS_EXAMPLE_PARTICLES_CLAIMS_HPP
 
-#include <Trellis_Graph.hpp>
+#include <Trellis_Recorded.hpp>
 
 /// With this header what the program claims about its tasks is looked up in what the graph has
 /// recorded of them. Each function throws `std::runtime_error`, which names the tasks, when a claim

@@ -4,7 +4,7 @@
 
 #include <mpi.h>
 
-#include <Trellis_Observer.hpp>
+#include <Trellis_Observation.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>

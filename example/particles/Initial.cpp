@@ -2,6 +2,7 @@
 #include "Initial.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_Threads.hpp>
 #include <cmath>
 #include <numbers>
 

@@ -3,6 +3,7 @@
 #define TRELLIS_EXAMPLE_PARTICLES_PARTICLEBUFFER_HPP
 
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 #include <cstddef>
 #include <memory>
 #include <string>

@@ -7,6 +7,7 @@
 
 #include <Trellis.hpp>
 #include <Trellis_Mpi.hpp>
+#include <Trellis_Recorded.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -6,7 +6,7 @@
 //   - note how many moved left, stayed and moved right, each thread for itself.
 // A plain loop does the same, and must find the same.
 #include <Trellis.hpp>
-#include <workers/Trellis_ScatterView.hpp>
+#include <Trellis_Threads.hpp>
 
 #include <Kokkos_Core.hpp>
 

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_COMMUNICATION_HPP
 #define TRELLIS_EXAMPLE_COMMUNICATION_HPP
 
-#include <Trellis_Graph.hpp>
+#include <Trellis_Recorded.hpp>
 #include <cstdint>
 #include <functional>
 #include <string_view>

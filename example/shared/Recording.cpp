@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Recording.hpp"
 
-#include <Trellis_Analysis.hpp>
-#include <Trellis_WhatIf.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_RECORDING_HPP
 #define TRELLIS_EXAMPLE_RECORDING_HPP
 
-#include <Trellis_Graph.hpp>
+#include <Trellis_Recorded.hpp>
 #include <cstddef>
 #include <filesystem>
 

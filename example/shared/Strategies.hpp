@@ -2,7 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_STRATEGIES_HPP
 #define TRELLIS_EXAMPLE_STRATEGIES_HPP
 
-#include <Trellis_Orchestration.hpp>
+#include <Trellis_Fusion.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -6,7 +6,7 @@
 //
 // Look at: `machine` and `step`. The halo rows are copied while the inner rows are computed; nobody
 // wrote an event, a stream or a barrier.
-#include <Simulated/Trellis_SpaceSimulated.hpp>
+#include <Trellis_Simulated.hpp>
 #include <Trellis.hpp>
 
 #include <Kokkos_Core.hpp>

@@ -2,7 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_TRANSPORT_HYBRID_HPP
 #define TRELLIS_EXAMPLE_TRANSPORT_HYBRID_HPP
 
-#include <Simulated/Trellis_SpaceSimulated.hpp>
+#include <Trellis_Simulated.hpp>
 #include <Trellis.hpp>
 #include <Trellis_Fields.hpp>
 

@@ -3,7 +3,7 @@
 #define TRELLIS_EXAMPLE_TRANSPORT_MEASURE_HPP
 
 #include <Trellis.hpp>
-#include <Trellis_ThreadRatio.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <algorithm>
 #include <chrono>

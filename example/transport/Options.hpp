@@ -2,7 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_TRANSPORT_OPTIONS_HPP
 #define TRELLIS_EXAMPLE_TRANSPORT_OPTIONS_HPP
 
-#include <Trellis_ThreadRatio.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <filesystem>
 #include <vector>

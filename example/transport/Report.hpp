@@ -2,8 +2,7 @@
 #ifndef TRELLIS_EXAMPLE_TRANSPORT_REPORT_HPP
 #define TRELLIS_EXAMPLE_TRANSPORT_REPORT_HPP
 
-#include <Trellis_Analysis.hpp>
-#include <Trellis_ThreadRatio.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <cstddef>
 #include <cstdint>

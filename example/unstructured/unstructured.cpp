@@ -6,6 +6,7 @@
 // Look at: `step`, whose tasks read a range of Views and get it as one argument, and `output`,
 // which fills an AccessList with what it needs.
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 
 #include <Kokkos_Core.hpp>
 

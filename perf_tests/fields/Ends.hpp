@@ -3,7 +3,7 @@
 #define TRELLIS_PERF_FIELDS_ENDS_HPP
 
 #include <Trellis.hpp>
-#include <Trellis_ThreadRatio.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <Kokkos_Core.hpp>
 

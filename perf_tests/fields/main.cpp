@@ -9,7 +9,7 @@
 #endif
 #include "Frozen.hpp"
 
-#include <Trellis_WhatIf.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

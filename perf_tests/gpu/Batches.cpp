@@ -4,6 +4,8 @@
 #include "Parts.hpp"
 #include "Stamps.hpp"
 
+#include <Trellis_Fusion.hpp>
+
 #include <cstddef>
 #include <memory>
 #include <string>

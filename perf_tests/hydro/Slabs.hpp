@@ -5,6 +5,7 @@
 #include "Step.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -8,6 +8,8 @@
 
 #include "Gate.hpp"
 
+#include <Trellis_Fusion.hpp>
+
 #include <algorithm>
 #include <limits>
 #include <vector>

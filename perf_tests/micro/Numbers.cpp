@@ -2,6 +2,8 @@
 // Tasks that are ordered by what they name: numbers beside futures.
 #include "Measure.hpp"
 
+#include <Trellis_Numbers.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

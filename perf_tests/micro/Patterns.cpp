@@ -5,6 +5,8 @@
 #include "Ring.hpp"
 #include "Workers.hpp"
 
+#include <Trellis_Observation.hpp>
+
 #include <cstddef>
 #include <mutex>
 #include <utility>

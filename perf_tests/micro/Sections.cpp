@@ -5,6 +5,8 @@
 
 #include "Measure.hpp"
 
+#include <Trellis_Fusion.hpp>
+
 #ifdef MICRO_HAS_TBB
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>

@@ -5,6 +5,8 @@
 #include "Readers.hpp"
 #include "Ring.hpp"
 
+#include <Trellis_Resources.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -5,6 +5,9 @@
 #include "Measure.hpp"
 #include "Ring.hpp"
 
+#include <Trellis_Observation.hpp>
+#include <Trellis_Recorded.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <ostream>

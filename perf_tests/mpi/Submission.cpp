@@ -4,6 +4,8 @@
 #include "Endpoint.hpp"
 #include "Parts.hpp"
 
+#include <Trellis_Observation.hpp>
+#include <Trellis_States.hpp>
 #include <threads/Trellis_SpinLock.hpp>
 
 #include <atomic>
@@ -102,7 +104,7 @@ void run_submission(World const& world, Options const& options, Report& report) 
         {{"us_per_task", "us/task"}, {"added_us", "added us"}, {"added_us_fastest", "(fastest)"}});
     View const x("x", 8), y("y", 8);
     auto const graph = make_graph(workers, 1 << 20);
-    IndexSpace<3> const channels("channels", {2, 3, 32768});
+    experimental::IndexSpace<3> const channels("channels", {2, 3, 32768});
     auto const channel = [channels](std::int64_t k) {
       return channels.box({0, 1, k % 2}, {1, 2, k % 2 + 1});
     };

@@ -172,7 +172,7 @@ class Field {
   using atomic_view = trellis::atomic_view<view>;
   using host_view = Kokkos::View<D, L, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   static constexpr std::size_t rank = view::rank();
-  static_assert(rank <= Area::max_rank, "Trellis: a field has up to 8 dimensions");
+  static_assert(rank <= Impl::Area::max_rank, "Trellis: a field has up to 8 dimensions");
 
   /// Of no model.
   Field() = default;

@@ -60,6 +60,7 @@ FieldMemoryOps const& host_field_memory();
 
 }  // namespace Impl
 
+/// Memory of the host, as the target of a field.
 struct Host {};
 /// The memory of the host.
 inline constexpr Host host{};
@@ -68,7 +69,7 @@ inline constexpr Host host{};
 class FieldTarget {
  public:
   FieldTarget(Host = {}) : m_memory(&Impl::host_field_memory()) {}
-  FieldTarget(Impl::FieldMemoryOps const& memory, int number, DeviceAdapter* device)
+  FieldTarget(Impl::FieldMemoryOps const& memory, int number, Impl::DeviceAdapter* device)
       : m_memory(&memory), m_number(number), m_device(device) {}
 
   /// "Host", "Simulated 1".
@@ -77,7 +78,7 @@ class FieldTarget {
                                : std::string(m_memory->name) + ' ' + std::to_string(m_number);
   }
   /// Null: the host.
-  [[nodiscard]] DeviceAdapter* device() const { return m_device; }
+  [[nodiscard]] Impl::DeviceAdapter* device() const { return m_device; }
   /// The space whose memory it is; targets of one space share it.
   [[nodiscard]] Impl::FieldMemoryOps const* memory() const { return m_memory; }
   /// Targets of one type are alike: tasks take the same time there.
@@ -94,7 +95,7 @@ class FieldTarget {
  private:
   Impl::FieldMemoryOps const* m_memory;
   int m_number = 0;
-  DeviceAdapter* m_device = nullptr;
+  Impl::DeviceAdapter* m_device = nullptr;
 };
 
 /// A device of this space, by its number; for a space of the host, the host.

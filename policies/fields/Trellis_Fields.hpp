@@ -10,5 +10,7 @@
 #include <fields/Trellis_FieldTarget.hpp>
 #include <fields/Trellis_PlacementPolicy.hpp>
 #include <fields/Trellis_Variants.hpp>
+#include <fields/impl/Trellis_FieldState.hpp>
+#include <fields/impl/Trellis_Model.hpp>
 
 #endif

@@ -123,6 +123,7 @@ enum class Balance : unsigned char {
   least_loaded,  ///< to the device with the fewest tasks; of several the last one
 };
 
+/// How a hybrid placement chooses between host and devices.
 struct HybridOptions {
   Balance balance = Balance::least_loaded;
 };

@@ -50,7 +50,7 @@ inline constexpr bool is_piece_of_part_v = false;
 /// What the engine can compare: it has an area and a label.
 template <class T>
 inline constexpr bool is_piece_v = Kokkos::is_view_v<std::remove_cvref_t<T>> || IsToken<T>::value ||
-                                   std::is_same_v<std::remove_cvref_t<T>, IndexBox> ||
+                                   std::is_same_v<std::remove_cvref_t<T>, experimental::IndexBox> ||
                                    std::is_same_v<std::remove_cvref_t<T>, HostMemory> ||
                                    std::is_same_v<std::remove_cvref_t<T>, ErasedView> ||
                                    is_piece_of_part_v<std::remove_cvref_t<T>>;

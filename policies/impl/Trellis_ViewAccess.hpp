@@ -40,7 +40,7 @@ namespace trellis::Impl {
 inline Area area_of(Token const& token) {
   return token.area();
 }
-inline Area area_of(IndexBox const& box) {
+inline Area area_of(experimental::IndexBox const& box) {
   return box.area();
 }
 inline Area area_of(HostMemory const& memory) {
@@ -182,7 +182,8 @@ inline constexpr SubjectOps subject_ops = view_ops<R>;
 template <>
 inline constexpr SubjectOps subject_ops<Token>{&describe_token, &may_have_label<Token>};
 template <>
-inline constexpr SubjectOps subject_ops<IndexBox>{&describe_box, &may_have_label<IndexBox>};
+inline constexpr SubjectOps subject_ops<experimental::IndexBox>{
+    &describe_box, &may_have_label<experimental::IndexBox>};
 template <>
 inline constexpr SubjectOps subject_ops<HostMemory>{
     &describe_memory, &may_have_label<HostMemory>, nullptr,
@@ -300,39 +301,9 @@ template <class... A, class... B, class... C, class... Rest>
 struct JoinTuples<std::tuple<A...>, std::tuple<B...>, std::tuple<C...>, Rest...>
     : JoinTuples<std::tuple<A..., B..., C...>, Rest...> {};
 
-template <class MemoryTraits>
-inline constexpr unsigned trait_bits = 0;
-template <unsigned bits>
-inline constexpr unsigned trait_bits<Kokkos::MemoryTraits<bits>> = bits;
-template <class V, unsigned extra>
-using WithTrait =
-    Kokkos::View<typename V::data_type, typename V::array_layout, typename V::device_type,
-                 Kokkos::MemoryTraits<trait_bits<typename V::memory_traits> | extra>>;
-
 }  // namespace trellis::Impl
 
 namespace trellis {
-
-/// The type in which a functor takes a View annotated with `read`: its elements are const.
-template <class V>
-using read_view = typename V::const_type;
-/// The type in which a functor takes a View annotated with `atomic_add` or `atomic_mul`: its
-/// element operations are atomic.
-template <class V>
-using atomic_view = Impl::WithTrait<V, Kokkos::Atomic>;
-/// A View with further memory traits, as a functor takes one annotated with `with_traits`,
-/// `random_access` or `restricted`. (`restrict_view<read_view<V>>` is one that is read.)
-template <class V, unsigned traits>
-using view_with = Impl::WithTrait<V, traits>;
-template <class V>
-using random_access_view = view_with<read_view<V>, Kokkos::RandomAccess>;
-template <class V>
-using restrict_view = view_with<V, Kokkos::Restrict>;
-/// The same for a range of Views: the functor takes them as a `view_list` of such Views.
-template <class V>
-using read_view_list = view_list<read_view<V>>;
-template <class V>
-using atomic_view_list = view_list<atomic_view<V>>;
 
 namespace Impl {
 

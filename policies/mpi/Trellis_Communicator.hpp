@@ -121,7 +121,7 @@ decltype(auto) communicator_of(C const& c) {
 }
 
 /// Pieces of a communicator, as resources.
-IndexBox all_channels(mpi::Communicator const& comm);
+experimental::IndexBox all_channels(mpi::Communicator const& comm);
 Token const& collective_channel(mpi::Communicator const& comm);
 
 }  // namespace Impl

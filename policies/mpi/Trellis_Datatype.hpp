@@ -97,6 +97,7 @@ MPI_Datatype number_type() {
   }
 }
 
+/// Is it a complex number of Kokkos or of the standard library?
 template <class T>
 inline constexpr bool is_complex_number_v = false;
 template <class T>

@@ -10,6 +10,7 @@
 #include <mpi/Trellis_MpiTrace.hpp>
 #include <mpi/Trellis_Operator.hpp>
 #include <mpi/Trellis_PointToPoint.hpp>
+#include <mpi/Trellis_Received.hpp>
 #include <mpi/Trellis_Session.hpp>
 
 #endif

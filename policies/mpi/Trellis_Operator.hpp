@@ -15,6 +15,7 @@
 /// `scan`.
 namespace trellis::mpi {
 
+/// The sum of two values.
 struct Sum {
   template <class T>
     requires requires(T const& a, T const& b) { a + b; }
@@ -22,6 +23,7 @@ struct Sum {
     return static_cast<T>(a + b);
   }
 };
+/// The product of two values.
 struct Prod {
   template <class T>
     requires requires(T const& a, T const& b) { a* b; }
@@ -29,6 +31,7 @@ struct Prod {
     return static_cast<T>(a * b);
   }
 };
+/// The smaller of two values.
 struct Min {
   template <class T>
     requires requires(T const& a, T const& b) { b < a; }
@@ -36,6 +39,7 @@ struct Min {
     return b < a ? b : a;
   }
 };
+/// The larger of two values.
 struct Max {
   template <class T>
     requires requires(T const& a, T const& b) { a < b; }
@@ -43,6 +47,7 @@ struct Max {
     return a < b ? b : a;
   }
 };
+/// Are both true?
 struct LAnd {
   template <class T>
     requires requires(T const& a, T const& b) { a&& b; }
@@ -50,6 +55,7 @@ struct LAnd {
     return static_cast<T>(a && b);
   }
 };
+/// Is one of them true?
 struct LOr {
   template <class T>
     requires requires(T const& a, T const& b) { a || b; }
@@ -57,6 +63,7 @@ struct LOr {
     return static_cast<T>(a || b);
   }
 };
+/// Is exactly one of them true?
 struct LXor {
   template <class T>
     requires requires(T const& a, T const& b) { !a != !b; }
@@ -64,6 +71,7 @@ struct LXor {
     return static_cast<T>(!a != !b);
   }
 };
+/// The bits that both have.
 struct BAnd {
   template <class T>
     requires requires(T const& a, T const& b) { a & b; }
@@ -71,6 +79,7 @@ struct BAnd {
     return static_cast<T>(a & b);
   }
 };
+/// The bits that one of them has.
 struct BOr {
   template <class T>
     requires requires(T const& a, T const& b) { a | b; }
@@ -78,6 +87,7 @@ struct BOr {
     return static_cast<T>(a | b);
   }
 };
+/// The bits in which two values differ.
 struct BXor {
   template <class T>
     requires requires(T const& a, T const& b) { a ^ b; }
@@ -104,6 +114,7 @@ struct MaxLoc {
   }
 };
 
+/// What reductions over ranks take: `sum`, `prod`, `min`, ...
 inline constexpr Sum sum{};
 inline constexpr Prod prod{};
 inline constexpr Min min{};

@@ -16,6 +16,7 @@ namespace trellis::mpi {
 /// | funneled, single | the main thread alone, while it waits: message tasks are bound to it |
 enum class ThreadLevel { single, funneled, serialized, multiple };
 
+/// The name that MPI has for it.
 [[nodiscard]] std::string_view to_string(ThreadLevel level);
 
 /// The level that MPI was initialised with. Throws `trellis::Error` when it is not initialised.

@@ -53,7 +53,7 @@ template <class First, class... T>
 Future<void> when_all(Label label, Future<First> const& first, Future<T> const&... rest) {
   return Impl::join(
       std::move(label),
-      AfterAll{{}, {Impl::FutureDoor::handle(first), Impl::FutureDoor::handle(rest)...}});
+      Impl::AfterAll{{}, {Impl::FutureDoor::handle(first), Impl::FutureDoor::handle(rest)...}});
 }
 /// The same, labelled "when_all".
 template <Impl::FutureRange R>
@@ -63,7 +63,7 @@ Future<void> when_all(R&& futures, std::source_location site = std::source_locat
 template <class... T>
 Future<void> when_all(Impl::SitedFuture first, Future<T> const&... rest) {
   return Impl::join(Label(std::string("when_all"), first.site),
-                    AfterAll{{}, {first.task, Impl::FutureDoor::handle(rest)...}});
+                    Impl::AfterAll{{}, {first.task, Impl::FutureDoor::handle(rest)...}});
 }
 
 /// The same with the target named, a TaskGraph or the TaskScope of a running task, whose part the

@@ -98,7 +98,7 @@ struct ResourceTraits<T> {
 template <class T>
   requires Impl::MdSpan<T>
 struct ResourceTraits<T> {
-  static_assert(T::rank() <= Area::max_rank, "Trellis: an mdspan has up to 8 dimensions");
+  static_assert(T::rank() <= Impl::Area::max_rank, "Trellis: an mdspan has up to 8 dimensions");
   using element_type = typename T::element_type;
   static constexpr bool is_const_if_container_is = false;
 

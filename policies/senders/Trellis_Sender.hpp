@@ -136,6 +136,8 @@ class FutureSender {
 
 }  // namespace Impl
 
+namespace experimental {
+
 /// A sender of what the task computes. It can be connected any number of times, before or after the
 /// task is complete, and inside a task. Completes with
 ///
@@ -154,11 +156,14 @@ class FutureSender {
 ///
 ///     auto sum = parallel_reduce("sum", ResourcePolicy(graph, Range(0, n), read(x)), f);
 ///     auto [root] = stdexec::sync_wait(
-///         as_sender(sum) | stdexec::then([](double s) { return std::sqrt(s); })).value();
+///         experimental::as_sender(sum) |
+///         stdexec::then([](double s) { return std::sqrt(s); })).value();
 template <class T>
 [[nodiscard]] auto as_sender(Future<T> const& future) {
   return Impl::FutureSender<T>(future);
 }
+
+}  // namespace experimental
 
 }  // namespace trellis
 

@@ -26,7 +26,7 @@ void describe_token(void const* subject, ResourceInfo& info) {
 }
 
 void describe_box(void const* subject, ResourceInfo& info) {
-  IndexBox const& box = *static_cast<IndexBox const*>(subject);
+  experimental::IndexBox const& box = *static_cast<experimental::IndexBox const*>(subject);
   info.label = box.label();
   info.begin = box.whole().begin();
   info.end = box.whole().end();

@@ -58,6 +58,7 @@
 /// grid.
 namespace trellis {
 
+/// Says how an argument is bound to a parameter of a signature; see above.
 template <class Parameter, class Argument>
 struct BindArgument {
   using is_not_bound = void;
@@ -65,6 +66,7 @@ struct BindArgument {
 
 namespace worklets {
 
+/// Can this argument be bound to this parameter?
 template <class Parameter, class Argument>
 inline constexpr bool is_bound_v =
     !requires { typename BindArgument<Parameter, Argument>::is_not_bound; };
@@ -82,12 +84,12 @@ class MemoryRange {
   template <class V>
   explicit MemoryRange(V const& view) : m_area(trellis::Impl::area_of(view)) {}
   [[nodiscard]] bool overlaps(MemoryRange const& other) const {
-    return trellis::overlaps(m_area, other.m_area);
+    return trellis::Impl::overlaps(m_area, other.m_area);
   }
   [[nodiscard]] bool equals(MemoryRange const& other) const { return m_area == other.m_area; }
 
  private:
-  Area m_area;
+  trellis::Impl::Area m_area;
 };
 
 namespace Impl {

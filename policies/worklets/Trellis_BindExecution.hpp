@@ -36,6 +36,7 @@
 /// word names.
 namespace trellis {
 
+/// Says what a word of an execution signature stands for; see above.
 template <class Word, class Bindings>
 struct BindExecution {
   using is_not_bound = void;
@@ -86,6 +87,7 @@ struct ExecBindings {
   static constexpr int topology = find<Topology>();
 };
 
+/// Is it a word of an execution signature?
 template <class Word, class Bindings>
 inline constexpr bool is_word_v =
     !requires { typename BindExecution<Word, Bindings>::is_not_bound; };

@@ -9,6 +9,7 @@
 /// The shapes of cells, with the numbers and the order of points that VTK's file format uses.
 namespace trellis {
 
+/// The shape of a cell, with the number that VTK gives it.
 enum class CellShape : std::uint8_t {
   vertex = 1,
   line = 3,

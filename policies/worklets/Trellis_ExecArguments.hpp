@@ -344,6 +344,7 @@ class WholeArray {
   V const& m_view;
 };
 
+/// The coordinates of all points of a grid.
 template <int D>
 struct WholeCoordinates {
   Kokkos::Array<std::int64_t, D> points;

@@ -41,6 +41,7 @@ struct Keys {};
 
 // --- accesses
 
+/// How a worklet touches an item.
 struct Access {};
 /// The task reads: `read`.
 struct In : Access {};
@@ -55,6 +56,7 @@ struct AtomicMul : Access {};
 
 // --- domains
 
+/// What a worklet runs over.
 struct Domain {};
 /// The items over which a field map runs, whatever they are.
 struct Item : Domain {

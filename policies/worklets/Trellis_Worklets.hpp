@@ -11,10 +11,12 @@
 #include <worklets/Trellis_FieldArguments.hpp>
 #include <worklets/Trellis_Generate.hpp>
 #include <worklets/Trellis_InterpolateCells.hpp>
+#include <worklets/Trellis_InterpolatedPoint.hpp>
 #include <worklets/Trellis_Invoke.hpp>
 #include <worklets/Trellis_ReduceByKey.hpp>
 #include <worklets/Trellis_Signature.hpp>
 #include <worklets/Trellis_WorkItem.hpp>
 #include <worklets/Trellis_Worklet.hpp>
+#include <worklets/impl/Trellis_ControlBindings.hpp>
 
 #endif

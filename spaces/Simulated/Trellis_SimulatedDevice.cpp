@@ -287,7 +287,7 @@ bool SimulatedDevice::same_queue(void const* a, void const* b) const {
   return &queue_of(a) == &queue_of(b);
 }
 
-bool SimulatedDevice::can_wait_for(DeviceAdapter const& other) const {
+bool SimulatedDevice::can_wait_for(Impl::DeviceAdapter const& other) const {
   if (&other == this) return true;
   auto const* const device = dynamic_cast<SimulatedDevice const*>(&other);
   return device != nullptr && &device->m_state->machine == &m_state->machine;

@@ -85,7 +85,7 @@ class TRELLIS_IMPL_ONE_FOR_ALL SimulatedDeviceError : public std::runtime_error 
 ///   time, when work and host code run side by side, the memory is not guarded.
 ///
 /// All functions may be called by several threads.
-class SimulatedDevice final : public DeviceAdapter {
+class SimulatedDevice final : public Impl::DeviceAdapter {
  public:
   explicit SimulatedDevice(SimulatedDeviceOptions const& options = {});
   ~SimulatedDevice() override;
@@ -122,7 +122,7 @@ class SimulatedDevice final : public DeviceAdapter {
   [[nodiscard]] std::int64_t host_time() const override { return clock().now(); }
   void* make_instance(int threads = 1) override;
   void destroy_instance(void* instance) noexcept override;
-  [[nodiscard]] bool can_wait_for(DeviceAdapter const& other) const override;
+  [[nodiscard]] bool can_wait_for(Impl::DeviceAdapter const& other) const override;
   void* copy_instance(void const* theirs) override;
   [[nodiscard]] bool same_queue(void const* a, void const* b) const override;
   void* record_event(void* instance, bool timed = false) override;

@@ -22,7 +22,7 @@ namespace trellis::Test {
 
 /// An asynchronous device in software: each stream is a thread that does what is enqueued, in
 /// order. Counts what the engine asks of it.
-class FakeDevice : public DeviceAdapter {
+class FakeDevice : public Impl::DeviceAdapter {
  public:
   /// A handle of a queue: copies share it.
   class Stream {
@@ -86,7 +86,7 @@ class FakeDevice : public DeviceAdapter {
     --streams;
     delete static_cast<Stream*>(instance);
   }
-  bool can_wait_for(DeviceAdapter const& other) const override { return &other == this; }
+  bool can_wait_for(Impl::DeviceAdapter const& other) const override { return &other == this; }
   void* copy_instance(void const* theirs) override {
     ++streams;
     return new Stream(static_cast<Stream const*>(theirs)->queue());

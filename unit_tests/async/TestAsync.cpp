@@ -3,6 +3,7 @@
 #include "AsyncTest.hpp"
 #include "../features/Memory.hpp"
 
+#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
 
 #include <gmock/gmock.h>

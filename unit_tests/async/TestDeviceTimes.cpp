@@ -59,7 +59,7 @@ class WithoutTimes : public FakeDevice {
   }
 };
 
-Properties on(SpaceAdapter& space) {
+Properties on(Impl::SpaceAdapter& space) {
   Properties properties;
   properties.space = &space;
   return properties;

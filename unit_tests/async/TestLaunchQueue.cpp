@@ -3,6 +3,7 @@
 // submit.
 #include "AsyncTest.hpp"
 
+#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
 #include <threads/Trellis_RecursiveLock.hpp>
 
@@ -229,12 +230,12 @@ TEST_F(LaunchQueue, SeveralThreadsSubmitTheirPartsOfALongProgram) {
 // --- events --------------------------------------------------------------------------------------
 
 /// Runs everything at its launch.
-class InstantDevice : public DeviceAdapter {
+class InstantDevice : public Impl::DeviceAdapter {
  public:
   std::string_view name() const override { return "Instant"; }
   void* make_instance(int /*threads*/) override { return new int(0); }
   void destroy_instance(void* instance) noexcept override { delete static_cast<int*>(instance); }
-  bool can_wait_for(DeviceAdapter const& other) const override { return &other == this; }
+  bool can_wait_for(Impl::DeviceAdapter const& other) const override { return &other == this; }
   void* record_event(void* instance, bool /*timed*/) override {
     ++recorded;
     return instance;

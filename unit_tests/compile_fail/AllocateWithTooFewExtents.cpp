@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: allocate takes as many extents as the LateView has that its type does not say
 #include <Trellis.hpp>
+#include <Trellis_Late.hpp>
 
 void f(trellis::TaskGraph& graph, trellis::Future<int> const& n) {
 #ifdef TRELLIS_COMPILE_OK

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: use trellis::RandomPool
 #include <Trellis.hpp>
+#include <Trellis_Threads.hpp>
 
 #include <Kokkos_Random.hpp>
 

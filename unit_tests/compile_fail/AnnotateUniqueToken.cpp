@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: use trellis::RandomPool, trellis::UniqueToken
 #include <Trellis.hpp>
+#include <Trellis_Threads.hpp>
 
 void submit(trellis::TaskGraph& graph) {
 #ifdef TRELLIS_COMPILE_OK

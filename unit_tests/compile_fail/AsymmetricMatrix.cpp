@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: an access matrix must be symmetric: if a depends on b, b depends on a
 #include <Trellis_Access.hpp>
+#include <Trellis_States.hpp>
 
 struct Matrix {
   enum class Entry { look, touch, none };

@@ -2,6 +2,7 @@
 // Also of a functor with several call operators, and through a View of other traits.
 // EXPECT: a View annotated with atomic_add or atomic_mul is taken as an atomic_view<V>
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 
 using V = Kokkos::View<double*>;
 #ifdef TRELLIS_COMPILE_OK

@@ -3,6 +3,7 @@
 // LINES: 15
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 
 #include <Kokkos_DualView.hpp>
 

@@ -2,6 +2,7 @@
 // EXPECT: fusable_on<Space>: Space cannot access the memory space of an annotated View
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Fusion.hpp>
 
 #ifdef TRELLIS_COMPILE_OK
 using Space = trellis::SimulatedHostPinnedSpace;
@@ -16,6 +17,6 @@ void f() {
     x(i) += 1;
   };
   trellis::ResourcePolicy const policy(graph, 10, trellis::read_write(x),
-                                       trellis::fusable_on<trellis::Simulated>);
+                                       trellis::experimental::fusable_on<trellis::Simulated>);
   trellis::parallel_for("update", policy, body);
 }

@@ -2,6 +2,7 @@
 // EXPECT: the task's execution space cannot access the memory space of an annotated View
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Late.hpp>
 
 #ifdef TRELLIS_COMPILE_OK
 using Space = Kokkos::HostSpace;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the entry 'none' must be independent of every entry
 #include <Trellis_Access.hpp>
+#include <Trellis_States.hpp>
 
 struct Matrix {
   enum class Entry { look, none };

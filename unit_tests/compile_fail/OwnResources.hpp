@@ -4,6 +4,7 @@
 #define TRELLIS_TEST_OWNRESOURCES_HPP
 
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 
 namespace trellis::Test {
 struct Mesh {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: random access is a way to read: random_access(read(x))
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 
 void submit(trellis::TaskGraph& graph, Kokkos::View<double*> const& x) {
   auto const body = KOKKOS_LAMBDA(int){};

@@ -2,6 +2,7 @@
 // EXPECT: the type of a tag has a default value
 // LINES: 15
 #include <Trellis.hpp>
+#include <Trellis_Scheduling.hpp>
 
 struct Phase {
   int number = 0;

@@ -16,7 +16,7 @@
 
 namespace {
 
-using trellis::Area;
+using trellis::Impl::Area;
 using trellis::Test::pick;
 using trellis::Test::Random;
 using Numbers = std::vector<std::uint64_t>;

@@ -14,7 +14,7 @@
 
 namespace {
 
-using trellis::Area;
+using trellis::Impl::Area;
 using trellis::Impl::AreaIndex;
 using trellis::Test::pick;
 using trellis::Test::Random;

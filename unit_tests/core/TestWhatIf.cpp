@@ -71,7 +71,7 @@ TEST(WhatIf, APolicyDecides) {
   WhatIf what_if = with_cost(unit_cost());
   what_if.policy = make_fifo_policy();
   EXPECT_EQ(simulate(graph, {.workers = 2}, what_if).makespan, 4);
-  auto const policy = make_priority_policy();
+  auto const policy = experimental::make_priority_policy();
   std::vector<TaskRank> const of_tasks = ranks(graph, unit_cost());
   for (std::size_t k = 0; k < of_tasks.size(); ++k)
     policy->set_urgency(graph.nodes()[k].label, {static_cast<std::int64_t>(of_tasks[k].rank), 0});
@@ -110,7 +110,7 @@ TEST(WhatIf, AgreesWithTheBoundsOfListSchedulingOnRandomGraphs) {
         what_if.policy = make_shake_policy(random());
         break;
       case 2:
-        what_if.policy = make_priority_policy();
+        what_if.policy = experimental::make_priority_policy();
         break;
       default:
         break;

@@ -16,7 +16,7 @@ Space const& space_of(void* instance) {
   return *static_cast<Space const*>(instance);
 }
 
-bool passes(DeviceAdapter& adapter, void* event) {
+bool passes(Impl::DeviceAdapter& adapter, void* event) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!adapter.has_passed(event)) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -26,7 +26,7 @@ bool passes(DeviceAdapter& adapter, void* event) {
   return true;
 }
 
-bool all_done(DeviceAdapter& adapter, void* instance) {
+bool all_done(Impl::DeviceAdapter& adapter, void* instance) {
   void* const event = adapter.record_event(instance, false);
   bool const done = passes(adapter, event);
   adapter.release_event(event);
@@ -35,7 +35,7 @@ bool all_done(DeviceAdapter& adapter, void* instance) {
 
 /// Two instances of a device, used once, so that Kokkos has all it needs.
 struct Streams {
-  DeviceAdapter* const adapter = Impl::space_adapter<Space>().device();
+  Impl::DeviceAdapter* const adapter = Impl::space_adapter<Space>().device();
   void* a = nullptr;
   void* b = nullptr;
   V x{"x", 100};
@@ -66,7 +66,7 @@ struct Streams {
   if ((streams).a == nullptr) GTEST_SKIP() << "a host space has no streams"
 
 SPACE_TEST(Adapter, KnowsWhetherItIsAsynchronous) {
-  SpaceAdapter const& adapter = Impl::space_adapter<Space>();
+  Impl::SpaceAdapter const& adapter = Impl::space_adapter<Space>();
   EXPECT_EQ(adapter.name(), Space::name());
   EXPECT_EQ(adapter.device() != nullptr, on_device);
   EXPECT_EQ(Impl::has_result_space<Space>, on_device);

@@ -102,8 +102,8 @@ template <>
 struct trellis::Impl::AdapterOf<trellis::Test::Streamed> {
   static constexpr bool exists = true;
   using result_space = Kokkos::HostSpace;
-  static DeviceAdapter& get(int = 0) { return Test::streamed_device(); }
-  static DeviceAdapter& get(Test::Streamed const&) { return get(); }
+  static Impl::DeviceAdapter& get(int = 0) { return Test::streamed_device(); }
+  static Impl::DeviceAdapter& get(Test::Streamed const&) { return get(); }
 };
 
 template <>

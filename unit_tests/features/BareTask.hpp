@@ -2,7 +2,12 @@
 #ifndef TRELLIS_TEST_BARETASK_HPP
 #define TRELLIS_TEST_BARETASK_HPP
 
+#include <Trellis_Fusion.hpp>
 #include <Trellis_Future.hpp>
+#include <Trellis_Numbers.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Scheduling.hpp>
+#include <Trellis_States.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <fusion/Trellis_FusionOps.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
@@ -32,7 +37,7 @@ namespace trellis::Bare {
 
 /// Some bytes of a resource.
 struct Place {
-  Area area;
+  Impl::Area area;
   std::string label;
   std::uintptr_t begin;
   std::uintptr_t end;
@@ -47,7 +52,7 @@ class Block {
   [[nodiscard]] long& operator[](std::size_t k) { return m_values[k]; }
   [[nodiscard]] Place operator()(std::size_t first, std::size_t count) const {
     auto const begin = reinterpret_cast<std::uintptr_t>(m_values.data());
-    return {Area::contiguous(m_values.data() + first, count * sizeof(long)), m_label, begin,
+    return {Impl::Area::contiguous(m_values.data() + first, count * sizeof(long)), m_label, begin,
             begin + m_values.size() * sizeof(long)};
   }
   operator Place() const { return (*this)(0, m_values.size()); }
@@ -95,7 +100,7 @@ struct Properties {
   bool synchronizing = false;
   bool fusable = false;
   std::vector<Impl::TaskHandle> after{};
-  SpaceAdapter* space = nullptr;
+  Impl::SpaceAdapter* space = nullptr;
   void const* instance = nullptr;  ///< of a device
   std::vector<Impl::TagPtr> tags{};
   Impl::TaskHandle owner{};  ///< of a part

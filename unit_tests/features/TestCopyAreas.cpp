@@ -4,6 +4,7 @@
 #include "Timing.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_Late.hpp>
 
 #include <gmock/gmock.h>
 

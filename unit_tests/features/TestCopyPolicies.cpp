@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // deep_copy with a policy, from futures, and into variables. For every space.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Resources.hpp>
+#include <Trellis_Scheduling.hpp>
 
 #include "SpaceTest.hpp"
 

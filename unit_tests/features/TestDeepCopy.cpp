@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // deep_copy as a task.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include "Timing.hpp"
 

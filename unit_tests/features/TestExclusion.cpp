@@ -45,10 +45,10 @@ struct Colour {
 class Stage {
  public:
   AreaEntry& area(std::size_t first, std::size_t bytes) {
-    return entry(Area::contiguous(m_memory + first, bytes));
+    return entry(Impl::Area::contiguous(m_memory + first, bytes));
   }
   AreaEntry& every(std::size_t first, std::uint64_t stride, std::uint64_t count) {
-    return entry(Area::strided(m_memory + first, 1, 1, &count, &stride));
+    return entry(Impl::Area::strided(m_memory + first, 1, 1, &count, &stride));
   }
   Task& task(std::vector<AreaEntry*> const& exclusive, Task* owner = nullptr) {
     Task& made = *m_tasks.emplace_back(std::make_unique<Task>());
@@ -64,7 +64,7 @@ class Stage {
   }
 
  private:
-  AreaEntry& entry(Area const& area) {
+  AreaEntry& entry(Impl::Area const& area) {
     m_entries.push_back(std::make_unique<AreaEntry>());
     m_entries.back()->area = area;
     return *m_entries.back();

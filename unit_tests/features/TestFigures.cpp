@@ -3,6 +3,8 @@
 // whatever the policy and the number of workers.
 #include <Figures.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Scheduling.hpp>
 #include <task/Trellis_Task.hpp>
 
 #include "Timing.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // host_task, space_task and the properties of tasks, as users write them.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include "Timing.hpp"
 #include "WithWorkers.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Failures end with the resource that they are of: what comes to its address later is another one.
 #include <Trellis.hpp>
+#include <Trellis_Late.hpp>
+#include <Trellis_States.hpp>
 
 #include "../random/Seeds.hpp"
 #include "Timing.hpp"
@@ -183,7 +185,7 @@ TEST_F(Identities, OfLateViews) {
   expect_fresh_ones_work([] { return Late("late"); });
 }
 TEST_F(Identities, OfIndexSpaces) {
-  expect_fresh_ones_work([] { return IndexSpace<1>("space", {10}); });
+  expect_fresh_ones_work([] { return experimental::IndexSpace<1>("space", {10}); });
 }
 TEST_F(Identities, OfVectors) {
   expect_fresh_ones_work([] { return std::vector<long>(100); });
@@ -210,7 +212,8 @@ TEST_F(Identities, OfVectorsAndViewsByTurns) {
 }
 
 TEST_F(Identities, OfHugeIndexSpacesDoNotEnd) {
-  for (int k = 0; k != 100; ++k) IndexSpace<1> const space("huge", {std::int64_t{1} << 59});
+  for (int k = 0; k != 100; ++k)
+    experimental::IndexSpace<1> const space("huge", {std::int64_t{1} << 59});
 }
 
 TEST_F(Identities, StayWithAResourceThatIsKept) {
@@ -233,7 +236,7 @@ TEST_F(Identities, StayWithAResourceThatIsKept) {
   expect_cancelled(with_long_label, Kokkos::subview(with_long_label, Kokkos::pair(5, 10)));
   Token const token("t", 3);
   expect_cancelled(token, token.part(1));
-  IndexSpace<1> const space("space", {10});
+  experimental::IndexSpace<1> const space("space", {10});
   expect_cancelled(space, space.box({3}, {4}));
 }
 

@@ -3,6 +3,8 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <Trellis_Observation.hpp>
+
 #include <gmock/gmock.h>
 
 #include <array>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Numbers of indices that are known when a task is launched, and arrays that tasks allocate.
 #include <Trellis.hpp>
+#include <Trellis_Fusion.hpp>
+#include <Trellis_Late.hpp>
+#include <Trellis_Resources.hpp>
 
 #include "SpaceTest.hpp"
 #include "Timing.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Host tasks whose callables take a Completion.
 #include <Trellis.hpp>
+#include <Trellis_Observation.hpp>
 
 #include "Timing.hpp"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Functors that take the Views of an annotated range. For every space, a device among them.
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
+#include <Trellis_States.hpp>
 
 #include "SpaceTest.hpp"
 

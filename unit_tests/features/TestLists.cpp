@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Accesses, `after` and groups whose number is known at run time.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Resources.hpp>
+#include <Trellis_States.hpp>
 
 #include "SpaceTest.hpp"
 

@@ -6,6 +6,7 @@
 #include "OrderTest.hpp"
 
 #include <Trellis_Graph.hpp>
+#include <Trellis_Observation.hpp>
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_TaskNumbers.hpp>
 
@@ -128,7 +129,7 @@ std::vector<Program> programs() {
   all.push_back(
       {"a fifo", urgent, true, [](TaskGraphOptions& o) { o.policy = make_fifo_policy(); }});
   all.push_back({"a priority policy", urgent, true,
-                 [](TaskGraphOptions& o) { o.policy = make_priority_policy(); }});
+                 [](TaskGraphOptions& o) { o.policy = experimental::make_priority_policy(); }});
   all.push_back({"a shaken policy", urgent, true,
                  [](TaskGraphOptions& o) { o.policy = make_shake_policy(3); }});
   auto const exclusive = [](Scene& s) {

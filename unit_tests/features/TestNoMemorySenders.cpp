@@ -39,10 +39,11 @@ struct CountingReceiver {
 };
 template <class T>
 struct Operation {
-  using Type = decltype(stdexec::connect(as_sender(Future<T>()), CountingReceiver{nullptr}));
+  using Type =
+      decltype(stdexec::connect(experimental::as_sender(Future<T>()), CountingReceiver{nullptr}));
   Type operation;
   Operation(Future<T> const& future, Told& told)
-      : operation(stdexec::connect(as_sender(future), CountingReceiver{&told})) {}
+      : operation(stdexec::connect(experimental::as_sender(future), CountingReceiver{&told})) {}
 };
 
 class NoMemorySenders : public NoMemoryTest {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // number(k) and after(k) on every pattern.
 #include <Trellis.hpp>
+#include <Trellis_Numbers.hpp>
 #include <patterns/Trellis_Sort.hpp>
 
 #include "Timing.hpp"

@@ -57,8 +57,8 @@ constexpr char const* in_child = "TRELLIS_TEST_IN_CHILD";
 /// Run by the next one.
 TEST(Processors, TellOfThemselvesInAChild) {
   if (std::getenv(in_child) == nullptr) GTEST_SKIP() << "not a child";
-  std::printf("<%d %s %d>", processors_of_process(), map_of_processors().c_str(),
-              TaskGraph().workers());
+  std::printf("<%d %s %d>", experimental::processors_of_process(),
+              experimental::map_of_processors().c_str(), TaskGraph().workers());
 }
 
 /// A process like this one that may run on these alone, as a launcher would start it.
@@ -93,8 +93,9 @@ std::string told_by_a_child_on(std::vector<int> const& processors) {
 
 TEST(Processors, AreThoseThatALauncherLeaves) {
   std::vector<int> const all = own_processors();
-  std::string const everything = map_of_processors();
-  EXPECT_EQ(std::count(everything.begin(), everything.end(), 'x'), processors_of_process());
+  std::string const everything = experimental::map_of_processors();
+  EXPECT_EQ(std::count(everything.begin(), everything.end(), 'x'),
+            experimental::processors_of_process());
   for (std::size_t few = 1; few <= std::min<std::size_t>(all.size(), 2); ++few) {
     std::vector<int> const some(all.end() - static_cast<std::ptrdiff_t>(few), all.end());
     std::string expected(everything.size(), '0');

@@ -26,7 +26,7 @@ Policy moved_to(Space const& instance, Policy const& base) {
 
 /// One as a worker has. It is not the default one, which most policies have.
 Space another_instance() {
-  SpaceAdapter& adapter = Impl::space_adapter<Space>();
+  Impl::SpaceAdapter& adapter = Impl::space_adapter<Space>();
   void* const made = adapter.make_instance(1);
   Space const instance = *static_cast<Space const*>(made);
   adapter.destroy_instance(made);

@@ -50,7 +50,7 @@ void spin(std::chrono::nanoseconds time) {
 
 class Priority : public Timed {
  protected:
-  std::shared_ptr<PriorityPolicy> policy = make_priority_policy();
+  std::shared_ptr<experimental::PriorityPolicy> policy = experimental::make_priority_policy();
   Diary diary;
 
   [[nodiscard]] TaskGraphOptions options(int workers = 1) const {
@@ -108,7 +108,7 @@ TEST_F(Priority, TheMostUrgentFirstAndAmongEqualsTheOldest) {
 TEST_F(Priority, LabelsMayBeUrgent) {
   policy->set_urgency("b", {5, 0});
   policy->set_urgency("c", {5, 1});
-  EXPECT_EQ(policy->urgency("b"), (Urgency{5, 0}));
+  EXPECT_EQ(policy->urgency("b"), (experimental::Urgency{5, 0}));
   EXPECT_EQ(policy->urgency("d"), std::nullopt);
   TaskGraph graph(options());
   run_alone(graph, [&] {
@@ -119,15 +119,17 @@ TEST_F(Priority, LabelsMayBeUrgent) {
 }
 
 TEST_F(Priority, OfAPlanIsItsHopsAtFirst) {
-  policy = make_priority_policy({.measures = false});
+  policy = experimental::make_priority_policy({.measures = false});
   TaskGraph graph(options());
   std::vector<Block> const data = blocks(4);
   std::vector<Block> copies = data;
   Plan const plan = graph.record([&] { submit_example(graph, copies); });
   ASSERT_THAT(policy->plans(), SizeIs(1));
   EXPECT_THAT(policy->urgency_of_plan(policy->plans()[0]),
-              ElementsAre(Urgency{0, 0}, Urgency{0, 0}, Urgency{0, 0}, Urgency{4, 1}, Urgency{3, 2},
-                          Urgency{2, 1}, Urgency{1, 1}, Urgency{0, 0}));
+              ElementsAre(experimental::Urgency{0, 0}, experimental::Urgency{0, 0},
+                          experimental::Urgency{0, 0}, experimental::Urgency{4, 1},
+                          experimental::Urgency{3, 2}, experimental::Urgency{2, 1},
+                          experimental::Urgency{1, 1}, experimental::Urgency{0, 0}));
   for (int round = 0; round < 3; ++round) {
     run_alone(graph, [&] { graph.replay(plan); });
     EXPECT_THAT(diary.take(),
@@ -136,7 +138,7 @@ TEST_F(Priority, OfAPlanIsItsHopsAtFirst) {
 }
 
 TEST_F(Priority, OfAPassOfALoopIsItsHopsAtFirst) {
-  policy = make_priority_policy({.measures = false});
+  policy = experimental::make_priority_policy({.measures = false});
   TaskGraph graph(options());
   std::vector<Block> data = blocks(4);
   for (int pass = 0; pass < 3; ++pass) {
@@ -172,7 +174,7 @@ TEST_F(Priority, OfAPlanIsMeasuredFromTheSecondPassOn) {
     last = diary.take();
   }
   EXPECT_THAT(last, ElementsAre("long", "one", "two", "three"));
-  std::vector<Urgency> const found = policy->urgency_of_plan(policy->plans()[0]);
+  std::vector<experimental::Urgency> const found = policy->urgency_of_plan(policy->plans()[0]);
   EXPECT_GE(found[3].rank, 20'000'000);
   EXPECT_GE(found[0].rank, found[1].rank);
   EXPECT_GE(found[1].rank, found[2].rank);
@@ -194,7 +196,7 @@ TEST_F(Priority, ManyPlansAreNotKeptForEver) {
 }
 
 TEST_F(Priority, ExclusiveTasksHaveTheirTurnsByRank) {
-  policy = make_priority_policy({.measures = false});
+  policy = experimental::make_priority_policy({.measures = false});
   TaskGraph graph(options());
   Block box("box");
   std::vector<Block> data = blocks(3);
@@ -240,7 +242,7 @@ TEST_F(Priority, RunsRandomProgramsAsTheyAreWritten) {
   for (unsigned seed = 0; seed < 12; ++seed) {
     std::vector<Names> results;
     for (bool const serially : {true, false}) {
-      policy = make_priority_policy();
+      policy = experimental::make_priority_policy();
       TaskGraphOptions asked = options(4);
       asked.serial = serially;
       TaskGraph graph(asked);

@@ -3,6 +3,7 @@
 #include "LateTest.hpp"
 #include "Timing.hpp"
 
+#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
 
 #include <gmock/gmock.h>

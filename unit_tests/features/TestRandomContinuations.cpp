@@ -2,6 +2,7 @@
 // Random programs of tasks that go on with each other's values, run again, end with futures, fail
 // and are cancelled, against the same computed one by one.
 #include <Trellis.hpp>
+#include <Trellis_Scheduling.hpp>
 
 #include "../core/RandomNumbers.hpp"
 #include "../random/Seeds.hpp"

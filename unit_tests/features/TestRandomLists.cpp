@@ -2,6 +2,7 @@
 // Random programs of tasks with accesses whose number is known at run time, mixed with fixed ones,
 // against the same steps one by one.
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 
 #include "../core/RandomNumbers.hpp"
 #include "../random/Seeds.hpp"

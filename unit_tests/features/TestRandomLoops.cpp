@@ -236,9 +236,10 @@ class RandomLoop {
     std::vector<Touch> touches;
     auto const begin = reinterpret_cast<std::uintptr_t>(cells.data());
     for (Use const& use : step.uses)
-      touches.push_back({use.mode,
-                         {Area::contiguous(&cells[use.first], use.count * sizeof(unsigned long)),
-                          "cells", begin, begin + cell_count * sizeof(unsigned long)}});
+      touches.push_back(
+          {use.mode,
+           {Impl::Area::contiguous(&cells[use.first], use.count * sizeof(unsigned long)), "cells",
+            begin, begin + cell_count * sizeof(unsigned long)}});
     Properties properties;
     properties.priority = step.priority;
     properties.synchronizing = step.synchronizing;

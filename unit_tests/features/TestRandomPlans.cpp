@@ -141,9 +141,10 @@ class RandomProgram {
       std::vector<Touch> touches;
       auto const begin = reinterpret_cast<std::uintptr_t>(cells.data());
       for (PlanStep::Use const& use : item.step.uses)
-        touches.push_back({use.mode,
-                           {Area::contiguous(&cells[use.first], use.count * sizeof(unsigned long)),
-                            "cells", begin, begin + cell_count * sizeof(unsigned long)}});
+        touches.push_back(
+            {use.mode,
+             {Impl::Area::contiguous(&cells[use.first], use.count * sizeof(unsigned long)), "cells",
+              begin, begin + cell_count * sizeof(unsigned long)}});
       task(graph, "step " + std::to_string(item.step.number), touches, [&cells, step = item.step] {
         step.run(cells, [](unsigned long& cell, unsigned long by) {
           std::atomic_ref<unsigned long>(cell) += by;

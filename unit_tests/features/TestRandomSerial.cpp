@@ -6,6 +6,7 @@
 #include "OrderTest.hpp"
 #include "Timing.hpp"
 
+#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
 
 #include <array>

@@ -2,6 +2,9 @@
 // Arrays that tasks allocate, what orders them, and random programs of them against the same
 // computed one by one.
 #include <Trellis.hpp>
+#include <Trellis_Fusion.hpp>
+#include <Trellis_Late.hpp>
+#include <Trellis_Scheduling.hpp>
 
 #include "../core/RandomNumbers.hpp"
 #include "../random/Seeds.hpp"

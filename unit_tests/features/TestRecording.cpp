@@ -397,7 +397,7 @@ TEST_F(Recording, AResourceAtTheAddressOfOneThatIsGoneHasItsOwnName) {
   alignas(64) static long memory[8];
   auto const at = [&](std::string label) {
     auto const begin = reinterpret_cast<std::uintptr_t>(memory);
-    return Place{Area::contiguous(memory, sizeof memory), std::move(label), begin,
+    return Place{Impl::Area::contiguous(memory, sizeof memory), std::move(label), begin,
                  begin + sizeof memory};
   };
   task(graph, "first", {writes(at("old"))}, [] {});
@@ -412,7 +412,7 @@ TEST(Resources, AtTheAddressOfOneThatIsGoneAreNamedInErrors) {
   alignas(64) static long memory[8];
   auto const at = [&](std::string label) {
     auto const begin = reinterpret_cast<std::uintptr_t>(memory);
-    return Place{Area::contiguous(memory, sizeof memory), std::move(label), begin,
+    return Place{Impl::Area::contiguous(memory, sizeof memory), std::move(label), begin,
                  begin + sizeof memory};
   };
   task(graph, "first", {writes(at("old"))}, [] {});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // parallel_reduce into Futures and Views, parallel_scan.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include "SpaceTest.hpp"
 #include "Timing.hpp"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Types of the user's as resources, index spaces, and memory of the host.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Resources.hpp>
+#include <Trellis_States.hpp>
 
 #include "SpaceTest.hpp"
 
@@ -405,7 +408,7 @@ SPACE_TEST(ResourceIds, OfADroppedViewGoToTheNextOneInItsMemory) {
 SPACE_TEST(IndexSpaces, OrderTasksByBoxes) {
   TaskGraph graph(recording());
   std::int64_t const large = std::int64_t{1} << 20;
-  IndexSpace<3> const cells("cells", {large, large, large});
+  experimental::IndexSpace<3> const cells("cells", {large, large, large});
   auto const nothing = [] {};
   host_task("1", ResourcePolicy(graph, write(cells.box({0, 0, 0}, {large / 2, large, large}))),
             nothing);
@@ -416,7 +419,8 @@ SPACE_TEST(IndexSpaces, OrderTasksByBoxes) {
             nothing);
   host_task("5", ResourcePolicy(graph, read(cells)), nothing);
   host_task("6", ResourcePolicy(graph, write(cells.box({1, 1, 1}, {1, 2, 2}))), nothing);
-  host_task("7", ResourcePolicy(graph, write(IndexSpace<3>("other", {4, 4, 4}))), nothing);
+  host_task("7", ResourcePolicy(graph, write(experimental::IndexSpace<3>("other", {4, 4, 4}))),
+            nothing);
   graph.wait();
   auto const edges = graph.dependency_graph().edges();
   auto const edge = [](TaskId from, TaskId to) { return EdgeRecord{from, to, EdgeReason::access}; };
@@ -436,21 +440,22 @@ SPACE_TEST(IndexSpaces, RefuseWhatIsNotThere) {
     }
     return std::string("nothing");
   };
-  IndexSpace<2> const grid("grid", {4, 5});
+  experimental::IndexSpace<2> const grid("grid", {4, 5});
   EXPECT_THAT(says([&] { (void)grid.box({0, 0}, {4, 6}); }),
               HasSubstr("\"grid\" has the indices from 0 to before 5 in direction 1"));
   EXPECT_THAT(says([&] { (void)grid.box({-1, 0}, {4, 5}); }), HasSubstr("direction 0"));
   EXPECT_THAT(says([&] { (void)grid.box({3, 0}, {2, 5}); }), HasSubstr("direction 0"));
-  EXPECT_THAT(says([] { IndexSpace<2>("flat", {4, 0}); }), HasSubstr("extent 1"));
+  EXPECT_THAT(says([] { experimental::IndexSpace<2>("flat", {4, 0}); }), HasSubstr("extent 1"));
   std::int64_t const huge = std::int64_t{1} << 31;
-  EXPECT_THAT(says([=] { IndexSpace<2>("huge", {huge, huge}); }), HasSubstr("too many"));
-  EXPECT_EQ(says([=] { IndexSpace<2>("large", {huge, huge / 4}); }), "nothing");
+  EXPECT_THAT(says([=] { experimental::IndexSpace<2>("huge", {huge, huge}); }),
+              HasSubstr("too many"));
+  EXPECT_EQ(says([=] { experimental::IndexSpace<2>("large", {huge, huge / 4}); }), "nothing");
 }
 
 SPACE_TEST(IndexSpaces, MayBeMadeAndDestroyedForEver) {
   TaskGraph graph(with_workers(2));
   for (int k = 0; k < 3000; ++k) {
-    IndexSpace<1> const pass("pass", {std::int64_t{1} << 59});
+    experimental::IndexSpace<1> const pass("pass", {std::int64_t{1} << 59});
     host_task("use", ResourcePolicy(graph, write(pass)), [] {});
   }
   graph.wait();

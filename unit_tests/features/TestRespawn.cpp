@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tasks whose bodies run again.
 #include <Trellis.hpp>
+#include <Trellis_Scheduling.hpp>
 
 #include "Timing.hpp"
 

@@ -111,7 +111,8 @@ TEST_F(Scheduling, AUsersPolicySeesSuccessorsAndRunsLargeGraphs) {
 TEST_F(Scheduling, ShippedPoliciesTellHowManyTasksAreReady) {
   for (auto const& policy :
        {make_work_stealing_policy(), make_fifo_policy(),
-        std::shared_ptr<SchedulingPolicy>(make_priority_policy()), make_shake_policy(1)}) {
+        std::shared_ptr<SchedulingPolicy>(experimental::make_priority_policy()),
+        make_shake_policy(1)}) {
     TaskGraphOptions options = with_workers(1);
     options.policy = policy;
     TaskGraph graph(options);

@@ -31,13 +31,13 @@ TEST_F(Sender, CompletesWithTheValueBeforeAndAfterTheTask) {
       EXPECT_TRUE(gate.pass());
       return 6;
     });
-    auto chain = as_sender(six) | stdexec::then([](int n) { return n + 1; });
+    auto chain = experimental::as_sender(six) | stdexec::then([](int n) { return n + 1; });
     gate.open();
     EXPECT_EQ(stdexec::sync_wait(chain), std::optional(std::tuple(7)));
     six.wait();
     EXPECT_EQ(stdexec::sync_wait(chain), std::optional(std::tuple(7)));
     auto const nothing = host_task("nothing", ResourcePolicy(graph), [] {});
-    EXPECT_TRUE(stdexec::sync_wait(as_sender(nothing)).has_value());
+    EXPECT_TRUE(stdexec::sync_wait(experimental::as_sender(nothing)).has_value());
     graph.wait();
   }
 }
@@ -48,7 +48,7 @@ TEST_F(Sender, SendsAReferenceToTheValue) {
   auto const made =
       host_task("made", ResourcePolicy(graph), [] { return std::make_unique<int>(5); });
   std::unique_ptr<int> const* sent = nullptr;
-  stdexec::sync_wait(as_sender(made) |
+  stdexec::sync_wait(experimental::as_sender(made) |
                      stdexec::then([&](std::unique_ptr<int> const& value) { sent = &value; }));
   EXPECT_EQ(sent, &made.get());
 }
@@ -66,7 +66,7 @@ TEST_F(Sender, FailuresAreErrorsAndCancellationStops) {
   gate.open();
   for (auto const& future : {bad, behind}) {
     try {
-      stdexec::sync_wait(as_sender(future));
+      stdexec::sync_wait(experimental::as_sender(future));
       ADD_FAILURE() << "nothing is thrown";
     } catch (Error const& error) {
       EXPECT_EQ(error.kind(),
@@ -79,7 +79,7 @@ TEST_F(Sender, FailuresAreErrorsAndCancellationStops) {
   auto const asked = host_task("asked", ResourcePolicy(graph, synchronizing), [] { return 1; });
   graph.cancel(asked);
   other.open();
-  EXPECT_FALSE(stdexec::sync_wait(as_sender(asked)).has_value());
+  EXPECT_FALSE(stdexec::sync_wait(experimental::as_sender(asked)).has_value());
   graph.wait();
 }
 
@@ -89,9 +89,9 @@ TEST_F(Sender, GraphsMayBeGoneAndFuturesEmpty) {
     TaskGraph graph;
     late = host_task("late", ResourcePolicy(graph), [] { return 3; });
   }
-  EXPECT_EQ(stdexec::sync_wait(as_sender(late)), std::optional(std::tuple(3)));
-  EXPECT_THROW(stdexec::sync_wait(as_sender(Future<int>())), Error);
-  EXPECT_THROW(stdexec::sync_wait(as_sender(Future<void>())), Error);
+  EXPECT_EQ(stdexec::sync_wait(experimental::as_sender(late)), std::optional(std::tuple(3)));
+  EXPECT_THROW(stdexec::sync_wait(experimental::as_sender(Future<int>())), Error);
+  EXPECT_THROW(stdexec::sync_wait(experimental::as_sender(Future<void>())), Error);
 }
 
 /// Operations may end while they are still being started, and are completed once.
@@ -104,7 +104,8 @@ TEST_F(Sender, ManyAtATime) {
       TaskGraph graph(options);
       std::atomic<int> completed{0};
       auto const task = [&](int k) {
-        return as_sender(host_task("number", ResourcePolicy(graph), [k] { return k; })) |
+        return experimental::as_sender(
+                   host_task("number", ResourcePolicy(graph), [k] { return k; })) |
                stdexec::then([&](int n) {
                  ++completed;
                  return n;

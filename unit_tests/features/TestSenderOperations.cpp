@@ -63,11 +63,11 @@ struct TellingReceiver {
 };
 template <class T>
 struct SenderOperation {
-  using Type = decltype(stdexec::connect(as_sender(Future<T>()), TellingReceiver{}));
+  using Type = decltype(stdexec::connect(experimental::as_sender(Future<T>()), TellingReceiver{}));
   Told told;
   Type operation;
   explicit SenderOperation(Future<T> const& future)
-      : operation(stdexec::connect(as_sender(future), TellingReceiver{&told})) {}
+      : operation(stdexec::connect(experimental::as_sender(future), TellingReceiver{&told})) {}
   void start() { stdexec::start(operation); }
 };
 

@@ -37,7 +37,7 @@ using testing::HasSubstr;
 class SetThreads : public Timed {};
 
 /// A host space whose instances are numbers of threads, and know who has made them.
-class Pools final : public SpaceAdapter {
+class Pools final : public Impl::SpaceAdapter {
  public:
   struct Pool {
     int threads;
@@ -64,7 +64,7 @@ TaskGraphOptions machine(int workers, int threads_per_worker) {
   options.threads_per_worker = threads_per_worker;
   return options;
 }
-Properties wide(TaskGraph& graph, int threads, SpaceAdapter* space = nullptr) {
+Properties wide(TaskGraph& graph, int threads, Impl::SpaceAdapter* space = nullptr) {
   Properties properties;
   properties.space = Impl::GraphDoor::space_with(graph, space, threads, "wide");
   return properties;

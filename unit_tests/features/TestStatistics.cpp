@@ -3,6 +3,7 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <Trellis_Observation.hpp>
 #include <Trellis_Statistics.hpp>
 #include <trace/Trellis_Statistics.hpp>
 
@@ -237,7 +238,7 @@ TEST_F(Statistics, OfHeldTasksBatchesAndSectionsAreExact) {
   EXPECT_THAT(last, HasSubstr(",3,"));
   std::ifstream csv(path);
   std::ostringstream svg;
-  write_statistics_svg(csv, svg);
+  experimental::write_statistics_svg(csv, svg);
   EXPECT_THAT(svg.str(), AllOf(HasSubstr("hand, made"), HasSubstr("sections")));
 }
 
@@ -290,7 +291,7 @@ TEST_F(Statistics, ThatCannotBeHadAreErrors) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot write its statistics"), HasSubstr("none.csv")));
   std::ostringstream svg;
   std::istringstream other("a,b\n1,2\n");
-  EXPECT_THAT(error_of([&] { write_statistics_svg(other, svg); }).what(),
+  EXPECT_THAT(error_of([&] { experimental::write_statistics_svg(other, svg); }).what(),
               HasSubstr("no file of statistics"));
 }
 

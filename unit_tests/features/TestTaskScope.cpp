@@ -3,6 +3,9 @@
 #include "Timing.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Scheduling.hpp>
+#include <Trellis_States.hpp>
 
 #include <gmock/gmock.h>
 

@@ -2,6 +2,7 @@
 // Tasks that go on with the value of a future: then, joins with values, and callables that end with
 // another future.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include "Timing.hpp"
 

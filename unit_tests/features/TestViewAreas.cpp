@@ -3,6 +3,7 @@
 #include "StridedViews.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ std::string text_of(V const& view) {
 }
 
 /// The bytes that an area has, from `base` on.
-std::set<std::uint64_t> bytes_of(Area const& area, std::uintptr_t base) {
+std::set<std::uint64_t> bytes_of(Impl::Area const& area, std::uintptr_t base) {
   std::set<std::uint64_t> bytes;
   if (area.empty()) return bytes;
   for (std::uint64_t k = 0; k < area.run(); ++k) bytes.insert(area.begin() - base + k);

@@ -3,6 +3,7 @@
 #include "SpaceTest.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_States.hpp>
 
 #include <Kokkos_Core.hpp>
 #include <gtest/gtest.h>

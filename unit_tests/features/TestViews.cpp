@@ -2,6 +2,7 @@
 // Any Kokkos::View is a resource and any subview an area: what conflicts, what does not, and what
 // runs at the same time.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 #include <access/Trellis_AccessTable.hpp>
 
 #include "Memory.hpp"

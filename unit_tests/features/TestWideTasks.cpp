@@ -27,7 +27,7 @@ class WideTasks : public Timed {};
 constexpr int times = sanitized ? 4 : 20;
 
 /// A host space whose instances are numbers of threads.
-class Pools final : public SpaceAdapter {
+class Pools final : public Impl::SpaceAdapter {
  public:
   explicit Pools(bool parallel = true) : m_parallel(parallel) {}
   std::string_view name() const override { return "Pools"; }
@@ -48,7 +48,7 @@ class Pools final : public SpaceAdapter {
   std::atomic<int> m_made{0}, m_destroyed{0};
 };
 
-Properties wide(TaskGraph& graph, int threads, SpaceAdapter* space = nullptr) {
+Properties wide(TaskGraph& graph, int threads, Impl::SpaceAdapter* space = nullptr) {
   Properties properties;
   properties.space = Impl::GraphDoor::space_with(graph, space, threads, "wide");
   return properties;

@@ -2,6 +2,8 @@
 // Passes in plans at several places: one block for each, captured graphs, copies, and DualViews.
 #include "DeviceFields.hpp"
 
+#include <Trellis_Late.hpp>
+
 #include <Kokkos_DualView.hpp>
 
 #include <algorithm>

@@ -4,6 +4,9 @@
 
 #include "../Watchdog.hpp"
 
+#include <Trellis_Late.hpp>
+#include <Trellis_Scheduling.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <memory>

@@ -5,6 +5,7 @@
 #include "FieldsTest.hpp"
 
 #include <Trellis_PriorityPolicy.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <chrono>
 #include <mutex>
@@ -396,7 +397,7 @@ TEST_P(ModelTasks, AreReplaced) {
 /// Behind a gate, so that all roots are ready before one of them runs.
 TEST(ModelPriorities, AreThoseOfPathsAndThenMeasured) {
   TaskGraphOptions options = with_workers(1);
-  auto const policy = make_priority_policy();
+  auto const policy = experimental::make_priority_policy();
   options.policy = policy;
   TaskGraph graph(options);
   FieldGraph model(graph);

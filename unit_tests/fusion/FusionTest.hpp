@@ -5,6 +5,7 @@
 #include "../Watchdog.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_Fusion.hpp>
 
 #include <gmock/gmock.h>
 

@@ -4,6 +4,9 @@
 #include "../simulated/Devices.hpp"
 #include "FusionTest.hpp"
 
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Resources.hpp>
+
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 
 #include <map>
@@ -48,7 +51,7 @@ template <class Target, class... More>
 Future<void> submit(Target& target, Shared const& x, double add, More const&... more) {
   return parallel_for("cell",
                       ResourcePolicy(target, Range(0, static_cast<int>(x.extent(0))),
-                                     fusable_on<Simulated>, read_write(x), more...),
+                                     experimental::fusable_on<Simulated>, read_write(x), more...),
                       Cell{x, add});
 }
 
@@ -269,10 +272,10 @@ TEST_P(Deployed, AKernelThatFailsOnTheDeviceFailsItsBatchAndNoOthers) {
     std::atomic<int> behind{0};
     for (Shared const& x : all) {
       int const at = members.size() == 2 ? 1 : -1;
-      members.push_back(parallel_for(
-          "cell",
-          ResourcePolicy(gated.graph, Range(0, 4), gated.behind(), fusable_on<Simulated>, write(x)),
-          Breaks{x, at}));
+      members.push_back(parallel_for("cell",
+                                     ResourcePolicy(gated.graph, Range(0, 4), gated.behind(),
+                                                    experimental::fusable_on<Simulated>, write(x)),
+                                     Breaks{x, at}));
       host_task("behind", ResourcePolicy(gated.graph, after(members.back())), [&] { ++behind; });
     }
     auto const other =
@@ -355,8 +358,8 @@ TEST_P(Deployed, TakeValuesOfFutures) {
       host_task("value", ResourcePolicy(gated.graph, gated.behind()), [] { return 2.5; });
   for (Shared const& x : all)
     parallel_for("cell",
-                 ResourcePolicy(gated.graph, Range(0, 4), fusable_on<Simulated>, read_write(x),
-                                value(value_of_gate)),
+                 ResourcePolicy(gated.graph, Range(0, 4), experimental::fusable_on<Simulated>,
+                                read_write(x), value(value_of_gate)),
                  Add{});
   gated.form_and_wait();
   EXPECT_THAT(launched_on(0), ElementsAre("cell"));
@@ -368,9 +371,11 @@ TEST_P(Deployed, AListOfOtherMemoryIsAnError) {
   Kokkos::View<double*, Kokkos::HostSpace> const x("x", 4);
   AccessList list;
   list.add(read(x));
-  EXPECT_THROW(parallel_for("cell", ResourcePolicy(graph, Range(0, 4), fusable_on<Simulated>, list),
-                            [](int) {}),
-               Error);
+  EXPECT_THROW(
+      parallel_for("cell",
+                   ResourcePolicy(graph, Range(0, 4), experimental::fusable_on<Simulated>, list),
+                   [](int) {}),
+      Error);
 }
 
 /// Without devices it says no more than `fusable`.
@@ -378,10 +383,10 @@ TEST_P(Deployed, OnASpaceOfTheHostItIsFusable) {
   auto const all = cells(4);
   Gated gated(std::make_shared<ToDevice>(4), options());
   for (Shared const& x : all)
-    parallel_for(
-        "cell",
-        ResourcePolicy(gated.graph, Range(0, 4), gated.behind(), fusable_on<Home>, read_write(x)),
-        Cell{x, 1});
+    parallel_for("cell",
+                 ResourcePolicy(gated.graph, Range(0, 4), gated.behind(),
+                                experimental::fusable_on<Home>, read_write(x)),
+                 Cell{x, 1});
   gated.form_and_wait();
   EXPECT_THAT(gated.observed->formed(), ElementsAre(4));
   EXPECT_THAT(launched_on(0), IsEmpty());

@@ -25,7 +25,7 @@ std::vector<Shared> shared_views(int count, std::size_t extent) {
 void grow(TaskGraph& graph, Shared const& x, double add) {
   parallel_for("grow",
                ResourcePolicy(graph, Kokkos::RangePolicy<Home>(0, static_cast<int>(x.extent(0))),
-                              fusable_on<Space>, read_write(x)),
+                              experimental::fusable_on<Space>, read_write(x)),
                Grow{x, add});
 }
 
@@ -41,7 +41,8 @@ SPACE_TEST(DeployedThere, BetweenTasksOfTheHost) {
       fork_join("section", ResourcePolicy(graph, read_write(views)), [&](TaskScope& scope) {
         for (int k = 0; k < count; ++k)
           parallel_for("grow",
-                       ResourcePolicy(scope, Kokkos::RangePolicy<Home>(0, 50), fusable_on<Space>,
+                       ResourcePolicy(scope, Kokkos::RangePolicy<Home>(0, 50),
+                                      experimental::fusable_on<Space>,
                                       read_write(views[static_cast<std::size_t>(k)])),
                        Grow{views[static_cast<std::size_t>(k)], 1.0 * k});
       });

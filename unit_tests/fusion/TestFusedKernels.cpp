@@ -171,7 +171,7 @@ SPACE_TEST(FusedKernels, OfTasksOfTheHostThatGoToThisSpace) {
     parallel_for(
         "fill",
         ResourcePolicy(gated.graph, Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(1, 8),
-                       gated.behind(), fusable_on<Space>, read_write(views.back())),
+                       gated.behind(), experimental::fusable_on<Space>, read_write(views.back())),
         FillBoth{views.back(), 1.0 + k});
   }
   gated.form_and_wait(2);

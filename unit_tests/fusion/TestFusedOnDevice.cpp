@@ -5,6 +5,7 @@
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis_Analysis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <sstream>
 

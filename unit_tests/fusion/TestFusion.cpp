@@ -2,6 +2,9 @@
 // Batches of host tasks: what they are to their members, and what goes wrong in them.
 #include "FusionTest.hpp"
 
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Scheduling.hpp>
+
 #include <thread>
 
 namespace trellis::Test {

@@ -3,6 +3,9 @@
 #include "../ShakeOrchestration.hpp"
 #include "FusionTest.hpp"
 
+#include <Trellis_Observation.hpp>
+#include <Trellis_Scheduling.hpp>
+
 #include <random>
 #include <thread>
 

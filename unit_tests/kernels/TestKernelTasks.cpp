@@ -4,6 +4,8 @@
 
 #include "../features/Timing.hpp"
 
+#include <Trellis_Recorded.hpp>
+
 #include <KokkosBlas1_abs.hpp>
 #include <gmock/gmock.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Library calls as tasks: Kokkos Kernels on the worker's instance, through Trellis::kernels.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include <KokkosBlas1_axpby.hpp>
 #include <KokkosBlas1_dot.hpp>

@@ -17,7 +17,7 @@ TEST(Headers, OfSendersAndMessagesGoTogether) {
   TaskGraph graph;
   mpi::send(graph, self, x, 0, 0);
   Future<mpi::Received> const received = mpi::recv(graph, self, y, 0, 0);
-  [[maybe_unused]] auto const sender = as_sender(received);
+  [[maybe_unused]] auto const sender = experimental::as_sender(received);
   EXPECT_EQ(received.get().count, 3);
   EXPECT_EQ(y(2), 7);
 }

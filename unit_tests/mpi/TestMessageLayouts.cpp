@@ -2,6 +2,8 @@
 // Elements keep their indices from one rank to the other, whatever the two layouts are.
 #include "MpiTest.hpp"
 
+#include <Trellis_Observation.hpp>
+
 #include <gmock/gmock.h>
 
 #include <array>

@@ -2,6 +2,8 @@
 // Traces of several ranks: one file each, with one clock, and what is needed to join messages.
 #include "MpiTest.hpp"
 
+#include <Trellis_Recorded.hpp>
+
 #include <mpi/impl/Trellis_RankClock.hpp>
 
 #include <gmock/gmock.h>

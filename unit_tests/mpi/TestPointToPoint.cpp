@@ -2,6 +2,8 @@
 // Messages to and from one rank.
 #include "MpiTest.hpp"
 
+#include <Trellis_Numbers.hpp>
+
 #include <gmock/gmock.h>
 
 #include <array>

@@ -4,6 +4,8 @@
 #include "MpiTest.hpp"
 #include "../random/Seeds.hpp"
 
+#include <Trellis_Scheduling.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>

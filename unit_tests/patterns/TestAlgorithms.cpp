@@ -2,6 +2,7 @@
 // Sorting as a task, and the recipes of the guide: Kokkos' algorithms and Kokkos graphs in a
 // space_task.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 #include <patterns/Trellis_Sort.hpp>
 
 #include "Ways.hpp"

@@ -2,6 +2,7 @@
 // Functors that reduce into an array, `value_type = T[]` with `value_count`: into a View of rank 1
 // and into a Future, as plain Kokkos does.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include "Ways.hpp"
 

@@ -2,6 +2,8 @@
 // Views that a functor takes with memory traits: RandomAccess, Restrict, Aligned. On a GPU they
 // change how elements are loaded; everywhere they change the type.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Resources.hpp>
 
 #include "Ways.hpp"
 

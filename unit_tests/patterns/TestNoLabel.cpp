@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tasks without a label are called by the file and line where their policy was made.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include "Ways.hpp"
 

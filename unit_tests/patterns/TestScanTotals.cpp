@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Scans whose total goes into a View or into a Future, as with plain Kokkos.
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
 
 #include "Ways.hpp"
 

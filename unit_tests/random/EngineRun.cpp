@@ -6,6 +6,8 @@
 #include "../Watchdog.hpp"
 
 #include <Trellis_Error.hpp>
+#include <Trellis_Scheduling.hpp>
+#include <Trellis_States.hpp>
 #include <fusion/Trellis_FusionOps.hpp>
 
 #include <algorithm>
@@ -49,7 +51,7 @@ struct BodyOf {
   static constexpr trellis::Impl::TaskOps ops{"host_task", &run, &destroy, &fail};
   static std::string name() { return "body"; }
   static constexpr trellis::Impl::FusionOps fusion{&name, nullptr, nullptr};
-  static trellis::DeviceAdapter* device(int number) {
+  static trellis::Impl::DeviceAdapter* device(int number) {
     return number == 0 ? &the_device() : nullptr;
   }
   static void deploy(std::span<void* const> bodies, void* instance, trellis::Label const&) {
@@ -212,18 +214,19 @@ class Run {
         TokenAccess(OwnAccess(entry), trellis::AreaAccess<int, 1>({{{access.first, last}}})));
   }
 
-  trellis::Area area_of(Access const& access) {
+  trellis::Impl::Area area_of(Access const& access) {
     auto& memory = m_memory[static_cast<std::size_t>(access.array)];
     if (m_program.is_token(access.array))
-      return trellis::Area::contiguous(memory.data(), memory.size() * sizeof(std::uint64_t));
-    std::uint64_t extents[trellis::Area::max_rank];
-    std::uint64_t strides[trellis::Area::max_rank];
+      return trellis::Impl::Area::contiguous(memory.data(), memory.size() * sizeof(std::uint64_t));
+    std::uint64_t extents[trellis::Impl::Area::max_rank];
+    std::uint64_t strides[trellis::Impl::Area::max_rank];
     for (std::size_t k = 0; k < access.dimensions.size(); ++k) {
       extents[k] = static_cast<std::uint64_t>(access.dimensions[k].extent);
       strides[k] = static_cast<std::uint64_t>(access.dimensions[k].stride);
     }
-    return trellis::Area::strided(memory.data() + access.first, sizeof(std::uint64_t),
-                                  static_cast<int>(access.dimensions.size()), extents, strides);
+    return trellis::Impl::Area::strided(memory.data() + access.first, sizeof(std::uint64_t),
+                                        static_cast<int>(access.dimensions.size()), extents,
+                                        strides);
   }
 
   /// For as long as the result and the accesses live.

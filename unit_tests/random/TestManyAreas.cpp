@@ -4,6 +4,8 @@
 #include "../Watchdog.hpp"
 
 #include <Trellis_Error.hpp>
+#include <Trellis_Scheduling.hpp>
+#include <Trellis_States.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
@@ -47,11 +49,11 @@ struct Piece {
   std::size_t stride;
   trellis::Mode mode;
 
-  [[nodiscard]] trellis::Area area() const {
+  [[nodiscard]] trellis::Impl::Area area() const {
     std::uint64_t const extents[] = {extent};
     std::uint64_t const strides[] = {stride};
-    return trellis::Area::strided(buffer->data() + first, sizeof(std::uint64_t), 1, extents,
-                                  strides);
+    return trellis::Impl::Area::strided(buffer->data() + first, sizeof(std::uint64_t), 1, extents,
+                                        strides);
   }
 };
 

@@ -3,6 +3,7 @@
 // depth, demote, are refined, update atomically or exclude each other, against plain loops in the
 // order of submission.
 #include <Trellis.hpp>
+#include <Trellis_Scheduling.hpp>
 
 #include "Seeds.hpp"
 #include "../Watchdog.hpp"

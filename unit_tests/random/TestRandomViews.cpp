@@ -4,6 +4,7 @@
 #include "../Watchdog.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_Observation.hpp>
 
 #include <Kokkos_Core.hpp>
 #include <gtest/gtest.h>

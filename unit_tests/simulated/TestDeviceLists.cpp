@@ -4,6 +4,8 @@
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
+#include <Trellis_States.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -4,6 +4,7 @@
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Resources.hpp>
 #include <patterns/Trellis_Sort.hpp>
 
 #include <algorithm>

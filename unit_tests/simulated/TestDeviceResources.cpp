@@ -4,6 +4,8 @@
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Resources.hpp>
 
 #include <Kokkos_DualView.hpp>
 #include <gmock/gmock.h>

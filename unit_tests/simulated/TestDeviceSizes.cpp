@@ -5,6 +5,8 @@
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Fusion.hpp>
+#include <Trellis_Late.hpp>
 
 #include <string>
 #include <utility>

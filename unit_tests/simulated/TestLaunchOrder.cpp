@@ -19,7 +19,7 @@ class LaunchOrder : public testing::Test {
  protected:
   std::shared_ptr<SimulatedClock> clock = virtual_clock();
   SimulatedDevice device{{.clock = clock}};
-  std::shared_ptr<PriorityPolicy> policy = make_priority_policy();
+  std::shared_ptr<experimental::PriorityPolicy> policy = experimental::make_priority_policy();
   Block x{"x"};
 
   [[nodiscard]] TaskGraphOptions options(std::shared_ptr<SchedulingPolicy> by) const {

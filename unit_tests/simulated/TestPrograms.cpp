@@ -5,6 +5,7 @@
 
 #include <Simulated/Trellis_SpaceSimulated.hpp>
 #include <Trellis.hpp>
+#include <Trellis_Scheduling.hpp>
 
 #include <algorithm>
 #include <random>

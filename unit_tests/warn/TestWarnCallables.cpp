@@ -3,6 +3,8 @@
 // them.
 #include "WarnTest.hpp"
 
+#include <Trellis_Resources.hpp>
+
 #include <array>
 #include <functional>
 #include <memory>

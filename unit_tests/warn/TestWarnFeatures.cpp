@@ -4,6 +4,7 @@
 
 #include "../features/Timing.hpp"
 
+#include <Trellis_Resources.hpp>
 #include <Trellis_Token.hpp>
 
 #include <cstdlib>

@@ -3,6 +3,7 @@
 // nobody reads.
 #include "WarnTest.hpp"
 
+#include <Trellis_States.hpp>
 #include <Trellis_Token.hpp>
 
 #include <utility>

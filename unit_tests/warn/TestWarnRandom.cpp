@@ -2,6 +2,8 @@
 // Random programs: what is told of them is true, element by element.
 #include "WarnTest.hpp"
 
+#include <Trellis_States.hpp>
+
 #include <map>
 #include <random>
 #include <set>

@@ -4,6 +4,8 @@
 
 #include "../features/SpaceTest.hpp"
 
+#include <Trellis_Observation.hpp>
+
 #include <gmock/gmock.h>
 
 #include <algorithm>

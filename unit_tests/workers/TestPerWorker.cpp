@@ -3,6 +3,9 @@
 // after. Nothing here is atomic, so the thread sanitizer would see two threads with one value.
 #include "Ways.hpp"
 
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Threads.hpp>
+
 #include <gmock/gmock.h>
 
 #include <algorithm>

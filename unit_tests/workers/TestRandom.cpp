@@ -3,6 +3,8 @@
 // are the same in every run.
 #include "Ways.hpp"
 
+#include <Trellis_Threads.hpp>
+
 #include <Kokkos_Random.hpp>
 #include <gmock/gmock.h>
 

@@ -2,6 +2,9 @@
 // What functors see of the threads that their tasks ask for.
 #include "Ways.hpp"
 
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Threads.hpp>
+
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 // number is not atomic, so the thread sanitizer would see two threads with one.
 #include "Ways.hpp"
 
+#include <Trellis_Threads.hpp>
+
 #include <gmock/gmock.h>
 
 #include <thread>

@@ -2,6 +2,9 @@
 #include "../features/SpaceTest.hpp"
 #include "MapTest.hpp"
 
+#include <Trellis_Recorded.hpp>
+#include <Trellis_States.hpp>
+
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -3,6 +3,10 @@
 #include "MapTest.hpp"
 
 #include <Trellis_Fields.hpp>
+#include <Trellis_Fusion.hpp>
+#include <Trellis_Numbers.hpp>
+#include <Trellis_Recorded.hpp>
+#include <fields/Trellis_Fields.hpp>
 
 #include <gmock/gmock.h>
 

@@ -64,7 +64,7 @@ class PlacedPass {
     WhatIf what_if;
     what_if.cost = [&](TaskRecord const& task) { return m_costs[nth(m_order[task.id - 1])]; };
     what_if.as_submitted = false;
-    what_if.policy = make_priority_policy({.measures = false});
+    what_if.policy = experimental::make_priority_policy({.measures = false});
     return simulate(trace, {.workers = host_lanes(), .tasks_per_device = 1}, what_if).makespan;
   }
 

@@ -50,8 +50,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   enum class Direction : int { send, recv };
   /// Of messages to or from this peer with this tag, or from MPI_ANY_SOURCE, or with MPI_ANY_TAG.
   /// Peers and tags that there are not have one, too: the message says later what is wrong.
-  [[nodiscard]] IndexBox channel(Direction direction, int peer, int tag) const;
-  [[nodiscard]] IndexBox channels() const { return m_channels.all(); }
+  [[nodiscard]] experimental::IndexBox channel(Direction direction, int peer, int tag) const;
+  [[nodiscard]] experimental::IndexBox channels() const { return m_channels.all(); }
   [[nodiscard]] Token const& collective() const { return m_collective; }
 
   /// Messages of two graphs may use one channel in turn, but not at the same time: nothing orders
@@ -79,7 +79,8 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
   int m_largest_tag = 0;
   std::string m_name;
   CommunicatorNote const m_note;
-  IndexSpace<3> m_channels;  ///< direction, peer (one more: none of them), tag (the same)
+  experimental::IndexSpace<3>
+      m_channels;  ///< direction, peer (one more: none of them), tag (the same)
   Token m_collective;
   SpinLock m_lock;
   /// Guarded by m_lock: those that use it, and some that are gone.

@@ -195,7 +195,7 @@ mpi::Communicator CommunicatorState::split(MPI_Comm comm, int color, int key) {
              from->order());
 }
 
-IndexBox CommunicatorState::channel(Direction direction, int peer, int tag) const {
+experimental::IndexBox CommunicatorState::channel(Direction direction, int peer, int tag) const {
   // The last index stands for what there is not: a message with that is an error, but must not
   // stand in the way of others.
   auto const begin_of = [](int index, int any, std::int64_t count) {
@@ -249,7 +249,7 @@ void CommunicatorState::require_alone(TaskHandle const& graph, Area const& area,
   }
 }
 
-IndexBox all_channels(mpi::Communicator const& comm) {
+experimental::IndexBox all_channels(mpi::Communicator const& comm) {
   return require_state(comm).channels();
 }
 Token const& collective_channel(mpi::Communicator const& comm) {

@@ -56,7 +56,7 @@ struct TotalsCount : ItemCount {
                   "Trellis: a worklet that generates has been given a negative count of items");
     return all.*which;
   }
-  [[nodiscard]] auto annotations() const { return std::tuple(After<1>{{}, {task}}); }
+  [[nodiscard]] auto annotations() const { return std::tuple(trellis::Impl::After<1>{{}, {task}}); }
 };
 
 template <class Maker, int rank>

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_LATE_HPP
+#define TRELLIS_LATE_HPP
+
+/// With this header there are Views whose extents tasks find out.
+#include <Trellis_LateView.hpp>
+#include <patterns/Trellis_LateCopy.hpp>
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_NUMBERS_HPP
+#define TRELLIS_NUMBERS_HPP
+
+/// With this header tasks have numbers that are known before the tasks are there: `number(k)`,
+/// `after(k)`, `graph.wait(k)`.
+#include <Trellis_Properties.hpp>
+#include <Trellis_TaskNumber.hpp>
+#include <Trellis_TaskNumbers.hpp>
+
+namespace trellis {
+
+/// The task has this number from now on, see Trellis_Numbers.hpp. The call that submits it
+/// throws `Error` when another task has it, when it is not reserved, or when it is of another
+/// graph; if the call throws, the number is as it was. `number(TaskNumber())` gives it none.
+using Impl::number;
+
+}  // namespace trellis
+
+#endif

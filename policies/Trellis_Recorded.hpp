@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef TRELLIS_RECORDED_HPP
+#define TRELLIS_RECORDED_HPP
+
+/// With this header you look at a graph that was recorded: its nodes and edges, its times, and what
+/// these would be otherwise.
+#include <Trellis_Analysis.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_ThreadRatio.hpp>
+#include <Trellis_WhatIf.hpp>
+
+#endif
