@@ -51,7 +51,7 @@ void refuse_extent(std::string const& label, std::size_t direction, std::int64_t
 }  // namespace Impl
 
 std::string HostMemory::checked(std::string&& label, std::size_t extents, std::size_t strides) {
-  if (extents > Area::max_rank || extents != strides)
+  if (extents > Impl::Area::max_rank || extents != strides)
     throw Error(Error::Kind::bad_input,
                 "Trellis: the memory \"" + label + "\" has " + std::to_string(extents) +
                     " extents and " + std::to_string(strides) +
