@@ -294,6 +294,21 @@ SPACE_TEST(SeveralResources, AreGivenUpFromOutside) {
 
 namespace user {
 
+/// Kokkos' function of the same name is found, too, by the View.
+SPACE_TEST(BareNames, OfACopyMeanTheTask) {
+  using namespace trellis;
+  Kokkos::View<double*, TRELLIS_TEST_SPACE> const x("x", 4), y("y", 4);
+  TaskGraph graph;
+  deep_copy(graph, x, 2.0);
+  deep_copy("copy", ResourcePolicy(graph, priority(1)), y, x);
+  deep_copy(ResourcePolicy(graph, read(x)), x, 3.0);
+  parallel_for(std::string("double"), ResourcePolicy(graph, 4, read_write(y), on<TRELLIS_TEST_SPACE>),
+               KOKKOS_LAMBDA(int i) { y(i) *= 2; });
+  graph.wait();
+  EXPECT_EQ(trellis::Test::values_of(y), std::vector<double>(4, 4));
+  EXPECT_EQ(trellis::Test::values_of(x), std::vector<double>(4, 3));
+}
+
 /// The names mean functions of the system, too, where both are in sight.
 SPACE_TEST(SeveralResources, LeaveTheFunctionsOfTheSystemAlone) {
   using namespace trellis;
