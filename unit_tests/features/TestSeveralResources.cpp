@@ -302,8 +302,9 @@ SPACE_TEST(BareNames, OfACopyMeanTheTask) {
   deep_copy(graph, x, 2.0);
   deep_copy("copy", ResourcePolicy(graph, priority(1)), y, x);
   deep_copy(ResourcePolicy(graph, read(x)), x, 3.0);
-  parallel_for(std::string("double"), ResourcePolicy(graph, 4, read_write(y), on<TRELLIS_TEST_SPACE>),
-               KOKKOS_LAMBDA(int i) { y(i) *= 2; });
+  parallel_for(
+      std::string("double"), ResourcePolicy(graph, 4, read_write(y), on<TRELLIS_TEST_SPACE>),
+      KOKKOS_LAMBDA(int i) { y(i) *= 2; });
   graph.wait();
   EXPECT_EQ(trellis::Test::values_of(y), std::vector<double>(4, 4));
   EXPECT_EQ(trellis::Test::values_of(x), std::vector<double>(4, 3));
