@@ -150,12 +150,10 @@ struct MayAnnotate {
                 "Trellis: a container that owns its elements must have a name, and live until the "
                 "task is complete");
   static constexpr bool is_said = !is_open || SaysAccesses<Plain, mode>::value;
-  static_assert(
-      is_said,
-      "Trellis: ResourceTraits<T>::accesses returns an access, a tuple of accesses or an "
-      "AccessList");
-  static constexpr bool value =
-      !has_threads && is_resource && is_mutable && has_name && is_said;
+  static_assert(is_said,
+                "Trellis: ResourceTraits<T>::accesses returns an access, a tuple of accesses or an "
+                "AccessList");
+  static constexpr bool value = !has_threads && is_resource && is_mutable && has_name && is_said;
 };
 
 /// The access of what an annotation may name.

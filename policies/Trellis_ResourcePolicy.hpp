@@ -27,9 +27,8 @@ namespace Impl {
 
 /// A TaskGraph, or the TaskScope of a running task.
 template <class T>
-inline constexpr bool is_target_v =
-    std::is_same_v<std::remove_const_t<T>, TaskGraph> ||
-    std::is_same_v<std::remove_const_t<T>, TaskScope>;
+inline constexpr bool is_target_v = std::is_same_v<std::remove_const_t<T>, TaskGraph> ||
+                                    std::is_same_v<std::remove_const_t<T>, TaskScope>;
 template <class T>
 concept AnyTarget = is_target_v<T>;
 
@@ -172,8 +171,7 @@ template <class... A>
 ResourcePolicy(Impl::Target, A&&...) -> ResourcePolicy<Impl::Once, Impl::AnnotationAs<A>...>;
 template <class First, class... Rest>
   requires Impl::is_no_target_v<First>
-ResourcePolicy(First const&, Rest const&...)
-    -> ResourcePolicy<Impl::BaseOfNoTarget<First>>;
+ResourcePolicy(First const&, Rest const&...) -> ResourcePolicy<Impl::BaseOfNoTarget<First>>;
 
 }  // namespace trellis
 

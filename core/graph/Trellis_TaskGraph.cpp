@@ -370,8 +370,8 @@ void GraphDoor::add_local(TaskHandle const& self, AccessRequest const& what) {
 int GraphDoor::threads_per_worker(TaskHandle const& self) {
   return *EngineOf(self)->options().threads_per_worker;
 }
-SpaceAdapter* GraphDoor::space_with(TaskGraph const& graph, SpaceAdapter* space,
-                                    AskedThreads asked, Label const& task) {
+SpaceAdapter* GraphDoor::space_with(TaskGraph const& graph, SpaceAdapter* space, AskedThreads asked,
+                                    Label const& task) {
   return graph.engine().wide_spaces().find(space, asked, task);
 }
 int GraphDoor::threads_of(TaskGraph const& graph, AskedThreads asked) {

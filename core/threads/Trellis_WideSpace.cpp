@@ -44,8 +44,8 @@ void WideSpaces::require_valid(SpaceAdapter const* space, AskedThreads asked,
   auto const refuse = [&](std::string const& why) {
     std::string const n = std::to_string(asked.count);
     throw Error(Error::Kind::bad_input, "Trellis: task " + task.text() + " asks for threads(" +
-                                            (asked.is_most ? "at_most(" + n + ")" : n) +
-                                            "), but " + why);
+                                            (asked.is_most ? "at_most(" + n + ")" : n) + "), but " +
+                                            why);
   };
   if (asked.is_most) {
     if (asked.count < 1) refuse("it is to have one at least");

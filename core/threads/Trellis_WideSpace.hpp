@@ -20,9 +20,7 @@ namespace trellis::Impl {
 class WideSpace final : public SpaceAdapter {
  public:
   /// `of`: null for host tasks, which get no instance.
-  WideSpace(SpaceAdapter* of, AskedThreads asked) : m_of(of), m_asked(asked) {
-    m_is_plain = false;
-  }
+  WideSpace(SpaceAdapter* of, AskedThreads asked) : m_of(of), m_asked(asked) { m_is_plain = false; }
 
   [[nodiscard]] std::string_view name() const override;
   void* make_instance(int threads_of_worker) override;

@@ -243,10 +243,10 @@ template <class V>
   requires(Kokkos::is_view_v<V> && std::is_same_v<typename V::memory_space, Kokkos::AnonymousSpace>)
 struct ToldAs<V> {
   using Field = Written::Field<typename V::non_const_data_type, typename V::array_layout>;
-  using type = std::conditional_t<
-      std::is_const_v<typename V::value_type>, typename Field::read_view,
-      std::conditional_t<V::memory_traits::is_atomic, typename Field::atomic_view,
-                         typename Field::view>>;
+  using type =
+      std::conditional_t<std::is_const_v<typename V::value_type>, typename Field::read_view,
+                         std::conditional_t<V::memory_traits::is_atomic,
+                                            typename Field::atomic_view, typename Field::view>>;
 };
 
 }  // namespace Impl

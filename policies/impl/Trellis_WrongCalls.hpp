@@ -122,7 +122,8 @@ Future<void> parallel_for(Label, Impl::PlainPolicy, Rest const&...) {
 template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
 Future<void> parallel_for(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
   static_assert(Impl::never<Text>,
-                "Trellis: the label comes first: parallel_for(\"label\", ResourcePolicy(graph, n, read(x), ...), functor)");
+                "Trellis: the label comes first: parallel_for(\"label\", ResourcePolicy(graph, n, "
+                "read(x), ...), functor)");
   return {};
 }
 
@@ -143,7 +144,8 @@ Impl::Refused parallel_reduce(Label, Impl::PlainPolicy, Rest const&...) {
 template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
 Impl::Refused parallel_reduce(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
   static_assert(Impl::never<Text>,
-                "Trellis: the label comes first: parallel_reduce(\"label\", ResourcePolicy(graph, n, read(x), ...), functor)");
+                "Trellis: the label comes first: parallel_reduce(\"label\", ResourcePolicy(graph, "
+                "n, read(x), ...), functor)");
   return {};
 }
 
@@ -164,7 +166,8 @@ Impl::Refused parallel_scan(Label, Impl::PlainPolicy, Rest const&...) {
 template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
 Impl::Refused parallel_scan(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
   static_assert(Impl::never<Text>,
-                "Trellis: the label comes first: parallel_scan(\"label\", ResourcePolicy(graph, n, read(x), ...), functor)");
+                "Trellis: the label comes first: parallel_scan(\"label\", ResourcePolicy(graph, n, "
+                "read(x), ...), functor)");
   return {};
 }
 
@@ -193,7 +196,8 @@ Impl::Refused host_task(Label, ResourcePolicy<Base, Annotations...> const&, Call
 template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
 Impl::Refused host_task(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
   static_assert(Impl::never<Text>,
-                "Trellis: the label comes first: host_task(\"label\", ResourcePolicy(graph, read(x), ...), callable)");
+                "Trellis: the label comes first: host_task(\"label\", ResourcePolicy(graph, "
+                "read(x), ...), callable)");
   return {};
 }
 
@@ -219,7 +223,8 @@ void fork_join(Label, ResourcePolicy<Base, Annotations...> const&, Body const&) 
 template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
 void fork_join(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
   static_assert(Impl::never<Text>,
-                "Trellis: the label comes first: fork_join(\"label\", ResourcePolicy(graph, read(x), ...), body)");
+                "Trellis: the label comes first: fork_join(\"label\", ResourcePolicy(graph, "
+                "read(x), ...), body)");
 }
 
 template <class... Rest>
@@ -247,7 +252,8 @@ Impl::Refused space_task(Label, ResourcePolicy<Base, Annotations...> const&, Cal
 template <class Base, class... Annotations, Impl::LabelText Text, class... Rest>
 Impl::Refused space_task(ResourcePolicy<Base, Annotations...> const&, Text&&, Rest const&...) {
   static_assert(Impl::never<Text>,
-                "Trellis: the label comes first: space_task(\"label\", ResourcePolicy(graph, read(x), ...), callable)");
+                "Trellis: the label comes first: space_task(\"label\", ResourcePolicy(graph, "
+                "read(x), ...), callable)");
   return {};
 }
 

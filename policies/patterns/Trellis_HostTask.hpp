@@ -459,8 +459,9 @@ auto submit_call(Label&& label, ResourcePolicy<Once, Annotations...> const& poli
 template <class... Annotations, class Callable>
 auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy,
                Callable&& callable) {
-  static_assert(Impl::may_be_kept_v<Callable>,
-                "Trellis: the task keeps its callable, and this one can be neither moved nor copied");
+  static_assert(
+      Impl::may_be_kept_v<Callable>,
+      "Trellis: the task keeps its callable, and this one can be neither moved nor copied");
   if constexpr (!Impl::may_be_kept_v<Callable>) {
     return Impl::Refused();
   } else {
@@ -484,8 +485,9 @@ auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& p
   using Target = typename Impl::TargetSpace<Annotations...>::type;
   using Space = std::conditional_t<std::is_void_v<Target>, Kokkos::DefaultExecutionSpace,
                                    typename Impl::RunOn<Target>::body_space>;
-  static_assert(Impl::may_be_kept_v<Callable>,
-                "Trellis: the task keeps its callable, and this one can be neither moved nor copied");
+  static_assert(
+      Impl::may_be_kept_v<Callable>,
+      "Trellis: the task keeps its callable, and this one can be neither moved nor copied");
   if constexpr (!Impl::may_be_kept_v<Callable>) {
     return Impl::Refused();
   } else {

@@ -11,6 +11,8 @@ using Count = F::view;
 #endif
 
 void submit(trellis::TaskGraph& graph, F const& x) {
-  auto const body = KOKKOS_LAMBDA(int, Count const& count) { count(0) += 1; };
+  auto const body = KOKKOS_LAMBDA(int, Count const& count) {
+    count(0) += 1;
+  };
   trellis::parallel_for("count", trellis::ResourcePolicy(graph, 10, trellis::atomic_add(x)), body);
 }

@@ -11,6 +11,9 @@ using Count = V;
 #endif
 
 void submit(trellis::TaskGraph& graph, V const& x) {
-  auto const body = KOKKOS_LAMBDA(Teams::member_type const&, Count const& count) { count(0) *= 2; };
-  trellis::parallel_for("count", trellis::ResourcePolicy(graph, Teams(4, 1), trellis::atomic_mul(x)), body);
+  auto const body = KOKKOS_LAMBDA(Teams::member_type const&, Count const& count) {
+    count(0) *= 2;
+  };
+  trellis::parallel_for("count",
+                        trellis::ResourcePolicy(graph, Teams(4, 1), trellis::atomic_mul(x)), body);
 }

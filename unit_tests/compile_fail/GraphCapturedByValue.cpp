@@ -8,8 +8,8 @@ void submit() {
   using trellis::host_task, trellis::ResourcePolicy;
   trellis::TaskGraph graph;
 #ifdef TRELLIS_COMPILE_OK
-  host_task(ResourcePolicy(graph), [&graph] { host_task(ResourcePolicy(graph), [] {}); });
+  host_task("a", ResourcePolicy(graph), [&graph] { host_task(ResourcePolicy(graph), [] {}); });
 #else
-  host_task(ResourcePolicy(graph), [=] { host_task(ResourcePolicy(graph), [] {}); });
+  host_task("a", ResourcePolicy(graph), [=] { host_task(ResourcePolicy(graph), [] {}); });
 #endif
 }

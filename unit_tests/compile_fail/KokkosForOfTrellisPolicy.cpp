@@ -11,6 +11,8 @@ namespace called = Kokkos;
 #endif
 
 void submit(trellis::TaskGraph& graph, V const& x) {
-  auto const body = KOKKOS_LAMBDA(int i) { x(i) = 1; };
+  auto const body = KOKKOS_LAMBDA(int i) {
+    x(i) = 1;
+  };
   called::parallel_for("fill", trellis::ResourcePolicy(graph, 10, trellis::write(x)), body);
 }

@@ -12,6 +12,8 @@ namespace called = Kokkos;
 #endif
 
 void submit(trellis::TaskGraph& graph, V const& x, Sum const& sum) {
-  auto const body = KOKKOS_LAMBDA(int i, double& s) { s += x(i); };
+  auto const body = KOKKOS_LAMBDA(int i, double& s) {
+    s += x(i);
+  };
   called::parallel_reduce(trellis::ResourcePolicy(graph, 10, trellis::read(x)), body, sum);
 }

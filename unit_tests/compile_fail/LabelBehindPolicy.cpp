@@ -6,7 +6,9 @@
 using V = Kokkos::View<double*>;
 
 void submit(trellis::TaskGraph& graph, V const& x) {
-  auto const body = KOKKOS_LAMBDA(int i) { x(i) = 1; };
+  auto const body = KOKKOS_LAMBDA(int i) {
+    x(i) = 1;
+  };
   trellis::ResourcePolicy const policy(graph, 10, trellis::write(x));
 #ifdef TRELLIS_COMPILE_OK
   trellis::parallel_for("fill", policy, body);

@@ -8,7 +8,9 @@
 using V = Kokkos::View<double*>;
 
 double submit(trellis::TaskGraph& graph, V const& x, std::string const& name) {
-  auto const body = KOKKOS_LAMBDA(int i, double& sum) { sum += x(i); };
+  auto const body = KOKKOS_LAMBDA(int i, double& sum) {
+    sum += x(i);
+  };
   trellis::ResourcePolicy const policy(graph, 10, trellis::read(x));
 #ifdef TRELLIS_COMPILE_OK
   return trellis::parallel_reduce(name, policy, body).get();

@@ -6,7 +6,9 @@
 using V = Kokkos::View<double*>;
 
 double submit(trellis::TaskGraph& graph, V const& x) {
-  auto const body = KOKKOS_LAMBDA(int i, double& sum) { sum += x(i); };
+  auto const body = KOKKOS_LAMBDA(int i, double& sum) {
+    sum += x(i);
+  };
   auto const policy = trellis::ResourcePolicy(graph, 10, trellis::read(x));
 #ifdef TRELLIS_COMPILE_OK
   double const sum = trellis::parallel_reduce("sum", policy, body).get();

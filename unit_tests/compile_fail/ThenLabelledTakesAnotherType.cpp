@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the callable must take what stands in CallableMustTake<...> above
-// SHOWS: CallableMustTake<false, void[(]double[)]>
+// SHOWS: CallableMustTake<false, void ?[(]double[)]>
 #include <Trellis.hpp>
 
 #include <string>

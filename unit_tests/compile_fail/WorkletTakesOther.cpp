@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: Trellis: the worklet's call operator must take what stands in WorkletMustTake<...> above
-// SHOWS: WorkletMustTake<void[(]double[)]>
+// SHOWS: WorkletMustTake<void ?[(]double[)]>
 #include "Worklets.hpp"
 
 using namespace trellis;

@@ -7,7 +7,8 @@ using V = Kokkos::View<double*, Kokkos::HostSpace>;
 
 void submit(trellis::TaskGraph& graph, V const& x, V::const_type const& y) {
 #ifdef TRELLIS_COMPILE_OK
-  trellis::host_task("fill", trellis::ResourcePolicy(graph, trellis::write(x), trellis::read(y)), [] {});
+  trellis::host_task("fill", trellis::ResourcePolicy(graph, trellis::write(x), trellis::read(y)),
+                     [] {});
 #else
   trellis::host_task("fill", trellis::ResourcePolicy(graph, trellis::write(x, y)), [] {});
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A functor that could write to a View annotated with `read` is refused as a whole.
 // EXPECT: the functor's call operator must take what stands in FunctorMustTake<...> above
-// SHOWS: FunctorMustTake<false, void[(][a-z ]+, Kokkos::View<const double[*]
+// SHOWS: FunctorMustTake<false, void ?[(][a-z ]+, Kokkos::View<const double ?[*]
 #include <Trellis.hpp>
 
 using V = Kokkos::View<double*>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the callable must take what stands in CallableMustTake<...> above
-// SHOWS: CallableMustTake<false, void[(]Kokkos::View<double[*], Kokkos::HostSpace>,
+// SHOWS: CallableMustTake<false, void ?[(]Kokkos::View<double ?[*], Kokkos::HostSpace>,
 #include <Trellis.hpp>
 
 using V = Kokkos::View<double*, Kokkos::HostSpace>;

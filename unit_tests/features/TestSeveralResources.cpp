@@ -40,8 +40,7 @@ struct ResourceTraits<Ledger> {
 namespace {
 
 template <class... A>
-using ArgumentsOfAll =
-    decltype(Impl::arguments_of<Space>(std::declval<std::tuple<A...> const&>()));
+using ArgumentsOfAll = decltype(Impl::arguments_of<Space>(std::declval<std::tuple<A...> const&>()));
 
 std::vector<std::string> texts(std::vector<AccessRecord> const& accesses) {
   std::vector<std::string> all;
@@ -127,16 +126,16 @@ SPACE_TEST(SeveralResources, AreWhatTheyAreOneByOne) {
   expect_same_by(TRELLIS_BY(write), x, values, token);
   expect_same_by(TRELLIS_BY(read_write), ledger, numbers, range);
   expect_same_by(TRELLIS_BY(none), ledger, x);
-  static_assert(std::is_same_v<ArgumentsOfAll<decltype(read(r.x, r.late, r.x))>,
-                               ArgumentsOfAll<decltype(read(r.x)), decltype(read(r.late)),
-                                              decltype(read(r.x))>>);
   static_assert(std::is_same_v<
-                ArgumentsOfAll<decltype(random_access(read(r.x, column())))>,
-                ArgumentsOfAll<decltype(random_access(read(r.x))),
-                               decltype(random_access(read(column())))>>);
-  EXPECT_EQ(expect_same(write(r.x, r.token, r.several), write(r.x), write(r.token), write(r.several)),
-            (std::vector<std::string>{"write x whole #1", "write token whole #2",
-                                      "write first whole #3", "write second whole #4"}));
+                ArgumentsOfAll<decltype(read(r.x, r.late, r.x))>,
+                ArgumentsOfAll<decltype(read(r.x)), decltype(read(r.late)), decltype(read(r.x))>>);
+  static_assert(std::is_same_v<ArgumentsOfAll<decltype(random_access(read(r.x, column())))>,
+                               ArgumentsOfAll<decltype(random_access(read(r.x))),
+                                              decltype(random_access(read(column())))>>);
+  EXPECT_EQ(
+      expect_same(write(r.x, r.token, r.several), write(r.x), write(r.token), write(r.several)),
+      (std::vector<std::string>{"write x whole #1", "write token whole #2", "write first whole #3",
+                                "write second whole #4"}));
   expect_same(restricted(write(r.x, r.several)), restricted(write(r.x)),
               restricted(write(r.several)));
   expect_same(with_traits<Kokkos::Aligned>(read_write(r.x, r.y)),
@@ -172,9 +171,8 @@ SPACE_TEST(SeveralResources, ComeToTheFunctorInTheirOrder) {
   auto const total = parallel_reduce(
       "total", ResourcePolicy(graph, Range(0, 4), random_access(read(c, d))),
       KOKKOS_LAMBDA(int i, random_access_view<View<double*>> const& sum,
-                    random_access_view<View<double*>> const& difference, double& s) {
-        s += sum(i) + 100 * difference(i);
-      });
+                    random_access_view<View<double*>> const& difference,
+                    double& s) { s += sum(i) + 100 * difference(i); });
   EXPECT_EQ(total.get(), 66 + 4800);
   std::vector<double> values(4, 1), more(4, 2);
   auto const looked = host_task(
@@ -208,16 +206,16 @@ SPACE_TEST(SeveralResources, MayHaveMemoryLater) {
   allocate("allocate", ResourcePolicy(graph), late, 3);
   parallel_for(
       "fill", ResourcePolicy(graph, Range(0, 3), write(x, late)),
-      KOKKOS_LAMBDA(int i, View<double*> const& known, LateView<double*, Memory>::view const& made) {
+      KOKKOS_LAMBDA(int i, View<double*> const& known,
+                    LateView<double*, Memory>::view const& made) {
         known(i) = i;
         made(i) = 2 * i;
       });
   auto const sum = parallel_reduce(
       "sum", ResourcePolicy(graph, Range(0, 3), read(late, x)),
       KOKKOS_LAMBDA(int i, LateView<double*, Memory>::read_view const& made,
-                    read_view<View<double*>> const& known, double& s) {
-        s += 10 * made(i) + known(i);
-      });
+                    read_view<View<double*>> const& known,
+                    double& s) { s += 10 * made(i) + known(i); });
   EXPECT_EQ(sum.get(), 63);
 }
 
@@ -232,10 +230,9 @@ SPACE_TEST(SeveralResources, MayHaveTwoSides) {
         one(i) = i;
         two(i) = 2 * i;
       });
-  auto const sum = host_task("sum", ResourcePolicy(graph, read(x, dual)),
-                             [](read_view<View<double*>> const& two, auto const& one) {
-                               return 10 * two(2) + one(2);
-                             });
+  auto const sum = host_task(
+      "sum", ResourcePolicy(graph, read(x, dual)),
+      [](read_view<View<double*>> const& two, auto const& one) { return 10 * two(2) + one(2); });
   EXPECT_EQ(sum.get(), 42);
 }
 
@@ -296,6 +293,22 @@ SPACE_TEST(SeveralResources, AreGivenUpFromOutside) {
 }  // namespace trellis
 
 namespace user {
+
+/// Kokkos' function of the same name is found, too, by the View.
+SPACE_TEST(BareNames, OfACopyMeanTheTask) {
+  using namespace trellis;
+  Kokkos::View<double*, TRELLIS_TEST_SPACE> const x("x", 4), y("y", 4);
+  TaskGraph graph;
+  deep_copy(graph, x, 2.0);
+  deep_copy("copy", ResourcePolicy(graph, priority(1)), y, x);
+  deep_copy(ResourcePolicy(graph, read(x)), x, 3.0);
+  parallel_for(
+      std::string("double"), ResourcePolicy(graph, 4, read_write(y), on<TRELLIS_TEST_SPACE>),
+      KOKKOS_LAMBDA(int i) { y(i) *= 2; });
+  graph.wait();
+  EXPECT_EQ(trellis::Test::values_of(y), std::vector<double>(4, 4));
+  EXPECT_EQ(trellis::Test::values_of(x), std::vector<double>(4, 3));
+}
 
 /// The names mean functions of the system, too, where both are in sight.
 SPACE_TEST(SeveralResources, LeaveTheFunctionsOfTheSystemAlone) {

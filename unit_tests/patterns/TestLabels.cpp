@@ -138,8 +138,7 @@ SPACE_TEST(Labels, MayBeOneOfTwoLiterals) {
 void fail_labelled(TaskGraph& graph, Label label = "helper") {
   host_task(std::move(label), ResourcePolicy(graph), [] { throw std::runtime_error("no"); });
 }
-void fail_at(TaskGraph& graph,
-             std::source_location const& at = std::source_location::current()) {
+void fail_at(TaskGraph& graph, std::source_location const& at = std::source_location::current()) {
   host_task(Label("helper", at), ResourcePolicy(graph), [] { throw std::runtime_error("no"); });
 }
 void fail_without_name(TaskGraph& graph,

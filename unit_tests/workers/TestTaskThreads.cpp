@@ -274,10 +274,9 @@ SPACE_TEST(TaskThreads, AreAtLeastOneOfAtMost) {
   for (int const n : {-3, 0})
     EXPECT_THAT(
         message_of([&] { host_task("work", ResourcePolicy(graph, threads(at_most(n))), [] {}); }),
-        testing::AllOf(
-            testing::HasSubstr("task \"work\" ("),
-            testing::HasSubstr("asks for threads(at_most(" + std::to_string(n) + "))"),
-            testing::HasSubstr("one at least")));
+        testing::AllOf(testing::HasSubstr("task \"work\" ("),
+                       testing::HasSubstr("asks for threads(at_most(" + std::to_string(n) + "))"),
+                       testing::HasSubstr("one at least")));
 }
 
 SPACE_TEST(TaskThreads, AreRefusedByTheNameOfTheTask) {
