@@ -25,7 +25,9 @@ struct AdapterOf<Kokkos::OpenMP> {
     static OpenMPAdapter adapter;
     return adapter;
   }
-  static bool has_one_thread(Kokkos::OpenMP const& instance) { return concurrency_of(instance) == 1; }
+  static bool has_one_thread(Kokkos::OpenMP const& instance) {
+    return concurrency_of(instance) == 1;
+  }
 };
 
 }  // namespace trellis::Impl
