@@ -176,11 +176,12 @@ constexpr auto annotate(R&& resource) {
 template <Mode mode, class... R>
 constexpr auto annotate_named(R&&... resources);
 
-/// May these stand in one annotation? The first one is no number: `read(file, buffer, bytes)` is a
-/// function of the system, which the same name may mean where the names of both are in sight.
+/// May these stand in one annotation? Where none of several is a resource, the same name means
+/// something else whose name is in sight: `read(file, buffer, bytes)` of the system, or
+/// `write(path, text)` of the program's.
 template <class First, class... More>
 inline constexpr bool may_be_named_v =
-    sizeof...(More) == 0 || !std::is_integral_v<std::remove_cvref_t<First>>;
+    sizeof...(More) == 0 || is_resource_v<First> || (is_resource_v<More> || ...);
 
 }  // namespace Impl
 

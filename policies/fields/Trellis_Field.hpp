@@ -5,6 +5,7 @@
 #include <Trellis_Error.hpp>
 #include <Trellis_ResourcePolicy.hpp>
 #include <fields/impl/Trellis_FieldState.hpp>
+#include <impl/Trellis_BoundFunctor.hpp>
 #include <impl/Trellis_IsResource.hpp>
 #include <impl/Trellis_LateCount.hpp>
 #include <impl/Trellis_LatePlace.hpp>

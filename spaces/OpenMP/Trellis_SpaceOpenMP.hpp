@@ -23,7 +23,9 @@ template <>
 struct AdapterOf<Kokkos::OpenMP> {
   static constexpr bool exists = true;
   static SpaceAdapter& get();
-  static bool has_one_thread(Kokkos::OpenMP const& instance) { return concurrency_of(instance) == 1; }
+  static bool has_one_thread(Kokkos::OpenMP const& instance) {
+    return concurrency_of(instance) == 1;
+  }
   static void run(HostLoop const& loop, Kokkos::OpenMP const& instance, Label const& label);
 };
 

@@ -57,14 +57,13 @@ SPACE_TEST(TwoSpaces, EachTaskRunsOnItsOwn) {
         if (last) x(i) = before;
         before += own;
       });
-  auto const name =
-      space_task("instance", ResourcePolicy(graph, read_write(x), on<Space>),
-                 [](Space const& instance, Integers const& v) {
-                   Kokkos::parallel_for(
-                       Kokkos::RangePolicy<Space>(instance, 0, 10),
-                       KOKKOS_LAMBDA(int i) { v(i) += 1; });
-                   return std::string(Space::name());
-                 });
+  auto const name = space_task("instance", ResourcePolicy(graph, read_write(x), on<Space>),
+                               [](Space const& instance, Integers const& v) {
+                                 Kokkos::parallel_for(
+                                     Kokkos::RangePolicy<Space>(instance, 0, 10),
+                                     KOKKOS_LAMBDA(int i) { v(i) += 1; });
+                                 return std::string(Space::name());
+                               });
   EXPECT_EQ(sum.get(), std::int64_t{n} * (n - 1));
   EXPECT_EQ(largest.get(), 2 * (n - 1));
   EXPECT_EQ(total.get(), sum.get());
@@ -221,8 +220,8 @@ SPACE_TEST(TwoSpaces, AnyProgramGivesWhatItGivesOneByOne) {
       }
       State const expected = one_by_one(program, rounds);
       for (std::size_t v = 0; v != all.size(); ++v)
-        EXPECT_EQ(values_of(all[v]), expected[v]) << "seed " << seed << ", View " << v
-                                                  << (planned ? ", planned" : "");
+        EXPECT_EQ(values_of(all[v]), expected[v])
+            << "seed " << seed << ", View " << v << (planned ? ", planned" : "");
     }
 }
 

@@ -96,9 +96,8 @@ SPACE_TEST(TaskThreads, AreThoseOfItsInstance) {
                    [](Space const& instance) { return Impl::concurrency_of(instance); });
     EXPECT_EQ(seen.get(), n);
   }
-  auto const without = space_task("space", ResourcePolicy(graph, on<Space>), [](Space const& here) {
-    return Impl::concurrency_of(here);
-  });
+  auto const without = space_task("space", ResourcePolicy(graph, on<Space>),
+                                  [](Space const& here) { return Impl::concurrency_of(here); });
   EXPECT_EQ(without.get(), 1);
 }
 
