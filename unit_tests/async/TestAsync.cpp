@@ -3,8 +3,8 @@
 #include "AsyncTest.hpp"
 #include "../features/Memory.hpp"
 
-#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
 
 #include <gmock/gmock.h>
 

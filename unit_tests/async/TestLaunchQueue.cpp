@@ -3,7 +3,6 @@
 // submit.
 #include "AsyncTest.hpp"
 
-#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
 #include <threads/Trellis_RecursiveLock.hpp>
 

@@ -6,6 +6,8 @@
 #include "../Watchdog.hpp"
 #include "AsyncTest.hpp"
 
+#include <Trellis_SchedulingPolicy.hpp>
+
 #include <array>
 #include <deque>
 #include <memory>

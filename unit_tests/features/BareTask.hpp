@@ -2,12 +2,11 @@
 #ifndef TRELLIS_TEST_BARETASK_HPP
 #define TRELLIS_TEST_BARETASK_HPP
 
-#include <Trellis_Fusion.hpp>
 #include <Trellis_Future.hpp>
-#include <Trellis_Numbers.hpp>
-#include <Trellis_Recorded.hpp>
-#include <Trellis_Scheduling.hpp>
-#include <Trellis_States.hpp>
+#include <Trellis_TaskNumber.hpp>
+#include <Trellis_Graph.hpp>
+#include <Trellis_Tag.hpp>
+#include <Trellis_Access.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <fusion/Trellis_FusionOps.hpp>
 #include <graph/Trellis_GraphDoor.hpp>

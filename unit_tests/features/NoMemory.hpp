@@ -3,7 +3,6 @@
 #define TRELLIS_TEST_NO_MEMORY_HPP
 
 #include <Trellis_Error.hpp>
-#include <Trellis_Late.hpp>
 
 #include <gtest/gtest.h>
 

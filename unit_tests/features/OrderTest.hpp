@@ -4,6 +4,8 @@
 
 #include "BareTask.hpp"
 
+#include <Trellis_SchedulingPolicy.hpp>
+
 #include <functional>
 #include <mutex>
 #include <utility>

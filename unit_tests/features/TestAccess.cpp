@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Access.hpp>
-#include <Trellis_States.hpp>
 
 #include <gtest/gtest.h>
 

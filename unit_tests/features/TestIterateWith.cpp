@@ -3,7 +3,7 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
-#include <Trellis_Observation.hpp>
+#include <Trellis_Observer.hpp>
 
 #include <gmock/gmock.h>
 

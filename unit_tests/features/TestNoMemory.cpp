@@ -6,7 +6,9 @@
 #include "OrderTest.hpp"
 
 #include <Trellis_Graph.hpp>
-#include <Trellis_Observation.hpp>
+#include <Trellis_Observer.hpp>
+#include <Trellis_Orchestration.hpp>
+#include <Trellis_Statistics.hpp>
 #include <Trellis_PriorityPolicy.hpp>
 #include <Trellis_TaskNumbers.hpp>
 

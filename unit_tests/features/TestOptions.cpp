@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <Trellis_SchedulingPolicy.hpp>
 #include <graph/Trellis_Environment.hpp>
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #include "LateTest.hpp"
 #include "Timing.hpp"
 
-#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
 
 #include <gmock/gmock.h>

@@ -5,8 +5,8 @@
 #include "LateTest.hpp"
 #include "Timing.hpp"
 
-#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
 
 #include <algorithm>
 #include <array>

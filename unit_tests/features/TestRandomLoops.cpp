@@ -5,6 +5,8 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <Trellis_SchedulingPolicy.hpp>
+
 #include <gmock/gmock.h>
 
 #include <algorithm>

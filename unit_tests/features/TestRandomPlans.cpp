@@ -4,6 +4,8 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <Trellis_SchedulingPolicy.hpp>
+
 #include <gmock/gmock.h>
 
 #include <atomic>

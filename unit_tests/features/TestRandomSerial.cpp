@@ -6,7 +6,6 @@
 #include "OrderTest.hpp"
 #include "Timing.hpp"
 
-#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
 
 #include <array>

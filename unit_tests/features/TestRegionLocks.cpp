@@ -3,6 +3,8 @@
 #include "BareTask.hpp"
 #include "RegionTest.hpp"
 
+#include <Trellis_SchedulingPolicy.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

@@ -3,7 +3,8 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
-#include <Trellis_Observation.hpp>
+#include <Trellis_Observer.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
 
 #include <gmock/gmock.h>
 

@@ -3,7 +3,6 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
-#include <Trellis_Observation.hpp>
 #include <Trellis_Statistics.hpp>
 #include <trace/Trellis_Statistics.hpp>
 

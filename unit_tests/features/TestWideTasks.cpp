@@ -3,6 +3,8 @@
 #include "BareTask.hpp"
 #include "Timing.hpp"
 
+#include <Trellis_SchedulingPolicy.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>

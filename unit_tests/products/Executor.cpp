@@ -2,6 +2,8 @@
 #include "../ShakeOrchestration.hpp"
 #include "World.hpp"
 
+#include <Trellis_SchedulingPolicy.hpp>
+
 #include <algorithm>
 #include <functional>
 #include <sstream>

@@ -2,6 +2,8 @@
 #ifndef TRELLIS_TEST_PRODUCTS_PROGRAM_HPP
 #define TRELLIS_TEST_PRODUCTS_PROGRAM_HPP
 
+#include <Trellis_Access.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -8,7 +8,6 @@
 #include "Program.hpp"
 #include "../Watchdog.hpp"
 
-#include <Trellis_Observation.hpp>
 #include <Trellis_Progress.hpp>
 #include <Trellis_TaskNumbers.hpp>
 

@@ -4,7 +4,7 @@
 
 #include "RandomProgram.hpp"
 
-#include <Trellis_Recorded.hpp>
+#include <Trellis_Graph.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 

@@ -6,8 +6,9 @@
 #include "../Watchdog.hpp"
 
 #include <Trellis_Error.hpp>
-#include <Trellis_Scheduling.hpp>
-#include <Trellis_States.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_Tag.hpp>
+#include <Trellis_Access.hpp>
 #include <fusion/Trellis_FusionOps.hpp>
 
 #include <algorithm>

@@ -4,8 +4,8 @@
 #include "../Watchdog.hpp"
 
 #include <Trellis_Error.hpp>
-#include <Trellis_Scheduling.hpp>
-#include <Trellis_States.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
+#include <Trellis_Access.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <access/Trellis_AccessTable.hpp>
 #include <graph/Trellis_GraphDoor.hpp>

@@ -3,6 +3,8 @@
 #include "../features/Occupancy.hpp"
 #include "Kernels.hpp"
 
+#include <Trellis_Recorded.hpp>
+
 #include <chrono>
 #include <random>
 #include <thread>

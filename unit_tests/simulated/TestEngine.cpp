@@ -3,6 +3,9 @@
 // been asked.
 #include "Kernels.hpp"
 
+#include <Trellis_Recorded.hpp>
+#include <Trellis_Scheduling.hpp>
+
 #include <random>
 
 namespace trellis::Test {
