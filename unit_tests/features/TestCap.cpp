@@ -212,8 +212,8 @@ TEST_F(Memory, OfAreasThatNobodyComesBackToIsBounded) {
     for (int k = 0; k < third; ++k) {
       address += 64;
       task(graph, "fresh",
-           {writes(
-               {Area::contiguous(reinterpret_cast<void*>(address), 8), "x", address, address + 8})},
+           {writes({Impl::Area::contiguous(reinterpret_cast<void*>(address), 8), "x", address,
+                    address + 8})},
            [] {});
       if (k % 1000 == 0) largest = std::max(largest, resident_bytes());
     }

@@ -406,8 +406,8 @@ void World::submit_root(int number, std::uint64_t salt) {
 Bare::Place World::place(int graph, int first, int count) const {
   auto const& cells = m_shared[static_cast<std::size_t>(graph)].cells;
   auto const begin = reinterpret_cast<std::uintptr_t>(cells.data());
-  return {Area::contiguous(&cells[static_cast<std::size_t>(first)],
-                           static_cast<std::size_t>(count) * sizeof(Cell)),
+  return {Impl::Area::contiguous(&cells[static_cast<std::size_t>(first)],
+                                 static_cast<std::size_t>(count) * sizeof(Cell)),
           "cells", begin, begin + sizeof(cells)};
 }
 
