@@ -176,12 +176,13 @@ constexpr auto annotate(R&& resource) {
 template <Mode mode, class... R>
 constexpr auto annotate_named(R&&... resources);
 
-/// May these stand in one annotation? Where none of several is a resource, the same name means
-/// something else whose name is in sight: `read(file, buffer, bytes)` of the system, or
-/// `write(path, text)` of the program's.
+/// May these stand in one annotation? Where the first of several is a number, or none of them is a
+/// resource, the same name means something else that is in sight: `read(file, buffer, bytes)` of the
+/// system, whose buffer may be an array, or `write(path, text)` of the program's.
 template <class First, class... More>
 inline constexpr bool may_be_named_v =
-    sizeof...(More) == 0 || is_resource_v<First> || (is_resource_v<More> || ...);
+    sizeof...(More) == 0 || (!std::is_integral_v<std::remove_cvref_t<First>> &&
+                             (is_resource_v<First> || (is_resource_v<More> || ...)));
 
 }  // namespace Impl
 

@@ -460,7 +460,7 @@ SPACE_TEST(IndexSpaces, MayBeMadeAndDestroyedForEver) {
     host_task("use", ResourcePolicy(graph, write(pass)), [] {});
   }
   graph.wait();
-  IndexSpace<1> const large("large", {std::int64_t{1} << 60});
+  experimental::IndexSpace<1> const large("large", {std::int64_t{1} << 60});
 }
 
 SPACE_TEST(HostRanges, AreResources) {
