@@ -4,6 +4,7 @@
 
 #include "SpaceTest.hpp"
 
+#include <Trellis_Late.hpp>
 #include <resources/Trellis_Containers.hpp>
 #include <resources/Trellis_DualView.hpp>
 #include <resources/Trellis_HostRange.hpp>
