@@ -66,6 +66,8 @@ LEADING_WORDS = ("inline", "constexpr", "consteval", "constinit", "static", "exp
                  "KOKKOS_FUNCTION", "KOKKOS_INLINE_FUNCTION", "KOKKOS_FORCEINLINE_FUNCTION")
 # TRELLIS_KERNEL(name, ...) declares an object that is called as a function.
 DECLARING_MACRO = "TRELLIS_KERNEL"
+# A mark of a declaration, which says nothing about its name.
+MARK = "TRELLIS_IMPL_ONE_FOR_ALL"
 
 
 def after_bracket(words, at, opening, closing):
@@ -186,6 +188,7 @@ def declarations(text):
 
     Declarations without a blank line between them share the comment of the first one.
     """
+    text = re.sub(rf"\b{MARK}\b ?", "", text)
     scopes, words, comment = [], [], []
     shared, end = [], 0
     braces = brackets = 0
