@@ -214,9 +214,7 @@ struct ScopeDoor {
     return TaskScope(self, running);
   }
   /// What the next run of the body comes after; null: there is none.
-  static std::vector<TaskHandle> const* next_run(TaskScope const& scope) {
-    return scope.m_again;
-  }
+  static std::vector<TaskHandle> const* next_run(TaskScope const& scope) { return scope.m_again; }
 };
 
 }  // namespace Impl

@@ -9,9 +9,9 @@ int main(int argc, char** argv) {
   Kokkos::View<double*> const x("x", 100), y("y", 100);
   Kokkos::View<double**> const a("a", 10, 10), b("b", 10, 10);
   auto const half = Kokkos::subview(y, Kokkos::pair<int, int>(0, 50));
-#define TASK(n, ...)                                                \
-  trellis::parallel_for("task", ResourcePolicy(graph, 100, __VA_ARGS__), \
-                        KOKKOS_LAMBDA(int i) { x(i) += n * i; });
+#define TASK(n, ...)     \
+  trellis::parallel_for( \
+      "task", ResourcePolicy(graph, 100, __VA_ARGS__), KOKKOS_LAMBDA(int i) { x(i) += n * i; });
   TASK(1, read_write(x))
   TASK(2, read(y), read_write(x))
   TASK(3, read(a), read_write(x))

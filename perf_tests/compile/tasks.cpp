@@ -11,9 +11,9 @@ int main(int argc, char** argv) {
   trellis::parallel_for(
       "fill", trellis::ResourcePolicy(graph, 100, trellis::read(y), trellis::write(x)),
       KOKKOS_LAMBDA(int i) { x(i) = y(i) + i; });
-#define TASK(n)                                                                            \
-  trellis::parallel_for(                                                                   \
-      "task", trellis::ResourcePolicy(graph, 100, trellis::read(y), trellis::write(x)),    \
+#define TASK(n)                                                                         \
+  trellis::parallel_for(                                                                \
+      "task", trellis::ResourcePolicy(graph, 100, trellis::read(y), trellis::write(x)), \
       KOKKOS_LAMBDA(int i) { x(i) = y(i) + n * i; });
   TEN_TIMES(TASK)
 }

@@ -12,11 +12,11 @@ int main(int argc, char** argv) {
   trellis::parallel_for(
       "fill", trellis::ResourcePolicy(graph, 100, trellis::read(y), trellis::write(x)),
       KOKKOS_LAMBDA(int i, trellis::read_view<V> const& in, V const& out) { out(i) = in(i) + i; });
-#define TASK(n)                                                                             \
-  trellis::parallel_for(                                                                    \
-      "task", trellis::ResourcePolicy(graph, 100, trellis::read(y), trellis::write(x)),     \
-      KOKKOS_LAMBDA(int i, trellis::read_view<V> const& in, V const& out) {                 \
-        out(i) = in(i) + n * i;                                                             \
+#define TASK(n)                                                                         \
+  trellis::parallel_for(                                                                \
+      "task", trellis::ResourcePolicy(graph, 100, trellis::read(y), trellis::write(x)), \
+      KOKKOS_LAMBDA(int i, trellis::read_view<V> const& in, V const& out) {             \
+        out(i) = in(i) + n * i;                                                         \
       });
   TEN_TIMES(TASK)
 }

@@ -241,9 +241,12 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
 
 /// What a body of this type is to the engine. `Ops`: OpsOf or FusableOpsOf.
 template <class Body, class Ops, class Space, class RunsOn>
-inline constexpr BodyForm body_form{
-    &Ops::ops, sizeof(Body), alignof(Body), late_ops<Body, Space, RunsOn>(),
-    requires(Body& body) { body.result; }};
+inline constexpr BodyForm body_form{&Ops::ops, sizeof(Body), alignof(Body),
+                                    late_ops<Body, Space, RunsOn>(),
+                                    requires(Body& body){body.result;
+}  // namespace trellis::Impl
+}
+;
 
 /// With all annotations as they are in the end: no open resource is among them. `has_opened`:
 /// whether there were any, so that what they stand for has to be checked.
@@ -320,9 +323,9 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
   }
   constexpr bool is_fusable = (is_fusable_v<Annotations> || ...);
   using Deploys = typename DeploysTo<RunsOn, Annotations...>::type;
-  constexpr bool is_fused_on_device =
-      is_fusable && has_kernel_form<typename PlainBodyOf<Made>::type> &&
-      (is_asynchronous<RunsOn>() || is_asynchronous<Deploys>());
+  constexpr bool is_fused_on_device = is_fusable &&
+                                      has_kernel_form<typename PlainBodyOf<Made>::type> &&
+                                      (is_asynchronous<RunsOn>() || is_asynchronous<Deploys>());
   using B = BodyAs<Made, is_fused_on_device>;
   using Ops = typename std::conditional_t<
       is_fusable && may_be_fused<Made, Deploys, Annotations...>(),

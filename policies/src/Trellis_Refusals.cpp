@@ -52,10 +52,10 @@ void refuse_extent(std::string const& label, std::size_t direction, std::int64_t
 
 std::string HostMemory::checked(std::string&& label, std::size_t extents, std::size_t strides) {
   if (extents > Impl::Area::max_rank || extents != strides)
-    throw Error(Error::Kind::bad_input,
-                "Trellis: the memory \"" + label + "\" has " + std::to_string(extents) +
-                    " extents and " + std::to_string(strides) +
-                    " strides; as many of both, and 8 at most, are needed");
+    throw Error(Error::Kind::bad_input, "Trellis: the memory \"" + label + "\" has " +
+                                            std::to_string(extents) + " extents and " +
+                                            std::to_string(strides) +
+                                            " strides; as many of both, and 8 at most, are needed");
   return std::move(label);
 }
 

@@ -68,8 +68,7 @@ void Submission::take_numbers(std::span<TaskNumber const> numbers) {
 }
 
 TaskHandle Submission::send() {
-  if (m_threads != nullptr)
-    spec.space = space_with(m_target, spec.space, *m_threads, spec.label);
+  if (m_threads != nullptr) spec.space = space_with(m_target, spec.space, *m_threads, spec.label);
   if (m_list != nullptr && m_requests.size() == 0) {
     spec.accesses = AccessListDoor::requests(*m_list);
   } else {

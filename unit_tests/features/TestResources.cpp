@@ -455,8 +455,8 @@ SPACE_TEST(IndexSpaces, RefuseWhatIsNotThere) {
 SPACE_TEST(IndexSpaces, MayBeMadeAndDestroyedForEver) {
   TaskGraph graph(with_workers(2));
   for (int k = 0; k < 3000; ++k) {
-    experimental::IndexSpace<1> const pass(
-        "pass", {std::int64_t{1} << (59 - k % 3)});  // of several sizes
+    experimental::IndexSpace<1> const pass("pass",
+                                           {std::int64_t{1} << (59 - k % 3)});  // of several sizes
     host_task("use", ResourcePolicy(graph, write(pass)), [] {});
   }
   graph.wait();
