@@ -63,6 +63,9 @@ inline constexpr int captured_by = std::is_empty_v<F> ? 0 : static_cast<int>(siz
 template <class F>
 inline constexpr bool is_closure_v = !std::is_empty_v<F> && !std::is_copy_assignable_v<F>;
 
+template <class Body>
+inline constexpr bool has_result_v = requires(Body& body) { body.result; };
+
 /// The operations of a body, see BodyTraits. It is written for instances of `Space`, and runs on
 /// `RunsOn`.
 template <class Body, class Space, class RunsOn>
@@ -87,7 +90,7 @@ struct OpsOf {
 
   static constexpr TaskOps make_ops() {
     constexpr BodyTraits traits = Body::traits;
-    constexpr bool has_result = requires(Body& body) { body.result; };
+    constexpr bool has_result = has_result_v<Body>;
     TaskOps ops{traits.pattern, &run, &destroy, &no_result};
     if constexpr (has_result) ops.fail = &fail;
     if constexpr (std::is_trivially_destructible_v<Body>)
@@ -242,11 +245,7 @@ void choose_device(TaskSpec& spec, ResourcePolicy<Base, Annotations...> const& p
 /// What a body of this type is to the engine. `Ops`: OpsOf or FusableOpsOf.
 template <class Body, class Ops, class Space, class RunsOn>
 inline constexpr BodyForm body_form{&Ops::ops, sizeof(Body), alignof(Body),
-                                    late_ops<Body, Space, RunsOn>(),
-                                    requires(Body& body){body.result;
-}  // namespace trellis::Impl
-}
-;
+                                    late_ops<Body, Space, RunsOn>(), has_result_v<Body>};
 
 /// With all annotations as they are in the end: no open resource is among them. `has_opened`:
 /// whether there were any, so that what they stand for has to be checked.

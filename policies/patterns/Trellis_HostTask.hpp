@@ -116,6 +116,10 @@ void end_with(TaskHandle const& self, Label const& label, Future<T> const& futur
     submit_rest(self, label, {&task, 1}, ResultBody<T>{FutureDoor::result(future), &*result});
 }
 
+/// Is it the callable of a section's task, SectionCall?
+template <class Callable>
+inline constexpr bool is_section_v = requires { typename Callable::is_section; };
+
 /// Calls `callable(arguments..., views...)`, and keeps what it returns. `Self`: the body.
 template <class Space, class Callable, class Views, class Self>
 struct CallBodyBase {
@@ -124,81 +128,79 @@ struct CallBodyBase {
       .has_callable = true,
       .may_wait = true,
       .may_give_up = std::is_same_v<Space, Scoped> || is_late_v<Space>,
-      .is_section = requires {typename Callable::is_section;
-}
-};  // namespace Impl
-Callable callable;
-Views views;
+      .is_section = is_section_v<Callable>};
+  Callable callable;
+  Views views;
 
-// Inlined: a recursion goes through both for each of its tasks.
-[[gnu::always_inline]] void run(void* instance, Label const& label) {
-  ToolsRegion const region(label);
-  if constexpr (std::is_void_v<Space>) {
-    self().keep(GraphDoor::running, label, [&]() -> decltype(auto) { return call(); });
-  } else if constexpr (std::is_same_v<Space, Scoped>) {
-    TaskHandle const self = GraphDoor::running();
-    run_scoped(self, self, label);
-  } else if constexpr (is_late_v<Space>) {
-    run_late(GraphDoor::running());
-  } else {
-    self().keep(GraphDoor::running, label,
-                [&]() -> decltype(auto) { return call(*static_cast<Space const*>(instance)); });
+  // Inlined: a recursion goes through both for each of its tasks.
+  [[gnu::always_inline]] void run(void* instance, Label const& label) {
+    ToolsRegion const region(label);
+    if constexpr (std::is_void_v<Space>) {
+      self().keep(GraphDoor::running, label, [&]() -> decltype(auto) { return call(); });
+    } else if constexpr (std::is_same_v<Space, Scoped>) {
+      TaskHandle const self = GraphDoor::running();
+      run_scoped(self, self, label);
+    } else if constexpr (is_late_v<Space>) {
+      run_late(GraphDoor::running());
+    } else {
+      self().keep(GraphDoor::running, label,
+                  [&]() -> decltype(auto) { return call(*static_cast<Space const*>(instance)); });
+    }
   }
-}
-/// `task`: whose body this is. A thread that runs it again runs another task. One that has run a
-/// few times may go on for ever; before that it may be a recursion, whose memory is bounded when
-/// what was begun last goes first.
-[[gnu::always_inline]] void run_scoped(TaskHandle const& task, TaskHandle const& running,
-                                       Label const& label, int runs = 0) {
-  constexpr int few = 4;
-  TaskScope scope = ScopeDoor::make(task, running);
-  auto const invoke = [&]() -> decltype(auto) { return call(scope); };
-  auto const again = [&] {
-    if (auto const* const after = ScopeDoor::next_run(scope))
-      submit_rest(task, label, *after, AgainBody<Self>{&self(), task, std::min(runs + 1, few)},
-                  runs + 1 >= few);
-    return ScopeDoor::next_run(scope) != nullptr;
-  };
-  self().keep([&] { return task; }, label, invoke, again);
-}
+  /// `task`: whose body this is. A thread that runs it again runs another task. One that has run a
+  /// few times may go on for ever; before that it may be a recursion, whose memory is bounded when
+  /// what was begun last goes first.
+  [[gnu::always_inline]] void run_scoped(TaskHandle const& task, TaskHandle const& running,
+                                         Label const& label, int runs = 0) {
+    constexpr int few = 4;
+    TaskScope scope = ScopeDoor::make(task, running);
+    auto const invoke = [&]() -> decltype(auto) { return call(scope); };
+    auto const again = [&] {
+      if (auto const* const after = ScopeDoor::next_run(scope))
+        submit_rest(task, label, *after, AgainBody<Self>{&self(), task, std::min(runs + 1, few)},
+                    runs + 1 >= few);
+      return ScopeDoor::next_run(scope) != nullptr;
+    };
+    self().keep([&] { return task; }, label, invoke, again);
+  }
 
-private:
-Self& self() {
-  return static_cast<Self&>(*this);
-}
-void run_late(TaskHandle const& task) {
-  auto completion = [&] {
-    if constexpr (requires(Self& body) { body.result; })
-      return CompletionDoor::open(task, *self().result);
-    else
-      return CompletionDoor::open(task);
-  }();
-  if constexpr (Space::takes_scope) {
-    TaskScope scope = ScopeDoor::make(task, task);
-    call_late(std::move(completion), scope);
-    if (ScopeDoor::next_run(scope) != nullptr)
-      throw Error(Error::Kind::bad_input,
-                  "Trellis: self.respawn() in a body with a Completion, which says itself when "
-                  "the task is over");
-  } else {
-    call_late(std::move(completion));
+ private:
+  Self& self() { return static_cast<Self&>(*this); }
+  void run_late(TaskHandle const& task) {
+    auto completion = [&] {
+      if constexpr (requires(Self& body) { body.result; })
+        return CompletionDoor::open(task, *self().result);
+      else
+        return CompletionDoor::open(task);
+    }();
+    if constexpr (Space::takes_scope) {
+      TaskScope scope = ScopeDoor::make(task, task);
+      call_late(std::move(completion), scope);
+      if (ScopeDoor::next_run(scope) != nullptr)
+        throw Error(Error::Kind::bad_input,
+                    "Trellis: self.respawn() in a body with a Completion, which says itself when "
+                    "the task is over");
+    } else {
+      call_late(std::move(completion));
+    }
   }
-}
-template <class Completion, class... Scope>
-void call_late(Completion&& completion, Scope&... scope) {
-  std::apply(
-      [&](auto&... view) { std::invoke(callable, scope..., std::move(completion), seen(view)...); },
-      views);
-}
-template <class... First>
-decltype(auto) call(First&... first) {
-  return std::apply(
-      [&](auto&... view) -> decltype(auto) {
-        return std::invoke(callable, first..., seen(view)...);
-      },
-      views);
-}
-};  // namespace trellis
+  template <class Completion, class... Scope>
+  void call_late(Completion&& completion, Scope&... scope) {
+    std::apply(
+        [&](auto&... view) {
+          std::invoke(callable, scope..., std::move(completion), seen(view)...);
+        },
+        views);
+  }
+  template <class... First>
+  decltype(auto) call(First&... first) {
+    return std::apply(
+        [&](auto&... view) -> decltype(auto) {
+          return std::invoke(callable, first..., seen(view)...);
+        },
+        views);
+  }
+};
 
 struct NeverAgain {
   bool operator()() const { return false; }
