@@ -3,6 +3,8 @@
 // benchmark measures.
 #include "Measure.hpp"
 
+#include <Trellis_Scheduling.hpp>
+
 #include <cstdlib>
 #include <string>
 #include <thread>

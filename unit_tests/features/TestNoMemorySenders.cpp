@@ -85,7 +85,9 @@ class NoMemorySenders : public NoMemoryTest {
       Shortage::end();
       has_memory([&] { graph.wait(); });
       EXPECT_EQ(told.all(), started);
-      if (Shortage::failed() == 0 && !fails) EXPECT_EQ(told.errors, 0);
+      if (Shortage::failed() == 0 && !fails) {
+        EXPECT_EQ(told.errors, 0);
+      }
     }
     EXPECT_EQ(told.all(), started);
   }
