@@ -31,6 +31,9 @@ enum class TaskState : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(TaskState state);
 
+// A property of tasks is called `synchronizing` as well.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 /// Why an edge exists. The first three, and those that a demotion has made of them, are the
 /// dependency graph; the scheduling graph adds the rest.
 enum class EdgeReason : std::uint8_t {
@@ -44,6 +47,7 @@ enum class EdgeReason : std::uint8_t {
   demotion,
   policy,  ///< added by the scheduling policy, see SchedulingEdges
 };
+#pragma GCC diagnostic pop
 [[nodiscard]] std::string_view to_string(EdgeReason reason);
 [[nodiscard]] constexpr bool is_dependency(EdgeReason reason) {
   return reason == EdgeReason::access || reason == EdgeReason::after ||

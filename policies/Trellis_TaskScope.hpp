@@ -29,22 +29,26 @@ struct ScopeDoor;
 /// What is given up is given up after the rest, by itself. True when any of it has been done.
 template <class Demote, class Release, class... Accesses>
 bool demote_and_release(Demote demote, Release release, Accesses const&... accesses) {
-  static_assert(sizeof...(Accesses) > 0 && (is_access_v<Accesses> && ...),
-                "Trellis: demote takes accesses: read(x), write(subview), ...");
-  auto const change = [&](auto const&... piece) {
-    RequestRoom<sizeof...(piece)> room;
-    Requests requests(room);
-    (add_access(requests, piece), ...);
-    auto const gives_up = std::stable_partition(
-        requests.begin(), requests.end(),
-        [](AccessRequest const& request) { return request.mode != Mode::none; });
-    using Span = std::span<AccessRequest const>;
-    bool done = false;
-    if (gives_up != requests.begin()) done = demote(Span(requests.begin(), gives_up));
-    if (gives_up != requests.end()) done = release(Span(gives_up, requests.end())) || done;
-    return done;
-  };
-  return Opening<Kokkos::DefaultHostExecutionSpace, Hooks::skip>().open(change, accesses...);
+  constexpr bool are_accesses = sizeof...(Accesses) > 0 && (is_access_v<Accesses> && ...);
+  static_assert(are_accesses, "Trellis: demote takes accesses: read(x), write(subview), ...");
+  if constexpr (are_accesses) {
+    auto const change = [&](auto const&... piece) {
+      RequestRoom<sizeof...(piece)> room;
+      Requests requests(room);
+      (add_access(requests, piece), ...);
+      auto const gives_up = std::stable_partition(
+          requests.begin(), requests.end(),
+          [](AccessRequest const& request) { return request.mode != Mode::none; });
+      using Span = std::span<AccessRequest const>;
+      bool done = false;
+      if (gives_up != requests.begin()) done = demote(Span(requests.begin(), gives_up));
+      if (gives_up != requests.end()) done = release(Span(gives_up, requests.end())) || done;
+      return done;
+    };
+    return Opening<Kokkos::DefaultHostExecutionSpace, Hooks::skip>().open(change, accesses...);
+  } else {
+    return false;
+  }
 }
 
 }  // namespace Impl

@@ -78,6 +78,10 @@ class Submission {
     if constexpr (is_after_numbers_v<A>) take_numbers(before.numbers);
   }
 
+  template <class A>
+    requires(!is_annotation_v<A>)
+  void take(A const&) {}  // the policy has said what is wrong
+
   /// Of all that has been taken. Once.
   TaskHandle send();
 

@@ -13,6 +13,7 @@ void submit(trellis::TaskGraph& graph, V const& x) {
   auto const body = KOKKOS_LAMBDA(int, Count const& count, double& sum, bool) {
     sum += count(0) += 1;
   };
-  trellis::parallel_scan(
-      "count", trellis::ResourcePolicy(graph, 4, trellis::atomic_add(trellis::group(x))), body);
+  auto const both = trellis::group(x);
+  trellis::ResourcePolicy const policy(graph, 4, trellis::atomic_add(both));
+  trellis::parallel_scan("count", policy, body);
 }

@@ -16,6 +16,6 @@ void submit(trellis::TaskGraph& graph, V const& x, V const& y) {
     sum += 1;
   };
   Kokkos::MDRangePolicy<Kokkos::Rank<2>> const plane({0, 0}, {4, 4});
-  trellis::parallel_reduce("count",
-                           trellis::ResourcePolicy(graph, plane, trellis::atomic_add(x, y)), body);
+  trellis::ResourcePolicy const policy(graph, plane, trellis::atomic_add(x, y));
+  trellis::parallel_reduce("count", policy, body);
 }

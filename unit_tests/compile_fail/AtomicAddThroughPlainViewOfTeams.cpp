@@ -14,6 +14,6 @@ void submit(trellis::TaskGraph& graph, V const& x) {
   auto const body = KOKKOS_LAMBDA(Teams::member_type const&, Count const& count) {
     count(0) *= 2;
   };
-  trellis::parallel_for("count",
-                        trellis::ResourcePolicy(graph, Teams(4, 1), trellis::atomic_mul(x)), body);
+  trellis::ResourcePolicy const policy(graph, Teams(4, 1), trellis::atomic_mul(x));
+  trellis::parallel_for("count", policy, body);
 }

@@ -16,6 +16,6 @@ void submit(trellis::FieldGraph& model, F const& q, F const& r) {
   auto const body = KOKKOS_LAMBDA(int i, In in, F::view out) {
     out(i) = in(i);
   };
-  trellis::parallel_for(
-      "copy", trellis::ResourcePolicy(model, 10, trellis::read(q), trellis::write(r)), body);
+  trellis::ResourcePolicy const policy(model, 10, trellis::read(q), trellis::write(r));
+  trellis::parallel_for("copy", policy, body);
 }

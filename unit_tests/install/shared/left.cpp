@@ -23,7 +23,7 @@ void add_balance(trellis::FieldGraph& model, trellis::Field<double*> const& flux
       KOKKOS_LAMBDA(int i, F::read_view q, F::view r) { r(i) = q(i + 1) - q(i); });
 }
 
-trellis::SpaceAdapter* adapter_in_left() {
+trellis::Impl::SpaceAdapter* adapter_in_left() {
   return &trellis::Impl::space_adapter<Kokkos::DefaultHostExecutionSpace>();
 }
 

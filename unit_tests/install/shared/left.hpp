@@ -15,7 +15,7 @@ FROM_LEFT trellis::Future<void> wait_for_itself(trellis::TaskGraph& graph);
 FROM_LEFT void add_balance(trellis::FieldGraph& model, trellis::Field<double*> const& flux,
                            trellis::Field<double*> const& rate);
 /// What the engine knows of the calling thread and of Kokkos, as this library sees it.
-FROM_LEFT trellis::SpaceAdapter* adapter_in_left();
+FROM_LEFT trellis::Impl::SpaceAdapter* adapter_in_left();
 FROM_LEFT int slot_in_left();
 
 #endif

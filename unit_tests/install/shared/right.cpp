@@ -25,7 +25,7 @@ void add_flux(trellis::FieldGraph& model, trellis::Field<double*> const& flux) {
       KOKKOS_LAMBDA(int i, F::view q) { q(i) = 3 * i; });
 }
 
-trellis::SpaceAdapter* adapter_in_right() {
+trellis::Impl::SpaceAdapter* adapter_in_right() {
   return &trellis::Impl::space_adapter<Kokkos::DefaultHostExecutionSpace>();
 }
 

@@ -15,7 +15,7 @@ FROM_RIGHT void wait_inside(trellis::TaskGraph& graph);
 FROM_RIGHT void fail();
 /// Gives the model a task that computes `flux`.
 FROM_RIGHT void add_flux(trellis::FieldGraph& model, trellis::Field<double*> const& flux);
-FROM_RIGHT trellis::SpaceAdapter* adapter_in_right();
+FROM_RIGHT trellis::Impl::SpaceAdapter* adapter_in_right();
 FROM_RIGHT int slot_in_right();
 
 #endif
