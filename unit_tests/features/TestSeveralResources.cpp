@@ -277,10 +277,13 @@ SPACE_TEST(SeveralResources, AreGivenUpFromOutside) {
   TaskGraph graph(options);
   View<double*> x("x", 4), y("y", 4);
   Token const hold("hold");
-  std::atomic<bool> is_over{false};
+  std::atomic<bool> has_begun{false}, is_over{false};
   host_task("holder", ResourcePolicy(graph, write(hold)), [&] {
+    has_begun = true;
     while (!is_over) std::this_thread::yield();
   });
+  // Else the wait below might run the holder itself.
+  while (!has_begun) std::this_thread::yield();
   auto const task = host_task("task", ResourcePolicy(graph, read_write(x, hold, y)), [] {});
   auto const reader = host_task("reader", ResourcePolicy(graph, read(x, y)), [] {});
   EXPECT_TRUE(graph.demote(task, read(x, y)));
