@@ -17,7 +17,7 @@
 #include <impl/Trellis_Fused.hpp>
 #include <impl/Trellis_OpenAccess.hpp>
 #include <impl/Trellis_Reachable.hpp>
-#include <impl/Trellis_Submission.hpp>
+#include <impl/Trellis_NewTask.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -250,7 +250,7 @@ inline constexpr BodyForm body_form{&Ops::ops, sizeof(Body), alignof(Body),
 /// With all annotations as they are in the end: no open resource is among them. `has_opened`:
 /// whether there were any, so that what they stand for has to be checked.
 template <class Reached, class Deploys, bool is_checked, bool has_opened, class... Annotations>
-TaskHandle submit_annotated(Submission& submission, Annotations const&... annotations) {
+TaskHandle submit_annotated(NewTask& submission, Annotations const&... annotations) {
   if constexpr (is_checked) {
     static_assert(!has_opened || MustReach<Reached, Annotations...>::value);
     (require_accessible<Reached>(submission.spec.label, annotations), ...);
@@ -266,7 +266,7 @@ TaskHandle submit_annotated(Submission& submission, Annotations const&... annota
 /// body, so it is compiled once for each list of annotations.)
 template <class Reached, class Deploys, bool is_checked, bool has_open, class... Annotations,
           class... More>
-TaskHandle submit_to(Target const& target, Submission& submission,
+TaskHandle submit_to(Target const& target, NewTask& submission,
                      std::tuple<Annotations...> const& annotations, More const&... more) {
   return std::apply(
       [&](auto const&... annotation) {
@@ -338,8 +338,8 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
   };
   RequestRoom<sizeof...(Annotations) + sizeof...(More)> room;
   Target const target = policy.target();
-  Submission submission(std::move(label), body_form<B, Ops, typename Place::space, RunsOn>,
-                        construct, target, room);
+  NewTask submission(std::move(label), body_form<B, Ops, typename Place::space, RunsOn>, construct,
+                     target, room);
   if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(submission.spec, policy);
   if (home != nullptr && !(is_device_v<Annotations> || ...)) submission.spec.space = home;
   return submit_to<Reached, Deploys, is_checked, has_open>(target, submission, policy.annotations(),

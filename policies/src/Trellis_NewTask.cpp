@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_TaskScope.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
-#include <impl/Trellis_Submission.hpp>
+#include <impl/Trellis_NewTask.hpp>
 #include <numbers/Trellis_NumberClaim.hpp>
 #include <numbers/Trellis_NumberedTasks.hpp>
 
@@ -60,14 +60,14 @@ int threads_of(Target const& target, threads const& asked) {
   return GraphDoor::threads_of(task_of(target), asked_by(asked));
 }
 
-void Submission::take_numbers(std::span<TaskNumber const> numbers) {
+void NewTask::take_numbers(std::span<TaskNumber const> numbers) {
   m_names_numbers = true;
   if (m_target.collector() != nullptr) return;  // refused by `send`
   for_each_task_of(numbers, graph_of(m_target), spec.label,
                    [&](TaskHandle const& before) { m_before.push_back(before); });
 }
 
-TaskHandle Submission::send() {
+TaskHandle NewTask::send() {
   if (m_threads != nullptr) spec.space = space_with(m_target, spec.space, *m_threads, spec.label);
   if (m_list != nullptr && m_requests.size() == 0) {
     spec.accesses = AccessListDoor::requests(*m_list);
@@ -85,7 +85,7 @@ TaskHandle Submission::send() {
   return pass_on();
 }
 
-TaskHandle Submission::pass_on() {
+TaskHandle NewTask::pass_on() {
   if (TaskCollector* const collector = m_target.collector())
     return collector->collect(std::move(spec), m_form.has_result, m_form.late);
   if (TaskScope* const scope = m_target.scope())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef TRELLIS_IMPL_SUBMISSION_HPP
-#define TRELLIS_IMPL_SUBMISSION_HPP
+#ifndef TRELLIS_IMPL_NEWTASK_HPP
+#define TRELLIS_IMPL_NEWTASK_HPP
 
 #include <Trellis_AccessList.hpp>
 #include <Trellis_Annotations.hpp>
@@ -32,18 +32,18 @@ struct BodyForm {
 
 /// A task while it is submitted. Each annotation is taken by itself, so what is compiled is one
 /// small function for each kind of annotation, whatever lists of them a program has.
-class Submission {
+class NewTask {
  public:
   /// `construct(storage)` moves the body in.
   template <std::size_t accesses>
-  Submission(Label&& label, BodyForm const& form, FunctionRef<void(void*)> construct,
-             Target const& target, RequestRoom<accesses>& room)
+  NewTask(Label&& label, BodyForm const& form, FunctionRef<void(void*)> construct,
+          Target const& target, RequestRoom<accesses>& room)
       : spec(std::move(label), *form.ops, form.size, form.alignment, construct),
         m_form(form),
         m_target(target),
         m_requests(room) {}
-  Submission(Submission const&) = delete;
-  Submission& operator=(Submission const&) = delete;
+  NewTask(NewTask const&) = delete;
+  NewTask& operator=(NewTask const&) = delete;
 
   template <Mode mode, class Held>
   void take(Access<mode, Held> const& access) {
