@@ -37,7 +37,7 @@ struct Once {};
 
 template <class B>
 struct BaseOf {
-  // Of what is wrong the constructor says it; nothing more is to be said of it.
+  // The constructor says what is wrong. With this type the compiler says nothing more.
   using type = std::conditional_t<Kokkos::is_execution_policy_v<B>, B,
                                   std::conditional_t<is_resource_v<B>, Once, Count>>;
 };
@@ -128,7 +128,7 @@ class ResourcePolicy {
                   "TaskScope whose part it is: ResourcePolicy(graph, n, read(x), ...)");
   }
 
-  [[nodiscard]] Impl::Target target() const { return m_target; }
+  [[nodiscard]] Impl::Target const& target() const { return m_target; }
   [[nodiscard]] Base const& base() const { return m_base; }
   [[nodiscard]] std::tuple<Annotations...> const& annotations() const { return m_annotations; }
 

@@ -26,6 +26,7 @@ struct HostLoop {
   void all() const { run(functor, begin, count); }
 };
 
+/// Is it a host space? Such an adapter runs loops as well, see AdapterOf.
 template <class Space>
 inline constexpr bool may_have_one_thread =
     requires(Space const& instance) { AdapterOf<Space>::has_one_thread(instance); };

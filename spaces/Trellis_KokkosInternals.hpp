@@ -96,13 +96,14 @@ auto const& tile_sizes(Policy const& policy) {
 }
 /// Has Kokkos chosen the tiles?
 ///
-/// Hook: none. `tile_size_recommended()` (since 4.3) says what Kokkos would choose, but not who did.
+/// Hook: none. `tile_size_recommended()` (since 4.3) says what Kokkos would choose. It does not say
+/// whether Kokkos has chosen.
 template <class Policy>
 bool has_chosen_tiles(Policy const& policy) {
   return policy.impl_tune_tile_size();
 }
 
-/// Of a TeamPolicy: does Kokkos choose the size of teams, the length of vectors?
+/// Does Kokkos choose the size of the teams of a TeamPolicy, and the length of their vectors?
 ///
 /// Hook: the constructor from a policy and an instance, or `is_auto_team_size()` and the like.
 template <class Policy>

@@ -17,7 +17,8 @@ namespace trellis::Impl {
 /// The tasks that some numbers stand for, for a task of `graph` that is to come after them.
 void for_each_task_of(std::span<TaskNumber const> numbers, TaskHandle const& graph,
                       Label const& task, FunctionRef<void(TaskHandle const&)> found);
-/// The same for a wait, or for who asks whether they are done. `what`: "waits for", ...
+/// The tasks that some numbers stand for, to wait for them, or to ask whether they are done. `what` is
+/// a part of the message: "waits for", ...
 [[nodiscard]] std::vector<TaskHandle> tasks_of(std::span<TaskNumber const> numbers,
                                                TaskHandle const& graph, std::string const& name,
                                                char const* what, std::source_location const& site);

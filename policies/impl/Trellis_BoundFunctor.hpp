@@ -213,7 +213,7 @@ struct TupleToList<std::tuple<T...>> {
   using type = TypeList<typename SeenAs<T>::type const&...>;
 };
 
-/// As what an argument is told in a message: as its type, or as what a user writes for that.
+/// The name of an argument in a message: that of its type, or what a user writes for it.
 template <class T>
 struct ToldAs : std::type_identity<T> {};
 template <class T>

@@ -56,10 +56,7 @@ template <class Traits, class... P>
 struct DirectLoop<Traits, Kokkos::RangePolicy<P...>> {
   using Space = typename Traits::execution_space;
   using Index = typename Traits::index_type;
-  static constexpr bool is_host_loop =
-      requires(HostLoop const& loop, Space const& instance, Label const& label) {
-        AdapterOf<Space>::run(loop, instance, label);
-      };
+  static constexpr bool is_host_loop = may_have_one_thread<Space>;
 
   /// The functor: as a kernel is to have it, see `uncounted`.
   template <class Functor>

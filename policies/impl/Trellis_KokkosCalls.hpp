@@ -15,19 +15,19 @@
 namespace trellis::Impl {
 
 template <class...>
-inline constexpr bool never_in_kokkos = false;
+inline constexpr bool never = false;
 
-/// A policy, which is converted to it, so that Trellis' own functions are the better match.
+/// A policy is converted to this, so that Trellis' own functions are the better match.
 struct PolicyInKokkos {
   template <class Base, class... Annotations>
   PolicyInKokkos(ResourcePolicy<Base, Annotations...> const&) {}
 };
-/// Likewise for a label: a `std::string` is no better match for it than for a Label.
+/// A label is converted to this: a `std::string` is no better match for it than for a Label.
 struct TextInKokkos {
   template <std::convertible_to<std::string> Text>
   TextInKokkos(Text const&) {}
 };
-/// Likewise for what stands before the Views of a copy.
+/// What stands before the Views of a copy is converted to this.
 struct TargetInKokkos : PolicyInKokkos {
   using PolicyInKokkos::PolicyInKokkos;
   template <AnyTarget T>
@@ -55,43 +55,43 @@ struct SpaceAccessibility<trellis::ResourcePolicy<Base, Annotations...>, MemoryS
 
 template <class... Rest>
 void parallel_for(trellis::Impl::PolicyInKokkos, Rest const&...) {
-  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+  static_assert(trellis::Impl::never<Rest...>,
                 "Trellis: a ResourcePolicy goes to trellis::parallel_for, not to "
                 "Kokkos::parallel_for");
 }
 template <class... Rest>
 void parallel_for(trellis::Impl::TextInKokkos, trellis::Impl::PolicyInKokkos, Rest const&...) {
-  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+  static_assert(trellis::Impl::never<Rest...>,
                 "Trellis: a ResourcePolicy goes to trellis::parallel_for, not to "
                 "Kokkos::parallel_for");
 }
 template <class... Rest>
 void parallel_reduce(trellis::Impl::PolicyInKokkos, Rest const&...) {
-  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+  static_assert(trellis::Impl::never<Rest...>,
                 "Trellis: a ResourcePolicy goes to trellis::parallel_reduce, not to "
                 "Kokkos::parallel_reduce");
 }
 template <class... Rest>
 void parallel_reduce(trellis::Impl::TextInKokkos, trellis::Impl::PolicyInKokkos, Rest const&...) {
-  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+  static_assert(trellis::Impl::never<Rest...>,
                 "Trellis: a ResourcePolicy goes to trellis::parallel_reduce, not to "
                 "Kokkos::parallel_reduce");
 }
 template <class... Rest>
 void parallel_scan(trellis::Impl::PolicyInKokkos, Rest const&...) {
-  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+  static_assert(trellis::Impl::never<Rest...>,
                 "Trellis: a ResourcePolicy goes to trellis::parallel_scan, not to "
                 "Kokkos::parallel_scan");
 }
 template <class... Rest>
 void parallel_scan(trellis::Impl::TextInKokkos, trellis::Impl::PolicyInKokkos, Rest const&...) {
-  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+  static_assert(trellis::Impl::never<Rest...>,
                 "Trellis: a ResourcePolicy goes to trellis::parallel_scan, not to "
                 "Kokkos::parallel_scan");
 }
 template <class... Rest>
 void deep_copy(trellis::Impl::TargetInKokkos, Rest const&...) {
-  static_assert(trellis::Impl::never_in_kokkos<Rest...>,
+  static_assert(trellis::Impl::never<Rest...>,
                 "Trellis: a graph goes to trellis::deep_copy(graph, destination, source), not to "
                 "Kokkos::deep_copy");
 }

@@ -30,8 +30,8 @@ struct BodyForm {
   bool has_result;      ///< it has a Future with a value
 };
 
-/// A task while it is submitted. Each annotation is taken by itself, so what is compiled is one
-/// small function for each kind of annotation, whatever lists of them a program has.
+/// A task while it is submitted. It takes each annotation by itself, so the compiler makes one small
+/// function for each kind of annotation, whatever lists of them a program has.
 class NewTask {
  public:
   /// `construct(storage)` moves the body in.
@@ -82,7 +82,7 @@ class NewTask {
     requires(!is_annotation_v<A>)
   void take(A const&) {}  // the policy has said what is wrong
 
-  /// Of all that has been taken. Once.
+  /// Hands the task to the engine, or to a model, with all that has been taken. It is called once.
   TaskHandle send();
 
   TaskSpec spec;

@@ -11,7 +11,6 @@
 #include <Trellis_ResourcePolicy.hpp>
 #include <Trellis_Spaces.hpp>
 #include <Trellis_TaskScope.hpp>
-#include <access/Trellis_SmallVector.hpp>
 #include <graph/Trellis_GraphDoor.hpp>
 #include <graph/Trellis_ModelTasks.hpp>
 #include <impl/Trellis_Fused.hpp>
@@ -22,17 +21,13 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <array>
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <new>
-#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 /// The one way from the typed fronts into the engine.
 namespace trellis::Impl {
@@ -250,55 +245,41 @@ inline constexpr BodyForm body_form{&Ops::ops, sizeof(Body), alignof(Body),
 /// With all annotations as they are in the end: no open resource is among them. `has_opened`:
 /// whether there were any, so that what they stand for has to be checked.
 template <class Reached, class Deploys, bool is_checked, bool has_opened, class... Annotations>
-TaskHandle submit_annotated(NewTask& submission, Annotations const&... annotations) {
+TaskHandle submit_annotated(NewTask& task, Annotations const&... annotations) {
   if constexpr (is_checked) {
     static_assert(!has_opened || MustReach<Reached, Annotations...>::value);
-    (require_accessible<Reached>(submission.spec.label, annotations), ...);
+    (require_accessible<Reached>(task.spec.label, annotations), ...);
     static_assert(!has_opened || MustReachAsWell<Deploys, Annotations...>::value);
     if constexpr (!std::is_void_v<Deploys>)
-      (require_accessible<Deploys>(submission.spec.label, annotations), ...);
+      (require_accessible<Deploys>(task.spec.label, annotations), ...);
   }
-  (submission.take(annotations), ...);
-  return submission.send();
+  (task.take(annotations), ...);
+  return task.send();
 }
 
 /// With the annotations of the policy, and those that come from elsewhere. (It knows nothing of the
 /// body, so it is compiled once for each list of annotations.)
 template <class Reached, class Deploys, bool is_checked, bool has_open, class... Annotations,
           class... More>
-TaskHandle submit_to(Target const& target, NewTask& submission,
-                     std::tuple<Annotations...> const& annotations, More const&... more) {
+TaskHandle submit_with(Target const& target, NewTask& task,
+                       std::tuple<Annotations...> const& annotations, More const&... more) {
   return std::apply(
       [&](auto const&... annotation) {
         if constexpr (has_open) {
           Opening<Reached, Hooks::call> opening(&target);
-          TaskHandle const task = opening.open(
+          TaskHandle const handle = opening.open(
               [&](auto const&... piece) {
-                return submit_annotated<Reached, Deploys, is_checked, true>(submission, piece...);
+                return submit_annotated<Reached, Deploys, is_checked, true>(task, piece...);
               },
               annotation..., more...);
           opening.submitted();
-          return task;
+          return handle;
         } else {
-          return submit_annotated<Reached, Deploys, is_checked, false>(submission, annotation...,
+          return submit_annotated<Reached, Deploys, is_checked, false>(task, annotation...,
                                                                        more...);
         }
       },
       annotations);
-}
-
-/// Is the body one that may run as one with others, where the task is annotated so? `true` if it is
-/// not.
-template <class Made, class Deploys, class... Annotations>
-consteval bool may_be_fused() {
-  using Plain = typename PlainBodyOf<Made>::type;
-  constexpr bool is_fusable = (is_fusable_v<Annotations> || ...);
-  static_assert(!is_fusable || has_kernel_form<Plain> || is_plain_call<Plain>,
-                "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
-                "MDRangePolicy, and with host_task without a TaskScope or Completion");
-  static_assert(has_kernel_form<Plain> || std::is_void_v<Deploys>,
-                "Trellis: fusable_on<Space> goes with parallel_for; a host_task stays on the host");
-  return true;
 }
 
 /// As submit_made, for a body without arguments that are bound late, or with the sources of these.
@@ -325,10 +306,18 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
   constexpr bool is_fused_on_device = is_fusable &&
                                       has_kernel_form<typename PlainBodyOf<Made>::type> &&
                                       (is_asynchronous<RunsOn>() || is_asynchronous<Deploys>());
+  if constexpr (is_fusable) {
+    using Plain = typename PlainBodyOf<Made>::type;
+    static_assert(has_kernel_form<Plain> || is_plain_call<Plain>,
+                  "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
+                  "MDRangePolicy, and with host_task without a TaskScope or Completion");
+    static_assert(
+        has_kernel_form<Plain> || std::is_void_v<Deploys>,
+        "Trellis: fusable_on<Space> goes with parallel_for; a host_task stays on the host");
+  }
   using B = BodyAs<Made, is_fused_on_device>;
   using Ops = typename std::conditional_t<
-      is_fusable && may_be_fused<Made, Deploys, Annotations...>(),
-      std::type_identity<FusableOpsOf<B, typename Place::space, RunsOn, Deploys>>,
+      is_fusable, std::type_identity<FusableOpsOf<B, typename Place::space, RunsOn, Deploys>>,
       std::type_identity<OpsOf<B, typename Place::space, RunsOn>>>::type;
   auto const construct = [&make](void* storage) {
     if constexpr (is_fused_on_device)
@@ -337,13 +326,12 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
       ::new (storage) B(make());
   };
   RequestRoom<sizeof...(Annotations) + sizeof...(More)> room;
-  Target const target = policy.target();
-  NewTask submission(std::move(label), body_form<B, Ops, typename Place::space, RunsOn>, construct,
-                     target, room);
-  if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(submission.spec, policy);
-  if (home != nullptr && !(is_device_v<Annotations> || ...)) submission.spec.space = home;
-  return submit_to<Reached, Deploys, is_checked, has_open>(target, submission, policy.annotations(),
-                                                           more...);
+  NewTask task(std::move(label), body_form<B, Ops, typename Place::space, RunsOn>, construct,
+               policy.target(), room);
+  if constexpr (!std::is_void_v<RunsOn>) choose_device<RunsOn>(task.spec, policy);
+  if (home != nullptr && !(is_device_v<Annotations> || ...)) task.spec.space = home;
+  return submit_with<Reached, Deploys, is_checked, has_open>(policy.target(), task,
+                                                             policy.annotations(), more...);
 }
 
 /// `Space`: whose instance the body is given, void for a host task; it runs there, or where

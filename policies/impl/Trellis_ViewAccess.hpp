@@ -122,7 +122,7 @@ std::uint64_t identity_of_view(void const* subject) {
 }
 void describe_token(void const* subject, ResourceInfo& info);
 void describe_box(void const* subject, ResourceInfo& info);
-/// Of an allocation that nobody knows.
+/// The memory may belong to any allocation.
 void describe_memory(void const* subject, ResourceInfo& info);
 template <class R>
 bool may_have_label(void const* subject, std::string const& label) {

@@ -20,9 +20,6 @@ namespace trellis {
 
 namespace Impl {
 
-template <class...>
-inline constexpr bool never = false;
-
 /// What stands where the ResourcePolicy should be, when a call is as Kokkos takes it. It is
 /// converted to, so a call that Kokkos takes goes to Kokkos where the names of both are in sight.
 struct PlainPolicy {

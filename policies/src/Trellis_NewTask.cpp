@@ -14,6 +14,7 @@ namespace trellis::Impl {
 
 void Requests::reserve(std::size_t accesses) {
   if (accesses <= m_room) return;
+  accesses = std::max(accesses, 2 * m_room);  // ranges of ranges ask for a few more, many times
   auto* const larger =
       static_cast<AccessRequest*>(::operator new(accesses * sizeof(AccessRequest)));
   std::uninitialized_copy(begin(), end(), larger);
