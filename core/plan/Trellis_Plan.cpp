@@ -244,34 +244,45 @@ class BodyCopy {
 
 }  // namespace
 
-/// How many references to this allocation lie in a body of so many bytes.
+/// How many references to this allocation lie in a body of so many bytes. A View is the reference
+/// and then an address in the allocation. A reference alone may be what an old View has left where
+/// the body has padding: a move may copy padding, too.
 static long references_in(void const* body, std::size_t size, ResourceHold const& hold) {
+  constexpr std::size_t width = sizeof(std::uintptr_t);
   auto const record = reinterpret_cast<std::uintptr_t>(hold.record());
-  auto const* const bytes = static_cast<std::byte const*>(body);
-  long count = 0;
-  for (std::size_t at = 0; at + sizeof record <= size; at += sizeof record) {
+  auto const [begin, end] = hold.addresses();
+  auto const word_at = [&](std::size_t at) {
     std::uintptr_t word = 0;
-    std::memcpy(&word, bytes + at, sizeof word);
-    if (word == record) ++count;
+    std::memcpy(&word, static_cast<std::byte const*>(body) + at, width);
+    return word;
+  };
+  long count = 0;
+  for (std::size_t at = 0; at + 2 * width <= size; at += width) {
+    if (word_at(at) != record) continue;
+    std::uintptr_t const address = word_at(at + width);
+    if (begin <= address && address <= end) ++count;
   }
   return count;
 }
 
-/// Counts the references to the allocations of this task that its body has: as many as come with a
-/// copy of it, with another copy, and go with each of them. Others may make and drop references
-/// meanwhile, and make a count too large or too small. So it is counted until these agree. Where
-/// that does not happen, the smallest count holds: with one too large, a plan would be refused that
+/// Counts the references to the allocations of this task that its body has. Those that lie in the
+/// body itself are read there. Those behind its pointers (a vector of Views) show where it is
+/// copied: as many come with a copy, come with another one, and go with each of them.
+///
+/// Others may make and drop references meanwhile: a worker that copies a functor twice makes as many
+/// too much in both steps. So one count is only believed where it is what the body itself has.
+/// Otherwise the smallest of several holds, since with one too large, a plan would be refused that
 /// may run.
 ///
-/// What is no functor of Kokkos' may have no copies, or costly ones. So it is only read, as it lies
-/// in memory, where all that it does not write is 0.
+/// What is no functor of Kokkos' may have no copies, or costly ones. So it is only read.
 void Plans::count_references(PlanState& plan, Task const& task, TaskSpec const& spec,
                              FoundEntries const& found) {
   std::span<AccessRequest const> const requests = spec.accesses;
   constexpr int most = 4;
   struct Count {
+    long in_body = 0;
     long before = 0, with_one = 0, with_two = 0;
-    long counted = std::numeric_limits<long>::max();  ///< the smallest, or what is sure
+    long smallest = std::numeric_limits<long>::max();
     bool is_sure = false;
   };
   Few<HeldResource*> resources(requests.size());
@@ -292,12 +303,12 @@ void Plans::count_references(PlanState& plan, Task const& task, TaskSpec const& 
     if (std::exchange(resource.counted_for, number) != number) resources[count++] = &resource;
   }
   if (count == 0) return;
-  if (task.ops->copy == nullptr) {
-    for (std::size_t k = 0; k < count; ++k)
-      resources[k]->held += references_in(task.body, spec.body_size, *resources[k]->hold);
-    return;
-  }
   Few<Count> counts(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    counts[k].in_body = references_in(task.body, spec.body_size, *resources[k]->hold);
+    resources[k]->held += counts[k].in_body;
+  }
+  if (task.ops->copy == nullptr) return;
   auto const note = [&](long Count::* at) {
     for (std::size_t k = 0; k < count; ++k) counts[k].*at = resources[k]->hold->holders();
   };
@@ -317,12 +328,13 @@ void Plans::count_references(PlanState& plan, Task const& task, TaskSpec const& 
       long const first = each.with_one - each.before;
       long const second = each.with_two - each.with_one;
       long const gone = each.with_two - resources[k]->hold->holders();
-      each.is_sure = first == second && gone == first + second;
-      each.counted = each.is_sure ? first : std::min({each.counted, first, second, gone / 2});
+      each.is_sure = first == each.in_body && second == first && gone == first + second;
+      each.smallest = std::min({each.smallest, first, second, gone / 2});
       is_sure = is_sure && each.is_sure;
     }
   }
-  for (std::size_t k = 0; k < count; ++k) resources[k]->held += std::max(0L, counts[k].counted);
+  for (std::size_t k = 0; k < count; ++k)
+    resources[k]->held += std::max(0L, counts[k].smallest - counts[k].in_body);
 }
 
 /// Throws when an allocation that somebody else knew when the plan was recorded is known to nobody

@@ -3,9 +3,13 @@
 #include "Timing.hpp"
 
 #include <Trellis.hpp>
+#include <Trellis_KokkosInternals.hpp>
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,6 +145,24 @@ TEST_F(PlanMatch, AnUnmanagedViewOfAnAllocationHidesNoManagedOne) {
   });
   EXPECT_EQ(error_of_replay(graph, plan), "no error");
   EXPECT_EQ(x(0), 2);
+  x = View();
+  EXPECT_THAT(error_of_replay(graph, plan), HasSubstr("nobody but the plan holds"));
+}
+
+TEST_F(PlanMatch, WhatOldViewsHaveLeftInABodyIsNoReference) {
+  TaskGraph graph;
+  View x("x", 10);
+  struct Body {
+    View x;
+    std::array<std::uintptr_t, 2> left;
+    std::unique_ptr<int> cannot_be_copied;
+    void operator()() const { x(0) += 1; }
+  };
+  auto const record = reinterpret_cast<std::uintptr_t>(Impl::record_of(x));
+  Plan const plan = graph.record([&] {
+    host_task("host", ResourcePolicy(graph, read_write(x)), Body{x, {record, 10}, nullptr});
+  });
+  EXPECT_EQ(error_of_replay(graph, plan), "no error");
   x = View();
   EXPECT_THAT(error_of_replay(graph, plan), HasSubstr("nobody but the plan holds"));
 }
