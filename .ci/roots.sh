@@ -8,6 +8,7 @@
 ROOTS=$HOME_DIR/roots
 SUITE=trixie
 CLANG_FORMAT=clang-format-19 # the formatting check is only fixed when this is
+CLANG=clang++-19             # what the toolchain serial compiles with
 COMMON_PACKAGES="g++ cmake ninja-build ccache libgtest-dev libgmock-dev libbenchmark-dev"
 COMMON_PACKAGES+=" nlohmann-json3-dev libspdlog-dev libcli11-dev libhwloc-dev python3"
 COMMON_PACKAGES+=" $CLANG_FORMAT"
@@ -21,13 +22,19 @@ toolchain_packages() {
   esac
 }
 
-# Peers of perf_tests/taskbench, and another MPI in each root: one without them is as good.
+# Peers of perf_tests/taskbench, another MPI in each root, and another compiler in one of them: a
+# root without them is as good.
 optional_packages() {
   echo libtaskflow-cpp-dev libtbb-dev libomp5-19
   case $1 in
     openmp) echo openmpi-bin libopenmpi-dev ;;
-    serial) echo mpich libmpich-dev ;;
+    serial) echo mpich libmpich-dev "${CLANG/++/}" "libclang-rt-${CLANG##*-}-dev" ;;
   esac
+}
+
+# compiler_of TOOLCHAIN: where it is not what CMake takes by itself, which is g++.
+compiler_of() {
+  [[ $1 == serial && -x $(root_of serial)/usr/bin/$CLANG ]] && echo "$CLANG"
 }
 
 # Only Kokkos comes from unstable; what it needs comes from there only where Debian 13's is too old.

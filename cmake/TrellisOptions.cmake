@@ -4,7 +4,7 @@ option(Trellis_ENABLE_TESTS "Build the tests (GoogleTest)" ${PROJECT_IS_TOP_LEVE
 option(Trellis_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(Trellis_ENABLE_BENCHMARKS "Build the benchmarks (Google Benchmark)" ${PROJECT_IS_TOP_LEVEL})
 option(Trellis_ENABLE_SIMULATED
-  "Build the simulated device; its space reaches into Kokkos (tested: 4.5 and 5.2)" ON)
+  "Build the simulated device; its space reaches into Kokkos (tested: 4.5, 4.6 and 5.2)" ON)
 option(Trellis_ENABLE_MPI "Build Trellis::mpi if there is an MPI" ON)
 option(Trellis_WARNINGS_AS_ERRORS "Let no compiler warning of Trellis's own code pass" OFF)
 option(Trellis_FETCH_KOKKOS "Download an upstream Kokkos release instead of finding one" OFF)
@@ -53,4 +53,8 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS
   set(trellis_precompiles ON)
   # CMake's own hides all warnings of what is precompiled, our headers' too.
   set(CMAKE_PCH_PROLOGUE "")
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    # With the time in it at which it was made, ccache would know none of them again.
+    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+  endif()
 endif()

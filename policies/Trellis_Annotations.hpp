@@ -126,34 +126,38 @@ struct MayAnnotate {
   using Named = std::remove_reference_t<R>;
   using Plain = std::remove_cv_t<Named>;
   static constexpr bool has_threads = !is_resource_v<Named> && NumbersThreads<Named>;
-  static_assert(
-      !has_threads,
-      "Trellis: Kokkos numbers the threads of a random pool, a ScatterView and a UniqueToken in "
-      "each instance, so tasks that run at the same time would share them: use "
-      "trellis::RandomPool, trellis::UniqueToken, which need no annotation, or "
-      "trellis::ScatterView");
   static constexpr bool is_resource = is_resource_v<Named> || has_threads;
-  static_assert(
-      is_resource,
-      "Trellis: an access names a Kokkos::View, a trellis::Token or another resource (see "
-      "ResourceTraits), or a range of these");
   static constexpr bool is_open = HasOpen<Plain>::value;
   static constexpr bool is_owner = by_name && OpenResource<Named> && owns_elements<Plain>;
   static constexpr bool is_mutable =
       !surely_writes<mode> ||
       (is_open ? !IsReadOnly<Named>::value && !(is_owner && std::is_const_v<Named>)
                : !IsConstView<Plain>::value);
-  static_assert(is_mutable || !is_open, "Trellis: what is const can only be read");
-  static_assert(is_mutable || is_open, "Trellis: a View of const elements can only be read");
   static constexpr bool has_name = !is_owner || std::is_lvalue_reference_v<R>;
-  static_assert(has_name,
-                "Trellis: a container that owns its elements must have a name, and live until the "
-                "task is complete");
   static constexpr bool is_said = !is_open || SaysAccesses<Plain, mode>::value;
-  static_assert(is_said,
-                "Trellis: ResourceTraits<T>::accesses returns an access, a tuple of accesses or an "
-                "AccessList");
-  static constexpr bool value = !has_threads && is_resource && is_mutable && has_name && is_said;
+  static constexpr bool holds() {
+    static_assert(
+        !has_threads,
+        "Trellis: Kokkos numbers the threads of a random pool, a ScatterView and a UniqueToken in "
+        "each instance, so tasks that run at the same time would share them: use "
+        "trellis::RandomPool, trellis::UniqueToken, which need no annotation, or "
+        "trellis::ScatterView");
+    static_assert(
+        is_resource,
+        "Trellis: an access names a Kokkos::View, a trellis::Token or another resource (see "
+        "ResourceTraits), or a range of these");
+    static_assert(is_mutable || !is_open, "Trellis: what is const can only be read");
+    static_assert(is_mutable || is_open, "Trellis: a View of const elements can only be read");
+    static_assert(
+        has_name,
+        "Trellis: a container that owns its elements must have a name, and live until the "
+        "task is complete");
+    static_assert(
+        is_said,
+        "Trellis: ResourceTraits<T>::accesses returns an access, a tuple of accesses or an "
+        "AccessList");
+    return !has_threads && is_resource && is_mutable && has_name && is_said;
+  }
 };
 
 /// The access of what an annotation may name.
@@ -166,7 +170,7 @@ constexpr auto access_in(R&& resource) {
 }
 template <Mode mode, class R>
 constexpr auto annotate(R&& resource) {
-  if constexpr (MayAnnotate<mode, R, false>::value)
+  if constexpr (MayAnnotate<mode, R, false>::holds())
     return access_in<mode>(std::forward<R>(resource));
   else
     return Property();  // so that nothing more is said
@@ -340,7 +344,7 @@ inline constexpr bool is_annotation_v = is_access_v<T> || is_property_v<T>;
 
 template <Mode mode, class... R>
 constexpr auto annotate_named(R&&... resources) {
-  if constexpr (!(MayAnnotate<mode, R, true>::value && ...))
+  if constexpr (!(MayAnnotate<mode, R, true>::holds() && ...))
     return Property();  // so that nothing more is said
   else if constexpr (sizeof...(R) == 1)
     return access_in<mode>(std::forward<R>(resources)...);

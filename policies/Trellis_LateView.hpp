@@ -315,16 +315,18 @@ struct AllocateCheck {
   static constexpr bool has_no_range = std::is_same_v<Base, Once>;
   static constexpr bool are_extents = (is_extent_v<N> && ...);
   static constexpr bool are_as_many = sizeof...(N) == V::rank_dynamic;
-  static_assert(has_no_range,
-                "Trellis: allocate takes a policy without a range: allocate(\"label\", "
-                "ResourcePolicy(graph, ...), array, extents...)");
-  static_assert(are_extents,
-                "Trellis: an extent to allocate is a whole number, the Future of one, or "
-                "extent(array, direction)");
-  static_assert(are_as_many,
-                "Trellis: allocate takes as many extents as the LateView has that its type does "
-                "not say");
-  static constexpr bool value = has_no_range && are_extents && are_as_many;
+  static constexpr bool holds() {
+    static_assert(has_no_range,
+                  "Trellis: allocate takes a policy without a range: allocate(\"label\", "
+                  "ResourcePolicy(graph, ...), array, extents...)");
+    static_assert(are_extents,
+                  "Trellis: an extent to allocate is a whole number, the Future of one, or "
+                  "extent(array, direction)");
+    static_assert(are_as_many,
+                  "Trellis: allocate takes as many extents as the LateView has that its type does "
+                  "not say");
+    return has_no_range && are_extents && are_as_many;
+  }
 };
 
 }  // namespace Impl
@@ -345,7 +347,7 @@ template <class Base, class... Annotations, class D, class M, class L, class... 
 Future<void> allocate(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                       LateView<D, M, L> const& array, N const&... extents) {
   using V = typename LateView<D, M, L>::managed_view;
-  if constexpr (Impl::AllocateCheck<Base, V, N...>::value) {
+  if constexpr (Impl::AllocateCheck<Base, V, N...>::holds()) {
     using Body = Impl::AllocateBody<V, decltype(Impl::extent_source(extents))...>;
     auto const& memory = array.memory();
     Body::require_positive(*memory, {Impl::known_extent(extents)..., 0});

@@ -155,17 +155,20 @@ struct FieldCopyCheck {
       return fills_v<typename D::non_const_value_type, Source>;
   }();
   static constexpr bool has_value_now = !requires(Source const& s) { FutureDoor::handle(s); };
-  static_assert(has_no_range,
-                "Trellis: deep_copy takes a policy without a range: deep_copy(\"label\", "
-                "ResourcePolicy(model, ...), destination, source)");
-  static_assert(has_destination, "Trellis: deep_copy of a field goes into a field or a View");
-  static_assert(has_source,
-                "Trellis: deep_copy into a field takes a field or a View of the same rank, or a "
-                "value of its elements' type");
-  static_assert(has_value_now,
-                "Trellis: deep_copy fills a field with a value that there is; let a task write the "
-                "value of a Future");
-  static constexpr bool value = has_no_range && has_destination && has_source && has_value_now;
+  static constexpr bool holds() {
+    static_assert(has_no_range,
+                  "Trellis: deep_copy takes a policy without a range: deep_copy(\"label\", "
+                  "ResourcePolicy(model, ...), destination, source)");
+    static_assert(has_destination, "Trellis: deep_copy of a field goes into a field or a View");
+    static_assert(has_source,
+                  "Trellis: deep_copy into a field takes a field or a View of the same rank, or a "
+                  "value of its elements' type");
+    static_assert(
+        has_value_now,
+        "Trellis: deep_copy fills a field with a value that there is; let a task write the "
+        "value of a Future");
+    return has_no_range && has_destination && has_source && has_value_now;
+  }
 };
 
 template <class... A>
@@ -219,7 +222,7 @@ template <class Base, class... Annotations, class Destination, class Source>
   requires(Impl::is_field_v<std::remove_cvref_t<Destination>> || Impl::is_field_v<Source>)
 Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                        Destination&& destination, Source const& source) {
-  if constexpr (Impl::FieldCopyCheck<Base, std::remove_cvref_t<Destination>, Source>::value)
+  if constexpr (Impl::FieldCopyCheck<Base, std::remove_cvref_t<Destination>, Source>::holds())
     return Impl::copy_field(std::move(label), policy, destination, source);
   else
     return {};

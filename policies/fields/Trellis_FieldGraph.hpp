@@ -64,7 +64,7 @@ namespace trellis {
 ///
 /// The fields and the tasks of a model are added, and it is submitted, by one thread at a time. It
 /// may end before its passes have; it must not outlive the graph, nor Kokkos.
-class FieldGraph : public Impl::TaskCollector {
+class FieldGraph final : public Impl::TaskCollector {
  public:
   explicit FieldGraph(TaskGraph& graph, FieldGraphOptions options = {})
       : m_model(std::make_shared<Impl::Model>(graph, std::move(options))) {}

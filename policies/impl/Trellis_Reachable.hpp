@@ -15,6 +15,14 @@
 /// Every View that a task accesses must be reachable from where the task runs.
 namespace trellis::Impl {
 
+/// A check has a function `holds()`, which says what is wrong, and whether nothing is. The sentences
+/// do not stand in the class itself: Clang asks a class nothing more in which one has been said, and
+/// compiles both branches of the `if constexpr` that asks.
+template <class... Each>
+struct AllHold {
+  static constexpr bool holds() { return (Each::holds() && ...); }
+};
+
 template <class Space, class R>
 struct IsReachable : std::true_type {};
 template <class Space, class R>
@@ -62,25 +70,29 @@ consteval bool reaches_values() {
 /// A simulated device's tasks run on a host space, which their policy names.
 template <class Space>
 struct BaseNamesAHost {
-  static constexpr bool value = !is_foreign_v<Space>;
-  static_assert(
-      value,
-      "Trellis: the base policy of a task on a simulated device is a whole number or a policy of a "
-      "host space, beside on<trellis::Simulated>");
+  static constexpr bool holds() {
+    static_assert(!is_foreign_v<Space>,
+                  "Trellis: the base policy of a task on a simulated device is a whole number or a "
+                  "policy of a "
+                  "host space, beside on<trellis::Simulated>");
+    return !is_foreign_v<Space>;
+  }
 };
 
 /// (A class, so that the compiler's message has few lines.)
 template <class Space, class... Annotations>
 struct MustReach {
   static constexpr bool views = (reaches_views<Space, Annotations>() && ...);
-  static_assert(views,
-                "Trellis: the task's execution space cannot access the memory space of an "
-                "annotated View");
   static constexpr bool values = (reaches_values<Space, Annotations>() && ...);
-  static_assert(values,
-                "Trellis: a kernel on a device takes values of futures that are trivially "
-                "copyable and have 1024 bytes at most");
-  static constexpr bool value = views && values;
+  static constexpr bool holds() {
+    static_assert(views,
+                  "Trellis: the task's execution space cannot access the memory space of an "
+                  "annotated View");
+    static_assert(values,
+                  "Trellis: a kernel on a device takes values of futures that are trivially "
+                  "copyable and have 1024 bytes at most");
+    return views && values;
+  }
 };
 
 template <class Space>
@@ -106,14 +118,20 @@ struct DeploysTo<RunsOn, First, Rest...> : DeploysTo<RunsOn, Rest...> {};
 /// The same for the space that batches may go to; void: none.
 template <class Space, class... Annotations>
 struct MustReachAsWell {
-  static constexpr bool value =
+  static constexpr bool reaches =
       (reaches_views<Space, Annotations>() && ...) && (reaches_values<Space, Annotations>() && ...);
-  static_assert(value,
-                "Trellis: fusable_on<Space>: Space cannot access the memory space of an annotated "
-                "View, or takes no such value of a future");
+  static constexpr bool holds() {
+    static_assert(
+        reaches,
+        "Trellis: fusable_on<Space>: Space cannot access the memory space of an annotated "
+        "View, or takes no such value of a future");
+    return reaches;
+  }
 };
 template <class... Annotations>
-struct MustReachAsWell<void, Annotations...> : std::true_type {};
+struct MustReachAsWell<void, Annotations...> {
+  static constexpr bool holds() { return true; }
+};
 
 }  // namespace trellis::Impl
 

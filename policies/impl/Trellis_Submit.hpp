@@ -86,39 +86,39 @@ struct OpsOf {
   static constexpr TaskOps make_ops() {
     constexpr BodyTraits traits = Body::traits;
     constexpr bool has_result = has_result_v<Body>;
-    TaskOps ops{traits.pattern, &run, &destroy, &no_result};
-    if constexpr (has_result) ops.fail = &fail;
+    TaskOps made{traits.pattern, &run, &destroy, &no_result};
+    if constexpr (has_result) made.fail = &fail;
     if constexpr (std::is_trivially_destructible_v<Body>)
-      ops.end = TaskOps::End::nothing;
+      made.end = TaskOps::End::nothing;
     else if constexpr (body_ends_without_user<Body>())
-      ops.end = TaskOps::End::plain;
+      made.end = TaskOps::End::plain;
     if constexpr (traits.has_functor) {
       using Held = HeldFunctor<decltype(Body::functor)>;
-      ops.copy = &copy;
-      ops.size = sizeof(Body);
+      made.copy = &copy;
+      made.size = sizeof(Body);
       // Who asks for a result may look at what the functor held.
-      ops.may_be_kept = !std::is_trivially_destructible_v<Body> && !has_result;
-      ops.captured = captured_by<typename Held::type>;
-      ops.takes_views = Held::is_bound;
-      ops.is_closure = is_closure_v<typename Held::type>;
+      made.may_be_kept = !std::is_trivially_destructible_v<Body> && !has_result;
+      made.captured = captured_by<typename Held::type>;
+      made.takes_views = Held::is_bound;
+      made.is_closure = is_closure_v<typename Held::type>;
     } else if constexpr (traits.has_callable) {
       using Callable = decltype(Body::callable);
       using Views = decltype(Body::views);
       if constexpr (!std::is_empty_v<Callable>)  // with the Views that it is called with
-        ops.captured = static_cast<int>(sizeof(CallWithViews<Callable, Views>));
+        made.captured = static_cast<int>(sizeof(CallWithViews<Callable, Views>));
       else
-        ops.captured = 0;
-      ops.takes_views = !std::is_same_v<std::tuple<>, Views>;
-      ops.is_closure = is_closure_v<Callable>;
+        made.captured = 0;
+      made.takes_views = !std::is_same_v<std::tuple<>, Views>;
+      made.is_closure = is_closure_v<Callable>;
     }
-    if constexpr (traits.is_section) ops.section_depth = &section_depth;
-    if constexpr (requires(Body& body) { body.finish(); }) ops.finish = &finish;
-    if (traits.hides_captures) ops.captured = TaskOps::nobody_can_say;
-    ops.leaves_only_views = (traits.has_functor && !has_result) || traits.copies_between_spaces;
-    ops.is_judged = !traits.may_give_up;
-    ops.may_wait = traits.may_wait;
-    ops.launches_only = is_foreign_v<RunsOn> ? !is_bound_late_v<Body> : traits.launches_only;
-    return ops;
+    if constexpr (traits.is_section) made.section_depth = &section_depth;
+    if constexpr (requires(Body& body) { body.finish(); }) made.finish = &finish;
+    if (traits.hides_captures) made.captured = TaskOps::nobody_can_say;
+    made.leaves_only_views = (traits.has_functor && !has_result) || traits.copies_between_spaces;
+    made.is_judged = !traits.may_give_up;
+    made.may_wait = traits.may_wait;
+    made.launches_only = is_foreign_v<RunsOn> ? !is_bound_late_v<Body> : traits.launches_only;
+    return made;
   }
   static constexpr TaskOps ops = make_ops();
 };
@@ -201,13 +201,13 @@ decltype(auto) with_number_if(bool has_it, ResourcePolicy<Base, Annotations...> 
 template <class Body, class Space, class RunsOn, class Deploys>
 struct FusableOpsOf {
   static constexpr TaskOps make_ops() {
-    TaskOps ops = OpsOf<Body, Space, RunsOn>::make_ops();
+    TaskOps made = OpsOf<Body, Space, RunsOn>::make_ops();
     using Plain = typename PlainBodyOf<Body>::type;
     if constexpr (has_kernel_form<Plain>)
-      ops.fusion = &FusionOf<Body, Space, RunsOn, Deploys>::ops;
+      made.fusion = &FusionOf<Body, Space, RunsOn, Deploys>::ops;
     else
-      ops.fusion = &FusionOfCalls<Body>::ops;
-    return ops;
+      made.fusion = &FusionOfCalls<Body>::ops;
+    return made;
   }
   static constexpr TaskOps ops = make_ops();
 };
@@ -247,9 +247,10 @@ inline constexpr BodyForm body_form{&Ops::ops, sizeof(Body), alignof(Body),
 template <class Reached, class Deploys, bool is_checked, bool has_opened, class... Annotations>
 TaskHandle submit_annotated(NewTask& task, Annotations const&... annotations) {
   if constexpr (is_checked) {
-    static_assert(!has_opened || MustReach<Reached, Annotations...>::value);
+    if constexpr (has_opened)
+      static_cast<void>(AllHold<MustReach<Reached, Annotations...>,
+                                MustReachAsWell<Deploys, Annotations...>>::holds());
     (require_accessible<Reached>(task.spec.label, annotations), ...);
-    static_assert(!has_opened || MustReachAsWell<Deploys, Annotations...>::value);
     if constexpr (!std::is_void_v<Deploys>)
       (require_accessible<Deploys>(task.spec.label, annotations), ...);
   }
@@ -297,10 +298,9 @@ TaskHandle submit_body(Label&& label, ResourcePolicy<Base, Annotations...> const
   constexpr bool has_open =
       (is_open_access_v<Annotations> || ...) || (is_open_access_v<More> || ...);
   constexpr bool is_checked = !Made::traits.copies_between_spaces;
-  if constexpr (is_checked) {
-    static_assert(has_open || MustReach<Reached, Annotations...>::value);
-    static_assert(MustReach<Reached, More...>::value);
-  }
+  if constexpr (is_checked)
+    static_cast<void>(
+        AllHold<MustReach<Reached, Annotations...>, MustReach<Reached, More...>>::holds());
   constexpr bool is_fusable = (is_fusable_v<Annotations> || ...);
   using Deploys = typename DeploysTo<RunsOn, Annotations...>::type;
   constexpr bool is_fused_on_device = is_fusable &&

@@ -43,61 +43,68 @@ struct Refused {
   void wait() const;
 };
 
-/// (They are bases, so that they are looked at before the value: clang takes a value for unknown
-/// while it finds an error in what that depends on, and goes on with both branches.)
-template <class... Each>
-struct AllHold : Each... {
-  static constexpr bool value = (Each::value && ...);
-};
-
 /// The compiler's message has its name, and so the signature.
 template <bool is_callable, class Signature>
 struct FunctorMustTake {
-  static_assert(
-      is_callable,
-      "Trellis: the functor's call operator must take what stands in FunctorMustTake<...> "
-      "above, or that without the Views, and must be const");
-  static constexpr bool value = is_callable;
+  static constexpr bool holds() {
+    static_assert(
+        is_callable,
+        "Trellis: the functor's call operator must take what stands in FunctorMustTake<...> "
+        "above, or that without the Views, and must be const");
+    return is_callable;
+  }
 };
 template <bool is_callable, class Signature>
 struct CallableMustTake {
-  static_assert(
-      is_callable,
-      "Trellis: the callable must take what stands in CallableMustTake<...> above, or that "
-      "without the Views; that of a host_task may take a TaskScope& or a Completion<T> before "
-      "them");
-  static constexpr bool value = is_callable;
+  static constexpr bool holds() {
+    static_assert(
+        is_callable,
+        "Trellis: the callable must take what stands in CallableMustTake<...> above, or that "
+        "without the Views; that of a host_task may take a TaskScope& or a Completion<T> before "
+        "them");
+    return is_callable;
+  }
 };
 template <bool fits>
 struct MayFuse {
-  static constexpr bool value = fits;
-  static_assert(fits,
-                "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
-                "MDRangePolicy, and with host_task without a TaskScope or Completion");
+  static constexpr bool holds() {
+    static_assert(fits,
+                  "Trellis: fusable goes with parallel_for over a number, a RangePolicy or an "
+                  "MDRangePolicy, and with host_task without a TaskScope or Completion");
+    return fits;
+  }
 };
-template <bool holds>
+template <bool fits>
 struct MustTakeAtomicViews {
-  static_assert(holds,
-                "Trellis: a View annotated with atomic_add or atomic_mul is taken as an "
-                "atomic_view<V>: updates through a plain View would be lost");
-  static constexpr bool value = holds;
+  static constexpr bool holds() {
+    static_assert(fits,
+                  "Trellis: a View annotated with atomic_add or atomic_mul is taken as an "
+                  "atomic_view<V>: updates through a plain View would be lost");
+    return fits;
+  }
 };
 template <class Body>
 struct SectionMustReturnNothing {
-  static constexpr bool value = [] {
+  static constexpr bool returns_nothing = [] {
     if constexpr (std::is_invocable_v<Body&, TaskScope&>)
       return std::is_void_v<std::invoke_result_t<Body&, TaskScope&>>;
     else
       return true;
   }();
-  static_assert(value, "Trellis: the body of a fork_join returns nothing");
+  static constexpr bool holds() {
+    static_assert(returns_nothing, "Trellis: the body of a fork_join returns nothing");
+    return returns_nothing;
+  }
 };
-template <bool holds>
+template <bool fits>
 struct LateMustReturnNothing {
-  static_assert(holds,
-                "Trellis: a callable that takes a Completion<T> returns nothing: the Future holds "
-                "what done(value) is told");
-  static constexpr bool value = holds;
+  static constexpr bool holds() {
+    static_assert(
+        fits,
+        "Trellis: a callable that takes a Completion<T> returns nothing: the Future holds "
+        "what done(value) is told");
+    return fits;
+  }
 };
 
 }  // namespace Impl

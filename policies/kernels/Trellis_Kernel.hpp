@@ -177,24 +177,29 @@ template <class Form, class... A>
 struct KernelMayTake;
 template <class... A>
 struct KernelMayTake<void, A...> {
-  static constexpr bool value = false;
-  static_assert(never<A...>,
-                "Trellis: behind the graph a kernel takes as many arguments as the function of the "
-                "library takes behind the execution space");
+  static constexpr bool holds() {
+    static_assert(
+        never<A...>,
+        "Trellis: behind the graph a kernel takes as many arguments as the function of the "
+        "library takes behind the execution space");
+    return false;
+  }
 };
 template <Use... uses, class... A>
 struct KernelMayTake<kernels::Takes<uses...>, A...> {
   static constexpr bool are_bare = (!is_annotation_v<A> && ...);
-  static_assert(are_bare,
-                "Trellis: a kernel knows how it uses its arguments: x, not read(x). Further "
-                "annotations stand in a ResourcePolicy in place of the graph");
   static constexpr bool have_values = (!std::is_same_v<A, Future<void>> && ...);
-  static_assert(have_values,
-                "Trellis: a Future<void> has no value for a kernel; after(future) in a "
-                "ResourcePolicy in place of the graph makes the kernel wait for it");
   static constexpr bool are_mutable = ((uses == Use::in || !IsConstView<A>::value) && ...);
-  static_assert(are_mutable, "Trellis: a View of const elements can only be read");
-  static constexpr bool value = are_bare && have_values && are_mutable;
+  static constexpr bool holds() {
+    static_assert(are_bare,
+                  "Trellis: a kernel knows how it uses its arguments: x, not read(x). Further "
+                  "annotations stand in a ResourcePolicy in place of the graph");
+    static_assert(have_values,
+                  "Trellis: a Future<void> has no value for a kernel; after(future) in a "
+                  "ResourcePolicy in place of the graph makes the kernel wait for it");
+    static_assert(are_mutable, "Trellis: a View of const elements can only be read");
+    return are_bare && have_values && are_mutable;
+  }
 };
 
 /// Where the last of these is that has an execution space: that of the result, as a rule.
@@ -302,7 +307,7 @@ class Kernel {
   auto operator()(Label label, ResourcePolicy<Impl::Once, Given...> const& policy,
                   A const&... arguments) const {
     using Form = typename Impl::FormOf<sizeof...(A), Forms...>::type;
-    if constexpr (!Impl::KernelMayTake<Form, A...>::value)
+    if constexpr (!Impl::KernelMayTake<Form, A...>::holds())
       return Impl::Refused();
     else
       return Impl::submit_kernel<Function, Form>(std::move(label), policy, arguments...);

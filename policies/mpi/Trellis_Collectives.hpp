@@ -183,13 +183,14 @@ template <class V, class W>
 struct MessageViewsMust {
   static constexpr bool same =
       std::is_same_v<typename V::non_const_value_type, typename W::non_const_value_type>;
-  static_assert(same, "Trellis: the Views of a collective operation have the same value type");
-  static constexpr bool value =
-      same && MessageViewMust<V, false>::value && MessageViewMust<W, true>::value;
+  static constexpr bool holds() {
+    static_assert(same, "Trellis: the Views of a collective operation have the same value type");
+    return same && MessageViewMust<V, false>::holds() && MessageViewMust<W, true>::holds();
+  }
 };
 
 struct BarrierOperation {
-  static constexpr std::string_view label = "barrier";
+  static constexpr std::string_view verb = "barrier";
   template <class Policy, AnyCommunicator C>
   static Future<void> submit(Label& label, Policy const& policy, C const& c) {
     return submit_collective(label, policy, communicator_of(c), {"barrier", &begin_barrier});
@@ -197,9 +198,9 @@ struct BarrierOperation {
 };
 
 struct BcastOperation {
-  static constexpr std::string_view label = "bcast";
+  static constexpr std::string_view verb = "bcast";
   template <class Policy, AnyCommunicator C, class V>
-    requires MessageViewMust<V, true>::value
+    requires(MessageViewMust<V, true>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, int root) {
     decltype(auto) comm = communicator_of(c);
     auto call = call_of<typename V::non_const_value_type>("bcast", &begin_bcast, root);
@@ -210,9 +211,9 @@ struct BcastOperation {
 };
 
 struct ReduceOperation {
-  static constexpr std::string_view label = "reduce";
+  static constexpr std::string_view verb = "reduce";
   template <class Policy, AnyCommunicator C, class V, class W, class Op>
-    requires MessageViewsMust<V, W>::value
+    requires(MessageViewsMust<V, W>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
                              Op, int root) {
     decltype(auto) comm = communicator_of(c);
@@ -228,56 +229,56 @@ struct ReduceOperation {
 /// allreduce, scan and exscan: in place, or from one View to another.
 template <class Which>
 struct ReduceToAllOperation {
-  static constexpr std::string_view label = Which::label;
+  static constexpr std::string_view verb = Which::verb;
   template <class Policy, AnyCommunicator C, class V, class Op>
-    requires(MessageViewMust<V, true>::value && !Kokkos::is_view_v<Op>)
+    requires(MessageViewMust<V, true>::holds() && !Kokkos::is_view_v<Op>)
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, Op) {
     decltype(auto) comm = communicator_of(c);
     return submit_collective(label, policy, comm,
                              reduction_of<typename V::value_type, Op>(
-                                 Which::label.data(), Which::begin, size_of_view(x), x.label()),
+                                 Which::verb.data(), Which::begin, size_of_view(x), x.label()),
                              x, Mode::read_write);
   }
   template <class Policy, AnyCommunicator C, class V, class W, class Op>
-    requires(MessageViewsMust<V, W>::value && !Kokkos::is_view_v<Op>)
+    requires(MessageViewsMust<V, W>::holds() && !Kokkos::is_view_v<Op>)
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
                              Op) {
     decltype(auto) comm = communicator_of(c);
-    require_elements(Which::label.data(), y.label(), size_of_view(y), size_of_view(x));
+    require_elements(Which::verb.data(), y.label(), size_of_view(y), size_of_view(x));
     return submit_collective(label, policy, comm,
                              reduction_of<typename W::value_type, Op>(
-                                 Which::label.data(), Which::begin, size_of_view(x), x.label()),
+                                 Which::verb.data(), Which::begin, size_of_view(x), x.label()),
                              x, y);
   }
 };
 struct Allreduce {
-  static constexpr std::string_view label = "allreduce";
+  static constexpr std::string_view verb = "allreduce";
   static constexpr auto begin = &begin_allreduce;
 };
 struct Scan {
-  static constexpr std::string_view label = "scan";
+  static constexpr std::string_view verb = "scan";
   static constexpr auto begin = &begin_scan;
 };
 struct Exscan {
-  static constexpr std::string_view label = "exscan";
+  static constexpr std::string_view verb = "exscan";
   static constexpr auto begin = &begin_exscan;
 };
 
 /// Equal parts. `of_out`, `of_in`: how many parts, one for each rank or one alone, the Views have.
 template <class Which>
 struct EqualPartsOperation {
-  static constexpr std::string_view label = Which::label;
+  static constexpr std::string_view verb = Which::verb;
   static constexpr bool to_root = Which::has_root && !Which::many_out;
   static constexpr bool from_root = Which::has_root && Which::many_out;
 
   template <class Policy, AnyCommunicator C, class V, class W>
-    requires(!Which::has_root && MessageViewsMust<V, W>::value)
+    requires(!Which::has_root && MessageViewsMust<V, W>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              W const& y) {
     return go(label, policy, c, x, y, std::nullopt, Mode::read, Mode::write);
   }
   template <class Policy, AnyCommunicator C, class V, class W>
-    requires(Which::has_root && MessageViewsMust<V, W>::value)
+    requires(Which::has_root && MessageViewsMust<V, W>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
                              int root) {
     decltype(auto) comm = communicator_of(c);
@@ -291,7 +292,7 @@ struct EqualPartsOperation {
   static Future<void> go(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
                          std::optional<int> root, Mode x_mode, Mode y_mode) {
     decltype(auto) comm = communicator_of(c);
-    char const* const name = Which::label.data();
+    char const* const name = Which::verb.data();
     std::int64_t const ranks = require_state(comm).size();
     bool const gives = x_mode != Mode::none;
     bool const gets = y_mode != Mode::none;
@@ -310,22 +311,22 @@ struct EqualPartsOperation {
   }
 };
 struct Gather {
-  static constexpr std::string_view label = "gather";
+  static constexpr std::string_view verb = "gather";
   static constexpr auto begin = &begin_gather;
   static constexpr bool has_root = true, many_out = false, many_in = true;
 };
 struct Allgather {
-  static constexpr std::string_view label = "allgather";
+  static constexpr std::string_view verb = "allgather";
   static constexpr auto begin = &begin_allgather;
   static constexpr bool has_root = false, many_out = false, many_in = true;
 };
 struct Scatter {
-  static constexpr std::string_view label = "scatter";
+  static constexpr std::string_view verb = "scatter";
   static constexpr auto begin = &begin_scatter;
   static constexpr bool has_root = true, many_out = true, many_in = false;
 };
 struct Alltoall {
-  static constexpr std::string_view label = "alltoall";
+  static constexpr std::string_view verb = "alltoall";
   static constexpr auto begin = &begin_alltoall;
   static constexpr bool has_root = false, many_out = true, many_in = true;
 };
@@ -333,7 +334,7 @@ struct Alltoall {
 /// Parts of any size: gatherv, allgatherv.
 template <class Which>
 struct GathervOperation {
-  static constexpr std::string_view label = Which::label;
+  static constexpr std::string_view verb = Which::verb;
   template <class Policy, AnyCommunicator C, class V, class W, class R>
     requires(Which::has_root)
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, W const& y,
@@ -366,9 +367,9 @@ struct GathervOperation {
   static Future<void> go(Label& label, Policy const& policy, mpi::Communicator const& comm,
                          V const& x, W const& y, std::vector<std::int64_t> const& counts,
                          std::vector<std::int64_t> const* displacements, std::optional<int> root) {
-    static_assert(MessageViewsMust<V, W>::value);
+    static_cast<void>(MessageViewsMust<V, W>::holds());
     using T = typename W::value_type;
-    char const* const name = Which::label.data();
+    char const* const name = Which::verb.data();
     bool const gets = !Which::has_root || require_state(comm).rank() == root;
     auto call = call_of<T>(name, Which::begin, root);
     call.out_count = count_of(x, name);
@@ -388,26 +389,26 @@ struct GathervOperation {
   }
 };
 struct Gatherv {
-  static constexpr std::string_view label = "gatherv";
+  static constexpr std::string_view verb = "gatherv";
   static constexpr auto begin = &begin_gatherv;
   static constexpr bool has_root = true;
 };
 struct Allgatherv {
-  static constexpr std::string_view label = "allgatherv";
+  static constexpr std::string_view verb = "allgatherv";
   static constexpr auto begin = &begin_allgatherv;
   static constexpr bool has_root = false;
 };
 
 struct ScattervOperation {
-  static constexpr std::string_view label = "scatterv";
+  static constexpr std::string_view verb = "scatterv";
   template <class Policy, AnyCommunicator C, class V, class W, class R>
-    requires MessageViewsMust<V, W>::value
+    requires(MessageViewsMust<V, W>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              R const& counts, W const& y, int root) {
     return go(label, policy, communicator_of(c), x, numbers_of(counts), nullptr, y, root);
   }
   template <class Policy, AnyCommunicator C, class V, class W, class R, class D>
-    requires MessageViewsMust<V, W>::value
+    requires(MessageViewsMust<V, W>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              R const& counts, D const& displacements, W const& y, int root) {
     auto const all = numbers_of(displacements);
@@ -437,16 +438,16 @@ struct ScattervOperation {
 };
 
 struct AlltoallvOperation {
-  static constexpr std::string_view label = "alltoallv";
+  static constexpr std::string_view verb = "alltoallv";
   template <class Policy, AnyCommunicator C, class V, class R, class W, class S>
-    requires MessageViewsMust<V, W>::value
+    requires(MessageViewsMust<V, W>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              R const& out, W const& y, S const& in) {
     return go(label, policy, communicator_of(c), x, numbers_of(out), nullptr, y, numbers_of(in),
               nullptr);
   }
   template <class Policy, AnyCommunicator C, class V, class R, class D, class W, class S, class E>
-    requires MessageViewsMust<V, W>::value
+    requires(MessageViewsMust<V, W>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              R const& out, D const& out_displacements, W const& y, S const& in,
                              E const& in_displacements) {

@@ -127,9 +127,9 @@ Future<mpi::Received> when_there(Label const& label, Policy const& policy,
 
 struct SendOperation {
   using Direction = CommunicatorState::Direction;
-  static constexpr std::string_view label = "send";
+  static constexpr std::string_view verb = "send";
   template <class Policy, AnyCommunicator C, class V>
-    requires MessageViewMust<V, false>::value
+    requires(MessageViewMust<V, false>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x, int to,
                              int tag) {
     decltype(auto) comm = communicator_of(c);
@@ -143,7 +143,7 @@ struct SendOperation {
   }
   /// With the number of values that are sent, from the front, as a task will say.
   template <class Policy, AnyCommunicator C, class V, std::integral Count>
-    requires MessageViewMust<V, false>::value
+    requires(MessageViewMust<V, false>::holds())
   static Future<void> submit(Label& label, Policy const& policy, C const& c, V const& x,
                              Future<Count> const& count, int to, int tag) {
     decltype(auto) comm = communicator_of(c);
@@ -161,9 +161,9 @@ struct SendOperation {
 
 struct RecvOperation {
   using Direction = CommunicatorState::Direction;
-  static constexpr std::string_view label = "recv";
+  static constexpr std::string_view verb = "recv";
   template <class Policy, AnyCommunicator C, class V>
-    requires MessageViewMust<V, true>::value
+    requires(MessageViewMust<V, true>::holds())
   static Future<mpi::Received> submit(Label& label, Policy const& policy, C const& c, V const& x,
                                       int from, int tag) {
     decltype(auto) comm = communicator_of(c);
@@ -181,9 +181,9 @@ struct RecvOperation {
 
 struct SendRecvOperation {
   using Direction = CommunicatorState::Direction;
-  static constexpr std::string_view label = "sendrecv";
+  static constexpr std::string_view verb = "sendrecv";
   template <class Policy, AnyCommunicator C, class V, class W>
-    requires(MessageViewMust<V, false>::value && MessageViewMust<W, true>::value)
+    requires(MessageViewMust<V, false>::holds() && MessageViewMust<W, true>::holds())
   static Future<mpi::Received> submit(Label& label, Policy const& policy, C const& c, V const& x,
                                       int to, int send_tag, W const& y, int from, int recv_tag) {
     decltype(auto) comm = communicator_of(c);

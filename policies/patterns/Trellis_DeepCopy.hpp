@@ -273,24 +273,28 @@ struct CopyCheck {
     else
       return true;
   }();
-  static_assert(has_no_range,
-                "Trellis: deep_copy takes a policy without a range: deep_copy(\"label\", "
-                "ResourcePolicy(graph, ...), destination, source)");
-  static_assert(has_no_space,
-                "Trellis: deep_copy runs where its Views are, on<...> has no say in "
-                "it");
-  static_assert(has_destination,
-                "Trellis: deep_copy(graph, destination, source) copies into a View, or from a View "
-                "of rank 0 into a variable");
-  static_assert(fits_variable,
-                "Trellis: deep_copy copies into a variable from a View of rank 0 of its type");
-  static_assert(is_writable, "Trellis: a View of const elements cannot be copied into");
-  static_assert(has_its_rank, "Trellis: deep_copy needs Views of the same rank");
-  static_assert(has_value,
-                "Trellis: deep_copy(graph, view, value) fills a View with a value of its elements' "
-                "type, or with that of a Future");
-  static constexpr bool value = has_no_range && has_no_space && has_destination && fits_variable &&
-                                is_writable && has_its_rank && has_value;
+  static constexpr bool holds() {
+    static_assert(has_no_range,
+                  "Trellis: deep_copy takes a policy without a range: deep_copy(\"label\", "
+                  "ResourcePolicy(graph, ...), destination, source)");
+    static_assert(has_no_space,
+                  "Trellis: deep_copy runs where its Views are, on<...> has no say in "
+                  "it");
+    static_assert(
+        has_destination,
+        "Trellis: deep_copy(graph, destination, source) copies into a View, or from a View "
+        "of rank 0 into a variable");
+    static_assert(fits_variable,
+                  "Trellis: deep_copy copies into a variable from a View of rank 0 of its type");
+    static_assert(is_writable, "Trellis: a View of const elements cannot be copied into");
+    static_assert(has_its_rank, "Trellis: deep_copy needs Views of the same rank");
+    static_assert(
+        has_value,
+        "Trellis: deep_copy(graph, view, value) fills a View with a value of its elements' "
+        "type, or with that of a Future");
+    return has_no_range && has_no_space && has_destination && fits_variable && is_writable &&
+           has_its_rank && has_value;
+  }
 };
 
 }  // namespace Impl
@@ -317,7 +321,7 @@ template <class Base, class... Annotations, class Destination, class Source>
 Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                        Destination&& destination, Source const& source) {
   using Asked = typename Impl::TargetSpace<Annotations...>::type;
-  if constexpr (!Impl::CopyCheck<Base, Asked, Destination, Source>::value)
+  if constexpr (!Impl::CopyCheck<Base, Asked, Destination, Source>::holds())
     return {};
   else
     return Impl::submit_any_copy(std::move(label), policy, destination, source);
@@ -328,7 +332,7 @@ Future<void> deep_copy(ResourcePolicy<Base, Annotations...> const& policy,
                        Destination&& destination, Source const& source,
                        std::source_location site = std::source_location::current()) {
   using Asked = typename Impl::TargetSpace<Annotations...>::type;
-  if constexpr (!Impl::CopyCheck<Base, Asked, Destination, Source>::value)
+  if constexpr (!Impl::CopyCheck<Base, Asked, Destination, Source>::holds())
     return {};
   else
     return Impl::submit_any_copy(Label(std::string("deep_copy"), site), policy, destination,
@@ -340,7 +344,7 @@ template <class Target, class Destination, class Source>
   requires Impl::AnyTarget<Target>
 Future<void> deep_copy(Label label, Target& target, Destination&& destination,
                        Source const& source) {
-  if constexpr (!Impl::CopyCheck<Impl::Once, void, Destination, Source>::value)
+  if constexpr (!Impl::CopyCheck<Impl::Once, void, Destination, Source>::holds())
     return {};
   else
     return Impl::submit_any_copy(std::move(label), ResourcePolicy(target), destination, source);
@@ -349,7 +353,7 @@ template <class Target, class Destination, class Source>
   requires Impl::AnyTarget<Target>
 Future<void> deep_copy(Target& target, Destination&& destination, Source const& source,
                        std::source_location site = std::source_location::current()) {
-  if constexpr (!Impl::CopyCheck<Impl::Once, void, Destination, Source>::value)
+  if constexpr (!Impl::CopyCheck<Impl::Once, void, Destination, Source>::holds())
     return {};
   else
     return Impl::submit_any_copy(Label(std::string("deep_copy"), site), ResourcePolicy(target),

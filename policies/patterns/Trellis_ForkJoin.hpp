@@ -69,7 +69,7 @@ inline void require_may_join(Target const& target, Label const& section) {
 /// call records the section and returns; it runs as one in each replay.
 template <class... Annotations, class Body>
 void fork_join(Label label, ResourcePolicy<Impl::Once, Annotations...> const& policy, Body&& body) {
-  if constexpr (Impl::SectionMustReturnNothing<std::decay_t<Body>>::value) {
+  if constexpr (Impl::SectionMustReturnNothing<std::decay_t<Body>>::holds()) {
     Impl::require_may_join(policy.target(), label);
     using Call = Impl::SectionCall<std::decay_t<Body>>;
     Future<void> const section = host_task(

@@ -469,7 +469,7 @@ auto host_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& po
     return Impl::Refused();
   } else {
     using Forms = Impl::CallForms<void, Callable, Annotations...>;
-    if constexpr (!Forms::Check::value)
+    if constexpr (!Forms::Check::holds())
       return Impl::Refused();
     else
       return Impl::submit_call<void, Forms>(std::move(label), policy,
@@ -495,7 +495,7 @@ auto space_task(Label label, ResourcePolicy<Impl::Once, Annotations...> const& p
     return Impl::Refused();
   } else {
     using Forms = Impl::CallForms<Space, Callable, Annotations...>;
-    if constexpr (!Forms::Check::value)
+    if constexpr (!Forms::Check::holds())
       return Impl::Refused();
     else
       return Impl::submit_call<Space, Forms>(std::move(label), policy,

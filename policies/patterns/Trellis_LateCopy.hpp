@@ -149,7 +149,7 @@ template <class Base, class... Annotations, class Destination, class Source>
 Future<void> deep_copy(Label label, ResourcePolicy<Base, Annotations...> const& policy,
                        Destination&& destination, Source const& source) {
   using Asked = typename Impl::TargetSpace<Annotations...>::type;
-  if constexpr (Impl::LateCopyCheck<Base, Asked, Destination, Source>::value)
+  if constexpr (Impl::LateCopyCheck<Base, Asked, Destination, Source>::holds())
     return Impl::submit_late_copy(std::move(label), policy, destination, source);
   else
     return {};

@@ -63,7 +63,7 @@ Future<void> parallel_for(Label label, ResourcePolicy<Base, Annotations...> cons
   if constexpr (Impl::has_range_v<Base>) {
     using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
     using Call = Impl::FunctorCall<Traits, Impl::TypeList<>, Functor, Annotations...>;
-    if constexpr (Call::Check::value) {
+    if constexpr (Call::Check::holds()) {
       Impl::require_valid<Traits>(label, policy);
       auto const prepared = [&] {
         return Impl::prepare_functor<void, Call, Traits>(std::forward<Functor>(functor), policy);

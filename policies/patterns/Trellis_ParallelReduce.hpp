@@ -626,7 +626,7 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
                            Impl::TypeList<typename Impl::ResultTraits<First>::value_type&,
                                           typename Impl::ResultTraits<Rest>::value_type&...>>;
     using Call = Impl::FunctorCall<Traits, Values, Functor, Annotations...>;
-    if constexpr (!Call::Check::value)
+    if constexpr (!Call::Check::holds())
       return Impl::Refused();
     else
       return Impl::submit_reduction<Traits, Call, Own>(
@@ -655,7 +655,7 @@ auto parallel_reduce(Label label, ResourcePolicy<Base, Annotations...> const& po
     using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
     using Values = Impl::TypeList<typename Impl::ReducedInto<T>::type>;
     using Call = Impl::FunctorCall<Traits, Values, Functor, Annotations...>;
-    if constexpr (!Call::Check::value) {
+    if constexpr (!Call::Check::holds()) {
       return Impl::Refused();
     } else {
       auto const result = Impl::ReducedByFunctor<T>::of(functor);

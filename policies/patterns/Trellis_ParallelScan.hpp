@@ -139,7 +139,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
   } else {
     using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
     using Call = Impl::FunctorCall<Traits, Impl::TypeList<Value&, bool>, Functor, Annotations...>;
-    if constexpr (!Call::Check::value) {
+    if constexpr (!Call::Check::holds()) {
       return Impl::Refused();
     } else {
       Impl::require_valid<Traits>(label, policy);
@@ -181,7 +181,7 @@ auto parallel_scan(Label label, ResourcePolicy<Base, Annotations...> const& poli
     static_assert(View::rank() == 0, "Trellis: parallel_scan writes into a View of rank 0");
     using Traits = Impl::PolicyTraits<Base, typename Impl::TargetSpace<Annotations...>::type>;
     using Call = Impl::FunctorCall<Traits, Impl::TypeList<Value&, bool>, Functor, Annotations...>;
-    if constexpr (!Call::Check::value || View::rank() != 0) {
+    if constexpr (!Call::Check::holds() || View::rank() != 0) {
       return Impl::Refused();
     } else {
       Impl::require_valid<Traits>(label, policy);

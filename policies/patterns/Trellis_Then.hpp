@@ -34,9 +34,11 @@ using ThenCheck =
     typename CallForms<void, F, decltype(value(std::declval<Future<T> const&>()))>::Check;
 template <class Scope>
 struct MustBeScope {
-  static_assert(is_target_v<Scope>,
-                "Trellis: then(\"label\", self, f) takes the TaskScope of the running task");
-  static constexpr bool value = is_target_v<Scope>;
+  static constexpr bool holds() {
+    static_assert(is_target_v<Scope>,
+                  "Trellis: then(\"label\", self, f) takes the TaskScope of the running task");
+    return is_target_v<Scope>;
+  }
 };
 
 }  // namespace Impl
@@ -44,7 +46,7 @@ struct MustBeScope {
 template <class T>
 template <Impl::Continuation F>
 auto Future<T>::then(F&& f, std::source_location site) const {
-  if constexpr (!Impl::ThenCheck<T, F>::value) {
+  if constexpr (!Impl::ThenCheck<T, F>::holds()) {
     return Impl::Refused();
   } else {
     ResourcePolicy const policy(Impl::beside(*this), value(*this));
@@ -54,7 +56,7 @@ auto Future<T>::then(F&& f, std::source_location site) const {
 template <class T>
 template <class F>
 auto Future<T>::then(Label label, F&& f) const {
-  if constexpr (!Impl::ThenCheck<T, F>::value) {
+  if constexpr (!Impl::ThenCheck<T, F>::holds()) {
     return Impl::Refused();
   } else {
     ResourcePolicy const policy(Impl::beside(*this), value(*this));
@@ -64,9 +66,9 @@ auto Future<T>::then(Label label, F&& f) const {
 template <class T>
 template <class Scope, class F>
 auto Future<T>::then(Label label, Scope& self, F&& f) const {
-  if constexpr (!Impl::MustBeScope<Scope>::value) {
+  if constexpr (!Impl::MustBeScope<Scope>::holds()) {
     return Impl::Refused();
-  } else if constexpr (!Impl::ThenCheck<T, F>::value) {
+  } else if constexpr (!Impl::ThenCheck<T, F>::holds()) {
     return Impl::Refused();
   } else {
     ResourcePolicy const policy(self, value(*this));
@@ -76,7 +78,7 @@ auto Future<T>::then(Label label, Scope& self, F&& f) const {
 
 template <Impl::Continuation F>
 auto Future<void>::then(F&& f, std::source_location site) const {
-  if constexpr (!Impl::ThenCheck<void, F>::value) {
+  if constexpr (!Impl::ThenCheck<void, F>::holds()) {
     return Impl::Refused();
   } else {
     ResourcePolicy const policy(Impl::beside(*this), value(*this));
@@ -85,7 +87,7 @@ auto Future<void>::then(F&& f, std::source_location site) const {
 }
 template <class F>
 auto Future<void>::then(Label label, F&& f) const {
-  if constexpr (!Impl::ThenCheck<void, F>::value) {
+  if constexpr (!Impl::ThenCheck<void, F>::holds()) {
     return Impl::Refused();
   } else {
     ResourcePolicy const policy(Impl::beside(*this), value(*this));
@@ -94,9 +96,9 @@ auto Future<void>::then(Label label, F&& f) const {
 }
 template <class Scope, class F>
 auto Future<void>::then(Label label, Scope& self, F&& f) const {
-  if constexpr (!Impl::MustBeScope<Scope>::value) {
+  if constexpr (!Impl::MustBeScope<Scope>::holds()) {
     return Impl::Refused();
-  } else if constexpr (!Impl::ThenCheck<void, F>::value) {
+  } else if constexpr (!Impl::ThenCheck<void, F>::holds()) {
     return Impl::Refused();
   } else {
     ResourcePolicy const policy(self, value(*this));

@@ -67,7 +67,8 @@ auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Wor
                 "how many items there are");
   using Check = typename worklets::Impl::CallCheck<Worklet, ResourcePolicy<Base, Annotations...>,
                                                    std::remove_cvref_t<Arguments>...>::type;
-  if constexpr (!std::is_same_v<Base, Impl::Once> || !Check::value) {
+  // (Through AllHold, so that the message has the check as it is written.)
+  if constexpr (!std::is_same_v<Base, Impl::Once> || !Impl::AllHold<Check>::holds()) {
     return Impl::Refused();
   } else {
     using Kind = typename Worklet::kind;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// EXPECT: assignment of read-only location
+// EXPECT: in(i) = out(i)
+// SHOWS: assignment of read-only location|returns a const value
 #include <Trellis.hpp>
 
 using V = Kokkos::View<double*>;

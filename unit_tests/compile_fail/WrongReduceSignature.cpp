@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // EXPECT: the functor's call operator must take what stands in FunctorMustTake<...> above
-// SHOWS: FunctorMustTake<false, void ?[(][a-z ]+, double&, int&[)]>
+// SHOWS: FunctorMustTake<false, void ?[(][a-z ]+, double ?&, int ?&[)]>
 #include <Trellis.hpp>
 
 void submit(trellis::TaskGraph& graph) {

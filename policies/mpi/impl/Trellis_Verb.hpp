@@ -69,7 +69,7 @@ class MpiVerb {
   }
   template <class... Given, class... A>
   auto operator()(ResourcePolicy<Once, Given...> const& policy, A&&... arguments) const {
-    return (*this)(Label::lasting(Operation::label, policy.target().site()), policy,
+    return (*this)(Label::lasting(Operation::verb, policy.target().site()), policy,
                    std::forward<A>(arguments)...);
   }
   template <class... A>
@@ -112,15 +112,17 @@ class MpiVerb {
 /// (A class, so that the compiler's message has few lines.)
 template <class V, bool is_written>
 struct MessageViewMust {
-  static_assert(Kokkos::is_view_v<V>, "Trellis: an MPI task sends and receives Kokkos Views");
   static constexpr bool is_writable = [] {
     if constexpr (is_written && Kokkos::is_view_v<V>)
       return !std::is_const_v<typename V::value_type>;
     else
       return true;
   }();
-  static_assert(is_writable, "Trellis: an MPI task cannot receive into a View of const elements");
-  static constexpr bool value = Kokkos::is_view_v<V> && is_writable;
+  static constexpr bool holds() {
+    static_assert(Kokkos::is_view_v<V>, "Trellis: an MPI task sends and receives Kokkos Views");
+    static_assert(is_writable, "Trellis: an MPI task cannot receive into a View of const elements");
+    return Kokkos::is_view_v<V> && is_writable;
+  }
 };
 
 template <class V>

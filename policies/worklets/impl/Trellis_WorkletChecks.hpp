@@ -20,117 +20,156 @@ namespace trellis::worklets::Impl {
 
 /// Nothing is wrong.
 struct CallFits {
-  static constexpr bool value = true;
+  static constexpr bool holds() { return true; }
 };
 
 template <class Worklet>
 struct MustBeAWorklet {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Worklet>,
-                "Trellis: a worklet derives from its kind (trellis::MapFields, MapCells, ...) and "
-                "has a ControlSignature, such as void(Field, Field(Out))");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Worklet>,
+        "Trellis: a worklet derives from its kind (trellis::MapFields, MapCells, ...) and "
+        "has a ControlSignature, such as void(Field, Field(Out))");
+    return false;
+  }
 };
 template <std::size_t given, std::size_t expected>
 struct MustTakeArguments {
-  static constexpr bool value = given == expected;
-  static_assert(value,
-                "Trellis: behind the worklet come as many arguments as its ControlSignature has "
-                "parameters, see MustTakeArguments<given, expected> above");
+  static constexpr bool holds() {
+    static_assert(given == expected,
+                  "Trellis: behind the worklet come as many arguments as its ControlSignature has "
+                  "parameters, see MustTakeArguments<given, expected> above");
+    return given == expected;
+  }
 };
 template <class Parameter, class Argument>
 struct MustBeBound {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Parameter>,
-                "Trellis: an argument of this type cannot be bound to this parameter of the "
-                "ControlSignature, see MustBeBound<Parameter, Argument> above (BindArgument says "
-                "what can)");
+  static constexpr bool holds() {
+    static_assert(trellis::Impl::never<Parameter>,
+                  "Trellis: an argument of this type cannot be bound to this parameter of the "
+                  "ControlSignature, see MustBeBound<Parameter, Argument> above (BindArgument says "
+                  "what can)");
+    return false;
+  }
 };
 /// Cells share points, so a cell cannot overwrite them.
 template <class Parameter>
 struct MustNotWritePoints {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Parameter>,
-                "Trellis: cells share points, so a worklet over cells cannot write a point field: "
-                "Field(AtomicAdd, Point) adds to it");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Parameter>,
+        "Trellis: cells share points, so a worklet over cells cannot write a point field: "
+        "Field(AtomicAdd, Point) adds to it");
+    return false;
+  }
 };
 template <class Kind>
 struct MustHaveItems {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Kind>,
-                "Trellis: no parameter of the ControlSignature belongs to the domain that the "
-                "worklet runs over, so nothing says how often it runs");
+  static constexpr bool holds() {
+    static_assert(trellis::Impl::never<Kind>,
+                  "Trellis: no parameter of the ControlSignature belongs to the domain that the "
+                  "worklet runs over, so nothing says how often it runs");
+    return false;
+  }
 };
 template <class Kind>
 struct MustHaveCounts {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Kind>,
-                "Trellis: a worklet that generates has one parameter that is Counts: how many new "
-                "items come of each");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Kind>,
+        "Trellis: a worklet that generates has one parameter that is Counts: how many new "
+        "items come of each");
+    return false;
+  }
 };
 template <class Parameter, class Argument>
 struct MustBeAllocatedByTasks {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Parameter>,
-                "Trellis: nobody knows yet how many items a worklet generates: what it gives goes "
-                "into arrays that tasks allocate, LateView and LateCells");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Parameter>,
+        "Trellis: nobody knows yet how many items a worklet generates: what it gives goes "
+        "into arrays that tasks allocate, LateView and LateCells");
+    return false;
+  }
 };
 template <class Worklet>
 struct MustNameParameters {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Worklet>,
-                "Trellis: an ExecutionSignature names parameters of the ControlSignature, from _1 "
-                "on, and returns void or one of them");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Worklet>,
+        "Trellis: an ExecutionSignature names parameters of the ControlSignature, from _1 "
+        "on, and returns void or one of them");
+    return false;
+  }
 };
 template <class Parameter>
 struct MustGiveItsResult {
-  static constexpr bool value = false;
-  static_assert(
-      trellis::Impl::never<Parameter>,
-      "Trellis: the worklet's value goes to a parameter that is In: say Field(Out) in the "
-      "ControlSignature");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Parameter>,
+        "Trellis: the worklet's value goes to a parameter that is In: say Field(Out) in the "
+        "ControlSignature");
+    return false;
+  }
 };
 template <class Word>
 struct MustBeAWord {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Word>,
-                "Trellis: BindExecution does not say what this word of the ExecutionSignature is, "
-                "see MustBeAWord<Word> above");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Word>,
+        "Trellis: BindExecution does not say what this word of the ExecutionSignature is, "
+        "see MustBeAWord<Word> above");
+    return false;
+  }
 };
 template <class Parameter, class Exec>
 struct MustBeAnExecArgument {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Parameter>,
-                "Trellis: the execution argument of a parameter that is In or InOut has "
-                "load(item), and that of one that is only given has none, see "
-                "MustBeAnExecArgument<Parameter, Exec> above");
+  static constexpr bool holds() {
+    static_assert(trellis::Impl::never<Parameter>,
+                  "Trellis: the execution argument of a parameter that is In or InOut has "
+                  "load(item), and that of one that is only given has none, see "
+                  "MustBeAnExecArgument<Parameter, Exec> above");
+    return false;
+  }
 };
 template <class Signature>
 struct WorkletMustTake {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Signature>,
-                "Trellis: the worklet's call operator must take what stands in "
-                "WorkletMustTake<...> above, and must be const");
+  static constexpr bool holds() {
+    static_assert(trellis::Impl::never<Signature>,
+                  "Trellis: the worklet's call operator must take what stands in "
+                  "WorkletMustTake<...> above, and must be const");
+    return false;
+  }
 };
 template <class Worklet>
 struct MustOnlyRead {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Worklet>,
-                "Trellis: the worklet's call operator takes a parameter that is In by a reference "
-                "to what is not const; it can only be read");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Worklet>,
+        "Trellis: the worklet's call operator takes a parameter that is In by a reference "
+        "to what is not const; it can only be read");
+    return false;
+  }
 };
 template <class Worklet>
 struct MustOnlyWrite {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Worklet>,
-                "Trellis: the worklet's call operator takes a parameter that it gives by value or "
-                "as const; what is Out is taken as T&, or returned");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Worklet>,
+        "Trellis: the worklet's call operator takes a parameter that it gives by value or "
+        "as const; what is Out is taken as T&, or returned");
+    return false;
+  }
 };
 template <class Worklet>
 struct MustReturnAValue {
-  static constexpr bool value = false;
-  static_assert(trellis::Impl::never<Worklet>,
-                "Trellis: the ExecutionSignature says which parameter the worklet's value goes to, "
-                "but its call operator returns void");
+  static constexpr bool holds() {
+    static_assert(
+        trellis::Impl::never<Worklet>,
+        "Trellis: the ExecutionSignature says which parameter the worklet's value goes to, "
+        "but its call operator returns void");
+    return false;
+  }
 };
 
 /// The types with which the call operator is looked at.
