@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <Trellis_Error.hpp>
+#include <Trellis_Orchestration.hpp>
+#include <Trellis_SchedulingPolicy.hpp>
 #include <Trellis_TaskGraph.hpp>
 #include <graph/Trellis_Environment.hpp>
 

@@ -3,6 +3,7 @@
 #include <access/Trellis_AccessTable.hpp>
 #include <plan/Trellis_PlanState.hpp>
 #include <task/Trellis_Region.hpp>
+#include <task/Trellis_Result.hpp>
 #include <task/Trellis_Task.hpp>
 #include <task/Trellis_TaskSlab.hpp>
 #include <task/Trellis_Reserve.hpp>
