@@ -4,6 +4,8 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <string>
+
 namespace hydro {
 
 #ifdef KOKKOS_ENABLE_SERIAL
@@ -72,7 +74,7 @@ inline Fields::Fields(Grid const& grid)
                            {&node_mass_after, "node mass after"},
                            {&x_momentum_flux, "x momentum flux"},
                            {&y_momentum_flux, "y momentum flux"}})
-    *each.field = Field(each.name, grid.all(), grid.all());
+    *each.field = Field(std::string(each.name), grid.all(), grid.all());
 }
 
 /// The first longest step; further ones grow by half at most.

@@ -252,7 +252,8 @@ SPACE_TEST(ListArguments, AreValuesThatKeepTheirViews) {
                  [&kept](Space const&, view_list<Line> const& them) {
                    view_list<Line> const copy(them);
                    kept = copy;
-                   kept = kept;
+                   view_list<Line> const& itself = kept;
+                   kept = itself;
                  });
       graph.wait();
     }

@@ -492,7 +492,6 @@ TEST_F(Respawn, IsNotTheLastForEver) {
     if (++n < 50) return self.respawn();
     ended = true;
   });
-  Future<void> last;
   for (int k = 0; k < 8; ++k)
     host_task("another", ResourcePolicy(graph), [&](TaskScope& self) {
       ++others;

@@ -337,7 +337,7 @@ TEST_F(Then, RecursionNeedsNoWaits) {
     TaskGraph graph(then_workers(workers));
     int const depth = sanitized ? 6 : 10;
     auto const sum = host_task("tree", ResourcePolicy(graph),
-                               [depth](TaskScope& self) { return tree_of_futures(self, depth); });
+                               [](TaskScope& self) { return tree_of_futures(self, depth); });
     EXPECT_EQ(sum.get(), 1L << depth);
   }
 }

@@ -52,7 +52,8 @@ class Calls {
   template <class Text>
   void operator()(Text& text) const {
     Range const all(0, 4);
-    ResourcePolicy const range(m_graph, all, read_write(m_x)), once(m_graph, on<Space>);
+    ResourcePolicy const range(m_graph, all, read_write(m_x));
+    ResourcePolicy const once(m_graph, on<Space>);
     ResourcePolicy const bare(m_graph);
     parallel_for(text, range, Add{m_x});
     Future<int> const sum = parallel_reduce(text, range, Sum{m_x});

@@ -34,9 +34,8 @@ SPACE_TEST(WarnCaptures, AViewThatIsDeclaredAndNotCaptured) {
     Warning const warning = the_only(
         [&](TaskGraph& graph) {
           line = __LINE__ + 1;
-          parallel_for(
-              "two of three", ResourcePolicy(graph, Range(0, n), read(x), read(z), write(y)),
-              KOKKOS_LAMBDA(int i) { y(i) = x(i); });
+          ResourcePolicy const policy(graph, Range(0, n), read(x), read(z), write(y));
+          parallel_for("two of three", policy, KOKKOS_LAMBDA(int i) { y(i) = x(i); });
         },
         WarningKind::not_captured, options);
     EXPECT_EQ(warning.task, "two of three");
@@ -142,9 +141,8 @@ SPACE_TEST(WarnCaptures, AViewThatIsCapturedAndNotDeclaredWhileATaskWritesIt) {
             read_all(graph, x);  // the graph knows the View
             if (!reader_first) fills();
             line = __LINE__ + 1;
-            parallel_for(
-                "forgetful", ResourcePolicy(graph, Range(0, n), write(y)),
-                KOKKOS_LAMBDA(int i) { y(i) = x(i); });
+            ResourcePolicy const policy(graph, Range(0, n), write(y));
+            parallel_for("forgetful", policy, KOKKOS_LAMBDA(int i) { y(i) = x(i); });
             if (reader_first) fills();
           },
           WarningKind::not_declared, options);
