@@ -18,23 +18,20 @@ MEBIBYTES_FOR_PACKAGES=2000 # what add_packages may take, while it is being unpa
 toolchain_packages() {
   case $1 in
     openmp) echo libkokkos-dev ;;
-    serial) echo libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev ;;
+    serial)
+      echo libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev
+      echo "${CLANG/++/}" "libclang-rt-${CLANG##*-}-dev"
+      ;;
   esac
 }
 
-# Peers of perf_tests/taskbench, another MPI in each root, and another compiler in one of them: a
-# root without them is as good.
+# Peers of perf_tests/taskbench, and another MPI in each root: one without them is as good.
 optional_packages() {
   echo libtaskflow-cpp-dev libtbb-dev libomp5-19
   case $1 in
     openmp) echo openmpi-bin libopenmpi-dev ;;
-    serial) echo mpich libmpich-dev "${CLANG/++/}" "libclang-rt-${CLANG##*-}-dev" ;;
+    serial) echo mpich libmpich-dev ;;
   esac
-}
-
-# compiler_of TOOLCHAIN: where it is not what CMake takes by itself, which is g++.
-compiler_of() {
-  [[ $1 == serial && -x $(root_of serial)/usr/bin/$CLANG ]] && echo "$CLANG"
 }
 
 # Only Kokkos comes from unstable; what it needs comes from there only where Debian 13's is too old.

@@ -321,7 +321,6 @@ function(trellis_add_compile_fail_tests)
       target_precompile_headers(${target} REUSE_FROM trellis_test_main)
     endif()
   endforeach()
-  trellis_find_clang(trellis_clang)
   foreach(source ${arg_SOURCES})
     get_filename_component(stem ${source} NAME_WE)
     get_filename_component(source ${source} ABSOLUTE)
@@ -329,51 +328,7 @@ function(trellis_add_compile_fail_tests)
       -DCOMMANDS=${CMAKE_BINARY_DIR}/compile_commands.json
       -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
     set_tests_properties(compile_fail.${stem} PROPERTIES TIMEOUT 300 LABELS compile_fail)
-    if(trellis_clang)
-      add_test(NAME compile_fail.${stem}.clang COMMAND ${CMAKE_COMMAND} -DSOURCE=${source}
-        -DCOMMANDS=${CMAKE_BINARY_DIR}/compile_commands.json -DCLANG=${trellis_clang}
-        -P ${PROJECT_SOURCE_DIR}/cmake/compile_fail.cmake)
-      set_tests_properties(compile_fail.${stem}.clang PROPERTIES TIMEOUT 300 LABELS compile_fail)
-    endif()
   endforeach()
-endfunction()
-
-# trellis_find_clang(VARIABLE): a clang++ that compiles this Kokkos, where the compiler of the build
-# is another one; else empty.
-function(trellis_find_clang variable)
-  set(${variable} "" PARENT_SCOPE)
-  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-    return()
-  endif()
-  find_program(Trellis_CLANG NAMES clang++ clang++-21 clang++-20 clang++-19 clang++-18 clang++-17
-    clang++-16 DOC "A clang whose messages the tests look at, too")
-  mark_as_advanced(Trellis_CLANG)
-  if(NOT Trellis_CLANG)
-    return()
-  endif()
-  if(NOT Trellis_CLANG_TRIED STREQUAL "${Trellis_CLANG} ${Kokkos_DIR}")
-    set(options -std=c++20 -fsyntax-only -DKOKKOS_DEPENDENCE)
-    get_target_property(folders Kokkos::kokkoscore INTERFACE_INCLUDE_DIRECTORIES)
-    list(FILTER folders INCLUDE REGEX "^[^$]") # those of an installed Kokkos
-    foreach(folder ${folders})
-      list(APPEND options -isystem ${folder})
-    endforeach()
-    if(Kokkos_ENABLE_OPENMP)
-      list(APPEND options -fopenmp)
-    endif()
-    set(probe ${CMAKE_CURRENT_BINARY_DIR}/clang_probe.cpp)
-    file(WRITE ${probe} "#include <Kokkos_Core.hpp>\n")
-    execute_process(COMMAND ${Trellis_CLANG} ${options} ${probe} RESULT_VARIABLE status
-      OUTPUT_QUIET ERROR_QUIET)
-    set(Trellis_CLANG_TRIED "${Trellis_CLANG} ${Kokkos_DIR}" CACHE INTERNAL "")
-    set(Trellis_CLANG_STATUS "${status}" CACHE INTERNAL "")
-  endif()
-  if(Trellis_CLANG_STATUS STREQUAL 0)
-    set(${variable} ${Trellis_CLANG} PARENT_SCOPE)
-  else()
-    message(STATUS "Trellis: ${Trellis_CLANG} does not compile this Kokkos, so its messages are not "
-      "tested")
-  endif()
 endfunction()
 
 # Headers of the parts are compiled by those who link them.

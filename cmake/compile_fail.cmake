@@ -1,6 +1,5 @@
 # Run by ctest (see trellis_add_compile_fail_tests): a source must not compile, and say why, in few
-# lines. Given: SOURCE, COMMANDS (compile_commands.json), and CLANG where that is to compile it and
-# not the compiler of the build. The source has
+# lines. Given: SOURCE and COMMANDS (compile_commands.json). The source has
 #
 #   // EXPECT: what the compiler must say
 #   // SHOWS: what it must say besides, a regular expression (optional)
@@ -34,17 +33,6 @@ if(NOT text MATCHES "\"command\": \"([^\n]*/compile_fail\\.dir/${name}[^\n]*)\",
 endif()
 string(REPLACE "\\\"" "\"" command "${CMAKE_MATCH_1}")
 separate_arguments(command UNIX_COMMAND "${command}")
-if(CLANG)
-  # Without what only g++ understands, and the header that it has precompiled.
-  list(POP_FRONT command)
-  list(FILTER command EXCLUDE REGEX "^--param=|^-Winvalid-pch$")
-  list(FIND command -include place)
-  if(NOT place EQUAL -1)
-    list(REMOVE_AT command ${place})
-    list(REMOVE_AT command ${place})
-  endif()
-  list(PREPEND command ${CLANG})
-endif()
 get_filename_component(folder ${COMMANDS} DIRECTORY)
 execute_process(COMMAND ${command} -fsyntax-only WORKING_DIRECTORY ${folder}
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
