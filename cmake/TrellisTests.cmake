@@ -10,7 +10,8 @@
 #       HOST_SPACE_SOURCES take what Kokkos chooses by default to be on the host: a Kokkos with a
 #       device does without them. Label `concurrent`: the thread sanitizer runs it; `memory`: the
 #       address sanitizer does (every test with CORE has it); `toolchain`: `./run test` runs it on
-#       its second toolchain, too. Those with SPACE_SOURCES have the label `device`.
+#       its second toolchain, too, unless it is `concurrent`. Those with SPACE_SOURCES have the
+#       label `device`.
 #       Programs share precompiled headers, and their sources are compiled in batches.
 #
 #   trellis_optimise_test(NAME)
@@ -49,7 +50,7 @@ set(Trellis_TEST_BATCH 12 CACHE STRING
   "How many sources of a test program are compiled together; 0 or 1: each by itself")
 
 # What the sanitizers, what `./run quick`, and what a second toolchain needs: the programs with that
-# label.
+# label. The thread sanitizer runs on the second toolchain, which needs no `concurrent` ones more.
 foreach(label concurrent memory core toolchain)
   add_custom_target(trellis_${label}_tests)
 endforeach()
@@ -185,6 +186,9 @@ function(trellis_add_test_program name)
       set(arg_MAIN trellis_test_main)
     endif()
     target_link_libraries(${name} PRIVATE ${arg_MAIN})
+  endif()
+  if("concurrent" IN_LIST arg_LABELS)
+    list(REMOVE_ITEM arg_LABELS toolchain)
   endif()
   foreach(label ${arg_LABELS})
     if(TARGET trellis_${label}_tests)
@@ -468,13 +472,15 @@ function(trellis_add_install_tests)
   trellis_install_test(headers ${tests}/headers STAGE stage LABELS toolchain
     OPTIONS -DPARTS=${parts})
 
-  # The library is compiled for these, and they know no toolchain.
+  # The library is compiled for these, and they know no toolchain. The cache knows sources by their
+  # paths, so it is compiled once more, which is soon done where it is not optimised.
   set(template ${PROJECT_SOURCE_DIR}/example/template)
+  set(quickly -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
   trellis_install_test(subdirectory ${template}
-    OPTIONS -DUSE_MPI=OFF -DUSE_KERNELS=OFF -DTrellis_ENABLE_MPI=OFF)
+    OPTIONS ${quickly} -DUSE_MPI=OFF -DUSE_KERNELS=OFF -DTrellis_ENABLE_MPI=OFF)
   if(with_parts)
     trellis_install_test(subdirectory_with_parts ${template} FOLDER subdirectory AFTER subdirectory
-      OPTIONS ${with_parts} -DTrellis_ENABLE_MPI=ON)
+      OPTIONS ${quickly} ${with_parts} -DTrellis_ENABLE_MPI=ON)
   endif()
   if(CMAKE_EXECUTABLE_FORMAT STREQUAL "ELF")
     set(shared ${work}/build_shared)
