@@ -33,8 +33,8 @@ SPACE_TEST(WarnCaptures, AViewThatIsDeclaredAndNotCaptured) {
   for (TaskGraphOptions const& options : {TaskGraphOptions(), serially()}) {
     Warning const warning = the_only(
         [&](TaskGraph& graph) {
-          line = __LINE__ + 1;
           ResourcePolicy const policy(graph, Range(0, n), read(x), read(z), write(y));
+          line = __LINE__ + 1;
           parallel_for("two of three", policy, KOKKOS_LAMBDA(int i) { y(i) = x(i); });
         },
         WarningKind::not_captured, options);
@@ -140,8 +140,8 @@ SPACE_TEST(WarnCaptures, AViewThatIsCapturedAndNotDeclaredWhileATaskWritesIt) {
             };
             read_all(graph, x);  // the graph knows the View
             if (!reader_first) fills();
-            line = __LINE__ + 1;
             ResourcePolicy const policy(graph, Range(0, n), write(y));
+            line = __LINE__ + 1;
             parallel_for("forgetful", policy, KOKKOS_LAMBDA(int i) { y(i) = x(i); });
             if (reader_first) fills();
           },

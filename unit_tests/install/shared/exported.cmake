@@ -1,5 +1,5 @@
-# Run by ctest: the shared library FILE lets others see namespace trellis and nothing else, and its
-# name says the release, VERSION, that it fits.
+# Run by ctest: the shared library FILE lets others see namespace trellis, what Kokkos has for its
+# memory spaces, and nothing else, and its name says the release, VERSION, that it fits.
 execute_process(COMMAND ${NM} --dynamic --defined-only --demangle ${FILE}
   OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE ";" "," text "${text}")
@@ -12,6 +12,7 @@ foreach(line ${lines})
   string(REGEX REPLACE "^(vtable|VTT|typeinfo|typeinfo name|guard variable|TLS (init|wrapper) function|(non-)?virtual thunk) (for|to) "
     "" name "${name}")
   # nm cannot spell out some names of Clang's, those with constraints.
+  string(REGEX REPLACE "^Kokkos::Impl::[A-Za-z]*SharedAllocationRecord[A-Za-z]*<" "" name "${name}")
   if(name MATCHES "^trellis::|^[^(]* trellis::|^_Z+NK?7trellis")
     math(EXPR ours "${ours} + 1")
   else()

@@ -4,6 +4,7 @@
 #include "left.hpp"
 #include "right.hpp"
 
+#include <Trellis_Simulated.hpp>
 #include <threads/Trellis_ThreadSlot.hpp>
 
 #include <cstdio>
@@ -70,6 +71,10 @@ int main(int argc, char** argv) {
     model.submit();
     expect(sum(graph, rate) == 30, "the tasks of two libraries do not find each other in a model");
   }
+
+  // What Kokkos has of a memory space of Trellis' is in its library.
+  Kokkos::View<double*, trellis::SimulatedSpace> const far_away("far away", 10);
+  expect(far_away.label() == "far away", "a View in the memory of a simulated device");
 
   expect(adapter_in_left() == adapter_in_right(), "a space has two adapters");
   expect(adapter_in_left() == &trellis::Impl::space_adapter<Kokkos::DefaultHostExecutionSpace>(),
