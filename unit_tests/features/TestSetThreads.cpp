@@ -281,6 +281,8 @@ TEST_F(SetThreads, WideTasksTakeAsManyWorkersAsTheyNeedNow) {
     for (auto const& [workers, each] : {std::pair(4, 1), {2, 2}, {1, 4}, {4, 1}}) {
       graph.set_threads(workers, each);
       graph.replay(plan, 2);
+      // A thread in wait() would be one more, until a worker has ended its task.
+      while (graph.in_flight() != 0) std::this_thread::yield();
       graph.wait();
     }
   }
