@@ -10,8 +10,7 @@
 #       HOST_SPACE_SOURCES take what Kokkos chooses by default to be on the host: a Kokkos with a
 #       device does without them. Label `concurrent`: the thread sanitizer runs it; `memory`: the
 #       address sanitizer does (every test with CORE has it); `toolchain`: `./run test` runs it on
-#       its second toolchain, too, unless it is `concurrent`. Those with SPACE_SOURCES have the
-#       label `device`.
+#       its second toolchain, too. Those with SPACE_SOURCES have the label `device`.
 #       Programs share precompiled headers, and their sources are compiled in batches.
 #
 #   trellis_optimise_test(NAME)
@@ -50,7 +49,7 @@ set(Trellis_TEST_BATCH 12 CACHE STRING
   "How many sources of a test program are compiled together; 0 or 1: each by itself")
 
 # What the sanitizers, what `./run quick`, and what a second toolchain needs: the programs with that
-# label. The thread sanitizer runs on the second toolchain, which needs no `concurrent` ones more.
+# label.
 foreach(label concurrent memory core toolchain)
   add_custom_target(trellis_${label}_tests)
 endforeach()
@@ -186,9 +185,6 @@ function(trellis_add_test_program name)
       set(arg_MAIN trellis_test_main)
     endif()
     target_link_libraries(${name} PRIVATE ${arg_MAIN})
-  endif()
-  if("concurrent" IN_LIST arg_LABELS)
-    list(REMOVE_ITEM arg_LABELS toolchain)
   endif()
   foreach(label ${arg_LABELS})
     if(TARGET trellis_${label}_tests)
