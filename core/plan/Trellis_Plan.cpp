@@ -265,16 +265,16 @@ static long references_in(void const* body, std::size_t size, ResourceHold const
   return count;
 }
 
-/// Counts the references to the allocations of this task that its body has. Those that lie in the
-/// body itself are read there. Those behind its pointers (a vector of Views) show where it is
-/// copied: as many come with a copy, come with another one, and go with each of them.
+/// Counts the references to the allocations of this task that its body has. It reads those in the
+/// body itself. Those behind the body's pointers (a vector of Views) show when it is copied: as many
+/// come with one copy, come with another, and go with each of them.
 ///
-/// Others may make and drop references meanwhile: a worker that copies a functor twice makes as many
-/// too much in both steps. So one count is only believed where it is what the body itself has.
-/// Otherwise the smallest of several holds, since with one too large, a plan would be refused that
-/// may run.
+/// Other threads make and drop references meanwhile. A worker that copies a functor twice makes the
+/// count too large by the same number in both steps. So a count is believed at once only where it is
+/// what the body itself has; else the smallest of several holds. One that is too large would refuse
+/// a plan that may run; one that is too small only misses a plan that should be refused.
 ///
-/// What is no functor of Kokkos' may have no copies, or costly ones. So it is only read.
+/// A body that is no functor of Kokkos' may have no copies, or costly ones, so it is only read.
 void Plans::count_references(PlanState& plan, Task const& task, TaskSpec const& spec,
                              FoundEntries const& found) {
   std::span<AccessRequest const> const requests = spec.accesses;
