@@ -90,7 +90,8 @@ SPACE_TEST(WarnCallables, OfEachPatternThatCallsOne) {
   V const a("a", n), b("b", n), c("c", n);
   EXPECT_EQ(the_only(
                 [&](TaskGraph& graph) {
-                  space_task("on an instance", ResourcePolicy(graph, read(a), read(c), write(b)),
+                  space_task("on an instance",
+                             ResourcePolicy(graph, on<Space>, read(a), read(c), write(b)),
                              [a, b](Space const& space) { Kokkos::deep_copy(space, b, a); });
                 },
                 WarningKind::not_captured)

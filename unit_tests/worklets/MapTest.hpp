@@ -130,7 +130,7 @@ class MapProgram {
                {2, 1}),
         m_points((m_nx + 1) * (m_ny + 1)),
         m_cells(m_nx * m_ny) {
-    for (int k = 0; k < lines; ++k) {
+    for (std::size_t k = 0; k < lines; ++k) {
       m_line.emplace_back("line", m_points);
       m_of_cells.emplace_back("of cells", m_cells);
       m_value.push_back(fill(m_line.back()));
