@@ -3,11 +3,9 @@
 #define TRELLIS_BINDARGUMENT_HPP
 
 #include <Trellis_Annotations.hpp>
-#include <Trellis_Area.hpp>
 #include <Trellis_Future.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_LateView.hpp>
-#include <impl/Trellis_ViewArea.hpp>
 #include <worklets/Trellis_CellSets.hpp>
 #include <worklets/Trellis_ExecArguments.hpp>
 #include <worklets/Trellis_Signature.hpp>
@@ -15,7 +13,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -53,9 +50,8 @@
 /// impl/Trellis_LateCount.hpp) that is asked when the task is launched; `allocate(label, policy,
 /// argument, n)`, which submits the task that makes room for `n` items; `label(argument)`, for
 /// errors; `identity(argument)`, the address of what an array that a task allocates is, and
-/// `memory(argument)`, a `MemoryRange` or an array of them, so that
-/// what is gathered from and also written is found; and a constant `rank` for an argument that is a
-/// grid.
+/// `memory(argument)`, a View or a std::tuple of Views, so that what is gathered from and also
+/// written is found; and a constant `rank` for an argument that is a grid.
 namespace trellis {
 
 /// Says how an argument is bound to a parameter of a signature; see above.
@@ -66,11 +62,6 @@ struct BindArgument {
 
 namespace worklets {
 
-/// Can this argument be bound to this parameter?
-template <class Parameter, class Argument>
-inline constexpr bool is_bound_v =
-    !requires { typename BindArgument<Parameter, Argument>::is_not_bound; };
-
 /// Items of a domain, which is a grid of `rank` dimensions, or a list.
 template <class Domain, int rank_>
 struct Over {
@@ -78,21 +69,12 @@ struct Over {
   static constexpr int rank = rank_;
 };
 
-/// Elements of a View, to find out whether two arguments share some.
-class MemoryRange {
- public:
-  template <class V>
-  explicit MemoryRange(V const& view) : m_area(trellis::Impl::area_of(view)) {}
-  [[nodiscard]] bool overlaps(MemoryRange const& other) const {
-    return trellis::Impl::overlaps(m_area, other.m_area);
-  }
-  [[nodiscard]] bool equals(MemoryRange const& other) const { return m_area == other.m_area; }
-
- private:
-  trellis::Impl::Area m_area;
-};
-
 namespace Impl {
+
+/// Can this argument be bound to this parameter?
+template <class Parameter, class Argument>
+inline constexpr bool is_bound_v =
+    !requires { typename BindArgument<Parameter, Argument>::is_not_bound; };
 
 /// How many extents of a View of this rank number its items: 0, 1, or as many as a grid has.
 template <int view_rank, int rank>
@@ -185,7 +167,7 @@ Extents count_of(Cells const& cells) {
 template <class D, class T>
   requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
 struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, T> {
-  static worklets::Constant<T> exec(T const& number) { return {number}; }
+  static worklets::Impl::Constant<T> exec(T const& number) { return {number}; }
 };
 
 /// A View, see `FieldPortal`. One that is overwritten and has no items yet is allocated.
@@ -209,14 +191,14 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, V> {
   }
   static auto exec(V const&) { return worklets::Impl::MakeFieldPortal<P>(); }
   static std::string label(V const& view) { return view.label(); }
-  static worklets::MemoryRange memory(V const& view) { return worklets::MemoryRange(view); }
+  static V const& memory(V const& view) { return view; }
 };
 
 /// Where the points of a uniform grid are.
 template <class D, int dimensions>
 struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>,
-                    UniformCoordinates<dimensions>> {
-  using Coordinates = UniformCoordinates<dimensions>;
+                    Impl::UniformCoordinates<dimensions>> {
+  using Coordinates = Impl::UniformCoordinates<dimensions>;
   template <int rank>
   static worklets::Extents length(Coordinates const& of, worklets::Over<D, rank>) {
     static_assert(rank == dimensions,
@@ -224,7 +206,7 @@ struct BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>,
     return worklets::Extents::of<dimensions>(of.points);
   }
   static auto exec(Coordinates const& of) {
-    return worklets::CoordinatesPortal<dimensions>{of.origin, of.spacing};
+    return worklets::Impl::CoordinatesPortal<dimensions>{of.origin, of.spacing};
   }
   static std::string label(Coordinates const&) { return "coordinates"; }
 };
@@ -258,18 +240,18 @@ struct BindArgument<worklets::Parameter<worklets::Field, A, D>, LateView<T, M, L
 /// How many items come of each.
 template <class D, class V>
   requires(Kokkos::is_view_v<V> ||
-           worklets::is_bound_v<worklets::Parameter<worklets::Field, worklets::In, D>, V>)
+           worklets::Impl::is_bound_v<worklets::Parameter<worklets::Field, worklets::In, D>, V>)
 struct BindArgument<worklets::Parameter<worklets::Counts, worklets::In, D>, V>
     : BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, V> {};
 
 /// The coordinates of a uniform grid, all of them.
 template <class D, int dimensions>
 struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>,
-                    UniformCoordinates<dimensions>> {
-  static auto exec(UniformCoordinates<dimensions> const& of) {
-    return worklets::WholeCoordinates<dimensions>{of.points, {of.origin, of.spacing}};
+                    Impl::UniformCoordinates<dimensions>> {
+  static auto exec(Impl::UniformCoordinates<dimensions> const& of) {
+    return worklets::Impl::WholeCoordinates<dimensions>{of.points, {of.origin, of.spacing}};
   }
-  static std::string label(UniformCoordinates<dimensions> const&) { return "coordinates"; }
+  static std::string label(Impl::UniformCoordinates<dimensions> const&) { return "coordinates"; }
 };
 /// All of an array, for worklets that look where they like. It fits any number of items.
 template <class D, class V>
@@ -278,7 +260,7 @@ struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>, V> {
   static auto access(V const& view) { return read(view); }
   static auto exec(V const&) { return worklets::Impl::MakeWholeArray(); }
   static std::string label(V const& view) { return view.label(); }
-  static worklets::MemoryRange memory(V const& view) { return worklets::MemoryRange(view); }
+  static V const& memory(V const& view) { return view; }
 };
 template <class D, class T, class M, class L>
 struct BindArgument<worklets::Parameter<worklets::Whole, worklets::In, D>, LateView<T, M, L>> {
@@ -301,7 +283,9 @@ struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>,
     return worklets::Extents::of<dimensions>(
         std::is_same_v<Domain, worklets::Point> ? grid.points() : grid.cells());
   }
-  static auto exec(Grid const& grid) { return worklets::GridCells<dimensions>{grid.points()}; }
+  static auto exec(Grid const& grid) {
+    return worklets::Impl::GridCells<dimensions>{grid.points()};
+  }
   static std::string label(Grid const&) { return "uniform grid"; }
 };
 
@@ -316,9 +300,7 @@ struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>,
   }
   static auto exec(Cells const&) { return worklets::Impl::MakeSingleShapePortal<shape>(); }
   static std::string label(Cells const& cells) { return cells.connectivity().label(); }
-  static worklets::MemoryRange memory(Cells const& cells) {
-    return worklets::MemoryRange(cells.connectivity());
-  }
+  static V const& memory(Cells const& cells) { return cells.connectivity(); }
 };
 
 template <class D, class Shapes, class Offsets, class V>
@@ -335,8 +317,7 @@ struct BindArgument<worklets::Parameter<worklets::Topology, worklets::In, D>,
   static auto exec(Cells const&) { return worklets::Impl::MakeMixedPortal(); }
   static std::string label(Cells const& cells) { return cells.connectivity().label(); }
   static auto memory(Cells const& cells) {
-    return std::array{worklets::MemoryRange(cells.shapes()), worklets::MemoryRange(cells.offsets()),
-                      worklets::MemoryRange(cells.connectivity())};
+    return std::tie(cells.shapes(), cells.offsets(), cells.connectivity());
   }
 };
 

@@ -33,7 +33,8 @@
 /// `load` makes what the worklet gets. A word by which a worklet gives something has instead
 /// `start(bindings, item)`, of which the worklet gets an lvalue, and `save(bindings, item, value)`;
 /// one that does both has `load` and `save`. All bindings are in sight, not only those that the
-/// word names.
+/// word names. The item is a `worklets::WorkItem<rank>`; in kinds that generate it has the two items
+/// `source` and `target`, and `visit`.
 namespace trellis {
 
 /// Says what a word of an execution signature stands for; see above.
@@ -44,12 +45,14 @@ struct BindExecution {
 
 namespace worklets {
 
+namespace Impl {
+
 /// All execution arguments of a worklet, for one item.
 template <class Kind, class Parameters, class Execs>
 struct ExecBindings {
   using kind = Kind;
   template <int N>
-  using parameter = typename Impl::At<static_cast<std::size_t>(N) - 1, Parameters>::type;
+  using parameter = typename At<static_cast<std::size_t>(N) - 1, Parameters>::type;
   Execs execs;
 
   /// The execution argument of the N-th parameter, from 1 on.
@@ -72,7 +75,7 @@ struct ExecBindings {
   /// The number of the first parameter of this concept that is `In`; 0: there is none.
   template <class Concept>
   static consteval int find() {
-    return []<class... P>(std::type_identity<Impl::TypeList<P...>>) {
+    return []<class... P>(std::type_identity<TypeList<P...>>) {
       int number = 0;
       int at = 0;
       ((++at, number == 0 && std::is_same_v<typename P::concept_type, Concept> &&
@@ -91,8 +94,6 @@ struct ExecBindings {
 template <class Word, class Bindings>
 inline constexpr bool is_word_v =
     !requires { typename BindExecution<Word, Bindings>::is_not_bound; };
-
-namespace Impl {
 
 /// Does a worklet of this kind get the parameter's values at the points of its cell?
 template <class Kind, class P>
@@ -127,8 +128,8 @@ struct BindExecution<worklets::Argument<N>, Bindings> {
     auto const& exec = bindings.template get<N>();
     if constexpr (at_points) {
       auto const vertices = vertices_in(bindings, item);
-      return worklets::CellPoints<std::remove_cvref_t<decltype(exec)>,
-                                  std::remove_const_t<decltype(vertices)>>(exec, vertices);
+      return worklets::Impl::CellPoints<std::remove_cvref_t<decltype(exec)>,
+                                        std::remove_const_t<decltype(vertices)>>(exec, vertices);
     } else {
       return exec.load(Bindings::template item<N>(item));
     }
@@ -142,7 +143,8 @@ struct BindExecution<worklets::Argument<N>, Bindings> {
       auto const& cells = bindings.template get<Bindings::topology>();
       auto const vertices = vertices_in(bindings, item);
       using Value = std::remove_cvref_t<decltype(worklets::Impl::start_of(exec, vertices.item(0)))>;
-      worklets::PointContributions<Value, std::remove_cvref_t<decltype(cells)>::most_points> all;
+      worklets::Impl::PointContributions<Value, std::remove_cvref_t<decltype(cells)>::most_points>
+          all;
       all.count = vertices.size();
       for (int k = 0; k < all.count; ++k) all[k] = worklets::Impl::start_of(exec, vertices.item(k));
       return all;
@@ -205,7 +207,7 @@ struct BindExecution<worklets::WorkIndex, Bindings> {
   }
   template <int rank>
   static KOKKOS_FUNCTION std::int64_t load(Bindings const&,
-                                           worklets::GeneratedItem<rank> const& item) {
+                                           worklets::Impl::GeneratedItem<rank> const& item) {
     return item.target.flat;
   }
 };
@@ -220,7 +222,7 @@ struct BindExecution<worklets::GridIndex, Bindings> {
   }
   template <int rank>
   static KOKKOS_FUNCTION auto load(Bindings const& bindings,
-                                   worklets::GeneratedItem<rank> const& item) {
+                                   worklets::Impl::GeneratedItem<rank> const& item) {
     return load(bindings, item.source);
   }
 };
@@ -228,7 +230,7 @@ template <class Bindings>
 struct BindExecution<worklets::SourceIndex, Bindings> {
   template <int rank>
   static KOKKOS_FUNCTION std::int64_t load(Bindings const&,
-                                           worklets::GeneratedItem<rank> const& item) {
+                                           worklets::Impl::GeneratedItem<rank> const& item) {
     return item.source.flat;
   }
 };
@@ -236,7 +238,7 @@ template <class Bindings>
 struct BindExecution<worklets::VisitIndex, Bindings> {
   template <int rank>
   static KOKKOS_FUNCTION std::int64_t load(Bindings const&,
-                                           worklets::GeneratedItem<rank> const& item) {
+                                           worklets::Impl::GeneratedItem<rank> const& item) {
     return item.visit;
   }
 };

@@ -23,14 +23,15 @@
 /// cells are numbered from 0; a point has a value in each point field, a cell in each cell field.
 namespace trellis {
 
-/// The coordinates of a uniform grid's points, as a field that needs no memory: a
-/// `Kokkos::Array<double, D>` for each point.
+namespace Impl {
+/// The coordinates of a uniform grid's points.
 template <int D>
 struct UniformCoordinates {
   Kokkos::Array<std::int64_t, D> points;
   Kokkos::Array<double, D> origin;
   Kokkos::Array<double, D> spacing;
 };
+}  // namespace Impl
 
 /// A grid of equal cells in two dimensions (quads) or three (hexahedra). Worklets run over its
 /// cells as an `MDRangePolicy`. The first index is fastest in the numbering of points and cells.
@@ -62,7 +63,9 @@ class UniformGrid {
   }
   [[nodiscard]] std::int64_t point_count() const { return product(m_points); }
   [[nodiscard]] std::int64_t cell_count() const { return product(cells()); }
-  [[nodiscard]] UniformCoordinates<D> coordinates() const {
+  /// The coordinates of the points, as a field that needs no memory: a `Kokkos::Array<double, D>`
+  /// for each point.
+  [[nodiscard]] Impl::UniformCoordinates<D> coordinates() const {
     return {m_points, m_origin, m_spacing};
   }
 
@@ -128,6 +131,8 @@ template <CellShape shape, class V>
 
 /// Cells of several shapes. `shapes(c)` is the shape of cell c, as a number or a `CellShape`; its
 /// points are `connectivity(offsets(c))` up to `connectivity(offsets(c + 1) - 1)`.
+///
+///     trellis::MixedCells cells(shapes, offsets, connectivity, n_points);
 template <class Shapes, class Offsets, class V>
 class MixedCells {
  public:
@@ -161,13 +166,6 @@ class MixedCells {
   V m_connectivity;
   std::int64_t m_point_count;
 };
-template <class Shapes, class Offsets, class V>
-[[nodiscard]] MixedCells<Shapes, Offsets, V> make_mixed_cells(Shapes const& shapes,
-                                                              Offsets const& offsets,
-                                                              V const& connectivity,
-                                                              std::int64_t point_count) {
-  return {shapes, offsets, connectivity, point_count};
-}
 
 namespace Impl {
 /// How many points the cells refer to: a number, or the extent of an array that a task allocates.

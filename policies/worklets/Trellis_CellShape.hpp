@@ -21,8 +21,10 @@ enum class CellShape : std::uint8_t {
   pyramid = 14
 };
 
+namespace Impl {
 /// The largest number of points that a cell of any shape has.
 inline constexpr int most_points_of_a_cell = 8;
+}  // namespace Impl
 
 /// How many points a cell of this shape has; 0 for what is no shape.
 KOKKOS_INLINE_FUNCTION constexpr int points_of(CellShape shape) {

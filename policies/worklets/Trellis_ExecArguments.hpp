@@ -31,10 +31,6 @@
 /// cannot be saved.
 namespace trellis::worklets {
 
-/// Does `E` load items of this type if the parameter P reads, and only then?
-template <class E, class P, class Item>
-concept ExecArgument = requires(E const& e, Item const& item) { e.load(item); } == P::reads;
-
 /// A row of a View: the vector of one item, whose length is known at run time.
 template <class T>
 class Row {
@@ -51,6 +47,12 @@ class Row {
   std::ptrdiff_t m_stride;
   int m_size;
 };
+
+namespace Impl {
+
+/// Does `E` load items of this type if the parameter P reads, and only then?
+template <class E, class P, class Item>
+concept ExecArgument = requires(E const& e, Item const& item) { e.load(item); } == P::reads;
 
 /// The same number for each item.
 template <class T>
@@ -275,7 +277,7 @@ struct SingleShapePortal {
 };
 template <class Shapes, class Offsets, class V>
 struct MixedPortal {
-  static constexpr int most_points = most_points_of_a_cell;
+  static constexpr int most_points = trellis::Impl::most_points_of_a_cell;
   using vertices_type = ListVertices<V, 0>;
   Shapes const& shapes;
   Offsets const& offsets;
@@ -420,6 +422,7 @@ struct PointContributions {
   KOKKOS_FUNCTION T const& operator[](int k) const { return values[k]; }
 };
 
+}  // namespace Impl
 }  // namespace trellis::worklets
 
 #endif

@@ -28,9 +28,19 @@ namespace trellis {
 ///                          Bindings& bindings);
 ///     };
 ///
-/// `bindings` are the arguments, bound to the parameters (see ControlBindings). `submit` may submit
-/// any tasks before and after, and returns what `invoke` is to return. It must not wait. This one
-/// runs over all items.
+/// `submit` may submit any tasks before and after, and returns what `invoke` is to return. It must
+/// not wait. `bindings` are the arguments, bound to the parameters of the control signature:
+///
+/// | member | what it does |
+/// |---|---|
+/// | `prepare(label, policy)` | looks at all arguments and allocates outputs; returns the `worklets::Extents` of the items |
+/// | `accesses()` | the accesses of the task, as a tuple of annotations |
+/// | `functor(worklet, extents)` | the worklet as a functor for these items |
+/// | `base(extents)` | the base of a policy for them |
+/// | `submit(label, policy, worklet, extents)` | submits the task for all of them |
+/// | `get<k>()` | the argument, from 0 on |
+///
+/// This scheduler runs over all items.
 template <class Kind, class Worklet>
 struct WorkletScheduler {
   template <class Policy, class Bindings>
@@ -73,7 +83,7 @@ auto invoke(Label label, ResourcePolicy<Base, Annotations...> const& policy, Wor
   } else {
     using Kind = typename Worklet::kind;
     // What a temporary would be allocated for nobody would see.
-    worklets::ControlBindings<
+    worklets::Impl::ControlBindings<
         Worklet, ResourcePolicy<Base, Annotations...>,
         std::conditional_t<std::is_lvalue_reference_v<Arguments>, Arguments, Arguments const&>...>
     bindings(arguments...);

@@ -44,7 +44,7 @@ namespace trellis {
 /// Runs for each different key.
 struct ReduceByKey : worklets::Words {
   using kind = ReduceByKey;
-  using domain = worklets::Key;
+  using domain = worklets::Impl::Key;
 };
 
 /// Items grouped by their keys, made by `group_by_key`. A handle.
@@ -200,7 +200,7 @@ struct BindArgument<worklets::Parameter<worklets::Keys, worklets::In, D>, Groupe
 
 /// Values belong to items, as keys do, but the worklet does not run over these.
 template <class D, class V>
-  requires(worklets::is_bound_v<worklets::Parameter<worklets::Field, worklets::In, D>, V> &&
+  requires(worklets::Impl::is_bound_v<worklets::Parameter<worklets::Field, worklets::In, D>, V> &&
            requires(V const& array) { worklets::Impl::length_of_array(array); })
 struct BindArgument<worklets::Parameter<worklets::Values, worklets::In, D>, V>
     : BindArgument<worklets::Parameter<worklets::Field, worklets::In, D>, V> {};
@@ -215,8 +215,8 @@ struct BindExecution<worklets::Argument<N>, Bindings> {
   static KOKKOS_FUNCTION auto load(Bindings const& bindings, Item const& item) {
     auto const& groups = bindings.template get<keys>();
     auto const& values = bindings.template get<N>();
-    return worklets::GroupOfValues<std::remove_cvref_t<decltype(values)>,
-                                   std::remove_cvref_t<decltype(groups.order)>>(
+    return worklets::Impl::GroupOfValues<std::remove_cvref_t<decltype(values)>,
+                                         std::remove_cvref_t<decltype(groups.order)>>(
         values, groups.order, groups.first_of(item.flat), groups.first_of(item.flat + 1));
   }
 };

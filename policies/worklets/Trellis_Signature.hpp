@@ -41,18 +41,21 @@ struct Keys {};
 
 // --- accesses
 
+namespace Impl {
 /// How a worklet touches an item.
 struct Access {};
+}  // namespace Impl
+
 /// The task reads: `read`.
-struct In : Access {};
+struct In : Impl::Access {};
 /// The worklet overwrites the item, and does not see what was there: `write`.
-struct Out : Access {};
+struct Out : Impl::Access {};
 /// It changes the item: `read_write`.
-struct InOut : Access {};
+struct InOut : Impl::Access {};
 /// What it gives is added to the item, atomically: `atomic_add`.
-struct AtomicAdd : Access {};
+struct AtomicAdd : Impl::Access {};
 /// What it gives is multiplied into the item, atomically: `atomic_mul`.
-struct AtomicMul : Access {};
+struct AtomicMul : Impl::Access {};
 
 // --- domains
 
@@ -68,10 +71,13 @@ struct Point : Domain {
 struct Cell : Domain {
   static constexpr char const* name = "cells";
 };
+
+namespace Impl {
 /// The different keys of a `ReduceByKey`.
 struct Key : Domain {
   static constexpr char const* name = "keys";
 };
+}  // namespace Impl
 
 /// The values that belong to the keys: the worklet gets those of its key. (A concept that belongs
 /// to a domain of its own by default says which.)
@@ -116,7 +122,7 @@ struct Words {
   using Item = worklets::Item;
   using Point = worklets::Point;
   using Cell = worklets::Cell;
-  using Key = worklets::Key;
+  using Key = worklets::Impl::Key;
   using Vertices = worklets::Vertices;
   using WorkIndex = worklets::WorkIndex;
   using GridIndex = worklets::GridIndex;

@@ -22,14 +22,6 @@ struct WorkItem<1> {
   std::int64_t flat;
 };
 
-/// An item that comes of one of the domain's: kinds that generate.
-template <int rank>
-struct GeneratedItem {
-  WorkItem<rank> source;  ///< of the domain, which is read
-  WorkItem<1> target;     ///< the new one, which is written
-  std::int64_t visit;     ///< which of those that come of `source`, from 0 on
-};
-
 /// How many items a domain has, in each direction. Items of a list have one direction.
 struct Extents {
   int rank = 1;
@@ -52,6 +44,14 @@ struct Extents {
 };
 
 namespace Impl {
+
+/// An item that comes of one of the domain's: kinds that generate.
+template <int rank>
+struct GeneratedItem {
+  WorkItem<rank> source;  ///< of the domain, which is read
+  WorkItem<1> target;     ///< the new one, which is written
+  std::int64_t visit;     ///< which of those that come of `source`, from 0 on
+};
 
 template <int rank, class... Index>
 KOKKOS_INLINE_FUNCTION WorkItem<rank> make_item(Kokkos::Array<std::int64_t, rank> const& extents,

@@ -17,6 +17,5 @@
 #include <worklets/Trellis_Signature.hpp>
 #include <worklets/Trellis_WorkItem.hpp>
 #include <worklets/Trellis_Worklet.hpp>
-#include <worklets/impl/Trellis_ControlBindings.hpp>
 
 #endif

@@ -321,8 +321,8 @@ class MapProgram {
     m_total_view = Kokkos::View<double, Memory>("total");
   }
   [[nodiscard]] auto mixed() const {
-    return make_mixed_cells(m_shape_view, m_offset_view, m_point_view,
-                            static_cast<std::int64_t>(m_points));
+    return MixedCells(m_shape_view, m_offset_view, m_point_view,
+                      static_cast<std::int64_t>(m_points));
   }
   // By value: invoke changes only what it allocates.
   [[nodiscard]] Line mixed_values() const { return m_mixed_view; }

@@ -2,6 +2,7 @@
 #ifndef TRELLIS_IMPL_CONTROLBINDINGS_HPP
 #define TRELLIS_IMPL_CONTROLBINDINGS_HPP
 
+#include <Trellis_Area.hpp>
 #include <Trellis_Error.hpp>
 #include <Trellis_Label.hpp>
 #include <Trellis_ResourcePolicy.hpp>
@@ -11,6 +12,7 @@
 #include <impl/Trellis_Submit.hpp>
 #include <impl/Trellis_Target.hpp>
 #include <impl/Trellis_ViewAccess.hpp>
+#include <impl/Trellis_ViewArea.hpp>
 #include <patterns/Trellis_ParallelFor.hpp>
 #include <worklets/Trellis_BindArgument.hpp>
 #include <worklets/impl/Trellis_AgreedCount.hpp>
@@ -21,7 +23,6 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,9 +34,7 @@
 #include <vector>
 
 /// The arguments of a call, bound to the parameters of the worklet's control signature.
-namespace trellis::worklets {
-
-namespace Impl {
+namespace trellis::worklets::Impl {
 
 template <class P, class A>
 std::string name_of(std::size_t position, A const& argument) {
@@ -154,21 +153,32 @@ template <class A>
 inline constexpr bool is_right<A> =
     A::rank() > 1 && std::is_same_v<typename A::array_layout, Kokkos::LayoutRight>;
 
-}  // namespace Impl
+/// Elements of a View, to find out whether two arguments share some.
+class MemoryRange {
+ public:
+  template <class V>
+  explicit MemoryRange(V const& view) : m_area(trellis::Impl::area_of(view)) {}
+  [[nodiscard]] bool overlaps(MemoryRange const& other) const {
+    return trellis::Impl::overlaps(m_area, other.m_area);
+  }
+  [[nodiscard]] bool equals(MemoryRange const& other) const { return m_area == other.m_area; }
+
+ private:
+  trellis::Impl::Area m_area;
+};
 
 /// The types of a call. `Arguments`: without references.
 template <class Worklet, class Policy, class... Arguments>
 struct CallTypes {
   using kind = typename Worklet::kind;
   using domain = typename kind::domain;
-  using parameters = typename Impl::ParametersOf<typename Worklet::ControlSignature, domain>::type;
-  using execution =
-      Impl::ExecutionOf<typename Impl::ExecutionSignatureOf<Worklet, sizeof...(Arguments)>::type>;
-  using spaces = Impl::SpacesOf<Policy>;
+  using parameters = typename ParametersOf<typename Worklet::ControlSignature, domain>::type;
+  using execution = ExecutionOf<typename ExecutionSignatureOf<Worklet, sizeof...(Arguments)>::type>;
+  using spaces = SpacesOf<Policy>;
   using all = std::index_sequence_for<Arguments...>;
   /// Of the parameter, from 0 on.
   template <std::size_t k>
-  using parameter = typename Impl::At<k, parameters>::type;
+  using parameter = typename At<k, parameters>::type;
   template <std::size_t k>
   using argument = std::tuple_element_t<k, std::tuple<Arguments...>>;
   template <std::size_t k>
@@ -176,13 +186,11 @@ struct CallTypes {
   /// In how many dimensions the items lie.
   static constexpr int rank = []<std::size_t... k>(std::index_sequence<k...>) {
     int most = 1;
-    ((most = Impl::rank_of<parameter<k>, argument<k>> > most
-                 ? Impl::rank_of<parameter<k>, argument<k>>
-                 : most),
+    ((most = rank_of<parameter<k>, argument<k>> > most ? rank_of<parameter<k>, argument<k>> : most),
      ...);
     return most;
   }(all());
-  using item_type = std::conditional_t<Impl::generates<kind>, GeneratedItem<rank>, WorkItem<rank>>;
+  using item_type = std::conditional_t<generates<kind>, GeneratedItem<rank>, WorkItem<rank>>;
 
   template <std::size_t k>
   using accesses_of =
@@ -194,7 +202,7 @@ struct CallTypes {
   static constexpr std::size_t view_count =
       std::tuple_size_v<decltype(arguments(std::type_identity<accesses_of<k>>()))>;
   template <std::size_t... k>
-  static auto functor_type(std::index_sequence<k...>) -> Impl::WorkletFunctor<
+  static auto functor_type(std::index_sequence<k...>) -> WorkletFunctor<
       kind, Worklet, parameters, execution, rank, std::index_sequence<view_count<k>...>,
       std::remove_cvref_t<decltype(bind<k>::exec(std::declval<argument<k> const&>()))>...>;
   template <std::size_t... k>
@@ -203,8 +211,8 @@ struct CallTypes {
   using functor = decltype(functor_type(all()));
   /// What it is called with.
   using given_type =
-      typename Impl::GivenFor<typename spaces::runs_on, decltype(accesses_type(all())),
-                              std::make_index_sequence<static_cast<std::size_t>(rank)>>::type;
+      typename GivenFor<typename spaces::runs_on, decltype(accesses_type(all())),
+                        std::make_index_sequence<static_cast<std::size_t>(rank)>>::type;
 };
 
 /// What a scheduler works with. `Arguments` are references.
@@ -256,7 +264,7 @@ class ControlBindings {
             agreed = own;
             from = k;
           } else if (!agreed.agrees_with(own)) {
-            Impl::refuse_extents(task, Domain::name, name(from), agreed, name(k), own);
+            refuse_extents(task, Domain::name, name(from), agreed, name(k), own);
           } else if (agreed.rank < own.rank) {
             agreed = own;
           }
@@ -273,7 +281,7 @@ class ControlBindings {
   /// if that is known later. Throws `Error`, see `invoke`.
   Extents prepare(Label const& task, Policy const& policy) const {
     Extents const extents = count<domain>(task);
-    if (!is_late() && extents.rank == 0) Impl::refuse_uncounted(task, domain::name);
+    if (!is_late() && extents.rank == 0) refuse_uncounted(task, domain::name);
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
       using Own = domain_of<k>;
       constexpr bool is_first = first_of<Own>() == k;
@@ -312,9 +320,9 @@ class ControlBindings {
   /// for.
   [[nodiscard]] auto late_count(Label const& task, Extents const& extents) const {
     if constexpr (!is_late()) {
-      return Impl::Items{extents.count()};
+      return Items{extents.count()};
     } else {
-      using Agreed = Impl::AgreedCountThat<all_stay(std::index_sequence_for<Arguments...>())>;
+      using Agreed = AgreedCountThat<all_stay(std::index_sequence_for<Arguments...>())>;
       Agreed agreed{{{}, task, domain::name, {}}};
       if (extents.rank > 0) agreed.counts.push_back({known_name(), domain::name, extents, {}, {}});
       each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
@@ -349,8 +357,8 @@ class ControlBindings {
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
       if constexpr (is_allocated_late<k>()) {
         auto const submit = [&](auto const&... annotation) {
-          bind<k>::allocate(Impl::step_of(task, "memory"),
-                            ResourcePolicy(policy.target(), annotation...), get<k>(), n);
+          bind<k>::allocate(step_of(task, "memory"), ResourcePolicy(policy.target(), annotation...),
+                            get<k>(), n);
         };
         std::apply(submit, of_allocation(policy));
       }
@@ -360,8 +368,8 @@ class ControlBindings {
   template <class Array, class N>
   void allocate_for(Label const& task, Policy const& policy, Array const& array, N const& n) const {
     auto const submit = [&](auto const&... annotation) {
-      trellis::allocate(Impl::step_of(task, "memory"),
-                        ResourcePolicy(policy.target(), annotation...), array, n);
+      trellis::allocate(step_of(task, "memory"), ResourcePolicy(policy.target(), annotation...),
+                        array, n);
     };
     std::apply(submit, of_allocation(policy));
   }
@@ -390,11 +398,11 @@ class ControlBindings {
   /// The base policy for these items.
   [[nodiscard]] static auto base(Extents const& extents) {
     if constexpr (rank == 1) {
-      return Impl::Items{extents.count()};
+      return Items{extents.count()};
     } else {
       using Space = typename types::spaces::body_space;
       using Index = Kokkos::IndexType<std::int64_t>;
-      constexpr bool right = (Impl::is_right<std::remove_cvref_t<Arguments>> || ...);
+      constexpr bool right = (is_right<std::remove_cvref_t<Arguments>> || ...);
       constexpr auto order = right ? Kokkos::Iterate::Right : Kokkos::Iterate::Left;
       using Grid = Kokkos::MDRangePolicy<Space, Kokkos::Rank<rank, order, order>, Index>;
       typename Grid::point_type begin{}, end{};
@@ -423,7 +431,7 @@ class ControlBindings {
       if constexpr (rank == 1)
         return send(n, functor(worklet, extents));
       else
-        return send(n, Impl::ByNumber<Functor, rank>{functor(worklet, extents)});
+        return send(n, ByNumber<Functor, rank>{functor(worklet, extents)});
     } else {
       allocate(label, policy, extents.count());
       return send(base(extents), functor(worklet, extents));
@@ -452,10 +460,10 @@ class ControlBindings {
     using P = parameter<k>;
     using A = argument<k>;
     if constexpr (counts_several<k>())
-      return Impl::counts_items<P, A, Domain, rank>;
+      return counts_items<P, A, Domain, rank>;
     else
       return std::is_same_v<domain_of<k>, Domain> &&
-             Impl::counts_items<P, A, typename P::domain_type, rank>;
+             counts_items<P, A, typename P::domain_type, rank>;
   }
   template <std::size_t k, class Domain>
   [[nodiscard]] Extents length() const {
@@ -474,7 +482,7 @@ class ControlBindings {
   /// Does a task of its own make room in it?
   template <std::size_t k>
   static consteval bool is_allocated_late() {
-    return Impl::is_allocated_by_task<parameter<k>, argument<k>>;
+    return is_allocated_by_task<parameter<k>, argument<k>>;
   }
   template <std::size_t... k>
   static consteval bool any_is_late(std::index_sequence<k...>) {
@@ -494,7 +502,7 @@ class ControlBindings {
       return true;
   }
   template <std::size_t k, class Domain>
-  void add_late(Impl::AgreedCount& agreed) const {
+  void add_late(AgreedCount& agreed) const {
     using Own =
         Over<std::conditional_t<counts_several<k>(), Domain, typename parameter<k>::domain_type>,
              rank>;
@@ -502,7 +510,7 @@ class ControlBindings {
       auto const source = bind<k>::late_length(get<k>(), Own());
       std::function<std::optional<Extents>()> early;
       if constexpr (requires { source.known(); }) early = [source] { return source.known(); };
-      agreed.counts.push_back({Impl::name_of<parameter<k>>(k, get<k>()),
+      agreed.counts.push_back({name_of<parameter<k>>(k, get<k>()),
                                Domain::name,
                                {},
                                [source] { return source.resolve(); },
@@ -510,14 +518,13 @@ class ControlBindings {
     } else if constexpr (!std::is_same_v<Domain, domain> && counts<k, Domain>()) {
       Extents const own = length<k, Domain>();
       if (own.rank > 0)
-        agreed.counts.push_back(
-            {Impl::name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}, {}});
+        agreed.counts.push_back({name_of<parameter<k>>(k, get<k>()), Domain::name, own, {}, {}});
     }
   }
   /// What a task that makes room reads, and the tasks that the call comes after: when one of them
   /// fails the arrays stay as they are.
   [[nodiscard]] auto of_allocation(Policy const& policy) const {
-    return std::tuple_cat(late_shapes(), Impl::tasks_before(policy.annotations()));
+    return std::tuple_cat(late_shapes(), tasks_before(policy.annotations()));
   }
   /// What a task reads that needs the late numbers alone.
   [[nodiscard]] auto late_shapes() const {
@@ -559,7 +566,7 @@ class ControlBindings {
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
       if constexpr (counts<k, domain>())
         if (!found && length<k, domain>().rank > 0) {
-          text = Impl::name_of<parameter<k>>(k, get<k>());
+          text = name_of<parameter<k>>(k, get<k>());
           found = true;
         }
     });
@@ -583,7 +590,7 @@ class ControlBindings {
         if constexpr (Kokkos::is_view_v<argument<k>>) {
           void const* const before = get<k>().data();
           bind<k>::prepare(get<k>(), Own(), extents, "output " + std::to_string(k + 1));
-          if (get<k>().data() != before) Impl::made_here(policy.target(), get<k>());
+          if (get<k>().data() != before) made_here(policy.target(), get<k>());
         } else {
           bind<k>::prepare(get<k>(), Own(), extents, "output " + std::to_string(k + 1));
         }
@@ -594,7 +601,7 @@ class ControlBindings {
                     std::is_same_v<typename parameter<k>::access_type, Out>) {
         Extents const own = length<k, Domain>();
         if (own.rank > 0 && extents.rank > 0 && !extents.agrees_with(own))
-          Impl::refuse_allocation(task, Domain::name, name(k), extents);
+          refuse_allocation(task, Domain::name, name(k), extents);
       }
     });
   }
@@ -608,7 +615,7 @@ class ControlBindings {
           if constexpr (r != w && has_identity<r>() && !shares<r, w>())
             if (bind<w>::identity(get<w>()) == bind<r>::identity(get<r>()) &&
                 (is_gathered<r, w>() || parameter<r>::writes || is_allocated_late<w>()))
-              Impl::refuse_memory(task, name(r), name(w), true);
+              refuse_memory(task, name(r), name(w), true);
         });
       if constexpr (parameter<w>::writes && has_memory<w>())
         each([&]<std::size_t r>(std::integral_constant<std::size_t, r>) {
@@ -617,7 +624,7 @@ class ControlBindings {
               for_memory<r>([&](MemoryRange const& other) {
                 if (!written.overlaps(other)) return;
                 if (is_gathered<r, w>() || parameter<r>::writes || !written.equals(other))
-                  Impl::refuse_memory(task, name(r), name(w), is_gathered<r, w>());
+                  refuse_memory(task, name(r), name(w), is_gathered<r, w>());
               });
             });
         });
@@ -632,8 +639,8 @@ class ControlBindings {
   template <std::size_t r, std::size_t w>
   static consteval bool is_gathered() {
     using R = parameter<r>;
-    return Impl::is_at_points<kind, R> || Impl::is_at_points<kind, parameter<w>> ||
-           Impl::generates<kind> || std::is_same_v<typename R::concept_type, Topology> ||
+    return is_at_points<kind, R> || is_at_points<kind, parameter<w>> || generates<kind> ||
+           std::is_same_v<typename R::concept_type, Topology> ||
            std::is_same_v<typename R::concept_type, Whole> ||
            std::is_same_v<typename R::concept_type, Values>;
   }
@@ -647,16 +654,17 @@ class ControlBindings {
   }
   template <std::size_t k, class F>
   void for_memory(F&& f) const {
-    auto const memory = bind<k>::memory(get<k>());
-    if constexpr (std::is_same_v<std::remove_const_t<decltype(memory)>, MemoryRange>)
-      f(memory);
+    auto const& memory = bind<k>::memory(get<k>());
+    auto const each_view = [&](auto const& view) { f(MemoryRange(view)); };
+    if constexpr (trellis::Impl::is_tuple_v<std::remove_cvref_t<decltype(memory)>>)
+      std::apply([&](auto const&... views) { (each_view(views), ...); }, memory);
     else
-      for (MemoryRange const& each_range : memory) f(each_range);
+      each_view(memory);
   }
   [[nodiscard]] std::string name(std::size_t position) const {
     std::string text;
     each([&]<std::size_t k>(std::integral_constant<std::size_t, k>) {
-      if (k == position) text = Impl::name_of<parameter<k>>(k, get<k>());
+      if (k == position) text = name_of<parameter<k>>(k, get<k>());
     });
     return text;
   }
@@ -664,6 +672,6 @@ class ControlBindings {
   std::tuple<Arguments...> m_arguments;
 };
 
-}  // namespace trellis::worklets
+}  // namespace trellis::worklets::Impl
 
 #endif
