@@ -190,6 +190,8 @@ class Field {
   std::shared_ptr<Impl::FieldState> m_state;
 };
 
+namespace Impl {
+
 /// A part of a field, made by `subfield`. A task touches exactly that part. `view` is what
 /// `Kokkos::subview` makes of the field's View.
 template <class F, class... Slices>
@@ -203,28 +205,30 @@ class SubField {
 
   SubField(F of, Slices... slices) : m_field(std::move(of)), m_part{{slices...}} {
     std::size_t direction = 0;
-    auto const& state = *Impl::FieldDoor::state(m_field);
+    auto const& state = *FieldDoor::state(m_field);
     auto const next = [&](auto const& slice) {
-      m_box[direction] = Impl::interval_of(state, direction, slice);
+      m_box[direction] = interval_of(state, direction, slice);
       ++direction;
     };
     (next(slices), ...);
   }
   [[nodiscard]] F const& whole() const { return m_field; }
-  [[nodiscard]] Impl::FieldBox const& box() const { return m_box; }
-  [[nodiscard]] Impl::PartOfField<Slices...> const& part() const { return m_part; }
+  [[nodiscard]] FieldBox const& box() const { return m_box; }
+  [[nodiscard]] PartOfField<Slices...> const& part() const { return m_part; }
 
  private:
   F m_field;
-  Impl::PartOfField<Slices...> m_part;
-  Impl::FieldBox m_box{};
+  PartOfField<Slices...> m_part;
+  FieldBox m_box{};
 };
+
+}  // namespace Impl
 
 /// The part of a field that `Kokkos::subview` with these arguments (whole numbers, pairs,
 /// `Kokkos::ALL`) names. The field's extents must be known. Throws `Error` for what lies outside.
 template <class D, class L, class... Slices>
   requires(sizeof...(Slices) == Field<D, L>::rank)
-[[nodiscard]] SubField<Field<D, L>, std::remove_cvref_t<Slices>...> subfield(
+[[nodiscard]] Impl::SubField<Field<D, L>, std::remove_cvref_t<Slices>...> subfield(
     Field<D, L> const& field, Slices const&... slices) {
   return {field, slices...};
 }
@@ -284,8 +288,8 @@ struct ResourceTraits<Field<D, L>> {
 };
 
 template <class F, class... Slices>
-struct ResourceTraits<SubField<F, Slices...>> {
-  using S = SubField<F, Slices...>;
+struct ResourceTraits<Impl::SubField<F, Slices...>> {
+  using S = Impl::SubField<F, Slices...>;
   using element_type = typename F::view::value_type;
   static constexpr bool is_const_if_container_is = false;
   static auto accesses(S const& part, auto how) {
@@ -353,10 +357,10 @@ template <class D, class L>
 }
 /// The same of a part, in a direction of its View.
 template <class F, class... Slices>
-[[nodiscard]] Impl::LateCount<Impl::SubFieldCount> extent(SubField<F, Slices...> const& part,
+[[nodiscard]] Impl::LateCount<Impl::SubFieldCount> extent(Impl::SubField<F, Slices...> const& part,
                                                           std::size_t direction = 0) {
   Impl::require_direction(*Impl::FieldDoor::state(part.whole()), direction,
-                          SubField<F, Slices...>::view::rank());
+                          Impl::SubField<F, Slices...>::view::rank());
   std::size_t count = 0, of_field = 0, of_part = 0;
   auto const look = [&](bool stays) {
     auto const [first, end] = part.box()[of_field++];

@@ -58,17 +58,17 @@ inline FieldMemoryOps const field_memory{Space::name(), &FieldMemoryOf<Space>::a
                                          &FieldMemoryOf<Space>::available};
 FieldMemoryOps const& host_field_memory();
 
+struct HostTarget {};
+
 }  // namespace Impl
 
-/// Memory of the host, as the target of a field.
-struct Host {};
-/// The memory of the host.
-inline constexpr Host host{};
+/// The memory of the host, as the target of a field.
+inline constexpr Impl::HostTarget host{};
 
 /// Where fields have memory: the host, or one device. A value.
 class FieldTarget {
  public:
-  FieldTarget(Host = {}) : m_memory(&Impl::host_field_memory()) {}
+  FieldTarget(Impl::HostTarget = {}) : m_memory(&Impl::host_field_memory()) {}
   FieldTarget(Impl::FieldMemoryOps const& memory, int number, Impl::DeviceAdapter* device)
       : m_memory(&memory), m_number(number), m_device(device) {}
 

@@ -35,36 +35,41 @@
 /// a task runs, and leave no choice.
 namespace trellis {
 
-/// The spaces that a task of a model may run on, with one functor for all. Of several spaces of the
-/// host the first one counts.
+namespace Impl {
+
 template <class... Spaces>
-struct RunsOn : Impl::Property {
+struct RunsOneOf : Property {
   static_assert(sizeof...(Spaces) > 0 && (Kokkos::is_execution_space_v<Spaces> && ...),
                 "Trellis: runs_on<...> takes Kokkos execution spaces");
 };
-template <class... Spaces>
-inline constexpr RunsOn<Spaces...> runs_on{};
-
-/// A functor for one space.
 template <class Space, class Functor>
 struct SpaceVariant {
   static_assert(Kokkos::is_execution_space_v<Space>,
                 "Trellis: for_space<...> takes a Kokkos execution space");
   Functor functor;
 };
-template <class Space, class Functor>
-[[nodiscard]] SpaceVariant<Space, Functor> for_space(Functor functor) {
-  return {std::move(functor)};
-}
-
-/// One task, whose functor differs from space to space.
 template <class... Each>
 struct Variants {
   std::tuple<Each...> each;
 };
+
+}  // namespace Impl
+
+/// The spaces that a task of a model may run on, with one functor for all. Of several spaces of the
+/// host the first one counts.
+template <class... Spaces>
+inline constexpr Impl::RunsOneOf<Spaces...> runs_on{};
+
+/// A functor for one space.
+template <class Space, class Functor>
+[[nodiscard]] Impl::SpaceVariant<Space, Functor> for_space(Functor functor) {
+  return {std::move(functor)};
+}
+
+/// One task, whose functor differs from space to space.
 template <class... Space, class... Functor>
-[[nodiscard]] Variants<SpaceVariant<Space, Functor>...> variants(
-    SpaceVariant<Space, Functor>... each) {
+[[nodiscard]] Impl::Variants<Impl::SpaceVariant<Space, Functor>...> variants(
+    Impl::SpaceVariant<Space, Functor>... each) {
   return {{std::move(each)...}};
 }
 
@@ -73,7 +78,7 @@ namespace Impl {
 template <class A>
 inline constexpr bool is_runs_on_v = false;
 template <class... Spaces>
-inline constexpr bool is_runs_on_v<RunsOn<Spaces...>> = true;
+inline constexpr bool is_runs_on_v<RunsOneOf<Spaces...>> = true;
 template <class F>
 inline constexpr bool is_variants_v = false;
 template <class... Each>
@@ -142,7 +147,7 @@ void add_form(TaskForms& forms, Label const& label,
 }
 template <class... Spaces, class Policy, class Functor, class Send>
 void add_forms(TaskForms& forms, Label const& label, Policy const& policy, Functor const& functor,
-               RunsOn<Spaces...>, Send const& send) {
+               RunsOneOf<Spaces...>, Send const& send) {
   (add_form<Spaces>(forms, label, policy, functor, send), ...);
 }
 template <class Policy, class... Space, class... Functor, class Send>

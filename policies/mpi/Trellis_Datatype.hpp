@@ -49,6 +49,10 @@ struct NumbersOf<Kokkos::Array<T, N>> {
 template <class T, std::size_t N>
 struct NumbersOf<std::array<T, N>> : NumbersOf<Kokkos::Array<T, N>> {};
 
+}  // namespace trellis::mpi
+
+namespace trellis::Impl {
+
 /// MPI's own datatype for a number; MPI_DATATYPE_NULL if it has none.
 template <class T>
 MPI_Datatype number_type() {
@@ -109,10 +113,6 @@ template <class T>
 inline constexpr bool is_number_v =
     std::is_arithmetic_v<T> || std::is_same_v<T, std::byte> || is_complex_number_v<T>;
 
-}  // namespace trellis::mpi
-
-namespace trellis::Impl {
-
 /// Elements of a message: so many of this datatype for each value.
 struct WireType {
   MPI_Datatype type;
@@ -125,10 +125,10 @@ WireType wire_type() {
   using Number = typename Numbers::type;
   static_assert(std::is_trivially_copyable_v<T>,
                 "Trellis: an MPI task sends values that can be copied byte by byte");
-  if constexpr (mpi::is_number_v<Number>) {
+  if constexpr (is_number_v<Number>) {
     static_assert(sizeof(T) == Numbers::count * sizeof(Number),
                   "Trellis: NumbersOf<T> says how many numbers a value consists of, without gaps");
-    return {mpi::number_type<Number>(), Numbers::count};
+    return {number_type<Number>(), Numbers::count};
   } else {
     return {MPI_BYTE, static_cast<int>(sizeof(T))};
   }

@@ -13,9 +13,8 @@
 
 /// With this header values of several ranks are joined: the operators of `reduce`, `allreduce` and
 /// `scan`.
-namespace trellis::mpi {
+namespace trellis::Impl {
 
-/// The sum of two values.
 struct Sum {
   template <class T>
     requires requires(T const& a, T const& b) { a + b; }
@@ -23,7 +22,6 @@ struct Sum {
     return static_cast<T>(a + b);
   }
 };
-/// The product of two values.
 struct Prod {
   template <class T>
     requires requires(T const& a, T const& b) { a* b; }
@@ -31,7 +29,6 @@ struct Prod {
     return static_cast<T>(a * b);
   }
 };
-/// The smaller of two values.
 struct Min {
   template <class T>
     requires requires(T const& a, T const& b) { b < a; }
@@ -39,7 +36,6 @@ struct Min {
     return b < a ? b : a;
   }
 };
-/// The larger of two values.
 struct Max {
   template <class T>
     requires requires(T const& a, T const& b) { a < b; }
@@ -47,7 +43,6 @@ struct Max {
     return a < b ? b : a;
   }
 };
-/// Are both true?
 struct LAnd {
   template <class T>
     requires requires(T const& a, T const& b) { a&& b; }
@@ -55,7 +50,6 @@ struct LAnd {
     return static_cast<T>(a && b);
   }
 };
-/// Is one of them true?
 struct LOr {
   template <class T>
     requires requires(T const& a, T const& b) { a || b; }
@@ -63,7 +57,6 @@ struct LOr {
     return static_cast<T>(a || b);
   }
 };
-/// Is exactly one of them true?
 struct LXor {
   template <class T>
     requires requires(T const& a, T const& b) { !a != !b; }
@@ -71,7 +64,6 @@ struct LXor {
     return static_cast<T>(!a != !b);
   }
 };
-/// The bits that both have.
 struct BAnd {
   template <class T>
     requires requires(T const& a, T const& b) { a & b; }
@@ -79,7 +71,6 @@ struct BAnd {
     return static_cast<T>(a & b);
   }
 };
-/// The bits that one of them has.
 struct BOr {
   template <class T>
     requires requires(T const& a, T const& b) { a | b; }
@@ -87,7 +78,6 @@ struct BOr {
     return static_cast<T>(a | b);
   }
 };
-/// The bits in which two values differ.
 struct BXor {
   template <class T>
     requires requires(T const& a, T const& b) { a ^ b; }
@@ -95,8 +85,6 @@ struct BXor {
     return static_cast<T>(a ^ b);
   }
 };
-/// Of values with a place, as Kokkos::MinLoc has them: the smallest value, and of equal ones the
-/// smallest place.
 struct MinLoc {
   template <class T>
     requires requires(T const& a) { a.val < a.val, a.loc < a.loc; }
@@ -114,19 +102,36 @@ struct MaxLoc {
   }
 };
 
-/// What reductions over ranks take: `sum`, `prod`, `min`, ...
-inline constexpr Sum sum{};
-inline constexpr Prod prod{};
-inline constexpr Min min{};
-inline constexpr Max max{};
-inline constexpr LAnd land{};
-inline constexpr LOr lor{};
-inline constexpr LXor lxor{};
-inline constexpr BAnd band{};
-inline constexpr BOr bor{};
-inline constexpr BXor bxor{};
-inline constexpr MinLoc min_loc{};
-inline constexpr MaxLoc max_loc{};
+}  // namespace trellis::Impl
+
+namespace trellis::mpi {
+
+/// The sum of two values.
+inline constexpr Impl::Sum sum{};
+/// The product of two values.
+inline constexpr Impl::Prod prod{};
+/// The smaller of two values.
+inline constexpr Impl::Min min{};
+/// The larger of two values.
+inline constexpr Impl::Max max{};
+/// Are both true?
+inline constexpr Impl::LAnd land{};
+/// Is one of them true?
+inline constexpr Impl::LOr lor{};
+/// Is exactly one of them true?
+inline constexpr Impl::LXor lxor{};
+/// The bits that both have.
+inline constexpr Impl::BAnd band{};
+/// The bits that one of them has.
+inline constexpr Impl::BOr bor{};
+/// The bits in which two values differ.
+inline constexpr Impl::BXor bxor{};
+/// Of values with a place, as Kokkos::MinLoc has them: the smallest value, and of equal ones the
+/// smallest place.
+inline constexpr Impl::MinLoc min_loc{};
+/// Of values with a place, as Kokkos::MaxLoc has them: the largest value, and of equal ones the
+/// smallest place.
+inline constexpr Impl::MaxLoc max_loc{};
 
 }  // namespace trellis::mpi
 
@@ -135,7 +140,6 @@ namespace trellis::Impl {
 /// What MPI has for an operator on this number; MPI_OP_NULL: nothing.
 template <class Op, class Number>
 MPI_Op own_operator_of_mpi() {
-  using namespace mpi;
   using std::is_same_v;
   constexpr bool is_real =
       std::is_arithmetic_v<Number> && !is_same_v<Number, bool> && !is_same_v<Number, char>;
@@ -215,7 +219,7 @@ WireReduction wire_reduction() {
                   "for the values of the View");
     if constexpr (has_meaning) {
       if (MPI_Op const own = own_operator_of_mpi<Op, T>(); own != MPI_OP_NULL)
-        return {mpi::number_type<T>(), 1, own};
+        return {number_type<T>(), 1, own};
       static MPI_Op const made = make_operator(&apply_operator<Op, T>, is_commutative<Op>());
       return {datatype_of_bytes(static_cast<int>(sizeof(T))), 1, made};
     } else {
