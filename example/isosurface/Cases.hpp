@@ -5,8 +5,8 @@
 #include <Kokkos_Core.hpp>
 
 /// With this header a cell knows its triangles: marching cubes. The corners of a cell are numbered
-/// as `GridVertices` does; a corner is inside where the value is larger than the level, and a case
-/// is the set of corners inside.
+/// as the points of a cell of a `UniformGrid` are; a corner is inside where the value is larger than
+/// the level, and a case is the set of corners inside.
 namespace isosurface {
 
 /// The ends of an edge: 0 to 3 around the bottom, 4 to 7 around the top, 8 to 11 upwards.

@@ -71,6 +71,9 @@ SPACE_TEST(WorkletMaps, SayWhatIsWrong) {
        [&] { invoke("average", policy, Test::CellAverage(), grid, part(0, 12), part(10, 16)); });
   says("writes into argument 3 (\"all\") what other items have in argument 2 (\"all\")",
        [&] { invoke("scale", policy, Test::Scale(), 2.0, part(0, 6), part(1, 7)); });
+  MixedCells const mixed(cells, View<int*>("offsets", 7), View<int*>("corners", 24), 12);
+  says("writes into argument 3 (\"cells\") what other items gather from argument 1 (\"corners\")",
+       [&] { invoke("average", policy, Test::CellAverage(), mixed, points, cells); });
   says("both are written",
        [&] { invoke("two", policy, Test::WriteTwo(), part(0, 6), part(6, 12), part(6, 12)); });
   V const constant;
