@@ -323,12 +323,18 @@ TEST_P(ModelTasks, SayWhereAFieldCannotBeBoundAnew) {
   host_task("by view", ResourcePolicy(model, read(a), write(to)), [](auto const&...) {});
   model.require(to);
   auto const here = [](int line) { return "TestModelTasks.cpp:" + std::to_string(line); };
-  EXPECT_THAT(message_of([&] { model.bind("from", c); }),
-              AllOf(HasSubstr(here(__LINE__ - 1)), HasSubstr("the task \"by view\" (")));
-  EXPECT_THAT(message_of([&] { model.bind("to", Values("longer", 5)); }),
-              AllOf(HasSubstr(here(__LINE__ - 1)), HasSubstr("different extents")));
-  EXPECT_THAT(message_of([&] { model.bind("third", b); }),
-              AllOf(HasSubstr(here(__LINE__ - 1)), HasSubstr("\"third\""), HasSubstr("\"to\"")));
+  auto const from_c = [&] { model.bind("from", c); };
+  int const line_of_from_c = __LINE__ - 1;
+  auto const to_longer = [&] { model.bind("to", Values("longer", 5)); };
+  int const line_of_to_longer = __LINE__ - 1;
+  auto const third = [&] { model.bind("third", b); };
+  int const line_of_third = __LINE__ - 1;
+  EXPECT_THAT(message_of(from_c),
+              AllOf(HasSubstr(here(line_of_from_c)), HasSubstr("the task \"by view\" (")));
+  EXPECT_THAT(message_of(to_longer),
+              AllOf(HasSubstr(here(line_of_to_longer)), HasSubstr("different extents")));
+  EXPECT_THAT(message_of(third),
+              AllOf(HasSubstr(here(line_of_third)), HasSubstr("\"third\""), HasSubstr("\"to\"")));
   model.bind("to", a);
   int const line = __LINE__ - 1;
   EXPECT_THAT(message_of([&] { model.submit(); }),
