@@ -31,6 +31,15 @@ if(Trellis_SANITIZE)
     # Assertions of the standard library: an empty optional asked for its value, a wrong index.
     add_compile_definitions(_GLIBCXX_ASSERTIONS)
   endif()
+  # GCC says so by these macros, and so does Clang from version 22 on.
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 22)
+    foreach(name IN ITEMS address thread)
+      if(Trellis_SANITIZE MATCHES ${name})
+        string(TOUPPER ${name} name)
+        add_compile_definitions(__SANITIZE_${name}__=1)
+      endif()
+    endforeach()
+  endif()
 endif()
 
 # Linked PRIVATE by every target of ours: warnings are no business of those who use Trellis.
